@@ -6,9 +6,11 @@
 
 use std::f64::consts::TAU;
 use std::fs;
+use std::io::{BufWriter, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::Mutex;
 use std::thread;
 use std::time::Instant;
 
@@ -27,6 +29,9 @@ const MAX_DEPTH: usize = 7;
 /// New folders go below one of this many youngest ones, so that the tree grows deep as well as wide.
 const YOUNG: usize = 400;
 const WRITERS: usize = 2;
+/// Text files are put together from this many different lines, which costs less than making each line up.
+const LINES: usize = 20_000;
+const MAX_LINE: usize = 120;
 
 /// Makes a tree of `files` files in the new folder `out`.
 pub(super) fn make(out: &Path, files: usize, seed: u64) -> Result<()> {
@@ -35,17 +40,30 @@ pub(super) fn make(out: &Path, files: usize, seed: u64) -> Result<()> {
     }
     let start = Instant::now();
     fs::create_dir_all(out).with_context(|| format!("cannot create {}", out.display()))?;
-    let folders = make_folders(out, files, seed)?;
+    let mut rng = Rng::new(seed, u64::MAX - 1);
+    let lines = (0..LINES).map(|_| rng.line()).collect();
+    let stock = Stock { folders: make_folders(out, files, seed)?, lines, seed };
+    init(out)?;
+    let blobs = Blobs::start(out)?;
+    let write_share = |first| (first..files).step_by(WRITERS).try_for_each(|i| blobs.add(&write_file(out, &stock, i)?));
     thread::scope(|scope| -> Result<()> {
-        let work = |first| move || (first..files).step_by(WRITERS).try_for_each(|i| write_file(out, &folders, i, seed));
-        let writers: Vec<_> = (0..WRITERS).map(|first| scope.spawn(work.clone()(first))).collect();
+        let writers: Vec<_> = (0..WRITERS).map(|first| scope.spawn(move || write_share(first))).collect();
         writers.into_iter().try_for_each(|writer| writer.join().expect("a writer reports its errors"))
     })?;
+    blobs.finish()?;
     put_odd_files(out)?;
     commit(out)?;
     put_user_state(out, seed)?;
     eprintln!("tree of {files} files in {}: {:.1} s", out.display(), start.elapsed().as_secs_f64());
     Ok(())
+}
+
+/// What files are made from.
+struct Stock {
+    /// Relative to the tree.
+    folders: Vec<PathBuf>,
+    lines: Vec<Vec<u8>>,
+    seed: u64,
 }
 
 /// Creates the folders and returns them, relative to `out`.
@@ -65,21 +83,21 @@ fn make_folders(out: &Path, files: usize, seed: u64) -> Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
-fn write_file(out: &Path, folders: &[PathBuf], i: usize, seed: u64) -> Result<()> {
+/// Writes file number `i` and returns its content.
+fn write_file(out: &Path, stock: &Stock, i: usize) -> Result<Vec<u8>> {
     // Each file has a generator of its own: the tree is the same however the writers share the work.
-    let mut rng = Rng::new(seed, 1 + i as u64);
+    let mut rng = Rng::new(stock.seed, 1 + i as u64);
     let size = ((8.3 + 1.2 * rng.normal()).exp() as usize).clamp(40, 400_000);
     let name = format!("{}_{i}.{}", rng.word(), rng.pick(&EXTENSIONS));
-    let path = out.join(rng.pick(folders)).join(name);
-    let content = if i.is_multiple_of(97) { rng.bytes(size) } else { rng.text(size) };
+    let path = out.join(rng.pick(&stock.folders)).join(name);
+    let content = if i.is_multiple_of(97) { rng.bytes(size) } else { rng.text(&stock.lines, size) };
     write(&path, &content)?;
     if i.is_multiple_of(333) {
-        set_mode(&path, 0o664)
+        set_mode(&path, 0o664)?;
     } else if i.is_multiple_of(50) {
-        set_mode(&path, 0o755)
-    } else {
-        Ok(())
+        set_mode(&path, 0o755)?;
     }
+    Ok(content)
 }
 
 fn put_odd_files(out: &Path) -> Result<()> {
@@ -95,16 +113,53 @@ fn put_odd_files(out: &Path) -> Result<()> {
     symlink("run.sh", out.join("link")).context("cannot create the symlink")
 }
 
-fn commit(out: &Path) -> Result<()> {
+fn init(out: &Path) -> Result<()> {
     run(git(out).args(["init", "-q", "-b", "main"]))?;
     for setting in ["user.name=bench", "user.email=bench@example.invalid", "gc.auto=0", "commit.gpgsign=false"] {
         let (name, value) = setting.split_once('=').expect("each setting is a pair");
         run(git(out).args(["config", name, value]))?;
     }
-    // Over the threshold git streams a file straight into a pack: minutes less than a loose object for each.
-    run(git(out).args(["-c", "core.bigFileThreshold=1", "-c", "core.compression=1", "add", "-A"]))?;
-    read(git(out).args(["commit", "-q", "-m", "base"]))?;
-    run(git(out).args(["gc", "-q"]))
+    Ok(())
+}
+
+fn commit(out: &Path) -> Result<()> {
+    // Its warnings about CRLF are what the tree is made for.
+    read(git(out).args(["add", "-A"]))?;
+    run(git(out).args(["commit", "-q", "-m", "base"]))?;
+    run(git(out).args(["gc", "-q", "--prune=now"]))
+}
+
+/// Contents on their way into a pack, so that `git add` finds them there: minutes less than a loose object for each.
+struct Blobs {
+    importer: Child,
+    stream: Mutex<BufWriter<ChildStdin>>,
+}
+
+impl Blobs {
+    fn start(out: &Path) -> Result<Self> {
+        let mut command = git(out);
+        command.args(["-c", "core.compression=1", "fast-import", "--quiet", "--depth=0"]);
+        let mut importer = command.stdin(Stdio::piped()).spawn().context("cannot start `git fast-import`")?;
+        let stdin = importer.stdin.take().expect("the standard input was piped above");
+        Ok(Self { importer, stream: Mutex::new(BufWriter::new(stdin)) })
+    }
+
+    fn add(&self, content: &[u8]) -> Result<()> {
+        let mut stream = self.stream.lock().expect("no writer panics while it holds the stream");
+        write!(stream, "blob\ndata {}\n", content.len())?;
+        stream.write_all(content)?;
+        stream.write_all(b"\n").context("cannot feed `git fast-import`")
+    }
+
+    fn finish(mut self) -> Result<()> {
+        let stream = self.stream.into_inner().expect("no writer panics while it holds the stream");
+        drop(stream.into_inner().context("cannot feed `git fast-import`")?);
+        let status = self.importer.wait()?;
+        if !status.success() {
+            bail!("`git fast-import` failed: {status}");
+        }
+        Ok(())
+    }
 }
 
 fn put_user_state(out: &Path, seed: u64) -> Result<()> {
@@ -182,19 +237,21 @@ impl Rng {
         bytes
     }
 
-    /// Numbered lines of one sentence, cut at `size`: compresses about as well as source text.
-    fn text(&mut self, size: usize) -> Vec<u8> {
-        let words: Vec<String> = (0..9).map(|_| self.word()).collect();
-        let line = words.join(" ");
-        let mut text = Vec::with_capacity(size + line.len() + 8);
-        for number in 0.. {
-            if size <= text.len() {
-                break;
-            }
-            text.extend_from_slice(format!("{number} {line}\n").as_bytes());
+    /// Lines drawn from `lines`, cut at `size`.
+    fn text(&mut self, lines: &[Vec<u8>], size: usize) -> Vec<u8> {
+        let mut text = Vec::with_capacity(size + MAX_LINE);
+        while text.len() < size {
+            text.extend_from_slice(self.pick::<Vec<u8>>(lines));
         }
         text.truncate(size);
         text
+    }
+
+    /// An indented line of words: files made of such lines compress about as well as source text.
+    fn line(&mut self) -> Vec<u8> {
+        let indent = "    ".repeat((self.next() % 4) as usize);
+        let words: Vec<String> = (0..3 + self.next() % 9).map(|_| self.word()).collect();
+        format!("{indent}{}\n", words.join(" ")).into_bytes()
     }
 }
 
@@ -215,7 +272,8 @@ mod tests {
     fn content_has_the_size_asked_for() {
         for size in [40, 41, 5_000] {
             let mut rng = Rng::new(1, 7);
-            assert_eq!((rng.text(size).len(), rng.bytes(size).len()), (size, size));
+            let lines = [rng.line(), rng.line()];
+            assert_eq!((rng.text(&lines, size).len(), rng.bytes(size).len()), (size, size));
         }
     }
 }
