@@ -2,18 +2,23 @@
 # Times each tool's snapshot and restore sequence on copies of one work tree.
 # usage: peers.sh BASE OUT [PEER...]
 #   BASE    a tree made by `cargo xtask bench tree`
-#   OUT     scratch folder, made if missing
+#   OUT     scratch folder, made if missing; whoever calls removes it, after all measuring is done
 #   RETAKE  (environment) the retake binary; without it there is no row of ours
 #
 # One line per peer, cells separated by tabs, each printed as soon as it is known:
-#   peer, first snapshot, nothing changed, after a turn, restore (milliseconds, process start included), store growth in KiB,
-#   lines in which the tree differs after the first restore, what changed in the user's git repository
-# Each time is the best of three; a first snapshot over five seconds is taken once. The sequences are those of the tools' own
+#   peer, first snapshot, nothing changed, after a turn, restore (microseconds, process start included), store growth in KiB,
+#   paths that differ after the first restore, what changed in the user's git repository
+# Each time is the best of three; a first snapshot over one second is taken once. The sequences are those of the tools' own
 # sources: same git commands, same order, same options.
+#
+# Nothing is deleted on the way. For minutes after a large tree is removed, ext4 steps over its inodes one by one whenever a
+# file is created nearby, which made creating files up to ten times slower and would be counted against every tool that
+# writes a file per object.
 set -u
 BASE=$(realpath "$1")
 mkdir -p "$2"
 OUT=$(realpath "$2")
+chattr +T "$OUT" 2>/dev/null # each copy in another part of the disk, where nothing has been deleted either
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 shift 2
 [ $# -gt 0 ] || set -- ${RETAKE:+retake} opencode zed cline_sdk commit codex_ghost tallow cline_legacy amazonq roo gemini
@@ -297,29 +302,25 @@ git_state() {
 kib() { du -sk "$@" | awk '{ sum += $1 } END { print sum }'; }
 cell() { printf '\t%s' "$1"; }
 
-# Runs its arguments, leaves what they print in RESULT and the milliseconds they took in MS.
+# Runs its arguments, leaves what they print in RESULT and the microseconds they took in TOOK.
 timed() {
-    local start end
-    start=$(date +%s%N)
-    RESULT=$("$@")
-    end=$(date +%s%N)
-    MS=$(((end - start) / 1000000))
+    local start=${EPOCHREALTIME/[.,]/}
+    RESULT=$("$@" 2>>"$OUT/stderr")
+    TOOK=$((${EPOCHREALTIME/[.,]/} - start))
 }
-# As timed, for a tool's set-up and first snapshot; not in a subshell, as some keep a variable.
+# As timed, for a tool's set-up and first snapshot; the set-up not in a subshell, as some keep a variable.
 timed_first() {
-    local start end
-    start=$(date +%s%N)
-    "${1}_init"
-    RESULT=$("${1}_snap" 1)
-    end=$(date +%s%N)
-    MS=$(((end - start) / 1000000))
+    local start=${EPOCHREALTIME/[.,]/}
+    "${1}_init" 2>>"$OUT/stderr"
+    RESULT=$("${1}_snap" 1 2>>"$OUT/stderr")
+    TOOK=$((${EPOCHREALTIME/[.,]/} - start))
 }
 best() { if [ -z "$1" ] || [ "$2" -lt "$1" ]; then echo "$2"; else echo "$1"; fi; }
 
+# A copy of the tree as W and an empty folder as S, under names that no run had before.
 fresh_copy() {
-    cd "$OUT" || return
-    rm -rf "$W" "$S"
-    mkdir -p "$S"
+    W=$OUT/$1.$$.work S=$OUT/$1.$$.state
+    mkdir "$S"
     cp -a "$BASE" "$W"
     cd "$W" || return
     git status >/dev/null
@@ -330,14 +331,13 @@ fresh_copy() {
 # Measures one peer; stops with what it has if a snapshot fails.
 measure() {
     local peer=$1 first= idle= turn= restore= target touched can_restore=yes k
-    W=$OUT/work S=$OUT/state
     printf '%s' "$peer"
     for k in 1 2 3; do
-        fresh_copy
+        fresh_copy "$peer.$k"
         timed_first "$peer"
         [ -n "$RESULT" ] || return 1
-        first=$(best "$first" "$MS")
-        [ "$MS" -lt 5000 ] || break
+        first=$(best "$first" "$TOOK")
+        [ "$TOOK" -lt 1000000 ] || break
     done
     target=$RESULT
     cell "$first"
@@ -345,7 +345,7 @@ measure() {
     for k in 2 3 4; do
         timed "${peer}_snap" "$k"
         [ -n "$RESULT" ] || return 1
-        idle=$(best "$idle" "$MS")
+        idle=$(best "$idle" "$TOOK")
     done
     cell "$idle"
 
@@ -356,10 +356,10 @@ measure() {
         bash "$HERE/turn.sh" "$k"
         timed "${peer}_snap" "$k"
         [ -n "$RESULT" ] || return 1
-        turn=$(best "$turn" "$MS")
+        turn=$(best "$turn" "$TOOK")
         if [ $can_restore = yes ]; then
             timed "${peer}_restore" "$target"
-            restore=$(best "$restore" "$MS")
+            restore=$(best "$restore" "$TOOK")
         fi
         if [ "$k" = 5 ]; then
             (manifest "$W" >"$OUT/manifest.after")
@@ -370,7 +370,7 @@ measure() {
     cell "${restore:--}"
     cell $(($(kib "$W/.git" "$S") - KIB_BEFORE))
     if [ $can_restore = yes ]; then
-        cell "$(diff "$OUT/manifest.before" "$OUT/manifest.after" | grep -c '^[<>]')"
+        cell "$(diff "$OUT/manifest.before" "$OUT/manifest.after" | sed -nE 's/^[<>] [^ ]+ +//p' | sort -u | wc -l)"
     else
         cell -
     fi
@@ -380,8 +380,10 @@ measure() {
 
 status=0
 for peer; do
-    measure "$peer" || status=1
+    measure "$peer" || {
+        status=1
+        tail -n 5 "$OUT/stderr" >&2
+    }
     echo
 done
-cd / && rm -rf "$OUT/work" "$OUT/state"
 exit $status

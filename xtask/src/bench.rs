@@ -62,8 +62,8 @@ fn machine(scratch: &Path) -> Result<String> {
         .map_or("unknown CPU", |name| name.trim_matches([' ', '\t', ':']));
     let cores = std::thread::available_parallelism()?;
     let kernel = read(Command::new("uname").arg("-sr"))?;
-    let disk =
-        read(Command::new("stat").args(["-f", "-c", "%T"]).arg(scratch)).unwrap_or_else(|_| "unknown".to_string());
+    let disk = read(Command::new("df").arg("--output=fstype").arg(scratch)).unwrap_or_default();
+    let disk = disk.lines().last().unwrap_or("unknown file system");
     let git = read(Command::new("git").arg("--version"))?;
     let day = read(Command::new("date").arg("+%Y-%m-%d"))?;
     Ok(format!("{day}, {cpu}, {cores} cores, {kernel}, {disk}, {git}"))

@@ -107,7 +107,9 @@ pub(super) fn run(args: &Args) -> Result<()> {
     };
     let scratch = args.out.join(format!("peers.{}", std::process::id()));
     fs::create_dir_all(&scratch).with_context(|| format!("cannot create {}", scratch.display()))?;
+    tree::spread(&scratch);
     let measured = measure(args, retake.as_deref(), &scratch);
+    // Not before: creating files where many were just deleted is slow, see bench/peers.sh.
     fs::remove_dir_all(&scratch).with_context(|| format!("cannot remove {}", scratch.display()))?;
     let text = measured?;
     println!("{text}");
@@ -129,12 +131,12 @@ fn our_binary() -> Result<PathBuf> {
 fn measure(args: &Args, retake: Option<&Path>, scratch: &Path) -> Result<String> {
     let mut text = format!("Machine: {}.\n", machine(scratch)?);
     for &files in &args.sizes {
-        let base = scratch.join("base");
+        let base = scratch.join(format!("base.{files}"));
         tree::make(&base, files, 1)?;
         let floor = lstat::measure(&base)?;
         let mut rows = Vec::new();
         for &(id, name) in &args.peers {
-            let printed = run_peer(id, &base, scratch, retake, args.cap)?;
+            let printed = run_peer(id, &base, &scratch.join(format!("{id}.{files}")), retake, args.cap)?;
             eprintln!("{files}: {}", printed.replace('\t', "  "));
             rows.push(Row::parse(id, name, &printed));
         }
@@ -143,17 +145,15 @@ fn measure(args: &Args, retake: Option<&Path>, scratch: &Path) -> Result<String>
             text += &format!("{verdict} ");
         }
         text += &format!("A bare two-thread `lstat` of the {} paths: {:.1} ms.\n", floor.paths, millis(floor.best));
-        fs::remove_dir_all(&base).with_context(|| format!("cannot remove {}", base.display()))?;
     }
     Ok(text)
 }
 
 /// The row that `bench/peers.sh` prints for one peer; cut short if it hits the time limit.
-fn run_peer(id: &str, base: &Path, scratch: &Path, retake: Option<&Path>, cap: Duration) -> Result<String> {
-    let out = scratch.join(id);
+fn run_peer(id: &str, base: &Path, out: &Path, retake: Option<&Path>, cap: Duration) -> Result<String> {
     let mut command = Command::new("timeout");
     command.args(["--kill-after=10", &cap.as_secs().to_string(), "bash"]);
-    command.arg(root().join("bench/peers.sh")).arg(base).arg(&out).arg(id);
+    command.arg(root().join("bench/peers.sh")).arg(base).arg(out).arg(id);
     command.envs(GIT_ENV).stdin(Stdio::null()).stderr(Stdio::inherit());
     if let Some(retake) = retake {
         command.env("RETAKE", retake);
@@ -165,9 +165,6 @@ fn run_peer(id: &str, base: &Path, scratch: &Path, retake: Option<&Path>, cap: D
         // The codes by which `timeout` says that time was up.
         Some(124 | 137) => printed += &format!("\ttime limit of {} s", cap.as_secs()),
         _ => printed += "\tfailed",
-    }
-    if out.exists() {
-        fs::remove_dir_all(&out).with_context(|| format!("cannot remove {}", out.display()))?;
     }
     Ok(printed)
 }

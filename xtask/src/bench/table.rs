@@ -9,7 +9,7 @@ const TIMED: [&str; 4] = ["first", "nothing changed", "turn", "restore"];
 pub(super) struct Row {
     is_ours: bool,
     name: &'static str,
-    /// Cells as printed: four times in milliseconds, store size in KiB, wrong paths after a restore, git state changed.
+    /// Cells as printed: four times in microseconds, store size in KiB, wrong paths after a restore, git state changed.
     /// Fewer if the peer failed or ran out of time; the last cell then says so.
     cells: Vec<String>,
 }
@@ -21,7 +21,7 @@ impl Row {
         Self { is_ours: id == OURS, name, cells }
     }
 
-    fn millis(&self, column: usize) -> Option<f64> {
+    fn micros(&self, column: usize) -> Option<f64> {
         self.cells.get(column)?.parse().ok()
     }
 
@@ -29,8 +29,9 @@ impl Row {
         let Some(cell) = self.cells.get(column) else { return String::new() };
         match (column, cell.parse::<u64>()) {
             (4, Ok(kib)) => format!("{:.1}", kib as f64 / 1024.0),
-            (0..4, Ok(millis)) => thousands(millis),
-            _ => cell.replace('|', "\\|"),
+            (0..4, Ok(micros)) if micros < 100_000 => format!("{:.1}", micros as f64 / 1_000.0),
+            (0..4, Ok(micros)) => thousands(micros / 1_000),
+            _ => cell.replace('|', "\\|").replace(';', "; "),
         }
     }
 }
@@ -50,9 +51,9 @@ pub(super) fn table(rows: &[Row]) -> String {
 pub(super) fn verdict(rows: &[Row]) -> Option<String> {
     let ours = rows.iter().find(|row| row.is_ours)?;
     let ratio = |column: usize| {
-        let others = rows.iter().filter(|row| !row.is_ours).filter_map(|row| row.millis(column));
+        let others = rows.iter().filter(|row| !row.is_ours).filter_map(|row| row.micros(column));
         let fastest = others.fold(f64::INFINITY, f64::min);
-        let mine = ours.millis(column)?.max(1.0);
+        let mine = ours.micros(column)?.max(1.0);
         fastest.is_finite().then(|| format!("{} {:.1}×", TIMED[column], fastest / mine))
     };
     let ratios: Vec<String> = (0..TIMED.len()).filter_map(ratio).collect();
@@ -77,14 +78,14 @@ mod tests {
 
     #[test]
     fn a_row_shows_thousands_and_megabytes() {
-        let row = Row::parse("zed", "Zed", "zed\t1234567\t472\t511\t272\t2048\t12\tnone");
+        let row = Row::parse("zed", "Zed", "zed\t1234567000\t472999\t51140\t272\t2048\t12\trefs 1;stash 2");
         let text = table(&[row]);
-        assert!(text.ends_with("| Zed | 1,234,567 | 472 | 511 | 272 | 2.0 | 12 | none |\n"), "{text}");
+        assert!(text.ends_with("| Zed | 1,234,567 | 472 | 51.1 | 0.3 | 2.0 | 12 | refs 1; stash 2 |\n"), "{text}");
     }
 
     #[test]
     fn a_row_cut_short_keeps_what_it_measured() {
-        let row = Row::parse("roo", "Roo Code", "roo\t42436\ttime limit of 60 s");
+        let row = Row::parse("roo", "Roo Code", "roo\t42436000\ttime limit of 60 s");
         let text = table(&[row]);
         assert!(text.ends_with("| Roo Code | 42,436 | time limit of 60 s |  |  |  |  |  |\n"), "{text}");
     }
