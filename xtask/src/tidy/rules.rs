@@ -1,7 +1,8 @@
 //! `docs/rules.md`: every rule that Retake keeps is mapped to tests, and those tests must have run and passed.
 //!
 //! A rule is a table row `| R1 | sentence | test, test |`. A test is named as `cargo test` prints it, or by the end of that
-//! name (`links_are_captured_as_links` stands for `scan::links_are_captured_as_links`).
+//! name (`links_are_captured_as_links` stands for `scan::links_are_captured_as_links`). Prose that names tests, as
+//! ARCHITECTURE.md does, is held to the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,6 +15,9 @@ pub(super) struct Rule {
     id: String,
     tests: Vec<String>,
 }
+
+/// A backticked name in prose with at least this many underscores is a test's: nothing else is a whole sentence.
+const UNDERSCORES_OF_A_TEST: usize = 3;
 
 /// What is known about tests: how each one of a run ended, or only which exist.
 #[derive(Debug)]
@@ -93,14 +97,29 @@ pub(super) fn parse(table: &str, findings: &mut Findings) -> Vec<Rule> {
     rules
 }
 
+/// The tests that `prose` names.
+pub(super) fn mentioned(prose: &str) -> Vec<String> {
+    let is_test = |name: &str| {
+        name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+            && UNDERSCORES_OF_A_TEST <= name.matches('_').count()
+    };
+    let names: BTreeSet<&str> = prose.split('`').skip(1).step_by(2).filter(|name| is_test(name)).collect();
+    names.into_iter().map(str::to_string).collect()
+}
+
+/// Adds a complaint for every one of `tests`, named in `place`, that `evidence` does not bear out.
+pub(super) fn check_tests(place: &str, tests: &[String], evidence: &Evidence, findings: &mut Findings) {
+    for test in tests {
+        if let Some(problem) = problem(test, evidence) {
+            findings.complain(format!("{place}: test `{test}` {problem}"));
+        }
+    }
+}
+
 /// Adds a complaint for every rule that `evidence` does not bear out, and for every test that was skipped.
 pub(super) fn check(rules: &[Rule], evidence: &Evidence, findings: &mut Findings) {
     for Rule { id, tests } in rules {
-        for test in tests {
-            if let Some(problem) = problem(test, evidence) {
-                findings.complain(format!("docs/rules.md: {id}: test `{test}` {problem}"));
-            }
-        }
+        check_tests(&format!("docs/rules.md: {id}"), tests, evidence, findings);
     }
     if let Evidence::Ran(outcomes) = evidence {
         for (name, _) in outcomes.iter().filter(|(_, outcome)| *outcome == "ignored") {
@@ -236,6 +255,12 @@ test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; fini
         assert!(is_named("scan::links_are_kept", "links_are_kept"));
         assert!(is_named("scan::links_are_kept", "scan::links_are_kept"));
         assert!(!is_named("scan::symlinks_are_kept", "links_are_kept"));
+    }
+
+    #[test]
+    fn prose_names_tests_among_other_code() {
+        let prose = "The `index` of `max_file_size` is a cache (`a_lost_index_changes_nothing`, `cargo xtask test`).";
+        assert_eq!(mentioned(prose), ["a_lost_index_changes_nothing"]);
     }
 
     #[test]
