@@ -77,9 +77,9 @@ impl Workspace {
     pub fn open(env: Environment) -> Result<Self, OpenError> {
         place::check_root(&env)?;
         if !place::exists(&env.data_dir, &env.root) {
-            return Err(match place::create(&env) {
-                Err(moved @ OpenError::Moved { .. }) => moved,
-                _ => OpenError::NotAWorkspace { root: env.root },
+            return Err(match place::moved_from(&env) {
+                Some(from) => OpenError::Moved { root: env.root, from },
+                None => OpenError::NotAWorkspace { root: env.root },
             });
         }
         let dir = place::store_dir(&env.data_dir, &env.root);
