@@ -2,7 +2,6 @@
 //!
 //! Each command's own arguments live beside its handler in [`commands`](crate::commands); their doc comments are the help texts.
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
@@ -93,14 +92,15 @@ fn help_template(command: &clap::Command) -> String {
     let literal = command.get_styles().get_literal();
     let mut text = String::from("{about-with-newline}\n{usage-heading} {usage}\n");
     for (title, names) in GROUPS {
-        let _ = write!(text, "\n{heading}{title}:{heading:#}\n");
+        text.push_str(&format!("\n{heading}{title}:{heading:#}\n"));
         for name in *names {
             let about = command.find_subcommand(name).and_then(clap::Command::get_about);
             let about = about.map(ToString::to_string).unwrap_or_default();
-            let _ = writeln!(text, "  {literal}{name:<12}{literal:#}{about}");
+            text.push_str(&format!("  {literal}{name:<13}{literal:#}{about}\n"));
         }
     }
-    text.push_str("\n{options}\n\nRun `retake COMMAND --help` for more about a command.{after-help}");
+    text.push_str(&format!("\n{heading}Options:{heading:#}\n"));
+    text.push_str("{options}\n\nRun `retake COMMAND --help` for more about a command.{after-help}");
     text
 }
 

@@ -3,7 +3,6 @@
 //! Both are chosen by matching on error types, exhaustively, so that a new variant asks for its hint. Exit codes: 1 failed, 2 usage,
 //! 3 refused until the user decides.
 
-use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -204,12 +203,11 @@ fn one_of(candidates: &[Checkpoint]) -> String {
     let mut text = String::from("it could be one of these; use the full id");
     for checkpoint in candidates.iter().take(MAX_CANDIDATES) {
         let label = checkpoint.label.as_deref().map(quote::one_line).unwrap_or_default();
-        write!(text, "\n  {}  {}  {label}", checkpoint.id, clock::age(checkpoint.at, now))
-            .expect("writing to a String");
-        text.truncate(text.trim_end().len());
+        let line = format!("\n  {}  {}  {label}", checkpoint.id, clock::age(checkpoint.at, now));
+        text.push_str(line.trim_end());
     }
     if MAX_CANDIDATES < candidates.len() {
-        write!(text, "\n  … and {} more", candidates.len() - MAX_CANDIDATES).expect("writing to a String");
+        text.push_str(&format!("\n  … and {} more", candidates.len() - MAX_CANDIDATES));
     }
     text
 }

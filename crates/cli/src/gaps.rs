@@ -2,6 +2,8 @@
 
 use retake_engine::{Gap, GapKind};
 
+use crate::words;
+
 /// How many paths of a kind are named before the rest is counted.
 #[derive(Clone, Copy, Debug)]
 pub enum Detail {
@@ -42,7 +44,7 @@ fn by_kind(gaps: &[Gap]) -> Vec<(GapKind, Vec<&Gap>)> {
 
 /// `1 gap`, `2 gaps`.
 pub fn count(gaps: u64) -> String {
-    if gaps == 1 { "1 gap".to_owned() } else { format!("{gaps} gaps") }
+    words::count(gaps, "gap", "gaps")
 }
 
 #[cfg(test)]

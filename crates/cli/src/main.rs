@@ -20,6 +20,7 @@ mod quote;
 mod size;
 mod surroundings;
 mod ui;
+mod words;
 
 use std::process::ExitCode;
 

@@ -9,6 +9,7 @@ use crate::json::{self, Bytes};
 use crate::size::human;
 use crate::surroundings::Surroundings;
 use crate::ui::{BOLD, Format, Ui};
+use crate::words;
 
 /// Show how much space the workspace's checkpoints take
 #[derive(clap::Args, Debug)]
@@ -61,6 +62,8 @@ pub fn run(ui: &mut Ui, here: Surroundings) -> anyhow::Result<()> {
             packs: usage.packs,
         })?);
     }
+    let packs = words::count(usage.packs, "pack", "packs");
+    let objects = words::count(usage.objects, "object", "objects");
     let bold = ui.paint.with(BOLD);
     let share = percent(usage.store_bytes, usage.budget);
     writeln!(ui.out, "Store        {}", workspace.store_dir().display())?;
@@ -70,7 +73,7 @@ pub fn run(ui: &mut Ui, here: Surroundings) -> anyhow::Result<()> {
         human(usage.store_bytes),
         human(usage.budget)
     )?;
-    writeln!(ui.out, "  content    {} in {} packs, {} objects", human(parts.packs), usage.packs, usage.objects)?;
+    writeln!(ui.out, "  content    {} in {packs}, {objects}", human(parts.packs))?;
     writeln!(ui.out, "  database   {}", human(parts.database))?;
     writeln!(ui.out, "  index      {}", human(parts.index))?;
     writeln!(ui.out, "Checkpoints  {}", usage.checkpoints)?;

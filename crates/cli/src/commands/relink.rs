@@ -10,6 +10,7 @@ use crate::json::{self, Bytes};
 use crate::paths;
 use crate::surroundings::Surroundings;
 use crate::ui::{Format, Ui};
+use crate::words;
 
 /// Keep the history of a workspace that was moved here
 ///
@@ -43,6 +44,7 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &RelinkArgs) -> anyhow::Result
         })?);
     }
     let root = workspace.root().display();
-    writeln!(ui.talk()?, "`{root}` now has the {checkpoints} checkpoints made in `{}`", from.display())?;
+    let made = words::count(checkpoints, "checkpoint", "checkpoints");
+    writeln!(ui.talk()?, "`{root}` now has the {made} made in `{}`", from.display())?;
     Ok(())
 }

@@ -10,6 +10,7 @@ use super::{Comparison, Content};
 use crate::quote;
 use crate::size::human;
 use crate::ui::{GREEN, Paint, RED};
+use crate::words;
 
 /// What a bar needs at least, however long the names are.
 const MIN_BAR: usize = 6;
@@ -103,33 +104,29 @@ fn shortened(name: &str, width: usize) -> String {
 }
 
 fn summary(rows: &[Row]) -> String {
-    let directories = rows.iter().filter(|row| row.is_directory).count();
+    let directories = rows.iter().filter(|row| row.is_directory).count() as u64;
     let mut parts = Vec::new();
-    match (rows.len() - directories, directories) {
-        (0, directories) => parts.push(format!("{} changed", plural(directories, "directory", "directories"))),
-        (files, 0) => parts.push(format!("{} changed", plural(files, "file", "files"))),
+    match (rows.len() as u64 - directories, directories) {
+        (0, directories) => parts.push(format!("{} changed", words::count(directories, "directory", "directories"))),
+        (files, 0) => parts.push(format!("{} changed", words::count(files, "file", "files"))),
         (files, directories) => parts.push(format!(
             "{} and {} changed",
-            plural(files, "file", "files"),
-            plural(directories, "directory", "directories")
+            words::count(files, "file", "files"),
+            words::count(directories, "directory", "directories")
         )),
     }
-    let (mut added, mut removed) = (0, 0);
+    let (mut added, mut removed) = (0_u64, 0_u64);
     for counts in rows.iter().filter_map(lines) {
-        added += counts.added as usize;
-        removed += counts.removed as usize;
+        added += u64::from(counts.added);
+        removed += u64::from(counts.removed);
     }
     if added != 0 {
-        parts.push(format!("{}(+)", plural(added, "insertion", "insertions")));
+        parts.push(format!("{}(+)", words::count(added, "insertion", "insertions")));
     }
     if removed != 0 {
-        parts.push(format!("{}(-)", plural(removed, "deletion", "deletions")));
+        parts.push(format!("{}(-)", words::count(removed, "deletion", "deletions")));
     }
     parts.join(", ")
-}
-
-fn plural(count: usize, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 fn lines(row: &Row) -> Option<LineCounts> {

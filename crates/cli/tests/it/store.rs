@@ -50,7 +50,7 @@ fn a_moved_workspace_keeps_its_history_when_relinked() {
     fs::create_dir(s.path("ws")).expect("the sandbox runs programs there");
     fs::remove_dir(s.path("ws")).expect("it is empty");
     let old = s.path("ws").to_string_lossy().into_owned();
-    s.retake_in(s.path("moved"), ["relink", &old]).succeeds().says("1 checkpoints");
+    s.retake_in(s.path("moved"), ["relink", &old]).succeeds().says("1 checkpoint ");
     assert_eq!(s.retake_in(s.path("moved"), ["log", "--json"]).json()["checkpoints"][0]["id"], id.as_str());
 }
 
