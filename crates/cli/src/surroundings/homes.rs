@@ -10,10 +10,12 @@ use super::read_if_possible;
 /// User ids of people; between root and these are system accounts, whose "homes" are places like `/var/lib/x`.
 const PEOPLE: RangeInclusive<u32> = 1000..=60_000;
 
-/// `home` and the home directories of root and of people, as far as they exist.
+/// `home` and the home directories of root and of people, as far as they exist; canonical, as the workspace's root is.
 pub fn find(home: Option<&Path>) -> Vec<PathBuf> {
     let mut homes: Vec<PathBuf> = home.map(Path::to_owned).into_iter().collect();
     homes.extend(read_if_possible(Path::new("/etc/passwd")).map(|text| in_passwd(&text)).unwrap_or_default());
+    let mut homes: Vec<PathBuf> =
+        homes.iter().filter(|dir| dir.is_absolute()).filter_map(|dir| dir.canonicalize().ok()).collect();
     homes.retain(|dir| is_real(dir));
     homes.sort();
     homes.dedup();
@@ -34,7 +36,7 @@ fn home_in_line(line: &[u8]) -> Option<PathBuf> {
 
 /// Daemons and containers often have `/` or a directory that does not exist; neither is anybody's home.
 fn is_real(dir: &Path) -> bool {
-    dir.is_absolute() && dir != Path::new("/") && dir != Path::new("/nonexistent") && dir.is_dir()
+    dir != Path::new("/") && dir != Path::new("/nonexistent") && dir.is_dir()
 }
 
 #[cfg(test)]
@@ -53,9 +55,19 @@ mod tests {
 
     #[test]
     fn only_directories_below_the_root_count() {
-        let home = tempfile::tempdir().expect("a temporary directory");
-        assert!(find(Some(home.path())).contains(&home.path().to_owned()));
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let home = dir.path().canonicalize().expect("it exists");
         assert!(!find(Some(Path::new("/"))).contains(&PathBuf::from("/")));
-        assert!(!find(Some(&home.path().join("gone"))).contains(&home.path().join("gone")));
+        assert!(!find(Some(&home.join("gone"))).contains(&home.join("gone")));
+        assert!(find(Some(&home)).contains(&home));
+    }
+
+    #[test]
+    fn a_home_behind_a_symlink_is_found_where_it_is() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let real = dir.path().canonicalize().expect("it exists").join("real");
+        std::fs::create_dir(&real).expect("it is new");
+        std::os::unix::fs::symlink(&real, dir.path().join("home")).expect("it is new");
+        assert!(find(Some(&dir.path().join("home"))).contains(&real));
     }
 }
