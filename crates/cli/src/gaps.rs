@@ -4,30 +4,31 @@ use retake_engine::{Gap, GapKind};
 
 use crate::words;
 
-/// How many paths of a kind are named before the rest is counted.
+/// Paths of a kind that are enough to recognise them.
+const FEW: usize = 3;
+
+/// How many paths of a kind are named; the rest is counted.
 #[derive(Clone, Copy, Debug)]
 pub enum Detail {
-    /// Enough to recognise them.
     Few,
     All,
 }
 
-/// One line per kind that occurs, with its count and paths.
+/// A line for each kind that occurs, with its count, and below it the paths.
 pub fn lines(gaps: &[Gap], detail: Detail) -> Vec<String> {
-    by_kind(gaps).into_iter().map(|(kind, paths)| line(kind, &paths, detail)).collect()
-}
-
-fn line(kind: GapKind, gaps: &[&Gap], detail: Detail) -> String {
-    let shown = match detail {
-        Detail::Few => gaps.len().min(3),
-        Detail::All => gaps.len(),
-    };
-    let names: Vec<String> = gaps[..shown].iter().map(|gap| gap.path.display().to_string()).collect();
-    let rest = match gaps.len() - shown {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    format!("{} {}: {}{rest}", gaps.len(), kind.describe(), names.join(", "))
+    let mut lines = Vec::new();
+    for (kind, gaps) in by_kind(gaps) {
+        let shown = match detail {
+            Detail::Few => gaps.len().min(FEW),
+            Detail::All => gaps.len(),
+        };
+        lines.push(format!("  {} {}", gaps.len(), kind.describe()));
+        lines.extend(gaps[..shown].iter().map(|gap| format!("    {}", gap.path.display())));
+        if shown < gaps.len() {
+            lines.push(format!("    … and {} more", gaps.len() - shown));
+        }
+    }
+    lines
 }
 
 /// The gaps of each kind, kinds in the order of their first gap.
@@ -63,9 +64,9 @@ mod tests {
         gaps.insert(1, gap("pipe", GapKind::Special));
         let (large, special) = (GapKind::TooLarge.describe(), GapKind::Special.describe());
         assert_eq!(
-            lines(&gaps, Detail::Few),
-            [format!("5 {large}: big0, big1, big2 and 2 more"), format!("1 {special}: pipe")]
+            lines(&gaps, Detail::Few).join("\n"),
+            format!("  5 {large}\n    big0\n    big1\n    big2\n    … and 2 more\n  1 {special}\n    pipe")
         );
-        assert!(lines(&gaps, Detail::All)[0].ends_with("big0, big1, big2, big3, big4"));
+        assert_eq!(lines(&gaps, Detail::All).len(), 8);
     }
 }

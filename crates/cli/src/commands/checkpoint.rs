@@ -47,7 +47,7 @@ fn warn_of_gaps(ui: &mut Ui, made: &Checkpoint, gaps: &[Gap]) -> anyhow::Result<
     let count = gaps::count(gaps.len() as u64);
     ui.warn(&format!("this checkpoint has {count}; `retake show {}` lists all", made.id.short()))?;
     for line in gaps::lines(gaps, Detail::Few) {
-        writeln!(ui.talk()?, "  {line}")?;
+        writeln!(ui.talk()?, "{line}")?;
     }
     Ok(())
 }

@@ -113,7 +113,7 @@ fn show_point(ui: &mut Ui, workspace: &Workspace, checkpoint: &Checkpoint) -> an
     if !gaps.is_empty() {
         writeln!(ui.out, "Gaps:      {}", gaps.len())?;
         for line in gaps::lines(&gaps, Detail::All) {
-            writeln!(ui.out, "  {line}")?;
+            writeln!(ui.out, "{line}")?;
         }
     }
     Ok(())
