@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use serde_json::json;
 
-use crate::sandbox::{Run, Sandbox};
+use crate::sandbox::Sandbox;
 
 #[test]
 fn one_line_says_what_changed_since_the_last_one() {
@@ -93,9 +93,9 @@ fn long_lists_of_gaps_are_cut_in_json_and_counted() {
 fn nothing_is_written_into_the_workspace() {
     let s = Sandbox::new();
     s.write("a", "1").git_init();
-    let listing = || Run::of(s.command("find").args([".", "-printf", "%p %T@ %C@\n"])).text();
-    let before = listing();
+    let before = s.everything_in_the_workspace();
     s.checkpoint();
     s.retake(["diff"]).succeeds();
-    assert_eq!(listing(), before);
+    s.retake(["log"]).succeeds();
+    assert_eq!(s.everything_in_the_workspace(), before);
 }

@@ -1,8 +1,9 @@
 //! A private world for one test: a home, a store and a workspace, and ways to run programs in it.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -61,6 +62,23 @@ impl Sandbox {
     pub(crate) fn symlink(&self, target: &str, below: impl AsRef<Path>) -> &Self {
         std::os::unix::fs::symlink(target, self.ws(below)).expect("it is new");
         self
+    }
+
+    /// Every path in the workspace, `.git` included, with inode, size, and times of change to content and attributes.
+    pub(crate) fn everything_in_the_workspace(&self) -> BTreeMap<PathBuf, [i64; 6]> {
+        let mut found = BTreeMap::new();
+        let mut pending = vec![self.path("ws")];
+        while let Some(path) = pending.pop() {
+            let meta = fs::symlink_metadata(&path).expect("it is there");
+            if meta.is_dir() {
+                let children = fs::read_dir(&path).expect("it can be listed");
+                pending.extend(children.map(|child| child.expect("it can be listed").path()));
+            }
+            let (inode, size) = (meta.ino().cast_signed(), meta.size().cast_signed());
+            let times = [meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec()];
+            found.insert(path, [inode, size, times[0], times[1], times[2], times[3]]);
+        }
+        found
     }
 
     /// Writes the user's settings file.
