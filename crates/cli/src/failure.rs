@@ -142,9 +142,9 @@ fn for_open(error: &OpenError) -> Advice {
         }
         OpenError::InsideStore { .. } => refused("run it in your own files, or move the store with `RETAKE_DATA_DIR`"),
         OpenError::Root { .. } => failed(None),
-        OpenError::Network { .. } => refused("set `RETAKE_DATA_DIR` to a directory on a local disk"),
-        OpenError::Newer { .. } => failed(Some("update Retake; nothing was changed")),
+        OpenError::Occupied { .. } => refused("nothing was changed; both histories stay where they are"),
         OpenError::Store(error) => for_store(error),
+        OpenError::Scan(error) => for_scan(error),
     }
 }
 
@@ -154,7 +154,7 @@ fn for_checkpoint(error: &CheckpointError) -> Advice {
             "raise `store.budget` in `config.toml` above {}, or lower `capture.max_file`",
             size::human(*needed)
         )),
-        CheckpointError::Cancelled => failed(Some("nothing was recorded")),
+        CheckpointError::Label { .. } => Advice { code: USAGE, hint: None },
         CheckpointError::Scan(error) => for_scan(error),
         CheckpointError::Store(error) => for_store(error),
     }
@@ -170,7 +170,7 @@ fn for_resolve(error: &ResolveError) -> Advice {
 
 fn for_content(error: &ContentError) -> Advice {
     match error {
-        ContentError::Changed { .. } => failed(Some("run the command again")),
+        ContentError::Read { .. } => failed(Some("if it just changed, run the command again")),
         ContentError::Write(_) => failed(None),
         ContentError::Store(error) => for_store(error),
     }
@@ -178,15 +178,25 @@ fn for_content(error: &ContentError) -> Advice {
 
 fn for_scan(error: &ScanError) -> Advice {
     match error {
-        ScanError::Io { .. } | ScanError::Cancelled => failed(None),
+        ScanError::Root { .. } | ScanError::Cancelled => failed(None),
+        ScanError::Store(error) => for_store(error),
     }
 }
 
 fn for_store(error: &StoreError) -> Advice {
     failed(match error {
-        StoreError::Io { .. } => None,
-        StoreError::Damaged { .. } => Some("what can still be read still can be: `retake log`, then `retake show`"),
+        StoreError::Io { .. } => Some("nothing was changed, and all checkpoints are as they were"),
+        StoreError::DiskFull { .. } => {
+            Some("free some space and run the command again; all checkpoints are as they were")
+        }
         StoreError::ReadOnly { .. } => Some("make it writable, or set `RETAKE_DATA_DIR`; reading still works"),
+        StoreError::Newer { .. } => Some("update Retake; the store was not touched"),
+        StoreError::Network { .. } => Some("set `RETAKE_DATA_DIR` to a directory on a local disk"),
+        StoreError::Damaged { .. } | StoreError::Missing { .. } | StoreError::Malformed { .. } => {
+            Some("only what needs this object is affected; everything else can still be shown and compared")
+        }
+        StoreError::Collected => Some("run the command again"),
+        StoreError::Database { .. } => Some("nothing was changed; if it happens again, check the disk"),
     })
 }
 

@@ -66,7 +66,6 @@ impl Drawn {
         bar.set_message(match step.phase {
             Phase::Listing => "Listing",
             Phase::Reading => "Reading",
-            Phase::Storing => "Storing",
         });
         bar.set_position(step.done);
         Self { bar, phase: step.phase, total: step.total }

@@ -24,7 +24,7 @@ pub struct CheckpointArgs {
 pub fn run(ui: &mut Ui, here: Surroundings, args: &CheckpointArgs) -> anyhow::Result<()> {
     let at = clock::now();
     let label = args.label.clone().filter(|label| !label.is_empty());
-    let mut workspace = Workspace::open_or_create(here.environment, at)?;
+    let mut workspace = Workspace::open_or_create(here.environment)?;
     let new = NewCheckpoint { id: clock::new_checkpoint_id(at)?, at, label };
     let made = {
         let progress = ui.progress();
