@@ -1,7 +1,7 @@
 //! Ending a program at every step it takes, and at any moment at all.
 //!
-//! [`Killer`] runs a command over and over. With a fail point it makes the first step crash or fail, then the second, until the command
-//! gets through; without one it sends SIGKILL at random moments. What has to hold after each end is the caller's to check.
+//! [`Killer`] runs a command over and over. With fail points it makes the first step crash or fail, then the second, until the command
+//! gets through; without them it sends SIGKILL at random moments. What has to hold after each end is the caller's to check.
 
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -30,6 +30,15 @@ impl Ended {
     }
 }
 
+/// How long an injected error lasts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lasting {
+    /// The next step works again.
+    Once,
+    /// No step works any more.
+    FromThenOn,
+}
+
 /// Runs one command many times, each to a different end.
 pub struct Killer<'a> {
     command: Box<dyn FnMut() -> Command + 'a>,
@@ -41,25 +50,44 @@ impl<'a> Killer<'a> {
         Self { command: Box::new(command) }
     }
 
-    /// Makes the fail point `point` do `action` at its first evaluation, then in a new run at its second, and so on until a run does not
-    /// get that far. `after` sees how each run but the last ended and checks what it left.
+    /// Crashes the command at its first step, then in a new run at its second, and so on until a run gets through, which has to succeed.
+    /// `after` sees how each run but the last ended and checks what it left. Returns the number of steps met.
     ///
-    /// `return(crash)`, `return(eio)` and `return(enospc)` are what the engine's point `io` understands. From the chosen step on every
-    /// step fails, as on a disk that is broken or full. The last run has to succeed. Returns the number of steps met.
-    pub fn at_every_step(&mut self, point: &str, action: &str, mut after: impl FnMut(u64, &Ended)) -> u64 {
+    /// A step is an evaluation of the fail point `io`, of which every program has one at each write, rename, sync and transaction.
+    pub fn crash_at_every_step(&mut self, mut after: impl FnMut(u64, &Ended)) -> u64 {
         for step in 0..MAX_STEPS {
-            let mut command = (self.command)();
-            command.env("FAILPOINTS", format!("{point}={step}*off->{action}"));
-            let ended = Ended::of(output(&mut command));
-            if let Ended::Finished(output) = &ended
-                && output.status.success()
-            {
-                assert!(step > 0, "the fail point `{point}` was never met: is the feature `faults` on?");
+            let ended = self.run_with(&format!("io={step}*off->return(crash)"));
+            if let Ended::Finished(output) = &ended {
+                assert!(output.status.success(), "not killed, and yet it failed: {output:?}");
+                assert!(step > 0, "no step was met: is the feature `faults` on?");
                 return step;
             }
             after(step, &ended);
         }
-        panic!("still failing after {MAX_STEPS} steps");
+        panic!("still not done after {MAX_STEPS} steps");
+    }
+
+    /// Makes each of the first `steps` steps fail with `error` (`eio` or `enospc`) in a run of its own: that one alone, or everything from
+    /// it on, as on a disk that is broken or full. What comes of it is for `after` to judge; a run may well succeed.
+    pub fn fail_at_every_step(
+        &mut self,
+        steps: u64,
+        error: &str,
+        lasting: Lasting,
+        mut after: impl FnMut(u64, &Ended),
+    ) {
+        for step in 0..steps {
+            let then = match lasting {
+                Lasting::Once => format!("1*return({error})->off"),
+                Lasting::FromThenOn => format!("return({error})"),
+            };
+            let ended = self.run_with(&format!("io={step}*off->{then}"));
+            after(step, &ended);
+        }
+    }
+
+    fn run_with(&mut self, failpoints: &str) -> Ended {
+        Ended::of(output((self.command)().env("FAILPOINTS", failpoints)))
     }
 
     /// Kills `times` runs, each at a random moment of the time that an undisturbed run takes, and tells `after` how each ended: a kill
@@ -136,12 +164,25 @@ mod tests {
     #[test]
     fn every_step_is_tried_until_the_command_gets_through() {
         let mut steps = Vec::new();
-        let script = "case $FAILPOINTS in io=[01]*) kill -9 $$;; io=2*) echo no; exit 1;; esac";
-        let met = Killer::new(|| shell(script)).at_every_step("io", "return(crash)", |step, ended| {
-            steps.push((step, matches!(ended, Ended::Killed(_)), ended.output().stdout.clone()));
+        let script = "echo $FAILPOINTS; case $FAILPOINTS in io=[01]*) kill -9 $$;; esac";
+        let met = Killer::new(|| shell(script)).crash_at_every_step(|step, ended| {
+            assert!(matches!(ended, Ended::Killed(_)));
+            steps.push((step, String::from_utf8_lossy(&ended.output().stdout).into_owned()));
         });
-        assert_eq!(met, 3);
-        assert_eq!(steps, [(0, true, vec![]), (1, true, vec![]), (2, false, b"no\n".to_vec())]);
+        assert_eq!(met, 2);
+        let said = |step| (step, format!("io={step}*off->return(crash)\n"));
+        assert_eq!(steps, [said(0), said(1)]);
+    }
+
+    #[test]
+    fn every_step_fails_once_or_from_then_on() {
+        let mut said = Vec::new();
+        for lasting in [Lasting::Once, Lasting::FromThenOn] {
+            Killer::new(|| shell("echo $FAILPOINTS")).fail_at_every_step(1, "eio", lasting, |_, ended| {
+                said.push(String::from_utf8_lossy(&ended.output().stdout).into_owned());
+            });
+        }
+        assert_eq!(said, ["io=0*off->1*return(eio)->off\n", "io=0*off->return(eio)\n"]);
     }
 
     #[test]

@@ -16,6 +16,6 @@ pub mod tinyfs;
 pub mod tree;
 
 pub use fingerprint::{Fingerprint, fingerprint};
-pub use killer::{Ended, Killer};
+pub use killer::{Ended, Killer, Lasting};
 pub use scratch::Scratch;
 pub use tinyfs::TinyFs;

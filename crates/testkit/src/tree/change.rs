@@ -91,7 +91,7 @@ impl Sandbox<'_> {
         let from = self.pick(what, |_| true)?;
         // Free places are many: without help a rename would seldom replace something.
         let to = match self.pick(to.name, |found| matches!(found.is, Is::File | Is::Link)) {
-            Ok(found) if to.dir.0 % 4 == 0 => found.path,
+            Ok(found) if to.dir.0.is_multiple_of(4) => found.path,
             _ => self.place(to),
         };
         if from.path == to {
@@ -142,7 +142,7 @@ impl Sandbox<'_> {
     pub(super) fn swap(&mut self, what: Pick, into: Form) -> Attempt {
         let wanted: &[Is] = match into {
             // Links are few: every other time none but them will do.
-            Form::File if what.0 % 2 == 0 => &[Is::Link],
+            Form::File if what.0.is_multiple_of(2) => &[Is::Link],
             Form::File => &[Is::Directory],
             Form::Directory => &[Is::File],
             Form::Link => &[Is::File, Is::Directory],
