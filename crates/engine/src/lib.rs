@@ -1,1 +1,66 @@
-//! x
+//! Exact, crash-safe snapshots of a directory.
+//!
+//! This is the engine of Retake: it captures everything below a directory, however it was changed, and tells exactly what
+//! differs between any two moments. It is blocking code without network, terminal, environment or clock: whatever it needs
+//! to know is passed in, so a program of any kind can use it.
+//!
+//! ```
+//! use retake_engine::*;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let scratch = tempfile::tempdir()?;
+//! # let (project, data_dir) = (scratch.path().join("project"), scratch.path().join("data"));
+//! # std::fs::create_dir(&project)?;
+//! std::fs::write(project.join("a.txt"), "one\n")?;
+//! let mut workspace = Workspace::open_or_create(Environment {
+//!     root: project.clone(),
+//!     data_dir,
+//!     global_excludes: None,
+//!     homes: vec![],
+//!     breadth: Breadth::Guarded,
+//!     settings: Settings::default(),
+//!     threads: 2,
+//! })?;
+//! let now = Timestamp(1_790_000_000_000);
+//! let new = NewCheckpoint { id: CheckpointId::new(now, [7; 10]), at: now, label: Some("start".into()) };
+//! let start = workspace.checkpoint(new, Durability::Synced, &NoProgress)?;
+//!
+//! std::fs::write(project.join("a.txt"), "two\n")?;
+//! let current = workspace.current(&NoProgress)?;
+//! let changes = workspace.diff(&Side::Stored(start.snapshot), &Side::Now(&current))?;
+//! assert_eq!(changes[0].path.display().to_string(), "a.txt");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Reading order: [`Workspace`] is the door; `scan` finds out what is on disk; `snapshot` is what it looks like as trees;
+//! `store` keeps it.
+
+mod checkpoint;
+mod fault;
+pub mod git;
+mod guard;
+mod id;
+pub mod limits;
+mod path;
+mod place;
+mod scan;
+mod settings;
+mod snapshot;
+mod store;
+mod view;
+mod workspace;
+
+pub use checkpoint::{Checkpoint, CheckpointError, NewCheckpoint, ResolveError};
+pub use git::GitState;
+pub use id::{CheckpointId, InvalidObjectId, ObjectId, SnapshotId};
+pub use path::{InvalidPath, WorkspacePath};
+pub use place::OpenError;
+pub use scan::{NoProgress, Phase, Progress, ScanError, Step, WatchState};
+pub use settings::{Breadth, Environment, Settings, Timestamp};
+pub use snapshot::aside::Gap;
+pub use snapshot::diff::{Change, Changed};
+pub use snapshot::tree::{GapKind, Kind, Node};
+pub use store::{Durability, StoreError};
+pub use view::{ContentError, Current, Side};
+pub use workspace::{Usage, Verified, Workspace};

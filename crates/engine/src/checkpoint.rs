@@ -1,0 +1,196 @@
+//! Checkpoints: taking one, finding one again.
+
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+use thiserror::Error;
+
+use crate::store::db::in_transaction;
+use crate::store::{Store, StoreError};
+use crate::{Changed, CheckpointId, GitState, ObjectId, ScanError, SnapshotId, Timestamp, limits};
+
+/// A point to go back to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// Its identity.
+    pub id: CheckpointId,
+    /// The workspace's content.
+    pub snapshot: SnapshotId,
+    /// When it was taken.
+    pub at: Timestamp,
+    /// Its label; a checkpoint with one is kept for good.
+    pub label: Option<String>,
+    /// What changed since the checkpoint before it.
+    pub changed: Changed,
+    /// How much it could not capture.
+    pub gap_count: u64,
+    /// Where git stood.
+    pub git: GitState,
+    /// What was left out.
+    pub(crate) aside: Option<ObjectId>,
+}
+
+/// What the caller gives to a new checkpoint.
+#[derive(Clone, Debug)]
+pub struct NewCheckpoint {
+    /// Its identity, made from fresh random bytes.
+    pub id: CheckpointId,
+    /// The time.
+    pub at: Timestamp,
+    /// A label, if it should have one.
+    pub label: Option<String>,
+}
+
+/// A checkpoint could not be taken. Nothing was changed, and all earlier ones are as they were.
+#[derive(Debug, Error)]
+pub enum CheckpointError {
+    /// It does not fit the budget, even without all checkpoints that may go.
+    #[error(
+        "the checkpoint needs {needed} bytes more, which do not fit the store's budget of {budget} bytes; \
+         nothing was stored and no earlier checkpoint was removed"
+    )]
+    Budget {
+        /// The budget.
+        budget: u64,
+        /// Bytes that this checkpoint would add.
+        needed: u64,
+    },
+    /// The label is empty, too long or not on one line.
+    #[error("the label is not usable: {why}")]
+    Label {
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// Scanning failed.
+    #[error(transparent)]
+    Scan(ScanError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<ScanError> for CheckpointError {
+    fn from(err: ScanError) -> Self {
+        match err {
+            ScanError::Store(err) => Self::Store(err),
+            other => Self::Scan(other),
+        }
+    }
+}
+
+/// A checkpoint could not be found.
+#[derive(Debug, Error)]
+pub enum ResolveError {
+    /// Nothing has this label or id.
+    #[error("there is no checkpoint `{point}`")]
+    Unknown {
+        /// What was asked for.
+        point: String,
+    },
+    /// More than one checkpoint answers to it.
+    #[error("`{point}` could be any of {} checkpoints", .candidates.len())]
+    Ambiguous {
+        /// What was asked for.
+        point: String,
+        /// All that answer to it, newest first.
+        candidates: Vec<Checkpoint>,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+const COLUMNS: &str = "id, snapshot, at, label, added, modified, deleted, gaps, git, aside,
+    (SELECT count(*) FROM late_gaps WHERE checkpoint = seq)";
+
+/// Checks a label.
+pub(crate) fn check_label(label: &str) -> Result<(), CheckpointError> {
+    let why = if label.trim().is_empty() {
+        "it is empty"
+    } else if label.len() > limits::MAX_LABEL {
+        "it is longer than 1000 bytes"
+    } else if label.chars().any(char::is_control) {
+        "it has line breaks or other control characters"
+    } else {
+        return Ok(());
+    };
+    Err(CheckpointError::Label { why })
+}
+
+/// Writes a checkpoint's row.
+pub(crate) fn insert(tx: &Transaction<'_>, checkpoint: &Checkpoint, rules: ObjectId) -> Result<(), StoreError> {
+    let git = serde_json::to_string(&checkpoint.git).expect("plain strings serialise");
+    let Changed { added, modified, deleted } = checkpoint.changed;
+    tx.prepare_cached(
+        "INSERT INTO checkpoints (id, handle, at, label, snapshot, aside, rules, git, added, modified, deleted, gaps)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    )
+    .and_then(|mut insert| {
+        insert.execute(params![
+            &checkpoint.id.as_bytes()[..],
+            checkpoint.id.to_string(),
+            checkpoint.at.0,
+            checkpoint.label,
+            &checkpoint.snapshot.0.as_bytes()[..],
+            checkpoint.aside.as_ref().map(|id| &id.as_bytes()[..]),
+            &rules.as_bytes()[..],
+            git,
+            added,
+            modified,
+            deleted,
+            checkpoint.gap_count,
+        ])
+    })
+    .map(drop)
+    .map_err(in_transaction(tx))
+}
+
+fn from_row(row: &Row<'_>) -> rusqlite::Result<Checkpoint> {
+    let git: String = row.get(8)?;
+    Ok(Checkpoint {
+        id: CheckpointId::from_bytes(row.get(0)?),
+        snapshot: SnapshotId(ObjectId::from_bytes(row.get(1)?)),
+        at: Timestamp(row.get(2)?),
+        label: row.get(3)?,
+        changed: Changed { added: row.get(4)?, modified: row.get(5)?, deleted: row.get(6)? },
+        gap_count: row.get::<_, u64>(7)? + row.get::<_, u64>(10)?,
+        git: serde_json::from_str(&git).unwrap_or_default(),
+        aside: row.get::<_, Option<[u8; 32]>>(9)?.map(ObjectId::from_bytes),
+    })
+}
+
+fn select(connection: &Connection, rest: &str, params: impl rusqlite::Params) -> rusqlite::Result<Vec<Checkpoint>> {
+    let mut statement = connection.prepare_cached(&format!("SELECT {COLUMNS} FROM checkpoints {rest}"))?;
+    let rows = statement.query_map(params, from_row)?;
+    rows.collect()
+}
+
+/// All checkpoints, newest first.
+pub(crate) fn all(store: &Store) -> Result<Vec<Checkpoint>, StoreError> {
+    store.db().read(|connection| select(connection, "ORDER BY seq DESC", []))
+}
+
+/// The newest checkpoint.
+pub(crate) fn newest(store: &Store) -> Result<Option<Checkpoint>, StoreError> {
+    store.db().read(|connection| Ok(select(connection, "ORDER BY seq DESC LIMIT 1", [])?.pop()))
+}
+
+/// The checkpoint that `point` names: a label, or the beginning of an id.
+pub(crate) fn resolve(store: &Store, point: &str) -> Result<Checkpoint, ResolveError> {
+    let lower = point.to_ascii_lowercase();
+    let is_id = lower.len() >= limits::MIN_ID_DIGITS && lower.bytes().all(|b| b.is_ascii_hexdigit());
+    let pattern = if is_id { format!("{lower}*") } else { String::new() };
+    let mut candidates = store.db().read(|connection| {
+        select(connection, "WHERE label = ?1 OR handle GLOB ?2 ORDER BY seq DESC", [point, &pattern])
+    })?;
+    match candidates.len() {
+        0 => Err(ResolveError::Unknown { point: point.to_owned() }),
+        1 => Ok(candidates.remove(0)),
+        _ => Err(ResolveError::Ambiguous { point: point.to_owned(), candidates }),
+    }
+}
+
+/// A checkpoint's row number.
+pub(crate) fn sequence(tx: &Transaction<'_>, id: CheckpointId) -> Result<Option<i64>, StoreError> {
+    tx.query_row("SELECT seq FROM checkpoints WHERE id = ?", [&id.as_bytes()[..]], |row| row.get(0))
+        .optional()
+        .map_err(in_transaction(tx))
+}

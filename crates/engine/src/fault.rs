@@ -1,0 +1,38 @@
+//! Where tests make input and output fail, or stop the process as a crash would.
+//!
+//! Without the feature `faults` every function here is empty. With it, the one fail point `io` stands at each write,
+//! rename, sync and transaction: `FAILPOINTS="io=3*off->return(crash)"` kills the process at the fourth of them, and
+//! `eio` or `enospc` in place of `crash` makes that step fail instead. [`seeded`] switches on deliberate bugs by which
+//! the property tests prove that they would notice.
+
+use std::io;
+
+/// A step that reaches the disk; fails or never returns when a test says so.
+#[inline]
+pub(crate) fn step() -> io::Result<()> {
+    #[cfg(feature = "faults")]
+    fail::fail_point!("io", |action| act(action.as_deref()));
+    Ok(())
+}
+
+/// Whether the test switch `name` is on.
+#[inline]
+#[cfg_attr(not(feature = "faults"), allow(unused_variables))]
+pub(crate) fn seeded(name: &str) -> bool {
+    #[cfg(feature = "faults")]
+    fail::fail_point!(name, |_| true);
+    false
+}
+
+#[cfg(feature = "faults")]
+fn act(action: Option<&str>) -> io::Result<()> {
+    match action {
+        Some("eio") => Err(rustix::io::Errno::IO.into()),
+        Some("enospc") => Err(rustix::io::Errno::NOSPC.into()),
+        // SIGKILL, not a panic or an exit: nothing of ours may run afterwards, as after a real crash.
+        _ => {
+            rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL)?;
+            Err(io::Error::other("killed"))
+        }
+    }
+}

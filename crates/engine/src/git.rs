@@ -1,0 +1,93 @@
+//! What Retake reads of a git repository. It reads files and never runs git, never writes, never takes a lock.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// Where a repository stood when a checkpoint was taken.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GitState {
+    /// The branch that was checked out; `None` without a repository or with a detached HEAD.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub branch: Option<String>,
+    /// The commit HEAD was at; `None` without a repository or before the first commit.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub head: Option<String>,
+    /// The checksum that ends the index file.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub index: Option<String>,
+    /// The newest stash.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub stash: Option<String>,
+}
+
+/// The top level of the work tree that `directory` is in.
+pub fn top_level(directory: &Path) -> Option<PathBuf> {
+    directory.ancestors().find(|place| is_repository(place)).map(Path::to_owned)
+}
+
+/// Whether `directory` is the top level of a work tree.
+pub fn is_repository(directory: &Path) -> bool {
+    let dot_git = directory.join(".git");
+    fs::symlink_metadata(&dot_git).is_ok_and(|meta| meta.is_file() || dot_git.join("HEAD").exists())
+}
+
+/// The repository's `info/exclude`, shared by all its work trees.
+pub(crate) fn exclude_file(top: &Path) -> Option<PathBuf> {
+    let git_dir = git_dir(top)?;
+    Some(common_dir(&git_dir).join("info/exclude"))
+}
+
+/// Reads where the repository around `root` stands.
+pub(crate) fn state(root: &Path) -> GitState {
+    let Some(git_dir) = top_level(root).and_then(|top| git_dir(&top)) else { return GitState::default() };
+    let common = common_dir(&git_dir);
+    let head = read_line(&git_dir.join("HEAD")).unwrap_or_default();
+    let (branch, head) = match head.strip_prefix("ref: ") {
+        Some(name) => (Some(name.trim_start_matches("refs/heads/").to_owned()), reference(&git_dir, &common, name)),
+        None => (None, (!head.is_empty()).then_some(head)),
+    };
+    GitState { branch, head, index: index_checksum(&git_dir), stash: reference(&git_dir, &common, "refs/stash") }
+}
+
+/// The directory of a work tree's repository: `.git` itself, or where a `.git` file points.
+fn git_dir(top: &Path) -> Option<PathBuf> {
+    let dot_git = top.join(".git");
+    if dot_git.is_dir() {
+        return Some(dot_git);
+    }
+    let line = read_line(&dot_git)?;
+    Some(top.join(line.strip_prefix("gitdir: ")?))
+}
+
+/// A linked work tree keeps most things in the main repository.
+fn common_dir(git_dir: &Path) -> PathBuf {
+    read_line(&git_dir.join("commondir")).map_or_else(|| git_dir.to_owned(), |path| git_dir.join(path))
+}
+
+fn reference(git_dir: &Path, common: &Path, name: &str) -> Option<String> {
+    if let Some(id) = [git_dir, common].iter().find_map(|dir| read_line(&dir.join(name))) {
+        return Some(id);
+    }
+    let packed = fs::read(common.join("packed-refs")).ok()?;
+    packed.split(|&b| b == b'\n').find_map(|line| {
+        let id = line.strip_suffix(name.as_bytes())?.strip_suffix(b" ")?;
+        String::from_utf8(id.to_vec()).ok()
+    })
+}
+
+fn index_checksum(git_dir: &Path) -> Option<String> {
+    use std::os::unix::fs::FileExt;
+    let file = fs::File::open(git_dir.join("index")).ok()?;
+    let mut tail = [0; 20];
+    file.read_exact_at(&mut tail, file.metadata().ok()?.len().checked_sub(20)?).ok()?;
+    Some(tail.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn read_line(path: &Path) -> Option<String> {
+    let bytes = fs::read(path).ok()?;
+    let line = bytes.split(|&b| b == b'\n').next()?;
+    Some(std::ffi::OsStr::from_bytes(line).to_str()?.trim_end().to_owned())
+}

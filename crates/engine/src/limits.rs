@@ -1,0 +1,26 @@
+//! Named limits: whatever grows has one.
+
+/// Files of at least this size are stored in chunks, so that a small change stores little.
+pub const CHUNKED_FROM: u64 = 1 << 20;
+/// Smallest, average and largest chunk.
+pub const CHUNK_SIZES: (usize, usize, usize) = (64 << 10, 256 << 10, 1 << 20);
+/// A pack segment that has grown beyond this is not appended to any more.
+pub const SEGMENT_BYTES: u64 = 256 << 20;
+/// Bytes of records collected before they are written to a segment.
+pub const WRITE_BUFFER: usize = 1 << 20;
+/// Objects whose index rows are committed together during a long first snapshot, so that it can be resumed.
+pub const OBJECTS_PER_COMMIT: usize = 32_768;
+/// How often a file that changes under our eyes is read again before it becomes a gap.
+pub const READ_ATTEMPTS: u32 = 5;
+/// Deepest directory that is captured; deeper ones are gaps.
+pub const MAX_DEPTH: usize = 512;
+/// Ignore files beyond this size are taken as having no rules.
+pub const MAX_RULE_FILE: u64 = 1 << 20;
+/// Longest label.
+pub const MAX_LABEL: usize = 1000;
+/// How long a process waits for another one's database transaction.
+pub const BUSY_MS: u64 = 30_000;
+/// Share of the user's inotify watches that one workspace may take.
+pub const WATCH_SHARE: f64 = 0.5;
+/// Fewest digits by which an id can be named.
+pub const MIN_ID_DIGITS: usize = 4;

@@ -1,0 +1,272 @@
+//! Step three of a scan: files that are new, changed or racy are read and hashed.
+//!
+//! Runs on all threads, a slice of files at a time, so that between slices what was read can be made permanent: a first
+//! snapshot that is cancelled or killed goes on where it stopped.
+
+use std::io::Read;
+use std::os::fd::AsFd;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{AtFlags, FileType, fstat};
+use rustix::io::Errno;
+
+use super::index::{DirectoryId, EntryKind};
+use super::rules::Rules;
+use super::stat::{Facts, file_clock, seen};
+use super::{Phase, Progress, ScanError, Scanner, Sink, Step, open};
+use crate::path::join;
+use crate::snapshot::tree::GapKind;
+use crate::store::{Kind, PutError, StoreError, lock};
+use crate::{ObjectId, limits};
+
+/// Files between two pauses.
+const SLICE: usize = 16_384;
+/// An index is saved in mid-scan when that much time has passed.
+const SAVE_EVERY: Duration = Duration::from_secs(3);
+
+/// A file to read: its directory and its place there.
+type Task = (DirectoryId, usize);
+
+/// What came of reading a path.
+#[derive(Debug)]
+enum Outcome {
+    Read { content: ObjectId, facts: Facts, unsettled: bool, attributes: bool },
+    Gap(GapKind),
+    Gone,
+}
+
+impl Scanner {
+    /// Reads everything that is marked unsettled.
+    pub(super) fn read(&mut self, rules: &Rules, sink: &dyn Sink, progress: &dyn Progress) -> Result<(), ScanError> {
+        let tasks = self.tasks();
+        let total = tasks.len() as u64;
+        let done = AtomicU64::new(0);
+        let mut saved = Instant::now();
+        for slice in tasks.chunks(SLICE) {
+            let outcomes = self.read_slice(slice, rules, sink, progress, &done, total);
+            let (outcomes, error) = outcomes;
+            let mut gone = Vec::new();
+            for (task, outcome) in outcomes {
+                self.apply(task, outcome, &mut gone);
+            }
+            self.drop_gone(gone);
+            let due = total > SLICE as u64 && saved.elapsed() > SAVE_EVERY || error.is_some() || progress.cancelled();
+            if due {
+                if let Some(counters) = sink.pause()? {
+                    self.save(counters)?;
+                    saved = Instant::now();
+                }
+            }
+            if let Some(error) = error {
+                return Err(error.into());
+            }
+            if progress.cancelled() {
+                return Err(ScanError::Cancelled);
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything to be read, in an order that is kind to the disk.
+    fn tasks(&self) -> Vec<Task> {
+        let mut tasks: Vec<Task> = Vec::new();
+        for (&id, directory) in &self.index.open {
+            let reads = directory
+                .entries
+                .iter()
+                .enumerate()
+                .filter(|(_, entry)| entry.unsettled && matches!(entry.kind, EntryKind::File | EntryKind::Symlink));
+            tasks.extend(reads.map(|(position, _)| (id, position)));
+        }
+        tasks.sort_unstable();
+        tasks
+    }
+
+    fn read_slice(
+        &self,
+        tasks: &[Task],
+        rules: &Rules,
+        sink: &dyn Sink,
+        progress: &dyn Progress,
+        done: &AtomicU64,
+        total: u64,
+    ) -> (Vec<(Task, Outcome)>, Option<StoreError>) {
+        let next = AtomicUsize::new(0);
+        let failure: Mutex<Option<StoreError>> = Mutex::new(None);
+        let read = || {
+            let mut outcomes = Vec::new();
+            let mut buffer = Vec::new();
+            while !progress.cancelled() && lock(&failure).is_none() {
+                let Some(&task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
+                match self.read_task(task, rules, sink, &mut buffer) {
+                    Ok(outcome) => outcomes.push((task, outcome)),
+                    Err(error) => *lock(&failure) = Some(error),
+                }
+                let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+                progress.report(Step { phase: Phase::Reading, done, total: Some(total) });
+            }
+            outcomes
+        };
+        let threads = self.threads.min(tasks.len().div_ceil(4)).max(1);
+        let outcomes = std::thread::scope(|scope| {
+            let others: Vec<_> = (1..threads).map(|_| scope.spawn(read)).collect();
+            let mut outcomes = read();
+            for thread in others {
+                outcomes.extend(thread.join().expect("reading does not panic"));
+            }
+            outcomes
+        });
+        (outcomes, failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+
+    fn read_task(
+        &self,
+        (id, position): Task,
+        rules: &Rules,
+        sink: &dyn Sink,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Outcome, StoreError> {
+        let directory = &self.index.open[&id];
+        let entry = &directory.entries[position];
+        match entry.kind {
+            EntryKind::Symlink => self.read_link(&directory.path, &entry.name, sink),
+            _ => {
+                let path = join(&directory.path, &entry.name);
+                let limit = if rules.is_declared(&path) { u64::MAX } else { rules.max_file };
+                self.read_file(&path, limit, sink, buffer)
+            }
+        }
+    }
+
+    fn read_file(&self, path: &[u8], limit: u64, sink: &dyn Sink, buffer: &mut Vec<u8>) -> Result<Outcome, StoreError> {
+        let mut verified = None;
+        for _ in 0..limits::READ_ATTEMPTS {
+            let examined = file_clock();
+            let mut file = match open::file(self.root(), path) {
+                Ok(file) => file,
+                Err(err) => return Ok(refused(err)),
+            };
+            let Ok(before) = fstat(&file).map(|stat| seen(&stat)) else { return Ok(Outcome::Gap(GapKind::Unreadable)) };
+            if before.facts.file_type() != FileType::RegularFile {
+                return Ok(Outcome::Gone);
+            }
+            if before.facts.size > limit {
+                return Ok(Outcome::Gap(GapKind::TooLarge));
+            }
+            let content = match read_content(&mut file, before.facts.size, sink, buffer) {
+                Ok(Some(content)) => content,
+                Ok(None) => continue,
+                Err(PutError::Read) => return Ok(Outcome::Gap(GapKind::Unreadable)),
+                Err(PutError::Store(err)) => return Err(err),
+            };
+            let after = fstat(&file).map(|stat| seen(&stat).facts);
+            if after != Ok(before.facts) {
+                continue;
+            }
+            let facts = before.facts;
+            let unsettled = self.trust.is_racy(facts.ctime, examined);
+            // Where two writes can share a timestamp, equal times before and after prove nothing: read it twice.
+            if unsettled && !self.trust.fine_grained && verified != Some((content, facts)) {
+                verified = Some((content, facts));
+                self.trust.wait_until_settled(facts.ctime);
+                continue;
+            }
+            return Ok(Outcome::Read { content, facts, unsettled, attributes: has_attributes(&file) });
+        }
+        Ok(Outcome::Gap(GapKind::Unstable))
+    }
+
+    fn read_link(&self, directory: &[u8], name: &[u8], sink: &dyn Sink) -> Result<Outcome, StoreError> {
+        let examined = file_clock();
+        let fd = match open::directory(self.root(), directory) {
+            Ok(fd) => fd,
+            Err(err) => return Ok(refused(err)),
+        };
+        let target = rustix::fs::readlinkat(&fd, name, Vec::new());
+        let stat = rustix::fs::statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW);
+        let (Ok(target), Ok(stat)) = (target, stat) else { return Ok(Outcome::Gone) };
+        let mut facts = seen(&stat).facts;
+        facts.size = target.as_bytes().len() as u64;
+        let content = ObjectId::of(target.as_bytes());
+        sink.put(Kind::Blob, content, target.as_bytes())?;
+        let unsettled = self.trust.is_racy(facts.ctime, examined);
+        Ok(Outcome::Read { content, facts, unsettled, attributes: false })
+    }
+
+    fn apply(&mut self, (id, position): Task, outcome: Outcome, gone: &mut Vec<Task>) {
+        let directory = self.index.open.get_mut(&id).expect("tasks come from open directories");
+        let entry = &mut directory.entries[position];
+        directory.flags.stale = true;
+        entry.gaps &= !(GapKind::ExtendedAttributes.bit());
+        match outcome {
+            Outcome::Read { content, facts, unsettled, attributes } => {
+                entry.content = content;
+                entry.facts = facts;
+                entry.unsettled = unsettled;
+                entry.unread = false;
+                if attributes {
+                    entry.gaps |= GapKind::ExtendedAttributes.bit();
+                }
+            }
+            Outcome::Gap(kind) => {
+                entry.kind = EntryKind::Gap;
+                entry.gaps |= kind.bit();
+                entry.unsettled = true;
+                entry.unread = true;
+            }
+            Outcome::Gone => gone.push((id, position)),
+        }
+    }
+
+    /// Takes out what vanished between listing and reading; its directory is listed again next time.
+    fn drop_gone(&mut self, mut gone: Vec<Task>) {
+        gone.sort_unstable();
+        for (id, position) in gone.into_iter().rev() {
+            let directory = self.index.open.get_mut(&id).expect("tasks come from open directories");
+            directory.entries.remove(position);
+            directory.flags.unsettled = true;
+        }
+    }
+}
+
+/// Reads and stores a file's content; `None` if it was not as long as it should be.
+fn read_content(
+    file: &mut std::fs::File,
+    size: u64,
+    sink: &dyn Sink,
+    buffer: &mut Vec<u8>,
+) -> Result<Option<ObjectId>, PutError> {
+    if size >= limits::CHUNKED_FROM {
+        let (content, len) = sink.put_large(file)?;
+        return Ok((len == size).then_some(content));
+    }
+    buffer.clear();
+    // One byte more than expected, so that growth shows.
+    file.take(size + 1).read_to_end(buffer).map_err(|_| PutError::Read)?;
+    if buffer.len() as u64 != size {
+        return Ok(None);
+    }
+    let content = ObjectId::of(buffer);
+    sink.put(Kind::Blob, content, buffer)?;
+    Ok(Some(content))
+}
+
+fn refused(err: Errno) -> Outcome {
+    match err {
+        Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NXIO => Outcome::Gone,
+        _ => Outcome::Gap(GapKind::Unreadable),
+    }
+}
+
+/// Whether a file has extended attributes beyond the labels that the system puts on by itself.
+fn has_attributes(file: impl AsFd) -> bool {
+    const BY_SYSTEM: [&[u8]; 3] = [b"security.selinux", b"security.ima", b"security.evm"];
+    let mut list = [0; 4096];
+    match rustix::fs::flistxattr(file, &mut list) {
+        Ok(0) => false,
+        Ok(len) => list[..len].split(|&b| b == 0).any(|name| !name.is_empty() && !BY_SYSTEM.contains(&name)),
+        Err(err) => err == Errno::RANGE,
+    }
+}

@@ -1,0 +1,236 @@
+//! Ignore rules: which names are left out.
+//!
+//! Rules come from `.gitignore` and `.retakeignore` in every directory, from the `.git/info/exclude` of the repository a
+//! directory belongs to, from git's global excludes, and, when the workspace is a part of a repository, from the
+//! `.gitignore` files above it. A directory that holds a repository of its own starts afresh: the outer `.gitignore`
+//! files say nothing inside, as in git. `.retakeignore` wins over git's files, a deeper file over a higher one, a later
+//! line over an earlier one.
+//!
+//! Matching itself is the `ignore` crate's. Rule files that cannot be read have no rules; lines that are no valid pattern
+//! are skipped, as git does.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use super::open;
+use crate::git;
+use crate::path::join;
+use crate::{Environment, ObjectId, limits};
+
+/// Version-control directories: never captured, never touched.
+const VERSION_CONTROL: [&[u8]; 5] = [b".git", b".hg", b".svn", b".jj", b".sl"];
+
+/// Whether a directory called `name` belongs to a version-control system.
+pub(crate) fn is_version_control(name: &[u8]) -> bool {
+    VERSION_CONTROL.contains(&name)
+}
+
+/// Whether a file called `name` holds rules.
+pub(crate) fn is_rule_file(name: &[u8]) -> bool {
+    name == b".gitignore" || name == b".retakeignore"
+}
+
+/// The rules of one place, for everything below it.
+#[derive(Debug)]
+struct Layer {
+    matcher: Gitignore,
+    /// The place, relative to the workspace's root; or, for a place above the root, how the root is called from there.
+    base: Base,
+}
+
+#[derive(Debug)]
+enum Base {
+    Inside(Vec<u8>),
+    Above(Vec<u8>),
+}
+
+impl Layer {
+    fn verdict(&self, path: &[u8], is_directory: bool) -> Option<Verdict> {
+        let above;
+        let relative = match &self.base {
+            Base::Inside(base) if base.is_empty() => path,
+            Base::Inside(base) => &path[base.len() + 1..],
+            Base::Above(root) => {
+                above = join(root, path);
+                &above
+            }
+        };
+        match self.matcher.matched(Path::new(OsStr::from_bytes(relative)), is_directory) {
+            Match::None => None,
+            Match::Ignore(_) => Some(Verdict::LeftOut),
+            Match::Whitelist(_) => Some(Verdict::Captured),
+        }
+    }
+}
+
+/// What the rules say of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Captured,
+    LeftOut,
+}
+
+/// The rules in force in one directory: its own and everything above.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Chain {
+    /// `.gitignore` layers down from the repository's root, after its `info/exclude`; later ones win.
+    git: Vec<Arc<Layer>>,
+    /// `.retakeignore` layers down from the workspace's root; later ones win.
+    retake: Vec<Arc<Layer>>,
+}
+
+/// The rules that hold everywhere.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    root: PathBuf,
+    include: Gitignore,
+    global: Option<Arc<Layer>>,
+    top: Chain,
+    /// Paths captured whatever the rules say.
+    pub(crate) declared: BTreeSet<Vec<u8>>,
+    pub(crate) max_file: u64,
+    /// The store, if it is inside the workspace; relative to the root.
+    store: Option<Vec<u8>>,
+    /// Changes whenever something outside the workspace does that decides what is ignored.
+    pub(crate) fingerprint: ObjectId,
+    /// The same, as text to keep beside a checkpoint.
+    pub(crate) described: Vec<u8>,
+}
+
+impl Rules {
+    /// Collects the rules from outside the workspace and from the settings.
+    pub(crate) fn collect(env: &Environment, declared: BTreeSet<Vec<u8>>) -> Self {
+        let mut described = Vec::new();
+        let mut note = |what: &str, bytes: &[u8]| {
+            described.extend_from_slice(format!("{what} {}\n", bytes.len()).as_bytes());
+            described.extend_from_slice(bytes);
+            described.push(b'\n');
+        };
+        let include = env.settings.include.join("\n");
+        note("include", include.as_bytes());
+        note("max_file", env.settings.max_file.to_string().as_bytes());
+        let mut layer = |what: &str, path: &Path, base: Base| {
+            let bytes = open::read_small(path)?;
+            note(what, &bytes);
+            parse(&bytes, base)
+        };
+        let global = env.global_excludes.as_deref().and_then(|path| layer("global", path, Base::Inside(Vec::new())));
+        let mut top = Chain::default();
+        for (file, base) in outer_files(&env.root) {
+            top.git.extend(layer("outer", &file, base));
+        }
+        let store = env.data_dir.strip_prefix(&env.root).ok().map(|path| path.as_os_str().as_bytes().to_vec());
+        let fingerprint = ObjectId::of(&described);
+        Self {
+            root: env.root.clone(),
+            include: build(include.as_bytes()),
+            global,
+            top,
+            declared,
+            max_file: env.settings.max_file,
+            store,
+            fingerprint,
+            described,
+        }
+    }
+
+    /// The rules above the workspace's root.
+    pub(crate) fn top(&self) -> Chain {
+        self.top.clone()
+    }
+
+    /// The rules inside `directory`, given those of its parent and its own rule files.
+    pub(crate) fn descend(&self, parent: &Chain, directory: &[u8], own: &OwnRules) -> Chain {
+        let mut chain = parent.clone();
+        // The root's repository is among the outer files already.
+        if own.repository && !directory.is_empty() {
+            let exclude = git::exclude_file(&self.root.join(OsStr::from_bytes(directory)));
+            let exclude = exclude.and_then(|path| open::read_small(&path));
+            chain.git = exclude.and_then(|bytes| parse(&bytes, Base::Inside(directory.to_vec()))).into_iter().collect();
+        }
+        let own_layer = |bytes: &Option<Vec<u8>>| parse(bytes.as_deref()?, Base::Inside(directory.to_vec()));
+        chain.git.extend(own_layer(&own.gitignore));
+        chain.retake.extend(own_layer(&own.retakeignore));
+        chain
+    }
+
+    /// What the rules say of `path`, whose parent has `chain`.
+    pub(crate) fn verdict(&self, chain: &Chain, path: &[u8], is_directory: bool) -> Verdict {
+        let layers = chain.retake.iter().rev().chain(chain.git.iter().rev()).chain(&self.global);
+        let verdict = layers.into_iter().find_map(|layer| layer.verdict(path, is_directory));
+        if verdict != Some(Verdict::LeftOut) {
+            return Verdict::Captured;
+        }
+        let precious = !is_directory && self.include.matched(OsStr::from_bytes(path), false).is_ignore();
+        if precious { Verdict::Captured } else { Verdict::LeftOut }
+    }
+
+    /// Whether `path` is the store, which never captures itself.
+    pub(crate) fn is_store(&self, path: &[u8]) -> bool {
+        self.store.as_deref() == Some(path)
+    }
+
+    pub(crate) fn is_declared(&self, path: &[u8]) -> bool {
+        self.declared.contains(path)
+    }
+
+    /// Whether something below the directory `path` was declared.
+    pub(crate) fn declares_below(&self, path: &[u8]) -> bool {
+        let prefix = join(path, b"");
+        self.declared.range(prefix.clone()..).next().is_some_and(|next| next.starts_with(&prefix))
+    }
+}
+
+/// The rule files of one directory.
+#[derive(Debug, Default)]
+pub(crate) struct OwnRules {
+    /// It holds a repository.
+    pub(crate) repository: bool,
+    pub(crate) gitignore: Option<Vec<u8>>,
+    pub(crate) retakeignore: Option<Vec<u8>>,
+}
+
+/// Git's files outside the workspace that have a say in it, weakest first.
+fn outer_files(root: &Path) -> Vec<(PathBuf, Base)> {
+    let Some(top) = git::top_level(root) else { return Vec::new() };
+    let from = |place: &Path| {
+        let name = root.strip_prefix(place).expect("the top level is above the root");
+        if name.as_os_str().is_empty() {
+            Base::Inside(Vec::new())
+        } else {
+            Base::Above(name.as_os_str().as_bytes().to_vec())
+        }
+    };
+    let exclude = git::exclude_file(&top).map(|path| (path, from(&top)));
+    // The root's own file is read by the scan.
+    let mut places: Vec<&Path> = root.ancestors().skip(1).take_while(|place| place.starts_with(&top)).collect();
+    places.reverse();
+    let above = places.into_iter().map(|place| (place.join(".gitignore"), from(place)));
+    exclude.into_iter().chain(above).collect()
+}
+
+fn parse(bytes: &[u8], base: Base) -> Option<Arc<Layer>> {
+    let matcher = build(bytes);
+    (!matcher.is_empty()).then(|| Arc::new(Layer { matcher, base }))
+}
+
+fn build(bytes: &[u8]) -> Gitignore {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let mut builder = GitignoreBuilder::new("");
+    if bytes.len() as u64 <= limits::MAX_RULE_FILE {
+        for line in bytes.split(|&b| b == b'\n') {
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            if let Ok(line) = str::from_utf8(line) {
+                // A line that is no pattern has no effect in git either.
+                drop(builder.add_line(None, line));
+            }
+        }
+    }
+    builder.build().unwrap_or_else(|_| Gitignore::empty())
+}

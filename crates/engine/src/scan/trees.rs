@@ -1,0 +1,93 @@
+//! Step four of a scan: new trees and asides for directories that changed, and for those above them.
+
+use super::index::{DirectoryId, Entry, EntryKind, ROOT, Summary};
+use super::{ScanError, Scanner, Sink};
+use crate::ObjectId;
+use crate::snapshot::tree::{self, AsideEntry, GapKind, Node, Reasons, TreeEncoder};
+use crate::store::Kind;
+
+impl Scanner {
+    /// Makes all stale trees, deepest first; a parent only if what it says of a child has changed.
+    pub(super) fn make_trees(&mut self, sink: &dyn Sink) -> Result<(), ScanError> {
+        let mut stale = self.index.stale();
+        while let Some(((_, id), ())) = stale.pop_first() {
+            let Some(before) = self.index.summary(id) else { continue };
+            let entries = std::mem::take(&mut self.index.open(id).expect("stale directories are open").entries);
+            let made = self.make_tree(&entries, sink)?;
+            let directory = self.index.open(id).expect("stale directories are open");
+            directory.entries = entries;
+            directory.flags.stale = false;
+            (directory.tree, directory.aside, directory.gap_count) = made;
+            let (parent, depth) = self.index.place(id).expect("it is open");
+            // A new directory's summary before is nothing that a parent's tree could have said.
+            if id != ROOT && self.index.summary(id) != Some(before) {
+                if let Some(directory) = self.index.open(parent) {
+                    directory.flags.stale = true;
+                    stale.insert((std::cmp::Reverse(depth - 1), parent), ());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn make_tree(&self, entries: &[Entry], sink: &dyn Sink) -> Result<(ObjectId, Option<ObjectId>, u64), ScanError> {
+        let mut encoder = TreeEncoder::new();
+        let mut aside = Vec::new();
+        let mut gap_count = 0;
+        for entry in entries {
+            let child = self.child_summary(entry);
+            if let Some(node) = node(entry, child) {
+                encoder.push(&entry.name, &node);
+            }
+            let reasons = self.reasons(entry);
+            gap_count += reasons.gaps().count() as u64 + child.map_or(0, |child| child.gap_count);
+            let below = child.and_then(|child| child.aside);
+            if reasons.0 != 0 || below.is_some() {
+                aside.push(AsideEntry { name: entry.name.to_vec(), reasons, child: below });
+            }
+        }
+        let tree = put(sink, Kind::Tree, &encoder.finish())?;
+        let aside = if aside.is_empty() { None } else { Some(put(sink, Kind::Aside, &tree::encode_aside(&aside))?) };
+        Ok((tree, aside, gap_count))
+    }
+
+    fn child_summary(&self, entry: &Entry) -> Option<Summary> {
+        (entry.kind == EntryKind::Directory).then(|| self.index.summary(entry.child)).flatten()
+    }
+
+    /// Why a name belongs into the aside.
+    fn reasons(&self, entry: &Entry) -> Reasons {
+        match entry.kind {
+            EntryKind::Ignored => Reasons(Reasons::IGNORED),
+            EntryKind::Directory => Reasons(entry.gaps | self.directory_reasons(entry.child)),
+            EntryKind::File | EntryKind::Symlink | EntryKind::Gap => Reasons(entry.gaps),
+        }
+    }
+
+    fn directory_reasons(&self, id: DirectoryId) -> u16 {
+        let flags = match self.index.open.get(&id) {
+            Some(directory) => directory.flags,
+            None => self.index.block(id).map(|block| block.flags()).unwrap_or_default(),
+        };
+        let unreadable = if flags.unreadable { GapKind::Unreadable.bit() } else { 0 };
+        let partial = if flags.declared_only { Reasons::IGNORED } else { 0 };
+        unreadable | partial
+    }
+}
+
+fn node(entry: &Entry, child: Option<Summary>) -> Option<Node> {
+    let mode = entry.facts.permissions();
+    let (kind, mode, content, size) = match entry.kind {
+        EntryKind::File => (tree::Kind::File, mode, entry.content, entry.facts.size),
+        EntryKind::Symlink => (tree::Kind::Symlink, 0, entry.content, entry.facts.size),
+        EntryKind::Directory => (tree::Kind::Directory, child?.mode, child?.tree, 0),
+        EntryKind::Ignored | EntryKind::Gap => return None,
+    };
+    Some(Node { kind, mode, content, size })
+}
+
+fn put(sink: &dyn Sink, kind: Kind, bytes: &[u8]) -> Result<ObjectId, ScanError> {
+    let id = ObjectId::of(bytes);
+    sink.put(kind, id, bytes)?;
+    Ok(id)
+}

@@ -1,0 +1,5 @@
+//! Snapshots as Merkle trees, and comparing them.
+
+pub(crate) mod aside;
+pub(crate) mod diff;
+pub(crate) mod tree;

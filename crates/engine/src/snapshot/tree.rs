@@ -1,0 +1,325 @@
+//! Trees: one object per directory, and asides: what of a directory is not in its tree.
+//!
+//! A tree lists a directory's captured children by name; the tree of the root is the snapshot. An aside lists, for the
+//! same directory, what was left out and why (ignored, or a [gap](GapKind)), and the asides of its subdirectories. It is
+//! stored beside the checkpoint and never enters the snapshot's id. A directory with nothing to tell has no aside.
+//!
+//! Both encodings are canonical: equal content gives equal bytes. Decoding trusts nothing: names are checked, so that a
+//! tampered store cannot name a place outside the workspace.
+
+use std::fmt;
+
+use crate::ObjectId;
+use crate::path::is_plain_name;
+
+const VERSION: u8 = 1;
+
+/// What a captured path is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// A regular file.
+    File = 1,
+    /// A symbolic link; its target is its content.
+    Symlink = 2,
+    /// A directory; its content is its tree.
+    Directory = 3,
+}
+
+impl Kind {
+    /// The kind's name in listings and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Symlink => "symlink",
+            Self::Directory => "directory",
+        }
+    }
+}
+
+/// A captured path's state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// What it is.
+    pub kind: Kind,
+    /// Permission bits, `07777`; zero for symbolic links, which have none.
+    pub mode: u16,
+    /// The content: a file's bytes, a link's target, a directory's tree.
+    pub content: ObjectId,
+    /// Length of the content in bytes; zero for directories.
+    pub size: u64,
+}
+
+/// A decoded tree: children by name, in byte order.
+pub(crate) type Tree = Vec<(Vec<u8>, Node)>;
+
+/// What the checkpoint does not hold of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum GapKind {
+    /// Larger than the settings allow.
+    TooLarge,
+    /// Reading it was refused or failed.
+    Unreadable,
+    /// A socket, fifo or device.
+    Special,
+    /// Another file system is mounted there.
+    OtherFilesystem,
+    /// Captured, but not that it shares its content with another name.
+    HardLink,
+    /// Captured, but without its extended attributes.
+    ExtendedAttributes,
+    /// Captured, but not that it belongs to another user.
+    ForeignOwner,
+    /// It changed each time it was read.
+    Unstable,
+    /// A later check found a change that the watch had not reported in time.
+    Missed,
+}
+
+impl GapKind {
+    /// All kinds.
+    pub const ALL: [Self; 9] = [
+        Self::TooLarge,
+        Self::Unreadable,
+        Self::Special,
+        Self::OtherFilesystem,
+        Self::HardLink,
+        Self::ExtendedAttributes,
+        Self::ForeignOwner,
+        Self::Unstable,
+        Self::Missed,
+    ];
+
+    /// The kind's name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::TooLarge => "too_large",
+            Self::Unreadable => "unreadable",
+            Self::Special => "special",
+            Self::OtherFilesystem => "other_filesystem",
+            Self::HardLink => "hard_link",
+            Self::ExtendedAttributes => "extended_attributes",
+            Self::ForeignOwner => "foreign_owner",
+            Self::Unstable => "unstable",
+            Self::Missed => "missed",
+        }
+    }
+
+    /// The kind in words that follow a path.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::TooLarge => "larger than `capture.max_file`: not captured",
+            Self::Unreadable => "cannot be read: not captured",
+            Self::Special => "socket, fifo or device: not captured",
+            Self::OtherFilesystem => "another file system is mounted here: not captured",
+            Self::HardLink => "content captured, hard link not",
+            Self::ExtendedAttributes => "content captured, extended attributes not",
+            Self::ForeignOwner => "content captured, its foreign owner not",
+            Self::Unstable => "kept changing while it was read: not captured",
+            Self::Missed => "changed at about that time: its state then is uncertain",
+        }
+    }
+
+    /// Whether the content is missing, not just a property of it.
+    pub fn is_uncaptured(self) -> bool {
+        !matches!(self, Self::HardLink | Self::ExtendedAttributes | Self::ForeignOwner)
+    }
+
+    pub(crate) fn bit(self) -> u16 {
+        1 << self as u16
+    }
+}
+
+/// Why a name stands in an aside: a set of gap kinds, or that a rule ignored it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Reasons(pub(crate) u16);
+
+impl Reasons {
+    /// An ignore rule matched it (and, for a directory, it was not entered).
+    pub(crate) const IGNORED: u16 = 1 << 15;
+
+    pub(crate) fn gaps(self) -> impl Iterator<Item = GapKind> {
+        GapKind::ALL.into_iter().filter(move |kind| self.0 & kind.bit() != 0)
+    }
+}
+
+/// One line of an aside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AsideEntry {
+    pub(crate) name: Vec<u8>,
+    pub(crate) reasons: Reasons,
+    /// The aside of that directory, if it has one.
+    pub(crate) child: Option<ObjectId>,
+}
+
+/// The bytes do not decode.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Malformed;
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("malformed")
+    }
+}
+
+/// Encodes a tree, child after child.
+pub(crate) struct TreeEncoder(Vec<u8>);
+
+impl TreeEncoder {
+    pub(crate) fn new() -> Self {
+        Self(vec![VERSION])
+    }
+
+    /// Adds a child; names must come in byte order.
+    pub(crate) fn push(&mut self, name: &[u8], node: &Node) {
+        self.0.push(node.kind as u8);
+        self.0.extend_from_slice(&node.mode.to_le_bytes());
+        put_varint(&mut self.0, node.size);
+        put_varint(&mut self.0, name.len() as u64);
+        self.0.extend_from_slice(name);
+        self.0.extend_from_slice(node.content.as_bytes());
+    }
+
+    pub(crate) fn finish(self) -> Vec<u8> {
+        self.0
+    }
+}
+
+/// Decodes and checks a tree.
+pub(crate) fn decode_tree(bytes: &[u8]) -> Result<Tree, Malformed> {
+    let mut rest = expect_version(bytes)?;
+    let mut tree = Tree::new();
+    while !rest.is_empty() {
+        let kind = match take(&mut rest, 1)?[0] {
+            1 => Kind::File,
+            2 => Kind::Symlink,
+            3 => Kind::Directory,
+            _ => return Err(Malformed),
+        };
+        let mode = u16::from_le_bytes(take(&mut rest, 2)?.try_into().map_err(|_| Malformed)?);
+        let size = take_varint(&mut rest)?;
+        let name = take_name(&mut rest)?;
+        let content = take_id(&mut rest)?;
+        if mode > 0o7777 || tree.last().is_some_and(|(last, _)| *last >= name) {
+            return Err(Malformed);
+        }
+        tree.push((name, Node { kind, mode, content, size }));
+    }
+    Ok(tree)
+}
+
+/// Encodes an aside; `entries` must come in byte order of their names.
+pub(crate) fn encode_aside(entries: &[AsideEntry]) -> Vec<u8> {
+    let mut bytes = vec![VERSION];
+    for entry in entries {
+        bytes.extend_from_slice(&entry.reasons.0.to_le_bytes());
+        bytes.push(u8::from(entry.child.is_some()));
+        put_varint(&mut bytes, entry.name.len() as u64);
+        bytes.extend_from_slice(&entry.name);
+        if let Some(child) = entry.child {
+            bytes.extend_from_slice(child.as_bytes());
+        }
+    }
+    bytes
+}
+
+/// Decodes and checks an aside.
+pub(crate) fn decode_aside(bytes: &[u8]) -> Result<Vec<AsideEntry>, Malformed> {
+    let mut rest = expect_version(bytes)?;
+    let mut entries = Vec::new();
+    while !rest.is_empty() {
+        let reasons = Reasons(u16::from_le_bytes(take(&mut rest, 2)?.try_into().map_err(|_| Malformed)?));
+        let has_child = take(&mut rest, 1)?[0] != 0;
+        let name = take_name(&mut rest)?;
+        let child = if has_child { Some(take_id(&mut rest)?) } else { None };
+        entries.push(AsideEntry { name, reasons, child });
+    }
+    Ok(entries)
+}
+
+fn expect_version(bytes: &[u8]) -> Result<&[u8], Malformed> {
+    match bytes.split_first() {
+        Some((&VERSION, rest)) => Ok(rest),
+        _ => Err(Malformed),
+    }
+}
+
+fn take<'a>(rest: &mut &'a [u8], len: usize) -> Result<&'a [u8], Malformed> {
+    let (taken, left) = rest.split_at_checked(len).ok_or(Malformed)?;
+    *rest = left;
+    Ok(taken)
+}
+
+fn take_name(rest: &mut &[u8]) -> Result<Vec<u8>, Malformed> {
+    let len = usize::try_from(take_varint(rest)?).map_err(|_| Malformed)?;
+    let name = take(rest, len)?;
+    if is_plain_name(name) { Ok(name.to_vec()) } else { Err(Malformed) }
+}
+
+fn take_id(rest: &mut &[u8]) -> Result<ObjectId, Malformed> {
+    Ok(ObjectId::from_bytes(take(rest, 32)?.try_into().map_err(|_| Malformed)?))
+}
+
+fn put_varint(bytes: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        #[allow(clippy::cast_possible_truncation, reason = "the low seven bits are meant")]
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    #[allow(clippy::cast_possible_truncation, reason = "less than 0x80")]
+    bytes.push(value as u8);
+}
+
+fn take_varint(rest: &mut &[u8]) -> Result<u64, Malformed> {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let byte = take(rest, 1)?[0];
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Ok(value);
+        }
+    }
+    Err(Malformed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(kind: Kind, mode: u16, size: u64) -> Node {
+        Node { kind, mode, content: ObjectId::of(b"x"), size }
+    }
+
+    #[test]
+    fn a_tree_decodes_to_what_was_encoded() {
+        let tree = vec![
+            (b"a\n\xff".to_vec(), node(Kind::File, 0o4755, u64::MAX)),
+            (b"b".to_vec(), node(Kind::Directory, 0o1777, 0)),
+            (b"c".to_vec(), node(Kind::Symlink, 0, 300)),
+        ];
+        let mut encoder = TreeEncoder::new();
+        tree.iter().for_each(|(name, node)| encoder.push(name, node));
+        let bytes = encoder.finish();
+        assert_eq!(decode_tree(&bytes), Ok(tree));
+        // A cut between two entries leaves a valid, smaller tree; the hash guards against that. All other cuts fail.
+        assert!((1..bytes.len()).filter(|&len| decode_tree(&bytes[..len]).is_ok()).count() <= 3);
+    }
+
+    #[test]
+    fn names_that_leave_the_directory_are_refused() {
+        for name in [&b".."[..], b".", b"", b"a/b", b"/etc", b"nul\0"] {
+            let mut encoder = TreeEncoder::new();
+            encoder.push(name, &node(Kind::File, 0o644, 1));
+            assert_eq!(decode_tree(&encoder.finish()), Err(Malformed));
+        }
+    }
+
+    #[test]
+    fn an_aside_decodes_to_what_was_encoded() {
+        let entries = vec![
+            AsideEntry { name: b"big".to_vec(), reasons: Reasons(GapKind::TooLarge.bit()), child: None },
+            AsideEntry { name: b"sub".to_vec(), reasons: Reasons(0), child: Some(ObjectId::of(b"y")) },
+            AsideEntry { name: b"target".to_vec(), reasons: Reasons(Reasons::IGNORED), child: None },
+        ];
+        assert_eq!(decode_aside(&encode_aside(&entries)), Ok(entries));
+    }
+}

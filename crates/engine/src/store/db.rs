@@ -1,0 +1,242 @@
+//! The store's database: what exists, where, and since when.
+//!
+//! Owns the SQLite connection, the schema and its migrations. Many processes may have it open; transactions are short
+//! and wait for one another. [`Durability`] decides for each transaction whether it waits for the disk.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params};
+
+use super::error::StoreError;
+use super::pack::SegmentId;
+use crate::{ObjectId, fault, limits};
+
+/// When a commit returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// After the data would survive power loss.
+    Synced,
+    /// After the data would survive this process; power loss may take it until the next sync.
+    Soon,
+}
+
+/// Migrations in order; the database's `user_version` counts how many were made.
+const MIGRATIONS: &[&str] = &["
+    CREATE TABLE meta (
+        key TEXT PRIMARY KEY,
+        value NOT NULL
+    ) WITHOUT ROWID;
+    -- `committed`: every record below it has its row. `synced`: power loss cannot touch what is below it.
+    CREATE TABLE packs (
+        id INTEGER PRIMARY KEY,
+        committed INTEGER NOT NULL,
+        synced INTEGER NOT NULL
+    );
+    CREATE TABLE objects (
+        id BLOB PRIMARY KEY,
+        pack INTEGER NOT NULL,
+        offset INTEGER NOT NULL,
+        len INTEGER NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE checkpoints (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        id BLOB NOT NULL UNIQUE,
+        handle TEXT NOT NULL UNIQUE,
+        at INTEGER NOT NULL,
+        label TEXT,
+        snapshot BLOB NOT NULL,
+        aside BLOB,
+        rules BLOB NOT NULL,
+        git TEXT NOT NULL,
+        added INTEGER NOT NULL,
+        modified INTEGER NOT NULL,
+        deleted INTEGER NOT NULL,
+        gaps INTEGER NOT NULL
+    );
+    CREATE INDEX checkpoints_label ON checkpoints (label) WHERE label IS NOT NULL;
+    -- What a later check found out about a checkpoint that was already taken.
+    CREATE TABLE late_gaps (
+        checkpoint INTEGER NOT NULL REFERENCES checkpoints (seq) ON DELETE CASCADE,
+        path BLOB NOT NULL,
+        PRIMARY KEY (checkpoint, path)
+    ) WITHOUT ROWID;
+    -- Paths that a tool announced before it wrote them: captured whatever the rules say.
+    CREATE TABLE declared (
+        path BLOB PRIMARY KEY
+    ) WITHOUT ROWID;
+    INSERT INTO meta VALUES ('collections', 0), ('commits', 0);
+"];
+
+/// The newest format that this program knows.
+#[allow(clippy::cast_possible_truncation, reason = "a handful of migrations")]
+pub(crate) const FORMAT: u32 = MIGRATIONS.len() as u32;
+
+/// Where an object's record is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Location {
+    pub(crate) pack: SegmentId,
+    pub(crate) offset: u64,
+    pub(crate) len: u32,
+}
+
+/// A connection to the database.
+#[derive(Debug)]
+pub(crate) struct Db {
+    connection: Connection,
+    path: PathBuf,
+    synchronous: Durability,
+    pub(crate) writable: bool,
+}
+
+impl Db {
+    /// Opens the database at `path`, creating or migrating it as needed. A database that cannot be written is opened for
+    /// reading.
+    pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
+        let wrap = StoreError::database(path);
+        let may_write = |path: &Path| rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok();
+        let writable = may_write(path.parent().unwrap_or(path)) && (!path.exists() || may_write(path));
+        let flags = if writable {
+            OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE
+        } else {
+            OpenFlags::SQLITE_OPEN_READ_ONLY
+        };
+        if writable {
+            fault::step().map_err(StoreError::io("create", path))?;
+            create_private(path)?;
+        }
+        let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(&wrap)?;
+        connection.busy_timeout(std::time::Duration::from_millis(limits::BUSY_MS)).map_err(&wrap)?;
+        let mut db = Self { connection, path: path.to_owned(), synchronous: Durability::Synced, writable };
+        db.configure().map_err(&wrap)?;
+        db.migrate()?;
+        Ok(db)
+    }
+
+    fn configure(&self) -> rusqlite::Result<()> {
+        // Without this every short-lived process would checkpoint the log on its way out: three syncs for nothing.
+        self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        self.connection.set_prepared_statement_cache_capacity(64);
+        if self.writable {
+            self.connection.pragma_update(None, "journal_mode", "wal")?;
+            self.connection.pragma_update(None, "synchronous", "full")?;
+            self.connection.pragma_update(None, "wal_autocheckpoint", 256)?;
+            self.connection.pragma_update(None, "journal_size_limit", 1 << 20)?;
+        }
+        self.connection.pragma_update(None, "foreign_keys", true)
+    }
+
+    fn migrate(&mut self) -> Result<(), StoreError> {
+        let wrap = StoreError::database(&self.path);
+        let version =
+            |connection: &Connection| connection.pragma_query_value(None, "user_version", |row| row.get::<_, u32>(0));
+        let found = version(&self.connection).map_err(&wrap)?;
+        if found == FORMAT {
+            return Ok(());
+        }
+        if found > FORMAT {
+            return Err(StoreError::Newer { path: self.path.clone(), found, known: FORMAT });
+        }
+        if !self.writable {
+            return Err(StoreError::ReadOnly { path: self.path.clone() });
+        }
+        let tx = self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&wrap)?;
+        // Another process may have migrated while this one waited for the lock.
+        for index in version(&tx).map_err(&wrap)?..FORMAT {
+            tx.execute_batch(MIGRATIONS[index as usize]).map_err(&wrap)?;
+            tx.pragma_update(None, "user_version", index + 1).map_err(&wrap)?;
+            fault::step().map_err(StoreError::io("migrate", &self.path))?;
+        }
+        tx.commit().map_err(&wrap)
+    }
+
+    /// Runs `work` in one transaction and commits it.
+    pub(crate) fn transaction<T>(
+        &mut self,
+        durability: Durability,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let wrap = StoreError::database(&self.path);
+        if !self.writable {
+            return Err(StoreError::ReadOnly { path: self.path.clone() });
+        }
+        if self.synchronous != durability {
+            let level = match durability {
+                Durability::Synced => "full",
+                Durability::Soon => "normal",
+            };
+            self.connection.pragma_update(None, "synchronous", level).map_err(&wrap)?;
+            self.synchronous = durability;
+        }
+        fault::step().map_err(StoreError::io("write", &self.path))?;
+        let tx = self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&wrap)?;
+        let value = work(&tx)?;
+        fault::step().map_err(StoreError::io("write", &self.path))?;
+        tx.commit().map_err(&wrap)?;
+        fault::step().map_err(StoreError::io("write", &self.path))?;
+        Ok(value)
+    }
+
+    /// Reads through the connection; what `work` returns is wrapped with the database's path.
+    pub(crate) fn read<T>(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+        work(&self.connection).map_err(StoreError::database(&self.path))
+    }
+
+    /// Where `id` is stored.
+    pub(crate) fn locate(&self, id: &ObjectId) -> Result<Option<Location>, StoreError> {
+        self.read(|connection| {
+            connection
+                .prepare_cached("SELECT pack, offset, len FROM objects WHERE id = ?")?
+                .query_row([&id.as_bytes()[..]], |row| {
+                    Ok(Location { pack: row.get(0)?, offset: row.get(1)?, len: row.get(2)? })
+                })
+                .optional()
+        })
+    }
+
+    /// A counter of `meta`.
+    pub(crate) fn counter(&self, key: &str) -> Result<u64, StoreError> {
+        self.read(|connection| {
+            connection.prepare_cached("SELECT value FROM meta WHERE key = ?")?.query_row([key], |row| row.get(0))
+        })
+    }
+
+    /// A segment's committed and synced lengths.
+    pub(crate) fn pack_lengths(&self, id: SegmentId) -> Result<Option<(u64, u64)>, StoreError> {
+        self.read(|connection| {
+            connection
+                .prepare_cached("SELECT committed, synced FROM packs WHERE id = ?")?
+                .query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))
+                .optional()
+        })
+    }
+}
+
+/// Wraps SQLite errors inside a transaction.
+pub(crate) fn in_transaction(tx: &Transaction<'_>) -> impl Fn(rusqlite::Error) -> StoreError + use<> {
+    StoreError::database(Path::new(tx.path().unwrap_or_default()))
+}
+
+/// Sets a segment's lengths.
+pub(crate) fn set_pack_lengths(
+    tx: &Transaction<'_>,
+    id: SegmentId,
+    committed: u64,
+    synced: Option<u64>,
+) -> Result<(), StoreError> {
+    tx.prepare_cached(
+        "INSERT INTO packs VALUES (?1, ?2, coalesce(?3, 0))
+         ON CONFLICT (id) DO UPDATE SET committed = ?2, synced = coalesce(?3, synced)",
+    )
+    .and_then(|mut statement| statement.execute(params![id, committed, synced]))
+    .map(drop)
+    .map_err(in_transaction(tx))
+}
+
+/// SQLite creates its files with the process's umask; ours are private from the start.
+fn create_private(path: &Path) -> Result<(), StoreError> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(0o600);
+    options.open(path).map(drop).map_err(StoreError::io("create", path))
+}

@@ -1,0 +1,108 @@
+//! What can go wrong in the store, by what the caller can do about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use crate::ObjectId;
+
+/// A store operation failed.
+#[derive(Debug, Error)]
+pub enum StoreError {
+    /// The operating system refused; nothing that was stored before is affected.
+    #[error("cannot {action} `{}`", .path.display())]
+    Io {
+        /// What was being done, as in "cannot write".
+        action: &'static str,
+        /// The file of the store.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// There is no room left on the disk that holds the store.
+    #[error("the disk that holds `{}` is full; nothing was stored", .path.display())]
+    DiskFull {
+        /// The store.
+        path: PathBuf,
+    },
+    /// The store can be read but not written.
+    #[error("the store `{}` cannot be written to", .path.display())]
+    ReadOnly {
+        /// The store.
+        path: PathBuf,
+    },
+    /// The store was written by a newer Retake; it was not touched.
+    #[error("the store `{}` has format {found}, this program knows formats up to {known}", .path.display())]
+    Newer {
+        /// The store.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The newest format that this program knows.
+        known: u32,
+    },
+    /// The store is on a network file system, where its database could be damaged.
+    #[error("the store `{}` is on a network file system", .path.display())]
+    Network {
+        /// The store.
+        path: PathBuf,
+    },
+    /// An object is missing or its bytes are not those that were stored; everything else stays readable.
+    #[error("object {id} in `{}` is damaged: {what}", .pack.display())]
+    Damaged {
+        /// The object.
+        id: ObjectId,
+        /// The segment that should hold it.
+        pack: PathBuf,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// No segment holds the object.
+    #[error("object {id} is not in the store")]
+    Missing {
+        /// The object.
+        id: ObjectId,
+    },
+    /// An object has sound bytes that do not mean what they should.
+    #[error("object {id} does not hold a valid {expected}")]
+    Malformed {
+        /// The object.
+        id: ObjectId,
+        /// What was expected of it.
+        expected: &'static str,
+    },
+    /// Another process cleaned up the store meanwhile; the work has to be done again.
+    #[error("the store was cleaned up while the checkpoint was taken")]
+    Collected,
+    /// The database failed.
+    #[error("the database `{}` failed", .path.display())]
+    Database {
+        /// The database file.
+        path: PathBuf,
+        /// SQLite's reason.
+        source: rusqlite::Error,
+    },
+}
+
+impl StoreError {
+    /// Wraps an I/O error with what was being done to which file.
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |source| match source.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
+            Some(rustix::io::Errno::NOSPC | rustix::io::Errno::DQUOT) => Self::DiskFull { path },
+            Some(rustix::io::Errno::ROFS) => Self::ReadOnly { path },
+            _ => Self::Io { action, path, source },
+        }
+    }
+
+    /// Wraps a database error; a full disk and a read-only database get their own variants.
+    pub(crate) fn database(path: &Path) -> impl Fn(rusqlite::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |source| match source.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::DiskFull) => Self::DiskFull { path: path.clone() },
+            Some(rusqlite::ErrorCode::ReadOnly) => Self::ReadOnly { path: path.clone() },
+            _ => Self::Database { path: path.clone(), source },
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! The store of one workspace: objects in packs, everything else in SQLite.
+//!
+//! ```text
+//! retake.db   what exists and where      (SQLite, WAL; its -wal and -shm beside it)
+//! packs/      objects, append-only       (one writer per segment)
+//! index       the scan cache             (rebuildable; see `scan::index`)
+//! workspace   which directory this is    (for finding moved workspaces)
+//! ```
+//!
+//! Objects become visible when their rows commit. A [`Batch`] collects objects and commits them with whatever refers to
+//! them in one transaction; dropped without a commit it leaves nothing. Every read is verified against the object's
+//! hash; a damaged object is an error that names it, and everything else stays readable.
+
+mod content;
+pub(crate) mod db;
+mod error;
+pub(crate) mod gc;
+pub(crate) mod pack;
+pub(crate) mod record;
+
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rusqlite::{Transaction, params};
+
+pub use db::Durability;
+pub use error::StoreError;
+
+use crate::ObjectId;
+pub(crate) use content::{CopyError, PutError};
+use db::{Db, Location};
+use pack::{Segment, SegmentId};
+pub(crate) use record::Kind;
+
+/// An open store.
+#[derive(Debug)]
+pub(crate) struct Store {
+    dir: PathBuf,
+    packs: PathBuf,
+    budget: u64,
+    db: Mutex<Db>,
+    open_packs: Mutex<HashMap<SegmentId, Arc<File>>>,
+    /// The segment this process appends to, kept for as long as the store is open.
+    segment: Mutex<Option<Segment>>,
+}
+
+impl Store {
+    /// Opens the store in `dir`, creating what is missing.
+    pub(crate) fn open(dir: &Path, budget: u64) -> Result<Self, StoreError> {
+        let packs = dir.join("packs");
+        if !packs.is_dir() {
+            create_private_dirs(&packs)?;
+        }
+        if is_network(dir) {
+            return Err(StoreError::Network { path: dir.to_owned() });
+        }
+        let db = Db::open(&dir.join("retake.db"))?;
+        Ok(Self {
+            dir: dir.to_owned(),
+            packs,
+            budget,
+            db: Mutex::new(db),
+            open_packs: Mutex::default(),
+            segment: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    pub(crate) fn budget(&self) -> u64 {
+        self.budget
+    }
+
+    pub(crate) fn db(&self) -> MutexGuard<'_, Db> {
+        lock(&self.db)
+    }
+
+    /// Whether `id` is stored.
+    pub(crate) fn contains(&self, id: &ObjectId) -> Result<bool, StoreError> {
+        Ok(self.db().locate(id)?.is_some())
+    }
+
+    /// Reads and verifies an object.
+    pub(crate) fn read(&self, id: ObjectId) -> Result<(Kind, Vec<u8>), StoreError> {
+        let location = self.db().locate(&id)?.ok_or(StoreError::Missing { id })?;
+        match self.read_at(location, id) {
+            // A clean-up may have moved the object between the look-up and the read.
+            Err(first) => match self.db().locate(&id)? {
+                Some(again) if again != location => self.read_at(again, id),
+                _ => Err(first),
+            },
+            sound => sound,
+        }
+    }
+
+    fn read_at(&self, location: Location, id: ObjectId) -> Result<(Kind, Vec<u8>), StoreError> {
+        let path = pack::segment_path(&self.packs, location.pack);
+        let damaged = |what| StoreError::Damaged { id, pack: path.clone(), what };
+        let file = self.pack_file(location.pack).map_err(|err| match err.kind() {
+            std::io::ErrorKind::NotFound => damaged("its segment is missing"),
+            _ => StoreError::io("open", &path)(err),
+        })?;
+        let bytes =
+            pack::read_record(&file, location.offset, location.len as usize).map_err(|err| match err.kind() {
+                std::io::ErrorKind::UnexpectedEof => damaged("its segment is cut short"),
+                _ => StoreError::io("read", &path)(err),
+            })?;
+        record::decode(&bytes, id).map_err(|torn| damaged(torn.0))
+    }
+
+    fn pack_file(&self, id: SegmentId) -> std::io::Result<Arc<File>> {
+        let mut open = lock(&self.open_packs);
+        if let Some(file) = open.get(&id) {
+            return Ok(Arc::clone(file));
+        }
+        let file = Arc::new(File::open(pack::segment_path(&self.packs, id))?);
+        open.insert(id, Arc::clone(&file));
+        Ok(file)
+    }
+
+    /// Bytes on disk of everything in the store's folder.
+    pub(crate) fn bytes(&self) -> Result<u64, StoreError> {
+        let mut total = 0;
+        for dir in [&self.dir, &self.packs] {
+            for entry in dir.read_dir().map_err(StoreError::io("list", dir))? {
+                let meta = entry.and_then(|entry| entry.metadata()).map_err(StoreError::io("list", dir))?;
+                if meta.is_file() {
+                    total += meta.len();
+                }
+            }
+        }
+        Ok(total)
+    }
+
+    /// Starts collecting objects.
+    pub(crate) fn batch(&self) -> Result<Batch<'_>, StoreError> {
+        let (collections, empty) = {
+            let db = self.db();
+            let empty = db.read(|c| c.query_row("SELECT NOT EXISTS (SELECT 1 FROM objects)", [], |row| row.get(0)))?;
+            (db.counter("collections")?, empty)
+        };
+        let room = self.budget.saturating_sub(self.bytes()?);
+        let pending = Pending { room, ..Pending::default() };
+        Ok(Batch { store: self, collections, empty, pending: Mutex::new(pending) })
+    }
+
+    fn acquire_segment(&self) -> Result<Segment, StoreError> {
+        let segment =
+            Segment::acquire(&self.packs, |id| Ok(self.db().pack_lengths(id)?.map(|(committed, _)| committed)))?;
+        self.check_tail(&segment)?;
+        Ok(segment)
+    }
+
+    /// After power loss, rows may have survived whose records did not: forget those.
+    fn check_tail(&self, segment: &Segment) -> Result<(), StoreError> {
+        let Some((committed, synced)) = self.db().pack_lengths(segment.id)? else { return Ok(()) };
+        if synced >= committed {
+            return Ok(());
+        }
+        let sound = segment.sound_until(synced, committed)?;
+        self.db().transaction(Durability::Synced, |tx| {
+            if sound < committed {
+                tx.execute("DELETE FROM objects WHERE pack = ? AND offset >= ?", params![segment.id, sound])
+                    .map_err(db::in_transaction(tx))?;
+            }
+            segment.sync()?;
+            db::set_pack_lengths(tx, segment.id, committed, Some(committed))
+        })
+    }
+
+    /// Makes everything committed so far survive power loss. Meant for a moment when nobody waits.
+    pub(crate) fn sync(&self) -> Result<(), StoreError> {
+        let segment = lock(&self.segment);
+        let Some(segment) = segment.as_ref() else { return Ok(()) };
+        let Some((committed, synced)) = self.db().pack_lengths(segment.id)? else { return Ok(()) };
+        if synced < committed {
+            segment.sync()?;
+            self.db().transaction(Durability::Synced, |tx| {
+                db::set_pack_lengths(tx, segment.id, committed, Some(committed))
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Objects that are being collected, and in the end committed together.
+#[derive(Debug)]
+pub(crate) struct Batch<'a> {
+    store: &'a Store,
+    /// How many clean-ups the store had seen when this batch began.
+    collections: u64,
+    /// The store had no object at all, so that nothing has to be looked up.
+    empty: bool,
+    pending: Mutex<Pending>,
+}
+
+#[derive(Debug, Default)]
+struct Pending {
+    rows: Vec<(ObjectId, Location)>,
+    known: HashSet<ObjectId>,
+    segments: Vec<OpenSegment>,
+    /// Bytes that may be stored.
+    room: u64,
+    /// Bytes that were to be stored.
+    needed: u64,
+}
+
+#[derive(Debug)]
+struct OpenSegment {
+    segment: Segment,
+    committed: u64,
+}
+
+impl<'a> Batch<'a> {
+    /// The store that this batch goes to.
+    pub(crate) fn store(&self) -> &'a Store {
+        self.store
+    }
+
+    /// Whether `id` need not be put any more.
+    pub(crate) fn has(&self, id: &ObjectId) -> Result<bool, StoreError> {
+        if lock(&self.pending).known.contains(id) {
+            return Ok(true);
+        }
+        Ok(!self.empty && self.store.contains(id)?)
+    }
+
+    /// Stores an object under its id unless it is already there. Compresses on the calling thread.
+    pub(crate) fn put(&self, kind: Kind, id: ObjectId, plain: &[u8]) -> Result<(), StoreError> {
+        if self.has(&id)? {
+            return Ok(());
+        }
+        let record = record::encode(kind, id, plain);
+        let mut pending = lock(&self.pending);
+        if !pending.known.insert(id) {
+            return Ok(());
+        }
+        pending.needed += record.len() as u64 + gc::ROW_BYTES;
+        // Beyond the budget nothing is stored any more, but it is still counted: how much room is needed decides what to do.
+        if pending.needed > pending.room {
+            return Ok(());
+        }
+        let location = self.append(&mut pending, &record)?;
+        pending.rows.push((id, location));
+        Ok(())
+    }
+
+    fn append(&self, pending: &mut Pending, record: &[u8]) -> Result<Location, StoreError> {
+        if pending.segments.last().is_none_or(|open| !open.segment.has_room()) {
+            if let Some(full) = pending.segments.last_mut() {
+                full.segment.flush()?;
+            }
+            let kept = lock(&self.store.segment).take().filter(Segment::has_room);
+            let segment = kept.map_or_else(|| self.store.acquire_segment(), Ok)?;
+            pending.segments.push(OpenSegment { committed: segment.end(), segment });
+        }
+        let open = pending.segments.last_mut().expect("just made sure of one");
+        let offset = open.segment.append(record)?;
+        let len = u32::try_from(record.len()).expect("objects are chunked long before 4 GiB");
+        Ok(Location { pack: open.segment.id, offset, len })
+    }
+
+    /// Bytes needed, if they are more than the budget leaves.
+    pub(crate) fn over_budget(&self) -> Option<u64> {
+        let pending = lock(&self.pending);
+        (pending.needed > pending.room).then_some(pending.needed)
+    }
+
+    /// Commits all objects so far, together with what `also` writes.
+    pub(crate) fn commit<T>(
+        &self,
+        durability: Durability,
+        also: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let mut pending = lock(&self.pending);
+        for open in &mut pending.segments {
+            open.segment.flush()?;
+            if durability == Durability::Synced && open.segment.end() > open.committed {
+                open.segment.sync()?;
+            }
+        }
+        // Neighbouring keys share pages: sorted rows go in several times faster.
+        pending.rows.sort_unstable_by_key(|(id, _)| *id);
+        let value = self.store.db().transaction(durability, |tx| {
+            let collections: u64 = tx
+                .query_row("SELECT value FROM meta WHERE key = 'collections'", [], |row| row.get(0))
+                .map_err(db::in_transaction(tx))?;
+            if collections != self.collections {
+                return Err(StoreError::Collected);
+            }
+            insert_rows(tx, &pending.rows).map_err(db::in_transaction(tx))?;
+            for open in &pending.segments {
+                let end = open.segment.end();
+                if end > open.committed {
+                    db::set_pack_lengths(tx, open.segment.id, end, (durability == Durability::Synced).then_some(end))?;
+                }
+            }
+            also(tx)
+        })?;
+        pending.rows.clear();
+        for open in &mut pending.segments {
+            open.committed = open.segment.end();
+        }
+        Ok(value)
+    }
+}
+
+impl Drop for Batch<'_> {
+    fn drop(&mut self) {
+        let pending = self.pending.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for mut open in pending.segments.drain(..) {
+            // What was not committed is nobody's. If this fails the segment is not kept, and its next adopter cuts it.
+            if open.segment.end() == open.committed || open.segment.truncate(open.committed).is_ok() {
+                *lock(&self.store.segment) = Some(open.segment);
+            }
+        }
+    }
+}
+
+fn insert_rows(tx: &Transaction<'_>, rows: &[(ObjectId, Location)]) -> rusqlite::Result<()> {
+    let mut insert = tx.prepare_cached("INSERT OR IGNORE INTO objects VALUES (?, ?, ?, ?)")?;
+    for (id, at) in rows {
+        insert.execute(params![&id.as_bytes()[..], at.pack, at.offset, at.len])?;
+    }
+    tx.prepare_cached("UPDATE meta SET value = value + 1 WHERE key = 'commits'")?.execute([])?;
+    Ok(())
+}
+
+/// Locks `mutex`; a panic elsewhere leaves nothing half-done that the next user could not see.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Creates `dir` and its missing parents, readable by the owner alone.
+pub(crate) fn create_private_dirs(dir: &Path) -> Result<(), StoreError> {
+    crate::fault::step()
+        .and_then(|()| std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir))
+        .map_err(StoreError::io("create", dir))
+}
+
+/// Makes an existing directory private.
+pub(crate) fn make_private(dir: &Path) -> Result<(), StoreError> {
+    let meta = dir.metadata().map_err(StoreError::io("read", dir))?;
+    if meta.permissions().mode() & 0o077 != 0 {
+        std::fs::set_permissions(dir, PermissionsExt::from_mode(0o700)).map_err(StoreError::io("protect", dir))?;
+    }
+    Ok(())
+}
+
+/// SQLite's write-ahead log needs memory shared between all its users, which these file systems do not give.
+#[cfg(target_os = "linux")]
+fn is_network(dir: &Path) -> bool {
+    const NETWORK: [u32; 7] = [0x6969, 0x517b, 0xff53_4d42, 0xfe53_4d42, 0x5346_414f, 0x7375_7245, 0x00c3_6400];
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the magic numbers have 32 bits")]
+    rustix::fs::statfs(dir).is_ok_and(|fs| NETWORK.contains(&(fs.f_type as u32)))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_network(_dir: &Path) -> bool {
+    false
+}

@@ -1,0 +1,243 @@
+//! Pack segments: append-only files of records.
+//!
+//! A process appends only to a segment whose file lock it holds, and adopts a free one rather than start another. What
+//! lies beyond the committed length (a row of the database) belongs to nobody: the next adopter cuts it off. Reading
+//! needs no lock. Which object is where is the database's business.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::Write;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use super::error::StoreError;
+use super::record;
+use crate::{fault, limits};
+
+const MAGIC: &[u8; 8] = b"RETAKEPK";
+const VERSION: u32 = 1;
+pub(crate) const SEGMENT_HEADER: u64 = 16;
+
+/// Identifies a segment; its file name.
+pub(crate) type SegmentId = u32;
+
+/// The file of segment `id` in `packs`.
+pub(crate) fn segment_path(packs: &Path, id: SegmentId) -> PathBuf {
+    packs.join(format!("{id:08}.pack"))
+}
+
+/// The segments in `packs`, oldest first.
+pub(crate) fn segments(packs: &Path) -> Result<Vec<SegmentId>, StoreError> {
+    let mut ids = Vec::new();
+    for entry in packs.read_dir().map_err(StoreError::io("list", packs))? {
+        let entry = entry.map_err(StoreError::io("list", packs))?;
+        let name = entry.file_name();
+        let id =
+            name.to_str().and_then(|name| name.strip_suffix(".pack")).and_then(|stem| stem.parse::<SegmentId>().ok());
+        ids.extend(id);
+    }
+    ids.sort_unstable();
+    Ok(ids)
+}
+
+/// A segment this process may append to.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    pub(crate) id: SegmentId,
+    path: PathBuf,
+    file: File,
+    /// Everything up to here is in the file or in `buffer`.
+    end: u64,
+    buffer: Vec<u8>,
+}
+
+impl Segment {
+    /// Locks a free segment that has room, or starts a new one. `committed` tells a segment's committed length.
+    pub(crate) fn acquire(
+        packs: &Path,
+        committed: impl Fn(SegmentId) -> Result<Option<u64>, StoreError>,
+    ) -> Result<Self, StoreError> {
+        let existing = segments(packs)?;
+        for &id in existing.iter().rev() {
+            if let Some(segment) = Self::adopt(packs, id, &committed)? {
+                return Ok(segment);
+            }
+        }
+        Self::start_new(packs)
+    }
+
+    /// Starts a segment of its own.
+    pub(crate) fn start_new(packs: &Path) -> Result<Self, StoreError> {
+        let mut id = segments(packs)?.last().map_or(1, |last| last + 1);
+        loop {
+            if let Some(segment) = Self::start(packs, id)? {
+                return Ok(segment);
+            }
+            id += 1;
+        }
+    }
+
+    fn adopt(
+        packs: &Path,
+        id: SegmentId,
+        committed: impl Fn(SegmentId) -> Result<Option<u64>, StoreError>,
+    ) -> Result<Option<Self>, StoreError> {
+        let Some((file, path)) = lock_segment(packs, id)? else { return Ok(None) };
+        let len = file.metadata().map_err(StoreError::io("read", &path))?.len();
+        let end = committed(id)?.unwrap_or(0).max(SEGMENT_HEADER);
+        // A segment that has grown enough, or that lost bytes it should have, takes no more.
+        if end > limits::SEGMENT_BYTES || len < end && end > SEGMENT_HEADER {
+            return Ok(None);
+        }
+        let mut segment = Self { id, path, file, end, buffer: Vec::new() };
+        if end == SEGMENT_HEADER {
+            segment.write_header()?;
+        }
+        if len > end {
+            segment.truncate(end)?;
+        }
+        Ok(Some(segment))
+    }
+
+    fn start(packs: &Path, id: SegmentId) -> Result<Option<Self>, StoreError> {
+        let path = segment_path(packs, id);
+        fault::step().map_err(StoreError::io("create", &path))?;
+        let file = match OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path) {
+            Ok(file) => file,
+            Err(err) if err.kind() == std::io::ErrorKind::AlreadyExists => return Ok(None),
+            Err(err) => return Err(StoreError::io("create", &path)(err)),
+        };
+        if file.try_lock().is_err() {
+            return Ok(None);
+        }
+        let mut segment = Self { id, path, file, end: SEGMENT_HEADER, buffer: Vec::new() };
+        segment.write_header()?;
+        Ok(Some(segment))
+    }
+
+    fn write_header(&mut self) -> Result<(), StoreError> {
+        let mut header = [0; SEGMENT_HEADER as usize];
+        header[..8].copy_from_slice(MAGIC);
+        header[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        fault::step().and_then(|()| self.file.write_all_at(&header, 0)).map_err(StoreError::io("write", &self.path))
+    }
+
+    /// Where the next record goes.
+    pub(crate) fn end(&self) -> u64 {
+        self.end
+    }
+
+    pub(crate) fn has_room(&self) -> bool {
+        self.end < limits::SEGMENT_BYTES
+    }
+
+    /// Takes `record` and returns its offset. It is in the file after [`flush`](Self::flush) at the latest.
+    pub(crate) fn append(&mut self, record: &[u8]) -> Result<u64, StoreError> {
+        let offset = self.end;
+        self.buffer.extend_from_slice(record);
+        self.end += record.len() as u64;
+        if self.buffer.len() >= limits::WRITE_BUFFER {
+            self.flush()?;
+        }
+        Ok(offset)
+    }
+
+    /// Hands all records to the system: they survive this process from here on.
+    pub(crate) fn flush(&mut self) -> Result<(), StoreError> {
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        let start = self.end - self.buffer.len() as u64;
+        fault::step()
+            .and_then(|()| self.file.write_all_at(&self.buffer, start))
+            .map_err(StoreError::io("write", &self.path))?;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    /// Waits until everything flushed survives power loss.
+    pub(crate) fn sync(&self) -> Result<(), StoreError> {
+        fault::step().and_then(|()| self.file.sync_data()).map_err(StoreError::io("sync", &self.path))
+    }
+
+    /// Forgets everything after `end`: records whose rows will not be committed.
+    pub(crate) fn truncate(&mut self, end: u64) -> Result<(), StoreError> {
+        self.buffer.clear();
+        self.end = end;
+        fault::step().and_then(|()| self.file.set_len(end)).map_err(StoreError::io("truncate", &self.path))
+    }
+
+    /// Checks the records between `from` and `to`; returns where the sound part ends.
+    pub(crate) fn sound_until(&self, from: u64, to: u64) -> Result<u64, StoreError> {
+        let mut offset = from.max(SEGMENT_HEADER);
+        while offset < to {
+            let Some(len) = self.record_len(offset)? else { return Ok(offset) };
+            let mut bytes = vec![0; len];
+            if self.file.read_exact_at(&mut bytes, offset).is_err() || record::check(&bytes).is_err() {
+                return Ok(offset);
+            }
+            offset += len as u64;
+        }
+        Ok(offset)
+    }
+
+    fn record_len(&self, offset: u64) -> Result<Option<usize>, StoreError> {
+        let mut head = [0; record::HEADER_LEN];
+        Ok(match self.file.read_exact_at(&mut head, offset) {
+            Ok(()) => record::header(&head).ok().map(|(_, len)| len),
+            Err(_) => None,
+        })
+    }
+}
+
+/// Opens and locks segment `id`; `None` when another process has it or it is gone.
+pub(crate) fn lock_segment(packs: &Path, id: SegmentId) -> Result<Option<(File, PathBuf)>, StoreError> {
+    let path = segment_path(packs, id);
+    let file = match OpenOptions::new().read(true).write(true).open(&path) {
+        Ok(file) => file,
+        Err(err) if err.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(err) => return Err(StoreError::io("open", &path)(err)),
+    };
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Ok(None),
+        Err(TryLockError::Error(err)) => return Err(StoreError::io("lock", &path)(err)),
+    }
+    // Between open and lock a clean-up may have removed the file.
+    let linked = file.metadata().map_err(StoreError::io("read", &path))?.nlink() > 0;
+    Ok(linked.then_some((file, path)))
+}
+
+/// Reads the `len` bytes of a record at `offset`.
+pub(crate) fn read_record(file: &File, offset: u64, len: usize) -> std::io::Result<Vec<u8>> {
+    fault::step()?;
+    let mut bytes = vec![0; len];
+    file.read_exact_at(&mut bytes, offset)?;
+    Ok(bytes)
+}
+
+/// Checks a segment's header.
+pub(crate) fn check_header(file: &File) -> Result<(), record::Torn> {
+    let mut header = [0; SEGMENT_HEADER as usize];
+    file.read_exact_at(&mut header, 0).map_err(|_| record::Torn("the segment is cut short"))?;
+    if &header[..8] != MAGIC {
+        return Err(record::Torn("the segment's header is damaged"));
+    }
+    if header[8..12] != VERSION.to_le_bytes() {
+        return Err(record::Torn("the segment's format is unknown"));
+    }
+    Ok(())
+}
+
+/// Writes `bytes` to a new private file at `path` in place of any old one; readers see the old or the new one whole.
+pub(crate) fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    let temp = path.with_extension("new");
+    let write = || {
+        fault::step()?;
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temp)?;
+        fault::step()?;
+        file.write_all(bytes)?;
+        fault::step()?;
+        std::fs::rename(&temp, path)
+    };
+    write().map_err(StoreError::io("write", path))
+}

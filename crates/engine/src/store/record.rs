@@ -1,0 +1,172 @@
+//! Records: one object each, as they lie in a pack segment.
+//!
+//! A record is a fixed header and the object's bytes, compressed when that pays. The header carries the object's id (the
+//! hash of the plain bytes) and a checksum of header and stored bytes, so that a torn record is recognised without
+//! decompressing it.
+
+use zerocopy::little_endian::{U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use crate::ObjectId;
+
+/// What an object's bytes mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A file's content or a link's target, or one chunk of a large file.
+    Blob = 1,
+    /// A directory.
+    Tree = 2,
+    /// What of a directory is not in its tree.
+    Aside = 3,
+    /// The capture rules in force.
+    Rules = 4,
+    /// A list of chunks that stands for a large file; its id is that of the file's content.
+    Chunks = 5,
+}
+
+/// How the bytes are stored.
+const RAW: u8 = 0;
+const ZSTD: u8 = 1;
+
+/// Compression level: reading files takes longer than this, so more would only cost.
+const LEVEL: i32 = 1;
+
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub(crate) struct Header {
+    checksum: U64,
+    pub(crate) id: ObjectId,
+    kind: u8,
+    codec: u8,
+    plain_len: U64,
+    stored_len: U32,
+}
+
+pub(crate) const HEADER_LEN: usize = size_of::<Header>();
+
+/// Why a record cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Torn(pub(crate) &'static str);
+
+/// Turns `plain` into a record.
+pub(crate) fn encode(kind: Kind, id: ObjectId, plain: &[u8]) -> Vec<u8> {
+    let mut record = vec![0; HEADER_LEN];
+    let mut codec = RAW;
+    // Below this size the frame's own overhead eats what compression saves.
+    if plain.len() >= 64 {
+        record.reserve(zstd::zstd_safe::compress_bound(plain.len()));
+        let mut tail = std::io::Cursor::new(&mut record);
+        tail.set_position(HEADER_LEN as u64);
+        let compressed = with_compressor(|c| c.compress_to_buffer(plain, &mut tail));
+        if compressed.is_ok_and(|len| len + len / 16 < plain.len()) {
+            codec = ZSTD;
+        }
+    }
+    if codec == RAW {
+        record.truncate(HEADER_LEN);
+        record.extend_from_slice(plain);
+    }
+    let stored_len = u32::try_from(record.len() - HEADER_LEN).expect("objects are chunked long before 4 GiB");
+    let header = Header {
+        checksum: U64::ZERO,
+        id,
+        kind: kind as u8,
+        codec,
+        plain_len: U64::new(plain.len() as u64),
+        stored_len: U32::new(stored_len),
+    };
+    record[..HEADER_LEN].copy_from_slice(header.as_bytes());
+    let checksum = checksum(&record[8..]);
+    record[..8].copy_from_slice(&checksum.to_le_bytes());
+    record
+}
+
+/// The header at the start of `bytes`, and the record's whole length.
+pub(crate) fn header(bytes: &[u8]) -> Result<(Header, usize), Torn> {
+    let (header, _) = Header::read_from_prefix(bytes).map_err(|_| Torn("the record is cut short"))?;
+    Ok((header, HEADER_LEN + header.stored_len.get() as usize))
+}
+
+/// Checks that `record` is whole, without looking at the plain bytes.
+pub(crate) fn check(record: &[u8]) -> Result<Header, Torn> {
+    let (header, len) = header(record)?;
+    if record.len() != len {
+        return Err(Torn("the record is cut short"));
+    }
+    if checksum(&record[8..]) != header.checksum.get() {
+        return Err(Torn("its checksum does not match"));
+    }
+    Ok(header)
+}
+
+/// The object in `record`, verified against `id`.
+pub(crate) fn decode(record: &[u8], id: ObjectId) -> Result<(Kind, Vec<u8>), Torn> {
+    let header = check(record)?;
+    if header.id != id {
+        return Err(Torn("another object is stored in its place"));
+    }
+    let stored = &record[HEADER_LEN..];
+    let plain_len = usize::try_from(header.plain_len.get()).map_err(|_| Torn("its length is impossible"))?;
+    let plain = match header.codec {
+        RAW => stored.to_vec(),
+        ZSTD => zstd::bulk::decompress(stored, plain_len).map_err(|_| Torn("it cannot be decompressed"))?,
+        _ => return Err(Torn("its compression is unknown")),
+    };
+    let kind = match header.kind {
+        1 => Kind::Blob,
+        2 => Kind::Tree,
+        3 => Kind::Aside,
+        4 => Kind::Rules,
+        5 => Kind::Chunks,
+        _ => return Err(Torn("its kind is unknown")),
+    };
+    // A chunk list is named by the content it stands for, which whoever reads the chunks verifies.
+    if kind != Kind::Chunks && ObjectId::of(&plain) != id {
+        return Err(Torn("its content does not match its hash"));
+    }
+    Ok((kind, plain))
+}
+
+fn checksum(bytes: &[u8]) -> u64 {
+    let hash = blake3::hash(bytes);
+    u64::from_le_bytes(hash.as_bytes()[..8].try_into().expect("eight bytes"))
+}
+
+/// Compression contexts are large and costly to make: one per thread.
+fn with_compressor<R>(work: impl FnOnce(&mut zstd::bulk::Compressor<'static>) -> R) -> R {
+    use std::cell::RefCell;
+    thread_local! {
+        static COMPRESSOR: RefCell<zstd::bulk::Compressor<'static>> =
+            RefCell::new(zstd::bulk::Compressor::new(LEVEL).expect("level 1 exists"));
+    }
+    COMPRESSOR.with_borrow_mut(work)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_gives_back_what_went_in() {
+        for plain in [&b""[..], b"short", &[7; 100_000]] {
+            let id = ObjectId::of(plain);
+            let record = encode(Kind::Blob, id, plain);
+            assert_eq!(decode(&record, id), Ok((Kind::Blob, plain.to_vec())));
+        }
+    }
+
+    #[test]
+    fn any_flipped_bit_is_noticed() {
+        let plain = b"some content that is long enough to be worth compressing, compressing, compressing, compressing";
+        let id = ObjectId::of(plain);
+        let record = encode(Kind::Blob, id, plain);
+        for bit in 0..record.len() * 8 {
+            let mut damaged = record.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            assert!(decode(&damaged, id).is_err(), "bit {bit}");
+        }
+        for len in 0..record.len() {
+            assert!(decode(&record[..len], id).is_err(), "length {len}");
+        }
+    }
+}

@@ -1,0 +1,433 @@
+//! The door to the engine: one workspace, its store and its scanner.
+
+use std::collections::{BTreeSet, HashMap};
+use std::io::{Read, Write};
+use std::path::Path;
+use std::sync::Mutex;
+
+use rusqlite::params;
+
+use crate::checkpoint::{self, check_label};
+use crate::scan::rules::Rules;
+use crate::scan::{Counters, ScanError, Scanner, Sink};
+use crate::snapshot::{aside, diff, tree};
+use crate::store::db::in_transaction;
+use crate::store::{Batch, Kind, PutError, Store, lock, pack};
+use crate::view::{self, Hashing};
+use crate::{
+    Change, Changed, Checkpoint, CheckpointError, CheckpointId, ContentError, Current, Durability, Environment, Gap,
+    GapKind, NewCheckpoint, NoProgress, Node, ObjectId, OpenError, Progress, ResolveError, Side, SnapshotId,
+    StoreError, WatchState, WorkspacePath, git, place,
+};
+
+/// A directory whose states are kept.
+#[derive(Debug)]
+pub struct Workspace {
+    env: Environment,
+    store: Store,
+    scanner: Scanner,
+}
+
+/// What the store takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Usage {
+    /// Everything in the store's folder, in bytes.
+    pub store_bytes: u64,
+    /// Objects, in bytes.
+    pub pack_bytes: u64,
+    /// Files that hold objects.
+    pub packs: u64,
+    /// The database with its log, in bytes.
+    pub database_bytes: u64,
+    /// The scan index, in bytes.
+    pub index_bytes: u64,
+    /// Checkpoints.
+    pub checkpoints: u64,
+    /// Objects.
+    pub objects: u64,
+    /// Bytes that the store may take.
+    pub budget: u64,
+}
+
+/// What a verifying scan found.
+#[derive(Clone, Debug)]
+pub enum Verified {
+    /// The watch had reported everything.
+    Sound,
+    /// Changes had gone unreported: they are in this new checkpoint, and gaps of the one before it.
+    Missed(Box<Checkpoint>),
+}
+
+impl Workspace {
+    /// Whether `root` already is a workspace.
+    pub fn exists(data_dir: &Path, root: &Path) -> bool {
+        place::exists(data_dir, root)
+    }
+
+    /// Opens a workspace that has checkpoints already.
+    pub fn open(env: Environment) -> Result<Self, OpenError> {
+        place::check_root(&env)?;
+        if !place::exists(&env.data_dir, &env.root) {
+            return Err(match place::create(&env) {
+                Err(moved @ OpenError::Moved { .. }) => moved,
+                _ => OpenError::NotAWorkspace { root: env.root },
+            });
+        }
+        let dir = place::store_dir(&env.data_dir, &env.root);
+        Self::open_in(env, &dir)
+    }
+
+    /// Opens a workspace, making the directory one if it is none yet.
+    pub fn open_or_create(env: Environment) -> Result<Self, OpenError> {
+        place::check_root(&env)?;
+        let dir = match place::exists(&env.data_dir, &env.root) {
+            true => place::store_dir(&env.data_dir, &env.root),
+            false => place::create(&env)?,
+        };
+        Self::open_in(env, &dir)
+    }
+
+    /// Takes over the checkpoints of the workspace that was at `from` before it was moved here.
+    pub fn relink(env: Environment, from: &Path) -> Result<Self, OpenError> {
+        place::check_root(&env)?;
+        let dir = place::relink(&env, from)?;
+        Self::open_in(env, &dir)
+    }
+
+    fn open_in(env: Environment, dir: &Path) -> Result<Self, OpenError> {
+        let store = Store::open(dir, env.settings.budget)?;
+        let scanner = Scanner::open(&env.root, dir, env.threads)?;
+        Ok(Self { env, store, scanner })
+    }
+
+    /// The directory.
+    pub fn root(&self) -> &Path {
+        &self.env.root
+    }
+
+    /// The folder of the store.
+    pub fn store_dir(&self) -> &Path {
+        self.store.dir()
+    }
+
+    /// Takes a checkpoint of everything on disk now.
+    ///
+    /// With [`Durability::Synced`] it survives power loss once this returns. A cancelled or failed call changes nothing,
+    /// but what was read is kept, so that the next one is quicker.
+    pub fn checkpoint(
+        &mut self,
+        new: NewCheckpoint,
+        durability: Durability,
+        progress: &dyn Progress,
+    ) -> Result<Checkpoint, CheckpointError> {
+        new.label.as_deref().map_or(Ok(()), check_label)?;
+        let mut room_made = false;
+        loop {
+            match self.try_checkpoint(&new, durability, progress) {
+                Ok(checkpoint) => return Ok(checkpoint),
+                // Somebody cleaned up meanwhile: look again at what is still there.
+                Err(Failure::Other(CheckpointError::Store(StoreError::Collected))) => self.reopen_scanner()?,
+                Err(Failure::OverBudget { needed }) => {
+                    let kept = self.scanner.contents();
+                    self.reopen_scanner()?;
+                    if room_made || !self.store.make_room(needed, &kept)? {
+                        self.store.collect(&[])?;
+                        return Err(CheckpointError::Budget { budget: self.store.budget(), needed });
+                    }
+                    room_made = true;
+                }
+                Err(Failure::Other(err)) => {
+                    // The index in memory may claim contents that were never committed.
+                    self.reopen_scanner()?;
+                    return Err(err);
+                }
+            }
+        }
+    }
+
+    fn try_checkpoint(
+        &mut self,
+        new: &NewCheckpoint,
+        durability: Durability,
+        progress: &dyn Progress,
+    ) -> Result<Checkpoint, Failure> {
+        let store = &self.store;
+        self.scanner.fit_to(counters(store)?, |id| store.contains(id))?;
+        let rules = self.rules()?;
+        let git = git::state(&self.env.root);
+        let previous = checkpoint::newest(&self.store)?;
+        let sink = Storing { batch: self.store.batch()?, trees: Mutex::default() };
+        let scanned = self.scanner.scan(&rules, &sink, progress)?;
+        let rules_id = ObjectId::of(&rules.described);
+        sink.batch.put(Kind::Rules, rules_id, &rules.described)?;
+        if let Some(needed) = sink.batch.over_budget() {
+            return Err(Failure::OverBudget { needed });
+        }
+        let changes = self.changes_since(previous.as_ref(), scanned.snapshot.0, &sink)?;
+        let checkpoint = Checkpoint {
+            id: new.id,
+            snapshot: scanned.snapshot,
+            at: new.at,
+            label: new.label.clone(),
+            changed: Changed::count(&changes),
+            gap_count: scanned.gap_count,
+            git,
+            aside: scanned.aside,
+        };
+        sink.batch.commit(durability, |tx| checkpoint::insert(tx, &checkpoint, rules_id))?;
+        let after = counters(&self.store)?;
+        drop(sink);
+        self.scanner.save(after)?;
+        Ok(checkpoint)
+    }
+
+    fn changes_since(
+        &self,
+        previous: Option<&Checkpoint>,
+        now: ObjectId,
+        sink: &Storing<'_>,
+    ) -> Result<Vec<Change>, StoreError> {
+        let stored = |id| view::load_tree(&self.store, &Side::Stored(SnapshotId(id)), id);
+        let fresh = |id| match lock(&sink.trees).get(&id) {
+            Some(bytes) => tree::decode_tree(bytes).map_err(|_| StoreError::Malformed { id, expected: "directory" }),
+            None => stored(id),
+        };
+        let before: Option<(ObjectId, &diff::Load<'_>)> = previous.map(|previous| (previous.snapshot.0, &stored as _));
+        diff::diff(before, Some((now, &fresh)))
+    }
+
+    fn rules(&self) -> Result<Rules, StoreError> {
+        let declared = self.store.db().read(|connection| {
+            let mut statement = connection.prepare_cached("SELECT path FROM declared")?;
+            let rows = statement.query_map([], |row| row.get::<_, Vec<u8>>(0))?;
+            rows.collect::<rusqlite::Result<BTreeSet<_>>>()
+        })?;
+        Ok(Rules::collect(&self.env, declared))
+    }
+
+    fn reopen_scanner(&mut self) -> Result<(), ScanError> {
+        let watched = matches!(self.scanner.watch_state(), WatchState::Watching { .. });
+        self.scanner = Scanner::open(&self.env.root, self.store.dir(), self.env.threads)?;
+        if watched {
+            self.scanner.start_watch();
+        }
+        Ok(())
+    }
+
+    /// Announces that a tool is about to write `path`: it is captured from now on whatever the rules say.
+    pub fn declare(&mut self, path: &WorkspacePath) -> Result<(), StoreError> {
+        self.store.db().transaction(Durability::Soon, |tx| {
+            tx.execute("INSERT OR IGNORE INTO declared VALUES (?)", [path.as_bytes()])
+                .map(drop)
+                .map_err(in_transaction(tx))
+        })
+    }
+
+    /// Starts watching the workspace, so that checkpoints of this process take time only for what changed.
+    pub fn watch(&mut self) -> WatchState {
+        self.scanner.start_watch()
+    }
+
+    /// Looks at everything although the workspace is watched; meant for idle moments. What the watch had not reported
+    /// becomes the checkpoint `new`, and gaps of the newest one before.
+    pub fn verify(&mut self, new: NewCheckpoint, progress: &dyn Progress) -> Result<Verified, CheckpointError> {
+        let Some(previous) = checkpoint::newest(&self.store)? else { return Ok(Verified::Sound) };
+        let reported = self.scan_for_paths(progress, Thoroughness::AskWatch)?;
+        let found = self.scan_for_paths(progress, Thoroughness::LookAtAll)?;
+        let missed: Vec<Change> = {
+            let load = |side: &Current, id| view::load_tree(&self.store, &Side::Now(side), id);
+            diff::diff(
+                Some((reported.scanned.snapshot.0, &|id| load(&reported, id))),
+                Some((found.scanned.snapshot.0, &|id| load(&found, id))),
+            )?
+        };
+        self.reopen_scanner()?;
+        if missed.is_empty() {
+            return Ok(Verified::Sound);
+        }
+        let checkpoint = self.checkpoint(new, Durability::Soon, &NoProgress)?;
+        self.store.db().transaction(Durability::Soon, |tx| {
+            let Some(seq) = checkpoint::sequence(tx, previous.id)? else { return Ok(()) };
+            for change in &missed {
+                tx.execute("INSERT OR IGNORE INTO late_gaps VALUES (?, ?)", params![seq, change.path.as_bytes()])
+                    .map_err(in_transaction(tx))?;
+            }
+            Ok(())
+        })?;
+        Ok(Verified::Missed(Box::new(checkpoint)))
+    }
+
+    fn scan_for_paths(&mut self, progress: &dyn Progress, how: Thoroughness) -> Result<Current, CheckpointError> {
+        let rules = self.rules()?;
+        let sink = Hashing::default();
+        let scanned = match how {
+            Thoroughness::AskWatch => self.scanner.scan(&rules, &sink, progress)?,
+            Thoroughness::LookAtAll => self.scanner.scan_fully(&rules, &sink, progress)?,
+        };
+        let trees = std::mem::take(&mut *lock(&sink.trees));
+        Ok(Current { scanned, trees, root: self.env.root.clone() })
+    }
+
+    /// Makes checkpoints taken with [`Durability::Soon`] survive power loss; meant for a moment when nobody waits.
+    pub fn sync(&self) -> Result<(), StoreError> {
+        self.store.sync()
+    }
+
+    /// Hashes what is on disk now, without storing anything.
+    pub fn current(&mut self, progress: &dyn Progress) -> Result<Current, ScanError> {
+        let mut scanner = Scanner::open(&self.env.root, self.store.dir(), self.env.threads)?;
+        let store = &self.store;
+        scanner.fit_to(counters(store)?, |id| store.contains(id))?;
+        let sink = Hashing::default();
+        let scanned = scanner.scan(&self.rules()?, &sink, progress)?;
+        let trees = std::mem::take(&mut *lock(&sink.trees));
+        Ok(Current { scanned, trees, root: self.env.root.clone() })
+    }
+
+    /// All checkpoints, newest first.
+    pub fn checkpoints(&self) -> Result<Vec<Checkpoint>, StoreError> {
+        checkpoint::all(&self.store)
+    }
+
+    /// The checkpoint that `point` names: a label, or the beginning of an id.
+    pub fn resolve(&self, point: &str) -> Result<Checkpoint, ResolveError> {
+        checkpoint::resolve(&self.store, point)
+    }
+
+    /// Gives a checkpoint a label, or takes it away.
+    pub fn set_label(&mut self, id: CheckpointId, label: Option<&str>) -> Result<(), CheckpointError> {
+        label.map_or(Ok(()), check_label)?;
+        self.store.db().transaction(Durability::Synced, |tx| {
+            tx.execute("UPDATE checkpoints SET label = ? WHERE id = ?", params![label, &id.as_bytes()[..]])
+                .map(drop)
+                .map_err(in_transaction(tx))
+        })?;
+        Ok(())
+    }
+
+    /// Everything a checkpoint could not capture, by path.
+    pub fn gaps(&self, checkpoint: &Checkpoint) -> Result<Vec<Gap>, StoreError> {
+        let mut gaps = aside::gaps(&self.store, checkpoint.aside)?;
+        let late: Vec<Vec<u8>> = self.store.db().read(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT path FROM late_gaps JOIN checkpoints ON checkpoint = seq WHERE id = ? ORDER BY path",
+            )?;
+            let rows = statement.query_map([&checkpoint.id.as_bytes()[..]], |row| row.get(0))?;
+            rows.collect()
+        })?;
+        let late = late.iter().filter_map(|path| WorkspacePath::parse(path).ok());
+        gaps.extend(late.map(|path| Gap { path, kind: GapKind::Missed }));
+        Ok(gaps)
+    }
+
+    /// What differs between two sides, by path.
+    pub fn diff(&self, from: &Side<'_>, to: &Side<'_>) -> Result<Vec<Change>, StoreError> {
+        diff::diff(
+            Some((view::root_tree(from), &|id| view::load_tree(&self.store, from, id))),
+            Some((view::root_tree(to), &|id| view::load_tree(&self.store, to, id))),
+        )
+    }
+
+    /// What is at `path`.
+    pub fn entry(&self, side: &Side<'_>, path: &WorkspacePath) -> Result<Option<Node>, StoreError> {
+        view::entry(&self.store, side, path)
+    }
+
+    /// The children of a directory by name; of the root for `None`. Empty if it is no directory.
+    pub fn list(&self, side: &Side<'_>, dir: Option<&WorkspacePath>) -> Result<Vec<(Vec<u8>, Node)>, StoreError> {
+        let tree = match dir {
+            None => view::root_tree(side),
+            Some(path) => match self.entry(side, path)? {
+                Some(node) if node.kind == crate::Kind::Directory => node.content,
+                _ => return Ok(Vec::new()),
+            },
+        };
+        view::load_tree(&self.store, side, tree)
+    }
+
+    /// Writes a file's content, or a link's target, to `out`, byte for byte.
+    pub fn content(
+        &self,
+        side: &Side<'_>,
+        path: &WorkspacePath,
+        node: &Node,
+        out: &mut dyn Write,
+    ) -> Result<(), ContentError> {
+        view::content(&self.store, side, path, node, out)
+    }
+
+    /// What the store takes.
+    pub fn usage(&self) -> Result<Usage, StoreError> {
+        let dir = self.store.dir();
+        let len = |name: &str| dir.join(name).metadata().map_or(0, |meta| meta.len());
+        let packs = pack::segments(&dir.join("packs"))?;
+        let pack_len = |id: &u32| pack::segment_path(&dir.join("packs"), *id).metadata().map_or(0, |meta| meta.len());
+        let count = |table: &str| {
+            let sql = format!("SELECT count(*) FROM {table}");
+            self.store.db().read(|connection| connection.query_row(&sql, [], |row| row.get(0)))
+        };
+        Ok(Usage {
+            store_bytes: self.store.bytes()?,
+            pack_bytes: packs.iter().map(pack_len).sum(),
+            packs: packs.len() as u64,
+            database_bytes: ["retake.db", "retake.db-wal", "retake.db-shm"].into_iter().map(len).sum(),
+            index_bytes: len("index"),
+            checkpoints: count("checkpoints")?,
+            objects: count("objects")?,
+            budget: self.store.budget(),
+        })
+    }
+}
+
+/// How a scan for comparing looks.
+#[derive(Clone, Copy)]
+enum Thoroughness {
+    AskWatch,
+    LookAtAll,
+}
+
+/// Why an attempt at a checkpoint ended.
+#[derive(Debug)]
+enum Failure {
+    OverBudget { needed: u64 },
+    Other(CheckpointError),
+}
+
+impl<E: Into<CheckpointError>> From<E> for Failure {
+    fn from(err: E) -> Self {
+        Self::Other(err.into())
+    }
+}
+
+/// A sink that stores, and keeps new trees at hand for counting what changed.
+struct Storing<'a> {
+    batch: Batch<'a>,
+    trees: Mutex<HashMap<ObjectId, Vec<u8>>>,
+}
+
+impl Sink for Storing<'_> {
+    fn put(&self, kind: Kind, id: ObjectId, plain: &[u8]) -> Result<(), StoreError> {
+        if kind == Kind::Tree {
+            lock(&self.trees).insert(id, plain.to_vec());
+        }
+        self.batch.put(kind, id, plain)
+    }
+
+    fn put_large(&self, source: &mut dyn Read) -> Result<(ObjectId, u64), PutError> {
+        self.batch.put_chunked(source)
+    }
+
+    fn pause(&self) -> Result<Option<Counters>, StoreError> {
+        if self.batch.over_budget().is_some() {
+            return Ok(None);
+        }
+        self.batch.commit(Durability::Soon, |_| Ok(()))?;
+        counters(self.batch.store()).map(Some)
+    }
+}
+
+/// The store's counters as they are now.
+fn counters(store: &Store) -> Result<Counters, StoreError> {
+    let db = store.db();
+    Ok(Counters { collections: db.counter("collections")?, commits: db.counter("commits")? })
+}
