@@ -34,7 +34,7 @@ pub enum NaiveKind {
 pub struct NaiveNode {
     /// What it is.
     pub kind: NaiveKind,
-    /// Its permission bits, 07777.
+    /// Its permission bits, 07777; none for a link, whose bits mean nothing and differ between systems.
     pub mode: u16,
     /// A file's bytes, a link's target, nothing for a directory.
     pub content: Vec<u8>,
@@ -47,7 +47,7 @@ pub enum NaiveGap {
     Special,
     /// A file over the size limit.
     TooLarge,
-    /// A captured file that has other names too.
+    /// A file that has other names too.
     HardLink,
 }
 
@@ -225,13 +225,13 @@ impl Reader<'_> {
                 (NaiveKind::Directory, Vec::new())
             }
             FileType::Symlink => (NaiveKind::Symlink, rustix::fs::readlinkat(parent, name, Vec::new())?.into_bytes()),
-            FileType::RegularFile if u64::try_from(stat.st_size).is_ok_and(|size| size > self.reading.max_file) => {
-                self.tree.gaps.insert((path.to_vec(), NaiveGap::TooLarge));
-                return Ok(());
-            }
             FileType::RegularFile => {
                 if stat.st_nlink > 1 {
                     self.tree.gaps.insert((path.to_vec(), NaiveGap::HardLink));
+                }
+                if u64::try_from(stat.st_size).is_ok_and(|size| size > self.reading.max_file) {
+                    self.tree.gaps.insert((path.to_vec(), NaiveGap::TooLarge));
+                    return Ok(());
                 }
                 (NaiveKind::File, read_file(parent, name)?)
             }
@@ -240,7 +240,10 @@ impl Reader<'_> {
                 return Ok(());
             }
         };
-        let mode = u16::try_from(stat.st_mode & 0o7777).expect("twelve bits fit");
+        let mode = match kind {
+            NaiveKind::Symlink => 0,
+            _ => u16::try_from(stat.st_mode & 0o7777).expect("twelve bits fit"),
+        };
         self.tree.nodes.insert(path.to_vec(), NaiveNode { kind, mode, content });
         Ok(())
     }

@@ -10,7 +10,7 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use retake_engine::{Durability, GapKind, NoProgress, Side, Timestamp, Workspace};
+use retake_engine::{Durability, GapKind, NoProgress, Side, Workspace};
 use retake_testkit::naive::NaiveNodes;
 use retake_testkit::{Scratch, rerun};
 
@@ -30,7 +30,7 @@ fn two_processes_and_a_writer_store_nothing_torn_and_both_finish() {
         fs::write(root.join(name), stamped(0)).unwrap();
     }
     fs::write(root.join("whole"), stamped(0)).unwrap();
-    Workspace::open_or_create(environment(&root, store.clone()), Timestamp(0)).unwrap();
+    Workspace::open_or_create(environment(&root, store.clone())).unwrap();
 
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use retake_engine::{Durability, NoProgress, Side, Timestamp, Workspace};
+use retake_engine::{Durability, NoProgress, Side, WatchState, Workspace};
 use retake_testkit::naive::{self, Reading};
 use retake_testkit::repos::{self, State};
 use retake_testkit::{Scratch, fingerprint};
@@ -54,10 +54,10 @@ fn the_store_is_for_its_owner_alone() {
 fn do_everything(root: &Path, store: &Path) {
     let read = || naive::read(root, &Reading::default()).unwrap().nodes;
     let truth = read();
-    let mut workspace = Workspace::open_or_create(environment(root, store.to_owned()), Timestamp(0)).unwrap();
+    let mut workspace = Workspace::open_or_create(environment(root, store.to_owned())).unwrap();
     let first = workspace.checkpoint(numbered(1), Durability::Synced, &NoProgress).unwrap();
     compare::tree("the snapshot", &workspace, &Side::Stored(first.snapshot), &truth).unwrap();
-    workspace.watch().unwrap();
+    assert!(matches!(workspace.watch(), WatchState::Watching { .. }));
     let second = workspace.checkpoint(numbered(2), Durability::Soon, &NoProgress).unwrap();
     assert_eq!(first.snapshot, second.snapshot);
     workspace.set_label(second.id, Some("point")).unwrap();

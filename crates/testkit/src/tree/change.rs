@@ -172,6 +172,7 @@ impl Sandbox<'_> {
         let file = self.pick(file, |found| found.is == Is::File)?.path;
         let path = self.free_place(at)?;
         fs::hard_link(self.at(&file), self.at(&path))?;
+        self.new_links.push(path.clone());
         self.done(Happened::HardLinked, format!("hard-link {} as {}", shown(&file), shown(&path)))
     }
 
@@ -179,6 +180,7 @@ impl Sandbox<'_> {
         let file = self.pick(file, |found| found.is == Is::File)?.path;
         let path = self.outside.join(format!("link-{}", self.outside_links.len()));
         fs::hard_link(self.at(&file), &path)?;
+        self.new_links.push(path.clone());
         self.outside_links.push(path);
         let line = format!("hard-link {} as link-{} outside", shown(&file), self.outside_links.len() - 1);
         self.done(Happened::HardLinkedOutside, line)

@@ -22,6 +22,7 @@ pub struct Sandbox<'a> {
     pub(super) outside: PathBuf,
     pub(super) counts: &'a mut Counts,
     pub(super) outside_links: Vec<PathBuf>,
+    pub(super) new_links: Vec<PathBuf>,
     found: Option<Vec<Found>>,
     log: Vec<String>,
 }
@@ -71,6 +72,7 @@ impl<'a> Sandbox<'a> {
             outside: outside.to_owned(),
             counts,
             outside_links: Vec::new(),
+            new_links: Vec::new(),
             found: None,
             log: Vec::new(),
         }
@@ -98,6 +100,13 @@ impl<'a> Sandbox<'a> {
     /// Where the global excludes are, if there are any.
     pub fn global_excludes(&self) -> PathBuf {
         self.outside.join("global-excludes")
+    }
+
+    /// Hard links made since this was last asked, relative to the root, or absolute if outside it.
+    ///
+    /// The kernel reports a new name to whoever watches its directory, and to nobody else: not to those who watch the old name's.
+    pub fn take_new_links(&mut self) -> Vec<PathBuf> {
+        std::mem::take(&mut self.new_links)
     }
 
     /// What this run has produced, for the reader's decisions to be added.
