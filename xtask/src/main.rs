@@ -1,2 +1,57 @@
-//! x
-fn main() {}
+//! Chores of the repository: the checks CI runs, the tidy rules, the benches.
+//!
+//! Run as `cargo xtask COMMAND`. Nothing here is part of Retake itself.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a developer's tool whose whole output is for a terminal"
+)]
+
+mod bench;
+mod check;
+mod shell;
+mod tidy;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+const USAGE: &str = "\
+Usage: cargo xtask COMMAND
+
+  test              everything CI runs: fmt, clippy, tests, docs, tidy
+  tidy              the repository's own rules: module docs, file length, rules and their tests
+  bench             all benches below; rewrites the measured parts of BENCHMARKS.md
+  bench peers       snapshot and restore sequences of other tools beside ours
+                    [--sizes 3000,20000,75000] [--peers LIST] [--out DIR] [--cap SECONDS] [--write]
+  bench engine      in-process benches of retake-engine [--write]
+  bench lstat DIR   a bare two-thread lstat of every path below DIR
+  bench tree OUT FILES [SEED]   a work tree like a source repository's";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match run(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(err) => {
+            eprintln!("error: {err:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &[String]) -> Result<()> {
+    let Some((command, rest)) = args.split_first() else {
+        bail!("no command given\n\n{USAGE}");
+    };
+    match (command.as_str(), rest) {
+        ("test", []) => check::test(),
+        ("tidy", []) => tidy::run(),
+        ("bench", rest) => bench::run(rest),
+        ("help" | "--help" | "-h", _) => {
+            println!("{USAGE}");
+            Ok(())
+        }
+        ("test" | "tidy", _) => bail!("`{command}` takes no arguments\n\n{USAGE}"),
+        _ => bail!("unknown command `{command}`\n\n{USAGE}"),
+    }
+}

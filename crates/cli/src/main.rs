@@ -1,2 +1,44 @@
-//! x
-fn main() {}
+//! `retake`: the command line over the engine.
+//!
+//! This crate parses arguments, finds the workspace, calls the engine and talks to the user; whatever changes or reads a store is the
+//! engine's. Data goes to stdout and talk to stderr, both only through [`ui::Ui`]; errors are drawn, and exit codes chosen, only in
+//! [`failure`].
+
+#![expect(unreachable_pub, reason = "a program exports nothing; `pub` marks what a module offers to the others")]
+
+mod args;
+mod clock;
+mod commands;
+mod diff;
+mod failure;
+mod gaps;
+mod json;
+mod pager;
+mod paths;
+mod progress;
+mod quote;
+mod size;
+mod surroundings;
+mod ui;
+mod words;
+
+use std::process::ExitCode;
+
+use args::Cli;
+use ui::Ui;
+
+fn main() -> ExitCode {
+    #[cfg(feature = "faults")]
+    let _faults = fail::FailScenario::setup();
+
+    let cli = match Cli::from_command_line() {
+        Ok(cli) => cli,
+        Err(answer) => return failure::usage(&answer),
+    };
+    let mut ui = Ui::new(&cli.global);
+    let done = commands::run(&mut ui, &cli).and_then(|()| Ok(ui.finish()?));
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failure::report(&mut ui, &error),
+    }
+}

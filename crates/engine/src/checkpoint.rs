@@ -53,7 +53,7 @@ pub enum CheckpointError {
         /// Bytes that this checkpoint would add.
         needed: u64,
     },
-    /// The label is empty, too long or not on one line.
+    /// The label is empty or too long.
     #[error("the label is not usable: {why}")]
     Label {
         /// What is wrong with it.
@@ -107,8 +107,6 @@ pub(crate) fn check_label(label: &str) -> Result<(), CheckpointError> {
         "it is empty"
     } else if label.len() > limits::MAX_LABEL {
         "it is longer than 1000 bytes"
-    } else if label.chars().any(char::is_control) {
-        "it has line breaks or other control characters"
     } else {
         return Ok(());
     };

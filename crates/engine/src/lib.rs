@@ -61,6 +61,6 @@ pub use settings::{Breadth, Environment, Settings, Timestamp};
 pub use snapshot::aside::Gap;
 pub use snapshot::diff::{Change, Changed};
 pub use snapshot::tree::{GapKind, Kind, Node};
-pub use store::{Durability, StoreError};
+pub use store::{Damage, Durability, StoreError};
 pub use view::{ContentError, Current, Side};
-pub use workspace::{Usage, Verified, Workspace};
+pub use workspace::{Integrity, Usage, Verified, Workspace};

@@ -156,7 +156,7 @@ fn read_identity(dir: &Path) -> Option<(Identity, PathBuf)> {
 }
 
 /// The path of the workspace that `env.root` was before it was moved, if it was.
-fn moved_from(env: &Environment) -> Option<PathBuf> {
+pub(crate) fn moved_from(env: &Environment) -> Option<PathBuf> {
     let here = identity(&env.root)?;
     let stores = fs::read_dir(env.data_dir.join("workspaces")).ok()?;
     stores.flatten().find_map(|store| {

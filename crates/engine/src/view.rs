@@ -81,10 +81,10 @@ impl Sink for Hashing {
 /// Reads a tree of one side.
 pub(crate) fn load_tree(store: &Store, side: &Side<'_>, id: ObjectId) -> Result<Tree, StoreError> {
     let malformed = |_| StoreError::Malformed { id, expected: "directory" };
-    if let Side::Now(current) = side {
-        if let Some(bytes) = current.trees.get(&id) {
-            return decode_tree(bytes).map_err(malformed);
-        }
+    if let Side::Now(current) = side
+        && let Some(bytes) = current.trees.get(&id)
+    {
+        return decode_tree(bytes).map_err(malformed);
     }
     let (_, bytes) = store.read(id)?;
     decode_tree(&bytes).map_err(malformed)

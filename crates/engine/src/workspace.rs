@@ -1,6 +1,6 @@
 //! The door to the engine: one workspace, its store and its scanner.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Mutex;
@@ -15,8 +15,8 @@ use crate::store::db::in_transaction;
 use crate::store::{Batch, Kind, PutError, Store, lock, pack};
 use crate::view::{self, Hashing};
 use crate::{
-    Change, Changed, Checkpoint, CheckpointError, CheckpointId, ContentError, Current, Durability, Environment, Gap,
-    GapKind, NewCheckpoint, NoProgress, Node, ObjectId, OpenError, Progress, ResolveError, Side, SnapshotId,
+    Change, Changed, Checkpoint, CheckpointError, CheckpointId, ContentError, Current, Damage, Durability, Environment,
+    Gap, GapKind, NewCheckpoint, NoProgress, Node, ObjectId, OpenError, Progress, ResolveError, Side, SnapshotId,
     StoreError, WatchState, WorkspacePath, git, place,
 };
 
@@ -49,6 +49,15 @@ pub struct Usage {
     pub budget: u64,
 }
 
+/// What an integrity check found.
+#[derive(Clone, Debug, Default)]
+pub struct Integrity {
+    /// What is not as it was written.
+    pub damage: Vec<Damage>,
+    /// Checkpoints that are not whole any more; of all others every byte is.
+    pub affected: Vec<Checkpoint>,
+}
+
 /// What a verifying scan found.
 #[derive(Clone, Debug)]
 pub enum Verified {
@@ -68,9 +77,9 @@ impl Workspace {
     pub fn open(env: Environment) -> Result<Self, OpenError> {
         place::check_root(&env)?;
         if !place::exists(&env.data_dir, &env.root) {
-            return Err(match place::create(&env) {
-                Err(moved @ OpenError::Moved { .. }) => moved,
-                _ => OpenError::NotAWorkspace { root: env.root },
+            return Err(match place::moved_from(&env) {
+                Some(from) => OpenError::Moved { root: env.root, from },
+                None => OpenError::NotAWorkspace { root: env.root },
             });
         }
         let dir = place::store_dir(&env.data_dir, &env.root);
@@ -114,6 +123,7 @@ impl Workspace {
     ///
     /// With [`Durability::Synced`] it survives power loss once this returns. A cancelled or failed call changes nothing,
     /// but what was read is kept, so that the next one is quicker.
+    #[expect(clippy::needless_pass_by_value, reason = "an id is for one checkpoint only")]
     pub fn checkpoint(
         &mut self,
         new: NewCheckpoint,
@@ -354,6 +364,21 @@ impl Workspace {
         out: &mut dyn Write,
     ) -> Result<(), ContentError> {
         view::content(&self.store, side, path, node, out)
+    }
+
+    /// Reads everything that is stored and says what is damaged, and which checkpoints need it.
+    pub fn check(&self) -> Result<Integrity, StoreError> {
+        let damage = self.store.check()?;
+        let damaged: HashSet<ObjectId> = damage.iter().filter_map(|damage| damage.object).collect();
+        let mut affected = Vec::new();
+        for checkpoint in self.checkpoints()? {
+            let roots = [Some((checkpoint.snapshot.0, Kind::Tree)), checkpoint.aside.map(|id| (id, Kind::Aside))];
+            let roots: Vec<_> = roots.into_iter().flatten().collect();
+            if self.store.affected(&roots, &damaged)? {
+                affected.push(checkpoint);
+            }
+        }
+        Ok(Integrity { damage, affected })
     }
 
     /// What the store takes.

@@ -100,10 +100,10 @@ impl Scanner {
         };
         let entry =
             now.ok().and_then(|seen| self.classify(id, &path, name, seen, old.as_ref(), rematch, &chain, listing));
-        if let Some(old) = old.filter(|old| old.kind == EntryKind::Directory) {
-            if entry.as_ref().is_none_or(|entry| entry.kind != EntryKind::Directory || entry.child != old.child) {
-                self.remove_directory(old.child);
-            }
+        if let Some(old) = old.filter(|old| old.kind == EntryKind::Directory)
+            && entry.as_ref().is_none_or(|entry| entry.kind != EntryKind::Directory || entry.child != old.child)
+        {
+            self.remove_directory(old.child);
         }
         let Some(directory) = self.index.open(id) else { return };
         directory.flags.stale = true;
@@ -195,10 +195,10 @@ impl Scanner {
             };
             let child_path = join(path, &name);
             let entry = self.classify(id, &child_path, &name, now, known.as_ref(), rematch, chain, listing);
-            if let Some(known) = known {
-                if entry.as_ref().is_none_or(|entry| entry.kind != EntryKind::Directory || entry.child != known.child) {
-                    self.forget_entry(&known);
-                }
+            if let Some(known) = known
+                && entry.as_ref().is_none_or(|entry| entry.kind != EntryKind::Directory || entry.child != known.child)
+            {
+                self.forget_entry(&known);
             }
             entries.extend(entry);
         }
@@ -353,10 +353,10 @@ impl Scanner {
         let entries = std::mem::take(&mut directory.entries);
         directory.flags.unreadable = true;
         directory.flags.stale = true;
-        if let Ok(now) = look(self.root.as_fd(), OsStr::from_bytes(&self.index.path(id).unwrap_or_default().to_vec())) {
-            if let Some(directory) = self.index.open(id) {
-                directory.facts = now.facts;
-            }
+        if let Ok(now) = look(self.root.as_fd(), OsStr::from_bytes(self.index.path(id).unwrap_or_default()))
+            && let Some(directory) = self.index.open(id)
+        {
+            directory.facts = now.facts;
         }
         entries.iter().for_each(|entry| self.forget_entry(entry));
         let parent = self.index.place(id).map_or(ROOT, |(parent, _)| parent);

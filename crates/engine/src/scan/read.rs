@@ -30,7 +30,7 @@ const SAVE_EVERY: Duration = Duration::from_secs(3);
 type Task = (DirectoryId, usize);
 
 /// What came of reading a path.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 enum Outcome {
     Read { content: ObjectId, facts: Facts, unsettled: bool, attributes: bool },
     Gap(GapKind),
@@ -53,11 +53,9 @@ impl Scanner {
             }
             self.drop_gone(gone);
             let due = total > SLICE as u64 && saved.elapsed() > SAVE_EVERY || error.is_some() || progress.cancelled();
-            if due {
-                if let Some(counters) = sink.pause()? {
-                    self.save(counters)?;
-                    saved = Instant::now();
-                }
+            if due && let Some(counters) = sink.pause()? {
+                self.save(counters)?;
+                saved = Instant::now();
             }
             if let Some(error) = error {
                 return Err(error.into());

@@ -1,5 +1,7 @@
 //! Step four of a scan: new trees and asides for directories that changed, and for those above them.
 
+use std::cmp::Reverse;
+
 use super::index::{DirectoryId, Entry, EntryKind, ROOT, Summary};
 use super::{ScanError, Scanner, Sink};
 use crate::ObjectId;
@@ -10,7 +12,7 @@ impl Scanner {
     /// Makes all stale trees, deepest first; a parent only if what it says of a child has changed.
     pub(super) fn make_trees(&mut self, sink: &dyn Sink) -> Result<(), ScanError> {
         let mut stale = self.index.stale();
-        while let Some(((_, id), ())) = stale.pop_first() {
+        while let Some((_, id)) = stale.pop_first() {
             let Some(before) = self.index.summary(id) else { continue };
             let entries = std::mem::take(&mut self.index.open(id).expect("stale directories are open").entries);
             let made = self.make_tree(&entries, sink)?;
@@ -20,11 +22,12 @@ impl Scanner {
             (directory.tree, directory.aside, directory.gap_count) = made;
             let (parent, depth) = self.index.place(id).expect("it is open");
             // A new directory's summary before is nothing that a parent's tree could have said.
-            if id != ROOT && self.index.summary(id) != Some(before) {
-                if let Some(directory) = self.index.open(parent) {
-                    directory.flags.stale = true;
-                    stale.insert((std::cmp::Reverse(depth - 1), parent), ());
-                }
+            if id != ROOT
+                && self.index.summary(id) != Some(before)
+                && let Some(directory) = self.index.open(parent)
+            {
+                directory.flags.stale = true;
+                stale.insert((Reverse(depth - 1), parent));
             }
         }
         Ok(())

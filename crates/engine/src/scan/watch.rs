@@ -159,10 +159,10 @@ mod linux {
 
         /// Notes a file that has other names.
         pub(in crate::scan) fn note_linked(&mut self, directory: DirectoryId, entry: &Entry) {
-            if let Some(watch) = &mut self.watch {
-                if entry.gaps & GapKind::HardLink.bit() != 0 {
-                    watch.linked.insert((directory, entry.name.clone()));
-                }
+            if let Some(watch) = &mut self.watch
+                && entry.gaps & GapKind::HardLink.bit() != 0
+            {
+                watch.linked.insert((directory, entry.name.clone()));
             }
         }
 

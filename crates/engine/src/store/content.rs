@@ -74,7 +74,7 @@ impl Store {
 
 /// The chunks in a list.
 pub(crate) fn chunk_list(id: ObjectId, bytes: &[u8]) -> Result<impl Iterator<Item = (ObjectId, u32)>, StoreError> {
-    if bytes.len() % CHUNK_ENTRY != 0 {
+    if !bytes.len().is_multiple_of(CHUNK_ENTRY) {
         return Err(StoreError::Malformed { id, expected: "list of chunks" });
     }
     Ok(bytes.chunks_exact(CHUNK_ENTRY).map(|entry| {

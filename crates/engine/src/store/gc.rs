@@ -113,15 +113,26 @@ impl Store {
         })
     }
 
+    /// Every object that can be reached from `roots`, as far as they can be read.
+    pub(crate) fn reachable(&self, roots: &[(ObjectId, Kind)]) -> Result<HashSet<ObjectId>, StoreError> {
+        let mut live = Live::default();
+        self.mark_roots(roots, &mut live)?;
+        Ok(live.ids)
+    }
+
     fn mark_point(&self, point: &Point, live: &mut Live) -> Result<(), StoreError> {
-        let mut queue = point.roots.clone();
+        self.mark_roots(&point.roots, live)
+    }
+
+    fn mark_roots(&self, roots: &[(ObjectId, Kind)], live: &mut Live) -> Result<(), StoreError> {
+        let mut queue = roots.to_vec();
         while let Some((id, kind)) = queue.pop() {
             if !self.mark(id, live)? {
                 continue;
             }
             match kind {
                 Kind::Tree => {
-                    let tree = self.readable(id)?.and_then(|bytes| decode_tree(&bytes).ok()).unwrap_or_default();
+                    let tree = self.readable(id)?.and_then(|(_, bytes)| decode_tree(&bytes).ok()).unwrap_or_default();
                     for (_, node) in tree {
                         match node.kind {
                             tree::Kind::Directory => queue.push((node.content, Kind::Tree)),
@@ -130,7 +141,7 @@ impl Store {
                     }
                 }
                 Kind::Aside => {
-                    let aside = self.readable(id)?.and_then(|bytes| decode_aside(&bytes).ok()).unwrap_or_default();
+                    let aside = self.readable(id)?.and_then(|(_, bytes)| decode_aside(&bytes).ok()).unwrap_or_default();
                     queue.extend(aside.into_iter().filter_map(|entry| Some((entry.child?, Kind::Aside))));
                 }
                 Kind::Blob | Kind::Rules | Kind::Chunks => {}
@@ -140,11 +151,13 @@ impl Store {
     }
 
     fn mark_content(&self, id: ObjectId, size: u64, live: &mut Live) -> Result<(), StoreError> {
-        if self.mark(id, live)? && size >= limits::CHUNKED_FROM {
-            if let Some(list) = self.readable(id)? {
-                for (chunk, _) in content::chunk_list(id, &list)? {
-                    self.mark(chunk, live)?;
-                }
+        if !self.mark(id, live)? || size < limits::CHUNKED_FROM {
+            return Ok(());
+        }
+        // A large file that is a single chunk is stored under one id, as that chunk.
+        if let Some((Kind::Chunks, list)) = self.readable(id)? {
+            for (chunk, _) in content::chunk_list(id, &list)? {
+                self.mark(chunk, live)?;
             }
         }
         Ok(())
@@ -160,9 +173,9 @@ impl Store {
     }
 
     /// An object's bytes; `None` if they are damaged, which must not keep a clean-up from going on.
-    fn readable(&self, id: ObjectId) -> Result<Option<Vec<u8>>, StoreError> {
+    fn readable(&self, id: ObjectId) -> Result<Option<(Kind, Vec<u8>)>, StoreError> {
         match self.read(id) {
-            Ok((_, bytes)) => Ok(Some(bytes)),
+            Ok(object) => Ok(Some(object)),
             Err(StoreError::Damaged { .. } | StoreError::Missing { .. }) => Ok(None),
             Err(err) => Err(err),
         }

@@ -11,6 +11,7 @@
 //! them in one transaction; dropped without a commit it leaves nothing. Every read is verified against the object's
 //! hash; a damaged object is an error that names it, and everything else stays readable.
 
+mod check;
 mod content;
 pub(crate) mod db;
 mod error;
@@ -26,6 +27,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Transaction, params};
 
+pub use check::Damage;
 pub use db::Durability;
 pub use error::StoreError;
 

@@ -7,7 +7,8 @@
 pub(crate) mod block;
 pub(crate) mod file;
 
-use std::collections::{BTreeMap, HashMap};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
 
 use super::stat::Facts;
 use crate::ObjectId;
@@ -288,9 +289,9 @@ impl Index {
     }
 
     /// Directories whose trees have to be made again, deepest first.
-    pub(crate) fn stale(&self) -> BTreeMap<(std::cmp::Reverse<usize>, DirectoryId), ()> {
+    pub(crate) fn stale(&self) -> BTreeSet<(Reverse<usize>, DirectoryId)> {
         let stale = self.open.iter().filter(|(_, directory)| directory.flags.stale);
-        stale.map(|(&id, directory)| ((std::cmp::Reverse(directory.depth()), id), ())).collect()
+        stale.map(|(&id, directory)| (Reverse(directory.depth()), id)).collect()
     }
 }
 

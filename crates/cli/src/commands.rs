@@ -1,0 +1,85 @@
+//! The commands, one module each: its arguments, whose doc comments are the help, and its handler, which calls the engine and talks.
+
+pub mod checkpoint;
+pub mod completions;
+pub mod diff;
+pub mod du;
+pub mod label;
+pub mod log;
+pub mod man;
+pub mod relink;
+pub mod show;
+
+use std::io;
+use std::path::PathBuf;
+
+use retake_engine::{Changed, Checkpoint};
+use thiserror::Error;
+
+use crate::args::{self, Cli, Command};
+use crate::quote;
+use crate::surroundings::Surroundings;
+use crate::ui::{Paint, Ui, YELLOW};
+
+/// What a command itself, rather than the engine, finds wrong.
+#[derive(Debug, Error)]
+pub enum CommandError {
+    #[error("there is no checkpoint to compare with yet")]
+    NothingToCompare,
+    #[error("checkpoint {point} has no `{path}`")]
+    NoSuchPath {
+        point: String,
+        path: String,
+        /// The point and the nearest directory that is there, as `show` takes them.
+        dir: String,
+    },
+    #[error("a file's content cannot be printed as JSON")]
+    JsonOfContent,
+    #[error("a point is named by its id or its label, both of which are UTF-8")]
+    PointNotText,
+    #[error("cannot write to `{}`", .path.display())]
+    WriteTo { path: PathBuf, source: io::Error },
+}
+
+/// Runs the command that was typed; without one, prints the help.
+pub fn run(ui: &mut Ui, cli: &Cli) -> anyhow::Result<()> {
+    let here = || Surroundings::find(&cli.global);
+    match &cli.command {
+        None => Ok(args::command().print_help()?),
+        Some(Command::Checkpoint(args)) => checkpoint::run(ui, here()?, args),
+        Some(Command::Log(args)) => log::run(ui, here()?, args),
+        Some(Command::Diff(args)) => diff::run(ui, here()?, args),
+        Some(Command::Show(args)) => show::run(ui, here()?, args),
+        Some(Command::Label(args)) => label::run(ui, here()?, args),
+        Some(Command::Du(_)) => du::run(ui, here()?),
+        Some(Command::Relink(args)) => relink::run(ui, here()?, args),
+        Some(Command::Completions(args)) => completions::run(ui, args),
+        Some(Command::Man(args)) => man::run(ui, args),
+    }
+}
+
+/// `3fa2b1c9 "before the refactor"`
+fn title(paint: Paint, checkpoint: &Checkpoint) -> String {
+    let yellow = paint.with(YELLOW);
+    let label = checkpoint.label.as_deref().map(|label| format!(" \"{}\"", quote::one_line(label)));
+    format!("{yellow}{}{yellow:#}{}", checkpoint.id.short(), label.unwrap_or_default())
+}
+
+/// `3 added, 1 deleted`
+fn counts(changed: &Changed) -> String {
+    let parts = [(changed.added, "added"), (changed.modified, "modified"), (changed.deleted, "deleted")];
+    let parts: Vec<String> =
+        parts.into_iter().filter(|(count, _)| *count != 0).map(|(count, what)| format!("{count} {what}")).collect();
+    if parts.is_empty() { "nothing changed".to_owned() } else { parts.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_happened_is_counted() {
+        assert_eq!(counts(&Changed { added: 3, modified: 0, deleted: 1 }), "3 added, 1 deleted");
+        assert_eq!(counts(&Changed { added: 0, modified: 0, deleted: 0 }), "nothing changed");
+    }
+}

@@ -1,0 +1,53 @@
+//! `retake checkpoint`: a point to go back to, now.
+
+use std::io::Write;
+
+use retake_engine::{Checkpoint, Durability, Gap, NewCheckpoint, Workspace};
+
+use crate::clock;
+use crate::gaps::{self, Detail};
+use crate::json::CheckpointDocument;
+use crate::surroundings::Surroundings;
+use crate::ui::{Format, Ui};
+
+/// Make a checkpoint of the workspace as it is now
+///
+/// Captures every file, symlink and directory that is not ignored, with content and permissions. What could not be captured is said.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  retake checkpoint\n  retake checkpoint -m \"before the refactor\"")]
+pub struct CheckpointArgs {
+    /// Name the checkpoint; a labelled one is kept until the label is removed
+    #[arg(short = 'm', long, value_name = "LABEL")]
+    label: Option<String>,
+}
+
+pub fn run(ui: &mut Ui, here: Surroundings, args: &CheckpointArgs) -> anyhow::Result<()> {
+    let at = clock::now();
+    let label = args.label.clone().filter(|label| !label.is_empty());
+    let mut workspace = Workspace::open_or_create(here.environment)?;
+    let new = NewCheckpoint { id: clock::new_checkpoint_id(at)?, at, label };
+    let made = {
+        let progress = ui.progress();
+        workspace.checkpoint(new, Durability::Synced, &progress)?
+    };
+    let gaps = workspace.gaps(&made)?;
+    match ui.format {
+        Format::Json => ui.json(&CheckpointDocument::new(&made, &gaps))?,
+        Format::Text => {
+            writeln!(ui.out, "Checkpoint {}: {}", super::title(ui.paint, &made), super::counts(&made.changed))?
+        }
+    }
+    warn_of_gaps(ui, &made, &gaps)
+}
+
+fn warn_of_gaps(ui: &mut Ui, made: &Checkpoint, gaps: &[Gap]) -> anyhow::Result<()> {
+    if gaps.is_empty() {
+        return Ok(());
+    }
+    let count = gaps::count(gaps.len() as u64);
+    ui.warn(&format!("this checkpoint has {count}; `retake show {}` lists all", made.id.short()))?;
+    for line in gaps::lines(gaps, Detail::Few) {
+        writeln!(ui.talk()?, "{line}")?;
+    }
+    Ok(())
+}

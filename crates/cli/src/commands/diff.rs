@@ -1,0 +1,120 @@
+//! `retake diff`: what changed between two points, or since one.
+
+use std::ffi::OsString;
+use std::io::Write;
+
+use retake_engine::{Change, Current, Side, Workspace};
+
+use super::CommandError;
+use crate::diff::{Comparison, document, patch, stat};
+use crate::paths::{self, Place};
+use crate::quote;
+use crate::surroundings::Surroundings;
+use crate::ui::{Format, Ui};
+
+/// Show what changed between two checkpoints, or since one
+///
+/// Prints a unified diff that `git apply` and `patch` understand for text files. Exits with 0 whether or not there are differences.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  retake diff                        since the newest checkpoint
+  retake diff 3fa2 --stat            since 3fa2, as a table
+  retake diff 3fa2 9bc1 -- src       from 3fa2 to 9bc1, below src only")]
+pub struct DiffArgs {
+    /// Checkpoint to start from: a unique beginning of its id, or its label [default: the newest]
+    #[arg(value_name = "A")]
+    from: Option<String>,
+    /// Checkpoint to compare with [default: the workspace as it is now]
+    #[arg(value_name = "B")]
+    to: Option<String>,
+    /// Print changed lines per file instead
+    #[arg(long, conflicts_with = "name_only")]
+    stat: bool,
+    /// Print only the names of what changed
+    #[arg(long)]
+    name_only: bool,
+    /// End names with NUL and do not quote them
+    #[arg(short = 'z', requires = "name_only")]
+    nul: bool,
+    /// Only these files or directories, relative to the current directory
+    #[arg(last = true, value_name = "PATH")]
+    paths: Vec<OsString>,
+}
+
+/// How names are written.
+#[derive(Clone, Copy)]
+enum Names {
+    Lines,
+    NulTerminated,
+}
+
+pub fn run(ui: &mut Ui, here: Surroundings, args: &DiffArgs) -> anyhow::Result<()> {
+    let mut workspace = Workspace::open(here.environment)?;
+    let base = paths::base(workspace.root(), &here.current_dir);
+    let places = args.paths.iter().map(|path| paths::resolve(workspace.root(), base, path));
+    let places = places.collect::<Result<Vec<Place>, _>>()?;
+    let from = match &args.from {
+        Some(point) => workspace.resolve(point)?,
+        None => workspace.checkpoints()?.into_iter().next().ok_or(CommandError::NothingToCompare)?,
+    };
+    let to = args.to.as_deref().map(|point| workspace.resolve(point)).transpose()?;
+    let current;
+    let to_side = match &to {
+        Some(checkpoint) => Side::Stored(checkpoint.snapshot),
+        None => {
+            current = scan(ui, &mut workspace)?;
+            Side::Now(&current)
+        }
+    };
+    let comparison = Comparison { workspace: &workspace, from: Side::Stored(from.snapshot), to: to_side };
+    let mut changes = workspace.diff(&comparison.from, &comparison.to)?;
+    changes.retain(|change| places.is_empty() || places.iter().any(|place| place.holds(&change.path)));
+
+    if ui.format == Format::Json {
+        let document = document::DiffDocument::new(&comparison, &changes, &from, to.as_ref())?;
+        return Ok(ui.json(&document)?);
+    }
+    print(ui, &comparison, &changes, args)
+}
+
+fn print(ui: &mut Ui, comparison: &Comparison<'_>, changes: &[Change], args: &DiffArgs) -> anyhow::Result<()> {
+    if args.name_only {
+        return print_names(ui, changes, if args.nul { Names::NulTerminated } else { Names::Lines });
+    }
+    if changes.is_empty() {
+        writeln!(ui.talk()?, "No differences")?;
+        return Ok(());
+    }
+    ui.start_pager()?;
+    if args.stat {
+        let rows = changes.iter().map(|change| stat::Row::new(comparison, change)).collect::<Result<Vec<_>, _>>()?;
+        let columns = ui.columns();
+        stat::write(&mut ui.out, ui.paint, &rows, columns)?;
+        return Ok(());
+    }
+    for change in changes {
+        patch::write(&mut ui.out, ui.paint, comparison, change)?;
+    }
+    Ok(())
+}
+
+fn print_names(ui: &mut Ui, changes: &[Change], names: Names) -> anyhow::Result<()> {
+    if let Names::Lines = names {
+        ui.start_pager()?;
+    }
+    for change in changes {
+        match names {
+            Names::Lines => writeln!(ui.out, "{}", quote::name(change.path.as_bytes()))?,
+            Names::NulTerminated => {
+                ui.out.write_all(change.path.as_bytes())?;
+                ui.out.write_all(b"\0")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn scan(ui: &Ui, workspace: &mut Workspace) -> anyhow::Result<Current> {
+    let progress = ui.progress();
+    Ok(workspace.current(&progress)?)
+}

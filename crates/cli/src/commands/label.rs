@@ -1,0 +1,56 @@
+//! `retake label`: a name for a point.
+
+use std::io::Write;
+
+use retake_engine::Workspace;
+use serde::Serialize;
+
+use crate::json;
+use crate::quote;
+use crate::surroundings::Surroundings;
+use crate::ui::{Format, Ui};
+
+/// Give a checkpoint a label, or take it away
+///
+/// A labelled checkpoint can be named by its label and is never removed to save space.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  retake label 3fa2 \"all tests pass\"\n  retake label 3fa2 --remove")]
+pub struct LabelArgs {
+    /// Checkpoint: a unique beginning of its id, or its present label
+    point: String,
+    /// New label; an empty one takes the label away
+    #[arg(required_unless_present = "remove", conflicts_with = "remove")]
+    text: Option<String>,
+    /// Take the label away
+    #[arg(long)]
+    remove: bool,
+}
+
+#[derive(Serialize)]
+struct LabelDocument<'a> {
+    version: u32,
+    checkpoint: Labelled<'a>,
+}
+
+#[derive(Serialize)]
+struct Labelled<'a> {
+    id: String,
+    label: Option<&'a str>,
+}
+
+pub fn run(ui: &mut Ui, here: Surroundings, args: &LabelArgs) -> anyhow::Result<()> {
+    let mut workspace = Workspace::open(here.environment)?;
+    let checkpoint = workspace.resolve(&args.point)?;
+    let label = args.text.as_deref().filter(|text| !text.is_empty());
+    workspace.set_label(checkpoint.id, label)?;
+    if ui.format == Format::Json {
+        let checkpoint = Labelled { id: checkpoint.id.to_string(), label };
+        return Ok(ui.json(&LabelDocument { version: json::VERSION, checkpoint })?);
+    }
+    let id = checkpoint.id.short();
+    match label {
+        Some(label) => writeln!(ui.talk()?, "Checkpoint {id} is now \"{}\"", quote::one_line(label))?,
+        None => writeln!(ui.talk()?, "Checkpoint {id} has no label now")?,
+    }
+    Ok(())
+}

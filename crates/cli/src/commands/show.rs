@@ -1,0 +1,154 @@
+//! `retake show`: a point, or what a path was at it.
+
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+
+use retake_engine::{Checkpoint, Kind, Node, ResolveError, Side, Workspace, WorkspacePath};
+use serde::Serialize;
+
+use super::CommandError;
+use crate::clock;
+use crate::gaps::{self, Detail};
+use crate::json::{self, Bytes, CheckpointDocument, NodeFacts};
+use crate::paths::{self, Place};
+use crate::quote;
+use crate::surroundings::Surroundings;
+use crate::ui::{BOLD, Format, Ui};
+
+/// Show a checkpoint, or print a file as it was at it
+///
+/// With a path: a file's content exactly as it was, a directory's entries one a line, or a symlink's target. The path is relative to
+/// the workspace; one that starts with `./` or `../` is relative to the current directory.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  retake show 3fa2
+  retake show 3fa2:src/main.rs > main.rs
+  retake show \"before the refactor:\"      entries of the workspace at that point")]
+pub struct ShowArgs {
+    /// Checkpoint (a unique beginning of its id, or its label), and after a colon a path in it
+    #[arg(value_name = "POINT[:PATH]")]
+    what: OsString,
+}
+
+#[derive(Serialize)]
+struct ListDocument {
+    version: u32,
+    checkpoint: String,
+    path: Bytes,
+    entries: Vec<Listed>,
+}
+
+#[derive(Serialize)]
+struct Listed {
+    name: Bytes,
+    #[serde(flatten)]
+    facts: NodeFacts,
+}
+
+pub fn run(ui: &mut Ui, here: Surroundings, args: &ShowArgs) -> anyhow::Result<()> {
+    let workspace = Workspace::open(here.environment)?;
+    let (checkpoint, path) = resolve(&workspace, args.what.as_bytes())?;
+    let Some(path) = path else {
+        return show_point(ui, &workspace, &checkpoint);
+    };
+    let base = paths::base(workspace.root(), &here.current_dir);
+    let base = if path.starts_with(b"./") || path.starts_with(b"../") { base } else { workspace.root() };
+    let place = paths::resolve(workspace.root(), base, OsStr::from_bytes(path))?;
+    let side = Side::Stored(checkpoint.snapshot);
+    let Place::Below(path) = place else {
+        return list(ui, &workspace, &checkpoint, &Place::Root);
+    };
+    let node = workspace.entry(&side, &path)?.ok_or_else(|| no_such_path(&workspace, &checkpoint, &path))?;
+    match node.kind {
+        Kind::Directory => list(ui, &workspace, &checkpoint, &Place::Below(path)),
+        Kind::File | Kind::Symlink if ui.format == Format::Json => Err(CommandError::JsonOfContent.into()),
+        Kind::File | Kind::Symlink => Ok(workspace.content(&side, &path, &node, &mut ui.out)?),
+    }
+}
+
+/// Splits `POINT[:PATH]`. Labels may hold colons, so the whole is tried first, then each colon from the left.
+fn resolve<'a>(workspace: &Workspace, what: &'a [u8]) -> anyhow::Result<(Checkpoint, Option<&'a [u8]>)> {
+    let text = |bytes: &'a [u8]| str::from_utf8(bytes).map_err(|_| CommandError::PointNotText);
+    let colons: Vec<usize> = (0..what.len()).filter(|&at| what[at] == b':').collect();
+    if colons.is_empty() {
+        return Ok((workspace.resolve(text(what)?)?, None));
+    }
+    if let Ok(whole) = text(what) {
+        match workspace.resolve(whole) {
+            Err(ResolveError::Unknown { .. }) => {}
+            other => return Ok((other?, None)),
+        }
+    }
+    let mut unknown = None;
+    for at in colons {
+        match workspace.resolve(text(&what[..at])?) {
+            Err(error @ ResolveError::Unknown { .. }) => unknown = unknown.or(Some(error)),
+            other => return Ok((other?, Some(&what[at + 1..]))),
+        }
+    }
+    Err(unknown.expect("there was a colon, so the first try is kept").into())
+}
+
+fn show_point(ui: &mut Ui, workspace: &Workspace, checkpoint: &Checkpoint) -> anyhow::Result<()> {
+    let gaps = workspace.gaps(checkpoint)?;
+    if ui.format == Format::Json {
+        return Ok(ui.json(&CheckpointDocument::new(checkpoint, &gaps))?);
+    }
+    ui.start_pager()?;
+    let bold = ui.paint.with(BOLD);
+    writeln!(ui.out, "{bold}Checkpoint {}{bold:#}", checkpoint.id)?;
+    if let Some(label) = &checkpoint.label {
+        writeln!(ui.out, "Label:     {}", quote::one_line(label))?;
+    }
+    writeln!(ui.out, "Made:      {} ({})", clock::local(checkpoint.at), clock::age(checkpoint.at, clock::now()))?;
+    writeln!(ui.out, "Snapshot:  {}", checkpoint.snapshot)?;
+    if let Some(branch) = &checkpoint.git.branch {
+        writeln!(ui.out, "Branch:    {}", quote::one_line(branch))?;
+    }
+    if let Some(head) = &checkpoint.git.head {
+        writeln!(ui.out, "Commit:    {}", quote::one_line(head))?;
+    }
+    writeln!(ui.out, "Changed:   {}", super::counts(&checkpoint.changed))?;
+    if !gaps.is_empty() {
+        writeln!(ui.out, "Gaps:      {}", gaps.len())?;
+        for line in gaps::lines(&gaps, Detail::All) {
+            writeln!(ui.out, "{line}")?;
+        }
+    }
+    Ok(())
+}
+
+fn list(ui: &mut Ui, workspace: &Workspace, checkpoint: &Checkpoint, dir: &Place) -> anyhow::Result<()> {
+    let path = match dir {
+        Place::Root => None,
+        Place::Below(path) => Some(path),
+    };
+    let entries = workspace.list(&Side::Stored(checkpoint.snapshot), path)?;
+    if ui.format == Format::Json {
+        let listed = |(name, node): &(Vec<u8>, Node)| Listed { name: Bytes::new(name), facts: NodeFacts::new(node) };
+        return Ok(ui.json(&ListDocument {
+            version: json::VERSION,
+            checkpoint: checkpoint.id.to_string(),
+            path: Bytes::new(path.map_or(&[], WorkspacePath::as_bytes)),
+            entries: entries.iter().map(listed).collect(),
+        })?);
+    }
+    for (name, node) in entries {
+        let slash = if node.kind == Kind::Directory { "/" } else { "" };
+        writeln!(ui.out, "{}{slash}", quote::name(&name))?;
+    }
+    Ok(())
+}
+
+/// Points to the nearest directory above `path` that is there.
+fn no_such_path(workspace: &Workspace, checkpoint: &Checkpoint, path: &WorkspacePath) -> CommandError {
+    let side = Side::Stored(checkpoint.snapshot);
+    let is_directory = |dir: &WorkspacePath| {
+        workspace.entry(&side, dir).is_ok_and(|node| node.is_some_and(|node| node.kind == Kind::Directory))
+    };
+    let above = std::iter::successors(path.parent(), WorkspacePath::parent).find(is_directory);
+    let point = checkpoint.id.short();
+    let dir = above.map_or_else(String::new, |dir| dir.display().to_string());
+    CommandError::NoSuchPath { dir: format!("{point}:{dir}"), point, path: path.display().to_string() }
+}

@@ -1,0 +1,78 @@
+//! `diff --json`: what changed, for programs.
+
+use retake_engine::{Change, Checkpoint, ContentError};
+use serde::Serialize;
+
+use super::lines::LineDiff;
+use super::{Comparison, Content, Status};
+use crate::json::{Bytes, NodeFacts, VERSION};
+
+#[derive(Serialize, Debug)]
+pub struct DiffDocument {
+    version: u32,
+    /// Checkpoint ids; `to` is null for the workspace as it is now.
+    from: String,
+    to: Option<String>,
+    files: Vec<FileChange>,
+}
+
+#[derive(Serialize, Debug)]
+struct FileChange {
+    path: Bytes,
+    status: &'static str,
+    before: Option<NodeFacts>,
+    after: Option<NodeFacts>,
+    /// Lines; null where content is not compared by lines: binary or large files, directories.
+    added: Option<u32>,
+    removed: Option<u32>,
+}
+
+impl DiffDocument {
+    /// Reads and compares the content of every change.
+    pub fn new(
+        comparison: &Comparison<'_>,
+        changes: &[Change],
+        from: &Checkpoint,
+        to: Option<&Checkpoint>,
+    ) -> Result<Self, ContentError> {
+        Ok(Self {
+            version: VERSION,
+            from: from.id.to_string(),
+            to: to.map(|checkpoint| checkpoint.id.to_string()),
+            files: changes.iter().map(|change| FileChange::new(comparison, change)).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl FileChange {
+    fn new(comparison: &Comparison<'_>, change: &Change) -> Result<Self, ContentError> {
+        let has_content =
+            [&change.before, &change.after].into_iter().any(|node| super::with_content(node.as_ref()).is_some());
+        let counts = match comparison.content(change)? {
+            Content::Text { before, after } => {
+                let counts = LineDiff::new(&before, &after).counts();
+                Some((counts.added, counts.removed))
+            }
+            Content::Same if has_content => Some((0, 0)),
+            Content::Same | Content::Binary | Content::TooLarge => None,
+        };
+        Ok(Self {
+            path: Bytes::new(change.path.as_bytes()),
+            status: name(Status::of(change)),
+            before: change.before.as_ref().map(NodeFacts::new),
+            after: change.after.as_ref().map(NodeFacts::new),
+            added: counts.map(|(added, _)| added),
+            removed: counts.map(|(_, removed)| removed),
+        })
+    }
+}
+
+fn name(status: Status) -> &'static str {
+    match status {
+        Status::Added => "added",
+        Status::Modified => "modified",
+        Status::Deleted => "deleted",
+        Status::Mode => "mode",
+        Status::Type => "type",
+    }
+}

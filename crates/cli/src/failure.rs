@@ -1,0 +1,263 @@
+//! Failures at the edge: `error:` and `hint:` lines on stderr, and the exit code.
+//!
+//! Both are chosen by matching on error types, exhaustively, so that a new variant asks for its hint. Exit codes: 1 failed, 2 usage,
+//! 3 refused until the user decides.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use anyhow::Error;
+use retake_engine::{Checkpoint, CheckpointError, ContentError, OpenError, ResolveError, ScanError, StoreError};
+
+use crate::clock;
+use crate::commands::CommandError;
+use crate::paths::OutsideWorkspace;
+use crate::quote;
+use crate::size;
+use crate::surroundings::{SettingsError, SurroundingsError};
+use crate::ui::{CYAN, RED, Ui};
+
+const FAILED: u8 = 1;
+const USAGE: u8 = 2;
+const REFUSED: u8 = 3;
+
+/// Most candidates named for an ambiguous point.
+const MAX_CANDIDATES: usize = 5;
+
+/// What to do about a failure.
+struct Advice {
+    code: u8,
+    hint: Option<String>,
+}
+
+/// Prints clap's answer: help and version are no failure.
+pub fn usage(answer: &clap::Error) -> ExitCode {
+    // Whoever asked has closed the stream; there is nobody left to tell.
+    answer.print().ok();
+    if answer.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS }
+}
+
+/// Draws `error`, its causes and its hint; a closed pipe (`retake log | head`, a pager left early) ends in silence.
+pub fn report(ui: &mut Ui, error: &Error) -> ExitCode {
+    // What was written before the failure is still the user's; if it cannot be written either, the first failure is the one to tell.
+    ui.finish().ok();
+    if is_broken_pipe(error) {
+        return ExitCode::SUCCESS;
+    }
+    let advice = advice(error);
+    draw(ui, error, &advice).ok();
+    ExitCode::from(advice.code)
+}
+
+fn draw(ui: &mut Ui, error: &Error, advice: &Advice) -> io::Result<()> {
+    let err = ui.complain();
+    writeln!(err, "{RED}error:{RED:#} {error}")?;
+    for cause in error.chain().skip(1) {
+        writeln!(err, "  caused by: {cause}")?;
+    }
+    if let Some(hint) = &advice.hint {
+        writeln!(err, "{CYAN}hint:{CYAN:#} {hint}")?;
+    }
+    Ok(())
+}
+
+fn is_broken_pipe(error: &Error) -> bool {
+    let kinds = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind);
+    kinds.into_iter().any(|kind| kind == io::ErrorKind::BrokenPipe)
+}
+
+/// The advice of the first cause that has any.
+fn advice(error: &Error) -> Advice {
+    error.chain().find_map(advice_for).unwrap_or_else(|| failed(None))
+}
+
+fn advice_for(cause: &(dyn std::error::Error + 'static)) -> Option<Advice> {
+    if let Some(error) = cause.downcast_ref::<CommandError>() {
+        return Some(for_command(error));
+    }
+    if let Some(error) = cause.downcast_ref::<SurroundingsError>() {
+        return Some(for_surroundings(error));
+    }
+    if let Some(error) = cause.downcast_ref::<OpenError>() {
+        return Some(for_open(error));
+    }
+    if let Some(error) = cause.downcast_ref::<CheckpointError>() {
+        return Some(for_checkpoint(error));
+    }
+    if let Some(error) = cause.downcast_ref::<ResolveError>() {
+        return Some(for_resolve(error));
+    }
+    if let Some(error) = cause.downcast_ref::<ContentError>() {
+        return Some(for_content(error));
+    }
+    if let Some(error) = cause.downcast_ref::<ScanError>() {
+        return Some(for_scan(error));
+    }
+    if let Some(error) = cause.downcast_ref::<StoreError>() {
+        return Some(for_store(error));
+    }
+    let outside = cause.downcast_ref::<OutsideWorkspace>();
+    outside.map(|_| Advice { code: USAGE, hint: Some("name the workspace with `-C DIR`".to_owned()) })
+}
+
+fn for_command(error: &CommandError) -> Advice {
+    match error {
+        CommandError::NothingToCompare => failed(Some("make the first checkpoint with `retake checkpoint`")),
+        CommandError::NoSuchPath { dir, .. } => failed(Some(&format!("`retake show {dir}` lists what is there"))),
+        CommandError::JsonOfContent => Advice { code: USAGE, hint: Some("leave out `--json`".to_owned()) },
+        CommandError::PointNotText => Advice { code: USAGE, hint: Some("`retake log` lists the points".to_owned()) },
+        CommandError::WriteTo { .. } => failed(None),
+    }
+}
+
+fn for_surroundings(error: &SurroundingsError) -> Advice {
+    match error {
+        SurroundingsError::CurrentDir { .. } => failed(Some("change to a directory that exists")),
+        SurroundingsError::Workspace { .. } => {
+            failed(Some("if it was moved, run `retake relink OLD` in the new place"))
+        }
+        SurroundingsError::NoHome => failed(Some("set `HOME`, or `RETAKE_DATA_DIR` to where the store should be")),
+        SurroundingsError::Settings(error) => for_settings(error),
+    }
+}
+
+fn for_settings(error: &SettingsError) -> Advice {
+    failed(match error {
+        SettingsError::Read { .. } => Some("correct `RETAKE_CONFIG` or the file's permissions"),
+        SettingsError::UnknownKey { .. } => {
+            Some("the keys are `capture.include`, `capture.max_file`, `store.budget` and `store.keep_days`")
+        }
+        SettingsError::Syntax { .. } | SettingsError::WrongType { .. } | SettingsError::BadSize { .. } => None,
+    })
+}
+
+fn for_open(error: &OpenError) -> Advice {
+    match error {
+        OpenError::NotAWorkspace { .. } => failed(Some("make the first checkpoint with `retake checkpoint`")),
+        OpenError::Moved { from, .. } => {
+            refused(&format!("if it was moved here, keep its history with `retake relink {}`", shell_word(from)))
+        }
+        OpenError::Broad { .. } => {
+            refused("name a narrower directory with `-C DIR`, or pass `--allow-broad` if you mean it")
+        }
+        OpenError::InsideStore { .. } => refused("run it in your own files, or move the store with `RETAKE_DATA_DIR`"),
+        OpenError::Root { .. } => failed(None),
+        OpenError::Occupied { .. } => refused("nothing was changed; both histories stay where they are"),
+        OpenError::Store(error) => for_store(error),
+        OpenError::Scan(error) => for_scan(error),
+    }
+}
+
+fn for_checkpoint(error: &CheckpointError) -> Advice {
+    match error {
+        CheckpointError::Budget { needed, .. } => refused(&format!(
+            "raise `store.budget` in `config.toml` above {}, or lower `capture.max_file`",
+            size::human(*needed)
+        )),
+        CheckpointError::Label { .. } => Advice { code: USAGE, hint: None },
+        CheckpointError::Scan(error) => for_scan(error),
+        CheckpointError::Store(error) => for_store(error),
+    }
+}
+
+fn for_resolve(error: &ResolveError) -> Advice {
+    match error {
+        ResolveError::Unknown { .. } => failed(Some("`retake log` lists the points")),
+        ResolveError::Ambiguous { candidates, .. } => refused(&one_of(candidates)),
+        ResolveError::Store(error) => for_store(error),
+    }
+}
+
+fn for_content(error: &ContentError) -> Advice {
+    match error {
+        ContentError::Read { .. } => failed(Some("if it just changed, run the command again")),
+        ContentError::Write(_) => failed(None),
+        ContentError::Store(error) => for_store(error),
+    }
+}
+
+fn for_scan(error: &ScanError) -> Advice {
+    match error {
+        ScanError::Root { .. } | ScanError::Cancelled => failed(None),
+        ScanError::Store(error) => for_store(error),
+    }
+}
+
+fn for_store(error: &StoreError) -> Advice {
+    failed(match error {
+        StoreError::Io { .. } => Some("nothing was changed, and all checkpoints are as they were"),
+        StoreError::DiskFull { .. } => {
+            Some("free some space and run the command again; all checkpoints are as they were")
+        }
+        StoreError::ReadOnly { .. } => Some("make it writable, or set `RETAKE_DATA_DIR`; reading still works"),
+        StoreError::Newer { .. } => Some("update Retake; the store was not touched"),
+        StoreError::Network { .. } => Some("set `RETAKE_DATA_DIR` to a directory on a local disk"),
+        StoreError::Damaged { .. } | StoreError::Missing { .. } | StoreError::Malformed { .. } => {
+            Some("only what needs this object is affected; everything else can still be shown and compared")
+        }
+        StoreError::Collected => Some("run the command again"),
+        StoreError::Database { .. } => Some("nothing was changed; if it happens again, check the disk"),
+    })
+}
+
+fn failed(hint: Option<&str>) -> Advice {
+    Advice { code: FAILED, hint: hint.map(str::to_owned) }
+}
+
+fn refused(hint: &str) -> Advice {
+    Advice { code: REFUSED, hint: Some(hint.to_owned()) }
+}
+
+fn one_of(candidates: &[Checkpoint]) -> String {
+    let now = clock::now();
+    let mut text = String::from("it could be one of these; use the full id");
+    for checkpoint in candidates.iter().take(MAX_CANDIDATES) {
+        let label = checkpoint.label.as_deref().map(quote::one_line).unwrap_or_default();
+        let line = format!("\n  {}  {}  {label}", checkpoint.id, clock::age(checkpoint.at, now));
+        text.push_str(line.trim_end());
+    }
+    if MAX_CANDIDATES < candidates.len() {
+        text.push_str(&format!("\n  … and {} more", candidates.len() - MAX_CANDIDATES));
+    }
+    text
+}
+
+/// `path` so that it can be pasted into a shell.
+fn shell_word(path: &std::path::Path) -> String {
+    let text = path.display().to_string();
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+@".contains(c);
+    if text.chars().all(is_plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn code(error: &Error) -> u8 {
+        advice(error).code
+    }
+
+    #[test]
+    fn exit_codes_follow_the_kind_of_failure() {
+        let resolve = |error: ResolveError| Error::new(error).context("cannot compare");
+        assert_eq!(code(&resolve(ResolveError::Unknown { point: "x".into() })), FAILED);
+        assert_eq!(code(&resolve(ResolveError::Ambiguous { point: "x".into(), candidates: vec![] })), REFUSED);
+        assert_eq!(code(&CheckpointError::Budget { budget: 1, needed: 2 }.into()), REFUSED);
+        assert_eq!(code(&anyhow::anyhow!("anything else")), FAILED);
+    }
+
+    #[test]
+    fn a_broken_pipe_is_found_below_other_errors() {
+        let pipe = io::Error::from(io::ErrorKind::BrokenPipe);
+        assert!(is_broken_pipe(&Error::new(pipe).context("cannot write")));
+        assert!(!is_broken_pipe(&Error::new(io::Error::other("full"))));
+    }
+
+    #[test]
+    fn paths_in_hints_can_be_pasted() {
+        assert_eq!(shell_word(Path::new("/a/b-c.d")), "/a/b-c.d");
+        assert_eq!(shell_word(Path::new("/a b/it's")), r"'/a b/it'\''s'");
+    }
+}

@@ -1,0 +1,182 @@
+//! The JSON that `--json` prints: wire types only, kept apart from the engine's so that either can change alone.
+//!
+//! Every document is an object with `"version": 1`. Fields may be added to a version; none is ever renamed or removed in it.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use retake_engine::{Changed, Checkpoint, Gap, Kind, Node};
+use serde::Serialize;
+
+use crate::clock;
+
+pub const VERSION: u32 = 1;
+
+/// Gaps listed in one document; `gaps_total` has the true count.
+const MAX_GAPS: usize = 1_000;
+
+/// Any bytes: text when they are UTF-8, else `{"bytes": "<base64>"}`.
+#[derive(Serialize, Debug)]
+#[serde(untagged)]
+pub enum Bytes {
+    Text(String),
+    Base64 { bytes: String },
+}
+
+impl Bytes {
+    pub fn new(bytes: &[u8]) -> Self {
+        match str::from_utf8(bytes) {
+            Ok(text) => Self::Text(text.to_owned()),
+            Err(_) => Self::Base64 { bytes: STANDARD.encode(bytes) },
+        }
+    }
+}
+
+/// What `checkpoint` and `show POINT` print.
+#[derive(Serialize, Debug)]
+pub struct CheckpointDocument {
+    version: u32,
+    checkpoint: CheckpointWithGaps,
+    changed: Counts,
+}
+
+impl CheckpointDocument {
+    pub fn new(checkpoint: &Checkpoint, gaps: &[Gap]) -> Self {
+        Self {
+            version: VERSION,
+            checkpoint: CheckpointWithGaps {
+                facts: Facts::new(checkpoint),
+                gaps: gaps.iter().take(MAX_GAPS).map(GapFacts::new).collect(),
+                gaps_total: gaps.len() as u64,
+            },
+            changed: Counts::new(&checkpoint.changed),
+        }
+    }
+}
+
+#[derive(Serialize, Debug)]
+struct CheckpointWithGaps {
+    #[serde(flatten)]
+    facts: Facts,
+    gaps: Vec<GapFacts>,
+    gaps_total: u64,
+}
+
+/// What `log` prints.
+#[derive(Serialize, Debug)]
+pub struct LogDocument {
+    version: u32,
+    checkpoints: Vec<LogEntry>,
+}
+
+impl LogDocument {
+    pub fn new(checkpoints: &[Checkpoint]) -> Self {
+        Self { version: VERSION, checkpoints: checkpoints.iter().map(LogEntry::new).collect() }
+    }
+}
+
+#[derive(Serialize, Debug)]
+struct LogEntry {
+    #[serde(flatten)]
+    facts: Facts,
+    changed: Counts,
+    gaps_total: u64,
+}
+
+impl LogEntry {
+    fn new(checkpoint: &Checkpoint) -> Self {
+        Self {
+            facts: Facts::new(checkpoint),
+            changed: Counts::new(&checkpoint.changed),
+            gaps_total: checkpoint.gap_count,
+        }
+    }
+}
+
+#[derive(Serialize, Debug)]
+struct Facts {
+    id: String,
+    snapshot: String,
+    label: Option<String>,
+    at: String,
+    git: Git,
+}
+
+impl Facts {
+    fn new(checkpoint: &Checkpoint) -> Self {
+        Self {
+            id: checkpoint.id.to_string(),
+            snapshot: checkpoint.snapshot.to_string(),
+            label: checkpoint.label.clone(),
+            at: clock::rfc3339(checkpoint.at),
+            git: Git { branch: checkpoint.git.branch.clone(), head: checkpoint.git.head.clone() },
+        }
+    }
+}
+
+#[derive(Serialize, Debug)]
+struct Git {
+    branch: Option<String>,
+    head: Option<String>,
+}
+
+#[derive(Serialize, Debug)]
+struct Counts {
+    added: u64,
+    modified: u64,
+    deleted: u64,
+}
+
+impl Counts {
+    fn new(changed: &Changed) -> Self {
+        Self { added: changed.added, modified: changed.modified, deleted: changed.deleted }
+    }
+}
+
+#[derive(Serialize, Debug)]
+struct GapFacts {
+    path: Bytes,
+    kind: &'static str,
+    text: &'static str,
+}
+
+impl GapFacts {
+    fn new(gap: &Gap) -> Self {
+        Self { path: Bytes::new(gap.path.as_bytes()), kind: gap.kind.name(), text: gap.kind.describe() }
+    }
+}
+
+/// One side of a changed path, or one entry of a listing.
+#[derive(Serialize, Debug)]
+pub struct NodeFacts {
+    kind: &'static str,
+    mode: String,
+    size: u64,
+    id: String,
+}
+
+impl NodeFacts {
+    pub fn new(node: &Node) -> Self {
+        Self {
+            kind: match node.kind {
+                Kind::File => "file",
+                Kind::Symlink => "symlink",
+                Kind::Directory => "directory",
+            },
+            mode: format!("{:04o}", node.mode),
+            size: node.size,
+            id: node.content.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_text_when_they_can_be() {
+        let json = |bytes: &[u8]| serde_json::to_string(&Bytes::new(bytes)).expect("plain data");
+        assert_eq!(json("größe\n".as_bytes()), r#""größe\n""#);
+        assert_eq!(json(b"caf\xe9"), r#"{"bytes":"Y2Fm6Q=="}"#);
+    }
+}

@@ -1,0 +1,77 @@
+//! A progress bar that stays away from quick work: it appears only after half a second, on stderr, and leaves nothing behind.
+
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use retake_engine::{Phase, Progress, Step};
+
+const PATIENCE: Duration = Duration::from_millis(500);
+
+pub struct Bar {
+    /// When the work started; `None` where nobody watches.
+    started: Option<Instant>,
+    drawn: Mutex<Option<Drawn>>,
+}
+
+/// A bar on the screen, and what it was last told to look like.
+struct Drawn {
+    bar: ProgressBar,
+    phase: Phase,
+    total: Option<u64>,
+}
+
+impl Bar {
+    pub fn on_stderr() -> Self {
+        Self { started: Some(Instant::now()), drawn: Mutex::new(None) }
+    }
+
+    pub fn silent() -> Self {
+        Self { started: None, drawn: Mutex::new(None) }
+    }
+}
+
+impl Progress for Bar {
+    fn report(&self, step: Step) {
+        if self.started.is_none_or(|started| started.elapsed() < PATIENCE) {
+            return;
+        }
+        // When another thread is drawing, the next step will do as well.
+        let Ok(mut drawn) = self.drawn.try_lock() else { return };
+        match drawn.as_mut() {
+            Some(now) if now.phase == step.phase && now.total == step.total => now.bar.set_position(step.done),
+            _ => *drawn = Some(Drawn::new(&step, drawn.take())),
+        }
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        if let Some(drawn) = self.drawn.lock().ok().and_then(|mut drawn| drawn.take()) {
+            drawn.bar.finish_and_clear();
+        }
+    }
+}
+
+impl Drawn {
+    fn new(step: &Step, earlier: Option<Self>) -> Self {
+        let bar = earlier.map_or_else(ProgressBar::no_length, |earlier| earlier.bar);
+        match step.total {
+            Some(total) => {
+                bar.set_style(style("{msg} [{bar:30}] {human_pos} of {human_len} files"));
+                bar.set_length(total);
+            }
+            None => bar.set_style(style("{msg} {human_pos} files")),
+        }
+        bar.set_message(match step.phase {
+            Phase::Listing => "Listing",
+            Phase::Reading => "Reading",
+        });
+        bar.set_position(step.done);
+        Self { bar, phase: step.phase, total: step.total }
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).expect("the templates above are well formed").progress_chars("=> ")
+}

@@ -1,0 +1,76 @@
+//! Names and labels on one line: the way git quotes odd file names, and escapes for text that is only shown.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// A file name as git's diffs write it with `core.quotePath=false`: as it is when it is plain UTF-8, else C-quoted.
+///
+/// `git apply` reads both back to the same bytes.
+pub fn name(bytes: &[u8]) -> Cow<'_, str> {
+    prefixed("", bytes)
+}
+
+/// [`name`] with `prefix` (`a/`, say) inside the quotes.
+pub fn prefixed<'a>(prefix: &str, bytes: &'a [u8]) -> Cow<'a, str> {
+    match str::from_utf8(bytes) {
+        Ok(text) if !text.contains(needs_quotes) && prefix.is_empty() => Cow::Borrowed(text),
+        Ok(text) if !text.contains(needs_quotes) => Cow::Owned(format!("{prefix}{text}")),
+        _ => Cow::Owned(c_quoted(prefix, bytes)),
+    }
+}
+
+fn needs_quotes(c: char) -> bool {
+    c.is_control() || c == '"' || c == '\\'
+}
+
+fn c_quoted(prefix: &str, bytes: &[u8]) -> String {
+    let mut quoted = format!("\"{prefix}");
+    for &byte in bytes {
+        match byte {
+            b'"' => quoted.push_str("\\\""),
+            b'\\' => quoted.push_str("\\\\"),
+            0x07 => quoted.push_str("\\a"),
+            0x08 => quoted.push_str("\\b"),
+            b'\t' => quoted.push_str("\\t"),
+            b'\n' => quoted.push_str("\\n"),
+            0x0b => quoted.push_str("\\v"),
+            0x0c => quoted.push_str("\\f"),
+            b'\r' => quoted.push_str("\\r"),
+            b' '..=b'~' => quoted.push(char::from(byte)),
+            _ => write!(quoted, "\\{byte:03o}").expect("writing to a String cannot fail"),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// Text that a user wrote, a label say, with control characters escaped so that it stays on its line.
+pub fn one_line(text: &str) -> Cow<'_, str> {
+    if !text.contains(char::is_control) {
+        return Cow::Borrowed(text);
+    }
+    text.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_utf8_stays_as_it_is() {
+        assert_eq!(name("src/größe.rs".as_bytes()), "src/größe.rs");
+        assert_eq!(prefixed("a/", b"with space"), "a/with space");
+    }
+
+    #[test]
+    fn odd_bytes_are_quoted_as_git_does() {
+        assert_eq!(name(b"tab\tquote\"back\\"), r#""tab\tquote\"back\\""#);
+        assert_eq!(prefixed("b/", b"new\nline"), r#""b/new\nline""#);
+        assert_eq!(name(b"caf\xe9\x1b"), r#""caf\351\033""#);
+    }
+
+    #[test]
+    fn labels_stay_on_one_line() {
+        assert_eq!(one_line("a\nb\u{1b}[31m"), r"a\nb\u{1b}[31m");
+    }
+}

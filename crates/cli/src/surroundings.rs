@@ -1,0 +1,102 @@
+//! What the engine is told about the world: which directory is the workspace, where the store is, whose home is whose, which settings
+//! and global excludes are in force. The engine looks none of this up itself.
+
+mod excludes;
+mod homes;
+mod root;
+mod settings;
+
+use std::env;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use etcetera::BaseStrategy;
+use retake_engine::{Breadth, Environment, Workspace};
+use thiserror::Error;
+
+use crate::args::GlobalArgs;
+pub use settings::SettingsError;
+
+/// Why the workspace or the store could not be located.
+#[derive(Debug, Error)]
+pub enum SurroundingsError {
+    #[error("cannot use the current directory")]
+    CurrentDir { source: io::Error },
+    #[error("cannot use `{}` as the workspace", .path.display())]
+    Workspace { path: PathBuf, source: io::Error },
+    #[error("cannot find the home directory, so there is no place for the store")]
+    NoHome,
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+}
+
+/// Where a command runs: the engine's environment, and the directory that paths are typed in.
+#[derive(Debug)]
+pub struct Surroundings {
+    pub environment: Environment,
+    pub current_dir: PathBuf,
+}
+
+impl Surroundings {
+    /// Looks around, reading only: environment variables, the settings file, git's user settings, `/etc/passwd`.
+    pub fn find(global: &GlobalArgs) -> Result<Self, SurroundingsError> {
+        let dirs = Dirs::find();
+        let data_dir = data_dir(dirs.as_ref())?;
+        let current_dir = env::current_dir().map_err(|source| SurroundingsError::CurrentDir { source })?;
+        let named = global.workspace.as_deref();
+        let root = root::find(named, &current_dir, |dir| Workspace::exists(&data_dir, dir));
+        let root = root.canonicalize().map_err(|source| SurroundingsError::Workspace { path: root, source })?;
+        let settings = settings::load(settings_file(dirs.as_ref()))?;
+        let environment = Environment {
+            global_excludes: excludes::find(dirs.as_ref(), &root),
+            homes: homes::find(dirs.as_ref().map(|dirs| dirs.home.as_path())),
+            breadth: if global.allow_broad { Breadth::AllowBroad } else { Breadth::Guarded },
+            threads: thread::available_parallelism().map_or(1, usize::from),
+            root,
+            data_dir,
+            settings,
+        };
+        Ok(Self { environment, current_dir })
+    }
+}
+
+/// The user's base directories; they are unknown when there is no home.
+#[derive(Debug)]
+struct Dirs {
+    home: PathBuf,
+    config: PathBuf,
+    data: PathBuf,
+}
+
+impl Dirs {
+    fn find() -> Option<Self> {
+        let base = etcetera::choose_base_strategy().ok()?;
+        Some(Self { home: base.home_dir().to_owned(), config: base.config_dir(), data: base.data_dir() })
+    }
+}
+
+fn data_dir(dirs: Option<&Dirs>) -> Result<PathBuf, SurroundingsError> {
+    match variable("RETAKE_DATA_DIR") {
+        Some(dir) => std::path::absolute(dir).map_err(|source| SurroundingsError::CurrentDir { source }),
+        None => dirs.map(|dirs| dirs.data.join("retake")).ok_or(SurroundingsError::NoHome),
+    }
+}
+
+fn settings_file(dirs: Option<&Dirs>) -> settings::File {
+    match variable("RETAKE_CONFIG") {
+        Some(path) => settings::File::Named(path.into()),
+        None => dirs.map_or(settings::File::None, |dirs| settings::File::Usual(dirs.config.join("retake/config.toml"))),
+    }
+}
+
+/// An environment variable; an empty one counts as unset, as the XDG specification asks.
+fn variable(name: &str) -> Option<OsString> {
+    env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// Reads a file that need not be there or be readable: settings of other programs, which are theirs to complain about.
+fn read_if_possible(path: &Path) -> Option<Vec<u8>> {
+    std::fs::read(path).ok()
+}

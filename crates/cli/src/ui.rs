@@ -1,0 +1,157 @@
+//! The only way to the terminal: data to stdout (or the pager), talk to stderr.
+//!
+//! Data is written exactly as given. Escape sequences in it may belong to the user's files, so colours are chosen before writing
+//! ([`Paint`]), never filtered out afterwards; talk goes through `anstream`, which does filter.
+
+use std::io::{self, BufWriter, IsTerminal, Stderr, StdoutLock, Write};
+
+use anstream::{AutoStream, ColorChoice};
+use anstyle::{AnsiColor, Style};
+use serde::Serialize;
+
+use crate::args::{GlobalArgs, When};
+use crate::pager::Pager;
+use crate::progress::Bar;
+
+pub const BOLD: Style = Style::new().bold();
+pub const DIM: Style = Style::new().dimmed();
+pub const RED: Style = AnsiColor::Red.on_default();
+pub const GREEN: Style = AnsiColor::Green.on_default();
+pub const CYAN: Style = AnsiColor::Cyan.on_default();
+pub const YELLOW: Style = AnsiColor::Yellow.on_default();
+
+/// Columns assumed when stdout is no terminal.
+const DEFAULT_COLUMNS: usize = 80;
+
+/// Colours on stdout: styles that turn into nothing when they are not wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Paint {
+    Colour,
+    Plain,
+}
+
+impl Paint {
+    /// `style` itself, or the style that writes nothing.
+    pub fn with(self, style: Style) -> Style {
+        match self {
+            Self::Colour => style,
+            Self::Plain => Style::new(),
+        }
+    }
+}
+
+/// How results are to be printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    Text,
+    Json,
+}
+
+pub struct Ui {
+    /// Data.
+    pub out: Out,
+    pub format: Format,
+    pub paint: Paint,
+    err: AutoStream<Stderr>,
+    pager_allowed: bool,
+}
+
+/// Where data goes.
+pub enum Out {
+    Stdout(BufWriter<StdoutLock<'static>>),
+    Pager(Pager),
+}
+
+impl Ui {
+    pub fn new(global: &GlobalArgs) -> Self {
+        match global.color {
+            When::Auto => ColorChoice::Auto,
+            When::Always => ColorChoice::Always,
+            When::Never => ColorChoice::Never,
+        }
+        .write_global();
+        let stdout = io::stdout();
+        let paint = match AutoStream::choice(&stdout) {
+            ColorChoice::Never => Paint::Plain,
+            _ => Paint::Colour,
+        };
+        Self {
+            pager_allowed: stdout.is_terminal() && !global.no_pager,
+            out: Out::Stdout(BufWriter::new(stdout.lock())),
+            format: if global.json { Format::Json } else { Format::Text },
+            paint,
+            err: AutoStream::auto(io::stderr()),
+        }
+    }
+
+    /// Sends the data that follows through a pager, if stdout is a terminal and one is to be had.
+    pub fn start_pager(&mut self) -> io::Result<()> {
+        if !self.pager_allowed || self.format == Format::Json {
+            return Ok(());
+        }
+        self.out.flush()?;
+        if let Some(pager) = Pager::start()? {
+            self.out = Out::Pager(pager);
+        }
+        Ok(())
+    }
+
+    /// Prints `document` as the command's one JSON document.
+    pub fn json(&mut self, document: &impl Serialize) -> io::Result<()> {
+        serde_json::to_writer(&mut self.out, document)?;
+        self.out.write_all(b"\n")
+    }
+
+    /// Stderr, after the data written so far, so that both come in order on a terminal.
+    pub fn talk(&mut self) -> io::Result<&mut AutoStream<Stderr>> {
+        self.out.flush()?;
+        Ok(&mut self.err)
+    }
+
+    /// Stderr, whatever became of the data.
+    pub fn complain(&mut self) -> &mut AutoStream<Stderr> {
+        &mut self.err
+    }
+
+    /// Says something about the data that calls for attention.
+    pub fn warn(&mut self, text: &str) -> io::Result<()> {
+        writeln!(self.talk()?, "{YELLOW}warning:{YELLOW:#} {text}")
+    }
+
+    /// A progress bar for work that may take long.
+    pub fn progress(&self) -> Bar {
+        if io::stderr().is_terminal() { Bar::on_stderr() } else { Bar::silent() }
+    }
+
+    /// How wide stdout is.
+    pub fn columns(&self) -> usize {
+        let size = rustix::termios::tcgetwinsize(io::stdout()).map(|size| usize::from(size.ws_col));
+        size.ok().filter(|columns| 0 < *columns).unwrap_or(DEFAULT_COLUMNS)
+    }
+
+    /// Writes what is buffered and waits for the user to leave the pager.
+    pub fn finish(&mut self) -> io::Result<()> {
+        self.out.flush()?;
+        let stdout = Out::Stdout(BufWriter::new(io::stdout().lock()));
+        match std::mem::replace(&mut self.out, stdout) {
+            Out::Stdout(_) => Ok(()),
+            Out::Pager(pager) => pager.wait(),
+        }
+    }
+}
+
+impl Write for Out {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Stdout(out) => out.write(data),
+            Self::Pager(pager) => pager.write(data),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Stdout(out) => out.flush(),
+            Self::Pager(pager) => pager.flush(),
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Small grammar for messages.
+
+/// `1 file`, `2 files`.
+pub fn count(number: impl Into<u64>, one: &str, many: &str) -> String {
+    let number = number.into();
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_one_is_singular() {
+        assert_eq!([0_u64, 1, 2].map(|n| count(n, "gap", "gaps")), ["0 gaps", "1 gap", "2 gaps"]);
+    }
+}

@@ -1,0 +1,205 @@
+//! `retake diff`.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+
+use serde_json::{Value, json};
+
+use crate::sandbox::Sandbox;
+
+/// The diff since the only checkpoint without its `index` lines, whose ids are not the point here.
+fn diff(s: &Sandbox) -> String {
+    let text = s.retake(["diff"]).text();
+    text.lines().filter(|line| !line.starts_with("index ")).map(|line| format!("{line}\n")).collect()
+}
+
+fn file<'a>(document: &'a Value, path: &str) -> &'a Value {
+    let files = document["files"].as_array().expect("files are listed");
+    files.iter().find(|file| file["path"] == path).unwrap_or_else(|| panic!("no `{path}` in {document}"))
+}
+
+#[test]
+fn changed_lines_are_shown_as_git_shows_them() {
+    let s = Sandbox::new();
+    s.write("a.txt", "one\ntwo\nthree\n");
+    s.checkpoint();
+    s.write("a.txt", "one\n2\nthree\n");
+    let wanted = "diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n";
+    assert_eq!(diff(&s), wanted);
+}
+
+#[test]
+fn new_and_deleted_files_have_their_modes() {
+    let s = Sandbox::new();
+    s.write("old", "1\n").chmod("old", 0o600);
+    s.checkpoint();
+    s.remove("old").write("new", "1\n").chmod("new", 0o755);
+    assert_eq!(
+        diff(&s),
+        concat!(
+            "diff --git a/new b/new\nnew file mode 100755\n--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+1\n",
+            "diff --git a/old b/old\ndeleted file mode 100600\n--- a/old\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n",
+        )
+    );
+}
+
+#[test]
+fn modes_symlinks_directories_and_binaries_are_said() {
+    let s = Sandbox::new();
+    s.write("bin", "\0").write("mode", "1").chmod("mode", 0o644).symlink("here", "link").write("gone/x", "1");
+    s.checkpoint();
+    s.write("bin", "\0\0").chmod("mode", 0o4755).remove("link").symlink("there", "link").remove("gone/x");
+    fs::remove_dir(s.ws("gone")).expect("it is empty");
+    fs::create_dir(s.ws("empty")).expect("it is new");
+    s.chmod("empty", 0o700);
+    let text = diff(&s);
+    for part in [
+        "Binary files a/bin and b/bin differ\n",
+        "New directory empty (mode 0700)\n",
+        "Deleted directory gone (mode 0755)\n",
+        "diff --git a/mode b/mode\nold mode 100644\nnew mode 104755\n",
+        "--- a/link\n+++ b/link\n@@ -1 +1 @@\n-here\n\\ No newline at end of file\n+there\n\\ No newline at end of file\n",
+    ] {
+        assert!(text.contains(part), "`{part}` is not in:\n{text}");
+    }
+}
+
+#[test]
+fn a_file_that_became_a_symlink_went_and_came() {
+    let s = Sandbox::new();
+    s.write("x", "text\n").chmod("x", 0o644);
+    s.checkpoint();
+    s.remove("x").symlink("text", "x");
+    let text = diff(&s);
+    assert!(text.contains("deleted file mode 100644") && text.contains("new file mode 120000"), "{text}");
+    assert_eq!(file(&s.retake(["diff", "--json"]).json(), "x")["status"], "type");
+}
+
+#[test]
+fn odd_names_are_quoted() {
+    let s = Sandbox::new();
+    s.checkpoint();
+    s.write("new\nline", "").write("with space", "1").write(OsStr::from_bytes(b"caf\xe9"), "").write("größe", "");
+    let text = diff(&s);
+    for part in [
+        r#"diff --git "a/new\nline" "b/new\nline""#,
+        "+++ b/with space\t\n",
+        r#"diff --git "a/caf\351" "b/caf\351""#,
+        "diff --git a/größe b/größe\n",
+    ] {
+        assert!(text.contains(part), "`{part}` is not in:\n{text}");
+    }
+}
+
+#[test]
+fn bytes_of_lines_are_kept() {
+    let s = Sandbox::new();
+    s.write("a", "x\r\n");
+    s.checkpoint();
+    s.write("a", b"\x1b[31mred\x1b[0m\xff\r\n");
+    let bytes = s.retake(["diff"]).succeeds().stdout;
+    let tail = b"@@ -1 +1 @@\n-x\r\n+\x1b[31mred\x1b[0m\xff\r\n";
+    assert!(bytes.ends_with(tail), "{}", bytes.escape_ascii());
+}
+
+#[test]
+fn large_files_are_said_to_differ() {
+    let s = Sandbox::new();
+    s.write("big", vec![b'x'; 9 << 20]);
+    s.checkpoint();
+    s.write("big", vec![b'y'; 9 << 20]);
+    assert!(diff(&s).contains("Files a/big and b/big differ\n"));
+    assert!(file(&s.retake(["diff", "--json"]).json(), "big")["added"].is_null());
+}
+
+#[test]
+fn two_points_can_be_compared() {
+    let s = Sandbox::new();
+    s.write("a", "1\n");
+    let first = s.checkpoint();
+    s.write("a", "2\n");
+    let second = s.checkpoint();
+    s.write("a", "3\n");
+    let names = |text: String| text.lines().filter(|line| line.starts_with(['-', '+'])).skip(2).collect::<String>();
+    assert_eq!(names(s.retake(["diff", &first, &second]).text()), "-1+2");
+    assert_eq!(names(s.retake(["diff", &second[..6], &first[..6]]).text()), "-2+1");
+    assert_eq!(names(s.retake(["diff", &first]).text()), "-1+3");
+    assert_eq!(names(s.retake(["diff"]).text()), "-2+3");
+}
+
+#[test]
+fn no_differences_are_no_output() {
+    let s = Sandbox::new();
+    s.write("a", "1");
+    s.checkpoint();
+    let run = s.retake(["diff"]).succeeds();
+    assert_eq!(run.stdout, b"");
+    run.says("No differences");
+}
+
+#[test]
+fn names_only_can_be_nul_terminated() {
+    let s = Sandbox::new();
+    s.checkpoint();
+    s.write("b", "1").write("a\n", "1");
+    assert_eq!(s.retake(["diff", "--name-only"]).text(), "\"a\\n\"\nb\n");
+    assert_eq!(s.retake(["diff", "--name-only", "-z"]).text(), "a\n\0b\0");
+    s.retake(["diff", "-z"]).fails(2);
+}
+
+#[test]
+fn paths_restrict_the_diff_and_are_relative_to_the_current_directory() {
+    let s = Sandbox::new();
+    s.write("src/a", "1").write("src/b", "1").write("srcs", "1");
+    s.checkpoint();
+    s.write("src/a", "2").write("src/b", "2").write("srcs", "2");
+    assert_eq!(s.retake(["diff", "--name-only", "--", "src"]).text(), "src/a\nsrc/b\n");
+    assert_eq!(
+        s.retake_in(s.ws("src"), ["-C", "..", "diff", "--name-only", "--", "a", "../srcs"]).text(),
+        "src/a\nsrcs\n"
+    );
+    let ws = s.path("ws").to_string_lossy().into_owned();
+    assert_eq!(s.retake_in(s.path("home"), ["-C", &ws, "diff", "--name-only", "--", "src/b"]).text(), "src/b\n");
+    s.retake(["diff", "--", "../elsewhere"]).fails(2).says("outside the workspace");
+}
+
+#[test]
+fn stat_has_a_row_a_path_and_a_summary() {
+    let s = Sandbox::new();
+    s.write("a", "1\n2\n").write("bin", "\0");
+    s.checkpoint();
+    s.write("a", "1\n3\n").write("bin", "\0\0\0").write("dir/new", "1\n2\n3\n");
+    assert_eq!(
+        s.retake(["diff", "--stat"]).text(),
+        concat!(
+            " a       | 2 +-\n",
+            " bin     | binary, 1 B to 3 B\n",
+            " dir/    | new directory\n",
+            " dir/new | 3 +++\n",
+            " 3 files and 1 directory changed, 4 insertions(+), 1 deletion(-)\n",
+        )
+    );
+}
+
+#[test]
+fn json_has_both_sides_and_line_counts() {
+    let s = Sandbox::new();
+    s.write("a", "1\n").chmod("a", 0o644).write("bin", "\0").write("mode", "").chmod("mode", 0o600).write("gone", "1");
+    let id = s.checkpoint();
+    s.write("a", "1\n2\n").write("bin", "\0\0").chmod("mode", 0o640).remove("gone").write("dir/new", "1");
+    let document = s.retake(["diff", "--json"]).json();
+    assert_eq!((&document["from"], &document["to"]), (&json!(id), &Value::Null));
+    let statuses = ["a", "bin", "mode", "gone", "dir", "dir/new"].map(|path| file(&document, path)["status"].clone());
+    assert_eq!(statuses, ["modified", "modified", "mode", "deleted", "added", "added"]);
+    let a = file(&document, "a");
+    assert_eq!((&a["added"], &a["removed"]), (&json!(1), &json!(0)));
+    assert_eq!(
+        (&a["before"]["kind"], &a["before"]["mode"], &a["before"]["size"]),
+        (&json!("file"), &json!("0644"), &json!(2))
+    );
+    assert_eq!(a["after"]["id"].as_str().map(str::len), Some(64));
+    assert!(file(&document, "bin")["added"].is_null());
+    assert!(file(&document, "gone")["after"].is_null());
+    assert!(file(&document, "dir/new")["before"].is_null());
+}

@@ -1,0 +1,183 @@
+//! A private world for one test: a home, a store and a workspace, and ways to run programs in it.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+pub(crate) struct Sandbox {
+    dir: TempDir,
+}
+
+/// What a program printed and how it ended; look at it or say what was expected.
+#[derive(Debug)]
+pub(crate) struct Run {
+    code: Option<i32>,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
+}
+
+impl Sandbox {
+    pub(crate) fn new() -> Self {
+        let sandbox = Self { dir: TempDir::new().expect("a temporary directory") };
+        for name in ["home", "ws"] {
+            fs::create_dir(sandbox.dir.path().join(name)).expect("it is new");
+        }
+        sandbox
+    }
+
+    /// The canonical path of something in the sandbox.
+    pub(crate) fn path(&self, below: impl AsRef<Path>) -> PathBuf {
+        self.dir.path().canonicalize().expect("it exists").join(below)
+    }
+
+    /// A path in the workspace.
+    pub(crate) fn ws(&self, below: impl AsRef<Path>) -> PathBuf {
+        self.path("ws").join(below)
+    }
+
+    /// Writes a file of the workspace, with the directories above it.
+    pub(crate) fn write(&self, below: impl AsRef<Path>, content: impl AsRef<[u8]>) -> &Self {
+        let path = self.ws(below);
+        fs::create_dir_all(path.parent().expect("it is below the workspace")).expect("directories can be made");
+        fs::write(path, content).expect("it can be written");
+        self
+    }
+
+    pub(crate) fn remove(&self, below: impl AsRef<Path>) -> &Self {
+        fs::remove_file(self.ws(below)).expect("it was there");
+        self
+    }
+
+    pub(crate) fn chmod(&self, below: impl AsRef<Path>, mode: u32) -> &Self {
+        fs::set_permissions(self.ws(below), fs::Permissions::from_mode(mode)).expect("it is ours");
+        self
+    }
+
+    pub(crate) fn symlink(&self, target: &str, below: impl AsRef<Path>) -> &Self {
+        std::os::unix::fs::symlink(target, self.ws(below)).expect("it is new");
+        self
+    }
+
+    /// Every path in the workspace, `.git` included, with inode, size, and times of change to content and attributes.
+    pub(crate) fn everything_in_the_workspace(&self) -> BTreeMap<PathBuf, [i64; 6]> {
+        let mut found = BTreeMap::new();
+        let mut pending = vec![self.path("ws")];
+        while let Some(path) = pending.pop() {
+            let meta = fs::symlink_metadata(&path).expect("it is there");
+            if meta.is_dir() {
+                let children = fs::read_dir(&path).expect("it can be listed");
+                pending.extend(children.map(|child| child.expect("it can be listed").path()));
+            }
+            let (inode, size) = (meta.ino().cast_signed(), meta.size().cast_signed());
+            let times = [meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec()];
+            found.insert(path, [inode, size, times[0], times[1], times[2], times[3]]);
+        }
+        found
+    }
+
+    /// Writes the user's settings file.
+    pub(crate) fn config(&self, text: &str) -> &Self {
+        let dir = self.path("home/.config/retake");
+        fs::create_dir_all(&dir).expect("directories can be made");
+        fs::write(dir.join("config.toml"), text).expect("it can be written");
+        self
+    }
+
+    /// A program in the workspace, in an environment that holds nothing of the developer's.
+    pub(crate) fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.path("home"))
+            .env("RETAKE_DATA_DIR", self.path("data"))
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("TZ", "UTC")
+            .current_dir(self.path("ws"))
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// `retake`, not yet started.
+    pub(crate) fn retake_command(&self) -> Command {
+        self.command(env!("CARGO_BIN_EXE_retake"))
+    }
+
+    #[must_use = "say what was expected"]
+    pub(crate) fn retake<const N: usize>(&self, args: [&str; N]) -> Run {
+        Run::of(self.retake_command().args(args))
+    }
+
+    #[must_use = "say what was expected"]
+    pub(crate) fn retake_in<const N: usize>(&self, dir: impl AsRef<Path>, args: [&str; N]) -> Run {
+        Run::of(self.retake_command().args(args).current_dir(dir))
+    }
+
+    /// Makes a checkpoint and returns its id.
+    pub(crate) fn checkpoint(&self) -> String {
+        let document = self.retake(["checkpoint", "--json"]).json();
+        document["checkpoint"]["id"].as_str().expect("an id is text").to_owned()
+    }
+
+    /// Makes the workspace a git repository.
+    pub(crate) fn git_init(&self) -> &Self {
+        Run::of(self.command("git").args(["init", "--quiet", "-b", "main"])).succeeds();
+        self
+    }
+}
+
+impl Run {
+    #[must_use = "say what was expected"]
+    pub(crate) fn of(command: &mut Command) -> Self {
+        Self::from_output(command.output().expect("the program starts"))
+    }
+
+    #[must_use = "say what was expected"]
+    pub(crate) fn from_output(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: output.stdout,
+            stderr: String::from_utf8(output.stderr).expect("talk is UTF-8"),
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn succeeds(self) -> Self {
+        assert_eq!(self.code, Some(0), "stderr: {}", self.stderr);
+        self
+    }
+
+    /// It ended with `code`, said why, and printed no data.
+    #[track_caller]
+    pub(crate) fn fails(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "stderr: {}", self.stderr);
+        assert!(self.stderr.starts_with("error: "), "stderr: {}", self.stderr);
+        assert_eq!(self.stdout, b"", "stdout of a failure");
+        self
+    }
+
+    /// Its data, which is text.
+    #[track_caller]
+    pub(crate) fn text(self) -> String {
+        String::from_utf8(self.succeeds().stdout).expect("it is text")
+    }
+
+    /// Its data, which is one JSON document of version 1.
+    #[track_caller]
+    pub(crate) fn json(self) -> Value {
+        let document: Value = serde_json::from_slice(&self.succeeds().stdout).expect("it is one JSON document");
+        assert_eq!(document["version"], 1);
+        document
+    }
+
+    #[track_caller]
+    pub(crate) fn says(&self, text: &str) {
+        assert!(self.stderr.contains(text), "`{text}` is not in: {}", self.stderr);
+    }
+}

@@ -1,0 +1,70 @@
+//! `retake label`, `du` and `relink`.
+
+use std::fs;
+
+use crate::sandbox::Sandbox;
+
+#[test]
+fn a_label_can_be_given_changed_and_taken_away() {
+    let s = Sandbox::new();
+    let id = s.checkpoint();
+    let label = || s.retake(["log", "--json"]).json()["checkpoints"][0]["label"].clone();
+    s.retake(["label", &id[..8], "one"]).succeeds().says("\"one\"");
+    assert_eq!(label(), "one");
+    assert_eq!(s.retake(["label", "one", "two", "--json"]).json()["checkpoint"]["label"], "two");
+    s.retake(["label", "two", ""]).succeeds();
+    assert!(label().is_null());
+    s.retake(["label", &id, "three"]).succeeds();
+    s.retake(["label", "three", "--remove"]).succeeds();
+    assert!(label().is_null());
+}
+
+#[test]
+fn a_label_needs_a_text_or_the_wish_to_remove_it() {
+    let s = Sandbox::new();
+    let id = s.checkpoint();
+    s.retake(["label", &id]).fails(2);
+    s.retake(["label", &id, "x", "--remove"]).fails(2);
+}
+
+#[test]
+fn du_tells_size_parts_and_budget() {
+    let s = Sandbox::new();
+    s.config("[store]\nbudget = '1 GiB'\n").write("a", "1");
+    s.checkpoint();
+    let text = s.retake(["du"]).text();
+    assert!(text.contains("budget of 1.0 GiB") && text.contains("Checkpoints  1"), "{text}");
+    let document = s.retake(["du", "--json"]).json();
+    assert_eq!(document["budget"], 1 << 30);
+    assert_eq!(document["checkpoints"], 1);
+    let part = |name: &str| document["parts"][name].as_u64().expect("a size");
+    assert_eq!(part("packs") + part("database") + part("index"), document["bytes"].as_u64().expect("a size"));
+}
+
+#[test]
+fn a_moved_workspace_keeps_its_history_when_relinked() {
+    let s = Sandbox::new();
+    s.write("a", "1");
+    let id = s.checkpoint();
+    fs::rename(s.path("ws"), s.path("moved")).expect("it can be moved");
+    fs::create_dir(s.path("ws")).expect("the sandbox runs programs there");
+    fs::remove_dir(s.path("ws")).expect("it is empty");
+    let old = s.path("ws").to_string_lossy().into_owned();
+    s.retake_in(s.path("moved"), ["relink", &old]).succeeds().says("1 checkpoint ");
+    assert_eq!(s.retake_in(s.path("moved"), ["log", "--json"]).json()["checkpoints"][0]["id"], id.as_str());
+}
+
+#[test]
+fn relinking_from_where_nothing_was_fails() {
+    let s = Sandbox::new();
+    s.retake(["relink", "/nonexistent/place"]).fails(1);
+}
+
+#[test]
+fn reading_commands_need_a_checkpoint() {
+    let s = Sandbox::new();
+    for args in [["diff"].as_slice(), &["show", "abcd"], &["label", "abcd", "x"], &["du"]] {
+        let run = crate::sandbox::Run::of(s.retake_command().args(args)).fails(1);
+        run.says("hint: make the first checkpoint with `retake checkpoint`");
+    }
+}

@@ -1,0 +1,106 @@
+//! Colours and the pager, on a real pseudo-terminal.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::process::Command;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use crate::sandbox::Sandbox;
+
+/// Runs `command` with its output on a terminal and returns what would be seen there.
+fn on_terminal(mut command: Command) -> String {
+    let (master, terminal) = pseudo_terminal();
+    let clone = || terminal.try_clone().expect("a file descriptor");
+    command.stdin(clone()).stdout(clone()).stderr(clone());
+    let mut child = command.spawn().expect("it starts");
+    // The end of output is seen once nobody holds the terminal.
+    drop((command, terminal));
+    let (mut seen, mut part) = (Vec::new(), [0; 4096]);
+    let mut master = File::from(master);
+    // Linux reports the end as an error.
+    while let Ok(count @ 1..) = master.read(&mut part) {
+        seen.extend_from_slice(&part[..count]);
+    }
+    child.wait().expect("it ends");
+    String::from_utf8(seen).expect("it is text").replace("\r\n", "\n")
+}
+
+fn pseudo_terminal() -> (OwnedFd, OwnedFd) {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal");
+    grantpt(&master).expect("it is ours");
+    unlockpt(&master).expect("it is ours");
+    let name = ptsname(&master, Vec::new()).expect("it has a name");
+    let terminal = rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).expect("it can be opened");
+    (master, terminal)
+}
+
+fn changed_file() -> Sandbox {
+    let s = Sandbox::new();
+    s.write("a", "1\n");
+    s.checkpoint();
+    s.write("a", "2\n");
+    s
+}
+
+#[test]
+fn output_on_a_terminal_is_coloured_and_paged() {
+    let s = changed_file();
+    let mut command = s.retake_command();
+    command.env("TERM", "xterm").env("RETAKE_PAGER", "sed 's/^/paged: /'").env("PAGER", "false").arg("diff");
+    let seen = on_terminal(command);
+    assert!(seen.contains("paged: \u{1b}[32m+2"), "{seen:?}");
+}
+
+#[test]
+fn the_pager_can_be_declined() {
+    let s = changed_file();
+    for arg in [["--no-pager", "--color=auto"], ["--color=never", "--no-pager"]] {
+        let mut command = s.retake_command();
+        command.env("TERM", "xterm").env("PAGER", "sed 's/^/paged: /'").args(arg).arg("diff");
+        let seen = on_terminal(command);
+        assert!(!seen.contains("paged: "), "{seen:?}");
+    }
+}
+
+#[test]
+fn file_content_is_never_paged() {
+    let s = changed_file();
+    let id = s.checkpoint();
+    let mut command = s.retake_command();
+    command.env("TERM", "xterm").env("PAGER", "sed 's/^/paged: /'").args(["show", &format!("{id}:a")]);
+    assert_eq!(on_terminal(command), "2\n");
+}
+
+#[test]
+fn a_pager_that_is_left_early_is_no_error() {
+    let s = changed_file();
+    s.write("long", "line\n".repeat(100_000));
+    let mut command = s.retake_command();
+    command.env("TERM", "xterm").env("PAGER", "head -n 1").env("NO_COLOR", "1").arg("diff");
+    assert_eq!(on_terminal(command), "diff --git a/a b/a\n");
+}
+
+#[test]
+fn a_missing_pager_is_done_without() {
+    let s = changed_file();
+    let mut command = s.retake_command();
+    command.env("TERM", "xterm").env("PATH", "/nonexistent").arg("diff");
+    assert!(on_terminal(command).contains("diff --git"));
+}
+
+#[test]
+fn no_color_and_clicolor_force_are_respected() {
+    let s = changed_file();
+    let mut command = s.retake_command();
+    command.env("TERM", "xterm").env("NO_COLOR", "1").args(["--no-pager", "diff"]);
+    assert!(!on_terminal(command).contains('\u{1b}'));
+    let forced = s.retake_command().env("CLICOLOR_FORCE", "1").arg("diff").output().expect("it starts");
+    assert!(forced.stdout.contains(&0x1b));
+    let plain = s.retake_command().arg("diff").output().expect("it starts");
+    assert!(!plain.stdout.contains(&0x1b));
+    let always = s.retake_command().args(["diff", "--color", "always"]).output().expect("it starts");
+    assert!(always.stdout.contains(&0x1b));
+}

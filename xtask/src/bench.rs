@@ -1,0 +1,78 @@
+//! `cargo xtask bench`: how fast Retake is beside other tools, beside the bare system calls, and in process.
+//!
+//! Numbers of one run belong together; rows are compared, never runs. Nothing here is a test: no check fails on a time.
+
+mod lstat;
+mod peers;
+mod report;
+mod table;
+mod tree;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use crate::shell::{cargo, read, root};
+
+/// Runs the bench that `args` name, or all of them.
+pub(crate) fn run(args: &[String]) -> Result<()> {
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    match words[..] {
+        [] => {
+            peers::run(&peers::Args::all())?;
+            engine(true)
+        }
+        ["peers", ref rest @ ..] => peers::run(&peers::Args::parse(rest)?),
+        ["engine"] => engine(false),
+        ["engine", "--write"] => engine(true),
+        ["lstat", dir] => {
+            let found = lstat::measure(Path::new(dir))?;
+            println!("{:.1} ms, best of {}, {} paths", millis(found.best), lstat::ROUNDS, found.paths);
+            Ok(())
+        }
+        ["tree", out, files] => tree::make(Path::new(out), number(files)?, 1),
+        ["tree", out, files, seed] => tree::make(Path::new(out), number(files)?, seed.parse()?),
+        _ => bail!("cannot understand `bench {}`; see `cargo xtask help`", words.join(" ")),
+    }
+}
+
+/// Runs the engine's own benches, which measure watched and scanned snapshots inside one process.
+fn engine(write: bool) -> Result<()> {
+    if !root().join("crates/engine/benches").is_dir() {
+        println!("retake-engine has no benches");
+        return Ok(());
+    }
+    let printed = read(cargo().args(["bench", "--package", "retake-engine"]))?;
+    println!("{printed}");
+    if write {
+        report::write("engine", &format!("```text\n{printed}\n```"))?;
+    }
+    Ok(())
+}
+
+/// One line on the machine that a measurement was made on.
+fn machine(scratch: &Path) -> Result<String> {
+    let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let cpu = cpus
+        .lines()
+        .find_map(|line| line.strip_prefix("model name"))
+        .map_or("unknown CPU", |name| name.trim_matches([' ', '\t', ':']));
+    let cores = std::thread::available_parallelism()?;
+    let kernel = read(Command::new("uname").arg("-sr"))?;
+    let disk = read(Command::new("df").arg("--output=fstype").arg(scratch)).unwrap_or_default();
+    let disk = disk.lines().last().unwrap_or("unknown file system");
+    let git = read(Command::new("git").arg("--version"))?;
+    let day = read(Command::new("date").arg("+%Y-%m-%d"))?;
+    Ok(format!("{day}, {cpu}, {cores} cores, {kernel}, {disk}, {git}"))
+}
+
+fn number(word: &str) -> Result<usize> {
+    word.replace('_', "").parse().with_context(|| format!("`{word}` is not a number"))
+}
+
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1_000.0
+}
