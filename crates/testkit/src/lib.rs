@@ -1,1 +1,21 @@
-//! x
+//! What Retake's tests share: a naive reference to compare with, random trees, git fixtures and ways to make things go wrong.
+//!
+//! Nothing here knows the engine: the reference would prove nothing if it shared code with what it checks, and the engine could not
+//! use this crate in its own tests. Everything works on real directories through the operating system.
+//!
+//! This is test code: a fixture that cannot be set up panics with the reason, it never skips a test.
+
+pub mod fingerprint;
+pub mod killer;
+pub mod naive;
+pub mod privilege;
+pub mod repos;
+pub mod rerun;
+pub mod scratch;
+pub mod tinyfs;
+pub mod tree;
+
+pub use fingerprint::{Fingerprint, fingerprint};
+pub use killer::{Ended, Killer, Lasting};
+pub use scratch::Scratch;
+pub use tinyfs::TinyFs;

@@ -1,0 +1,155 @@
+//! Reading snapshots back through the public interface and comparing them with the naive reference.
+
+use std::collections::BTreeSet;
+use std::fmt::Display;
+
+use retake_engine::{Change, Changed, Checkpoint, GapKind, Kind, Node, Side, Workspace, WorkspacePath};
+use retake_testkit::naive::{self, NaiveGap, NaiveKind, NaiveNode, NaiveNodes, NaiveTree};
+
+/// What a comparison can end in: all is as it should be, or a text for the failure report.
+pub(crate) type Verdict = Result<(), String>;
+
+/// Starts every report of a wrong answer, as opposed to an error or a panic.
+pub(crate) const MISMATCH: &str = "MISMATCH";
+
+/// Turns an error of the engine, which none of these trees should cause, into a report.
+pub(crate) fn no_error<T>(what: &str, result: Result<T, impl Display>) -> Result<T, String> {
+    result.map_err(|error| format!("ERROR: {what}: {error}"))
+}
+
+/// Compares everything that `side` holds, names, kinds, modes and bytes, with what is really there.
+pub(crate) fn tree(what: &str, workspace: &Workspace, side: &Side<'_>, truth: &NaiveNodes) -> Verdict {
+    let stored = read_back(workspace, side)?;
+    let wrong = naive::diff(truth, &stored);
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    let lines = wrong.iter().map(|(path, (truth, stored))| {
+        let shown = |node: &Option<&NaiveNode>| node.map_or("nothing".to_owned(), |node| format!("{node:?}"));
+        format!("  {}\n    is     {}\n    stored {}\n", path.escape_ascii(), shown(truth), shown(stored))
+    });
+    Err(format!("{MISMATCH}: {what} differs from what is there:\n{}", lines.collect::<String>()))
+}
+
+/// Compares the differences that the engine finds with the true ones.
+pub(crate) fn changes(what: &str, found: &[Change], before: &NaiveNodes, after: &NaiveNodes) -> Verdict {
+    let truth = naive::diff(before, after);
+    let is_sorted = found.windows(2).all(|pair| pair[0].path < pair[1].path);
+    let as_said = |node: Option<&Node>, truth: Option<&NaiveNode>| match (node, truth) {
+        (None, None) => true,
+        (Some(node), Some(truth)) => describes(node, truth),
+        _ => false,
+    };
+    let is_right = found.len() == truth.len()
+        && found.iter().all(|change| {
+            truth.get(change.path.as_bytes()).is_some_and(|(before, after)| {
+                as_said(change.before.as_ref(), *before) && as_said(change.after.as_ref(), *after)
+            })
+        });
+    if is_right && is_sorted {
+        return Ok(());
+    }
+    let found: String = found.iter().map(|change| format!("    {change:?}\n")).collect();
+    let truth: String = truth.iter().map(|(path, sides)| format!("    {} {sides:?}\n", path.escape_ascii())).collect();
+    Err(format!("{MISMATCH}: diff of {what} (sorted: {is_sorted}):\n  is\n{truth}  found\n{found}"))
+}
+
+/// Compares the counts that a checkpoint carries: files and links, against the one before.
+pub(crate) fn counted(what: &str, changed: Changed, before: &NaiveNodes, after: &NaiveNodes) -> Verdict {
+    let is_leaf = |node: Option<&NaiveNode>| node.is_some_and(|node| node.kind != NaiveKind::Directory);
+    let mut truth = Changed { added: 0, modified: 0, deleted: 0 };
+    for (before, after) in naive::diff(before, after).into_values() {
+        match (is_leaf(before), is_leaf(after)) {
+            (false, true) => truth.added += 1,
+            (true, true) => truth.modified += 1,
+            (true, false) => truth.deleted += 1,
+            (false, false) => {}
+        }
+    }
+    if changed == truth {
+        return Ok(());
+    }
+    Err(format!("{MISMATCH}: {what} counts {changed:?}, really {truth:?}"))
+}
+
+/// Compares the gaps that a checkpoint carries: exactly those that the tree has, and none for want of a steady look.
+pub(crate) fn gaps(what: &str, workspace: &Workspace, checkpoint: &Checkpoint, truth: &NaiveTree) -> Verdict {
+    let found = no_error("gaps", workspace.gaps(checkpoint))?;
+    let name = |kind: GapKind| format!("{kind:?}");
+    let found: BTreeSet<_> = found.iter().map(|gap| (gap.path.as_bytes().to_vec(), name(gap.kind))).collect();
+    let truth: BTreeSet<_> = truth
+        .gaps
+        .iter()
+        .map(|(path, gap)| {
+            let kind = match gap {
+                NaiveGap::Special => GapKind::Special,
+                NaiveGap::TooLarge => GapKind::TooLarge,
+                NaiveGap::HardLink => GapKind::HardLink,
+            };
+            (path.clone(), name(kind))
+        })
+        .collect();
+    if found == truth && checkpoint.gap_count == truth.len() as u64 {
+        return Ok(());
+    }
+    let list = |gaps: Vec<&(Vec<u8>, String)>| {
+        gaps.iter().map(|(path, kind)| format!(" {kind} {}", path.escape_ascii())).collect::<String>()
+    };
+    Err(format!(
+        "{MISMATCH}: gaps of {what}: missing{}, too much{}, {} counted",
+        list(truth.difference(&found).collect()),
+        list(found.difference(&truth).collect()),
+        checkpoint.gap_count
+    ))
+}
+
+/// Everything that `side` holds, read through `list`, `entry` and `content`.
+pub(crate) fn read_back(workspace: &Workspace, side: &Side<'_>) -> Result<NaiveNodes, String> {
+    let mut nodes = NaiveNodes::new();
+    let mut directories = vec![None];
+    while let Some(directory) = directories.pop() {
+        for (name, node) in no_error("list", workspace.list(side, directory.as_ref()))? {
+            let path = match &directory {
+                None => name,
+                Some(directory) => [directory.as_bytes(), b"/", &name].concat(),
+            };
+            let path =
+                WorkspacePath::parse(&path).map_err(|_| format!("{MISMATCH}: {} listed", path.escape_ascii()))?;
+            let naive = read_node(workspace, side, &path, &node)?;
+            if nodes.insert(path.as_bytes().to_vec(), naive).is_some() {
+                return Err(format!("{MISMATCH}: {} listed twice", path.as_bytes().escape_ascii()));
+            }
+            if node.kind == Kind::Directory {
+                directories.push(Some(path));
+            }
+        }
+    }
+    Ok(nodes)
+}
+
+fn read_node(workspace: &Workspace, side: &Side<'_>, path: &WorkspacePath, node: &Node) -> Result<NaiveNode, String> {
+    let entry = no_error("entry", workspace.entry(side, path))?;
+    if entry.as_ref() != Some(node) {
+        return Err(format!("{MISMATCH}: {path:?} is listed as {node:?} and looked up as {entry:?}"));
+    }
+    let mut content = Vec::new();
+    if node.kind != Kind::Directory {
+        no_error("content", workspace.content(side, path, node, &mut content))?;
+        if content.len() as u64 != node.size {
+            return Err(format!("{MISMATCH}: {path:?} has {} bytes, listed as {node:?}", content.len()));
+        }
+    }
+    Ok(NaiveNode { kind: naive_kind(node.kind), mode: node.mode, content })
+}
+
+fn describes(node: &Node, truth: &NaiveNode) -> bool {
+    node.size == truth.content.len() as u64 && naive_kind(node.kind) == truth.kind && node.mode == truth.mode
+}
+
+fn naive_kind(kind: Kind) -> NaiveKind {
+    match kind {
+        Kind::File => NaiveKind::File,
+        Kind::Symlink => NaiveKind::Symlink,
+        Kind::Directory => NaiveKind::Directory,
+    }
+}

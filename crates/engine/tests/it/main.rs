@@ -1,0 +1,15 @@
+//! The engine from outside, on real directories.
+//!
+//! One binary, because linking the engine once is quicker than once for each subject. Some tests run this binary again, in a process
+//! of their own, where they switch something on that would disturb the others.
+
+// What a failing run has to tell, its seed and its counts, goes where the test runner shows it.
+#![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
+
+mod compare;
+mod concurrent;
+mod footprint;
+mod property;
+mod scanners;
+#[cfg(feature = "faults")]
+mod seeded;

@@ -1,0 +1,286 @@
+//! A naive full read of a directory: what a snapshot of it has to hold, worked out with no cache, no index and no cleverness.
+//!
+//! It reads everything each time and decides what is captured from SPEC's words alone. Files are opened by name below a directory handle,
+//! so paths may be of any length. It fails on the first thing that it cannot read: the trees of these tests are readable.
+
+mod rules;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
+
+pub use rules::{RuleFile, Verdict};
+
+const VERSION_CONTROL: [&[u8]; 5] = [b".git", b".hg", b".svn", b".jj", b".sl"];
+const INCLUDE: [&[u8]; 3] = [b".env", b".env.*", b"*.local"];
+
+/// What kind of thing is captured at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NaiveKind {
+    /// A regular file.
+    File,
+    /// A symbolic link, as a link.
+    Symlink,
+    /// A directory.
+    Directory,
+}
+
+/// One captured path.
+#[derive(Clone, PartialEq, Eq)]
+pub struct NaiveNode {
+    /// What it is.
+    pub kind: NaiveKind,
+    /// Its permission bits, 07777; none for a link, whose bits mean nothing and differ between systems.
+    pub mode: u16,
+    /// A file's bytes, a link's target, nothing for a directory.
+    pub content: Vec<u8>,
+}
+
+/// Why a path is not, or not wholly, in the snapshot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NaiveGap {
+    /// A socket, fifo or device.
+    Special,
+    /// A file over the size limit.
+    TooLarge,
+    /// A file that has other names too.
+    HardLink,
+}
+
+/// Everything that a snapshot of a directory holds, by path relative to the root.
+pub type NaiveNodes = BTreeMap<Vec<u8>, NaiveNode>;
+
+/// What one read of a directory found.
+#[derive(Debug, Clone, Default)]
+pub struct NaiveTree {
+    /// What is captured.
+    pub nodes: NaiveNodes,
+    /// What is not captured, or not wholly.
+    pub gaps: BTreeSet<(Vec<u8>, NaiveGap)>,
+    /// Which rules really decided something.
+    pub decisions: Decisions,
+}
+
+/// How often each rule about what is captured decided something in one read.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Decisions {
+    /// Paths left out by an ignore rule.
+    pub ignored: u64,
+    /// Ignored files captured all the same because they are on the include list.
+    pub included: u64,
+    /// Paths that a negated rule took back in.
+    pub kept: u64,
+    /// Directories below the root at which the rules start afresh.
+    pub boundaries: u64,
+    /// Version-control directories passed over.
+    pub version_control: u64,
+}
+
+/// How to read: the inputs besides the directory itself.
+#[derive(Debug, Clone)]
+pub struct Reading {
+    /// Global excludes; need not exist.
+    pub global_excludes: Option<PathBuf>,
+    /// Files over this many bytes are gaps.
+    pub max_file: u64,
+    /// Is this what git alone would say: no `.retakeignore`, no include list?
+    pub dialect: Dialect,
+}
+
+/// Whose rules apply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// Git's and Retake's.
+    Retake,
+    /// Git's alone, for comparison with git.
+    Git,
+}
+
+impl Default for Reading {
+    fn default() -> Self {
+        Self { global_excludes: None, max_file: 64 << 20, dialect: Dialect::Retake }
+    }
+}
+
+/// Reads all that is captured of the directory `root`.
+pub fn read(root: &Path, reading: &Reading) -> io::Result<NaiveTree> {
+    let global = match &reading.global_excludes {
+        Some(path) if path.is_file() => Some(std::fs::read(path)?),
+        _ => None,
+    };
+    let mut reader = Reader { reading, global, tree: NaiveTree::default() };
+    let directory = rustix::fs::open(root, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    reader.directory(&directory, b"", &Scope::default())?;
+    Ok(reader.tree)
+}
+
+/// What differs between two reads: by path, what was there and what is.
+pub fn diff<'a>(
+    before: &'a NaiveNodes,
+    after: &'a NaiveNodes,
+) -> BTreeMap<&'a [u8], (Option<&'a NaiveNode>, Option<&'a NaiveNode>)> {
+    let paths: BTreeSet<&Vec<u8>> = before.keys().chain(after.keys()).collect();
+    let sides = paths.into_iter().map(|path| (path.as_slice(), (before.get(path), after.get(path))));
+    sides.filter(|(_, (before, after))| before != after).collect()
+}
+
+/// The rules in force in one directory.
+#[derive(Clone, Default)]
+struct Scope {
+    /// `.gitignore` files from the nearest repository boundary down.
+    git: Vec<RuleFile>,
+    /// `.retakeignore` files from the root down.
+    retake: Vec<RuleFile>,
+    /// `info/exclude` of the repository, then the global excludes.
+    base: Vec<RuleFile>,
+}
+
+impl Scope {
+    /// Ours decide before git's, the deeper file before the higher one, and git's own before what applies to the whole repository.
+    fn verdict(&self, path: &[u8], is_directory: bool) -> Option<Verdict> {
+        let ours = self.retake.iter().rev();
+        ours.chain(self.git.iter().rev()).chain(&self.base).find_map(|file| file.verdict(path, is_directory))
+    }
+}
+
+struct Reader<'a> {
+    reading: &'a Reading,
+    global: Option<Vec<u8>>,
+    tree: NaiveTree,
+}
+
+impl Reader<'_> {
+    fn directory(&mut self, directory: &OwnedFd, path: &[u8], outer: &Scope) -> io::Result<()> {
+        let names = names(directory)?;
+        let scope = self.scope(directory, &names, path, outer)?;
+        for name in &names {
+            let stat = rustix::fs::statat(directory, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW)?;
+            let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+            if is_directory && VERSION_CONTROL.contains(&name.as_slice()) {
+                self.tree.decisions.version_control += 1;
+                continue;
+            }
+            let path = if path.is_empty() { name.clone() } else { [path, b"/", name].concat() };
+            if !self.is_ignored(&scope, &path, name, &stat) {
+                self.entry(directory, &path, name, &stat, &scope)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn scope(&mut self, directory: &OwnedFd, names: &[Vec<u8>], path: &[u8], outer: &Scope) -> io::Result<Scope> {
+        let mut scope = outer.clone();
+        let is_repository = names.iter().any(|name| name == b".git");
+        if path.is_empty() || is_repository {
+            self.tree.decisions.boundaries += u64::from(!path.is_empty());
+            scope.git.clear();
+            scope.base.clear();
+            if is_repository && let Some(text) = rule_text(directory, b".git/info/exclude")? {
+                scope.base.push(RuleFile::parse(&text, path));
+            }
+            scope.base.extend(self.global.as_ref().map(|text| RuleFile::parse(text, path)));
+        }
+        if let Some(text) = rule_text(directory, b".gitignore")? {
+            scope.git.push(RuleFile::parse(&text, path));
+        }
+        if self.reading.dialect == Dialect::Retake
+            && let Some(text) = rule_text(directory, b".retakeignore")?
+        {
+            scope.retake.push(RuleFile::parse(&text, path));
+        }
+        Ok(scope)
+    }
+
+    fn is_ignored(&mut self, scope: &Scope, path: &[u8], name: &[u8], stat: &Stat) -> bool {
+        let kind = FileType::from_raw_mode(stat.st_mode);
+        match scope.verdict(path, kind == FileType::Directory) {
+            None => return false,
+            Some(Verdict::Kept) => {
+                self.tree.decisions.kept += 1;
+                return false;
+            }
+            Some(Verdict::Ignored) => {}
+        }
+        let is_included = self.reading.dialect == Dialect::Retake
+            && kind != FileType::Directory
+            && INCLUDE.iter().any(|glob| rules::matches(glob, name, true));
+        if is_included {
+            self.tree.decisions.included += 1;
+        } else {
+            self.tree.decisions.ignored += 1;
+        }
+        !is_included
+    }
+
+    fn entry(&mut self, parent: &OwnedFd, path: &[u8], name: &[u8], stat: &Stat, scope: &Scope) -> io::Result<()> {
+        let (kind, content) = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => {
+                let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                let directory = rustix::fs::openat(parent, name, flags, Mode::empty())?;
+                self.directory(&directory, path, scope)?;
+                (NaiveKind::Directory, Vec::new())
+            }
+            FileType::Symlink => (NaiveKind::Symlink, rustix::fs::readlinkat(parent, name, Vec::new())?.into_bytes()),
+            FileType::RegularFile => {
+                if stat.st_nlink > 1 {
+                    self.tree.gaps.insert((path.to_vec(), NaiveGap::HardLink));
+                }
+                if u64::try_from(stat.st_size).is_ok_and(|size| size > self.reading.max_file) {
+                    self.tree.gaps.insert((path.to_vec(), NaiveGap::TooLarge));
+                    return Ok(());
+                }
+                (NaiveKind::File, read_file(parent, name)?)
+            }
+            _ => {
+                self.tree.gaps.insert((path.to_vec(), NaiveGap::Special));
+                return Ok(());
+            }
+        };
+        let mode = match kind {
+            NaiveKind::Symlink => 0,
+            _ => u16::try_from(stat.st_mode & 0o7777).expect("twelve bits fit"),
+        };
+        self.tree.nodes.insert(path.to_vec(), NaiveNode { kind, mode, content });
+        Ok(())
+    }
+}
+
+fn names(directory: &OwnedFd) -> io::Result<Vec<Vec<u8>>> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(directory)? {
+        let name = entry?.file_name().to_bytes().to_vec();
+        if name != b"." && name != b".." {
+            names.push(name);
+        }
+    }
+    Ok(names)
+}
+
+/// The text of a rule file, if it is a regular file: git does not follow a link here, and a directory or a fifo holds no rules.
+fn rule_text(directory: &OwnedFd, name: &[u8]) -> io::Result<Option<Vec<u8>>> {
+    match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
+            read_file(directory, name).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+fn read_file(parent: impl AsFd, name: &[u8]) -> io::Result<Vec<u8>> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut file = File::from(rustix::fs::openat(parent, name, flags, Mode::empty())?);
+    let mut content = Vec::new();
+    file.read_to_end(&mut content)?;
+    Ok(content)
+}
+
+impl std::fmt::Debug for NaiveNode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let shown = &self.content[..self.content.len().min(40)];
+        write!(f, "{:?} {:04o} {} bytes \"{}\"", self.kind, self.mode, self.content.len(), shown.escape_ascii())
+    }
+}
