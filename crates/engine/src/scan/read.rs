@@ -22,9 +22,9 @@ use crate::store::{Kind, PutError, StoreError, lock};
 use crate::{ObjectId, limits};
 
 /// Files between two pauses.
-const SLICE: usize = 16_384;
+const SLICE: usize = 8_192;
 /// An index is saved in mid-scan when that much time has passed.
-const SAVE_EVERY: Duration = Duration::from_secs(3);
+const SAVE_EVERY: Duration = Duration::from_secs(10);
 
 /// A file to read: its directory and its place there.
 type Task = (DirectoryId, usize);
@@ -44,17 +44,19 @@ impl Scanner {
         let total = tasks.len() as u64;
         let done = AtomicU64::new(0);
         let mut saved = Instant::now();
+        let mut gone = Vec::new();
         for slice in tasks.chunks(SLICE) {
-            let outcomes = self.read_slice(slice, rules, sink, progress, &done, total);
-            let (outcomes, error) = outcomes;
-            let mut gone = Vec::new();
+            let (outcomes, error) = self.read_slice(slice, rules, sink, progress, &done, total);
             for (task, outcome) in outcomes {
                 self.apply(task, outcome, &mut gone);
             }
-            self.drop_gone(gone);
-            let due = total > SLICE as u64 && saved.elapsed() > SAVE_EVERY || error.is_some() || progress.cancelled();
-            if due && let Some(counters) = sink.pause()? {
+            let stopping = error.is_some() || progress.cancelled();
+            if (stopping || saved.elapsed() > SAVE_EVERY)
+                && let Some(counters) = sink.pause()?
+            {
                 self.save(counters)?;
+                // Saving closes all directories, and the rest of this scan needs those it has begun to change.
+                self.index.open_stale();
                 saved = Instant::now();
             }
             if let Some(error) = error {
@@ -64,6 +66,7 @@ impl Scanner {
                 return Err(ScanError::Cancelled);
             }
         }
+        self.drop_gone(gone);
         Ok(())
     }
 
@@ -222,7 +225,7 @@ impl Scanner {
     fn drop_gone(&mut self, mut gone: Vec<Task>) {
         gone.sort_unstable();
         for (id, position) in gone.into_iter().rev() {
-            let directory = self.index.open.get_mut(&id).expect("tasks come from open directories");
+            let directory = self.index.open(id).expect("a task's directory exists");
             directory.entries.remove(position);
             directory.flags.unsettled = true;
         }
