@@ -15,3 +15,4 @@ mod property;
 mod scanners;
 #[cfg(feature = "faults")]
 mod seeded;
+mod watching;
