@@ -12,6 +12,7 @@ use super::list::Rematch;
 use super::rules::{Rules, is_rule_file};
 use super::stat::{Facts, Seen, look};
 use super::{ScanError, Scanner};
+use crate::path::join;
 
 /// What has to be looked into.
 #[derive(Debug, Default)]
@@ -163,6 +164,30 @@ impl Scanner {
             };
             if matches!(captured, Some(EntryKind::Ignored | EntryKind::Gap)) {
                 work.names.push((parent, name.into(), None));
+            }
+        }
+    }
+}
+
+impl Scanner {
+    /// Adds ignored names that git has come to track.
+    pub(super) fn find_tracked(&self, rules: &Rules, work: &mut Work) {
+        for id in self.index.ids() {
+            let Some(directory) = self.index.path(id) else { continue };
+            let mut check = |name: &[u8]| {
+                let path = join(directory, name);
+                if rules.is_tracked(&path) || rules.tracks_below(&path) {
+                    work.names.push((id, name.into(), None));
+                }
+            };
+            if let Some(open) = self.index.open.get(&id) {
+                open.entries
+                    .iter()
+                    .filter(|entry| entry.kind == EntryKind::Ignored)
+                    .for_each(|entry| check(&entry.name));
+            } else if let Some(block) = self.index.block(id) {
+                let ignored = block.entries().enumerate().filter(|(_, entry)| entry.kind() == EntryKind::Ignored);
+                ignored.for_each(|(position, _)| check(block.name_at(position)));
             }
         }
     }

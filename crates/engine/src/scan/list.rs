@@ -254,15 +254,20 @@ impl Scanner {
         let rules = listing.rules;
         let same_type = old.is_some_and(|old| old.facts.file_type() == file_type);
         let left_out = match old {
-            Some(old) if same_type && rematch == Rematch::No => old.kind == EntryKind::Ignored,
+            Some(old) if same_type && rematch == Rematch::No => match old.kind {
+                EntryKind::Ignored => true,
+                EntryKind::Directory => self.flags(old.child).declared_only,
+                EntryKind::File | EntryKind::Symlink | EntryKind::Gap => false,
+            },
             _ => {
                 rules.is_store(path)
                     || self.index.open(parent).is_some_and(|directory| directory.flags.declared_only)
                     || rules.verdict(chain, path, is_directory) == Verdict::LeftOut
             }
         };
-        let declared = rules.is_declared(path) && !is_directory;
-        let declared_below = is_directory && left_out && rules.declares_below(path);
+        let declared = !is_directory && rules.is_declared(path);
+        let kept = !is_directory && left_out && (declared || rules.is_tracked(path));
+        let kept_below = is_directory && left_out && (rules.declares_below(path) || rules.tracks_below(path));
         let mut entry = Entry {
             name: name.into(),
             kind: EntryKind::Ignored,
@@ -273,7 +278,7 @@ impl Scanner {
             facts: now.facts,
             content: ObjectId::default(),
         };
-        if left_out && !declared && !declared_below {
+        if left_out && !kept && !kept_below {
             return Some(entry);
         }
         self.gaps_of(&mut entry, now, declared, rules);
@@ -286,7 +291,7 @@ impl Scanner {
         };
         match entry.kind {
             EntryKind::Directory => {
-                self.classify_directory(parent, path, &mut entry, old, rematch, declared_below, listing)
+                self.classify_directory(parent, path, &mut entry, old, rematch, kept_below, listing)
             }
             EntryKind::File | EntryKind::Symlink => reuse_content(&mut entry, old),
             EntryKind::Ignored | EntryKind::Gap => {}

@@ -13,13 +13,13 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::open;
-use crate::git;
+use crate::git::{self, tracked};
 use crate::path::join;
 use crate::{Environment, ObjectId, limits};
 
@@ -94,6 +94,11 @@ pub(crate) struct Rules {
     top: Chain,
     /// Paths captured whatever the rules say.
     pub(crate) declared: BTreeSet<Vec<u8>>,
+    root: PathBuf,
+    /// What git tracks; read when it is first needed.
+    tracked: OnceLock<Vec<Vec<u8>>>,
+    /// Changes whenever what git tracks may have.
+    pub(crate) tracked_stamp: ObjectId,
     pub(crate) max_file: u64,
     /// The store, if it is inside the workspace; relative to the root.
     store: Option<Vec<u8>>,
@@ -131,6 +136,9 @@ impl Rules {
             include: build(include.as_bytes()),
             top,
             declared,
+            root: env.root.clone(),
+            tracked: OnceLock::new(),
+            tracked_stamp: stamp(&env.root),
             max_file: env.settings.max_file,
             store,
             fingerprint,
@@ -180,11 +188,30 @@ impl Rules {
         self.declared.contains(path)
     }
 
+    fn tracked(&self) -> &[Vec<u8>] {
+        self.tracked.get_or_init(|| tracked::tracked(&self.root))
+    }
+
+    /// Whether git tracks `path`, and so does not ignore it.
+    pub(crate) fn is_tracked(&self, path: &[u8]) -> bool {
+        tracked::contains(self.tracked(), path)
+    }
+
+    /// Whether git tracks something below the directory `path`.
+    pub(crate) fn tracks_below(&self, path: &[u8]) -> bool {
+        tracked::contains_below(self.tracked(), path)
+    }
+
     /// Whether something below the directory `path` was declared.
     pub(crate) fn declares_below(&self, path: &[u8]) -> bool {
         let prefix = join(path, b"");
         self.declared.range(prefix.clone()..).next().is_some_and(|next| next.starts_with(&prefix))
     }
+}
+
+fn stamp(root: &Path) -> ObjectId {
+    let numbers = tracked::index_stamp(root).unwrap_or_default();
+    ObjectId::of(&numbers.map(u64::to_le_bytes).concat())
 }
 
 /// The rule files of one directory.
