@@ -6,6 +6,9 @@ pub mod document;
 mod lines;
 pub mod patch;
 pub mod stat;
+mod uncaptured;
+
+pub use uncaptured::{Uncaptured, Unheld, Why};
 
 use retake_engine::{Change, ContentError, Kind, Node, Side, Workspace};
 
@@ -20,6 +23,7 @@ pub struct Comparison<'a> {
     pub workspace: &'a Workspace,
     pub from: Side<'a>,
     pub to: Side<'a>,
+    pub uncaptured: Uncaptured,
 }
 
 /// The content of a changed path on both sides; a side that has none, a directory say, is empty.

@@ -8,8 +8,8 @@ pub const CHUNK_SIZES: (usize, usize, usize) = (64 << 10, 256 << 10, 1 << 20);
 pub const SEGMENT_BYTES: u64 = 256 << 20;
 /// Bytes of records collected before they are written to a segment.
 pub const WRITE_BUFFER: usize = 1 << 20;
-/// Objects whose index rows are committed together during a long first snapshot, so that it can be resumed.
-pub const OBJECTS_PER_COMMIT: usize = 32_768;
+/// Threads that read files, for each that computes.
+pub const READERS_PER_CORE: usize = 4;
 /// How often a file that changes under our eyes is read again before it becomes a gap.
 pub const READ_ATTEMPTS: u32 = 5;
 /// Deepest directory that is captured; deeper ones are gaps.

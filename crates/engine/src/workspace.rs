@@ -165,7 +165,6 @@ impl Workspace {
         self.scanner.fit_to(counters(store)?, |id| store.contains(id))?;
         let rules = self.rules()?;
         let git = git::state(&self.env.root);
-        let previous = checkpoint::newest(&self.store)?;
         let sink = Storing { batch: self.store.batch()?, trees: Mutex::default() };
         let scanned = self.scanner.scan(&rules, &sink, progress)?;
         let rules_id = ObjectId::of(&rules.described);
@@ -173,13 +172,13 @@ impl Workspace {
         if let Some(needed) = sink.batch.over_budget() {
             return Err(Failure::OverBudget { needed });
         }
-        let changes = self.changes_since(previous.as_ref(), scanned.snapshot.0, &sink)?;
+        let changed = self.changed_since_last(scanned.snapshot.0, &sink)?;
         let checkpoint = Checkpoint {
             id: new.id,
             snapshot: scanned.snapshot,
             at: new.at,
             label: new.label.clone(),
-            changed: Changed::count(&changes),
+            changed,
             gap_count: scanned.gap_count,
             git,
             aside: scanned.aside,
@@ -191,19 +190,28 @@ impl Workspace {
         Ok(checkpoint)
     }
 
-    fn changes_since(
-        &self,
-        previous: Option<&Checkpoint>,
-        now: ObjectId,
-        sink: &Storing<'_>,
-    ) -> Result<Vec<Change>, StoreError> {
+    /// Counts what changed since the checkpoint before; since the last one that can be read, if that is damaged.
+    fn changed_since_last(&self, now: ObjectId, sink: &Storing<'_>) -> Result<Changed, StoreError> {
         let stored = |id| view::load_tree(&self.store, &Side::Stored(SnapshotId(id)), id);
         let fresh = |id| match lock(&sink.trees).get(&id) {
             Some(bytes) => tree::decode_tree(bytes).map_err(|_| StoreError::Malformed { id, expected: "directory" }),
             None => stored(id),
         };
-        let before: Option<(ObjectId, &diff::Load<'_>)> = previous.map(|previous| (previous.snapshot.0, &stored as _));
-        diff::diff(before, Some((now, &fresh)))
+        let mut before = checkpoint::newest(&self.store)?.map(|newest| newest.snapshot.0);
+        loop {
+            let from: Option<(ObjectId, &diff::Load<'_>)> = before.map(|id| (id, &stored as _));
+            match diff::diff(from, Some((now, &fresh))) {
+                Ok(changes) => return Ok(Changed::count(&changes)),
+                Err(StoreError::Damaged { .. } | StoreError::Missing { .. }) if before.is_some() => {
+                    before = checkpoint::all(&self.store)?
+                        .iter()
+                        .map(|older| older.snapshot.0)
+                        .skip_while(|id| Some(*id) != before)
+                        .find(|id| Some(*id) != before);
+                }
+                Err(err) => return Err(err),
+            }
+        }
     }
 
     fn rules(&self) -> Result<Rules, StoreError> {

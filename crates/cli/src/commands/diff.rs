@@ -3,14 +3,15 @@
 use std::ffi::OsString;
 use std::io::Write;
 
-use retake_engine::{Change, Current, Side, Workspace};
+use retake_engine::{Change, Checkpoint, Current, Side, Workspace, WorkspacePath};
 
 use super::CommandError;
-use crate::diff::{Comparison, document, patch, stat};
+use crate::diff::{Comparison, Uncaptured, Unheld, Why, document, patch, stat};
 use crate::paths::{self, Place};
 use crate::quote;
 use crate::surroundings::Surroundings;
 use crate::ui::{Format, Ui};
+use crate::words;
 
 /// Show what changed between two checkpoints, or since one
 ///
@@ -41,6 +42,9 @@ pub struct DiffArgs {
     paths: Vec<OsString>,
 }
 
+/// Paths named in the warning about what was not captured.
+const MAX_DOUBTFUL: usize = 5;
+
 /// How names are written.
 #[derive(Clone, Copy)]
 enum Names {
@@ -66,7 +70,10 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &DiffArgs) -> anyhow::Result<(
             Side::Now(&current)
         }
     };
-    let comparison = Comparison { workspace: &workspace, from: Side::Stored(from.snapshot), to: to_side };
+    let unheld = |point: &Checkpoint| workspace.gaps(point).map(Unheld::gaps);
+    let after = to.as_ref().map_or_else(|| Ok(Unheld::Disk(workspace.root().to_owned())), unheld)?;
+    let uncaptured = Uncaptured { before: unheld(&from)?, after };
+    let comparison = Comparison { workspace: &workspace, from: Side::Stored(from.snapshot), to: to_side, uncaptured };
     let mut changes = workspace.diff(&comparison.from, &comparison.to)?;
     changes.retain(|change| places.is_empty() || places.iter().any(|place| place.holds(&change.path)));
 
@@ -74,7 +81,8 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &DiffArgs) -> anyhow::Result<(
         let document = document::DiffDocument::new(&comparison, &changes, &from, to.as_ref())?;
         return Ok(ui.json(&document)?);
     }
-    print(ui, &comparison, &changes, args)
+    print(ui, &comparison, &changes, args)?;
+    warn_of_uncaptured(ui, &comparison, &changes)
 }
 
 fn print(ui: &mut Ui, comparison: &Comparison<'_>, changes: &[Change], args: &DiffArgs) -> anyhow::Result<()> {
@@ -110,6 +118,24 @@ fn print_names(ui: &mut Ui, changes: &[Change], names: Names) -> anyhow::Result<
                 ui.out.write_all(b"\0")?;
             }
         }
+    }
+    Ok(())
+}
+
+/// Tells which additions and deletions may be none.
+fn warn_of_uncaptured(ui: &mut Ui, comparison: &Comparison<'_>, changes: &[Change]) -> anyhow::Result<()> {
+    let why = |change: &Change| comparison.uncaptured.why(change).map(|why| (change.path.clone(), why));
+    let doubtful: Vec<(WorkspacePath, Why)> = changes.iter().filter_map(why).collect();
+    if doubtful.is_empty() {
+        return Ok(());
+    }
+    let paths = words::count(doubtful.len() as u64, "path that looks", "paths that look");
+    ui.warn(&format!("{paths} added or deleted may be neither, for a side did not capture it:"))?;
+    for (path, why) in doubtful.iter().take(MAX_DOUBTFUL) {
+        writeln!(ui.talk()?, "  {}: {}", path.display(), why.describe())?;
+    }
+    if MAX_DOUBTFUL < doubtful.len() {
+        writeln!(ui.talk()?, "  … and {} more", doubtful.len() - MAX_DOUBTFUL)?;
     }
     Ok(())
 }

@@ -32,15 +32,18 @@ struct Parts {
     packs: u64,
     database: u64,
     index: u64,
+    other: u64,
 }
 
 impl Parts {
     fn of(usage: &Usage) -> Self {
-        let other = usage.database_bytes + usage.index_bytes;
+        let known = usage.pack_bytes + usage.database_bytes + usage.index_bytes;
         Self {
-            packs: usage.store_bytes.saturating_sub(other),
+            packs: usage.pack_bytes,
             database: usage.database_bytes,
             index: usage.index_bytes,
+            // Another process may be writing meanwhile.
+            other: usage.store_bytes.saturating_sub(known),
         }
     }
 }

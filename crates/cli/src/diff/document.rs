@@ -4,7 +4,7 @@ use retake_engine::{Change, Checkpoint, ContentError};
 use serde::Serialize;
 
 use super::lines::LineDiff;
-use super::{Comparison, Content, Status};
+use super::{Comparison, Content, Status, Why};
 use crate::json::{Bytes, NodeFacts, VERSION};
 
 #[derive(Serialize, Debug)]
@@ -25,6 +25,8 @@ struct FileChange {
     /// Lines; null where content is not compared by lines: binary or large files, directories.
     added: Option<u32>,
     removed: Option<u32>,
+    /// Why an addition or a deletion may be none: the kind of a gap, or `still_there` for what is on disk now but not captured.
+    uncaptured: Option<&'static str>,
 }
 
 impl DiffDocument {
@@ -63,6 +65,7 @@ impl FileChange {
             after: change.after.as_ref().map(NodeFacts::new),
             added: counts.map(|(added, _)| added),
             removed: counts.map(|(_, removed)| removed),
+            uncaptured: comparison.uncaptured.why(change).map(Why::name),
         })
     }
 }

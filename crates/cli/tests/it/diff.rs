@@ -203,3 +203,20 @@ fn json_has_both_sides_and_line_counts() {
     assert!(file(&document, "gone")["after"].is_null());
     assert!(file(&document, "dir/new")["before"].is_null());
 }
+
+#[test]
+fn a_gap_is_not_passed_off_as_a_deletion() {
+    let s = Sandbox::new();
+    s.config("[capture]\nmax_file = 10\n").write("grows", "1").write("gone", "1");
+    let first = s.checkpoint();
+    s.write("grows", "more than ten bytes").remove("gone");
+    let now = s.retake(["diff", "--name-only"]).succeeds();
+    now.says("grows: still on disk");
+    assert!(!now.stderr.contains("gone"), "{}", now.stderr);
+    let second = s.checkpoint();
+    s.retake(["diff", &first, &second, "--stat"]).succeeds().says("grows: larger than");
+    s.retake(["diff", &second, &first]).succeeds().says("grows: larger than");
+    let document = s.retake(["diff", &first, &second, "--json"]).json();
+    assert_eq!(file(&document, "grows")["uncaptured"], "too_large");
+    assert!(file(&document, "gone")["uncaptured"].is_null());
+}

@@ -28,6 +28,14 @@ fn a_label_needs_a_text_or_the_wish_to_remove_it() {
 }
 
 #[test]
+fn a_label_that_is_too_long_is_refused() {
+    let s = Sandbox::new();
+    let (id, long) = (s.checkpoint(), "x".repeat(10_000));
+    s.retake(["label", &id, &long]).fails(2).says("the label is not usable");
+    s.retake(["checkpoint", "-m", &long]).fails(2).says("the label is not usable");
+}
+
+#[test]
 fn du_tells_size_parts_and_budget() {
     let s = Sandbox::new();
     s.config("[store]\nbudget = '1 GiB'\n").write("a", "1");
@@ -38,7 +46,8 @@ fn du_tells_size_parts_and_budget() {
     assert_eq!(document["budget"], 1 << 30);
     assert_eq!(document["checkpoints"], 1);
     let part = |name: &str| document["parts"][name].as_u64().expect("a size");
-    assert_eq!(part("packs") + part("database") + part("index"), document["bytes"].as_u64().expect("a size"));
+    let sum: u64 = ["packs", "database", "index", "other"].map(part).iter().sum();
+    assert_eq!(sum, document["bytes"].as_u64().expect("a size"));
 }
 
 #[test]

@@ -24,6 +24,12 @@ pub(crate) fn file(root: BorrowedFd<'_>, path: &[u8]) -> Result<File, Errno> {
     beneath(root, path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY).map(File::from)
 }
 
+/// Opens a file in an open directory for reading; a link is an error.
+pub(crate) fn child(directory: BorrowedFd<'_>, name: &[u8]) -> Result<File, Errno> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(directory, name, flags, Mode::empty()).map(File::from)
+}
+
 /// Opens a directory below `root`; the root itself for an empty path.
 pub(crate) fn directory(root: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
     let path: &[u8] = if path.is_empty() { b"." } else { path };

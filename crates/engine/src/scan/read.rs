@@ -4,7 +4,7 @@
 //! snapshot that is cancelled or killed goes on where it stopped.
 
 use std::io::Read;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -22,9 +22,9 @@ use crate::store::{Kind, PutError, StoreError, lock};
 use crate::{ObjectId, limits};
 
 /// Files between two pauses.
-const SLICE: usize = 16_384;
+const SLICE: usize = 8_192;
 /// An index is saved in mid-scan when that much time has passed.
-const SAVE_EVERY: Duration = Duration::from_secs(3);
+const SAVE_EVERY: Duration = Duration::from_secs(10);
 
 /// A file to read: its directory and its place there.
 type Task = (DirectoryId, usize);
@@ -44,17 +44,19 @@ impl Scanner {
         let total = tasks.len() as u64;
         let done = AtomicU64::new(0);
         let mut saved = Instant::now();
+        let mut gone = Vec::new();
         for slice in tasks.chunks(SLICE) {
-            let outcomes = self.read_slice(slice, rules, sink, progress, &done, total);
-            let (outcomes, error) = outcomes;
-            let mut gone = Vec::new();
+            let (outcomes, error) = self.read_slice(slice, rules, sink, progress, &done, total);
             for (task, outcome) in outcomes {
                 self.apply(task, outcome, &mut gone);
             }
-            self.drop_gone(gone);
-            let due = total > SLICE as u64 && saved.elapsed() > SAVE_EVERY || error.is_some() || progress.cancelled();
-            if due && let Some(counters) = sink.pause()? {
+            let stopping = error.is_some() || progress.cancelled();
+            if (stopping || saved.elapsed() > SAVE_EVERY)
+                && let Some(counters) = sink.pause()?
+            {
                 self.save(counters)?;
+                // Saving closes all directories, and the rest of this scan needs those it has begun to change.
+                self.index.open_stale();
                 saved = Instant::now();
             }
             if let Some(error) = error {
@@ -64,6 +66,7 @@ impl Scanner {
                 return Err(ScanError::Cancelled);
             }
         }
+        self.drop_gone(gone);
         Ok(())
     }
 
@@ -95,10 +98,11 @@ impl Scanner {
         let failure: Mutex<Option<StoreError>> = Mutex::new(None);
         let read = || {
             let mut outcomes = Vec::new();
+            let mut last = LastDirectory::default();
             let mut buffer = Vec::new();
             while !progress.cancelled() && lock(&failure).is_none() {
                 let Some(&task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
-                match self.read_task(task, rules, sink, &mut buffer) {
+                match self.read_task(task, rules, sink, &mut last, &mut buffer) {
                     Ok(outcome) => outcomes.push((task, outcome)),
                     Err(error) => *lock(&failure) = Some(error),
                 }
@@ -107,7 +111,8 @@ impl Scanner {
             }
             outcomes
         };
-        let threads = self.threads.min(tasks.len().div_ceil(4)).max(1);
+        // Reading waits for the disk more than it computes.
+        let threads = (self.threads * limits::READERS_PER_CORE).min(tasks.len().div_ceil(4)).max(1);
         let outcomes = std::thread::scope(|scope| {
             let others: Vec<_> = (1..threads).map(|_| scope.spawn(read)).collect();
             let mut outcomes = read();
@@ -124,66 +129,73 @@ impl Scanner {
         (id, position): Task,
         rules: &Rules,
         sink: &dyn Sink,
+        last: &mut LastDirectory,
         buffer: &mut Vec<u8>,
     ) -> Result<Outcome, StoreError> {
         let directory = &self.index.open[&id];
         let entry = &directory.entries[position];
-        match entry.kind {
-            EntryKind::Symlink => self.read_link(&directory.path, &entry.name, sink),
-            _ => {
-                let path = join(&directory.path, &entry.name);
-                let limit = if rules.is_declared(&path) { u64::MAX } else { rules.max_file };
-                self.read_file(&path, limit, sink, buffer)
-            }
+        let fd = match last.open(self.root(), id, &directory.path) {
+            Ok(fd) => fd,
+            Err(err) => return Ok(refused(err)),
+        };
+        if entry.kind == EntryKind::Symlink {
+            return self.read_link(fd, &entry.name, sink);
         }
+        let declared = !rules.declared.is_empty() && rules.is_declared(&join(&directory.path, &entry.name));
+        let limit = if declared { u64::MAX } else { rules.max_file };
+        self.read_file(fd, &entry.name, entry.facts, limit, sink, buffer)
     }
 
-    fn read_file(&self, path: &[u8], limit: u64, sink: &dyn Sink, buffer: &mut Vec<u8>) -> Result<Outcome, StoreError> {
+    /// Reads a file that last looked like `expected`. What it looks like afterwards must be the same, else it is read
+    /// again.
+    fn read_file(
+        &self,
+        directory: BorrowedFd<'_>,
+        name: &[u8],
+        mut expected: Facts,
+        limit: u64,
+        sink: &dyn Sink,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Outcome, StoreError> {
         let mut verified = None;
         for _ in 0..limits::READ_ATTEMPTS {
             let examined = file_clock();
-            let mut file = match open::file(self.root(), path) {
+            let mut file = match open::child(directory, name) {
                 Ok(file) => file,
                 Err(err) => return Ok(refused(err)),
             };
-            let Ok(before) = fstat(&file).map(|stat| seen(&stat)) else { return Ok(Outcome::Gap(GapKind::Unreadable)) };
-            if before.facts.file_type() != FileType::RegularFile {
-                return Ok(Outcome::Gone);
-            }
-            if before.facts.size > limit {
-                return Ok(Outcome::Gap(GapKind::TooLarge));
-            }
-            let content = match read_content(&mut file, before.facts.size, sink, buffer) {
-                Ok(Some(content)) => content,
-                Ok(None) => continue,
+            let content = match read_content(&mut file, expected.size.min(limit), sink, buffer) {
+                Ok(content) => content,
                 Err(PutError::Read) => return Ok(Outcome::Gap(GapKind::Unreadable)),
                 Err(PutError::Store(err)) => return Err(err),
             };
-            let after = fstat(&file).map(|stat| seen(&stat).facts);
-            if after != Ok(before.facts) {
-                continue;
+            let Ok(after) = fstat(&file).map(|stat| seen(&stat).facts) else {
+                return Ok(Outcome::Gap(GapKind::Unreadable));
+            };
+            if after.file_type() != FileType::RegularFile {
+                return Ok(Outcome::Gone);
             }
-            let facts = before.facts;
-            let unsettled = self.trust.is_racy(facts.ctime, examined);
+            if after.size > limit {
+                return Ok(Outcome::Gap(GapKind::TooLarge));
+            }
+            let same = after == std::mem::replace(&mut expected, after);
+            let Some(content) = content.filter(|_| same) else { continue };
+            let unsettled = self.trust.is_racy(after.ctime, examined);
             // Where two writes can share a timestamp, equal times before and after prove nothing: read it twice.
-            if unsettled && !self.trust.fine_grained && verified != Some((content, facts)) {
-                verified = Some((content, facts));
-                self.trust.wait_until_settled(facts.ctime);
+            if unsettled && !self.trust.fine_grained && verified != Some((content, after)) {
+                verified = Some((content, after));
+                self.trust.wait_until_settled(after.ctime);
                 continue;
             }
-            return Ok(Outcome::Read { content, facts, unsettled, attributes: has_attributes(&file) });
+            return Ok(Outcome::Read { content, facts: after, unsettled, attributes: has_attributes(&file) });
         }
         Ok(Outcome::Gap(GapKind::Unstable))
     }
 
-    fn read_link(&self, directory: &[u8], name: &[u8], sink: &dyn Sink) -> Result<Outcome, StoreError> {
+    fn read_link(&self, directory: BorrowedFd<'_>, name: &[u8], sink: &dyn Sink) -> Result<Outcome, StoreError> {
         let examined = file_clock();
-        let fd = match open::directory(self.root(), directory) {
-            Ok(fd) => fd,
-            Err(err) => return Ok(refused(err)),
-        };
-        let target = rustix::fs::readlinkat(&fd, name, Vec::new());
-        let stat = rustix::fs::statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW);
+        let target = rustix::fs::readlinkat(directory, name, Vec::new());
+        let stat = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW);
         let (Ok(target), Ok(stat)) = (target, stat) else { return Ok(Outcome::Gone) };
         let mut facts = seen(&stat).facts;
         facts.size = target.as_bytes().len() as u64;
@@ -222,10 +234,23 @@ impl Scanner {
     fn drop_gone(&mut self, mut gone: Vec<Task>) {
         gone.sort_unstable();
         for (id, position) in gone.into_iter().rev() {
-            let directory = self.index.open.get_mut(&id).expect("tasks come from open directories");
+            let directory = self.index.open(id).expect("a task's directory exists");
             directory.entries.remove(position);
             directory.flags.unsettled = true;
         }
+    }
+}
+
+/// The directory of the last file: the next one is most likely there too.
+#[derive(Debug, Default)]
+struct LastDirectory(Option<(DirectoryId, OwnedFd)>);
+
+impl LastDirectory {
+    fn open(&mut self, root: BorrowedFd<'_>, id: DirectoryId, path: &[u8]) -> Result<BorrowedFd<'_>, Errno> {
+        if self.0.as_ref().is_none_or(|(last, _)| *last != id) {
+            self.0 = Some((id, open::directory(root, path)?));
+        }
+        Ok(self.0.as_ref().expect("just made sure of it").1.as_fd())
     }
 }
 
@@ -240,10 +265,27 @@ fn read_content(
         let (content, len) = sink.put_large(file)?;
         return Ok((len == size).then_some(content));
     }
-    buffer.clear();
-    // One byte more than expected, so that growth shows.
-    file.take(size + 1).read_to_end(buffer).map_err(|_| PutError::Read)?;
-    if buffer.len() as u64 != size {
+    // One byte more than expected: a short read is the end of the file, and growth shows.
+    let wanted = usize::try_from(size).expect("smaller than a chunked file") + 1;
+    buffer.resize(wanted, 0);
+    let mut len = 0;
+    loop {
+        match file.read(&mut buffer[len..]) {
+            Ok(0) => break,
+            Ok(read) if len + read == wanted => return Ok(None),
+            Ok(read) => {
+                len += read;
+                // The system returns less than asked for only at the end, or when interrupted.
+                if len as u64 == size {
+                    break;
+                }
+            }
+            Err(err) if err.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(_) => return Err(PutError::Read),
+        }
+    }
+    buffer.truncate(len);
+    if len as u64 != size {
         return Ok(None);
     }
     let content = ObjectId::of(buffer);

@@ -15,6 +15,18 @@ use crate::{ObjectId, limits};
 /// Bytes that an object takes beside its record: its row, twice while it is in the log, and a share of the index.
 pub(crate) const ROW_BYTES: u64 = 300;
 
+/// Bytes that a commit may take in the database's log whatever is in it.
+pub(crate) const COMMIT_BYTES: u64 = 64 << 10;
+
+/// How much of a segment may be holes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Holes {
+    /// A fourth: rewriting costs more than they do.
+    Some,
+    /// None: every byte counts.
+    None,
+}
+
 /// What is reachable, and how much room it takes.
 #[derive(Debug, Default)]
 struct Live {
@@ -42,16 +54,20 @@ impl Store {
         for point in points.iter().filter(|point| point.pinned) {
             self.mark_point(point, &mut live)?;
         }
-        let fits = |live: &Live| live.bytes.saturating_add(needed) <= self.budget;
-        if !fits(&live) {
+        let packs: u64 = self.pack_bytes()?;
+        let beside = self.bytes()?.saturating_sub(packs);
+        let fits = |live: &Live, budget: u64| live.bytes.saturating_add(needed).saturating_add(beside) <= budget;
+        if !fits(&live, self.budget) {
             return Ok(false);
         }
+        // Some slack, so that the next checkpoints need not do this again at once.
+        let target = self.budget - self.budget / 10;
         let mut evicted = Vec::new();
         for point in points.iter().filter(|point| !point.pinned) {
             if evicted.is_empty() {
                 self.mark_point(point, &mut live)?;
             }
-            if !evicted.is_empty() || !fits(&live) {
+            if !evicted.is_empty() || !fits(&live, target) {
                 evicted.push(point.seq);
             }
         }
@@ -62,12 +78,16 @@ impl Store {
             }
             Ok(())
         })?;
-        self.collect(kept)?;
+        self.collect_to(kept, Holes::None)?;
         Ok(true)
     }
 
     /// Removes every object that no checkpoint reaches and that is not in `kept`, and the space it took.
     pub(crate) fn collect(&self, kept: &[(ObjectId, u64)]) -> Result<(), StoreError> {
+        self.collect_to(kept, Holes::Some)
+    }
+
+    fn collect_to(&self, kept: &[(ObjectId, u64)], holes: Holes) -> Result<(), StoreError> {
         loop {
             let before = self.db().counter("commits")?;
             let mut live = Live::default();
@@ -93,9 +113,14 @@ impl Store {
             }
         }
         for id in pack::segments(&self.packs)? {
-            self.compact(id)?;
+            self.compact(id, holes)?;
         }
         Ok(())
+    }
+
+    fn pack_bytes(&self) -> Result<u64, StoreError> {
+        let len = |id| pack::segment_path(&self.packs, id).metadata().map_or(0, |meta| meta.len());
+        Ok(pack::segments(&self.packs)?.into_iter().map(len).sum())
     }
 
     /// All checkpoints, newest first.
@@ -182,14 +207,18 @@ impl Store {
     }
 
     /// Rewrites a segment without its holes, if they are worth it and nobody is writing to it.
-    fn compact(&self, id: SegmentId) -> Result<(), StoreError> {
+    fn compact(&self, id: SegmentId, holes: Holes) -> Result<(), StoreError> {
         // Our own segment is given up first; the next batch adopts one again.
         super::lock(&self.segment).take_if(|segment| segment.id == id);
         let Some((file, path)) = pack::lock_segment(&self.packs, id)? else { return Ok(()) };
         let rows = self.rows_in(id)?;
         let used: u64 = rows.iter().map(|(_, location)| u64::from(location.len)).sum();
         let len = file.metadata().map_err(StoreError::io("read", &path))?.len();
-        if len <= pack::SEGMENT_HEADER + used + used / 4 {
+        let tolerated = match holes {
+            Holes::Some => used / 4,
+            Holes::None => 0,
+        };
+        if len <= pack::SEGMENT_HEADER + used + tolerated {
             return Ok(());
         }
         if !rows.is_empty() {

@@ -60,14 +60,16 @@ impl Store {
             return Err(StoreError::Network { path: dir.to_owned() });
         }
         let db = Db::open(&dir.join("retake.db"))?;
-        Ok(Self {
+        let store = Self {
             dir: dir.to_owned(),
             packs,
             budget,
             db: Mutex::new(db),
             open_packs: Mutex::default(),
             segment: Mutex::default(),
-        })
+        };
+        store.check_tails()?;
+        Ok(store)
     }
 
     pub(crate) fn dir(&self) -> &Path {
@@ -147,32 +149,42 @@ impl Store {
             (db.counter("collections")?, empty)
         };
         let room = self.budget.saturating_sub(self.bytes()?);
-        let pending = Pending { room, ..Pending::default() };
+        let pending = Pending { room, needed: gc::COMMIT_BYTES, ..Pending::default() };
         Ok(Batch { store: self, collections, empty, pending: Mutex::new(pending) })
     }
 
     fn acquire_segment(&self) -> Result<Segment, StoreError> {
-        let segment =
-            Segment::acquire(&self.packs, |id| Ok(self.db().pack_lengths(id)?.map(|(committed, _)| committed)))?;
-        self.check_tail(&segment)?;
-        Ok(segment)
+        Segment::acquire(&self.packs, |id| Ok(self.db().pack_lengths(id)?.map(|(committed, _)| committed)))
     }
 
-    /// After power loss, rows may have survived whose records did not: forget those.
-    fn check_tail(&self, segment: &Segment) -> Result<(), StoreError> {
-        let Some((committed, synced)) = self.db().pack_lengths(segment.id)? else { return Ok(()) };
-        if synced >= committed {
+    /// After power loss, rows may have survived whose records did not: forgets those. A segment that another process
+    /// writes to has been checked by it.
+    fn check_tails(&self) -> Result<(), StoreError> {
+        let db = self.db();
+        if !db.writable {
             return Ok(());
         }
-        let sound = segment.sound_until(synced, committed)?;
-        self.db().transaction(Durability::Synced, |tx| {
-            if sound < committed {
-                tx.execute("DELETE FROM objects WHERE pack = ? AND offset >= ?", params![segment.id, sound])
-                    .map_err(db::in_transaction(tx))?;
-            }
-            segment.sync()?;
-            db::set_pack_lengths(tx, segment.id, committed, Some(committed))
-        })
+        let unsynced: Vec<(SegmentId, u64, u64)> = db.read(|connection| {
+            let mut statement =
+                connection.prepare("SELECT id, committed, synced FROM packs WHERE synced < committed")?;
+            let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+            rows.collect()
+        })?;
+        drop(db);
+        for (id, committed, synced) in unsynced {
+            let Some((file, path)) = pack::lock_segment(&self.packs, id)? else { continue };
+            let sound = pack::sound_until(&file, synced, committed);
+            file.sync_data().map_err(StoreError::io("sync", &path))?;
+            self.db().transaction(Durability::Synced, |tx| {
+                if sound < committed {
+                    tx.execute("DELETE FROM objects WHERE pack = ? AND offset >= ?", params![id, sound])
+                        .and_then(|_| tx.execute("UPDATE meta SET value = value + 1 WHERE key = 'collections'", []))
+                        .map_err(db::in_transaction(tx))?;
+                }
+                db::set_pack_lengths(tx, id, sound, Some(sound))
+            })?;
+        }
+        Ok(())
     }
 
     /// Makes everything committed so far survive power loss. Meant for a moment when nobody waits.

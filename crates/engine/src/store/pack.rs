@@ -165,28 +165,27 @@ impl Segment {
         self.end = end;
         fault::step().and_then(|()| self.file.set_len(end)).map_err(StoreError::io("truncate", &self.path))
     }
+}
 
-    /// Checks the records between `from` and `to`; returns where the sound part ends.
-    pub(crate) fn sound_until(&self, from: u64, to: u64) -> Result<u64, StoreError> {
-        let mut offset = from.max(SEGMENT_HEADER);
-        while offset < to {
-            let Some(len) = self.record_len(offset)? else { return Ok(offset) };
-            let mut bytes = vec![0; len];
-            if self.file.read_exact_at(&mut bytes, offset).is_err() || record::check(&bytes).is_err() {
-                return Ok(offset);
-            }
-            offset += len as u64;
-        }
-        Ok(offset)
-    }
-
-    fn record_len(&self, offset: u64) -> Result<Option<usize>, StoreError> {
+/// Checks the records between `from` and `to`; returns where the sound part ends.
+pub(crate) fn sound_until(file: &File, from: u64, to: u64) -> u64 {
+    let mut offset = from.max(SEGMENT_HEADER);
+    while offset < to {
         let mut head = [0; record::HEADER_LEN];
-        Ok(match self.file.read_exact_at(&mut head, offset) {
-            Ok(()) => record::header(&head).ok().map(|(_, len)| len),
-            Err(_) => None,
-        })
+        if file.read_exact_at(&mut head, offset).is_err() {
+            break;
+        }
+        let Ok((_, len)) = record::header(&head) else { break };
+        if len as u64 > to - offset {
+            break;
+        }
+        let mut bytes = vec![0; len];
+        if file.read_exact_at(&mut bytes, offset).is_err() || record::check(&bytes).is_err() {
+            break;
+        }
+        offset += len as u64;
     }
+    offset
 }
 
 /// Opens and locks segment `id`; `None` when another process has it or it is gone.

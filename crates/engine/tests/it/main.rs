@@ -6,10 +6,13 @@
 // What a failing run has to tell, its seed and its counts, goes where the test runner shows it.
 #![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
 
+mod capture;
 mod compare;
 mod concurrent;
 mod footprint;
+mod keep;
 mod property;
 mod scanners;
 #[cfg(feature = "faults")]
 mod seeded;
+mod watching;

@@ -288,6 +288,14 @@ impl Index {
         (entry.kind() == EntryKind::Directory).then_some(entry.child())
     }
 
+    /// Opens every directory whose tree has to be made again.
+    pub(crate) fn open_stale(&mut self) {
+        let is_stale = |id: &DirectoryId| self.block(*id).is_some_and(|block| block.flags().stale);
+        for id in self.ids().filter(is_stale).collect::<Vec<_>>() {
+            self.open(id);
+        }
+    }
+
     /// Directories whose trees have to be made again, deepest first.
     pub(crate) fn stale(&self) -> BTreeSet<(Reverse<usize>, DirectoryId)> {
         let stale = self.open.iter().filter(|(_, directory)| directory.flags.stale);

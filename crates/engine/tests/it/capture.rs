@@ -1,0 +1,187 @@
+//! What is captured, what is left out, and what is said about it.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use retake_engine::{Durability, Environment, GapKind, NoProgress, Side, Workspace, WorkspacePath};
+use retake_testkit::Scratch;
+
+use crate::scanners::{environment, numbered};
+
+fn write(root: &Path, path: &str, content: impl AsRef<[u8]>) {
+    let path = root.join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, content).unwrap();
+}
+
+fn paths(workspace: &mut Workspace, number: i64) -> Vec<String> {
+    let made = workspace.checkpoint(numbered(number), Durability::Soon, &NoProgress).unwrap();
+    let mut found = Vec::new();
+    let mut queue: Vec<Option<WorkspacePath>> = vec![None];
+    while let Some(dir) = queue.pop() {
+        for (name, node) in workspace.list(&Side::Stored(made.snapshot), dir.as_ref()).unwrap() {
+            let path = dir.as_ref().map_or_else(|| WorkspacePath::parse(&name), |dir| dir.join(&name)).unwrap();
+            found.push(path.display().to_string());
+            if node.kind == retake_engine::Kind::Directory {
+                queue.push(Some(path));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn gaps(workspace: &Workspace) -> Vec<(String, GapKind)> {
+    let newest = workspace.checkpoints().unwrap().remove(0);
+    workspace.gaps(&newest).unwrap().into_iter().map(|gap| (gap.path.display().to_string(), gap.kind)).collect()
+}
+
+#[test]
+fn included_names_are_captured_although_ignored() {
+    let scratch = Scratch::new();
+    let root = scratch.dir("root");
+    write(&root, ".gitignore", ".env*\n*.local\n*.log\nbuild/\n");
+    for name in [".env", ".env.test", "db.local", "a.log", "build/.env", "sub/.env", "sub/x.log"] {
+        write(&root, name, "x");
+    }
+    let mut workspace = Workspace::open_or_create(environment(&root, scratch.path().join("store"))).unwrap();
+    assert_eq!(paths(&mut workspace, 1), [".env", ".env.test", ".gitignore", "db.local", "sub", "sub/.env"]);
+}
+
+#[test]
+fn version_control_directories_are_left_out_at_any_depth() {
+    let scratch = Scratch::new();
+    let root = scratch.dir("root");
+    for name in [".git", ".hg", ".svn", ".jj", ".sl"] {
+        write(&root, &format!("{name}/inside"), "x");
+        write(&root, &format!("deep/er/{name}/inside"), "x");
+    }
+    write(&root, "submodule/.git", "gitdir: ../elsewhere\n");
+    let mut workspace = Workspace::open_or_create(environment(&root, scratch.path().join("store"))).unwrap();
+    assert_eq!(paths(&mut workspace, 1), ["deep", "deep/er", "submodule", "submodule/.git"]);
+}
+
+#[test]
+fn the_store_never_captures_itself() {
+    let scratch = Scratch::new();
+    let root = scratch.dir("root");
+    write(&root, "file", "x");
+    let mut workspace = Workspace::open_or_create(environment(&root, root.join("data/retake"))).unwrap();
+    assert_eq!(paths(&mut workspace, 1), ["data", "file"]);
+    assert_eq!(paths(&mut workspace, 2), ["data", "file"]);
+}
+
+#[test]
+fn a_declared_path_is_captured_although_ignored_and_large() {
+    let scratch = Scratch::new();
+    let root = scratch.dir("root");
+    write(&root, ".gitignore", "dist/\n");
+    write(&root, "dist/other.js", "x");
+    write(&root, "dist/deep/out.js", "old");
+    write(&root, "big", vec![7; 3000]);
+    let mut env = environment(&root, scratch.path().join("store"));
+    env.settings.max_file = 2000;
+    let mut workspace = Workspace::open_or_create(env).unwrap();
+    assert_eq!(paths(&mut workspace, 1), [".gitignore"]);
+    assert_eq!(gaps(&workspace), [("big".to_owned(), GapKind::TooLarge)]);
+    for path in ["dist/deep/out.js", "big"] {
+        workspace.declare(&WorkspacePath::parse(path.as_bytes()).unwrap()).unwrap();
+    }
+    let expected = [".gitignore", "big", "dist", "dist/deep", "dist/deep/out.js"];
+    assert_eq!(paths(&mut workspace, 2), expected);
+    assert_eq!(gaps(&workspace), []);
+    write(&root, "dist/deep/out.js", "new");
+    let made = workspace.checkpoint(numbered(3), Durability::Soon, &NoProgress).unwrap();
+    assert_eq!(made.changed.modified, 1);
+}
+
+#[test]
+fn what_cannot_be_captured_is_a_gap() {
+    let scratch = Scratch::new();
+    let root = scratch.dir("root");
+    write(&root, "big", vec![7; 3000]);
+    write(&root, "linked", "x");
+    fs::hard_link(root.join("linked"), root.join("sub-link")).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(root.join("socket")).unwrap();
+    let mut env = environment(&root, scratch.path().join("store"));
+    env.settings.max_file = 2000;
+    let mut workspace = Workspace::open_or_create(env).unwrap();
+    assert_eq!(paths(&mut workspace, 1), ["linked", "sub-link"]);
+    let expected = [
+        ("big".to_owned(), GapKind::TooLarge),
+        ("linked".to_owned(), GapKind::HardLink),
+        ("socket".to_owned(), GapKind::Special),
+        ("sub-link".to_owned(), GapKind::HardLink),
+    ];
+    assert_eq!(gaps(&workspace), expected);
+    assert_eq!(workspace.checkpoints().unwrap()[0].gap_count, 4);
+    // Once the reasons are gone, so are the gaps.
+    fs::write(root.join("big"), "small now").unwrap();
+    fs::remove_file(root.join("sub-link")).unwrap();
+    fs::remove_file(root.join("socket")).unwrap();
+    assert_eq!(paths(&mut workspace, 2), ["big", "linked"]);
+    assert_eq!(gaps(&workspace), []);
+}
+
+#[test]
+fn another_file_system_below_the_root_is_a_gap() {
+    let fixed = [("/dev", "shm"), ("/", "proc"), ("/sys", "fs")];
+    // Any directory with a mount below it will do; nothing is written there.
+    let Some((root, mounted)) = fixed.into_iter().find(|(root, below)| {
+        use std::os::unix::fs::MetadataExt;
+        let dev = |path: &Path| fs::metadata(path).map(|meta| meta.dev()).ok();
+        *root != "/" && dev(Path::new(root)) != dev(&Path::new(root).join(below))
+    }) else {
+        panic!("no mount to test with");
+    };
+    let scratch = Scratch::on_disk();
+    let mut env: Environment = environment(Path::new(root), scratch.path().join("store"));
+    env.settings.max_file = 0;
+    let mut workspace = Workspace::open_or_create(env).unwrap();
+    workspace.checkpoint(numbered(1), Durability::Soon, &NoProgress).unwrap();
+    assert!(gaps(&workspace).contains(&(mounted.to_owned(), GapKind::OtherFilesystem)));
+}
+
+#[test]
+fn a_small_change_to_a_large_file_stores_little() {
+    let scratch = Scratch::new();
+    let root = scratch.dir("root");
+    let mut state = 1_u64;
+    let mut content: Vec<u8> = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 56) as u8
+    })
+    .take(24 << 20)
+    .collect();
+    fs::write(root.join("large"), &content).unwrap();
+    let mut workspace = Workspace::open_or_create(environment(&root, scratch.path().join("store"))).unwrap();
+    workspace.checkpoint(numbered(1), Durability::Soon, &NoProgress).unwrap();
+    let before = workspace.usage().unwrap().pack_bytes;
+    content.splice((12 << 20)..(12 << 20) + 3, *b"inserted");
+    fs::write(root.join("large"), &content).unwrap();
+    let made = workspace.checkpoint(numbered(2), Durability::Soon, &NoProgress).unwrap();
+    let grown = workspace.usage().unwrap().pack_bytes - before;
+    assert!(grown < 2 << 20, "grew by {grown} bytes");
+    let path = WorkspacePath::parse(b"large").unwrap();
+    let side = Side::Stored(made.snapshot);
+    let node = workspace.entry(&side, &path).unwrap().unwrap();
+    let mut read = Vec::new();
+    workspace.content(&side, &path, &node, &mut read).unwrap();
+    assert!(read == content, "the content comes back byte for byte");
+}
+
+#[test]
+fn a_directory_that_loses_its_permissions_keeps_its_mode_in_the_snapshot() {
+    let scratch = Scratch::new();
+    let root = scratch.dir("root");
+    fs::create_dir(root.join("dir")).unwrap();
+    let mut workspace = Workspace::open_or_create(environment(&root, scratch.path().join("store"))).unwrap();
+    for (number, mode) in [(1, 0o755), (2, 0o700), (3, 0o2770), (4, 0o1777)] {
+        fs::set_permissions(root.join("dir"), fs::Permissions::from_mode(mode)).unwrap();
+        let made = workspace.checkpoint(numbered(number), Durability::Soon, &NoProgress).unwrap();
+        let path = WorkspacePath::parse(b"dir").unwrap();
+        let node = workspace.entry(&Side::Stored(made.snapshot), &path).unwrap().unwrap();
+        assert_eq!(u32::from(node.mode), mode);
+    }
+}

@@ -1,0 +1,75 @@
+//! The watch at its limits: too many events, events that never come.
+
+use std::fs;
+
+use retake_engine::{Durability, NoProgress, WatchState, Workspace};
+use retake_testkit::Scratch;
+
+use crate::scanners::{environment, numbered};
+
+#[test]
+fn an_overflowing_queue_leads_back_to_looking_at_everything() {
+    let scratch = Scratch::new();
+    let root = scratch.dir("root");
+    fs::write(root.join("file"), "before").unwrap();
+    for name in ["noise-a", "noise-b"] {
+        fs::write(root.join(name), "").unwrap();
+    }
+    let mut workspace = Workspace::open_or_create(environment(&root, scratch.path().join("store"))).unwrap();
+    assert!(matches!(workspace.watch(), WatchState::Watching { .. }));
+    workspace.checkpoint(numbered(1), Durability::Soon, &NoProgress).unwrap();
+    // Equal neighbours in the queue are merged by the kernel, so two files take turns.
+    let queue: usize = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap().trim().parse().unwrap();
+    for turn in 0..=queue / 2 {
+        fs::write(root.join("noise-a"), turn.to_string()).unwrap();
+        fs::write(root.join("noise-b"), turn.to_string()).unwrap();
+    }
+    fs::write(root.join("file"), "after!").unwrap();
+    let made = workspace.checkpoint(numbered(2), Durability::Soon, &NoProgress).unwrap();
+    assert_eq!(made.changed.modified, 3);
+    fs::write(root.join("file"), "again!").unwrap();
+    let made = workspace.checkpoint(numbered(3), Durability::Soon, &NoProgress).unwrap();
+    assert_eq!(made.changed.modified, 1, "the watch goes on afterwards");
+}
+
+#[cfg(feature = "faults")]
+mod deaf {
+    use retake_engine::{GapKind, Verified};
+    use retake_testkit::rerun;
+
+    use super::*;
+
+    const ROLE: &str = "RETAKE_TEST_DEAF";
+
+    #[test]
+    fn what_the_watch_missed_becomes_a_checkpoint_and_a_gap() {
+        if std::env::var_os(ROLE).is_none() {
+            let name = "watching::deaf::what_the_watch_missed_becomes_a_checkpoint_and_a_gap";
+            let output = rerun::test(name).env(ROLE, "1").output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            return;
+        }
+        let scratch = Scratch::new();
+        let root = scratch.dir("root");
+        fs::write(root.join("heard"), "1").unwrap();
+        fs::write(root.join("missed"), "1").unwrap();
+        let mut workspace = Workspace::open_or_create(environment(&root, scratch.path().join("store"))).unwrap();
+        workspace.watch();
+        workspace.checkpoint(numbered(1), Durability::Soon, &NoProgress).unwrap();
+        assert!(matches!(workspace.verify(numbered(2), &NoProgress).unwrap(), Verified::Sound));
+
+        fs::write(root.join("heard"), "22").unwrap();
+        workspace.checkpoint(numbered(3), Durability::Soon, &NoProgress).unwrap();
+        fs::write(root.join("missed"), "333").unwrap();
+        fail::cfg("deaf-watch", "return").unwrap();
+        let made = workspace.checkpoint(numbered(4), Durability::Soon, &NoProgress).unwrap();
+        assert_eq!(made.changed.modified, 0, "the watch said nothing");
+        let Verified::Missed(late) = workspace.verify(numbered(5), &NoProgress).unwrap() else { panic!("not noticed") };
+        assert_eq!(late.changed.modified, 1);
+        let gaps = workspace.gaps(&made).unwrap();
+        assert_eq!(gaps.len(), 1);
+        assert_eq!((gaps[0].path.as_bytes(), gaps[0].kind), (&b"missed"[..], GapKind::Missed));
+        assert!(workspace.gaps(&late).unwrap().is_empty());
+        assert_eq!(workspace.checkpoints().unwrap()[1].gap_count, 1, "listings show it");
+    }
+}
