@@ -186,7 +186,10 @@ impl Workspace {
         sink.batch.commit(durability, |tx| checkpoint::insert(tx, &checkpoint, rules_id))?;
         let after = counters(&self.store)?;
         drop(sink);
-        self.scanner.save(after)?;
+        // The checkpoint stands whether or not its index could be saved; without, the next scan takes longer.
+        if self.scanner.save(after).is_err() {
+            self.reopen_scanner()?;
+        }
         Ok(checkpoint)
     }
 

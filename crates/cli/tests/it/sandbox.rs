@@ -7,11 +7,12 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use retake_engine::{Breadth, Environment, Settings};
+use retake_testkit::Scratch;
 use serde_json::Value;
-use tempfile::TempDir;
 
 pub(crate) struct Sandbox {
-    dir: TempDir,
+    scratch: Scratch,
 }
 
 /// What a program printed and how it ended; look at it or say what was expected.
@@ -24,16 +25,45 @@ pub(crate) struct Run {
 
 impl Sandbox {
     pub(crate) fn new() -> Self {
-        let sandbox = Self { dir: TempDir::new().expect("a temporary directory") };
+        Self::of(Scratch::on_disk())
+    }
+
+    /// Where nothing waits for a disk: for tests that run hundreds of commands.
+    pub(crate) fn in_memory() -> Self {
+        Self::of(Scratch::new())
+    }
+
+    fn of(scratch: Scratch) -> Self {
         for name in ["home", "ws"] {
-            fs::create_dir(sandbox.dir.path().join(name)).expect("it is new");
+            scratch.dir(name);
         }
-        sandbox
+        Self { scratch }
     }
 
     /// The canonical path of something in the sandbox.
     pub(crate) fn path(&self, below: impl AsRef<Path>) -> PathBuf {
-        self.dir.path().canonicalize().expect("it exists").join(below)
+        self.scratch.path().join(below)
+    }
+
+    /// The workspace and its store as the engine knows them; for reading only, since no settings of the user's are in it.
+    pub(crate) fn environment(&self) -> Environment {
+        Environment {
+            root: self.path("ws"),
+            data_dir: self.path("data"),
+            global_excludes: None,
+            homes: Vec::new(),
+            breadth: Breadth::Guarded,
+            settings: Settings::default(),
+            threads: 2,
+        }
+    }
+
+    /// The folder of the workspace's store.
+    pub(crate) fn store(&self) -> PathBuf {
+        let stores = fs::read_dir(self.path("data/workspaces")).expect("there is a store");
+        let stores: Vec<PathBuf> = stores.map(|store| store.expect("it can be listed").path()).collect();
+        let [store] = &stores[..] else { panic!("one workspace has these stores: {stores:?}") };
+        store.clone()
     }
 
     /// A path in the workspace.
@@ -140,11 +170,14 @@ impl Run {
 
     #[must_use = "say what was expected"]
     pub(crate) fn from_output(output: Output) -> Self {
-        Self {
-            code: output.status.code(),
-            stdout: output.stdout,
-            stderr: String::from_utf8(output.stderr).expect("talk is UTF-8"),
-        }
+        let stderr = String::from_utf8(output.stderr).expect("talk is UTF-8");
+        assert!(!stderr.contains("panicked at"), "{stderr}");
+        Self { code: output.status.code(), stdout: output.stdout, stderr }
+    }
+
+    /// Its exit code; `None` if a signal ended it.
+    pub(crate) fn code(&self) -> Option<i32> {
+        self.code
     }
 
     #[track_caller]
@@ -158,6 +191,7 @@ impl Run {
     pub(crate) fn fails(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "stderr: {}", self.stderr);
         assert!(self.stderr.starts_with("error: "), "stderr: {}", self.stderr);
+        assert_eq!(self.stderr.matches("error: ").count(), 1, "stderr: {}", self.stderr);
         assert_eq!(self.stdout, b"", "stdout of a failure");
         self
     }

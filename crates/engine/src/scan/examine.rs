@@ -72,7 +72,7 @@ impl Scanner {
     fn examine_directory(&self, id: DirectoryId, path: &mut PathBuffer, work: &mut Work) -> bool {
         if let Some(directory) = self.index.open.get(&id) {
             let flags = directory.flags;
-            let unsettled = flags.unsettled || flags.unreadable;
+            let unsettled = flags.unsettled || flags.unreadable || (flags.repository && id != ROOT);
             self.examine_self(id, &directory.path, &directory.facts, unsettled, path, work);
             for entry in &directory.entries {
                 let known = Known { kind: entry.kind, facts: entry.facts, unsettled: entry.unsettled };
@@ -94,7 +94,8 @@ impl Scanner {
             id,
             block.path(),
             &block.facts(),
-            flags.unsettled || flags.unreadable || flags.stale,
+            // A repository's `info/exclude` is not examined by itself.
+            flags.unsettled || flags.unreadable || flags.stale || (flags.repository && id != ROOT),
             path,
             work,
         );

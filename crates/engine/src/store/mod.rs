@@ -300,7 +300,7 @@ impl<'a> Batch<'a> {
         }
         // Neighbouring keys share pages: sorted rows go in several times faster.
         pending.rows.sort_unstable_by_key(|(id, _)| *id);
-        let value = self.store.db().transaction(durability, |tx| {
+        let committed = self.store.db().transaction(durability, |tx| {
             let collections: u64 = tx
                 .query_row("SELECT value FROM meta WHERE key = 'collections'", [], |row| row.get(0))
                 .map_err(db::in_transaction(tx))?;
@@ -315,7 +315,16 @@ impl<'a> Batch<'a> {
                 }
             }
             also(tx)
-        })?;
+        });
+        let value = match committed {
+            Ok(value) => value,
+            Err(err) => {
+                // A commit that failed late may count all the same once the log is read again: nothing is cut off here. Whoever
+                // adopts these segments asks the database first.
+                pending.segments.clear();
+                return Err(err);
+            }
+        };
         pending.rows.clear();
         for open in &mut pending.segments {
             open.committed = open.segment.end();
