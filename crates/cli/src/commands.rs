@@ -13,7 +13,7 @@ pub mod show;
 use std::io;
 use std::path::PathBuf;
 
-use retake_engine::{Changed, Checkpoint};
+use retake_engine::{Changed, Checkpoint, StoreError};
 use thiserror::Error;
 
 use crate::args::{self, Cli, Command};
@@ -33,6 +33,8 @@ pub enum CommandError {
         /// The point and the nearest directory that is there, as `show` takes them.
         dir: String,
     },
+    #[error("checkpoint {point} was made, but what it could not capture cannot be listed")]
+    GapsUnread { point: String, source: StoreError },
     #[error("a file's content cannot be printed as JSON")]
     JsonOfContent,
     #[error("a point is named by its id or its label, both of which are UTF-8")]

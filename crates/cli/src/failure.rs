@@ -104,6 +104,7 @@ fn for_command(error: &CommandError) -> Advice {
     match error {
         CommandError::NothingToCompare => failed(Some("make the first checkpoint with `retake checkpoint`")),
         CommandError::NoSuchPath { dir, .. } => failed(Some(&format!("`retake show {dir}` lists what is there"))),
+        CommandError::GapsUnread { point, .. } => failed(Some(&format!("it is kept; `retake show {point}` tries again"))),
         CommandError::JsonOfContent => Advice { code: USAGE, hint: Some("leave out `--json`".to_owned()) },
         CommandError::PointNotText => Advice { code: USAGE, hint: Some("`retake log` lists the points".to_owned()) },
         CommandError::WriteTo { .. } => failed(None),
@@ -151,9 +152,13 @@ fn for_open(error: &OpenError) -> Advice {
 fn for_checkpoint(error: &CheckpointError) -> Advice {
     match error {
         CheckpointError::Budget { needed, .. } => refused(&format!(
-            "raise `store.budget` in `config.toml` above {}, or lower `capture.max_file`",
+            "no checkpoint was removed; raise `store.budget` in `config.toml` above {}, or lower `capture.max_file`",
             size::human(*needed)
         )),
+        CheckpointError::RoomMade { source, .. } => Advice {
+            hint: Some("all other checkpoints are as they were; once the cause is mended, run the command again".to_owned()),
+            ..for_checkpoint(source)
+        },
         CheckpointError::Label { .. } => Advice { code: USAGE, hint: None },
         CheckpointError::Scan(error) => for_scan(error),
         CheckpointError::Store(error) => for_store(error),

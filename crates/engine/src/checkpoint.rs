@@ -39,19 +39,27 @@ pub struct NewCheckpoint {
     pub label: Option<String>,
 }
 
-/// A checkpoint could not be taken. Nothing was changed, and all earlier ones are as they were.
+/// A checkpoint could not be taken. Unless it says otherwise nothing was changed, and all earlier ones are as they were.
 #[derive(Debug, Error)]
 pub enum CheckpointError {
     /// It does not fit the budget, even without all checkpoints that may go.
     #[error(
         "the checkpoint needs {needed} bytes more, which do not fit the store's budget of {budget} bytes; \
-         nothing was stored and no earlier checkpoint was removed"
+         nothing was stored"
     )]
     Budget {
         /// The budget.
         budget: u64,
         /// Bytes that this checkpoint would add.
         needed: u64,
+    },
+    /// The oldest checkpoints went, as the budget demands, and then it failed all the same.
+    #[error("the oldest checkpoints ({removed}) were removed to make room, but the new one could not be stored")]
+    RoomMade {
+        /// How many went.
+        removed: u64,
+        /// Why it failed.
+        source: Box<Self>,
     },
     /// The label is empty or too long.
     #[error("the label is not usable: {why}")]

@@ -15,6 +15,12 @@ pub(crate) fn step() -> io::Result<()> {
     Ok(())
 }
 
+/// A moment at which a crash matters and nothing can fail: an error that a test asks for here is not given.
+#[inline]
+pub(crate) fn moment() {
+    step().ok();
+}
+
 /// Whether the test switch `name` is on.
 #[inline]
 #[cfg_attr(not(feature = "faults"), allow(unused_variables))]

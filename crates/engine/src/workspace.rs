@@ -131,19 +131,37 @@ impl Workspace {
         progress: &dyn Progress,
     ) -> Result<Checkpoint, CheckpointError> {
         new.label.as_deref().map_or(Ok(()), check_label)?;
+        let mut removed = 0;
+        self.checkpoint_making_room(&new, durability, progress, &mut removed).map_err(|err| match removed {
+            0 => err,
+            _ => CheckpointError::RoomMade { removed, source: Box::new(err) },
+        })
+    }
+
+    /// Takes a checkpoint and counts in `removed` how many older ones had to go, even if it fails in the end.
+    fn checkpoint_making_room(
+        &mut self,
+        new: &NewCheckpoint,
+        durability: Durability,
+        progress: &dyn Progress,
+        removed: &mut u64,
+    ) -> Result<Checkpoint, CheckpointError> {
         let mut room_made = false;
         loop {
-            match self.try_checkpoint(&new, durability, progress) {
+            match self.try_checkpoint(new, durability, progress) {
                 Ok(checkpoint) => return Ok(checkpoint),
                 // Somebody cleaned up meanwhile: look again at what is still there.
                 Err(Failure::Other(CheckpointError::Store(StoreError::Collected))) => self.reopen_scanner()?,
                 Err(Failure::OverBudget { needed }) => {
                     let kept = self.scanner.contents();
                     self.reopen_scanner()?;
-                    if room_made || !self.store.make_room(needed, &kept)? {
+                    let evicted = if room_made { None } else { self.store.evict(needed, &kept)? };
+                    let Some(evicted) = evicted else {
                         self.store.collect(&[])?;
                         return Err(CheckpointError::Budget { budget: self.store.budget(), needed });
-                    }
+                    };
+                    *removed += evicted;
+                    self.store.reclaim(&kept)?;
                     room_made = true;
                 }
                 Err(Failure::Other(err)) => {
@@ -184,7 +202,7 @@ impl Workspace {
             aside: scanned.aside,
         };
         sink.batch.commit(durability, |tx| checkpoint::insert(tx, &checkpoint, rules_id))?;
-        let after = counters(&self.store)?;
+        let after = counters(&self.store);
         drop(sink);
         // The checkpoint stands whether or not its index could be saved; without, the next scan takes longer.
         if self.scanner.save(after).is_err() {

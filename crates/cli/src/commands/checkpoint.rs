@@ -4,6 +4,7 @@ use std::io::Write;
 
 use retake_engine::{Checkpoint, Durability, Gap, NewCheckpoint, Workspace};
 
+use super::CommandError;
 use crate::clock;
 use crate::gaps::{self, Detail};
 use crate::json::CheckpointDocument;
@@ -30,7 +31,8 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &CheckpointArgs) -> anyhow::Re
         let progress = ui.progress();
         workspace.checkpoint(new, Durability::Synced, &progress)?
     };
-    let gaps = workspace.gaps(&made)?;
+    let gaps = workspace.gaps(&made);
+    let gaps = gaps.map_err(|source| CommandError::GapsUnread { point: made.id.short(), source })?;
     match ui.format {
         Format::Json => ui.json(&CheckpointDocument::new(&made, &gaps))?,
         Format::Text => {

@@ -65,8 +65,14 @@ impl History {
         Self { known: newest }.assert_kept(s, Missing::None);
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.known.len()
+    /// Are all announced checkpoints among `stored`?
+    pub(crate) fn is_all_in(&self, stored: &[String]) -> bool {
+        self.known.iter().all(|(id, _)| stored.contains(id))
+    }
+
+    /// Was this checkpoint announced?
+    pub(crate) fn has(&self, id: &str) -> bool {
+        self.known.iter().any(|(known, _)| known == id)
     }
 }
 

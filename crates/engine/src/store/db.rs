@@ -173,7 +173,7 @@ impl Db {
         let value = work(&tx)?;
         fault::step().map_err(StoreError::io("write", &self.path))?;
         tx.commit().map_err(&wrap)?;
-        fault::step().map_err(StoreError::io("write", &self.path))?;
+        fault::moment();
         Ok(value)
     }
 

@@ -42,10 +42,10 @@ struct Point {
 }
 
 impl Store {
-    /// Removes the oldest unpinned checkpoints until `needed` more bytes fit the budget. `kept` are contents (with their
-    /// sizes) that the checkpoint in the making relies on. Returns whether there is room now; if there cannot be, nothing
-    /// is removed.
-    pub(crate) fn make_room(&self, needed: u64, kept: &[(ObjectId, u64)]) -> Result<bool, StoreError> {
+    /// Removes the oldest unpinned checkpoints until `needed` more bytes fit the budget once the space is
+    /// [reclaimed](Self::reclaim). `kept` are contents (with their sizes) that the checkpoint in the making relies on.
+    /// Returns how many went; `None` if there can never be enough room, and then nothing is removed.
+    pub(crate) fn evict(&self, needed: u64, kept: &[(ObjectId, u64)]) -> Result<Option<u64>, StoreError> {
         let mut live = Live::default();
         for &(id, size) in kept {
             self.mark_content(id, size, &mut live)?;
@@ -58,7 +58,7 @@ impl Store {
         let beside = self.bytes()?.saturating_sub(packs);
         let fits = |live: &Live, budget: u64| live.bytes.saturating_add(needed).saturating_add(beside) <= budget;
         if !fits(&live, self.budget) {
-            return Ok(false);
+            return Ok(None);
         }
         // Some slack, so that the next checkpoints need not do this again at once.
         let target = self.budget - self.budget / 10;
@@ -78,8 +78,12 @@ impl Store {
             }
             Ok(())
         })?;
-        self.collect_to(kept, Holes::None)?;
-        Ok(true)
+        Ok(Some(evicted.len() as u64))
+    }
+
+    /// Removes what no checkpoint reaches and that is not in `kept`, down to the last hole.
+    pub(crate) fn reclaim(&self, kept: &[(ObjectId, u64)]) -> Result<(), StoreError> {
+        self.collect_to(kept, Holes::None)
     }
 
     /// Removes every object that no checkpoint reaches and that is not in `kept`, and the space it took.
