@@ -204,10 +204,8 @@ impl Workspace {
         sink.batch.commit(durability, |tx| checkpoint::insert(tx, &checkpoint, rules_id))?;
         let after = counters(&self.store);
         drop(sink);
-        // The checkpoint stands whether or not its index could be saved; without, the next scan takes longer.
-        if self.scanner.save(after).is_err() {
-            self.reopen_scanner()?;
-        }
+        // The checkpoint is made and stays: an index that cannot be saved costs the next one time, nothing else.
+        after.and_then(|after| self.scanner.save(after)).ok();
         Ok(checkpoint)
     }
 
