@@ -52,11 +52,11 @@ pub(crate) fn numbered(number: i64) -> NewCheckpoint {
 
 impl Scanners {
     /// Opens all of them on `root`, with their stores below `stores`.
-    pub(crate) fn open(root: &Path, stores: &Path, global_excludes: PathBuf, threads: usize) -> Result<Self, String> {
+    pub(crate) fn open(root: &Path, stores: &Path, global_excludes: &Path, threads: usize) -> Result<Self, String> {
         let environment = |name: &str| {
             let plain = environment(root, stores.join(name));
             let settings = Settings { max_file: MAX_FILE, ..plain.settings };
-            Environment { global_excludes: Some(global_excludes.clone()), threads, settings, ..plain }
+            Environment { global_excludes: Some(global_excludes.to_owned()), threads, settings, ..plain }
         };
         let open = |name| no_error("open", Workspace::open_or_create(environment(name)));
         let watched = watch(environment("watched"))?;
