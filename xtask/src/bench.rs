@@ -2,6 +2,7 @@
 //!
 //! Numbers of one run belong together; rows are compared, never runs. Nothing here is a test: no check fails on a time.
 
+mod engine;
 mod lstat;
 mod peers;
 mod report;
@@ -15,7 +16,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use crate::shell::{cargo, read, root};
+use crate::shell::read;
 
 /// Runs the bench that `args` name, or all of them.
 pub(crate) fn run(args: &[String]) -> Result<()> {
@@ -23,11 +24,11 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     match words[..] {
         [] => {
             peers::run(&peers::Args::all())?;
-            engine(true)
+            engine::run_all(true)
         }
         ["peers", ref rest @ ..] => peers::run(&peers::Args::parse(rest)?),
-        ["engine"] => engine(false),
-        ["engine", "--write"] => engine(true),
+        ["engine"] => engine::run_all(false),
+        ["engine", "--write"] => engine::run_all(true),
         ["lstat", dir] => {
             let found = lstat::measure(Path::new(dir))?;
             println!("{:.1} ms, best of {}, {} paths", millis(found.best), lstat::ROUNDS, found.paths);
@@ -37,20 +38,6 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         ["tree", out, files, seed] => tree::make(Path::new(out), number(files)?, seed.parse()?),
         _ => bail!("cannot understand `bench {}`; see `cargo xtask help`", words.join(" ")),
     }
-}
-
-/// Runs the engine's own benches, which measure watched and scanned snapshots inside one process.
-fn engine(write: bool) -> Result<()> {
-    if !root().join("crates/engine/benches").is_dir() {
-        println!("retake-engine has no benches");
-        return Ok(());
-    }
-    let printed = read(cargo().args(["bench", "--package", "retake-engine"]))?;
-    println!("{printed}");
-    if write {
-        report::write("engine", &format!("```text\n{printed}\n```"))?;
-    }
-    Ok(())
 }
 
 /// One line on the machine that a measurement was made on.

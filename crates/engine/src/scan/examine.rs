@@ -12,6 +12,7 @@ use super::list::Rematch;
 use super::rules::{Rules, is_rule_file};
 use super::stat::{Facts, Seen, look};
 use super::{ScanError, Scanner};
+use crate::path::join;
 
 /// What has to be looked into.
 #[derive(Debug, Default)]
@@ -72,7 +73,7 @@ impl Scanner {
     fn examine_directory(&self, id: DirectoryId, path: &mut PathBuffer, work: &mut Work) -> bool {
         if let Some(directory) = self.index.open.get(&id) {
             let flags = directory.flags;
-            let unsettled = flags.unsettled || flags.unreadable;
+            let unsettled = flags.unsettled || flags.unreadable || (flags.repository && id != ROOT);
             self.examine_self(id, &directory.path, &directory.facts, unsettled, path, work);
             for entry in &directory.entries {
                 let known = Known { kind: entry.kind, facts: entry.facts, unsettled: entry.unsettled };
@@ -94,7 +95,8 @@ impl Scanner {
             id,
             block.path(),
             &block.facts(),
-            flags.unsettled || flags.unreadable || flags.stale,
+            // A repository's `info/exclude` is not examined by itself.
+            flags.unsettled || flags.unreadable || flags.stale || (flags.repository && id != ROOT),
             path,
             work,
         );
@@ -162,6 +164,30 @@ impl Scanner {
             };
             if matches!(captured, Some(EntryKind::Ignored | EntryKind::Gap)) {
                 work.names.push((parent, name.into(), None));
+            }
+        }
+    }
+}
+
+impl Scanner {
+    /// Adds ignored names that git has come to track.
+    pub(super) fn find_tracked(&self, rules: &Rules, work: &mut Work) {
+        for id in self.index.ids() {
+            let Some(directory) = self.index.path(id) else { continue };
+            let mut check = |name: &[u8]| {
+                let path = join(directory, name);
+                if rules.is_tracked(&path) || rules.tracks_below(&path) {
+                    work.names.push((id, name.into(), None));
+                }
+            };
+            if let Some(open) = self.index.open.get(&id) {
+                open.entries
+                    .iter()
+                    .filter(|entry| entry.kind == EntryKind::Ignored)
+                    .for_each(|entry| check(&entry.name));
+            } else if let Some(block) = self.index.block(id) {
+                let ignored = block.entries().enumerate().filter(|(_, entry)| entry.kind() == EntryKind::Ignored);
+                ignored.for_each(|(position, _)| check(block.name_at(position)));
             }
         }
     }

@@ -63,12 +63,20 @@ impl Scanner {
                 self.look_again(id, &name, seen, &mut listing);
             }
         }
+        self.drain(&mut listing)?;
+        for (id, name) in self.take_relinked() {
+            self.look_again(id, &name, None, &mut listing);
+        }
+        self.drain(&mut listing)
+    }
+
+    fn drain(&mut self, listing: &mut Listing<'_>) -> Result<(), ScanError> {
         while let Some((id, rematch)) = listing.queue.pop_first() {
-            if progress.cancelled() {
+            if listing.progress.cancelled() {
                 return Err(ScanError::Cancelled);
             }
             if self.index.contains(id) {
-                self.list_directory(id, rematch, &mut listing)?;
+                self.list_directory(id, rematch, listing)?;
             }
         }
         Ok(())
@@ -158,6 +166,8 @@ impl Scanner {
         let old = std::mem::take(&mut directory.entries);
         directory.rules = own_hash;
         directory.flags.repository = own.repository;
+        self.note_repository(id, own.repository);
+        let Some(directory) = self.index.open(id) else { return Ok(()) };
         directory.flags.unreadable = false;
         directory.flags.stale = true;
         directory.facts = now.facts;
@@ -244,15 +254,20 @@ impl Scanner {
         let rules = listing.rules;
         let same_type = old.is_some_and(|old| old.facts.file_type() == file_type);
         let left_out = match old {
-            Some(old) if same_type && rematch == Rematch::No => old.kind == EntryKind::Ignored,
+            Some(old) if same_type && rematch == Rematch::No => match old.kind {
+                EntryKind::Ignored => true,
+                EntryKind::Directory => self.flags(old.child).declared_only,
+                EntryKind::File | EntryKind::Symlink | EntryKind::Gap => false,
+            },
             _ => {
                 rules.is_store(path)
                     || self.index.open(parent).is_some_and(|directory| directory.flags.declared_only)
                     || rules.verdict(chain, path, is_directory) == Verdict::LeftOut
             }
         };
-        let declared = rules.is_declared(path) && !is_directory;
-        let declared_below = is_directory && left_out && rules.declares_below(path);
+        let declared = !is_directory && rules.is_declared(path);
+        let kept = !is_directory && left_out && (declared || rules.is_tracked(path));
+        let kept_below = is_directory && left_out && (rules.declares_below(path) || rules.tracks_below(path));
         let mut entry = Entry {
             name: name.into(),
             kind: EntryKind::Ignored,
@@ -263,7 +278,7 @@ impl Scanner {
             facts: now.facts,
             content: ObjectId::default(),
         };
-        if left_out && !declared && !declared_below {
+        if left_out && !kept && !kept_below {
             return Some(entry);
         }
         self.gaps_of(&mut entry, now, declared, rules);
@@ -276,7 +291,7 @@ impl Scanner {
         };
         match entry.kind {
             EntryKind::Directory => {
-                self.classify_directory(parent, path, &mut entry, old, rematch, declared_below, listing)
+                self.classify_directory(parent, path, &mut entry, old, rematch, kept_below, listing)
             }
             EntryKind::File | EntryKind::Symlink => reuse_content(&mut entry, old),
             EntryKind::Ignored | EntryKind::Gap => {}
@@ -439,8 +454,13 @@ fn own_rules(root_path: &std::path::Path, root: BorrowedFd<'_>, path: &[u8], nam
         file.take(limits::MAX_RULE_FILE).read_to_end(&mut bytes).ok()?;
         (meta.len() <= limits::MAX_RULE_FILE).then_some(bytes)
     };
+    let place = root_path.join(OsStr::from_bytes(path));
+    let repository = has(b".git") && git::is_repository(&place);
+    // The root's is among the rules from outside.
+    let exclude = if repository && !path.is_empty() { git::exclude_file(&place) } else { None };
     OwnRules {
-        repository: has(b".git") && git::is_repository(&root_path.join(OsStr::from_bytes(path))),
+        repository,
+        exclude: exclude.and_then(|path| open::read_small(&path)),
         gitignore: read(b".gitignore"),
         retakeignore: read(b".retakeignore"),
     }
@@ -448,7 +468,7 @@ fn own_rules(root_path: &std::path::Path, root: BorrowedFd<'_>, path: &[u8], nam
 
 fn hash_own(own: &OwnRules) -> ObjectId {
     let mut bytes = vec![u8::from(own.repository)];
-    for file in [&own.gitignore, &own.retakeignore] {
+    for file in [&own.gitignore, &own.retakeignore, &own.exclude] {
         bytes.push(u8::from(file.is_some()));
         bytes.extend_from_slice(&(file.as_ref().map_or(0, Vec::len) as u64).to_le_bytes());
         bytes.extend_from_slice(file.as_deref().unwrap_or_default());

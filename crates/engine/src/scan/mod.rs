@@ -268,8 +268,12 @@ impl Scanner {
             work.relist.insert(ROOT, list::Rematch::Yes);
         }
         self.find_declared(rules, &mut work);
+        if !rematch && self.seal.is_none_or(|seal| seal.tracked != rules.tracked_stamp) {
+            self.find_tracked(rules, &mut work);
+        }
         self.list(work, rules, started, progress)?;
-        self.seal = Some(Seal { rules: rules.fingerprint, ..self.seal.unwrap_or_default() });
+        let seal = self.seal.unwrap_or_default();
+        self.seal = Some(Seal { rules: rules.fingerprint, tracked: rules.tracked_stamp, ..seal });
         self.read(rules, sink, progress)?;
         self.make_trees(sink)?;
         let summary = self.index.summary(ROOT).expect("a scanned index has a root");
@@ -279,9 +283,9 @@ impl Scanner {
     /// Saves the index, which relies on the store as `counters` describe it.
     pub(crate) fn save(&mut self, counters: Counters) -> Result<(), StoreError> {
         let root_ino = rustix::fs::fstat(&self.root).map(|stat| stat::seen(&stat).facts.ino).unwrap_or_default();
-        let rules = self.seal.map_or_else(ObjectId::default, |seal| seal.rules);
         let Counters { collections, commits } = counters;
-        let seal = Seal { rules, collections, commits, root_dev: self.root_dev, root_ino };
+        let known = self.seal.unwrap_or_default();
+        let seal = Seal { collections, commits, root_dev: self.root_dev, root_ino, ..known };
         if self.seal == Some(seal) && self.index.open.is_empty() && self.index.removed.is_empty() {
             return Ok(());
         }

@@ -13,13 +13,13 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::open;
-use crate::git;
+use crate::git::{self, tracked};
 use crate::path::join;
 use crate::{Environment, ObjectId, limits};
 
@@ -39,7 +39,7 @@ pub(crate) fn is_rule_file(name: &[u8]) -> bool {
 /// The rules of one place, for everything below it.
 #[derive(Debug)]
 struct Layer {
-    matcher: Gitignore,
+    matcher: Arc<Gitignore>,
     /// The place, relative to the workspace's root; or, for a place above the root, how the root is called from there.
     base: Base,
 }
@@ -83,17 +83,22 @@ pub(crate) struct Chain {
     git: Vec<Arc<Layer>>,
     /// `.retakeignore` layers down from the workspace's root; later ones win.
     retake: Vec<Arc<Layer>>,
+    /// Git's global excludes, which are anchored in each repository anew.
+    global: Option<Arc<Layer>>,
 }
 
 /// The rules that hold everywhere.
 #[derive(Debug)]
 pub(crate) struct Rules {
-    root: PathBuf,
     include: Gitignore,
-    global: Option<Arc<Layer>>,
     top: Chain,
     /// Paths captured whatever the rules say.
     pub(crate) declared: BTreeSet<Vec<u8>>,
+    root: PathBuf,
+    /// What git tracks; read when it is first needed.
+    tracked: OnceLock<Vec<Vec<u8>>>,
+    /// Changes whenever what git tracks may have.
+    pub(crate) tracked_stamp: ObjectId,
     pub(crate) max_file: u64,
     /// The store, if it is inside the workspace; relative to the root.
     store: Option<Vec<u8>>,
@@ -120,19 +125,20 @@ impl Rules {
             note(what, &bytes);
             parse(&bytes, base)
         };
-        let global = env.global_excludes.as_deref().and_then(|path| layer("global", path, Base::Inside(Vec::new())));
-        let mut top = Chain::default();
+        let global = env.global_excludes.as_deref().and_then(|path| layer("global", path, outermost(&env.root)));
+        let mut top = Chain { global, ..Chain::default() };
         for (file, base) in outer_files(&env.root) {
             top.git.extend(layer("outer", &file, base));
         }
         let store = env.data_dir.strip_prefix(&env.root).ok().map(|path| path.as_os_str().as_bytes().to_vec());
         let fingerprint = ObjectId::of(&described);
         Self {
-            root: env.root.clone(),
             include: build(include.as_bytes()),
-            global,
             top,
             declared,
+            root: env.root.clone(),
+            tracked: OnceLock::new(),
+            tracked_stamp: stamp(&env.root),
             max_file: env.settings.max_file,
             store,
             fingerprint,
@@ -150,9 +156,11 @@ impl Rules {
         let mut chain = parent.clone();
         // The root's repository is among the outer files already.
         if own.repository && !directory.is_empty() {
-            let exclude = git::exclude_file(&self.root.join(OsStr::from_bytes(directory)));
-            let exclude = exclude.and_then(|path| open::read_small(&path));
-            chain.git = exclude.and_then(|bytes| parse(&bytes, Base::Inside(directory.to_vec()))).into_iter().collect();
+            let exclude = own.exclude.as_deref();
+            chain.git = exclude.and_then(|bytes| parse(bytes, Base::Inside(directory.to_vec()))).into_iter().collect();
+            let anew =
+                |global: Arc<Layer>| Layer { matcher: global.matcher.clone(), base: Base::Inside(directory.to_vec()) };
+            chain.global = chain.global.map(|global| Arc::new(anew(global)));
         }
         let own_layer = |bytes: &Option<Vec<u8>>| parse(bytes.as_deref()?, Base::Inside(directory.to_vec()));
         chain.git.extend(own_layer(&own.gitignore));
@@ -162,7 +170,7 @@ impl Rules {
 
     /// What the rules say of `path`, whose parent has `chain`.
     pub(crate) fn verdict(&self, chain: &Chain, path: &[u8], is_directory: bool) -> Verdict {
-        let layers = chain.retake.iter().rev().chain(chain.git.iter().rev()).chain(&self.global);
+        let layers = chain.retake.iter().rev().chain(chain.git.iter().rev()).chain(&chain.global);
         let verdict = layers.into_iter().find_map(|layer| layer.verdict(path, is_directory));
         if verdict != Some(Verdict::LeftOut) {
             return Verdict::Captured;
@@ -180,6 +188,20 @@ impl Rules {
         self.declared.contains(path)
     }
 
+    fn tracked(&self) -> &[Vec<u8>] {
+        self.tracked.get_or_init(|| tracked::tracked(&self.root))
+    }
+
+    /// Whether git tracks `path`, and so does not ignore it.
+    pub(crate) fn is_tracked(&self, path: &[u8]) -> bool {
+        tracked::contains(self.tracked(), path)
+    }
+
+    /// Whether git tracks something below the directory `path`.
+    pub(crate) fn tracks_below(&self, path: &[u8]) -> bool {
+        tracked::contains_below(self.tracked(), path)
+    }
+
     /// Whether something below the directory `path` was declared.
     pub(crate) fn declares_below(&self, path: &[u8]) -> bool {
         let prefix = join(path, b"");
@@ -187,13 +209,29 @@ impl Rules {
     }
 }
 
+fn stamp(root: &Path) -> ObjectId {
+    let numbers = tracked::index_stamp(root).unwrap_or_default();
+    ObjectId::of(&numbers.map(u64::to_le_bytes).concat())
+}
+
 /// The rule files of one directory.
 #[derive(Debug, Default)]
 pub(crate) struct OwnRules {
     /// It holds a repository.
     pub(crate) repository: bool,
+    /// The repository's `info/exclude`, but for the root's.
+    pub(crate) exclude: Option<Vec<u8>>,
     pub(crate) gitignore: Option<Vec<u8>>,
     pub(crate) retakeignore: Option<Vec<u8>>,
+}
+
+/// Where the rules of the repository around `root` are anchored; at the root itself without one.
+fn outermost(root: &Path) -> Base {
+    let name = git::top_level(root).and_then(|top| Some(root.strip_prefix(top).ok()?.as_os_str().as_bytes().to_vec()));
+    match name {
+        Some(name) if !name.is_empty() => Base::Above(name),
+        _ => Base::Inside(Vec::new()),
+    }
 }
 
 /// Git's files outside the workspace that have a say in it, weakest first.
@@ -217,7 +255,7 @@ fn outer_files(root: &Path) -> Vec<(PathBuf, Base)> {
 
 fn parse(bytes: &[u8], base: Base) -> Option<Arc<Layer>> {
     let matcher = build(bytes);
-    (!matcher.is_empty()).then(|| Arc::new(Layer { matcher, base }))
+    (!matcher.is_empty()).then(|| Arc::new(Layer { matcher: Arc::new(matcher), base }))
 }
 
 fn build(bytes: &[u8]) -> Gitignore {

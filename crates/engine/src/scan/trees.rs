@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::index::{DirectoryId, Entry, EntryKind, ROOT, Summary};
+use super::index::{DirectoryId, Entry, EntryKind, Flags, ROOT, Summary};
 use super::{ScanError, Scanner, Sink};
 use crate::ObjectId;
 use crate::snapshot::tree::{self, AsideEntry, GapKind, Node, Reasons, TreeEncoder};
@@ -67,11 +67,15 @@ impl Scanner {
         }
     }
 
-    fn directory_reasons(&self, id: DirectoryId) -> u16 {
-        let flags = match self.index.open.get(&id) {
+    pub(super) fn flags(&self, id: DirectoryId) -> Flags {
+        match self.index.open.get(&id) {
             Some(directory) => directory.flags,
             None => self.index.block(id).map(|block| block.flags()).unwrap_or_default(),
-        };
+        }
+    }
+
+    fn directory_reasons(&self, id: DirectoryId) -> u16 {
+        let flags = self.flags(id);
         let unreadable = if flags.unreadable { GapKind::Unreadable.bit() } else { 0 };
         let partial = if flags.declared_only { Reasons::IGNORED } else { 0 };
         unreadable | partial

@@ -42,6 +42,7 @@ mod linux {
     use super::{DirectoryId, WatchState};
     use crate::scan::examine::{PathBuffer, Work};
     use crate::scan::index::{Entry, ROOT};
+    use crate::scan::list::Rematch;
     use crate::scan::stat::look;
     use crate::scan::{ScanError, Scanner, open};
     use crate::snapshot::tree::GapKind;
@@ -56,6 +57,10 @@ mod linux {
         limit: usize,
         /// Files with other names, whose changes may go unreported.
         linked: BTreeSet<(DirectoryId, Box<[u8]>)>,
+        /// Repositories below the root: their `info/exclude` is not watched, so they are listed each time.
+        repositories: BTreeSet<DirectoryId>,
+        /// Inodes that were found to have other names during this scan; those names are not reported by themselves.
+        relinked: BTreeSet<u64>,
         /// Something was missed: the next scan must look at everything.
         doubtful: bool,
         /// Why watching is over, if it is.
@@ -76,6 +81,8 @@ mod linux {
                     }
                 }
                 self.find_linked();
+                let repositories: Vec<_> = self.index.ids().filter(|&id| self.is_repository(id)).collect();
+                repositories.into_iter().for_each(|id| self.note_repository(id, true));
             }
             self.watch_state()
         }
@@ -109,6 +116,8 @@ mod linux {
                 watches: HashMap::new(),
                 limit,
                 linked: BTreeSet::new(),
+                relinked: BTreeSet::new(),
+                repositories: BTreeSet::new(),
                 doubtful: true,
                 failed: None,
             })
@@ -148,6 +157,7 @@ mod linux {
         /// Ends a directory's watch.
         pub(in crate::scan) fn unwatch_directory(&mut self, id: DirectoryId) {
             let Some(watch) = self.watch.as_mut() else { return };
+            watch.repositories.remove(&id);
             let Some(wd) = watch.watches.remove(&id) else { return };
             // A moved directory keeps its watch: it may stand for its new place already.
             if watch.directories.get(&wd) == Some(&id) {
@@ -161,9 +171,49 @@ mod linux {
         pub(in crate::scan) fn note_linked(&mut self, directory: DirectoryId, entry: &Entry) {
             if let Some(watch) = &mut self.watch
                 && entry.gaps & GapKind::HardLink.bit() != 0
+                && watch.linked.insert((directory, entry.name.clone()))
             {
-                watch.linked.insert((directory, entry.name.clone()));
+                watch.relinked.insert(entry.facts.ino);
             }
+        }
+
+        fn is_repository(&self, id: DirectoryId) -> bool {
+            match self.index.open.get(&id) {
+                Some(directory) => directory.flags.repository,
+                None => self.index.block(id).is_some_and(|block| block.flags().repository),
+            }
+        }
+
+        /// Notes whether a directory below the root holds a repository.
+        pub(in crate::scan) fn note_repository(&mut self, id: DirectoryId, repository: bool) {
+            let Some(watch) = &mut self.watch else { return };
+            if repository && id != ROOT {
+                watch.repositories.insert(id);
+            } else {
+                watch.repositories.remove(&id);
+            }
+        }
+
+        /// Names that got another one beside them: the kernel reports only the new name.
+        pub(in crate::scan) fn take_relinked(&mut self) -> Vec<(DirectoryId, Box<[u8]>)> {
+            let inodes = self.watch.as_mut().map(|watch| std::mem::take(&mut watch.relinked)).unwrap_or_default();
+            let mut names = Vec::new();
+            if inodes.is_empty() {
+                return names;
+            }
+            let bit = GapKind::HardLink.bit();
+            let is_meant = |ino: u64, gaps: u16| inodes.contains(&ino) && gaps & bit == 0;
+            for id in self.index.ids() {
+                if let Some(directory) = self.index.open.get(&id) {
+                    let entries = directory.entries.iter().filter(|entry| is_meant(entry.facts.ino, entry.gaps));
+                    names.extend(entries.map(|entry| (id, entry.name.clone())));
+                } else if let Some(block) = self.index.block(id) {
+                    let entries = block.entries().enumerate();
+                    let entries = entries.filter(|(_, entry)| is_meant(entry.facts().ino, entry.gaps()));
+                    names.extend(entries.map(|(position, _)| (id, block.name_at(position).into())));
+                }
+            }
+            names
         }
 
         fn find_linked(&mut self) {
@@ -196,6 +246,8 @@ mod linux {
             let mut work = Work::default();
             work.names.extend(reported.into_iter().map(|(id, name)| (id, name, None)));
             self.look_at_linked(&mut work);
+            let repositories = self.watch.as_ref().map(|watch| watch.repositories.clone()).unwrap_or_default();
+            work.relist.extend(repositories.into_iter().map(|id| (id, Rematch::No)));
             Ok(work)
         }
 
@@ -293,6 +345,12 @@ mod none {
         pub(in crate::scan) fn unwatch_directory(&mut self, _id: DirectoryId) {}
 
         pub(in crate::scan) fn note_linked(&mut self, _directory: DirectoryId, _entry: &Entry) {}
+
+        pub(in crate::scan) fn note_repository(&mut self, _id: DirectoryId, _repository: bool) {}
+
+        pub(in crate::scan) fn take_relinked(&mut self) -> Vec<(DirectoryId, Box<[u8]>)> {
+            Vec::new()
+        }
 
         pub(in crate::scan) fn ask_watch(&mut self) -> Result<Work, ScanError> {
             self.examine()

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use retake_engine::{Durability, Environment, GapKind, NoProgress, Side, Workspace, WorkspacePath};
-use retake_testkit::Scratch;
+use retake_testkit::{Scratch, repos};
 
 use crate::scanners::{environment, numbered};
 
@@ -91,6 +91,9 @@ fn a_declared_path_is_captured_although_ignored_and_large() {
     let expected = [".gitignore", "big", "dist", "dist/deep", "dist/deep/out.js"];
     assert_eq!(paths(&mut workspace, 2), expected);
     assert_eq!(gaps(&workspace), []);
+    write(&root, "another", "which makes the root be listed again");
+    let expected = [".gitignore", "another", "big", "dist", "dist/deep", "dist/deep/out.js"];
+    assert_eq!(paths(&mut workspace, 4), expected, "what else is in the ignored directory stays out");
     write(&root, "dist/deep/out.js", "new");
     let made = workspace.checkpoint(numbered(3), Durability::Soon, &NoProgress).unwrap();
     assert_eq!(made.changed.modified, 1);
@@ -183,5 +186,31 @@ fn a_directory_that_loses_its_permissions_keeps_its_mode_in_the_snapshot() {
         let path = WorkspacePath::parse(b"dir").unwrap();
         let node = workspace.entry(&Side::Stored(made.snapshot), &path).unwrap().unwrap();
         assert_eq!(u32::from(node.mode), mode);
+    }
+}
+
+#[test]
+fn what_git_tracks_is_captured_although_ignored() {
+    for version in ["2", "4"] {
+        let scratch = Scratch::new();
+        let root = scratch.dir("root");
+        let git = |args: &[&str]| drop(repos::git(&root, args));
+        git(&["init", "-q"]);
+        write(&root, ".gitignore", "*.log\nbuild/\n");
+        for name in ["a.log", "b.log", "build/deep/kept", "build/deep/left", "build/left", "sub/c.log", "sub/d.log"] {
+            write(&root, name, "x");
+        }
+        git(&["add", "-f", "a.log", "build/deep/kept", "sub/c.log", ".gitignore"]);
+        git(&["update-index", "--index-version", version]);
+        let mut workspace = Workspace::open_or_create(environment(&root, scratch.path().join("store"))).unwrap();
+        let mut expected = vec![".gitignore", "a.log", "build", "build/deep", "build/deep/kept", "sub", "sub/c.log"];
+        assert_eq!(paths(&mut workspace, 1), expected);
+        // What git comes to track later is captured from then on.
+        git(&["add", "-f", "b.log"]);
+        expected.insert(2, "b.log");
+        assert_eq!(paths(&mut workspace, 2), expected);
+        let mut below =
+            Workspace::open_or_create(environment(&root.join("sub"), scratch.path().join("other"))).unwrap();
+        assert_eq!(paths(&mut below, 1), ["c.log"]);
     }
 }

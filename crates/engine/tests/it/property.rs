@@ -113,7 +113,7 @@ fn run(case: &Case, scratch: &Scratch, sandbox: &mut Sandbox<'_>) -> Verdict {
     let global_excludes = Some(sandbox.global_excludes());
     let reading = Reading { global_excludes, max_file: MAX_FILE, ..Reading::default() };
     let read = || naive::read(&root, &reading).map_err(|error| format!("ERROR: the naive read: {error}"));
-    let mut scanners = Scanners::open(&root, &stores, sandbox.global_excludes(), case.threads)?;
+    let mut scanners = Scanners::open(&root, &stores, &sandbox.global_excludes(), case.threads)?;
     for round in std::iter::once(&case.start).chain(&case.rounds) {
         for step in round {
             sandbox.apply(step);

@@ -71,6 +71,7 @@ pub(crate) struct RawEntry {
 #[repr(C)]
 struct RawSeal {
     rules: ObjectId,
+    tracked: ObjectId,
     collections: U64,
     commits: U64,
     root_dev: U64,
@@ -315,6 +316,7 @@ pub(crate) fn put_seal(out: &mut Vec<u8>, seal: &Seal) {
     out.extend_from_slice(&[0; FRAME_LEN]);
     let raw = RawSeal {
         rules: seal.rules,
+        tracked: seal.tracked,
         collections: seal.collections.into(),
         commits: seal.commits.into(),
         root_dev: seal.root_dev.into(),
@@ -353,6 +355,7 @@ pub(crate) fn seal(block: &[u8]) -> Option<Seal> {
     let (raw, _) = RawSeal::read_from_prefix(block.get(FRAME_LEN..)?).ok()?;
     Some(Seal {
         rules: raw.rules,
+        tracked: raw.tracked,
         collections: raw.collections.get(),
         commits: raw.commits.get(),
         root_dev: raw.root_dev.get(),

@@ -115,6 +115,8 @@ impl Directory {
 pub(crate) struct Seal {
     /// Fingerprint of the ignore rules from outside the workspace.
     pub(crate) rules: ObjectId,
+    /// Stamp of git's index file: what it tracks is not ignored.
+    pub(crate) tracked: ObjectId,
     /// How often the store had been cleaned up: contents in the index may be gone after another time.
     pub(crate) collections: u64,
     /// How many commits the store had seen: fewer means that power loss took some.

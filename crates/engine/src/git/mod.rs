@@ -1,5 +1,7 @@
 //! What Retake reads of a git repository. It reads files and never runs git, never writes, never takes a lock.
 
+pub(crate) mod tracked;
+
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};

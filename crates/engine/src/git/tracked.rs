@@ -1,0 +1,98 @@
+//! Which paths git tracks, read from its index file.
+//!
+//! Git does not ignore what it tracks, whatever the ignore rules say; so neither does the scan. Only names are read. An
+//! index that cannot be understood tracks nothing, which costs no more than the ignore rules being taken at their word.
+
+use std::path::Path;
+
+use super::{common_dir, git_dir, top_level};
+
+/// Bytes before an entry's object id, and behind it up to its name.
+const BEFORE_ID: usize = 40;
+const FLAGS: usize = 2;
+/// The flag that says that two more bytes of flags follow.
+const EXTENDED: u16 = 0x4000;
+
+/// Paths that the repository around `root` tracks, relative to `root`, in byte order.
+pub(crate) fn tracked(root: &Path) -> Vec<Vec<u8>> {
+    read(root).unwrap_or_default()
+}
+
+/// Changes whenever the index file does: its number, size and time.
+pub(crate) fn index_stamp(root: &Path) -> Option<[u64; 3]> {
+    use std::os::unix::fs::MetadataExt;
+    let meta = git_dir(&top_level(root)?)?.join("index").metadata().ok()?;
+    let nanos = meta.mtime().wrapping_mul(1_000_000_000).wrapping_add(meta.mtime_nsec());
+    Some([meta.ino(), meta.len(), nanos.cast_unsigned()])
+}
+
+fn read(root: &Path) -> Option<Vec<Vec<u8>>> {
+    use std::os::unix::ffi::OsStrExt;
+    let top = top_level(root)?;
+    let git_dir = git_dir(&top)?;
+    let bytes = std::fs::read(git_dir.join("index")).ok()?;
+    let config = std::fs::read_to_string(common_dir(&git_dir).join("config")).unwrap_or_default();
+    let id_len = if config.to_lowercase().replace(' ', "").contains("objectformat=sha256") { 32 } else { 20 };
+    let mut prefix = root.strip_prefix(&top).ok()?.as_os_str().as_bytes().to_vec();
+    if !prefix.is_empty() {
+        prefix.push(b'/');
+    }
+    let names = parse(&bytes, id_len)?;
+    Some(names.into_iter().filter_map(|name| name.strip_prefix(prefix.as_slice()).map(<[u8]>::to_vec)).collect())
+}
+
+/// The names in an index file of version 2, 3 or 4.
+fn parse(bytes: &[u8], id_len: usize) -> Option<Vec<Vec<u8>>> {
+    let number = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+    let version = number(4)?;
+    if !bytes.starts_with(b"DIRC") || !(2..=4).contains(&version) {
+        return None;
+    }
+    let mut names: Vec<Vec<u8>> = Vec::new();
+    let mut at = 12;
+    for _ in 0..number(8)? {
+        let flags_at = at + BEFORE_ID + id_len;
+        let flags = u16::from_be_bytes(bytes.get(flags_at..flags_at + FLAGS)?.try_into().ok()?);
+        let mut name_at = flags_at + FLAGS + if flags & EXTENDED == 0 { 0 } else { 2 };
+        let mut name = Vec::new();
+        if version == 4 {
+            // Each name is told as what to cut from the one before and what to add.
+            let cut = offset(bytes, &mut name_at)?;
+            let last = names.last().map_or(&[][..], Vec::as_slice);
+            name.extend_from_slice(last.get(..last.len().checked_sub(cut)?)?);
+        }
+        let len = bytes.get(name_at..)?.iter().position(|&b| b == 0)?;
+        name.extend_from_slice(&bytes[name_at..name_at + len]);
+        let end = name_at + len;
+        // Older versions pad with one to eight zeros.
+        at = if version == 4 { end + 1 } else { at + ((end - at) / 8 + 1) * 8 };
+        names.push(name);
+    }
+    Some(names)
+}
+
+/// Git's variable-length number for offsets.
+fn offset(bytes: &[u8], at: &mut usize) -> Option<usize> {
+    let mut value = 0_usize;
+    loop {
+        let byte = *bytes.get(*at)?;
+        *at += 1;
+        value |= usize::from(byte & 0x7f);
+        if byte & 0x80 == 0 {
+            return Some(value);
+        }
+        value = value.checked_add(1)?.checked_mul(128)?;
+    }
+}
+
+/// Whether `path` is in the sorted list `tracked`.
+pub(crate) fn contains(tracked: &[Vec<u8>], path: &[u8]) -> bool {
+    tracked.binary_search_by(|other| other.as_slice().cmp(path)).is_ok()
+}
+
+/// Whether something below the directory `path` is in the sorted list `tracked`.
+pub(crate) fn contains_below(tracked: &[Vec<u8>], path: &[u8]) -> bool {
+    let prefix = crate::path::join(path, b"");
+    let at = tracked.partition_point(|other| other.as_slice() < prefix.as_slice());
+    tracked.get(at).is_some_and(|next| next.starts_with(&prefix))
+}
