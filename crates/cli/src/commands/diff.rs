@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 use std::io::Write;
 
-use retake_engine::{Change, Checkpoint, Current, Side, Workspace, WorkspacePath};
+use anyhow::Error;
+use retake_engine::{Change, Checkpoint, ContentError, Current, Side, StoreError, Workspace, WorkspacePath};
 
 use super::CommandError;
 use crate::diff::{Comparison, Uncaptured, Unheld, Why, document, patch, stat};
@@ -94,16 +95,56 @@ fn print(ui: &mut Ui, comparison: &Comparison<'_>, changes: &[Change], args: &Di
         return Ok(());
     }
     ui.start_pager()?;
+    let mut damaged = Damaged::default();
     if args.stat {
-        let rows = changes.iter().map(|change| stat::Row::new(comparison, change)).collect::<Result<Vec<_>, _>>()?;
+        let mut rows = Vec::new();
+        for change in changes {
+            rows.extend(damaged.pass_over(change, stat::Row::new(comparison, change).map_err(Error::from))?);
+        }
         let columns = ui.columns();
         stat::write(&mut ui.out, ui.paint, &rows, columns)?;
-        return Ok(());
+        return damaged.report();
     }
     for change in changes {
-        patch::write(&mut ui.out, ui.paint, comparison, change)?;
+        damaged.pass_over(change, patch::write(&mut ui.out, ui.paint, comparison, change))?;
     }
-    Ok(())
+    damaged.report()
+}
+
+/// Paths whose stored content is damaged: everything else is compared before they are told.
+#[derive(Default)]
+struct Damaged {
+    first: Option<(String, Error)>,
+    others: u64,
+}
+
+impl Damaged {
+    /// Keeps an error that concerns `change` alone for later.
+    fn pass_over<T>(&mut self, change: &Change, compared: anyhow::Result<T>) -> anyhow::Result<Option<T>> {
+        let error = match compared {
+            Ok(value) => return Ok(Some(value)),
+            Err(error) => error,
+        };
+        match error.downcast_ref::<ContentError>() {
+            Some(ContentError::Store(
+                StoreError::Damaged { .. } | StoreError::Missing { .. } | StoreError::Malformed { .. },
+            )) => {}
+            _ => return Err(error),
+        }
+        match self.first {
+            Some(_) => self.others += 1,
+            None => self.first = Some((change.path.display().to_string(), error)),
+        }
+        Ok(None)
+    }
+
+    fn report(self) -> anyhow::Result<()> {
+        let Some((path, error)) = self.first else { return Ok(()) };
+        Err(error.context(match self.others {
+            0 => format!("cannot compare `{path}`"),
+            others => format!("cannot compare `{path}` and {}", words::count(others, "other path", "other paths")),
+        }))
+    }
 }
 
 fn print_names(ui: &mut Ui, changes: &[Change], names: Names) -> anyhow::Result<()> {

@@ -31,9 +31,11 @@ fn write_one(out: &mut dyn Write, paint: Paint, comparison: &Comparison<'_>, cha
     if either.is_some_and(|node| node.kind == Kind::Directory) {
         return Ok(write_directory(out, paint, change)?);
     }
+    // Before the header: where content cannot be read, a header alone would say that the file is empty.
+    let content = comparison.content(change)?;
     write_header(out, paint, change)?;
     let (a, b) = sides(change);
-    match comparison.content(change)? {
+    match content {
         Content::Same => {}
         Content::Binary => writeln!(out, "Binary files {a} and {b} differ")?,
         Content::TooLarge => {

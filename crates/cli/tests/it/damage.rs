@@ -78,13 +78,18 @@ fn a_flipped_byte_harms_only_the_file_it_is_in() {
     assert_eq!(s.retake(["show", "first:dir/b"]).succeeds().stdout, noise(2, 5_000));
     assert_listed(&s, &["second", "first"]);
     assert_eq!(s.retake(["diff", "first", "second", "--name-only"]).text(), "c\n");
-    let run = s.retake(["diff", "first", "second"]);
-    assert_eq!(run.code(), Some(1));
-    run.says("is damaged");
+    s.retake(["diff", "first", "second"]).fails(1).says("cannot compare `c`");
     assert_eq!(affected(&s), ["second"]);
-    s.write("d", "new");
+    s.write("d", "new\n").write("e", "new\n");
     s.retake(["checkpoint", "-m", "third"]).succeeds();
-    assert_eq!(s.retake(["show", "third:d"]).text(), "new");
+    assert_eq!(s.retake(["show", "third:d"]).text(), "new\n");
+    for args in [["diff", "first", "third"].as_slice(), &["diff", "first", "third", "--stat"]] {
+        let run = crate::sandbox::Run::of(s.retake_command().args(args));
+        assert_eq!(run.code(), Some(1));
+        run.says("error: cannot compare `c`\n");
+        let text = String::from_utf8_lossy(&run.stdout);
+        assert!(text.contains('d') && text.contains('e') && !text.contains("/c"), "all but `c` is compared: {text}");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! SIGKILL at any moment of the real program: what was announced stays whole, and the next run goes on as if nothing had been.
 
 use std::cell::{Cell, RefCell};
+use std::fs;
 use std::process::Command;
 
 use retake_testkit::Killer;
@@ -10,7 +11,7 @@ use crate::sandbox::{Run, Sandbox, noise};
 
 const FILES: u64 = 300;
 const KILLS: u32 = 100;
-/// Kills are tried in batches, each timed anew, since the machine may become slower or faster.
+/// Kills are tried in batches, each with a new store and timed anew, since the machine may become slower or faster.
 const BATCH: u32 = 30;
 const MAX_BATCHES: u64 = 12;
 
@@ -20,35 +21,42 @@ fn a_hundred_kills_lose_nothing_that_was_announced() {
     for n in 0..FILES {
         s.write(path(n), noise(n, 40 + 7 * n as usize));
     }
-    let mut history = History::default();
-    history.checkpoint(&s);
-    let (history, round) = (RefCell::new(history), Cell::new(0));
-    let before = RefCell::new(s.everything_in_the_workspace());
-    let command = || {
-        change(&s, &round);
-        before.replace(s.everything_in_the_workspace());
-        checkpoint(&s)
-    };
-    let mut killer = Killer::new(command);
+    let round = Cell::new(0);
     let (mut killed, mut batches) = (0, 0);
     while killed < KILLS {
         assert!(batches < MAX_BATCHES, "only {killed} kills came in time");
         batches += 1;
-        killed += killer.at_random(BATCH, batches, |_, ended| {
-            let mut history = history.borrow_mut();
-            let run = Run::from_output(ended.output().clone());
-            assert_eq!(*before.borrow(), s.everything_in_the_workspace());
-            if let Some(id) = run.announced() {
-                history.remember(&s, &id);
-            }
-            // The newest is, most of the time, the one that followed the kill before this one.
-            history.assert_newest_kept(&s);
-            s.write(path(round.get() % FILES), noise(round.get(), 99));
-            history.checkpoint(&s);
-            history::assert_no_litter(&s);
-        });
+        killed += kill_a_batch(&s, &round, batches);
     }
-    history.borrow().assert_kept(&s, Missing::None);
+}
+
+/// Starts a new store and kills runs on it; returns how many kills came in time.
+fn kill_a_batch(s: &Sandbox, round: &Cell<u64>, seed: u64) -> u32 {
+    if s.path("data").exists() {
+        fs::remove_dir_all(s.path("data")).expect("it is ours");
+    }
+    let mut history = History::default();
+    history.checkpoint(s);
+    let before = RefCell::new(s.everything_in_the_workspace());
+    let command = || {
+        change(s, round);
+        before.replace(s.everything_in_the_workspace());
+        checkpoint(s)
+    };
+    let killed = Killer::new(command).at_random(BATCH, seed, |_, ended| {
+        let run = Run::from_output(ended.output().clone());
+        assert_eq!(*before.borrow(), s.everything_in_the_workspace());
+        if let Some(id) = run.announced() {
+            history.remember(s, &id);
+        }
+        // The newest is, most of the time, the one that followed the kill before this one.
+        history.assert_newest_kept(s);
+        s.write(path(round.get() % FILES), noise(round.get(), 99));
+        history.checkpoint(s);
+        history::assert_no_litter(s);
+    });
+    history.assert_kept(s, Missing::None);
+    killed
 }
 
 fn path(n: u64) -> String {
@@ -66,7 +74,7 @@ fn change(s: &Sandbox, round: &Cell<u64>) {
     if let Some(old) = now.checked_sub(5).filter(|old| *old > 0) {
         s.remove(format!("new/{old}"));
     }
-    if now % 8 == 0 {
+    if now.is_multiple_of(15) {
         s.write("large", noise(now, 1_200_000));
     }
 }
