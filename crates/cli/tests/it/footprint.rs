@@ -39,7 +39,8 @@ fn no_command_touches_version_control_or_the_workspace() {
             &["man"],
             &["--version"],
         ];
-        let failing: &[&[&str]] = &[&["show", "nosuch"], &["relink", "/nonexistent"], &["nosuch"], &["label", "nosuch", "x"]];
+        let failing: &[&[&str]] =
+            &[&["show", "nosuch"], &["relink", "/nonexistent"], &["nosuch"], &["label", "nosuch", "x"]];
         for args in commands {
             assert_untouched(&s, &repo, args).succeeds();
         }

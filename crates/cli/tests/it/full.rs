@@ -25,7 +25,8 @@ fn assert_says_full(run: Run) {
 
 #[test]
 fn a_workspace_that_does_not_fit_the_disk_is_refused_and_earlier_checkpoints_stay() {
-    if within_mounts("full::a_workspace_that_does_not_fit_the_disk_is_refused_and_earlier_checkpoints_stay") == Ran::InChild
+    if within_mounts("full::a_workspace_that_does_not_fit_the_disk_is_refused_and_earlier_checkpoints_stay")
+        == Ran::InChild
     {
         return;
     }
@@ -72,7 +73,8 @@ fn a_disk_full_to_the_last_byte_can_still_be_read_from() {
 
 #[test]
 fn a_first_checkpoint_on_a_full_disk_is_refused_and_works_once_there_is_room() {
-    if within_mounts("full::a_first_checkpoint_on_a_full_disk_is_refused_and_works_once_there_is_room") == Ran::InChild {
+    if within_mounts("full::a_first_checkpoint_on_a_full_disk_is_refused_and_works_once_there_is_room") == Ran::InChild
+    {
         return;
     }
     let (s, tiny) = with_tiny_disk();
