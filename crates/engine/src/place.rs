@@ -143,6 +143,8 @@ fn write_identity(dir: &Path, root: &Path) -> Result<(), StoreError> {
     let identity = identity(root).unwrap_or(Identity { ino: 0, born_ns: 0 });
     let mut bytes = format!("{HEADER}\n{} {}\n", identity.ino, identity.born_ns).into_bytes();
     bytes.extend_from_slice(root.as_os_str().as_bytes());
+    // Two processes may make one directory a workspace at once, and replacing a file takes turns.
+    let _turn = store::take_turn(dir)?;
     replace_file(&dir.join(FILE), &bytes)
 }
 

@@ -1,6 +1,6 @@
 //! The door to the engine: one workspace, its store and its scanner.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Mutex;
@@ -180,7 +180,10 @@ impl Workspace {
         progress: &dyn Progress,
     ) -> Result<Checkpoint, Failure> {
         let store = &self.store;
-        self.scanner.fit_to(counters(store)?, |id| store.contains(id))?;
+        if store.find_losses()? {
+            self.scanner.recheck_contents(|id, size| store.contains_content(*id, size))?;
+        }
+        self.scanner.fit_to(counters(store)?, |id, _| store.contains(id))?;
         let rules = self.rules()?;
         let git = git::state(&self.env.root);
         let sink = Storing { batch: self.store.batch()?, trees: Mutex::default() };
@@ -314,7 +317,7 @@ impl Workspace {
     pub fn current(&mut self, progress: &dyn Progress) -> Result<Current, ScanError> {
         let mut scanner = Scanner::open(&self.env.root, self.store.dir(), self.env.threads)?;
         let store = &self.store;
-        scanner.fit_to(counters(store)?, |id| store.contains(id))?;
+        scanner.fit_to(counters(store)?, |id, _| store.contains(id))?;
         let sink = Hashing::default();
         let scanned = scanner.scan(&self.rules()?, &sink, progress)?;
         let trees = std::mem::take(&mut *lock(&sink.trees));
@@ -395,17 +398,16 @@ impl Workspace {
 
     /// Reads everything that is stored and says what is damaged, and which checkpoints need it.
     pub fn check(&self) -> Result<Integrity, StoreError> {
-        let damage = self.store.check()?;
-        let damaged: HashSet<ObjectId> = damage.iter().filter_map(|damage| damage.object).collect();
+        let mut checked = self.store.check()?;
         let mut affected = Vec::new();
         for checkpoint in self.checkpoints()? {
             let roots = [Some((checkpoint.snapshot.0, Kind::Tree)), checkpoint.aside.map(|id| (id, Kind::Aside))];
             let roots: Vec<_> = roots.into_iter().flatten().collect();
-            if self.store.affected(&roots, &damaged)? {
+            if !self.store.is_whole(&roots, &mut checked)? {
                 affected.push(checkpoint);
             }
         }
-        Ok(Integrity { damage, affected })
+        Ok(Integrity { damage: checked.damage, affected })
     }
 
     /// What the store takes.

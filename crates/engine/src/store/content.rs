@@ -53,6 +53,28 @@ impl Batch<'_> {
 }
 
 impl Store {
+    /// Whether the content `id` of `size` bytes is stored with all its chunks, as far as is known without reading them.
+    pub(crate) fn contains_content(&self, id: ObjectId, size: u64) -> Result<bool, StoreError> {
+        if !self.contains(&id)? {
+            return Ok(false);
+        }
+        if size < limits::CHUNKED_FROM {
+            return Ok(true);
+        }
+        let list = match self.read(id) {
+            Ok((Kind::Chunks, list)) => list,
+            Ok(_) => return Ok(true),
+            Err(StoreError::Damaged { .. } | StoreError::Missing { .. }) => return Ok(false),
+            Err(err) => return Err(err),
+        };
+        for (chunk, _) in chunk_list(id, &list)? {
+            if !self.contains(&chunk)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Writes the content `id` to `out`, verified as it goes; an error may leave a part written.
     pub(crate) fn copy_content(&self, id: ObjectId, out: &mut dyn Write) -> Result<(), CopyError> {
         let (kind, bytes) = self.read(id)?;

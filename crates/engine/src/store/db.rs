@@ -101,6 +101,11 @@ impl Db {
         } else {
             OpenFlags::SQLITE_OPEN_READ_ONLY
         };
+        // SQLite waits for locks, but not while it switches a new database to its log: there, processes take turns.
+        let _turn = match path.parent() {
+            Some(dir) if writable && !has_log(path) => Some(super::take_turn(dir)?),
+            _ => None,
+        };
         if writable {
             fault::step().map_err(StoreError::io("create", path))?;
             create_private(path)?;
@@ -237,6 +242,13 @@ pub(crate) fn set_pack_lengths(
     .and_then(|mut statement| statement.execute(params![id, committed, synced]))
     .map(drop)
     .map_err(in_transaction(tx))
+}
+
+/// Whether the database exists and uses a write-ahead log, by the format version in its header.
+fn has_log(path: &Path) -> bool {
+    use std::os::unix::fs::FileExt;
+    let mut version = [0];
+    std::fs::File::open(path).is_ok_and(|file| file.read_exact_at(&mut version, 18).is_ok()) && version[0] == 2
 }
 
 /// SQLite creates its files with the process's umask; ours are private from the start.

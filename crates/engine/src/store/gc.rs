@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use rusqlite::params;
 
-use super::pack::{self, Segment, SegmentId};
+use super::pack::{self, SegmentId};
 use super::{Durability, Kind, Location, Store, StoreError, content, db};
 use crate::snapshot::tree::{self, decode_aside, decode_tree};
 use crate::{ObjectId, limits};
@@ -142,13 +142,6 @@ impl Store {
         })
     }
 
-    /// Every object that can be reached from `roots`, as far as they can be read.
-    pub(crate) fn reachable(&self, roots: &[(ObjectId, Kind)]) -> Result<HashSet<ObjectId>, StoreError> {
-        let mut live = Live::default();
-        self.mark_roots(roots, &mut live)?;
-        Ok(live.ids)
-    }
-
     fn mark_point(&self, point: &Point, live: &mut Live) -> Result<(), StoreError> {
         self.mark_roots(&point.roots, live)
     }
@@ -215,9 +208,11 @@ impl Store {
         // Our own segment is given up first; the next batch adopts one again.
         super::lock(&self.segment).take_if(|segment| segment.id == id);
         let Some((file, path)) = pack::lock_segment(&self.packs, id)? else { return Ok(()) };
-        let rows = self.rows_in(id)?;
-        let used: u64 = rows.iter().map(|(_, location)| u64::from(location.len)).sum();
         let len = file.metadata().map_err(StoreError::io("read", &path))?.len();
+        let mut rows = self.rows_in(id)?;
+        // Of a segment that was cut short, what is left moves on.
+        rows.retain(|(_, at)| at.offset + u64::from(at.len) <= len);
+        let used: u64 = rows.iter().map(|(_, location)| u64::from(location.len)).sum();
         let tolerated = match holes {
             Holes::Some => used / 4,
             Holes::None => 0,
@@ -229,7 +224,9 @@ impl Store {
             self.move_rows(&file, &rows, id)?;
         }
         self.db().transaction(Durability::Synced, |tx| {
-            tx.execute("DELETE FROM packs WHERE id = ?", [id]).map_err(db::in_transaction(tx))
+            tx.execute("DELETE FROM objects WHERE pack = ?", [id])
+                .and_then(|_| tx.execute("DELETE FROM packs WHERE id = ?", [id]))
+                .map_err(db::in_transaction(tx))
         })?;
         crate::fault::step().and_then(|()| std::fs::remove_file(&path)).map_err(StoreError::io("remove", &path))?;
         super::lock(&self.open_packs).remove(&id);
@@ -243,7 +240,7 @@ impl Store {
         from: SegmentId,
     ) -> Result<(), StoreError> {
         let path = pack::segment_path(&self.packs, from);
-        let mut target = Segment::start_new(&self.packs)?;
+        let mut target = self.start_segment()?;
         let mut moved = Vec::with_capacity(rows.len());
         for (id, at) in rows {
             let record = pack::read_record(file, at.offset, at.len as usize).map_err(StoreError::io("read", &path))?;

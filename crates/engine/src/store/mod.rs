@@ -16,8 +16,11 @@ mod content;
 pub(crate) mod db;
 mod error;
 pub(crate) mod gc;
+mod loss;
 pub(crate) mod pack;
 pub(crate) mod record;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -50,6 +53,8 @@ pub(crate) struct Store {
     open_packs: Mutex<HashMap<SegmentId, Arc<File>>>,
     /// The segment this process appends to, kept for as long as the store is open.
     segment: Mutex<Option<Segment>>,
+    /// Segments that are missing or cut short.
+    lost: Mutex<HashSet<SegmentId>>,
 }
 
 impl Store {
@@ -70,6 +75,7 @@ impl Store {
             db: Mutex::new(db),
             open_packs: Mutex::default(),
             segment: Mutex::default(),
+            lost: Mutex::default(),
         };
         store.check_tails()?;
         Ok(store)
@@ -87,9 +93,10 @@ impl Store {
         lock(&self.db)
     }
 
-    /// Whether `id` is stored.
+    /// Whether `id` is stored, as far as is known without reading it.
     pub(crate) fn contains(&self, id: &ObjectId) -> Result<bool, StoreError> {
-        Ok(self.db().locate(id)?.is_some())
+        let location = self.db().locate(id)?;
+        Ok(location.is_some_and(|location| !lock(&self.lost).contains(&location.pack)))
     }
 
     /// Reads and verifies an object.
@@ -157,7 +164,16 @@ impl Store {
     }
 
     fn acquire_segment(&self) -> Result<Segment, StoreError> {
-        Segment::acquire(&self.packs, |id| Ok(self.db().pack_lengths(id)?.map(|(committed, _)| committed)))
+        self.trim_tails()?;
+        let segment =
+            Segment::acquire(&self.packs, |id| Ok(self.db().pack_lengths(id)?.map(|(committed, _)| committed)))?;
+        segment.map_or_else(|| self.start_segment(), Ok)
+    }
+
+    /// Starts a segment under a number that was never used: rows may still point to one that is missing.
+    fn start_segment(&self) -> Result<Segment, StoreError> {
+        let last = self.committed()?.last().map_or(0, |(id, _)| *id);
+        Segment::start_new(&self.packs, last)
     }
 
     /// After power loss, rows may have survived whose records did not: forgets those. A segment that another process
@@ -310,7 +326,7 @@ impl<'a> Batch<'a> {
             if collections != self.collections {
                 return Err(StoreError::Collected);
             }
-            insert_rows(tx, &pending.rows).map_err(db::in_transaction(tx))?;
+            insert_rows(tx, &pending.rows, &lock(&self.store.lost)).map_err(db::in_transaction(tx))?;
             for open in &pending.segments {
                 let end = open.segment.end();
                 if end > open.committed {
@@ -351,8 +367,14 @@ impl Drop for Batch<'_> {
     }
 }
 
-fn insert_rows(tx: &Transaction<'_>, rows: &[(ObjectId, Location)]) -> rusqlite::Result<()> {
-    let mut insert = tx.prepare_cached("INSERT OR IGNORE INTO objects VALUES (?, ?, ?, ?)")?;
+/// Inserts rows; one that exists stays, unless its segment is lost.
+fn insert_rows(tx: &Transaction<'_>, rows: &[(ObjectId, Location)], lost: &HashSet<SegmentId>) -> rusqlite::Result<()> {
+    let lost: Vec<String> = lost.iter().map(SegmentId::to_string).collect();
+    let mut insert = tx.prepare_cached(&format!(
+        "INSERT INTO objects VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE
+         SET pack = excluded.pack, offset = excluded.offset, len = excluded.len WHERE pack IN ({})",
+        lost.join(", ")
+    ))?;
     for (id, at) in rows {
         insert.execute(params![&id.as_bytes()[..], at.pack, at.offset, at.len])?;
     }
@@ -370,6 +392,11 @@ pub(crate) fn create_private_dirs(dir: &Path) -> Result<(), StoreError> {
     crate::fault::step()
         .and_then(|()| std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir))
         .map_err(StoreError::io("create", dir))
+}
+
+/// Waits for this process's turn to create something in `dir`; the turn ends when the file is dropped.
+pub(crate) fn take_turn(dir: &Path) -> Result<File, StoreError> {
+    File::open(dir).and_then(|file| file.lock().map(|()| file)).map_err(StoreError::io("lock", dir))
 }
 
 /// Makes an existing directory private.

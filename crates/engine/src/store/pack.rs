@@ -51,23 +51,23 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
-    /// Locks a free segment that has room, or starts a new one. `committed` tells a segment's committed length.
+    /// Locks a free segment that has room, if there is one. `committed` tells a segment's committed length.
     pub(crate) fn acquire(
         packs: &Path,
         committed: impl Fn(SegmentId) -> Result<Option<u64>, StoreError>,
-    ) -> Result<Self, StoreError> {
+    ) -> Result<Option<Self>, StoreError> {
         let existing = segments(packs)?;
         for &id in existing.iter().rev() {
             if let Some(segment) = Self::adopt(packs, id, &committed)? {
-                return Ok(segment);
+                return Ok(Some(segment));
             }
         }
-        Self::start_new(packs)
+        Ok(None)
     }
 
-    /// Starts a segment of its own.
-    pub(crate) fn start_new(packs: &Path) -> Result<Self, StoreError> {
-        let mut id = segments(packs)?.last().map_or(1, |last| last + 1);
+    /// Starts a segment of its own, with a number above `last`.
+    pub(crate) fn start_new(packs: &Path, last: SegmentId) -> Result<Self, StoreError> {
+        let mut id = segments(packs)?.last().map_or(last, |newest| last.max(*newest)) + 1;
         loop {
             if let Some(segment) = Self::start(packs, id)? {
                 return Ok(segment);
@@ -227,9 +227,10 @@ pub(crate) fn check_header(file: &File) -> Result<(), record::Torn> {
     Ok(())
 }
 
-/// Writes `bytes` to a new private file at `path` in place of any old one; readers see the old or the new one whole.
+/// Writes `bytes` to a new private file at `path` in place of any old one; readers see the old or the new one whole. Only
+/// one process at a time may do this to a file.
 pub(crate) fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    let temp = path.with_extension("new");
+    let temp = temporary(path);
     let write = || {
         fault::step()?;
         let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temp)?;
@@ -238,5 +239,14 @@ pub(crate) fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), StoreError> 
         fault::step()?;
         std::fs::rename(&temp, path)
     };
-    write().map_err(StoreError::io("write", path))
+    write().map_err(|err| {
+        // On a full disk even this little counts. If it cannot be removed now, the next writer does.
+        std::fs::remove_file(&temp).ok();
+        StoreError::io("write", path)(err)
+    })
+}
+
+/// The name that [`replace_file`] writes under at first.
+pub(crate) fn temporary(path: &Path) -> PathBuf {
+    path.with_extension("new")
 }

@@ -14,7 +14,7 @@ use super::block::{self, DIRECTORY, SEAL};
 use super::{DirectoryId, Index, Seal};
 use crate::fault;
 use crate::store::StoreError;
-use crate::store::pack::replace_file;
+use crate::store::pack::{replace_file, temporary};
 
 const MAGIC: &[u8; 16] = b"RETAKE INDEX 1\n\0";
 
@@ -83,6 +83,8 @@ impl IndexFile {
         match self.known {
             Some((ino, sealed)) if sealed + group.len() < 2 * self.live && self.is_current(ino, sealed) => {
                 self.append(sealed, &group)?;
+                // A crash may have left it. That it is not there is the rule.
+                std::fs::remove_file(temporary(&self.path)).ok();
                 index.adopt_group(&group, &starts);
                 self.known = Some((ino, sealed + group.len()));
             }

@@ -1,0 +1,229 @@
+//! A store that was damaged from outside: one sentence that says what, only what needs the damaged part fails, and on it goes.
+
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+use retake_engine::{Side, Workspace, WorkspacePath};
+
+use crate::history::{self, History, Missing};
+use crate::sandbox::{Sandbox, noise};
+
+const PAGE: u64 = 4096;
+
+/// A workspace with two checkpoints: `first` holds `a` and `dir/b`, `second` also `c`, which lies behind them in the pack.
+fn two_checkpoints() -> Sandbox {
+    let s = Sandbox::in_memory();
+    s.write("a", noise(1, 5_000)).write("dir/b", noise(2, 5_000));
+    s.retake(["checkpoint", "-m", "first"]).succeeds();
+    s.write("c", noise(3, 5_000));
+    s.retake(["checkpoint", "-m", "second"]).succeeds();
+    s
+}
+
+fn pack(s: &Sandbox) -> PathBuf {
+    s.store().join("packs/00000001.pack")
+}
+
+fn open(path: PathBuf) -> File {
+    OpenOptions::new().read(true).write(true).open(path).expect("it is there")
+}
+
+/// Where in the pack the content of `path` in `point` begins, and how long it is.
+fn location(s: &Sandbox, point: &str, path: &str) -> (u64, u64) {
+    let workspace = Workspace::open(s.environment()).expect("it is a workspace");
+    let side = Side::Stored(workspace.resolve(point).expect("it was made").snapshot);
+    let path = WorkspacePath::parse(path.as_bytes()).expect("a plain path");
+    let id = workspace.entry(&side, &path).expect("it can be looked up").expect("it is there").content;
+    let database = rusqlite::Connection::open(s.store().join("retake.db")).expect("it is a database");
+    let sql = format!("SELECT offset, len FROM objects WHERE id = x'{id}'");
+    database.query_row(&sql, [], |row| Ok((row.get(0)?, row.get(1)?))).expect("it is stored")
+}
+
+/// Brings everything that is in the database's log into its file.
+fn fold_log(s: &Sandbox) -> PathBuf {
+    let path = s.store().join("retake.db");
+    let database = rusqlite::Connection::open(&path).expect("it is a database");
+    database.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).expect("nobody else has it open");
+    path
+}
+
+/// What `log` says is still all there.
+fn assert_listed(s: &Sandbox, labels: &[&str]) {
+    let listed = s.retake(["log", "--json"]).json();
+    let found: Vec<_> = listed["checkpoints"].as_array().expect("a list").iter().map(|c| c["label"].clone()).collect();
+    assert_eq!(found, labels);
+}
+
+fn affected(s: &Sandbox) -> Vec<String> {
+    let workspace = Workspace::open(s.environment()).expect("it is a workspace");
+    let integrity = workspace.check().expect("it can be checked");
+    assert!(!integrity.damage.is_empty(), "it is damaged");
+    integrity.affected.into_iter().filter_map(|checkpoint| checkpoint.label).collect()
+}
+
+#[test]
+fn a_flipped_byte_harms_only_the_file_it_is_in() {
+    let s = two_checkpoints();
+    let (offset, len) = location(&s, "second", "c");
+    let (file, mut byte) = (open(pack(&s)), [0]);
+    file.read_exact_at(&mut byte, offset + len / 2).expect("it is there");
+    file.write_all_at(&[byte[0] ^ 0x10], offset + len / 2).expect("it is ours");
+
+    let run = s.retake(["show", "second:c"]).fails(1);
+    run.says("is damaged");
+    run.says("00000001.pack");
+    run.says("hint: only what needs this object is affected; everything else can still be shown and compared");
+    assert_eq!(s.retake(["show", "second:a"]).succeeds().stdout, noise(1, 5_000));
+    assert_eq!(s.retake(["show", "first:dir/b"]).succeeds().stdout, noise(2, 5_000));
+    assert_listed(&s, &["second", "first"]);
+    assert_eq!(s.retake(["diff", "first", "second", "--name-only"]).text(), "c\n");
+    let run = s.retake(["diff", "first", "second"]);
+    assert_eq!(run.code(), Some(1));
+    run.says("is damaged");
+    assert_eq!(affected(&s), ["second"]);
+    s.write("d", "new");
+    s.retake(["checkpoint", "-m", "third"]).succeeds();
+    assert_eq!(s.retake(["show", "third:d"]).text(), "new");
+}
+
+#[test]
+fn a_pack_that_was_cut_short_harms_only_what_was_behind_the_cut() {
+    let s = two_checkpoints();
+    let (offset, _) = location(&s, "second", "c");
+    open(pack(&s)).set_len(offset + 100).expect("it is ours");
+    let run = s.retake(["show", "second:c"]).fails(1);
+    run.says("cut short");
+    assert_eq!(s.retake(["show", "first:a"]).succeeds().stdout, noise(1, 5_000));
+    assert_listed(&s, &["second", "first"]);
+    assert_eq!(affected(&s), ["second"]);
+    assert_next_checkpoint_is_whole(&s);
+    assert_eq!(s.retake(["show", "first:a"]).succeeds().stdout, noise(1, 5_000));
+}
+
+#[test]
+fn a_missing_pack_is_named_and_the_next_checkpoint_is_whole() {
+    let s = two_checkpoints();
+    fs::remove_file(pack(&s)).expect("it is there");
+    let run = s.retake(["show", "first:a"]).fails(1);
+    run.says("its segment is missing");
+    run.says("00000001.pack");
+    assert_listed(&s, &["second", "first"]);
+    s.retake(["du"]).succeeds();
+    assert_eq!(affected(&s), ["second", "first"]);
+    assert_next_checkpoint_is_whole(&s);
+}
+
+/// What is on disk is stored again where the store has lost it.
+#[track_caller]
+fn assert_next_checkpoint_is_whole(s: &Sandbox) {
+    let id = s.checkpoint();
+    history::assert_holds(s, &id, &history::on_disk(s));
+    assert!(!affected_ids(s).contains(&id), "the new one is whole");
+}
+
+fn affected_ids(s: &Sandbox) -> Vec<String> {
+    let workspace = Workspace::open(s.environment()).expect("it is a workspace");
+    let integrity = workspace.check().expect("it can be checked");
+    integrity.affected.iter().map(|checkpoint| checkpoint.id.to_string()).collect()
+}
+
+#[test]
+fn a_database_page_full_of_garbage_is_an_error_and_never_a_panic() {
+    for page in 1..12 {
+        let s = two_checkpoints();
+        let path = fold_log(&s);
+        let pages = fs::metadata(&path).expect("it is there").len() / PAGE;
+        if page >= pages {
+            assert!(page > 5, "the database has only {pages} pages");
+            break;
+        }
+        open(path).write_all_at(&noise(page, 4096), page * PAGE).expect("it is ours");
+        let mut failures = 0;
+        for args in
+            [["log"].as_slice(), &["show", "first:a"], &["diff"], &["du"], &["checkpoint"], &["label", "first", "x"]]
+        {
+            let run = crate::sandbox::Run::of(s.retake_command().args(args));
+            if run.code() != Some(0) {
+                let run = run.fails(1);
+                run.says("the database `");
+                run.says("hint: ");
+                failures += 1;
+            }
+        }
+        assert!(failures > 0 || page > 2, "nobody noticed that page {page} is garbage");
+    }
+}
+
+#[test]
+fn a_database_that_is_none_is_said() {
+    let s = two_checkpoints();
+    let path = fold_log(&s);
+    fs::write(path, noise(7, 8192)).expect("it is ours");
+    for args in [["log"], ["checkpoint"], ["du"]] {
+        s.retake(args).fails(1).says("is not a database");
+    }
+}
+
+#[test]
+fn a_store_from_a_newer_version_is_refused_and_not_touched() {
+    let s = two_checkpoints();
+    let path = fold_log(&s);
+    // `user_version` in the database's header.
+    open(path.clone()).write_all_at(&99_u32.to_be_bytes(), 60).expect("it is ours");
+    let before = fs::read(&path).expect("it is there");
+    for args in [["log"], ["checkpoint"], ["diff"], ["du"]] {
+        let run = s.retake(args).fails(1);
+        run.says("has format 99, this program knows formats up to 1");
+        run.says("hint: update Retake; the store was not touched");
+    }
+    assert!(fs::read(&path).expect("it is there") == before);
+}
+
+#[test]
+fn a_garbage_index_is_ignored_and_made_anew() {
+    let s = two_checkpoints();
+    let snapshot = || s.retake(["checkpoint", "--json"]).json()["checkpoint"]["snapshot"].clone();
+    let before = snapshot();
+    let whole = fs::read(s.store().join("index")).expect("it is there");
+    let cut = whole[..whole.len() / 2].to_vec();
+    let mut flipped = whole.clone();
+    flipped[whole.len() / 3] ^= 0x40;
+    for garbage in [noise(1, 10_000), Vec::new(), b"RETAKE INDEX 1\n\0".to_vec(), cut, flipped] {
+        fs::write(s.store().join("index"), garbage).expect("it is ours");
+        assert_eq!(snapshot(), before);
+    }
+    fs::remove_file(s.store().join("index")).expect("it is there");
+    assert_eq!(snapshot(), before);
+    fs::remove_file(s.store().join("index")).expect("it is there");
+    fs::create_dir(s.store().join("index")).expect("it is new");
+    assert_eq!(snapshot(), before, "not even a directory in its place matters");
+}
+
+#[test]
+fn a_temporary_file_that_a_crash_left_goes() {
+    let s = Sandbox::in_memory();
+    // Enough directories for a change to be appended to the index, not to rewrite it.
+    for n in 0..200 {
+        s.write(format!("dir{}/{n}", n % 40), "1");
+    }
+    s.checkpoint();
+    s.write("dir1/1", "2");
+    fs::write(s.store().join("index.new"), noise(1, 10_000)).expect("it is new");
+    s.checkpoint();
+    history::assert_no_litter(&s);
+}
+
+#[test]
+fn what_two_crashed_processes_left_in_their_segments_goes() {
+    let s = two_checkpoints();
+    let mut history = History::default();
+    history.checkpoint(&s);
+    let len = fs::metadata(pack(&s)).expect("it is there").len();
+    open(pack(&s)).write_all_at(&noise(1, 30_000), len).expect("it is ours");
+    fs::write(s.store().join("packs/00000002.pack"), noise(2, 20_000)).expect("it is new");
+    s.write("d", "new");
+    history.checkpoint(&s);
+    history.assert_kept(&s, Missing::None);
+    history::assert_no_litter(&s);
+}
