@@ -104,7 +104,9 @@ fn for_command(error: &CommandError) -> Advice {
     match error {
         CommandError::NothingToCompare => failed(Some("make the first checkpoint with `retake checkpoint`")),
         CommandError::NoSuchPath { dir, .. } => failed(Some(&format!("`retake show {dir}` lists what is there"))),
-        CommandError::GapsUnread { point, .. } => failed(Some(&format!("it is kept; `retake show {point}` tries again"))),
+        CommandError::GapsUnread { point, .. } => {
+            failed(Some(&format!("it is kept; `retake show {point}` tries again")))
+        }
         CommandError::JsonOfContent => Advice { code: USAGE, hint: Some("leave out `--json`".to_owned()) },
         CommandError::PointNotText => Advice { code: USAGE, hint: Some("`retake log` lists the points".to_owned()) },
         CommandError::WriteTo { .. } => failed(None),
@@ -156,7 +158,9 @@ fn for_checkpoint(error: &CheckpointError) -> Advice {
             size::human(*needed)
         )),
         CheckpointError::RoomMade { source, .. } => Advice {
-            hint: Some("all other checkpoints are as they were; once the cause is mended, run the command again".to_owned()),
+            hint: Some(
+                "all other checkpoints are as they were; once the cause is mended, run the command again".to_owned(),
+            ),
             ..for_checkpoint(source)
         },
         CheckpointError::Label { .. } => Advice { code: USAGE, hint: None },

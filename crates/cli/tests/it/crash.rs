@@ -8,10 +8,9 @@ use std::path::Path;
 use std::process::Command;
 
 use retake_testkit::{Ended, Killer, Lasting};
-use serde_json::Value;
 
 use crate::history::{self, History, Missing};
-use crate::sandbox::{Run, Sandbox};
+use crate::sandbox::{Run, Sandbox, noise};
 
 #[test]
 fn a_first_checkpoint_survives_a_crash_at_every_step() {
@@ -35,7 +34,10 @@ fn a_checkpoint_of_changes_survives_an_error_at_every_step() {
 
 #[test]
 fn a_checkpoint_that_has_to_make_room_survives_a_crash_at_every_step() {
-    assert_survives_crashes(&over_budget(), 20);
+    let scene = over_budget();
+    assert_survives_crashes(&scene, 20);
+    let stored = scene.history.assert_kept(&scene.s, scene.missing);
+    assert!(!scene.history.is_all_in(&stored), "undisturbed, it makes room");
 }
 
 #[test]
@@ -114,18 +116,6 @@ fn some_files(s: &Sandbox) {
     rustix::fs::mkfifoat(rustix::fs::CWD, s.ws("fifo"), rustix::fs::Mode::RWXU).expect("it is new");
 }
 
-/// Bytes that do not compress.
-fn noise(seed: u64, len: usize) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state.to_le_bytes()[0]
-    };
-    (0..len).map(|_| next()).collect()
-}
-
 fn assert_survives_crashes(scene: &Scene, at_least: u64) {
     let steps = Killer::new(|| scene.set_up()).crash_at_every_step(|step, ended| scene.assert_survived(step, ended));
     assert!(steps >= at_least, "only {steps} steps: is one missing a fail point?");
@@ -171,7 +161,7 @@ impl Scene {
         let context = format!("step {step}: {run:?}");
         let before = self.s.everything_in_the_workspace();
         let mut history = self.history.clone();
-        let announced = announced(&run);
+        let announced = run.announced();
         if let (Some(id), true) = (&announced, self.args[0] == "checkpoint") {
             history.remember(&self.s, id);
         }
@@ -209,12 +199,6 @@ impl Scene {
             assert_eq!(label == "named", code == 0, "{context}");
         }
     }
-}
-
-/// The id that a command printed, if it came to that.
-fn announced(run: &Run) -> Option<String> {
-    let document: Value = serde_json::from_slice(&run.stdout).ok()?;
-    document["checkpoint"]["id"].as_str().map(str::to_owned)
 }
 
 fn copy(from: &Path, to: &Path) {

@@ -3,10 +3,14 @@
 mod checkpoint;
 #[cfg(feature = "faults")]
 mod crash;
+mod denied;
 mod diff;
+mod footprint;
+mod full;
 mod git_apply;
 mod help;
 mod history;
+mod kill;
 mod log;
 mod sandbox;
 mod show;

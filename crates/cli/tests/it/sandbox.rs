@@ -210,8 +210,26 @@ impl Run {
         document
     }
 
+    /// The id of the checkpoint that it printed as JSON, if it came to that.
+    pub(crate) fn announced(&self) -> Option<String> {
+        let document: Value = serde_json::from_slice(&self.stdout).ok()?;
+        document["checkpoint"]["id"].as_str().map(str::to_owned)
+    }
+
     #[track_caller]
     pub(crate) fn says(&self, text: &str) {
         assert!(self.stderr.contains(text), "`{text}` is not in: {}", self.stderr);
     }
+}
+
+/// Bytes that do not compress.
+pub(crate) fn noise(seed: u64, len: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()[0]
+    };
+    (0..len).map(|_| next()).collect()
 }

@@ -40,7 +40,8 @@ mod linux {
     use rustix::io::Errno;
 
     use super::{DirectoryId, WatchState};
-    use crate::scan::examine::{PathBuffer, Work};
+    use crate::path::join;
+    use crate::scan::examine::Work;
     use crate::scan::index::{Entry, ROOT};
     use crate::scan::list::Rematch;
     use crate::scan::stat::look;
@@ -254,11 +255,9 @@ mod linux {
 
         fn look_at_linked(&mut self, work: &mut Work) {
             let Some(mut linked) = self.watch.as_mut().map(|watch| std::mem::take(&mut watch.linked)) else { return };
-            let mut path = PathBuffer::default();
             linked.retain(|(id, name), _| {
                 let Some(directory) = self.index.path(*id) else { return false };
-                path.enter(directory);
-                let now = look(self.root(), path.child(name));
+                let now = look(self.root(), join(directory, name));
                 let known = match self.index.open.get(id) {
                     Some(directory) => directory.find(name).map(|at| directory.entries[at].facts),
                     None => self.index.block(*id).and_then(|block| block.find(name)).map(|entry| entry.facts()),

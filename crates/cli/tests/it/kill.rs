@@ -1,0 +1,78 @@
+//! SIGKILL at any moment of the real program: what was announced stays whole, and the next run goes on as if nothing had been.
+
+use std::cell::{Cell, RefCell};
+use std::process::Command;
+
+use retake_testkit::Killer;
+
+use crate::history::{self, History, Missing};
+use crate::sandbox::{Run, Sandbox, noise};
+
+const FILES: u64 = 300;
+const KILLS: u32 = 100;
+/// Kills are tried in batches, each timed anew, since the machine may become slower or faster.
+const BATCH: u32 = 30;
+const MAX_BATCHES: u64 = 12;
+
+#[test]
+fn a_hundred_kills_lose_nothing_that_was_announced() {
+    let s = Sandbox::in_memory();
+    for n in 0..FILES {
+        s.write(path(n), noise(n, 40 + 7 * n as usize));
+    }
+    let mut history = History::default();
+    history.checkpoint(&s);
+    let (history, round) = (RefCell::new(history), Cell::new(0));
+    let before = RefCell::new(s.everything_in_the_workspace());
+    let command = || {
+        change(&s, &round);
+        before.replace(s.everything_in_the_workspace());
+        checkpoint(&s)
+    };
+    let mut killer = Killer::new(command);
+    let (mut killed, mut batches) = (0, 0);
+    while killed < KILLS {
+        assert!(batches < MAX_BATCHES, "only {killed} kills came in time");
+        batches += 1;
+        killed += killer.at_random(BATCH, batches, |_, ended| {
+            let mut history = history.borrow_mut();
+            let run = Run::from_output(ended.output().clone());
+            assert_eq!(*before.borrow(), s.everything_in_the_workspace());
+            if let Some(id) = run.announced() {
+                history.remember(&s, &id);
+            }
+            history.assert_newest_kept(&s);
+            s.write(path(round.get() % FILES), noise(round.get(), 99));
+            history.checkpoint(&s);
+            history.assert_newest_kept(&s);
+            history::assert_no_litter(&s);
+        });
+    }
+    history.borrow().assert_kept(&s, Missing::None);
+}
+
+fn path(n: u64) -> String {
+    format!("src/{}/{n}", n % 20)
+}
+
+/// What may have happened between two checkpoints: files modified, added, deleted, and now and then a large one.
+fn change(s: &Sandbox, round: &Cell<u64>) {
+    let now = round.get() + 1;
+    round.set(now);
+    for n in 0..8 {
+        s.write(path((now * 31 + n * 7) % FILES), noise(now * 100 + n, 500));
+    }
+    s.write(format!("new/{now}"), "new");
+    if let Some(old) = now.checked_sub(5).filter(|old| *old > 0) {
+        s.remove(format!("new/{old}"));
+    }
+    if now % 8 == 0 {
+        s.write("large", noise(now, 1_200_000));
+    }
+}
+
+fn checkpoint(s: &Sandbox) -> Command {
+    let mut command = s.retake_command();
+    command.args(["checkpoint", "--json"]);
+    command
+}
