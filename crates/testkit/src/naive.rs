@@ -78,6 +78,8 @@ pub struct Decisions {
     pub boundaries: u64,
     /// Version-control directories passed over.
     pub version_control: u64,
+    /// Ignored files captured because the root's repository tracks them.
+    pub tracked: u64,
 }
 
 /// How to read: the inputs besides the directory itself.
@@ -112,9 +114,13 @@ pub fn read(root: &Path, reading: &Reading) -> io::Result<NaiveTree> {
         Some(path) if path.is_file() => Some(std::fs::read(path)?),
         _ => None,
     };
-    let mut reader = Reader { reading, global, tree: NaiveTree::default() };
+    let tracked = match (reading.dialect, std::fs::read(root.join(".git/index"))) {
+        (Dialect::Retake, Ok(index)) => names_in_index(&index),
+        _ => BTreeSet::new(),
+    };
+    let mut reader = Reader { reading, global, tracked, tree: NaiveTree::default() };
     let directory = rustix::fs::open(root, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-    reader.directory(&directory, b"", &Scope::default())?;
+    reader.directory(&directory, b"", &Scope::default(), Entered::ForAll)?;
     Ok(reader.tree)
 }
 
@@ -150,11 +156,24 @@ impl Scope {
 struct Reader<'a> {
     reading: &'a Reading,
     global: Option<Vec<u8>>,
+    /// What the root's repository tracks.
+    tracked: BTreeSet<Vec<u8>>,
     tree: NaiveTree,
 }
 
+/// Why a directory is looked into.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Entered {
+    /// It is captured.
+    ForAll,
+    /// It is ignored, but something below it is tracked, and only that is captured.
+    ForTracked,
+    /// It is left out: not at all.
+    Not,
+}
+
 impl Reader<'_> {
-    fn directory(&mut self, directory: &OwnedFd, path: &[u8], outer: &Scope) -> io::Result<()> {
+    fn directory(&mut self, directory: &OwnedFd, path: &[u8], outer: &Scope, entered: Entered) -> io::Result<()> {
         let names = names(directory)?;
         let scope = self.scope(directory, &names, path, outer)?;
         for name in &names {
@@ -165,8 +184,9 @@ impl Reader<'_> {
                 continue;
             }
             let path = if path.is_empty() { name.clone() } else { [path, b"/", name].concat() };
-            if !self.is_ignored(&scope, &path, name, &stat) {
-                self.entry(directory, &path, name, &stat, &scope)?;
+            let why = self.decide(&scope, &path, name, &stat, entered);
+            if why != Entered::Not {
+                self.entry(directory, &path, name, &stat, &scope, why)?;
             }
         }
         Ok(())
@@ -195,33 +215,51 @@ impl Reader<'_> {
         Ok(scope)
     }
 
-    fn is_ignored(&mut self, scope: &Scope, path: &[u8], name: &[u8], stat: &Stat) -> bool {
-        let kind = FileType::from_raw_mode(stat.st_mode);
-        match scope.verdict(path, kind == FileType::Directory) {
-            None => return false,
-            Some(Verdict::Kept) => {
-                self.tree.decisions.kept += 1;
-                return false;
+    fn decide(&mut self, scope: &Scope, path: &[u8], name: &[u8], stat: &Stat, parent: Entered) -> Entered {
+        let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+        if parent == Entered::ForAll {
+            match scope.verdict(path, is_directory) {
+                None => return Entered::ForAll,
+                Some(Verdict::Kept) => {
+                    self.tree.decisions.kept += 1;
+                    return Entered::ForAll;
+                }
+                Some(Verdict::Ignored) => {}
             }
-            Some(Verdict::Ignored) => {}
+            let is_included = INCLUDE.iter().any(|glob| rules::matches(glob, name, true));
+            if self.reading.dialect == Dialect::Retake && !is_directory && is_included {
+                self.tree.decisions.included += 1;
+                return Entered::ForAll;
+            }
         }
-        let is_included = self.reading.dialect == Dialect::Retake
-            && kind != FileType::Directory
-            && INCLUDE.iter().any(|glob| rules::matches(glob, name, true));
-        if is_included {
-            self.tree.decisions.included += 1;
+        let is_tracked = if is_directory {
+            let below = [path, b"/"].concat();
+            self.tracked.range(below.clone()..).next().is_some_and(|next| next.starts_with(&below))
         } else {
-            self.tree.decisions.ignored += 1;
+            self.tracked.contains(path)
+        };
+        if is_tracked {
+            self.tree.decisions.tracked += 1;
+            return Entered::ForTracked;
         }
-        !is_included
+        self.tree.decisions.ignored += 1;
+        Entered::Not
     }
 
-    fn entry(&mut self, parent: &OwnedFd, path: &[u8], name: &[u8], stat: &Stat, scope: &Scope) -> io::Result<()> {
+    fn entry(
+        &mut self,
+        parent: &OwnedFd,
+        path: &[u8],
+        name: &[u8],
+        stat: &Stat,
+        scope: &Scope,
+        entered: Entered,
+    ) -> io::Result<()> {
         let (kind, content) = match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory => {
                 let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 let directory = rustix::fs::openat(parent, name, flags, Mode::empty())?;
-                self.directory(&directory, path, scope)?;
+                self.directory(&directory, path, scope, entered)?;
                 (NaiveKind::Directory, Vec::new())
             }
             FileType::Symlink => (NaiveKind::Symlink, rustix::fs::readlinkat(parent, name, Vec::new())?.into_bytes()),
@@ -247,6 +285,19 @@ impl Reader<'_> {
         self.tree.nodes.insert(path.to_vec(), NaiveNode { kind, mode, content });
         Ok(())
     }
+}
+
+/// The names in an index file of git's, version 2.
+fn names_in_index(index: &[u8]) -> BTreeSet<Vec<u8>> {
+    const FIXED: usize = 62;
+    let mut names = BTreeSet::new();
+    let mut rest = &index[12..];
+    for _ in 0..u32::from_be_bytes(index[8..12].try_into().expect("four bytes")) {
+        let length = rest[FIXED..].iter().position(|&b| b == 0).expect("names end with a zero");
+        names.insert(rest[FIXED..FIXED + length].to_vec());
+        rest = &rest[(FIXED + length) / 8 * 8 + 8..];
+    }
+    names
 }
 
 fn names(directory: &OwnedFd) -> io::Result<Vec<Vec<u8>>> {

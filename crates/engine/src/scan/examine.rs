@@ -6,12 +6,12 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use super::index::block::Block;
-use super::index::{Directory, DirectoryId, EntryKind, ROOT};
+use super::index::{Directory, DirectoryId, EntryKind, Flags, ROOT};
 use super::list::Rematch;
 use super::rules::{Rules, is_rule_file};
-use super::stat::{Facts, Seen, look};
-use super::{ScanError, Scanner};
+use super::stat::{Facts, Seen, look, seen};
+use super::{ScanError, Scanner, open};
+use crate::limits;
 use crate::path::join;
 
 /// What has to be looked into.
@@ -34,17 +34,16 @@ impl Scanner {
         let damaged = AtomicBool::new(false);
         let this = &*self;
         let works: Vec<Work> = std::thread::scope(|scope| {
-            let threads = this.threads.min(ids.len().div_ceil(STRIDE)).max(1);
+            let threads = (this.threads * limits::EXAMINERS_PER_CORE).min(ids.len().div_ceil(STRIDE)).max(1);
             let examine = || {
                 let mut work = Work::default();
-                let mut path = PathBuffer::default();
                 loop {
                     let start = next.fetch_add(STRIDE, Ordering::Relaxed);
                     let Some(ids) = ids.get(start..ids.len().min(start + STRIDE)).filter(|ids| !ids.is_empty()) else {
                         break;
                     };
                     for &id in ids {
-                        if !this.examine_directory(id, &mut path, &mut work) {
+                        if !this.examine_directory(id, &mut work) {
                             damaged.store(true, Ordering::Relaxed);
                         }
                     }
@@ -70,76 +69,61 @@ impl Scanner {
     }
 
     /// Returns whether the directory's block is sound.
-    fn examine_directory(&self, id: DirectoryId, path: &mut PathBuffer, work: &mut Work) -> bool {
+    fn examine_directory(&self, id: DirectoryId, work: &mut Work) -> bool {
         if let Some(directory) = self.index.open.get(&id) {
-            let flags = directory.flags;
-            let unsettled = flags.unsettled || flags.unreadable || (flags.repository && id != ROOT);
-            self.examine_self(id, &directory.path, &directory.facts, unsettled, path, work);
-            for entry in &directory.entries {
-                let known = Known { kind: entry.kind, facts: entry.facts, unsettled: entry.unsettled };
-                self.examine_entry(id, &entry.name, &known, path, work);
-            }
+            let entries = directory.entries.iter().map(|entry| Known {
+                name: &entry.name,
+                kind: entry.kind,
+                facts: entry.facts,
+                unsettled: entry.unsettled,
+            });
+            self.examine_entries(id, &directory.path, &directory.facts, directory.flags, entries, work);
             return true;
         }
         let Some(block) = self.index.block(id) else { return true };
         if !block.is_sound() {
             return false;
         }
-        self.examine_block(id, &block, path, work);
+        let entries = block.entries().enumerate().map(|(position, entry)| Known {
+            name: block.name_at(position),
+            kind: entry.kind(),
+            facts: entry.facts(),
+            unsettled: entry.unsettled(),
+        });
+        self.examine_entries(id, block.path(), &block.facts(), block.flags(), entries, work);
         true
     }
 
-    fn examine_block(&self, id: DirectoryId, block: &Block<'_>, path: &mut PathBuffer, work: &mut Work) {
-        let flags = block.flags();
-        self.examine_self(
-            id,
-            block.path(),
-            &block.facts(),
-            // A repository's `info/exclude` is not examined by itself.
-            flags.unsettled || flags.unreadable || flags.stale || (flags.repository && id != ROOT),
-            path,
-            work,
-        );
-        for (position, entry) in block.entries().enumerate() {
-            let kind = entry.kind();
-            if matches!(kind, EntryKind::Directory) {
-                continue;
-            }
-            let known = Known { kind, facts: entry.facts(), unsettled: entry.unsettled() };
-            self.examine_entry(id, block.name_at(position), &known, path, work);
-        }
-    }
-
-    fn examine_self(
+    fn examine_entries<'a>(
         &self,
         id: DirectoryId,
-        directory: &[u8],
+        path: &[u8],
         facts: &Facts,
-        unsettled: bool,
-        path: &mut PathBuffer,
+        flags: Flags,
+        entries: impl Iterator<Item = Known<'a>>,
         work: &mut Work,
     ) {
-        path.enter(directory);
-        let same =
-            look(self.root(), path.directory()).is_ok_and(|seen| seen.facts == *facts && seen.dev == self.root_dev);
-        if !same || unsettled || !self.trust.directory_times {
+        // Names are looked up in the directory's own handle: that is quicker than walking down its path for each.
+        let opened = open::place(self.root(), path).and_then(|fd| Ok((rustix::fs::fstat(&fd)?, fd)));
+        let Ok((stat, fd)) = opened else {
+            work.relist.insert(id, Rematch::No);
+            return;
+        };
+        let now = seen(&stat);
+        // A repository's `info/exclude` is not examined by itself.
+        let unsettled = flags.unsettled || flags.unreadable || flags.stale || (flags.repository && id != ROOT);
+        if now.facts != *facts || now.dev != self.root_dev || unsettled || !self.trust.directory_times {
             work.relist.insert(id, Rematch::No);
         }
-    }
-
-    fn examine_entry(&self, id: DirectoryId, name: &[u8], known: &Known, path: &mut PathBuffer, work: &mut Work) {
-        match known.kind {
-            EntryKind::Directory => return,
-            EntryKind::Ignored if !is_rule_file(name) => return,
-            EntryKind::File | EntryKind::Symlink | EntryKind::Gap | EntryKind::Ignored => {}
-        }
-        match look(self.root(), path.child(name)) {
-            Ok(seen) if seen.facts == known.facts && !known.unsettled => {}
-            Ok(seen) if seen.facts.file_type() == known.facts.file_type() && !is_rule_file(name) => {
-                work.names.push((id, name.into(), Some(seen)));
-            }
-            _ => {
-                work.relist.insert(id, Rematch::No);
+        for known in entries.filter(Known::is_examined) {
+            match look(&fd, known.name) {
+                Ok(seen) if seen.facts == known.facts && !known.unsettled => {}
+                Ok(seen) if seen.facts.file_type() == known.facts.file_type() && !is_rule_file(known.name) => {
+                    work.names.push((id, known.name.into(), Some(seen)));
+                }
+                _ => {
+                    work.relist.insert(id, Rematch::No);
+                }
             }
         }
     }
@@ -194,49 +178,20 @@ impl Scanner {
 }
 
 /// What the index says of an entry.
-struct Known {
+struct Known<'a> {
+    name: &'a [u8],
     kind: EntryKind,
     facts: Facts,
     unsettled: bool,
 }
 
-/// Builds paths for system calls without allocating for each.
-#[derive(Debug, Default)]
-pub(super) struct PathBuffer {
-    bytes: Vec<u8>,
-    directory: usize,
-}
-
-impl PathBuffer {
-    /// Goes to a directory; empty for the root.
-    pub(super) fn enter(&mut self, directory: &[u8]) {
-        self.bytes.clear();
-        self.bytes.extend_from_slice(directory);
-        if !directory.is_empty() {
-            self.bytes.push(b'/');
+impl Known<'_> {
+    /// Subdirectories are examined on their own, and of what is ignored only files of rules matter.
+    fn is_examined(&self) -> bool {
+        match self.kind {
+            EntryKind::File | EntryKind::Symlink | EntryKind::Gap => true,
+            EntryKind::Ignored => is_rule_file(self.name),
+            EntryKind::Directory => false,
         }
-        self.directory = self.bytes.len();
-    }
-
-    /// The directory itself.
-    fn directory(&mut self) -> &std::ffi::CStr {
-        if self.directory == 0 {
-            return c".";
-        }
-        // Not `path/.`: that would follow a link which took the directory's place.
-        self.bytes.truncate(self.directory);
-        self.bytes[self.directory - 1] = 0;
-        std::ffi::CStr::from_bytes_with_nul(&self.bytes).expect("names hold no NUL")
-    }
-
-    /// A name in the directory.
-    pub(super) fn child(&mut self, name: &[u8]) -> &std::ffi::CStr {
-        self.bytes.truncate(self.directory);
-        if let Some(slash) = self.bytes.last_mut() {
-            *slash = b'/';
-        }
-        self.bytes.extend_from_slice(name);
-        self.bytes.push(0);
-        std::ffi::CStr::from_bytes_with_nul(&self.bytes).expect("names hold no NUL")
     }
 }

@@ -36,6 +36,17 @@ pub(crate) fn directory(root: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Er
     beneath(root, path, OFlags::RDONLY | OFlags::DIRECTORY)
 }
 
+/// A handle on a directory for looking at what is in it, not for reading it. A link that took the place of a directory
+/// above is followed: whoever looks notices by that directory itself.
+pub(crate) fn place(root: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
+    #[cfg(target_os = "linux")]
+    let access = OFlags::PATH;
+    #[cfg(not(target_os = "linux"))]
+    let access = OFlags::RDONLY;
+    let path: &[u8] = if path.is_empty() { b"." } else { path };
+    rustix::fs::openat(root, path, access | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
+}
+
 fn beneath(root: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
     let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     #[cfg(target_os = "linux")]

@@ -32,7 +32,7 @@ pub(super) use none::Watch;
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use std::collections::{BTreeSet, HashMap};
+    use std::collections::{BTreeMap, BTreeSet, HashMap};
     use std::mem::MaybeUninit;
     use std::os::fd::{AsFd, OwnedFd};
 
@@ -40,7 +40,8 @@ mod linux {
     use rustix::io::Errno;
 
     use super::{DirectoryId, WatchState};
-    use crate::scan::examine::{PathBuffer, Work};
+    use crate::path::join;
+    use crate::scan::examine::Work;
     use crate::scan::index::{Entry, ROOT};
     use crate::scan::list::Rematch;
     use crate::scan::stat::look;
@@ -55,8 +56,8 @@ mod linux {
         directories: HashMap<i32, DirectoryId>,
         watches: HashMap<DirectoryId, i32>,
         limit: usize,
-        /// Files with other names, whose changes may go unreported.
-        linked: BTreeSet<(DirectoryId, Box<[u8]>)>,
+        /// Files with other names, whose changes may go unreported, and their inodes.
+        linked: BTreeMap<(DirectoryId, Box<[u8]>), u64>,
         /// Repositories below the root: their `info/exclude` is not watched, so they are listed each time.
         repositories: BTreeSet<DirectoryId>,
         /// Inodes that were found to have other names during this scan; those names are not reported by themselves.
@@ -115,7 +116,7 @@ mod linux {
                 directories: HashMap::new(),
                 watches: HashMap::new(),
                 limit,
-                linked: BTreeSet::new(),
+                linked: BTreeMap::new(),
                 relinked: BTreeSet::new(),
                 repositories: BTreeSet::new(),
                 doubtful: true,
@@ -171,7 +172,7 @@ mod linux {
         pub(in crate::scan) fn note_linked(&mut self, directory: DirectoryId, entry: &Entry) {
             if let Some(watch) = &mut self.watch
                 && entry.gaps & GapKind::HardLink.bit() != 0
-                && watch.linked.insert((directory, entry.name.clone()))
+                && watch.linked.insert((directory, entry.name.clone()), entry.facts.ino) != Some(entry.facts.ino)
             {
                 watch.relinked.insert(entry.facts.ino);
             }
@@ -218,14 +219,15 @@ mod linux {
 
         fn find_linked(&mut self) {
             let bit = GapKind::HardLink.bit();
-            let mut linked = BTreeSet::new();
+            let mut linked = BTreeMap::new();
             for id in self.index.ids() {
                 if let Some(directory) = self.index.open.get(&id) {
                     let entries = directory.entries.iter().filter(|entry| entry.gaps & bit != 0);
-                    linked.extend(entries.map(|entry| (id, entry.name.clone())));
+                    linked.extend(entries.map(|entry| ((id, entry.name.clone()), entry.facts.ino)));
                 } else if let Some(block) = self.index.block(id) {
                     let entries = block.entries().enumerate().filter(|(_, entry)| entry.gaps() & bit != 0);
-                    linked.extend(entries.map(|(position, _)| (id, block.name_at(position).into())));
+                    let name = |position| block.name_at(position).into();
+                    linked.extend(entries.map(|(position, entry)| ((id, name(position)), entry.facts().ino)));
                 }
             }
             if let Some(watch) = &mut self.watch {
@@ -253,11 +255,9 @@ mod linux {
 
         fn look_at_linked(&mut self, work: &mut Work) {
             let Some(mut linked) = self.watch.as_mut().map(|watch| std::mem::take(&mut watch.linked)) else { return };
-            let mut path = PathBuffer::default();
-            linked.retain(|(id, name)| {
+            linked.retain(|(id, name), _| {
                 let Some(directory) = self.index.path(*id) else { return false };
-                path.enter(directory);
-                let now = look(self.root(), path.child(name));
+                let now = look(self.root(), join(directory, name));
                 let known = match self.index.open.get(id) {
                     Some(directory) => directory.find(name).map(|at| directory.entries[at].facts),
                     None => self.index.block(*id).and_then(|block| block.find(name)).map(|entry| entry.facts()),

@@ -125,7 +125,8 @@ impl Db {
         if self.writable {
             self.connection.pragma_update(None, "journal_mode", "wal")?;
             self.connection.pragma_update(None, "synchronous", "full")?;
-            self.connection.pragma_update(None, "wal_autocheckpoint", 256)?;
+            // A fresh process reads the whole log before anything else: short is quick.
+            self.connection.pragma_update(None, "wal_autocheckpoint", 96)?;
             self.connection.pragma_update(None, "journal_size_limit", 1 << 20)?;
         }
         self.connection.pragma_update(None, "foreign_keys", true)
@@ -185,6 +186,11 @@ impl Db {
     /// Reads through the connection; what `work` returns is wrapped with the database's path.
     pub(crate) fn read<T>(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         work(&self.connection).map_err(StoreError::database(&self.path))
+    }
+
+    /// Empties the log into the database. Another process that is reading keeps this from happening, which is no harm.
+    pub(crate) fn empty_log(&self) {
+        self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).ok();
     }
 
     /// Where `id` is stored.

@@ -40,6 +40,9 @@ use db::{Db, Location};
 use pack::{Segment, SegmentId};
 pub(crate) use record::Kind;
 
+/// Rows after which a commit empties the database's log, so that it does not slow down whoever opens the store next.
+const LARGE_COMMIT: usize = 1_000;
+
 /// An open store.
 #[derive(Debug)]
 pub(crate) struct Store {
@@ -341,6 +344,9 @@ impl<'a> Batch<'a> {
                 return Err(err);
             }
         };
+        if pending.rows.len() > LARGE_COMMIT {
+            self.store.db().empty_log();
+        }
         pending.rows.clear();
         for open in &mut pending.segments {
             open.committed = open.segment.end();

@@ -127,9 +127,9 @@ pub(crate) fn decode(record: &[u8], id: ObjectId) -> Result<(Kind, Vec<u8>), Tor
     Ok((kind, plain))
 }
 
+/// Recognises torn and damaged bytes; what a content is, its hash says.
 fn checksum(bytes: &[u8]) -> u64 {
-    let hash = blake3::hash(bytes);
-    u64::from_le_bytes(hash.as_bytes()[..8].try_into().expect("eight bytes"))
+    u64::from(crc32fast::hash(bytes))
 }
 
 /// Compression contexts are large and costly to make: one per thread.

@@ -50,6 +50,39 @@ fn included_names_are_captured_although_ignored() {
 }
 
 #[test]
+fn the_excludes_of_a_nested_repository_count_as_soon_as_they_change() {
+    let scratch = Scratch::new();
+    let root = scratch.dir("root");
+    for name in ["nested/.git/HEAD", "nested/a", "nested/b"] {
+        write(&root, name, "x");
+    }
+    let open = |name| Workspace::open_or_create(environment(&root, scratch.path().join(name))).unwrap();
+    let (mut scanned, mut watched) = (open("scanned"), open("watched"));
+    watched.watch();
+    for (number, (rules, left)) in [("", "ab"), ("a\n", "b"), ("b\n", "a"), ("", "ab")].into_iter().enumerate() {
+        write(&root, "nested/.git/info/exclude", rules);
+        let mut wanted = vec!["nested".to_owned()];
+        wanted.extend(left.chars().map(|name| format!("nested/{name}")));
+        assert_eq!(paths(&mut scanned, number as i64), wanted, "{rules:?}");
+        assert_eq!(paths(&mut watched, number as i64), wanted, "{rules:?}, watched");
+    }
+}
+
+#[test]
+fn global_excludes_are_anchored_in_each_repository() {
+    let scratch = Scratch::new();
+    let root = scratch.dir("root");
+    for name in ["nested/.git/HEAD", "a", "nested/a", "nested/nested/a"] {
+        write(&root, name, "x");
+    }
+    let global = scratch.path().join("global");
+    fs::write(&global, "/a\nnested/nested\n").unwrap();
+    let plain = environment(&root, scratch.path().join("store"));
+    let mut workspace = Workspace::open_or_create(Environment { global_excludes: Some(global), ..plain }).unwrap();
+    assert_eq!(paths(&mut workspace, 1), ["nested", "nested/nested", "nested/nested/a"]);
+}
+
+#[test]
 fn version_control_directories_are_left_out_at_any_depth() {
     let scratch = Scratch::new();
     let root = scratch.dir("root");

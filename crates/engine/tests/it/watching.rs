@@ -32,6 +32,36 @@ fn an_overflowing_queue_leads_back_to_looking_at_everything() {
     assert_eq!(made.changed.modified, 1, "the watch goes on afterwards");
 }
 
+/// The kernel reports a new hard link at its new name only, and what is written through one name at that name only.
+#[test]
+fn what_is_written_through_another_name_is_seen_though_only_one_name_is_reported() {
+    let scratch = Scratch::new();
+    let root = scratch.dir("root");
+    for name in ["linked", "plain", "other"] {
+        fs::write(root.join(name), "before").unwrap();
+    }
+    fs::hard_link(root.join("linked"), root.join("partner")).unwrap();
+    let mut workspace = Workspace::open_or_create(environment(&root, scratch.path().join("store"))).unwrap();
+    assert!(matches!(workspace.watch(), WatchState::Watching { .. }));
+    let mut number = 0;
+    let mut modified = |workspace: &mut Workspace| {
+        number += 1;
+        workspace.checkpoint(numbered(number), Durability::Soon, &NoProgress).unwrap().changed.modified
+    };
+    modified(&mut workspace);
+
+    fs::hard_link(root.join("plain"), root.join("second")).unwrap();
+    assert_eq!(modified(&mut workspace), 0);
+    fs::write(root.join("second"), "after!").unwrap();
+    assert_eq!(modified(&mut workspace), 2, "a name that was new");
+
+    fs::remove_file(root.join("partner")).unwrap();
+    fs::hard_link(root.join("other"), root.join("partner")).unwrap();
+    assert_eq!(modified(&mut workspace), 0);
+    fs::write(root.join("partner"), "after!").unwrap();
+    assert_eq!(modified(&mut workspace), 2, "a name that had been another file's");
+}
+
 #[cfg(feature = "faults")]
 mod deaf {
     use retake_engine::{GapKind, Verified};

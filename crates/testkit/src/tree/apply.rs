@@ -20,6 +20,7 @@ impl Sandbox<'_> {
             Step::Link { at, to } => self.make_link(*at, *to),
             Step::Special { at, what } => self.make_special(*at, *what),
             Step::Rules { dir, name, change } => self.change_rules(*dir, *name, change),
+            Step::Track { what } => self.track(*what),
             Step::Nest { dir } => self.nest(*dir),
             Step::GitFile { dir } => self.make_git_file(*dir),
             Step::Unnest { which } => self.unnest(*which),

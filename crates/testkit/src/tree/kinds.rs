@@ -75,6 +75,8 @@ kinds! {
     RulesFifo: "a rule file that is a fifo",
     RulesExclude: "an info/exclude",
     RulesGlobal: "global excludes",
+    Tracked: "a path that git came to track",
+    Untracked: "a path that git tracks no more",
     RenamedWithin: "a file renamed within its directory",
     RenamedAcross: "a file moved to another directory",
     RenamedOver: "a file renamed onto another",
@@ -101,6 +103,7 @@ kinds! {
     Kept: "a path that a negated rule took back in",
     Included: "an ignored file captured by the include list",
     Boundary: "rules that start afresh in a nested repository",
+    KeptByTracking: "an ignored path captured because git tracks it",
     PassedOver: "a version-control directory passed over",
 }
 
@@ -127,6 +130,7 @@ impl Counts {
             (Happened::Kept, decisions.kept),
             (Happened::Included, decisions.included),
             (Happened::Boundary, decisions.boundaries),
+            (Happened::KeptByTracking, decisions.tracked),
             (Happened::PassedOver, decisions.version_control),
         ];
         for (kind, count) in all {

@@ -1,6 +1,8 @@
-//! Carrying out steps: rule files.
+//! Carrying out steps: rule files, and what git tracks in spite of them.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +10,7 @@ use super::apply::{make_special, remove};
 use super::change::{modified, set_modified};
 use super::kinds::Happened;
 use super::pools::RULE_LINES;
-use super::sandbox::{Attempt, Impossible, Sandbox, shown};
+use super::sandbox::{Attempt, Impossible, Is, Sandbox, shown};
 use super::step::{Pick, RuleChange, RuleName, Special};
 
 impl Sandbox<'_> {
@@ -56,6 +58,26 @@ impl Sandbox<'_> {
         self.done(happened, format!("{change:?} for {shown}: \"{now}\""))
     }
 
+    pub(super) fn track(&mut self, what: Pick) -> Attempt {
+        let path = self.pick(what, |found| !matches!(found.is, Is::Directory | Is::Special))?.path;
+        let git = self.root.join(".git");
+        if git.symlink_metadata().is_err() {
+            fs::create_dir(&git)?;
+            fs::write(git.join("HEAD"), "ref: refs/heads/main\n")?;
+        }
+        let name = path.as_os_str().as_bytes().to_vec();
+        let (happened, line) = if self.tracked.remove(&name) {
+            (Happened::Untracked, format!("track {} no more", shown(&path)))
+        } else {
+            self.tracked.insert(name);
+            (Happened::Tracked, format!("track {}", shown(&path)))
+        };
+        // As git does: beside, then renamed.
+        fs::write(git.join("index.lock"), index_of(&self.tracked))?;
+        fs::rename(git.join("index.lock"), git.join("index"))?;
+        self.done(happened, line)
+    }
+
     fn rule_file(&mut self, dir: Pick, name: RuleName) -> Result<(PathBuf, String), Impossible> {
         let below = match name {
             RuleName::Git => self.directory(dir).join(".gitignore"),
@@ -72,6 +94,20 @@ impl Sandbox<'_> {
         };
         Ok((self.at(&below), shown(&below)))
     }
+}
+
+/// An index file of git's, version 2, with nothing true in it but the names.
+fn index_of(names: &BTreeSet<Vec<u8>>) -> Vec<u8> {
+    let count = u32::try_from(names.len()).expect("few names");
+    let mut index = [b"DIRC".as_slice(), &2_u32.to_be_bytes(), &count.to_be_bytes()].concat();
+    for name in names {
+        let length = u16::try_from(name.len().min(0xfff)).expect("twelve bits");
+        index.extend([[0; 60].as_slice(), &length.to_be_bytes(), name].concat());
+        // One to eight zeros, to a multiple of eight from the entry's start.
+        index.resize(index.len() + 8 - (62 + name.len()) % 8, 0);
+    }
+    index.extend([0; 20]);
+    index
 }
 
 fn text(lines: &[u8], start: &[u8], end: &[u8]) -> Vec<u8> {

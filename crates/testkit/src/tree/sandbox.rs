@@ -1,5 +1,6 @@
 //! The real directory that steps are carried out in, and what exists in it.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -23,6 +24,8 @@ pub struct Sandbox<'a> {
     pub(super) counts: &'a mut Counts,
     pub(super) outside_links: Vec<PathBuf>,
     pub(super) new_links: Vec<PathBuf>,
+    /// What the root's repository was last told to track; it may have been removed since.
+    pub(super) tracked: BTreeSet<Vec<u8>>,
     found: Option<Vec<Found>>,
     log: Vec<String>,
 }
@@ -73,6 +76,7 @@ impl<'a> Sandbox<'a> {
             counts,
             outside_links: Vec::new(),
             new_links: Vec::new(),
+            tracked: BTreeSet::new(),
             found: None,
             log: Vec::new(),
         }

@@ -121,6 +121,8 @@ pub enum Step {
     Special { at: Place, what: Special },
     /// Makes, changes or removes a rule file.
     Rules { dir: Pick, name: RuleName, change: RuleChange },
+    /// Makes the root's repository track a path, or no more if it does already.
+    Track { what: Pick },
     /// Makes a directory a repository.
     Nest { dir: Pick },
     /// Puts a `.git` file into a directory.
@@ -239,7 +241,8 @@ fn rules() -> BoxedStrategy<Step> {
         1 => Just(RuleName::Exclude),
         1 => Just(RuleName::Global),
     ];
-    (pick(), name, change).prop_map(|(dir, name, change)| Step::Rules { dir, name, change }).boxed()
+    let rules = (pick(), name, change).prop_map(|(dir, name, change)| Step::Rules { dir, name, change });
+    prop_oneof![4 => rules, 1 => pick().prop_map(|what| Step::Track { what })].boxed()
 }
 
 fn write() -> BoxedStrategy<Write> {
