@@ -66,11 +66,13 @@ impl History {
     }
 
     /// Are all announced checkpoints among `stored`?
+    #[cfg(feature = "faults")]
     pub(crate) fn is_all_in(&self, stored: &[String]) -> bool {
         self.known.iter().all(|(id, _)| stored.contains(id))
     }
 
     /// Was this checkpoint announced?
+    #[cfg(feature = "faults")]
     pub(crate) fn has(&self, id: &str) -> bool {
         self.known.iter().any(|(known, _)| known == id)
     }
