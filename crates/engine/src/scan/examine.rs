@@ -154,24 +154,23 @@ impl Scanner {
 }
 
 impl Scanner {
-    /// Adds ignored names that git has come to track.
+    /// Adds names that the rules leave out and that git has come to track, or tracks no more.
     pub(super) fn find_tracked(&self, rules: &Rules, work: &mut Work) {
         for id in self.index.ids() {
             let Some(directory) = self.index.path(id) else { continue };
-            let mut check = |name: &[u8]| {
+            let mut check = |name: &[u8], kind: EntryKind| {
                 let path = join(directory, name);
-                if rules.is_tracked(&path) || rules.tracks_below(&path) {
+                let is_tracked = rules.is_tracked(&path) || rules.tracks_below(&path);
+                if is_tracked == (kind == EntryKind::Ignored) {
                     work.names.push((id, name.into(), None));
                 }
             };
             if let Some(open) = self.index.open.get(&id) {
-                open.entries
-                    .iter()
-                    .filter(|entry| entry.kind == EntryKind::Ignored)
-                    .for_each(|entry| check(&entry.name));
+                let left_out = open.entries.iter().filter(|entry| entry.left_out);
+                left_out.for_each(|entry| check(&entry.name, entry.kind));
             } else if let Some(block) = self.index.block(id) {
-                let ignored = block.entries().enumerate().filter(|(_, entry)| entry.kind() == EntryKind::Ignored);
-                ignored.for_each(|(position, _)| check(block.name_at(position)));
+                let left_out = block.entries().enumerate().filter(|(_, entry)| entry.left_out());
+                left_out.for_each(|(position, entry)| check(block.name_at(position), entry.kind()));
             }
         }
     }

@@ -254,11 +254,7 @@ impl Scanner {
         let rules = listing.rules;
         let same_type = old.is_some_and(|old| old.facts.file_type() == file_type);
         let left_out = match old {
-            Some(old) if same_type && rematch == Rematch::No => match old.kind {
-                EntryKind::Ignored => true,
-                EntryKind::Directory => self.flags(old.child).declared_only,
-                EntryKind::File | EntryKind::Symlink | EntryKind::Gap => false,
-            },
+            Some(old) if same_type && rematch == Rematch::No => old.left_out,
             _ => {
                 rules.is_store(path)
                     || self.index.open(parent).is_some_and(|directory| directory.flags.declared_only)
@@ -273,6 +269,7 @@ impl Scanner {
             kind: EntryKind::Ignored,
             unsettled: false,
             unread: true,
+            left_out,
             gaps: 0,
             child: 0,
             facts: now.facts,

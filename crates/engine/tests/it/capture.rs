@@ -242,6 +242,10 @@ fn what_git_tracks_is_captured_although_ignored() {
         git(&["add", "-f", "b.log"]);
         expected.insert(2, "b.log");
         assert_eq!(paths(&mut workspace, 2), expected);
+        // And what it tracks no more is ignored from then on.
+        git(&["rm", "-q", "--cached", "b.log", "build/deep/kept"]);
+        expected = vec![".gitignore", "a.log", "sub", "sub/c.log"];
+        assert_eq!(paths(&mut workspace, 3), expected);
         let mut below =
             Workspace::open_or_create(environment(&root.join("sub"), scratch.path().join("other"))).unwrap();
         assert_eq!(paths(&mut below, 1), ["c.log"]);

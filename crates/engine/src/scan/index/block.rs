@@ -80,6 +80,7 @@ struct RawSeal {
 
 const UNSETTLED: u8 = 1;
 const UNREAD: u8 = 2;
+const LEFT_OUT: u8 = 4;
 const REPOSITORY: u8 = 2;
 const DECLARED_ONLY: u8 = 4;
 const STALE: u8 = 8;
@@ -124,6 +125,10 @@ impl RawEntry {
 
     pub(crate) fn unsettled(&self) -> bool {
         self.flags & UNSETTLED != 0
+    }
+
+    pub(crate) fn left_out(&self) -> bool {
+        self.flags & LEFT_OUT != 0
     }
 
     pub(crate) fn facts(&self) -> Facts {
@@ -236,6 +241,7 @@ impl<'a> Block<'a> {
             kind: raw.kind(),
             unsettled: raw.unsettled(),
             unread: raw.flags & UNREAD != 0,
+            left_out: raw.left_out(),
             gaps: raw.gaps(),
             child: raw.child(),
             facts: raw.facts(),
@@ -288,7 +294,7 @@ pub(crate) fn put_directory(out: &mut Vec<u8>, id: DirectoryId, directory: &Dire
         let raw = RawEntry {
             name_end: count(name_end),
             kind: entry.kind as u8,
-            flags: bit(entry.unsettled, UNSETTLED) | bit(entry.unread, UNREAD),
+            flags: bit(entry.unsettled, UNSETTLED) | bit(entry.unread, UNREAD) | bit(entry.left_out, LEFT_OUT),
             gaps: entry.gaps.into(),
             child: entry.child.into(),
             facts: RawFacts::new(&entry.facts),

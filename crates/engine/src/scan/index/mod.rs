@@ -42,6 +42,8 @@ pub(crate) struct Entry {
     pub(crate) unsettled: bool,
     /// `content` is not known.
     pub(crate) unread: bool,
+    /// The rules leave it out. It may be captured all the same while it is declared or tracked by git, or something below is.
+    pub(crate) left_out: bool,
     /// Bits of `GapKind`.
     pub(crate) gaps: u16,
     /// For a directory: its number.
