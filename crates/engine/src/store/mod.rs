@@ -183,15 +183,15 @@ impl Store {
         if !db.writable {
             return Ok(());
         }
-        let unsynced: Vec<(SegmentId, u64, u64)> = db.read(|connection| {
-            let mut statement =
-                connection.prepare("SELECT id, committed, synced FROM packs WHERE synced < committed")?;
-            let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-            rows.collect()
+        let unsynced: Vec<SegmentId> = db.read(|connection| {
+            let mut statement = connection.prepare("SELECT id FROM packs WHERE synced < committed")?;
+            statement.query_map([], |row| row.get(0))?.collect()
         })?;
         drop(db);
-        for (id, committed, synced) in unsynced {
+        for id in unsynced {
             let Some((file, path)) = pack::lock_segment(&self.packs, id)? else { continue };
+            // Only now: whoever had the lock until a moment ago may have committed more.
+            let Some((committed, synced)) = self.db().pack_lengths(id)? else { continue };
             let sound = pack::sound_until(&file, synced, committed);
             file.sync_data().map_err(StoreError::io("sync", &path))?;
             self.db().transaction(Durability::Synced, |tx| {

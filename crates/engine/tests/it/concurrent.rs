@@ -18,7 +18,7 @@ use crate::compare::read_back;
 use crate::scanners::{environment, numbered};
 
 const CHILD: &str = "concurrent::checkpoints_in_a_child_process";
-const ROUNDS: i64 = 40;
+const ROUNDS: i64 = 100;
 const BLOCK: usize = 4096;
 const BLOCKS: usize = 64;
 
