@@ -142,9 +142,12 @@ impl Store {
         let mut total = 0;
         for dir in [&self.dir, &self.packs] {
             for entry in dir.read_dir().map_err(StoreError::io("list", dir))? {
-                let meta = entry.and_then(|entry| entry.metadata()).map_err(StoreError::io("list", dir))?;
-                if meta.is_file() {
-                    total += meta.len();
+                match entry.and_then(|entry| entry.metadata()) {
+                    Ok(meta) if meta.is_file() => total += meta.len(),
+                    Ok(_) => {}
+                    // Another process has renamed or removed it since it was listed.
+                    Err(err) if err.kind() == std::io::ErrorKind::NotFound => {}
+                    Err(err) => return Err(StoreError::io("list", dir)(err)),
                 }
             }
         }
