@@ -145,6 +145,7 @@ fn for_open(error: &OpenError) -> Advice {
         }
         OpenError::InsideStore { .. } => refused("run it in your own files, or move the store with `RETAKE_DATA_DIR`"),
         OpenError::Root { .. } => failed(None),
+        OpenError::StillThere { .. } => refused("a copy starts its own history with `retake checkpoint`"),
         OpenError::Occupied { .. } => refused("nothing was changed; both histories stay where they are"),
         OpenError::Store(error) => for_store(error),
         OpenError::Scan(error) => for_scan(error),
@@ -153,9 +154,9 @@ fn for_open(error: &OpenError) -> Advice {
 
 fn for_checkpoint(error: &CheckpointError) -> Advice {
     match error {
-        CheckpointError::Budget { needed, .. } => refused(&format!(
-            "no checkpoint was removed; raise `store.budget` in `config.toml` above {}, or lower `capture.max_file`",
-            size::human(*needed)
+        CheckpointError::Budget { needed, budget } => refused(&format!(
+            "no checkpoint was removed; raise `store.budget` in `config.toml` to {} or more, or lower `capture.max_file`",
+            size::human(budget.saturating_add(*needed))
         )),
         CheckpointError::RoomMade { source, .. } => Advice {
             hint: Some(
@@ -200,6 +201,9 @@ fn for_store(error: &StoreError) -> Advice {
         }
         StoreError::ReadOnly { .. } => Some("make it writable, or set `RETAKE_DATA_DIR`; reading still works"),
         StoreError::Newer { .. } => Some("update Retake; the store was not touched"),
+        StoreError::Orphaned { .. } => {
+            Some("put `retake.db` back from a backup, or move the folder away to start anew; nothing was touched")
+        }
         StoreError::Network { .. } => Some("set `RETAKE_DATA_DIR` to a directory on a local disk"),
         StoreError::Damaged { .. } | StoreError::Missing { .. } | StoreError::Malformed { .. } => {
             Some("only what needs this object is affected; everything else can still be shown and compared")

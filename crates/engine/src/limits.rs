@@ -14,8 +14,6 @@ pub const EXAMINERS_PER_CORE: usize = 2;
 pub const READERS_PER_CORE: usize = 4;
 /// How often a file that changes under our eyes is read again before it becomes a gap.
 pub const READ_ATTEMPTS: u32 = 5;
-/// Deepest directory that is captured; deeper ones are gaps.
-pub const MAX_DEPTH: usize = 512;
 /// Ignore files beyond this size are taken as having no rules.
 pub const MAX_RULE_FILE: u64 = 1 << 20;
 /// Longest label.

@@ -56,6 +56,12 @@ pub enum OpenError {
         /// The system's reason.
         source: io::Error,
     },
+    /// The workspace to be linked from was not moved.
+    #[error("`{}` is still there; its checkpoints stay with it", .from.display())]
+    StillThere {
+        /// The directory.
+        from: PathBuf,
+    },
     /// There is a store already where one was to be linked to.
     #[error("`{}` already has checkpoints of its own", .root.display())]
     Occupied {
@@ -79,8 +85,26 @@ pub(crate) fn store_dir(data_dir: &Path, root: &Path) -> PathBuf {
     data_dir.join("workspaces").join(format!("{slug}-{}", &hash[..16]))
 }
 
-/// Checks that `env` names a directory that may be a workspace.
-pub(crate) fn check_root(env: &Environment) -> Result<(), OpenError> {
+/// Checks that `env` names a directory that may be a workspace, and gives the data directory its one true name: by another
+/// one the scan would not recognise it inside the workspace.
+pub(crate) fn prepare(env: &mut Environment) -> Result<(), OpenError> {
+    env.data_dir = resolved(&env.data_dir);
+    check_root(env)
+}
+
+/// `path` with everything that exists of it resolved.
+fn resolved(path: &Path) -> PathBuf {
+    let there = path.ancestors().find_map(|place| Some((place, place.canonicalize().ok()?)));
+    match there {
+        Some((place, real)) => match path.strip_prefix(place) {
+            Ok(rest) if !rest.as_os_str().is_empty() => real.join(rest),
+            _ => real,
+        },
+        None => path.to_owned(),
+    }
+}
+
+fn check_root(env: &Environment) -> Result<(), OpenError> {
     let root = &env.root;
     let meta = fs::metadata(root).map_err(|source| OpenError::Root { root: root.clone(), source })?;
     if !meta.is_dir() {
@@ -114,6 +138,9 @@ pub(crate) fn relink(env: &Environment, from: &Path) -> Result<PathBuf, OpenErro
     let new = store_dir(&env.data_dir, &env.root);
     if !old.is_dir() {
         return Err(OpenError::NotAWorkspace { root: from.to_owned() });
+    }
+    if from.is_dir() {
+        return Err(OpenError::StillThere { from: from.to_owned() });
     }
     if new.exists() {
         return Err(OpenError::Occupied { root: env.root.clone() });
@@ -171,5 +198,5 @@ pub(crate) fn moved_from(env: &Environment) -> Option<PathBuf> {
 
 /// Reading commands must work without writing: whether a store is there at all.
 pub(crate) fn exists(data_dir: &Path, root: &Path) -> bool {
-    store_dir(data_dir, root).join("retake.db").exists()
+    store_dir(data_dir, root).join(FILE).exists()
 }

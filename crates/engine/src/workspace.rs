@@ -74,8 +74,8 @@ impl Workspace {
     }
 
     /// Opens a workspace that has checkpoints already.
-    pub fn open(env: Environment) -> Result<Self, OpenError> {
-        place::check_root(&env)?;
+    pub fn open(mut env: Environment) -> Result<Self, OpenError> {
+        place::prepare(&mut env)?;
         if !place::exists(&env.data_dir, &env.root) {
             return Err(match place::moved_from(&env) {
                 Some(from) => OpenError::Moved { root: env.root, from },
@@ -87,8 +87,8 @@ impl Workspace {
     }
 
     /// Opens a workspace, making the directory one if it is none yet.
-    pub fn open_or_create(env: Environment) -> Result<Self, OpenError> {
-        place::check_root(&env)?;
+    pub fn open_or_create(mut env: Environment) -> Result<Self, OpenError> {
+        place::prepare(&mut env)?;
         let dir = match place::exists(&env.data_dir, &env.root) {
             true => place::store_dir(&env.data_dir, &env.root),
             false => place::create(&env)?,
@@ -97,8 +97,8 @@ impl Workspace {
     }
 
     /// Takes over the checkpoints of the workspace that was at `from` before it was moved here.
-    pub fn relink(env: Environment, from: &Path) -> Result<Self, OpenError> {
-        place::check_root(&env)?;
+    pub fn relink(mut env: Environment, from: &Path) -> Result<Self, OpenError> {
+        place::prepare(&mut env)?;
         let dir = place::relink(&env, from)?;
         Self::open_in(env, &dir)
     }
@@ -272,16 +272,10 @@ impl Workspace {
     /// becomes the checkpoint `new`, and gaps of the newest one before.
     pub fn verify(&mut self, new: NewCheckpoint, progress: &dyn Progress) -> Result<Verified, CheckpointError> {
         let Some(previous) = checkpoint::newest(&self.store)? else { return Ok(Verified::Sound) };
-        let reported = self.scan_for_paths(progress, Thoroughness::AskWatch)?;
-        let found = self.scan_for_paths(progress, Thoroughness::LookAtAll)?;
-        let missed: Vec<Change> = {
-            let load = |side: &Current, id| view::load_tree(&self.store, &Side::Now(side), id);
-            diff::diff(
-                Some((reported.scanned.snapshot.0, &|id| load(&reported, id))),
-                Some((found.scanned.snapshot.0, &|id| load(&found, id))),
-            )?
-        };
+        let missed = self.find_missed(progress);
+        // Whatever came of it: the index in memory now claims contents that were only hashed.
         self.reopen_scanner()?;
+        let missed = missed?;
         if missed.is_empty() {
             return Ok(Verified::Sound);
         }
@@ -295,6 +289,17 @@ impl Workspace {
             Ok(())
         })?;
         Ok(Verified::Missed(Box::new(checkpoint)))
+    }
+
+    /// What is on disk and was not reported by the watch.
+    fn find_missed(&mut self, progress: &dyn Progress) -> Result<Vec<Change>, CheckpointError> {
+        let reported = self.scan_for_paths(progress, Thoroughness::AskWatch)?;
+        let found = self.scan_for_paths(progress, Thoroughness::LookAtAll)?;
+        let load = |side: &Current, id| view::load_tree(&self.store, &Side::Now(side), id);
+        Ok(diff::diff(
+            Some((reported.scanned.snapshot.0, &|id| load(&reported, id))),
+            Some((found.scanned.snapshot.0, &|id| load(&found, id))),
+        )?)
     }
 
     fn scan_for_paths(&mut self, progress: &dyn Progress, how: Thoroughness) -> Result<Current, CheckpointError> {

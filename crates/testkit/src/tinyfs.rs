@@ -101,7 +101,7 @@ mod tests {
         if within_mounts("tinyfs::tests::a_tiny_file_system_is_soon_full_and_goes_away") == Ran::InChild {
             return;
         }
-        let tiny = TinyFs::mount(64 << 10);
+        let tiny = TinyFs::mount(4 << 20);
         let path = tiny.path().to_owned();
         let ballast = tiny.fill();
         let error = std::fs::write(path.join("more"), "more").expect_err("it is full");

@@ -14,6 +14,7 @@
 
 mod examine;
 pub(crate) mod index;
+mod lease;
 mod list;
 pub(crate) mod open;
 mod read;

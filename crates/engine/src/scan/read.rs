@@ -13,6 +13,7 @@ use rustix::fs::{AtFlags, FileType, fstat};
 use rustix::io::Errno;
 
 use super::index::{DirectoryId, EntryKind};
+use super::lease::{self, Writers};
 use super::rules::Rules;
 use super::stat::{Facts, file_clock, seen};
 use super::{Phase, Progress, ScanError, Scanner, Sink, Step, open};
@@ -25,6 +26,9 @@ use crate::{ObjectId, limits};
 const SLICE: usize = 8_192;
 /// An index is saved in mid-scan when that much time has passed.
 const SAVE_EVERY: Duration = Duration::from_secs(10);
+
+/// Files that changed in this time are checked for writers.
+const RECENT_NS: i64 = 60_000_000_000;
 
 /// A file to read: its directory and its place there.
 type Task = (DirectoryId, usize);
@@ -164,6 +168,9 @@ impl Scanner {
                 Ok(file) => file,
                 Err(err) => return Ok(refused(err)),
             };
+            // A write that has been under way for longer than that is not to be expected.
+            let recent = examined.saturating_sub(expected.ctime) < RECENT_NS;
+            let undisturbed = !recent || lease::writers(&file) == Writers::None;
             let content = match read_content(&mut file, expected.size.min(limit), sink, buffer) {
                 Ok(content) => content,
                 Err(PutError::Read) => return Ok(Outcome::Gap(GapKind::Unreadable)),
@@ -181,8 +188,10 @@ impl Scanner {
             let same = after == std::mem::replace(&mut expected, after);
             let Some(content) = content.filter(|_| same) else { continue };
             let unsettled = self.trust.is_racy(after.ctime, examined);
-            // Where two writes can share a timestamp, equal times before and after prove nothing: read it twice.
-            if unsettled && !self.trust.fine_grained && verified != Some((content, after)) {
+            let undisturbed = undisturbed && (!recent || lease::writers(&file) == Writers::None);
+            // Where two writes can share a timestamp, or one may be under way, equal times prove nothing: read it twice.
+            let doubtful = unsettled && !self.trust.fine_grained || !undisturbed;
+            if doubtful && verified != Some((content, after)) {
                 verified = Some((content, after));
                 self.trust.wait_until_settled(after.ctime);
                 continue;

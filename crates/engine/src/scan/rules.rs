@@ -266,9 +266,33 @@ fn build(bytes: &[u8]) -> Gitignore {
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             if let Ok(line) = str::from_utf8(line) {
                 // A line that is no pattern has no effect in git either.
-                drop(builder.add_line(None, line));
+                drop(builder.add_line(None, &as_git_means(line)));
             }
         }
     }
     builder.build().unwrap_or_else(|_| Gitignore::empty())
+}
+
+/// A line in which the matcher's own ideas are taken back: git knows no `{a,b}`, but it knows `[[:upper:]]`.
+fn as_git_means(line: &str) -> String {
+    const CLASSES: [(&str, &str); 7] = [
+        ("[:upper:]", "A-Z"),
+        ("[:lower:]", "a-z"),
+        ("[:digit:]", "0-9"),
+        ("[:alpha:]", "A-Za-z"),
+        ("[:alnum:]", "A-Za-z0-9"),
+        ("[:xdigit:]", "0-9A-Fa-f"),
+        ("[:space:]", " \t"),
+    ];
+    let line = CLASSES.iter().fold(line.to_owned(), |line, (class, range)| line.replace(class, range));
+    let mut plain = String::with_capacity(line.len());
+    let mut escaped = false;
+    for c in line.chars() {
+        if matches!(c, '{' | '}') && !escaped {
+            plain.push('\\');
+        }
+        escaped = c == '\\' && !escaped;
+        plain.push(c);
+    }
+    plain
 }

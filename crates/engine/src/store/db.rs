@@ -72,6 +72,9 @@ const MIGRATIONS: &[&str] = &["
 #[allow(clippy::cast_possible_truncation, reason = "a handful of migrations")]
 pub(crate) const FORMAT: u32 = MIGRATIONS.len() as u32;
 
+/// Length of the database's log from which on it is emptied after a commit.
+const LOG_BYTES: u64 = 512 << 10;
+
 /// Where an object's record is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Location {
@@ -125,9 +128,8 @@ impl Db {
         if self.writable {
             self.connection.pragma_update(None, "journal_mode", "wal")?;
             self.connection.pragma_update(None, "synchronous", "full")?;
-            // A fresh process reads the whole log before anything else: short is quick.
-            self.connection.pragma_update(None, "wal_autocheckpoint", 96)?;
-            self.connection.pragma_update(None, "journal_size_limit", 1 << 20)?;
+            // SQLite's own way never starts the log anew when each process commits once: see `transaction`.
+            self.connection.pragma_update(None, "wal_autocheckpoint", 0)?;
         }
         self.connection.pragma_update(None, "foreign_keys", true)
     }
@@ -180,12 +182,22 @@ impl Db {
         fault::step().map_err(StoreError::io("write", &self.path))?;
         tx.commit().map_err(&wrap)?;
         fault::moment();
+        // A fresh process reads the whole log before anything else: short is quick.
+        if self.log_bytes() > LOG_BYTES {
+            self.empty_log();
+        }
         Ok(value)
     }
 
     /// Reads through the connection; what `work` returns is wrapped with the database's path.
     pub(crate) fn read<T>(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         work(&self.connection).map_err(StoreError::database(&self.path))
+    }
+
+    fn log_bytes(&self) -> u64 {
+        let mut log = self.path.clone().into_os_string();
+        log.push("-wal");
+        std::fs::metadata(log).map_or(0, |meta| meta.len())
     }
 
     /// Empties the log into the database. Another process that is reading keeps this from happening, which is no harm.
@@ -226,6 +238,11 @@ impl Db {
 /// Wraps SQLite errors inside a transaction.
 pub(crate) fn in_transaction(tx: &Transaction<'_>) -> impl Fn(rusqlite::Error) -> StoreError + use<> {
     StoreError::database(Path::new(tx.path().unwrap_or_default()))
+}
+
+/// A counter of `meta`, inside a transaction.
+pub(crate) fn counter_in(tx: &Transaction<'_>, key: &str) -> Result<u64, StoreError> {
+    tx.query_row("SELECT value FROM meta WHERE key = ?", [key], |row| row.get(0)).map_err(in_transaction(tx))
 }
 
 /// Sets a segment's lengths.

@@ -42,6 +42,12 @@ pub enum StoreError {
         /// The newest format that this program knows.
         known: u32,
     },
+    /// The database is gone but contents are there; they were not touched.
+    #[error("the database of the store `{}` is missing, while its contents are still there", .path.display())]
+    Orphaned {
+        /// The store.
+        path: PathBuf,
+    },
     /// The store is on a network file system, where its database could be damaged.
     #[error("the store `{}` is on a network file system", .path.display())]
     Network {

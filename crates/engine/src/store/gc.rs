@@ -18,6 +18,9 @@ pub(crate) const ROW_BYTES: u64 = 300;
 /// Bytes that a commit may take in the database's log whatever is in it.
 pub(crate) const COMMIT_BYTES: u64 = 64 << 10;
 
+/// Bytes by which making room may itself enlarge the store: checkpoints go only if what they leave is surely enough.
+const EVICTION_BYTES: u64 = 128 << 10;
+
 /// How much of a segment may be holes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Holes {
@@ -54,8 +57,8 @@ impl Store {
         for point in points.iter().filter(|point| point.pinned) {
             self.mark_point(point, &mut live)?;
         }
-        let packs: u64 = self.pack_bytes()?;
-        let beside = self.bytes()?.saturating_sub(packs);
+        self.db().empty_log();
+        let beside = self.bytes_beside_packs()?.saturating_add(EVICTION_BYTES);
         let fits = |live: &Live, budget: u64| live.bytes.saturating_add(needed).saturating_add(beside) <= budget;
         if !fits(&live, self.budget) {
             return Ok(None);
@@ -72,7 +75,10 @@ impl Store {
             }
         }
         self.db().transaction(Durability::Synced, |tx| {
-            let mut delete = tx.prepare("DELETE FROM checkpoints WHERE seq = ?").map_err(db::in_transaction(tx))?;
+            // A label that was given meanwhile counts.
+            let mut delete = tx
+                .prepare("DELETE FROM checkpoints WHERE seq = ? AND label IS NULL")
+                .map_err(db::in_transaction(tx))?;
             for seq in &evicted {
                 delete.execute([seq]).map_err(db::in_transaction(tx))?;
             }
@@ -83,7 +89,9 @@ impl Store {
 
     /// Removes what no checkpoint reaches and that is not in `kept`, down to the last hole.
     pub(crate) fn reclaim(&self, kept: &[(ObjectId, u64)]) -> Result<(), StoreError> {
-        self.collect_to(kept, Holes::None)
+        self.collect_to(kept, Holes::None)?;
+        self.db().empty_log();
+        Ok(())
     }
 
     /// Removes every object that no checkpoint reaches and that is not in `kept`, and the space it took.
@@ -122,9 +130,18 @@ impl Store {
         Ok(())
     }
 
-    fn pack_bytes(&self) -> Result<u64, StoreError> {
+    /// Bytes of everything but contents: database, log, index.
+    pub(super) fn bytes_beside_packs(&self) -> Result<u64, StoreError> {
         let len = |id| pack::segment_path(&self.packs, id).metadata().map_or(0, |meta| meta.len());
-        Ok(pack::segments(&self.packs)?.into_iter().map(len).sum())
+        let packs: u64 = pack::segments(&self.packs)?.into_iter().map(len).sum();
+        Ok(self.bytes()?.saturating_sub(packs))
+    }
+
+    /// Bytes of contents that count. What other processes have written and not committed is theirs to account for.
+    pub(super) fn committed_bytes(&self) -> Result<u64, StoreError> {
+        self.db().read(|connection| {
+            connection.query_row("SELECT coalesce(sum(committed), 0) FROM packs", [], |row| row.get(0))
+        })
     }
 
     /// All checkpoints, newest first.

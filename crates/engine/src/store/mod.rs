@@ -40,9 +40,6 @@ use db::{Db, Location};
 use pack::{Segment, SegmentId};
 pub(crate) use record::Kind;
 
-/// Rows after which a commit empties the database's log, so that it does not slow down whoever opens the store next.
-const LARGE_COMMIT: usize = 1_000;
-
 /// An open store.
 #[derive(Debug)]
 pub(crate) struct Store {
@@ -67,6 +64,7 @@ impl Store {
         if is_network(dir) {
             return Err(StoreError::Network { path: dir.to_owned() });
         }
+        refuse_orphans(dir, &packs)?;
         let db = Db::open(&dir.join("retake.db"))?;
         let store = Self {
             dir: dir.to_owned(),
@@ -156,13 +154,14 @@ impl Store {
 
     /// Starts collecting objects.
     pub(crate) fn batch(&self) -> Result<Batch<'_>, StoreError> {
-        let (collections, empty) = {
+        let (collections, commits, empty) = {
             let db = self.db();
             let empty = db.read(|c| c.query_row("SELECT NOT EXISTS (SELECT 1 FROM objects)", [], |row| row.get(0)))?;
-            (db.counter("collections")?, empty)
+            (db.counter("collections")?, db.counter("commits")?, empty)
         };
-        let room = self.budget.saturating_sub(self.bytes()?);
-        let pending = Pending { room, needed: gc::COMMIT_BYTES, ..Pending::default() };
+        let used = self.committed_bytes()?.saturating_add(self.bytes_beside_packs()?);
+        let room = self.budget.saturating_sub(used);
+        let pending = Pending { room, commits, needed: gc::COMMIT_BYTES, ..Pending::default() };
         Ok(Batch { store: self, collections, empty, pending: Mutex::new(pending) })
     }
 
@@ -224,6 +223,17 @@ impl Store {
     }
 }
 
+/// Contents without a database are somebody's history: they are not written over, and their owner is told.
+fn refuse_orphans(dir: &Path, packs: &Path) -> Result<(), StoreError> {
+    let known = dir.join("retake.db").metadata().is_ok_and(|meta| meta.len() > 0);
+    let holds_records =
+        |id: &SegmentId| pack::segment_path(packs, *id).metadata().is_ok_and(|meta| meta.len() > pack::SEGMENT_HEADER);
+    if !known && pack::segments(packs)?.iter().any(holds_records) {
+        return Err(StoreError::Orphaned { path: dir.to_owned() });
+    }
+    Ok(())
+}
+
 /// Objects that are being collected, and in the end committed together.
 #[derive(Debug)]
 pub(crate) struct Batch<'a> {
@@ -244,6 +254,8 @@ struct Pending {
     room: u64,
     /// Bytes that were to be stored.
     needed: u64,
+    /// How many commits the store had seen when this batch began or last committed.
+    commits: u64,
 }
 
 #[derive(Debug)]
@@ -322,14 +334,19 @@ impl<'a> Batch<'a> {
         }
         // Neighbouring keys share pages: sorted rows go in several times faster.
         pending.rows.sort_unstable_by_key(|(id, _)| *id);
+        let beside = self.store.bytes_beside_packs()?;
         let committed = self.store.db().transaction(durability, |tx| {
-            let collections: u64 = tx
-                .query_row("SELECT value FROM meta WHERE key = 'collections'", [], |row| row.get(0))
-                .map_err(db::in_transaction(tx))?;
-            if collections != self.collections {
+            if db::counter_in(tx, "collections")? != self.collections {
                 return Err(StoreError::Collected);
             }
-            insert_rows(tx, &pending.rows, &lock(&self.store.lost)).map_err(db::in_transaction(tx))?;
+            let others_committed = db::counter_in(tx, "commits")? != pending.commits;
+            let inserted = insert_rows(tx, &pending.rows, &lock(&self.store.lost)).map_err(db::in_transaction(tx))?;
+            // Another process was quicker with the same contents, or took the room: begin again, with less to store.
+            if others_committed
+                && (inserted < pending.rows.len() || self.committed_with(tx, &pending)? + beside > self.store.budget)
+            {
+                return Err(StoreError::Collected);
+            }
             for open in &pending.segments {
                 let end = open.segment.end();
                 if end > open.committed {
@@ -347,14 +364,21 @@ impl<'a> Batch<'a> {
                 return Err(err);
             }
         };
-        if pending.rows.len() > LARGE_COMMIT {
-            self.store.db().empty_log();
-        }
         pending.rows.clear();
+        pending.commits = self.store.db().counter("commits")?;
         for open in &mut pending.segments {
             open.committed = open.segment.end();
         }
         Ok(value)
+    }
+
+    /// Bytes of contents that will count once this batch is committed.
+    fn committed_with(&self, tx: &Transaction<'_>, pending: &Pending) -> Result<u64, StoreError> {
+        let committed: u64 = tx
+            .query_row("SELECT coalesce(sum(committed), 0) FROM packs", [], |row| row.get(0))
+            .map_err(db::in_transaction(tx))?;
+        let ours: u64 = pending.segments.iter().map(|open| open.segment.end() - open.committed).sum();
+        Ok(committed + ours)
     }
 }
 
@@ -371,18 +395,24 @@ impl Drop for Batch<'_> {
 }
 
 /// Inserts rows; one that exists stays, unless its segment is lost.
-fn insert_rows(tx: &Transaction<'_>, rows: &[(ObjectId, Location)], lost: &HashSet<SegmentId>) -> rusqlite::Result<()> {
+/// Inserts rows that are not there yet, or that point to lost segments; returns how many.
+fn insert_rows(
+    tx: &Transaction<'_>,
+    rows: &[(ObjectId, Location)],
+    lost: &HashSet<SegmentId>,
+) -> rusqlite::Result<usize> {
     let lost: Vec<String> = lost.iter().map(SegmentId::to_string).collect();
     let mut insert = tx.prepare_cached(&format!(
         "INSERT INTO objects VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE
          SET pack = excluded.pack, offset = excluded.offset, len = excluded.len WHERE pack IN ({})",
         lost.join(", ")
     ))?;
+    let mut inserted = 0;
     for (id, at) in rows {
-        insert.execute(params![&id.as_bytes()[..], at.pack, at.offset, at.len])?;
+        inserted += insert.execute(params![&id.as_bytes()[..], at.pack, at.offset, at.len])?;
     }
     tx.prepare_cached("UPDATE meta SET value = value + 1 WHERE key = 'commits'")?.execute([])?;
-    Ok(())
+    Ok(inserted)
 }
 
 /// Locks `mutex`; a panic elsewhere leaves nothing half-done that the next user could not see.

@@ -103,6 +103,25 @@ fn the_store_never_captures_itself() {
     let mut workspace = Workspace::open_or_create(environment(&root, root.join("data/retake"))).unwrap();
     assert_eq!(paths(&mut workspace, 1), ["data", "file"]);
     assert_eq!(paths(&mut workspace, 2), ["data", "file"]);
+    // By whatever name it is called.
+    std::os::unix::fs::symlink("data", root.join("link")).unwrap();
+    for name in ["link/retake", "data/../data/retake"] {
+        let mut workspace = Workspace::open_or_create(environment(&root, root.join(name))).unwrap();
+        let number = workspace.checkpoints().unwrap().len() as i64 + 10;
+        assert_eq!(paths(&mut workspace, number), ["data", "file", "link"]);
+    }
+}
+
+#[test]
+fn patterns_mean_what_they_mean_to_git() {
+    let scratch = Scratch::new();
+    let root = scratch.dir("root");
+    write(&root, ".gitignore", "*.{js,ts}\n[[:upper:]]1\n");
+    for name in ["x.js", "x.{js,ts}", "A1", "a1"] {
+        write(&root, name, "x");
+    }
+    let mut workspace = Workspace::open_or_create(environment(&root, scratch.path().join("store"))).unwrap();
+    assert_eq!(paths(&mut workspace, 1), [".gitignore", "a1", "x.js"]);
 }
 
 #[test]

@@ -233,3 +233,88 @@ fn a_store_of_a_newer_version_is_not_touched() {
     let newer = matches!(opened, Err(retake_engine::OpenError::Store(StoreError::Newer { found: 99, .. })));
     assert!(newer, "{opened:?}");
 }
+
+#[test]
+fn a_refused_checkpoint_takes_no_earlier_one_with_it() {
+    let scratch = Scratch::new();
+    let root = scratch.dir("root");
+    let mut env = environment(&root, scratch.path().join("store"));
+    env.settings.budget = 3 << 20;
+    let mut workspace = Workspace::open_or_create(env).unwrap();
+    for number in 1..=6 {
+        fs::write(root.join("f"), noise(number as u64, 300_000)).unwrap();
+        workspace.checkpoint(numbered(number), Durability::Soon, &NoProgress).unwrap();
+    }
+    // Sizes around the point where it just fits, or just does not, once all that may go is gone.
+    for (number, size) in (2_000_000..3_100_000).step_by(20_000).rev().enumerate() {
+        fs::write(root.join("big"), noise(size as u64, size)).unwrap();
+        let before = workspace.checkpoints().unwrap();
+        match workspace.checkpoint(numbered(100 + number as i64), Durability::Soon, &NoProgress) {
+            Ok(_) => break,
+            Err(CheckpointError::Budget { .. }) => assert_eq!(workspace.checkpoints().unwrap(), before, "{size}"),
+            Err(other) => panic!("{size}: {other}"),
+        }
+    }
+    assert!(store_bytes(&workspace) <= 3 << 20);
+}
+
+#[test]
+fn contents_without_their_database_are_not_written_over() {
+    let scratch = Scratch::new();
+    let root = scratch.dir("root");
+    let store = scratch.path().join("store");
+    fs::write(root.join("file"), noise(1, 5000)).unwrap();
+    let mut workspace = Workspace::open_or_create(environment(&root, store.clone())).unwrap();
+    workspace.checkpoint(numbered(1), Durability::Synced, &NoProgress).unwrap();
+    let dir = workspace.store_dir().to_owned();
+    drop(workspace);
+    for name in ["retake.db", "retake.db-wal", "retake.db-shm"] {
+        fs::remove_file(dir.join(name)).unwrap();
+    }
+    let pack = fs::read(dir.join("packs/00000001.pack")).unwrap();
+    for _ in 0..2 {
+        let opened = Workspace::open_or_create(environment(&root, store.clone()));
+        let orphaned = matches!(opened, Err(retake_engine::OpenError::Store(StoreError::Orphaned { .. })));
+        assert!(orphaned, "{opened:?}");
+        assert_eq!(fs::read(dir.join("packs/00000001.pack")).unwrap(), pack);
+    }
+}
+
+#[test]
+fn a_cancelled_verification_leaves_nothing_that_was_only_hashed() {
+    let scratch = Scratch::new();
+    let root = scratch.dir("root");
+    let mut workspace = Workspace::open_or_create(environment(&root, scratch.path().join("store"))).unwrap();
+    for number in 0..20_u64 {
+        fs::write(root.join(format!("{number}")), noise(number, 100)).unwrap();
+    }
+    workspace.checkpoint(numbered(1), Durability::Soon, &NoProgress).unwrap();
+    for after in 0..25_u64 {
+        for number in 0..20 {
+            fs::write(root.join(format!("{number}")), noise(1000 + after * 50 + number, 100)).unwrap();
+        }
+        let progress = Cancelling { after, read: AtomicU64::new(0) };
+        workspace.verify(numbered(1_000 + after as i64), &progress).ok();
+        let label = format!("after {after}");
+        workspace.checkpoint(labelled(100 + after as i64, &label), Durability::Soon, &NoProgress).unwrap();
+        for number in 0..20 {
+            let read = read(&workspace, &label, &number.to_string()).unwrap();
+            assert_eq!(read, noise(1000 + after * 50 + number, 100));
+        }
+    }
+}
+
+#[test]
+fn the_log_of_the_database_stays_short() {
+    let scratch = Scratch::new();
+    let root = scratch.dir("root");
+    let store = scratch.path().join("store");
+    fs::write(root.join("file"), "x").unwrap();
+    for number in 0..120 {
+        // As a fresh process would.
+        let mut workspace = Workspace::open_or_create(environment(&root, store.clone())).unwrap();
+        workspace.checkpoint(numbered(number), Durability::Soon, &NoProgress).unwrap();
+        let log = fs::metadata(workspace.store_dir().join("retake.db-wal")).unwrap().len();
+        assert!(log < 1 << 20, "{log} bytes after {number}");
+    }
+}
