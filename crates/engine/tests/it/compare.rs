@@ -1,9 +1,9 @@
 //! Reading snapshots back through the public interface and comparing them with the naive reference.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Display;
 
-use retake_engine::{Change, Changed, Checkpoint, GapKind, Kind, Node, Side, Workspace, WorkspacePath};
+use retake_engine::{Change, Changed, Checkpoint, GapKind, Kind, Node, ObjectId, Side, Workspace, WorkspacePath};
 use retake_testkit::naive::{self, NaiveGap, NaiveKind, NaiveNode, NaiveNodes, NaiveTree};
 
 /// What a comparison can end in: all is as it should be, or a text for the failure report.
@@ -12,6 +12,10 @@ pub(crate) type Verdict = Result<(), String>;
 /// Starts every report of a wrong answer, as opposed to an error or a panic.
 pub(crate) const MISMATCH: &str = "MISMATCH";
 
+/// Contents that were read from one store. An id stands for its content, so reading it again would show nothing new.
+#[derive(Debug, Default)]
+pub(crate) struct Read(HashMap<ObjectId, Vec<u8>>);
+
 /// Turns an error of the engine, which none of these trees should cause, into a report.
 pub(crate) fn no_error<T>(what: &str, result: Result<T, impl Display>) -> Result<T, String> {
     result.map_err(|error| format!("ERROR: {what}: {error}"))
@@ -19,7 +23,18 @@ pub(crate) fn no_error<T>(what: &str, result: Result<T, impl Display>) -> Result
 
 /// Compares everything that `side` holds, names, kinds, modes and bytes, with what is really there.
 pub(crate) fn tree(what: &str, workspace: &Workspace, side: &Side<'_>, truth: &NaiveNodes) -> Verdict {
-    let stored = read_back(workspace, side)?;
+    tree_but(what, workspace, side, truth, &mut Read::default())
+}
+
+/// Like [`tree`], but reads no content that was `read` before from the same store.
+pub(crate) fn tree_but(
+    what: &str,
+    workspace: &Workspace,
+    side: &Side<'_>,
+    truth: &NaiveNodes,
+    read: &mut Read,
+) -> Verdict {
+    let stored = read_all(workspace, side, read)?;
     let wrong = naive::diff(truth, &stored);
     if wrong.is_empty() {
         return Ok(());
@@ -105,6 +120,10 @@ pub(crate) fn gaps(what: &str, workspace: &Workspace, checkpoint: &Checkpoint, t
 
 /// Everything that `side` holds, read through `list`, `entry` and `content`.
 pub(crate) fn read_back(workspace: &Workspace, side: &Side<'_>) -> Result<NaiveNodes, String> {
+    read_all(workspace, side, &mut Read::default())
+}
+
+fn read_all(workspace: &Workspace, side: &Side<'_>, read: &mut Read) -> Result<NaiveNodes, String> {
     let mut nodes = NaiveNodes::new();
     let mut directories = vec![None];
     while let Some(directory) = directories.pop() {
@@ -119,7 +138,7 @@ pub(crate) fn read_back(workspace: &Workspace, side: &Side<'_>) -> Result<NaiveN
             if nodes.len().is_multiple_of(4) {
                 look_up(workspace, side, &path, &node)?;
             }
-            let naive = read_node(workspace, side, &path, &node)?;
+            let naive = read_node(workspace, side, &path, &node, read)?;
             if nodes.insert(path.as_bytes().to_vec(), naive).is_some() {
                 return Err(format!("{MISMATCH}: {} listed twice", path.as_bytes().escape_ascii()));
             }
@@ -139,15 +158,30 @@ fn look_up(workspace: &Workspace, side: &Side<'_>, path: &WorkspacePath, node: &
     Err(format!("{MISMATCH}: {path:?} is listed as {node:?} and looked up as {entry:?}"))
 }
 
-fn read_node(workspace: &Workspace, side: &Side<'_>, path: &WorkspacePath, node: &Node) -> Result<NaiveNode, String> {
-    let mut content = Vec::new();
-    if node.kind != Kind::Directory {
-        no_error("content", workspace.content(side, path, node, &mut content))?;
-        if content.len() as u64 != node.size {
-            return Err(format!("{MISMATCH}: {path:?} has {} bytes, listed as {node:?}", content.len()));
-        }
+fn read_node(
+    workspace: &Workspace,
+    side: &Side<'_>,
+    path: &WorkspacePath,
+    node: &Node,
+    read: &mut Read,
+) -> Result<NaiveNode, String> {
+    let (kind, mode) = (naive_kind(node.kind), node.mode);
+    if node.kind == Kind::Directory {
+        return Ok(NaiveNode { kind, mode, content: Vec::new() });
     }
-    Ok(NaiveNode { kind: naive_kind(node.kind), mode: node.mode, content })
+    let content = match read.0.get(&node.content) {
+        Some(content) => content.clone(),
+        None => {
+            let mut content = Vec::new();
+            no_error("content", workspace.content(side, path, node, &mut content))?;
+            read.0.insert(node.content, content.clone());
+            content
+        }
+    };
+    if content.len() as u64 != node.size {
+        return Err(format!("{MISMATCH}: {path:?} has {} bytes, listed as {node:?}", content.len()));
+    }
+    Ok(NaiveNode { kind, mode, content })
 }
 
 fn describes(node: &Node, truth: &NaiveNode) -> bool {
