@@ -72,13 +72,21 @@ impl TinyFs {
         &self.path
     }
 
-    /// Fills it to the last byte with one file, which is returned; removing it makes room again.
+    /// Fills it to the last byte with one file, which is returned; [`empty`](Self::empty) makes room again.
     pub fn fill(&self) -> PathBuf {
         let path = self.path.join("ballast");
         let mut file = std::fs::File::create(&path).expect("room for one more name");
         let block = [0xa5; 4096];
         while std::io::Write::write_all(&mut file, &block).is_ok() {}
         path
+    }
+
+    /// Removes what [`fill`](Self::fill) made. It is emptied first: a process that another test forks at that moment may
+    /// have the file open, and its blocks with it, until it runs its program.
+    pub fn empty(&self, ballast: &Path) {
+        let file = std::fs::File::options().write(true).open(ballast).expect("the file that `fill` made");
+        file.set_len(0).expect("emptying needs no room");
+        std::fs::remove_file(ballast).expect("it is still there");
     }
 }
 
@@ -106,7 +114,7 @@ mod tests {
         let ballast = tiny.fill();
         let error = std::fs::write(path.join("more"), "more").expect_err("it is full");
         assert_eq!(error.kind(), std::io::ErrorKind::StorageFull);
-        std::fs::remove_file(ballast).expect("it was just made");
+        tiny.empty(&ballast);
         std::fs::write(path.join("more"), "more").expect("there is room again");
         drop(tiny);
         assert!(!path.exists());
