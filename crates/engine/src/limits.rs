@@ -8,6 +8,9 @@ pub const CHUNK_SIZES: (usize, usize, usize) = (64 << 10, 256 << 10, 1 << 20);
 pub const SEGMENT_BYTES: u64 = 256 << 20;
 /// Bytes of records collected before they are written to a segment.
 pub const WRITE_BUFFER: usize = 1 << 20;
+/// Bytes in one batch from which on time counts for more than room: far more than a turn writes, far less than a first
+/// snapshot.
+pub const QUICK_FROM: u64 = 8 << 20;
 /// Threads that look at paths, for each core: measured, the kernel serves twice as many sooner.
 pub const EXAMINERS_PER_CORE: usize = 2;
 /// Threads that read files, for each core: they wait for the disk more than they compute.

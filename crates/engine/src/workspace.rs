@@ -12,7 +12,7 @@ use crate::scan::rules::Rules;
 use crate::scan::{Counters, ScanError, Scanner, Sink};
 use crate::snapshot::{aside, diff, tree};
 use crate::store::db::in_transaction;
-use crate::store::{Batch, Kind, PutError, Store, lock, pack};
+use crate::store::{Batch, Effort, Kind, PutError, Store, lock, pack};
 use crate::view::{self, Hashing};
 use crate::{
     Change, Changed, Checkpoint, CheckpointError, CheckpointId, ContentError, Current, Damage, Durability, Environment,
@@ -147,12 +147,17 @@ impl Workspace {
         removed: &mut u64,
     ) -> Result<Checkpoint, CheckpointError> {
         let mut room_made = false;
+        let mut effort = Effort::Quick;
         loop {
-            match self.try_checkpoint(new, durability, progress) {
+            match self.try_checkpoint(new, effort, durability, progress) {
                 Ok(checkpoint) => return Ok(checkpoint),
                 // Somebody cleaned up meanwhile: look again at what is still there.
                 Err(Failure::Other(CheckpointError::Store(StoreError::Collected))) => self.reopen_scanner()?,
-                Err(Failure::OverBudget { needed }) => {
+                Err(Failure::OverBudget { smaller: true, .. }) => {
+                    self.reopen_scanner()?;
+                    effort = Effort::Small;
+                }
+                Err(Failure::OverBudget { needed, .. }) => {
                     let kept = self.scanner.contents();
                     self.reopen_scanner()?;
                     let evicted = if room_made { None } else { self.store.evict(needed, &kept)? };
@@ -176,6 +181,7 @@ impl Workspace {
     fn try_checkpoint(
         &mut self,
         new: &NewCheckpoint,
+        effort: Effort,
         durability: Durability,
         progress: &dyn Progress,
     ) -> Result<Checkpoint, Failure> {
@@ -186,12 +192,12 @@ impl Workspace {
         self.scanner.fit_to(counters(store)?, |id, _| store.contains(id))?;
         let rules = self.rules()?;
         let git = git::state(&self.env.root);
-        let sink = Storing { batch: self.store.batch()?, trees: Mutex::default() };
+        let sink = Storing { batch: self.store.batch(effort)?, trees: Mutex::default() };
         let scanned = self.scanner.scan(&rules, &sink, progress)?;
         let rules_id = ObjectId::of(&rules.described);
         sink.batch.put(Kind::Rules, rules_id, &rules.described)?;
         if let Some(needed) = sink.batch.over_budget() {
-            return Err(Failure::OverBudget { needed });
+            return Err(Failure::OverBudget { needed, smaller: sink.batch.could_be_smaller() });
         }
         let changed = self.changed_since_last(scanned.snapshot.0, &sink)?;
         let checkpoint = Checkpoint {
@@ -448,7 +454,11 @@ enum Thoroughness {
 /// Why an attempt at a checkpoint ended.
 #[derive(Debug)]
 enum Failure {
-    OverBudget { needed: u64 },
+    /// `smaller`: with more time, less room would be needed.
+    OverBudget {
+        needed: u64,
+        smaller: bool,
+    },
     Other(CheckpointError),
 }
 

@@ -26,6 +26,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Transaction, params};
@@ -34,11 +35,11 @@ pub use check::Damage;
 pub use db::Durability;
 pub use error::StoreError;
 
-use crate::ObjectId;
+use crate::{ObjectId, limits};
 pub(crate) use content::{CopyError, PutError};
 use db::{Db, Location};
 use pack::{Segment, SegmentId};
-pub(crate) use record::Kind;
+pub(crate) use record::{Effort, Kind};
 
 /// An open store.
 #[derive(Debug)]
@@ -152,8 +153,9 @@ impl Store {
         Ok(total)
     }
 
-    /// Starts collecting objects.
-    pub(crate) fn batch(&self) -> Result<Batch<'_>, StoreError> {
+    /// Starts collecting objects. A batch is compressed with care for room as long as it is small: what is written at
+    /// every turn. Beyond that it is done quickly, unless `effort` forbids it.
+    pub(crate) fn batch(&self, effort: Effort) -> Result<Batch<'_>, StoreError> {
         let (collections, commits, empty) = {
             let db = self.db();
             let empty = db.read(|c| c.query_row("SELECT NOT EXISTS (SELECT 1 FROM objects)", [], |row| row.get(0)))?;
@@ -162,7 +164,7 @@ impl Store {
         let used = self.committed_bytes()?.saturating_add(self.bytes_beside_packs()?);
         let room = self.budget.saturating_sub(used);
         let pending = Pending { room, commits, needed: gc::COMMIT_BYTES, ..Pending::default() };
-        Ok(Batch { store: self, collections, empty, pending: Mutex::new(pending) })
+        Ok(Batch { store: self, collections, empty, effort, plain: AtomicU64::new(0), pending: Mutex::new(pending) })
     }
 
     fn acquire_segment(&self) -> Result<Segment, StoreError> {
@@ -242,6 +244,9 @@ pub(crate) struct Batch<'a> {
     collections: u64,
     /// The store had no object at all, so that nothing has to be looked up.
     empty: bool,
+    effort: Effort,
+    /// Bytes put so far, before compression.
+    plain: AtomicU64,
     pending: Mutex<Pending>,
 }
 
@@ -283,7 +288,9 @@ impl<'a> Batch<'a> {
         if self.has(&id)? {
             return Ok(());
         }
-        let record = record::encode(kind, id, plain);
+        let before = self.plain.fetch_add(plain.len() as u64, Ordering::Relaxed);
+        let effort = if before < limits::QUICK_FROM { Effort::Small } else { self.effort };
+        let record = record::encode(kind, id, plain, effort);
         let mut pending = lock(&self.pending);
         if !pending.known.insert(id) {
             return Ok(());
@@ -317,6 +324,11 @@ impl<'a> Batch<'a> {
     pub(crate) fn over_budget(&self) -> Option<u64> {
         let pending = lock(&self.pending);
         (pending.needed > pending.room).then_some(pending.needed)
+    }
+
+    /// Whether the same objects could be stored in less room.
+    pub(crate) fn could_be_smaller(&self) -> bool {
+        self.effort == Effort::Quick && self.plain.load(Ordering::Relaxed) > limits::QUICK_FROM
     }
 
     /// Commits all objects so far, together with what `also` writes.

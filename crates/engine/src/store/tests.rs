@@ -7,7 +7,7 @@ fn records_stay_when_a_commit_fails_that_counted_after_all() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let store = Store::open(dir.path(), 1 << 30).expect("it can be created");
     let id = ObjectId::of(b"content");
-    let batch = store.batch().expect("it can be started");
+    let batch = store.batch(Effort::Quick).expect("it can be started");
     batch.put(Kind::Blob, id, b"content").expect("there is room");
     // The system reports a failure after the log was written.
     let failed = batch.commit(Durability::Synced, |tx| {

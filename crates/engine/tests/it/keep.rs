@@ -77,6 +77,24 @@ fn the_budget_is_never_exceeded() {
 }
 
 #[test]
+fn what_fits_only_when_compressed_with_care_is_compressed_with_care() {
+    let scratch = Scratch::new();
+    let root = scratch.dir("root");
+    let mut env = environment(&root, scratch.path().join("store"));
+    // Hexadecimal digits of noise: one compressor halves them, the quick one finds nothing in them.
+    let digits = |seed| noise(seed, 1 << 18).iter().flat_map(|byte| format!("{byte:02x}").into_bytes()).collect();
+    let files: Vec<Vec<u8>> = (0..40).map(digits).collect();
+    for (number, content) in files.iter().enumerate() {
+        fs::write(root.join(number.to_string()), content).unwrap();
+    }
+    env.settings.budget = 14 << 20;
+    let mut workspace = Workspace::open_or_create(env).unwrap();
+    workspace.checkpoint(labelled(1, "all"), Durability::Soon, &NoProgress).unwrap();
+    assert!(store_bytes(&workspace) <= 14 << 20);
+    assert_eq!(read(&workspace, "all", "39").unwrap(), files[39]);
+}
+
+#[test]
 fn damage_is_named_and_the_rest_stays_readable() {
     let scratch = Scratch::new();
     let root = scratch.dir("root");
