@@ -5,21 +5,26 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::io::Read;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 
-use rustix::fs::{Dir, FileType};
+use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::examine::Work;
 use super::index::{Directory, DirectoryId, Entry, EntryKind, ROOT};
-use super::rules::{Chain, OwnRules, Rules, Verdict, is_rule_file, is_version_control};
-use super::stat::{Seen, look, seen};
+use super::listed::{self, Listed};
+use super::rules::{Chain, Rules, Verdict, is_rule_file, is_version_control};
+use super::stat::{Seen, look};
 use super::{Phase, Progress, ScanError, Scanner, Step, open};
 use crate::path::join;
 use crate::snapshot::tree::GapKind;
-use crate::{ObjectId, fault, git, limits};
+use crate::{ObjectId, fault};
+
+/// Directories that are read ahead.
+const ROUND: usize = 1_024;
+/// Directories that make a thread worth its while.
+const STRIDE: usize = 16;
 
 /// Whether known names have to be matched against the rules again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -70,16 +75,46 @@ impl Scanner {
         self.drain(&mut listing)
     }
 
+    /// Lists what is queued, a round at a time: directories are read ahead on all threads, then taken over one by one.
     fn drain(&mut self, listing: &mut Listing<'_>) -> Result<(), ScanError> {
-        while let Some((id, rematch)) = listing.queue.pop_first() {
+        while !listing.queue.is_empty() {
             if listing.progress.cancelled() {
                 return Err(ScanError::Cancelled);
             }
-            if self.index.contains(id) {
-                self.list_directory(id, rematch, listing)?;
+            let queued = std::iter::from_fn(|| listing.queue.pop_first());
+            let queued = queued.filter(|(id, _)| self.index.contains(*id)).take(ROUND).collect::<Vec<_>>();
+            let mut round = Vec::with_capacity(queued.len());
+            for (id, rematch) in queued {
+                let path = self.index.path(id).unwrap_or_default().to_vec();
+                // Whatever happens after the watch is on will be reported, whatever was before is listed.
+                self.watch_directory(id, &path);
+                round.push((id, rematch, path));
+            }
+            let listed = self.read_directories(&round);
+            for ((id, rematch, path), listed) in round.into_iter().zip(listed) {
+                // What this round brought up may have moved it, and then it is queued again.
+                if self.index.path(id) == Some(&path) {
+                    self.update_directory(id, &path, rematch, listed, listing)?;
+                }
             }
         }
         Ok(())
+    }
+
+    fn read_directories(&self, round: &[(DirectoryId, Rematch, Vec<u8>)]) -> Vec<Result<Listed, Errno>> {
+        let read = |(_, _, path): &(DirectoryId, Rematch, Vec<u8>)| Listed::read(&self.root_path, self.root(), path);
+        let share = round.len().div_ceil(self.threads).max(STRIDE);
+        std::thread::scope(|scope| {
+            let mut shares = round.chunks(share);
+            let own = shares.next().unwrap_or_default();
+            let others: Vec<_> =
+                shares.map(|share| scope.spawn(move || share.iter().map(read).collect::<Vec<_>>())).collect();
+            let mut listed: Vec<_> = own.iter().map(read).collect();
+            for thread in others {
+                listed.extend(thread.join().expect("listing does not panic"));
+            }
+            listed
+        })
     }
 
     /// Looks at one name of a directory whose other names are as they were.
@@ -126,34 +161,26 @@ impl Scanner {
         look(&fd, name)
     }
 
-    /// Lists a directory and brings its entries in step.
-    fn list_directory(
+    /// Brings a directory's entries in step with what was listed.
+    fn update_directory(
         &mut self,
         id: DirectoryId,
+        path: &[u8],
         rematch: Rematch,
+        listed: Result<Listed, Errno>,
         listing: &mut Listing<'_>,
     ) -> Result<(), ScanError> {
-        let Some(path) = self.index.path(id).map(<[u8]>::to_vec) else { return Ok(()) };
-        // Whatever happens after the watch is on will be reported, whatever was before is listed.
-        self.watch_directory(id, &path);
-        let fd = match open::directory(self.root(), &path) {
-            Ok(fd) => fd,
+        let Listed { now, names, own } = match listed {
+            // A file system was mounted over it: that is its parent's affair.
+            Ok(listed) if listed.now.dev != self.root_dev => return self.cannot_list(id, Errno::NOENT, listing),
+            Ok(listed) => listed,
             Err(err) => return self.cannot_list(id, err, listing),
         };
-        let (now, names) = match (rustix::fs::fstat(&fd), names(&fd)) {
-            (Ok(stat), Ok(names)) => (seen(&stat), names),
-            (Err(err), _) | (_, Err(err)) => return self.cannot_list(id, err, listing),
-        };
-        if now.dev != self.root_dev {
-            // A file system was mounted over it: that is its parent's affair.
-            return self.cannot_list(id, Errno::NOENT, listing);
-        }
-        let own = own_rules(&self.root_path, self.root(), &path, &names);
-        let own_hash = hash_own(&own);
+        let own_hash = own.hash();
         self.chains.remove(&id);
         let parent = self.index.place(id).map_or(ROOT, |(parent, _)| parent);
         let above = if id == ROOT { listing.rules.top() } else { self.chain(parent, listing.rules) };
-        let chain = listing.rules.descend(&above, &path, &own);
+        let chain = listing.rules.descend(&above, path, &own);
         self.chains.insert(id, chain.clone());
         let Some(directory) = self.index.open(id) else { return Ok(()) };
         let rematch = if directory.rules == own_hash { rematch } else { Rematch::Yes };
@@ -172,7 +199,7 @@ impl Scanner {
         directory.flags.stale = true;
         directory.facts = now.facts;
         let unsettled = self.trust.is_racy(now.facts.ctime, listing.started);
-        self.update_entries(id, &path, &fd, names, old, rematch, &chain, listing);
+        self.update_entries(id, path, names, old, rematch, &chain, listing);
         if let Some(directory) = self.index.open(id) {
             directory.flags.unsettled = unsettled;
         }
@@ -184,8 +211,7 @@ impl Scanner {
         &mut self,
         id: DirectoryId,
         path: &[u8],
-        fd: &OwnedFd,
-        names: Vec<Box<[u8]>>,
+        names: Vec<(Box<[u8]>, Seen)>,
         old: Vec<Entry>,
         rematch: Rematch,
         chain: &Chain,
@@ -193,16 +219,12 @@ impl Scanner {
     ) {
         let mut entries = Vec::with_capacity(names.len());
         let mut old = old.into_iter().peekable();
-        for name in names {
+        for (name, now) in names {
             // Both lists are sorted: whatever sorts before this name is gone.
             while let Some(gone) = old.next_if(|entry| entry.name < name) {
                 self.forget_entry(&gone);
             }
             let known = old.next_if(|entry| entry.name == name);
-            let Ok(now) = look(fd, &*name) else {
-                known.iter().for_each(|entry| self.forget_entry(entry));
-                continue;
-            };
             let child_path = join(path, &name);
             let entry = self.classify(id, &child_path, &name, now, known.as_ref(), rematch, chain, listing);
             if let Some(known) = known
@@ -392,8 +414,7 @@ impl Scanner {
             Some((parent, _)) if id != ROOT => self.chain(parent, rules),
             _ => rules.top(),
         };
-        let names = open::directory(self.root(), &path).and_then(|fd| rule_names(&fd)).unwrap_or_default();
-        let own = own_rules(&self.root_path, self.root(), &path, &names);
+        let own = listed::own_rules(&self.root_path, self.root(), &path);
         let chain = rules.descend(&above, &path, &own);
         self.chains.insert(id, chain.clone());
         chain
@@ -417,58 +438,4 @@ fn reuse_content(entry: &mut Entry, old: Option<&Entry>) {
 /// Gap bits that mean that the path has no content in the snapshot.
 fn uncaptured() -> u16 {
     GapKind::ALL.into_iter().filter(|kind| kind.is_uncaptured()).map(GapKind::bit).sum()
-}
-
-/// All names in a directory, in byte order.
-fn names(fd: &OwnedFd) -> Result<Vec<Box<[u8]>>, Errno> {
-    let mut names = Vec::new();
-    for entry in Dir::read_from(fd)? {
-        let entry = entry?;
-        let name = entry.file_name().to_bytes();
-        if name != b"." && name != b".." {
-            names.push(name.into());
-        }
-    }
-    names.sort_unstable();
-    Ok(names)
-}
-
-/// The names in a directory that matter for rules.
-fn rule_names(fd: &OwnedFd) -> Result<Vec<Box<[u8]>>, Errno> {
-    let candidates: [&[u8]; 3] = [b".git", b".gitignore", b".retakeignore"];
-    Ok(candidates.into_iter().filter(|name| look(fd, *name).is_ok()).map(Box::from).collect())
-}
-
-fn own_rules(root_path: &std::path::Path, root: BorrowedFd<'_>, path: &[u8], names: &[Box<[u8]>]) -> OwnRules {
-    let has = |name: &[u8]| names.binary_search_by(|other| (**other).cmp(name)).is_ok();
-    let read = |name: &[u8]| {
-        if !has(name) {
-            return None;
-        }
-        let file = open::file(root, &join(path, name)).ok()?;
-        let meta = file.metadata().ok().filter(|meta| meta.is_file())?;
-        let mut bytes = Vec::new();
-        file.take(limits::MAX_RULE_FILE).read_to_end(&mut bytes).ok()?;
-        (meta.len() <= limits::MAX_RULE_FILE).then_some(bytes)
-    };
-    let place = root_path.join(OsStr::from_bytes(path));
-    let repository = has(b".git") && git::is_repository(&place);
-    // The root's is among the rules from outside.
-    let exclude = if repository && !path.is_empty() { git::exclude_file(&place) } else { None };
-    OwnRules {
-        repository,
-        exclude: exclude.and_then(|path| open::read_small(&path)),
-        gitignore: read(b".gitignore"),
-        retakeignore: read(b".retakeignore"),
-    }
-}
-
-fn hash_own(own: &OwnRules) -> ObjectId {
-    let mut bytes = vec![u8::from(own.repository)];
-    for file in [&own.gitignore, &own.retakeignore, &own.exclude] {
-        bytes.push(u8::from(file.is_some()));
-        bytes.extend_from_slice(&(file.as_ref().map_or(0, Vec::len) as u64).to_le_bytes());
-        bytes.extend_from_slice(file.as_deref().unwrap_or_default());
-    }
-    ObjectId::of(&bytes)
 }

@@ -16,6 +16,7 @@ mod examine;
 pub(crate) mod index;
 mod lease;
 mod list;
+mod listed;
 pub(crate) mod open;
 mod read;
 pub(crate) mod rules;

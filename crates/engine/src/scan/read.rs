@@ -271,7 +271,8 @@ fn read_content(
     buffer: &mut Vec<u8>,
 ) -> Result<Option<ObjectId>, PutError> {
     if size >= limits::CHUNKED_FROM {
-        let (content, len) = sink.put_large(file)?;
+        // One byte more than expected: growth shows, and a file that never stops growing is not read for ever.
+        let (content, len) = sink.put_large(&mut file.take(size.saturating_add(1)))?;
         return Ok((len == size).then_some(content));
     }
     // One byte more than expected: a short read is the end of the file, and growth shows.

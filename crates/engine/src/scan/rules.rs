@@ -225,6 +225,19 @@ pub(crate) struct OwnRules {
     pub(crate) retakeignore: Option<Vec<u8>>,
 }
 
+impl OwnRules {
+    /// Differs when anything in them does.
+    pub(crate) fn hash(&self) -> ObjectId {
+        let mut bytes = vec![u8::from(self.repository)];
+        for file in [&self.gitignore, &self.retakeignore, &self.exclude] {
+            bytes.push(u8::from(file.is_some()));
+            bytes.extend_from_slice(&(file.as_ref().map_or(0, Vec::len) as u64).to_le_bytes());
+            bytes.extend_from_slice(file.as_deref().unwrap_or_default());
+        }
+        ObjectId::of(&bytes)
+    }
+}
+
 /// Where the rules of the repository around `root` are anchored; at the root itself without one.
 fn outermost(root: &Path) -> Base {
     let name = git::top_level(root).and_then(|top| Some(root.strip_prefix(top).ok()?.as_os_str().as_bytes().to_vec()));
