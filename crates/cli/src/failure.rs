@@ -7,7 +7,9 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::Error;
-use retake_engine::{Checkpoint, CheckpointError, ContentError, OpenError, ResolveError, ScanError, StoreError};
+use retake_engine::{
+    Checkpoint, CheckpointError, ContentError, InvalidLabel, OpenError, ResolveError, ScanError, StoreError,
+};
 
 use crate::clock;
 use crate::commands::CommandError;
@@ -83,6 +85,9 @@ fn advice_for(cause: &(dyn std::error::Error + 'static)) -> Option<Advice> {
     }
     if let Some(error) = cause.downcast_ref::<CheckpointError>() {
         return Some(for_checkpoint(error));
+    }
+    if let Some(error) = cause.downcast_ref::<InvalidLabel>() {
+        return Some(for_label(error));
     }
     if let Some(error) = cause.downcast_ref::<ResolveError>() {
         return Some(for_resolve(error));
@@ -164,10 +169,15 @@ fn for_checkpoint(error: &CheckpointError) -> Advice {
             ),
             ..for_checkpoint(source)
         },
-        CheckpointError::Label { .. } => Advice { code: USAGE, hint: None },
+        CheckpointError::Label(error) => for_label(error),
         CheckpointError::Scan(error) => for_scan(error),
         CheckpointError::Store(error) => for_store(error),
     }
+}
+
+fn for_label(_: &InvalidLabel) -> Advice {
+    let hint = "give it another one, or none; `retake label POINT --remove` takes one away";
+    Advice { code: USAGE, hint: Some(hint.to_owned()) }
 }
 
 fn for_resolve(error: &ResolveError) -> Advice {

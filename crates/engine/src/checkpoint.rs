@@ -61,12 +61,9 @@ pub enum CheckpointError {
         /// Why it failed.
         source: Box<Self>,
     },
-    /// The label is empty or too long.
-    #[error("the label is not usable: {why}")]
-    Label {
-        /// What is wrong with it.
-        why: &'static str,
-    },
+    /// No checkpoint can have this label.
+    #[error(transparent)]
+    Label(#[from] InvalidLabel),
     /// Scanning failed.
     #[error(transparent)]
     Scan(ScanError),
@@ -83,6 +80,11 @@ impl From<ScanError> for CheckpointError {
         }
     }
 }
+
+/// The text cannot be a label: it is blank or too long.
+#[derive(Debug, Error)]
+#[error("the label is not usable: {0}")]
+pub struct InvalidLabel(&'static str);
 
 /// A checkpoint could not be found.
 #[derive(Debug, Error)]
@@ -109,8 +111,8 @@ pub enum ResolveError {
 const COLUMNS: &str = "id, snapshot, at, label, added, modified, deleted, gaps, git, aside,
     (SELECT count(*) FROM late_gaps WHERE checkpoint = seq)";
 
-/// Checks a label.
-pub(crate) fn check_label(label: &str) -> Result<(), CheckpointError> {
+/// Checks that `label` can be one; whether another checkpoint has it already is not looked at.
+pub fn check_label(label: &str) -> Result<(), InvalidLabel> {
     let why = if label.trim().is_empty() {
         "it is empty"
     } else if label.len() > limits::MAX_LABEL {
@@ -118,7 +120,7 @@ pub(crate) fn check_label(label: &str) -> Result<(), CheckpointError> {
     } else {
         return Ok(());
     };
-    Err(CheckpointError::Label { why })
+    Err(InvalidLabel(why))
 }
 
 /// Writes a checkpoint's row.

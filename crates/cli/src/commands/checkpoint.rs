@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use retake_engine::{Checkpoint, Durability, Gap, NewCheckpoint, Workspace};
+use retake_engine::{Checkpoint, Durability, Gap, NewCheckpoint, Workspace, check_label};
 
 use super::CommandError;
 use crate::clock;
@@ -23,10 +23,11 @@ pub struct CheckpointArgs {
 }
 
 pub fn run(ui: &mut Ui, here: Surroundings, args: &CheckpointArgs) -> anyhow::Result<()> {
+    // Before anything is made: wrong usage leaves no store behind.
+    args.label.as_deref().map_or(Ok(()), check_label)?;
     let at = clock::now();
-    let label = args.label.clone().filter(|label| !label.is_empty());
     let mut workspace = Workspace::open_or_create(here.environment)?;
-    let new = NewCheckpoint { id: clock::new_checkpoint_id(at)?, at, label };
+    let new = NewCheckpoint { id: clock::new_checkpoint_id(at)?, at, label: args.label.clone() };
     let made = {
         let progress = ui.progress();
         workspace.checkpoint(new, Durability::Synced, &progress)?

@@ -12,10 +12,7 @@ fn a_label_can_be_given_changed_and_taken_away() {
     s.retake(["label", &id[..8], "one"]).succeeds().says("\"one\"");
     assert_eq!(label(), "one");
     assert_eq!(s.retake(["label", "one", "two", "--json"]).json()["checkpoint"]["label"], "two");
-    s.retake(["label", "two", ""]).succeeds();
-    assert!(label().is_null());
-    s.retake(["label", &id, "three"]).succeeds();
-    s.retake(["label", "three", "--remove"]).succeeds();
+    s.retake(["label", "two", "--remove"]).succeeds();
     assert!(label().is_null());
 }
 
@@ -28,11 +25,18 @@ fn a_label_needs_a_text_or_the_wish_to_remove_it() {
 }
 
 #[test]
-fn a_label_that_is_too_long_is_refused() {
+fn a_label_that_is_empty_or_too_long_is_wrong_usage_and_changes_nothing() {
     let s = Sandbox::new();
-    let (id, long) = (s.checkpoint(), "x".repeat(10_000));
-    s.retake(["label", &id, &long]).fails(2).says("the label is not usable");
-    s.retake(["checkpoint", "-m", &long]).fails(2).says("the label is not usable");
+    for (label, why) in [("", "it is empty"), (" \t ", "it is empty"), (&*"x".repeat(10_000), "it is longer than")] {
+        s.retake(["checkpoint", "-m", label]).fails(2).says(why);
+    }
+    assert!(!s.path("data").exists(), "not even a store was made");
+    let id = s.checkpoint();
+    s.retake(["label", &id, "kept"]).succeeds();
+    for label in ["", "  ", &"x".repeat(10_000)] {
+        s.retake(["label", &id, label]).fails(2).says("the label is not usable");
+    }
+    assert_eq!(s.retake(["log", "--json"]).json()["checkpoints"][0]["label"], "kept");
 }
 
 #[test]
