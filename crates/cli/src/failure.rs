@@ -170,6 +170,11 @@ fn for_checkpoint(error: &CheckpointError) -> Advice {
             ..for_checkpoint(source)
         },
         CheckpointError::Label(error) => for_label(error),
+        CheckpointError::LabelTaken { label, holder } if holder.label.as_ref() == Some(label) => refused(&format!(
+            "nothing was changed; choose another label, or take this one away with `retake label {} --remove`",
+            holder.id.short()
+        )),
+        CheckpointError::LabelTaken { .. } => refused("nothing was changed; choose another label, for this is its id"),
         CheckpointError::Scan(error) => for_scan(error),
         CheckpointError::Store(error) => for_store(error),
     }
@@ -233,7 +238,7 @@ fn refused(hint: &str) -> Advice {
 
 fn one_of(candidates: &[Checkpoint]) -> String {
     let now = clock::now();
-    let mut text = String::from("it could be one of these; use the full id");
+    let mut text = String::from("it could be one of these; name it by more digits of its id");
     for checkpoint in candidates.iter().take(MAX_CANDIDATES) {
         let label = checkpoint.label.as_deref().map(quote::one_line).unwrap_or_default();
         let line = format!("\n  {}  {}  {label}", checkpoint.id, clock::age(checkpoint.at, now));

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use rusqlite::params;
 
-use crate::checkpoint::{self, check_label};
+use crate::checkpoint::{self, check_label, refuse_taken};
 use crate::scan::rules::Rules;
 use crate::scan::{Counters, ScanError, Scanner, Sink};
 use crate::snapshot::{aside, diff, tree};
@@ -130,7 +130,10 @@ impl Workspace {
         durability: Durability,
         progress: &dyn Progress,
     ) -> Result<Checkpoint, CheckpointError> {
-        new.label.as_deref().map_or(Ok(()), check_label)?;
+        let label = new.label.as_deref();
+        label.map_or(Ok(()), check_label)?;
+        let taken = self.store.db().read(|connection| checkpoint::holder(connection, label, new.id))?;
+        refuse_taken(label, taken)?;
         let mut removed = 0;
         self.checkpoint_making_room(&new, durability, progress, &mut removed).map_err(|err| match removed {
             0 => err,
@@ -204,7 +207,8 @@ impl Workspace {
             git,
             aside: scanned.aside,
         };
-        sink.batch.commit(durability, |tx| checkpoint::insert(tx, &checkpoint, rules_id))?;
+        let taken = sink.batch.commit(durability, |tx| checkpoint::insert(tx, &checkpoint, rules_id))?;
+        refuse_taken(checkpoint.label.as_deref(), taken)?;
         let after = counters(&self.store);
         drop(sink);
         // The checkpoint is made and stays: an index that cannot be saved costs the next one time, nothing else.
@@ -339,15 +343,11 @@ impl Workspace {
         checkpoint::resolve(&self.store, point)
     }
 
-    /// Gives a checkpoint a label, or takes it away.
+    /// Gives a checkpoint a label, or takes it away. A label that names another checkpoint is refused.
     pub fn set_label(&mut self, id: CheckpointId, label: Option<&str>) -> Result<(), CheckpointError> {
         label.map_or(Ok(()), check_label)?;
-        self.store.db().transaction(Durability::Synced, |tx| {
-            tx.execute("UPDATE checkpoints SET label = ? WHERE id = ?", params![label, &id.as_bytes()[..]])
-                .map(drop)
-                .map_err(in_transaction(tx))
-        })?;
-        Ok(())
+        let taken = self.store.db().transaction(Durability::Synced, |tx| checkpoint::set_label(tx, id, label))?;
+        refuse_taken(label, taken)
     }
 
     /// Everything a checkpoint could not capture, by path.

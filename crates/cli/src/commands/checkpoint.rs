@@ -17,7 +17,7 @@ use crate::ui::{Format, Ui};
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  retake checkpoint\n  retake checkpoint -m \"before the refactor\"")]
 pub struct CheckpointArgs {
-    /// Name the checkpoint; a labelled one is kept until the label is removed
+    /// Name the checkpoint; a labelled one is kept until the label is removed, and no other can have the same label
     #[arg(short = 'm', long, value_name = "LABEL")]
     label: Option<String>,
 }

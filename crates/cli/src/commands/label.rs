@@ -12,7 +12,8 @@ use crate::ui::{Format, Ui};
 
 /// Give a checkpoint a label, or take it away
 ///
-/// A labelled checkpoint can be named by its label and is never removed to save space.
+/// A labelled checkpoint can be named by its label and is never removed to save space. A label names one checkpoint: one that is in use
+/// is refused.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  retake label 3fa2 \"all tests pass\"\n  retake label 3fa2 --remove")]
 pub struct LabelArgs {

@@ -40,6 +40,46 @@ fn a_label_that_is_empty_or_too_long_is_wrong_usage_and_changes_nothing() {
 }
 
 #[test]
+fn a_label_names_one_checkpoint() {
+    let s = Sandbox::new();
+    s.write("a", "1");
+    let first = s.retake(["checkpoint", "-m", "taken", "--json"]).announced().expect("it is made");
+    let second = s.checkpoint();
+    for args in [["label", &second, "taken"], ["checkpoint", "-m", "taken"]] {
+        let run = s.retake(args).fails(3);
+        run.says(&format!("`taken` already names checkpoint {}", &first[..8]));
+        run.says(&format!("`retake label {} --remove`", &first[..8]));
+    }
+    let listed = s.retake(["log", "--json"]).json();
+    assert_eq!(listed["checkpoints"].as_array().map(Vec::len), Some(2), "nothing was made");
+    assert!(listed["checkpoints"][0]["label"].is_null());
+    s.retake(["label", &first, "taken"]).succeeds();
+    s.retake(["label", "taken", "--remove"]).succeeds();
+    s.retake(["label", &second, "taken"]).succeeds();
+}
+
+#[test]
+fn a_label_that_is_another_id_is_refused() {
+    let s = Sandbox::new();
+    let [first, second] = [s.checkpoint(), s.checkpoint()];
+    let run = s.retake(["label", &first, &second]).fails(3);
+    run.says(&format!("already names checkpoint {}", &second[..8]));
+    run.says("nothing was changed; choose another label");
+    s.retake(["checkpoint", "-m", &second.to_uppercase()]).fails(3).says("already names");
+}
+
+#[test]
+fn a_taken_label_is_refused_before_anything_is_read() {
+    let s = Sandbox::new();
+    s.retake(["checkpoint", "-m", "taken"]).succeeds();
+    let packs = || s.retake(["du", "--json"]).json()["objects"].clone();
+    let before = packs();
+    s.write("new", "1");
+    s.retake(["checkpoint", "-m", "taken"]).fails(3).says("already names");
+    assert_eq!(packs(), before);
+}
+
+#[test]
 fn du_tells_size_parts_and_budget() {
     let s = Sandbox::new();
     s.config("[store]\nbudget = '1 GiB'\n").write("a", "1");
