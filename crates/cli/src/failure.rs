@@ -150,6 +150,9 @@ fn for_open(error: &OpenError) -> Advice {
         }
         OpenError::InsideStore { .. } => refused("run it in your own files, or move the store with `RETAKE_DATA_DIR`"),
         OpenError::Root { .. } => failed(None),
+        OpenError::DataDir { .. } => {
+            failed(Some("nothing was changed; make it a directory that you may enter, or set `RETAKE_DATA_DIR` to one"))
+        }
         OpenError::StillThere { .. } => refused("a copy starts its own history with `retake checkpoint`"),
         OpenError::Occupied { .. } => refused("nothing was changed; both histories stay where they are"),
         OpenError::Store(error) => for_store(error),

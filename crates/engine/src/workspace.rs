@@ -68,15 +68,14 @@ pub enum Verified {
 }
 
 impl Workspace {
-    /// Whether `root` already is a workspace.
-    pub fn exists(data_dir: &Path, root: &Path) -> bool {
+    /// Whether `root` already is a workspace; an error if that cannot be found out.
+    pub fn exists(data_dir: &Path, root: &Path) -> Result<bool, OpenError> {
         place::exists(data_dir, root)
     }
 
     /// Opens a workspace that has checkpoints already.
     pub fn open(mut env: Environment) -> Result<Self, OpenError> {
-        place::prepare(&mut env)?;
-        if !place::exists(&env.data_dir, &env.root) {
+        if !place::prepare(&mut env)? {
             return Err(match place::moved_from(&env) {
                 Some(from) => OpenError::Moved { root: env.root, from },
                 None => OpenError::NotAWorkspace { root: env.root },
@@ -88,8 +87,7 @@ impl Workspace {
 
     /// Opens a workspace, making the directory one if it is none yet.
     pub fn open_or_create(mut env: Environment) -> Result<Self, OpenError> {
-        place::prepare(&mut env)?;
-        let dir = match place::exists(&env.data_dir, &env.root) {
+        let dir = match place::prepare(&mut env)? {
             true => place::store_dir(&env.data_dir, &env.root),
             false => place::create(&env)?,
         };
