@@ -227,6 +227,11 @@ fn for_store(error: &StoreError) -> Advice {
             Some("only what needs this object is affected; everything else can still be shown and compared")
         }
         StoreError::Collected => Some("run the command again"),
+        StoreError::DatabaseDamaged { .. } => Some(
+            "nothing was changed, and stored contents are as they were; put `retake.db` back from a backup, or move its \
+             folder away to start anew",
+        ),
+        StoreError::Busy { .. } => Some("nothing was changed; run the command again when the other one has finished"),
         StoreError::Database { .. } => Some("nothing was changed; if it happens again, check the disk"),
     })
 }
