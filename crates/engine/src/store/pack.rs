@@ -167,25 +167,30 @@ impl Segment {
     }
 }
 
-/// Checks the records between `from` and `to`; returns where the sound part ends.
-pub(crate) fn sound_until(file: &File, from: u64, to: u64) -> u64 {
+/// Checks the records between `from` and `to`; returns where the sound part ends. A disk that does not let itself be read is an
+/// error: what it holds may be sound.
+pub(crate) fn sound_until(file: &File, from: u64, to: u64) -> std::io::Result<u64> {
     let mut offset = from.max(SEGMENT_HEADER);
     while offset < to {
-        let mut head = [0; record::HEADER_LEN];
-        if file.read_exact_at(&mut head, offset).is_err() {
-            break;
-        }
+        let Some(head) = read_if_there(file, offset, record::HEADER_LEN)? else { break };
         let Ok((_, len)) = record::header(&head) else { break };
         if len as u64 > to - offset {
             break;
         }
-        let mut bytes = vec![0; len];
-        if file.read_exact_at(&mut bytes, offset).is_err() || record::check(&bytes).is_err() {
-            break;
+        match read_if_there(file, offset, len)? {
+            Some(bytes) if record::check(&bytes).is_ok() => offset += len as u64,
+            _ => break,
         }
-        offset += len as u64;
     }
-    offset
+    Ok(offset)
+}
+
+/// Like [`read_record`]; `None` where the file ends before the record does.
+fn read_if_there(file: &File, offset: u64, len: usize) -> std::io::Result<Option<Vec<u8>>> {
+    match read_record(file, offset, len) {
+        Err(err) if err.kind() == std::io::ErrorKind::UnexpectedEof => Ok(None),
+        read => read.map(Some),
+    }
 }
 
 /// Opens and locks segment `id`; `None` when another process has it or it is gone.
