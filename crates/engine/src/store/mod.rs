@@ -177,8 +177,7 @@ impl Store {
 
     fn acquire_segment(&self) -> Result<Segment, StoreError> {
         self.trim_tails()?;
-        let segment =
-            Segment::acquire(&self.packs, |id| Ok(self.db().pack_lengths(id)?.map(|(committed, _)| committed)))?;
+        let segment = Segment::acquire(&self.packs, |id| self.db().pack_lengths(id))?;
         segment.map_or_else(|| self.start_segment(), Ok)
     }
 
@@ -214,6 +213,7 @@ impl Store {
             let Some((committed, synced)) = self.db().pack_lengths(id)? else { continue };
             let sound = pack::sound_until(&file, synced, committed).map_err(StoreError::io("read", &path))?;
             file.sync_data().map_err(StoreError::io("sync", &path))?;
+            pack::sync_names(&self.packs)?;
             self.db().transaction(Durability::Synced, |tx| {
                 if sound < committed {
                     tx.execute("DELETE FROM objects WHERE pack = ? AND offset >= ?", params![id, sound])

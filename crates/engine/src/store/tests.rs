@@ -60,3 +60,16 @@ fn an_unreadable_tail_keeps_readers_going_and_stops_writers() {
     put(&store, b"more").expect("it can be checked again");
     assert_eq!(store.read(id).expect("nothing was cut off").1, b"content");
 }
+
+#[test]
+fn a_new_segment_is_synced_with_its_name() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let packs = dir.path().join("packs");
+    std::fs::create_dir(&packs).expect("it is new");
+    let start = || pack::Segment::start_new(&packs, 0).expect("it can be created");
+    let (synced, unsynced) = (start(), start());
+    synced.sync().expect("its directory is there");
+    std::fs::rename(&packs, dir.path().join("elsewhere")).expect("it is ours");
+    assert!(unsynced.sync().is_err(), "its name cannot be synced without its directory");
+    synced.sync().expect("its name was synced before");
+}
