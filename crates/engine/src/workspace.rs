@@ -299,8 +299,8 @@ impl Workspace {
         let found = self.scan_for_paths(progress, Thoroughness::LookAtAll)?;
         let load = |side: &Current, id| view::load_tree(&self.store, &Side::Now(side), id);
         Ok(diff::diff(
-            Some((reported.scanned.snapshot.0, &|id| load(&reported, id))),
-            Some((found.scanned.snapshot.0, &|id| load(&found, id))),
+            Some((reported.snapshot().0, &|id| load(&reported, id))),
+            Some((found.snapshot().0, &|id| load(&found, id))),
         )?)
     }
 
@@ -311,8 +311,7 @@ impl Workspace {
             Thoroughness::AskWatch => self.scanner.scan(&rules, &sink, progress)?,
             Thoroughness::LookAtAll => self.scanner.scan_fully(&rules, &sink, progress)?,
         };
-        let trees = std::mem::take(&mut *lock(&sink.trees));
-        Ok(Current { scanned, trees, root: self.env.root.clone() })
+        Ok(Current::without_gaps(scanned, sink, &self.env.root))
     }
 
     /// Makes checkpoints taken with [`Durability::Soon`] survive power loss; meant for a moment when nobody waits.
@@ -327,8 +326,7 @@ impl Workspace {
         scanner.fit_to(counters(store)?, |id, _| store.contains(id))?;
         let sink = Hashing::default();
         let scanned = scanner.scan(&self.rules()?, &sink, progress)?;
-        let trees = std::mem::take(&mut *lock(&sink.trees));
-        Ok(Current { scanned, trees, root: self.env.root.clone() })
+        Ok(Current::without_gaps(scanned, sink, &self.env.root).with_gaps(store)?)
     }
 
     /// All checkpoints, newest first.
@@ -350,7 +348,7 @@ impl Workspace {
 
     /// Everything a checkpoint could not capture, by path.
     pub fn gaps(&self, checkpoint: &Checkpoint) -> Result<Vec<Gap>, StoreError> {
-        let mut gaps = aside::gaps(&self.store, checkpoint.aside)?;
+        let mut gaps = aside::gaps(checkpoint.aside, |id| self.store.read(id).map(|(_, bytes)| bytes))?;
         let late: Vec<Vec<u8>> = self.store.db().read(|connection| {
             let mut statement = connection.prepare_cached(
                 "SELECT path FROM late_gaps JOIN checkpoints ON checkpoint = seq WHERE id = ? ORDER BY path",

@@ -1,13 +1,15 @@
 //! `retake diff`: what changed between two points, or since one.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io::Write;
 
 use anyhow::Error;
-use retake_engine::{Change, Checkpoint, ContentError, Current, Side, StoreError, Workspace, WorkspacePath};
+use retake_engine::{Change, ContentError, Current, Gap, Side, StoreError, Workspace, WorkspacePath};
 
 use super::CommandError;
 use crate::diff::{Comparison, Uncaptured, Unheld, Why, document, patch, stat};
+use crate::gaps::{self, Detail};
 use crate::paths::{self, Place};
 use crate::quote;
 use crate::surroundings::Surroundings;
@@ -64,26 +66,36 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &DiffArgs) -> anyhow::Result<(
     };
     let to = args.to.as_deref().map(|point| workspace.resolve(point)).transpose()?;
     let current;
-    let to_side = match &to {
-        Some(checkpoint) => Side::Stored(checkpoint.snapshot),
+    let (to_side, mut gaps, after) = match &to {
+        Some(checkpoint) => {
+            let gaps = workspace.gaps(checkpoint)?;
+            let unheld = Unheld::by_checkpoint(&gaps);
+            (Side::Stored(checkpoint.snapshot), gaps, unheld)
+        }
         None => {
             current = scan(ui, &mut workspace)?;
-            Side::Now(&current)
+            (Side::Now(&current), current.gaps().to_vec(), Unheld::now(current.gaps(), workspace.root()))
         }
     };
-    let unheld = |point: &Checkpoint| workspace.gaps(point).map(Unheld::gaps);
-    let after = to.as_ref().map_or_else(|| Ok(Unheld::Disk(workspace.root().to_owned())), unheld)?;
-    let uncaptured = Uncaptured { before: unheld(&from)?, after };
+    let uncaptured = Uncaptured { before: Unheld::by_checkpoint(&workspace.gaps(&from)?), after };
     let comparison = Comparison { workspace: &workspace, from: Side::Stored(from.snapshot), to: to_side, uncaptured };
     let mut changes = workspace.diff(&comparison.from, &comparison.to)?;
     changes.retain(|change| places.is_empty() || places.iter().any(|place| place.holds(&change.path)));
+    gaps.retain(|gap| places.is_empty() || places.iter().any(|place| place.meets(&gap.path)));
 
     if ui.format == Format::Json {
-        let document = document::DiffDocument::new(&comparison, &changes, &from, to.as_ref())?;
+        let document = document::DiffDocument::new(&comparison, &changes, &gaps, &from, to.as_ref())?;
         return Ok(ui.json(&document)?);
     }
     print(ui, &comparison, &changes, args)?;
-    warn_of_uncaptured(ui, &comparison, &changes)
+    // A pager would hide what is said while it is open.
+    ui.finish()?;
+    warn_of_uncaptured(ui, &comparison, &changes)?;
+    match to {
+        // What a checkpoint could not capture was told when it was made.
+        Some(_) => Ok(()),
+        None => warn_of_gaps(ui, &gaps, &changes),
+    }
 }
 
 fn print(ui: &mut Ui, comparison: &Comparison<'_>, changes: &[Change], args: &DiffArgs) -> anyhow::Result<()> {
@@ -177,6 +189,22 @@ fn warn_of_uncaptured(ui: &mut Ui, comparison: &Comparison<'_>, changes: &[Chang
     }
     if MAX_DOUBTFUL < doubtful.len() {
         writeln!(ui.talk()?, "  … and {} more", doubtful.len() - MAX_DOUBTFUL)?;
+    }
+    Ok(())
+}
+
+/// Tells what is on disk now and can be neither captured nor compared, unless it was told as a change already.
+fn warn_of_gaps(ui: &mut Ui, gaps: &[Gap], changes: &[Change]) -> anyhow::Result<()> {
+    let changed: HashSet<&WorkspacePath> = changes.iter().map(|change| &change.path).collect();
+    let untold = gaps.iter().filter(|gap| gap.kind.is_uncaptured() && !changed.contains(&gap.path));
+    let untold: Vec<Gap> = untold.cloned().collect();
+    if untold.is_empty() {
+        return Ok(());
+    }
+    let count = gaps::count(untold.len() as u64);
+    ui.warn(&format!("the workspace has {count} now, whose content is not compared:"))?;
+    for line in gaps::lines(&untold, Detail::Few) {
+        writeln!(ui.talk()?, "{line}")?;
     }
     Ok(())
 }
