@@ -52,6 +52,8 @@ pub struct Ui {
     pub out: Out,
     pub format: Format,
     pub paint: Paint,
+    /// Whether people read the data, rather than a program.
+    pub on_terminal: bool,
     err: AutoStream<Stderr>,
     pager_allowed: bool,
 }
@@ -75,8 +77,10 @@ impl Ui {
             ColorChoice::Never => Paint::Plain,
             _ => Paint::Colour,
         };
+        let on_terminal = stdout.is_terminal();
         Self {
-            pager_allowed: stdout.is_terminal() && !global.no_pager,
+            on_terminal,
+            pager_allowed: on_terminal && !global.no_pager,
             out: Out::Stdout(BufWriter::new(stdout.lock())),
             format: if global.json { Format::Json } else { Format::Text },
             paint,

@@ -8,22 +8,26 @@ use anyhow::Error;
 use retake_engine::{Change, ContentError, Current, Gap, Side, StoreError, Workspace, WorkspacePath};
 
 use super::CommandError;
-use crate::diff::{Comparison, Uncaptured, Unheld, Why, document, patch, stat};
+use crate::diff::patch::{self, Binary, Written};
+use crate::diff::{Comparison, MAX_COMPARED, Uncaptured, Unheld, Why, document, stat};
 use crate::gaps::{self, Detail};
 use crate::paths::{self, Place};
 use crate::quote;
+use crate::size;
 use crate::surroundings::Surroundings;
 use crate::ui::{Format, Ui};
 use crate::words;
 
 /// Show what changed between two checkpoints, or since one
 ///
-/// Prints a unified diff that `git apply` and `patch` understand for text files. Exits with 0 whether or not there are differences.
+/// Prints a unified diff that `git apply` understands, and for text files `patch` too. On a terminal, binary files are only named; files
+/// over 8 MiB are everywhere. Exits with 0 whether or not there are differences.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   retake diff                        since the newest checkpoint
   retake diff 3fa2 --stat            since 3fa2, as a table
-  retake diff 3fa2 9bc1 -- src       from 3fa2 to 9bc1, below src only")]
+  retake diff 3fa2 9bc1 -- src       from 3fa2 to 9bc1, below src only
+  retake diff 9bc1 3fa2 | git apply  from 9bc1 back to 3fa2")]
 pub struct DiffArgs {
     /// Checkpoint to start from: a unique beginning of its id, or its label [default: the newest]
     #[arg(value_name = "A")]
@@ -117,8 +121,21 @@ fn print(ui: &mut Ui, comparison: &Comparison<'_>, changes: &[Change], args: &Di
         stat::write(&mut ui.out, ui.paint, &rows, columns)?;
         return damaged.report();
     }
-    for change in changes {
-        damaged.pass_over(change, patch::write(&mut ui.out, ui.paint, comparison, change))?;
+    let binary = if ui.on_terminal { Binary::Named } else { Binary::Contained };
+    let style = patch::Style { paint: ui.paint, binary };
+    let mut left_out: u64 = 0;
+    for change in patch::in_order(changes) {
+        let written = damaged.pass_over(change, patch::write(&mut ui.out, style, comparison, change))?;
+        left_out += u64::from(written == Some(Written::LeftOut));
+    }
+    // On a terminal the line that names it can be seen; a program that applies the patch passes over it.
+    if 0 < left_out && !ui.on_terminal {
+        let limit = size::human(MAX_COMPARED);
+        let files = match left_out {
+            1 => format!("1 file over {limit} is"),
+            many => format!("{many} files over {limit} are"),
+        };
+        ui.warn(&format!("{files} named but not contained in this patch"))?;
     }
     damaged.report()
 }

@@ -61,7 +61,7 @@ impl FileChange {
                 Some((counts.added, counts.removed))
             }
             Content::Same if has_content => Some((0, 0)),
-            Content::Same | Content::Binary | Content::TooLarge => None,
+            Content::Same | Content::Binary { .. } | Content::TooLarge => None,
         };
         Ok(Self {
             path: Bytes::new(change.path.as_bytes()),

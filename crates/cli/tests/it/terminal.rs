@@ -84,6 +84,19 @@ fn a_pager_that_is_left_early_is_no_error() {
 }
 
 #[test]
+fn a_binary_file_is_only_named_on_a_terminal() {
+    let s = Sandbox::new();
+    s.write("bin", "\0");
+    s.checkpoint();
+    s.write("bin", "\0\0");
+    let mut command = s.retake_command();
+    command.env("TERM", "xterm").args(["--no-pager", "--color=never", "diff"]);
+    let seen = on_terminal(command);
+    assert!(seen.ends_with("\nBinary files a/bin and b/bin differ\n"), "{seen:?}");
+    assert!(!seen.contains("GIT binary patch"), "{seen:?}");
+}
+
+#[test]
 fn a_missing_pager_is_done_without() {
     let s = changed_file();
     let mut command = s.retake_command();
