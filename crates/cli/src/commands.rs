@@ -19,7 +19,7 @@ use thiserror::Error;
 use crate::args::{self, Cli, Command};
 use crate::quote;
 use crate::surroundings::Surroundings;
-use crate::ui::{Paint, Ui, YELLOW};
+use crate::ui::{OutputError, Paint, Ui, YELLOW};
 
 /// What a command itself, rather than the engine, finds wrong.
 #[derive(Debug, Error)]
@@ -47,7 +47,7 @@ pub enum CommandError {
 pub fn run(ui: &mut Ui, cli: &Cli) -> anyhow::Result<()> {
     let here = || Surroundings::find(&cli.global);
     match &cli.command {
-        None => Ok(args::command().print_help()?),
+        None => Ok(args::command().print_help().map_err(OutputError::wrap)?),
         Some(Command::Checkpoint(args)) => checkpoint::run(ui, here()?, args),
         Some(Command::Log(args)) => log::run(ui, here()?, args),
         Some(Command::Diff(args)) => diff::run(ui, here()?, args),

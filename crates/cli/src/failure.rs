@@ -3,9 +3,10 @@
 //! Both are chosen by matching on error types, exhaustively, so that a new variant asks for its hint. Exit codes: 1 failed, 2 usage,
 //! 3 refused until the user decides.
 
-use std::io::{self, Write};
+use std::io::{self, Stderr, Write};
 use std::process::ExitCode;
 
+use anstream::AutoStream;
 use anyhow::Error;
 use retake_engine::{
     Checkpoint, CheckpointError, ContentError, InvalidLabel, OpenError, ResolveError, ScanError, StoreError,
@@ -17,7 +18,7 @@ use crate::paths::OutsideWorkspace;
 use crate::quote;
 use crate::size;
 use crate::surroundings::{SettingsError, SurroundingsError};
-use crate::ui::{CYAN, RED, Ui};
+use crate::ui::{CYAN, OutputError, RED, Ui};
 
 const FAILED: u8 = 1;
 const USAGE: u8 = 2;
@@ -34,25 +35,34 @@ struct Advice {
 
 /// Prints clap's answer: help and version are no failure.
 pub fn usage(answer: &clap::Error) -> ExitCode {
-    // Whoever asked has closed the stream; there is nobody left to tell.
-    answer.print().ok();
-    if answer.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS }
+    let printed = answer.print();
+    if answer.use_stderr() {
+        // If that could not be written, there is nobody left to tell.
+        return ExitCode::from(USAGE);
+    }
+    match printed {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => tell(&mut AutoStream::auto(io::stderr()), &OutputError::wrap(error).into()),
+    }
 }
 
 /// Draws `error`, its causes and its hint; a closed pipe (`retake log | head`, a pager left early) ends in silence.
 pub fn report(ui: &mut Ui, error: &Error) -> ExitCode {
     // What was written before the failure is still the user's; if it cannot be written either, the first failure is the one to tell.
     ui.finish().ok();
+    tell(ui.complain(), error)
+}
+
+fn tell(err: &mut AutoStream<Stderr>, error: &Error) -> ExitCode {
     if is_broken_pipe(error) {
         return ExitCode::SUCCESS;
     }
     let advice = advice(error);
-    draw(ui, error, &advice).ok();
+    draw(err, error, &advice).ok();
     ExitCode::from(advice.code)
 }
 
-fn draw(ui: &mut Ui, error: &Error, advice: &Advice) -> io::Result<()> {
-    let err = ui.complain();
+fn draw(err: &mut AutoStream<Stderr>, error: &Error, advice: &Advice) -> io::Result<()> {
     writeln!(err, "{RED}error:{RED:#} {error}")?;
     for cause in error.chain().skip(1) {
         writeln!(err, "  caused by: {cause}")?;
@@ -74,6 +84,9 @@ fn advice(error: &Error) -> Advice {
 }
 
 fn advice_for(cause: &(dyn std::error::Error + 'static)) -> Option<Advice> {
+    if cause.downcast_ref::<io::Error>().is_some_and(OutputError::is_in) {
+        return Some(failed(Some("only the output is affected: what the command does besides printing is done")));
+    }
     if let Some(error) = cause.downcast_ref::<CommandError>() {
         return Some(for_command(error));
     }

@@ -8,6 +8,7 @@ use std::io::{self, BufWriter, IsTerminal, Stderr, StdoutLock, Write};
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
+use thiserror::Error;
 
 use crate::args::{GlobalArgs, When};
 use crate::pager::{NotStarted, Pager};
@@ -57,6 +58,23 @@ pub struct Ui {
     pub on_terminal: bool,
     err: AutoStream<Stderr>,
     pager_allowed: bool,
+}
+
+/// Data could not be written. It travels inside an [`io::Error`], so that a closed pipe stays recognisable as one.
+#[derive(Debug, Error)]
+#[error("cannot write the output")]
+pub struct OutputError(#[source] io::Error);
+
+impl OutputError {
+    /// Marks `error` as one of the output.
+    pub fn wrap(error: io::Error) -> io::Error {
+        io::Error::new(error.kind(), Self(error))
+    }
+
+    /// Whether `error` is one of the output.
+    pub fn is_in(error: &io::Error) -> bool {
+        error.get_ref().is_some_and(|inner| inner.is::<Self>())
+    }
 }
 
 /// Where data goes.
@@ -181,7 +199,7 @@ impl Out {
 impl Write for Out {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
         match self {
-            Self::Stdout(out) => out.write(data),
+            Self::Stdout(out) => out.write(data).map_err(OutputError::wrap),
             Self::Pager(pager) => pager.write(data).or_else(|error| {
                 self.recover(error)?;
                 self.write(data)
@@ -191,7 +209,7 @@ impl Write for Out {
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Self::Stdout(out) => out.flush(),
+            Self::Stdout(out) => out.flush().map_err(OutputError::wrap),
             Self::Pager(pager) => pager.flush().or_else(|error| {
                 self.recover(error)?;
                 self.flush()

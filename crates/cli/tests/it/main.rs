@@ -14,6 +14,7 @@ mod history;
 mod kill;
 mod log;
 mod odd;
+mod output;
 mod sandbox;
 mod show;
 mod store;
