@@ -26,6 +26,8 @@ use crate::ui::{OutputError, Paint, Ui, YELLOW};
 pub enum CommandError {
     #[error("there is no checkpoint to compare with yet")]
     NothingToCompare,
+    #[error("cancelled; nothing was changed")]
+    Cancelled,
     #[error("checkpoint {point} has no `{path}`")]
     NoSuchPath {
         point: String,

@@ -1,7 +1,7 @@
 //! Failures at the edge: `error:` and `hint:` lines on stderr, and the exit code.
 //!
 //! Both are chosen by matching on error types, exhaustively, so that a new variant asks for its hint. Exit codes: 1 failed, 2 usage,
-//! 3 refused until the user decides.
+//! 3 refused until the user decides, 130 and 143 stopped by Ctrl-C and SIGTERM.
 
 use std::io::{self, Stderr, Write};
 use std::process::ExitCode;
@@ -14,6 +14,7 @@ use retake_engine::{
 
 use crate::clock;
 use crate::commands::CommandError;
+use crate::interrupt;
 use crate::paths::OutsideWorkspace;
 use crate::quote;
 use crate::size;
@@ -120,6 +121,7 @@ fn advice_for(cause: &(dyn std::error::Error + 'static)) -> Option<Advice> {
 
 fn for_command(error: &CommandError) -> Advice {
     match error {
+        CommandError::Cancelled => cancelled(None),
         CommandError::NothingToCompare => failed(Some("make the first checkpoint with `retake checkpoint`")),
         CommandError::NoSuchPath { dir, .. } => failed(Some(&format!("`retake show {dir}` lists what is there"))),
         CommandError::GapsUnread { point, .. } => {
@@ -219,7 +221,8 @@ fn for_content(error: &ContentError) -> Advice {
 
 fn for_scan(error: &ScanError) -> Advice {
     match error {
-        ScanError::Root { .. } | ScanError::Cancelled => failed(None),
+        ScanError::Root { .. } => failed(None),
+        ScanError::Cancelled => cancelled(Some("run the command again to go on from there")),
         ScanError::Store(error) => for_store(error),
     }
 }
@@ -251,6 +254,11 @@ fn for_store(error: &StoreError) -> Advice {
 
 fn failed(hint: Option<&str>) -> Advice {
     Advice { code: FAILED, hint: hint.map(str::to_owned) }
+}
+
+/// A program that a signal stopped ends as if it had been ended by it, so that scripts stop too.
+fn cancelled(hint: Option<&str>) -> Advice {
+    Advice { code: interrupt::exit_code().unwrap_or(FAILED), ..failed(hint) }
 }
 
 fn refused(hint: &str) -> Advice {

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::io::Write;
 
 use anyhow::Error;
-use retake_engine::{Change, ContentError, Current, Gap, Side, StoreError, Workspace, WorkspacePath};
+use retake_engine::{Change, ContentError, Current, Gap, ScanError, Side, StoreError, Workspace, WorkspacePath};
 
 use super::CommandError;
 use crate::diff::patch::{self, Binary, Written};
@@ -228,5 +228,9 @@ fn warn_of_gaps(ui: &mut Ui, gaps: &[Gap], changes: &[Change]) -> anyhow::Result
 
 fn scan(ui: &Ui, workspace: &mut Workspace) -> anyhow::Result<Current> {
     let progress = ui.progress();
-    Ok(workspace.current(&progress)?)
+    // What is read only for comparing is not kept, as the engine's own words have it.
+    workspace.current(&progress).map_err(|error| match error {
+        ScanError::Cancelled => CommandError::Cancelled.into(),
+        other => other.into(),
+    })
 }

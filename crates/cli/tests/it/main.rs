@@ -11,6 +11,8 @@ mod full;
 mod git_apply;
 mod help;
 mod history;
+#[cfg(target_os = "linux")]
+mod interrupt;
 mod kill;
 mod log;
 mod odd;
