@@ -36,6 +36,8 @@ pub struct GlobalArgs {
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
     pub color: When,
     /// Never start a pager
+    ///
+    /// Otherwise, on a terminal: `RETAKE_PAGER`, else `PAGER`, else `less`; an empty one means none.
     #[arg(long, global = true)]
     pub no_pager: bool,
     /// Allow `/`, a home directory or a directory above one as the workspace

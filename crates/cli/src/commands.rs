@@ -19,13 +19,15 @@ use thiserror::Error;
 use crate::args::{self, Cli, Command};
 use crate::quote;
 use crate::surroundings::Surroundings;
-use crate::ui::{Paint, Ui, YELLOW};
+use crate::ui::{OutputError, Paint, Ui, YELLOW};
 
 /// What a command itself, rather than the engine, finds wrong.
 #[derive(Debug, Error)]
 pub enum CommandError {
     #[error("there is no checkpoint to compare with yet")]
     NothingToCompare,
+    #[error("cancelled; nothing was changed")]
+    Cancelled,
     #[error("checkpoint {point} has no `{path}`")]
     NoSuchPath {
         point: String,
@@ -47,7 +49,7 @@ pub enum CommandError {
 pub fn run(ui: &mut Ui, cli: &Cli) -> anyhow::Result<()> {
     let here = || Surroundings::find(&cli.global);
     match &cli.command {
-        None => Ok(args::command().print_help()?),
+        None => Ok(args::command().print_help().map_err(OutputError::wrap)?),
         Some(Command::Checkpoint(args)) => checkpoint::run(ui, here()?, args),
         Some(Command::Log(args)) => log::run(ui, here()?, args),
         Some(Command::Diff(args)) => diff::run(ui, here()?, args),

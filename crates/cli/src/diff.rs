@@ -2,6 +2,7 @@
 //!
 //! The engine says which paths differ; this module reads their content, one path at a time, and compares it line by line.
 
+mod binary;
 pub mod document;
 mod lines;
 pub mod patch;
@@ -13,7 +14,7 @@ pub use uncaptured::{Uncaptured, Unheld, Why};
 use retake_engine::{Change, ContentError, Kind, Node, Side, Workspace};
 
 /// Files above this are said to differ, not compared: a diff nobody reads is not worth the memory.
-const MAX_COMPARED: u64 = 8 << 20;
+pub const MAX_COMPARED: u64 = 8 << 20;
 
 /// How far git looks for a NUL byte to call a file binary.
 const BINARY_PROBE: usize = 8_000;
@@ -35,7 +36,10 @@ pub enum Content {
         before: Vec<u8>,
         after: Vec<u8>,
     },
-    Binary,
+    Binary {
+        before: Vec<u8>,
+        after: Vec<u8>,
+    },
     TooLarge,
 }
 
@@ -52,7 +56,7 @@ impl Comparison<'_> {
         let before = self.read(&self.from, change, before)?;
         let after = self.read(&self.to, change, after)?;
         if is_binary(&before) || is_binary(&after) {
-            return Ok(Content::Binary);
+            return Ok(Content::Binary { before, after });
         }
         Ok(Content::Text { before, after })
     }

@@ -1,21 +1,25 @@
 //! Failures at the edge: `error:` and `hint:` lines on stderr, and the exit code.
 //!
 //! Both are chosen by matching on error types, exhaustively, so that a new variant asks for its hint. Exit codes: 1 failed, 2 usage,
-//! 3 refused until the user decides.
+//! 3 refused until the user decides, 130 and 143 stopped by Ctrl-C and SIGTERM.
 
-use std::io::{self, Write};
+use std::io::{self, Stderr, Write};
 use std::process::ExitCode;
 
+use anstream::AutoStream;
 use anyhow::Error;
-use retake_engine::{Checkpoint, CheckpointError, ContentError, OpenError, ResolveError, ScanError, StoreError};
+use retake_engine::{
+    Checkpoint, CheckpointError, ContentError, InvalidLabel, OpenError, ResolveError, ScanError, StoreError,
+};
 
 use crate::clock;
 use crate::commands::CommandError;
+use crate::interrupt;
 use crate::paths::OutsideWorkspace;
 use crate::quote;
 use crate::size;
 use crate::surroundings::{SettingsError, SurroundingsError};
-use crate::ui::{CYAN, RED, Ui};
+use crate::ui::{CYAN, OutputError, RED, Ui};
 
 const FAILED: u8 = 1;
 const USAGE: u8 = 2;
@@ -32,25 +36,34 @@ struct Advice {
 
 /// Prints clap's answer: help and version are no failure.
 pub fn usage(answer: &clap::Error) -> ExitCode {
-    // Whoever asked has closed the stream; there is nobody left to tell.
-    answer.print().ok();
-    if answer.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS }
+    let printed = answer.print();
+    if answer.use_stderr() {
+        // If that could not be written, there is nobody left to tell.
+        return ExitCode::from(USAGE);
+    }
+    match printed {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => tell(&mut AutoStream::auto(io::stderr()), &OutputError::wrap(error).into()),
+    }
 }
 
 /// Draws `error`, its causes and its hint; a closed pipe (`retake log | head`, a pager left early) ends in silence.
 pub fn report(ui: &mut Ui, error: &Error) -> ExitCode {
     // What was written before the failure is still the user's; if it cannot be written either, the first failure is the one to tell.
     ui.finish().ok();
+    tell(ui.complain(), error)
+}
+
+fn tell(err: &mut AutoStream<Stderr>, error: &Error) -> ExitCode {
     if is_broken_pipe(error) {
         return ExitCode::SUCCESS;
     }
     let advice = advice(error);
-    draw(ui, error, &advice).ok();
+    draw(err, error, &advice).ok();
     ExitCode::from(advice.code)
 }
 
-fn draw(ui: &mut Ui, error: &Error, advice: &Advice) -> io::Result<()> {
-    let err = ui.complain();
+fn draw(err: &mut AutoStream<Stderr>, error: &Error, advice: &Advice) -> io::Result<()> {
     writeln!(err, "{RED}error:{RED:#} {error}")?;
     for cause in error.chain().skip(1) {
         writeln!(err, "  caused by: {cause}")?;
@@ -72,6 +85,9 @@ fn advice(error: &Error) -> Advice {
 }
 
 fn advice_for(cause: &(dyn std::error::Error + 'static)) -> Option<Advice> {
+    if cause.downcast_ref::<io::Error>().is_some_and(OutputError::is_in) {
+        return Some(failed(Some("only the output is affected: what the command does besides printing is done")));
+    }
     if let Some(error) = cause.downcast_ref::<CommandError>() {
         return Some(for_command(error));
     }
@@ -83,6 +99,9 @@ fn advice_for(cause: &(dyn std::error::Error + 'static)) -> Option<Advice> {
     }
     if let Some(error) = cause.downcast_ref::<CheckpointError>() {
         return Some(for_checkpoint(error));
+    }
+    if let Some(error) = cause.downcast_ref::<InvalidLabel>() {
+        return Some(for_label(error));
     }
     if let Some(error) = cause.downcast_ref::<ResolveError>() {
         return Some(for_resolve(error));
@@ -102,6 +121,7 @@ fn advice_for(cause: &(dyn std::error::Error + 'static)) -> Option<Advice> {
 
 fn for_command(error: &CommandError) -> Advice {
     match error {
+        CommandError::Cancelled => cancelled(None),
         CommandError::NothingToCompare => failed(Some("make the first checkpoint with `retake checkpoint`")),
         CommandError::NoSuchPath { dir, .. } => failed(Some(&format!("`retake show {dir}` lists what is there"))),
         CommandError::GapsUnread { point, .. } => {
@@ -145,6 +165,9 @@ fn for_open(error: &OpenError) -> Advice {
         }
         OpenError::InsideStore { .. } => refused("run it in your own files, or move the store with `RETAKE_DATA_DIR`"),
         OpenError::Root { .. } => failed(None),
+        OpenError::DataDir { .. } => {
+            failed(Some("nothing was changed; make it a directory that you may enter, or set `RETAKE_DATA_DIR` to one"))
+        }
         OpenError::StillThere { .. } => refused("a copy starts its own history with `retake checkpoint`"),
         OpenError::Occupied { .. } => refused("nothing was changed; both histories stay where they are"),
         OpenError::Store(error) => for_store(error),
@@ -164,10 +187,20 @@ fn for_checkpoint(error: &CheckpointError) -> Advice {
             ),
             ..for_checkpoint(source)
         },
-        CheckpointError::Label { .. } => Advice { code: USAGE, hint: None },
+        CheckpointError::Label(error) => for_label(error),
+        CheckpointError::LabelTaken { label, holder } if holder.label.as_ref() == Some(label) => refused(&format!(
+            "nothing was changed; choose another label, or take this one away with `retake label {} --remove`",
+            holder.id.short()
+        )),
+        CheckpointError::LabelTaken { .. } => refused("nothing was changed; choose another label, for this is its id"),
         CheckpointError::Scan(error) => for_scan(error),
         CheckpointError::Store(error) => for_store(error),
     }
+}
+
+fn for_label(_: &InvalidLabel) -> Advice {
+    let hint = "give it another one, or none; `retake label POINT --remove` takes one away";
+    Advice { code: USAGE, hint: Some(hint.to_owned()) }
 }
 
 fn for_resolve(error: &ResolveError) -> Advice {
@@ -188,7 +221,8 @@ fn for_content(error: &ContentError) -> Advice {
 
 fn for_scan(error: &ScanError) -> Advice {
     match error {
-        ScanError::Root { .. } | ScanError::Cancelled => failed(None),
+        ScanError::Root { .. } => failed(None),
+        ScanError::Cancelled => cancelled(Some("run the command again to go on from there")),
         ScanError::Store(error) => for_store(error),
     }
 }
@@ -209,6 +243,11 @@ fn for_store(error: &StoreError) -> Advice {
             Some("only what needs this object is affected; everything else can still be shown and compared")
         }
         StoreError::Collected => Some("run the command again"),
+        StoreError::DatabaseDamaged { .. } => Some(
+            "nothing was changed, and stored contents are as they were; put `retake.db` back from a backup, or move its \
+             folder away to start anew",
+        ),
+        StoreError::Busy { .. } => Some("nothing was changed; run the command again when the other one has finished"),
         StoreError::Database { .. } => Some("nothing was changed; if it happens again, check the disk"),
     })
 }
@@ -217,13 +256,18 @@ fn failed(hint: Option<&str>) -> Advice {
     Advice { code: FAILED, hint: hint.map(str::to_owned) }
 }
 
+/// A program that a signal stopped ends as if it had been ended by it, so that scripts stop too.
+fn cancelled(hint: Option<&str>) -> Advice {
+    Advice { code: interrupt::exit_code().unwrap_or(FAILED), ..failed(hint) }
+}
+
 fn refused(hint: &str) -> Advice {
     Advice { code: REFUSED, hint: Some(hint.to_owned()) }
 }
 
 fn one_of(candidates: &[Checkpoint]) -> String {
     let now = clock::now();
-    let mut text = String::from("it could be one of these; use the full id");
+    let mut text = String::from("it could be one of these; name it by more digits of its id");
     for checkpoint in candidates.iter().take(MAX_CANDIDATES) {
         let label = checkpoint.label.as_deref().map(quote::one_line).unwrap_or_default();
         let line = format!("\n  {}  {}  {label}", checkpoint.id, clock::age(checkpoint.at, now));

@@ -43,11 +43,7 @@ impl CheckpointDocument {
     pub fn new(checkpoint: &Checkpoint, gaps: &[Gap]) -> Self {
         Self {
             version: VERSION,
-            checkpoint: CheckpointWithGaps {
-                facts: Facts::new(checkpoint),
-                gaps: gaps.iter().take(MAX_GAPS).map(GapFacts::new).collect(),
-                gaps_total: gaps.len() as u64,
-            },
+            checkpoint: CheckpointWithGaps { facts: Facts::new(checkpoint), gaps: GapList::new(gaps) },
             changed: Counts::new(&checkpoint.changed),
         }
     }
@@ -57,8 +53,21 @@ impl CheckpointDocument {
 struct CheckpointWithGaps {
     #[serde(flatten)]
     facts: Facts,
+    #[serde(flatten)]
+    gaps: GapList,
+}
+
+/// Gaps, the first of them by name and all of them counted.
+#[derive(Serialize, Debug)]
+pub struct GapList {
     gaps: Vec<GapFacts>,
     gaps_total: u64,
+}
+
+impl GapList {
+    pub fn new(gaps: &[Gap]) -> Self {
+        Self { gaps: gaps.iter().take(MAX_GAPS).map(GapFacts::new).collect(), gaps_total: gaps.len() as u64 }
+    }
 }
 
 /// What `log` prints.

@@ -12,6 +12,7 @@ mod commands;
 mod diff;
 mod failure;
 mod gaps;
+mod interrupt;
 mod json;
 mod pager;
 mod paths;

@@ -32,6 +32,14 @@ impl Place {
             Self::Below(dir) => path.starts_with(dir),
         }
     }
+
+    /// Whether `path` is this place, below it or above it.
+    pub fn meets(&self, path: &WorkspacePath) -> bool {
+        match self {
+            Self::Root => true,
+            Self::Below(dir) => path.starts_with(dir) || dir.starts_with(path),
+        }
+    }
 }
 
 /// Resolves `typed` against `base`, an absolute directory; `root` is canonical.

@@ -1,4 +1,5 @@
-//! A progress bar that stays away from quick work: it appears only after half a second, on stderr, and leaves nothing behind.
+//! A progress bar that stays away from quick work: it appears only after half a second, on stderr, and leaves nothing behind. While it
+//! lives, a first Ctrl-C asks the work to stop.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -6,12 +7,15 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use retake_engine::{Phase, Progress, Step};
 
+use crate::interrupt::Listening;
+
 const PATIENCE: Duration = Duration::from_millis(500);
 
 pub struct Bar {
     /// When the work started; `None` where nobody watches.
     started: Option<Instant>,
     drawn: Mutex<Option<Drawn>>,
+    listening: Listening,
 }
 
 /// A bar on the screen, and what it was last told to look like.
@@ -23,11 +27,11 @@ struct Drawn {
 
 impl Bar {
     pub fn on_stderr() -> Self {
-        Self { started: Some(Instant::now()), drawn: Mutex::new(None) }
+        Self { started: Some(Instant::now()), drawn: Mutex::new(None), listening: Listening::begin() }
     }
 
     pub fn silent() -> Self {
-        Self { started: None, drawn: Mutex::new(None) }
+        Self { started: None, drawn: Mutex::new(None), listening: Listening::begin() }
     }
 }
 
@@ -42,6 +46,10 @@ impl Progress for Bar {
             Some(now) if now.phase == step.phase && now.total == step.total => now.bar.set_position(step.done),
             _ => *drawn = Some(Drawn::new(&step, drawn.take())),
         }
+    }
+
+    fn cancelled(&self) -> bool {
+        self.listening.is_asked_to_stop()
     }
 }
 

@@ -46,7 +46,8 @@ impl Surroundings {
         let data_dir = data_dir(dirs.as_ref())?;
         let current_dir = env::current_dir().map_err(|source| SurroundingsError::CurrentDir { source })?;
         let named = global.workspace.as_deref();
-        let root = root::find(named, &current_dir, |dir| Workspace::exists(&data_dir, dir));
+        // Where it cannot be known, opening it tells why.
+        let root = root::find(named, &current_dir, |dir| Workspace::exists(&data_dir, dir).unwrap_or(true));
         let root = root.canonicalize().map_err(|source| SurroundingsError::Workspace { path: root, source })?;
         let settings = settings::load(settings_file(dirs.as_ref()))?;
         let environment = Environment {

@@ -8,10 +8,12 @@ use std::io::{self, BufWriter, IsTerminal, Stderr, StdoutLock, Write};
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
+use thiserror::Error;
 
 use crate::args::{GlobalArgs, When};
-use crate::pager::Pager;
+use crate::pager::{NotStarted, Pager};
 use crate::progress::Bar;
+use crate::quote;
 
 pub const BOLD: Style = Style::new().bold();
 pub const DIM: Style = Style::new().dimmed();
@@ -52,8 +54,27 @@ pub struct Ui {
     pub out: Out,
     pub format: Format,
     pub paint: Paint,
+    /// Whether people read the data, rather than a program.
+    pub on_terminal: bool,
     err: AutoStream<Stderr>,
     pager_allowed: bool,
+}
+
+/// Data could not be written. It travels inside an [`io::Error`], so that a closed pipe stays recognisable as one.
+#[derive(Debug, Error)]
+#[error("cannot write the output")]
+pub struct OutputError(#[source] io::Error);
+
+impl OutputError {
+    /// Marks `error` as one of the output.
+    pub fn wrap(error: io::Error) -> io::Error {
+        io::Error::new(error.kind(), Self(error))
+    }
+
+    /// Whether `error` is one of the output.
+    pub fn is_in(error: &io::Error) -> bool {
+        error.get_ref().is_some_and(|inner| inner.is::<Self>())
+    }
 }
 
 /// Where data goes.
@@ -75,9 +96,11 @@ impl Ui {
             ColorChoice::Never => Paint::Plain,
             _ => Paint::Colour,
         };
+        let on_terminal = stdout.is_terminal();
         Self {
-            pager_allowed: stdout.is_terminal() && !global.no_pager,
-            out: Out::Stdout(BufWriter::new(stdout.lock())),
+            on_terminal,
+            pager_allowed: on_terminal && !global.no_pager,
+            out: Out::stdout(),
             format: if global.json { Format::Json } else { Format::Text },
             paint,
             err: AutoStream::auto(io::stderr()),
@@ -90,8 +113,10 @@ impl Ui {
             return Ok(());
         }
         self.out.flush()?;
-        if let Some(pager) = Pager::start()? {
-            self.out = Out::Pager(pager);
+        match Pager::start() {
+            Ok(Some(pager)) => self.out = Out::Pager(pager),
+            Ok(None) => {}
+            Err(missing) => self.out.go_on_without(&missing)?,
         }
         Ok(())
     }
@@ -132,26 +157,63 @@ impl Ui {
     /// Writes what is buffered and waits for the user to leave the pager.
     pub fn finish(&mut self) -> io::Result<()> {
         self.out.flush()?;
-        let stdout = Out::Stdout(BufWriter::new(io::stdout().lock()));
-        match std::mem::replace(&mut self.out, stdout) {
-            Out::Stdout(_) => Ok(()),
-            Out::Pager(pager) => pager.wait(),
+        let ended = match &mut self.out {
+            Out::Stdout(_) => None,
+            Out::Pager(pager) => pager.end()?,
+        };
+        match ended {
+            Some(missing) => self.out.go_on_without(&missing)?,
+            None => self.out = Out::stdout(),
         }
+        self.out.flush()
+    }
+}
+
+impl Out {
+    fn stdout() -> Self {
+        Self::Stdout(BufWriter::new(io::stdout().lock()))
+    }
+
+    /// Says that the pager is missing, and prints what it should have shown.
+    fn go_on_without(&mut self, pager: &NotStarted) -> io::Result<()> {
+        let mut err = AutoStream::auto(io::stderr());
+        let name = quote::one_line(&pager.name);
+        writeln!(
+            err,
+            "{YELLOW}warning:{YELLOW:#} the pager `{name}` could not be started; this is printed without it"
+        )?;
+        *self = Self::stdout();
+        self.write_all(&pager.unread)
+    }
+
+    /// After a failed write: goes on if there is no pager after all. One that the user has left is a failure.
+    fn recover(&mut self, error: io::Error) -> io::Result<()> {
+        let ended = match self {
+            Self::Pager(pager) if error.kind() == io::ErrorKind::BrokenPipe => pager.end()?,
+            _ => None,
+        };
+        ended.map_or(Err(error), |missing| self.go_on_without(&missing))
     }
 }
 
 impl Write for Out {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
         match self {
-            Self::Stdout(out) => out.write(data),
-            Self::Pager(pager) => pager.write(data),
+            Self::Stdout(out) => out.write(data).map_err(OutputError::wrap),
+            Self::Pager(pager) => pager.write(data).or_else(|error| {
+                self.recover(error)?;
+                self.write(data)
+            }),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Self::Stdout(out) => out.flush(),
-            Self::Pager(pager) => pager.flush(),
+            Self::Stdout(out) => out.flush().map_err(OutputError::wrap),
+            Self::Pager(pager) => pager.flush().or_else(|error| {
+                self.recover(error)?;
+                self.flush()
+            }),
         }
     }
 }

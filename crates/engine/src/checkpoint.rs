@@ -61,11 +61,16 @@ pub enum CheckpointError {
         /// Why it failed.
         source: Box<Self>,
     },
-    /// The label is empty or too long.
-    #[error("the label is not usable: {why}")]
-    Label {
-        /// What is wrong with it.
-        why: &'static str,
+    /// No checkpoint can have this label.
+    #[error(transparent)]
+    Label(#[from] InvalidLabel),
+    /// A label names one checkpoint, and this one already names another.
+    #[error("`{label}` already names checkpoint {}", .holder.id.short())]
+    LabelTaken {
+        /// The label.
+        label: String,
+        /// What it names: the checkpoint that has this label, or this id.
+        holder: Box<Checkpoint>,
     },
     /// Scanning failed.
     #[error(transparent)]
@@ -83,6 +88,11 @@ impl From<ScanError> for CheckpointError {
         }
     }
 }
+
+/// The text cannot be a label: it is blank or too long.
+#[derive(Debug, Error)]
+#[error("the label is not usable: {0}")]
+pub struct InvalidLabel(&'static str);
 
 /// A checkpoint could not be found.
 #[derive(Debug, Error)]
@@ -109,8 +119,8 @@ pub enum ResolveError {
 const COLUMNS: &str = "id, snapshot, at, label, added, modified, deleted, gaps, git, aside,
     (SELECT count(*) FROM late_gaps WHERE checkpoint = seq)";
 
-/// Checks a label.
-pub(crate) fn check_label(label: &str) -> Result<(), CheckpointError> {
+/// Checks that `label` can be one; whether another checkpoint has it already is not looked at.
+pub fn check_label(label: &str) -> Result<(), InvalidLabel> {
     let why = if label.trim().is_empty() {
         "it is empty"
     } else if label.len() > limits::MAX_LABEL {
@@ -118,11 +128,55 @@ pub(crate) fn check_label(label: &str) -> Result<(), CheckpointError> {
     } else {
         return Ok(());
     };
-    Err(CheckpointError::Label { why })
+    Err(InvalidLabel(why))
 }
 
-/// Writes a checkpoint's row.
-pub(crate) fn insert(tx: &Transaction<'_>, checkpoint: &Checkpoint, rules: ObjectId) -> Result<(), StoreError> {
+/// The checkpoint other than `own` that `label` already names: as its label, or as its whole id.
+pub(crate) fn holder(
+    connection: &Connection,
+    label: Option<&str>,
+    own: CheckpointId,
+) -> rusqlite::Result<Option<Checkpoint>> {
+    let Some(label) = label else { return Ok(None) };
+    let rest = "WHERE (label = ?1 OR handle = ?2) AND id <> ?3 ORDER BY seq DESC LIMIT 1";
+    let params = params![label, label.to_ascii_lowercase(), &own.as_bytes()[..]];
+    Ok(select(connection, rest, params)?.pop())
+}
+
+/// Turns what [`holder`] found into an error.
+pub(crate) fn refuse_taken(label: Option<&str>, holder: Option<Checkpoint>) -> Result<(), CheckpointError> {
+    match (label, holder) {
+        (Some(label), Some(holder)) => {
+            Err(CheckpointError::LabelTaken { label: label.to_owned(), holder: Box::new(holder) })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Sets or removes a label; returns who has it, if another checkpoint does, and changes nothing then.
+pub(crate) fn set_label(
+    tx: &Transaction<'_>,
+    id: CheckpointId,
+    label: Option<&str>,
+) -> Result<Option<Checkpoint>, StoreError> {
+    let taken = holder(tx, label, id).map_err(in_transaction(tx))?;
+    if taken.is_none() {
+        tx.execute("UPDATE checkpoints SET label = ? WHERE id = ?", params![label, &id.as_bytes()[..]])
+            .map_err(in_transaction(tx))?;
+    }
+    Ok(taken)
+}
+
+/// Writes a checkpoint's row; returns who has its label, if another checkpoint does, and writes nothing then.
+pub(crate) fn insert(
+    tx: &Transaction<'_>,
+    checkpoint: &Checkpoint,
+    rules: ObjectId,
+) -> Result<Option<Checkpoint>, StoreError> {
+    let taken = holder(tx, checkpoint.label.as_deref(), checkpoint.id).map_err(in_transaction(tx))?;
+    if taken.is_some() {
+        return Ok(taken);
+    }
     let git = serde_json::to_string(&checkpoint.git).expect("plain strings serialise");
     let Changed { added, modified, deleted } = checkpoint.changed;
     tx.prepare_cached(
@@ -145,8 +199,8 @@ pub(crate) fn insert(tx: &Transaction<'_>, checkpoint: &Checkpoint, rules: Objec
             checkpoint.gap_count,
         ])
     })
-    .map(drop)
-    .map_err(in_transaction(tx))
+    .map_err(in_transaction(tx))?;
+    Ok(None)
 }
 
 fn from_row(row: &Row<'_>) -> rusqlite::Result<Checkpoint> {

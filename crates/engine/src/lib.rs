@@ -51,7 +51,7 @@ mod store;
 mod view;
 mod workspace;
 
-pub use checkpoint::{Checkpoint, CheckpointError, NewCheckpoint, ResolveError};
+pub use checkpoint::{Checkpoint, CheckpointError, InvalidLabel, NewCheckpoint, ResolveError, check_label};
 pub use git::GitState;
 pub use id::{CheckpointId, InvalidObjectId, ObjectId, SnapshotId};
 pub use path::{InvalidPath, WorkspacePath};

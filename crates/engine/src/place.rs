@@ -56,6 +56,14 @@ pub enum OpenError {
         /// The system's reason.
         source: io::Error,
     },
+    /// The data directory, or the store in it, cannot even be looked at: whether there are checkpoints is not known.
+    #[error("cannot use the data directory `{}`", .path.display())]
+    DataDir {
+        /// The data directory.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
     /// The workspace to be linked from was not moved.
     #[error("`{}` is still there; its checkpoints stay with it", .from.display())]
     StillThere {
@@ -86,10 +94,11 @@ pub(crate) fn store_dir(data_dir: &Path, root: &Path) -> PathBuf {
 }
 
 /// Checks that `env` names a directory that may be a workspace, and gives the data directory its one true name: by another
-/// one the scan would not recognise it inside the workspace.
-pub(crate) fn prepare(env: &mut Environment) -> Result<(), OpenError> {
+/// one the scan would not recognise it inside the workspace. Returns whether it has a store already.
+pub(crate) fn prepare(env: &mut Environment) -> Result<bool, OpenError> {
     env.data_dir = resolved(&env.data_dir);
-    check_root(env)
+    check_root(env)?;
+    exists(&env.data_dir, &env.root)
 }
 
 /// `path` with everything that exists of it resolved.
@@ -197,6 +206,7 @@ pub(crate) fn moved_from(env: &Environment) -> Option<PathBuf> {
 }
 
 /// Reading commands must work without writing: whether a store is there at all.
-pub(crate) fn exists(data_dir: &Path, root: &Path) -> bool {
-    store_dir(data_dir, root).join(FILE).exists()
+pub(crate) fn exists(data_dir: &Path, root: &Path) -> Result<bool, OpenError> {
+    let file = store_dir(data_dir, root).join(FILE);
+    file.try_exists().map_err(|source| OpenError::DataDir { path: data_dir.to_owned(), source })
 }

@@ -4,28 +4,52 @@ use std::collections::HashMap;
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use thiserror::Error;
 
 use crate::scan::{Scanned, Sink, open};
+use crate::snapshot::aside;
 use crate::snapshot::tree::{Kind, Node, Tree, decode_tree};
 use crate::store::{self, CopyError, PutError, Store, StoreError, lock};
-use crate::{ObjectId, SnapshotId, WorkspacePath};
+use crate::{Gap, ObjectId, SnapshotId, WorkspacePath};
 
 /// What is on disk now: hashed, but not stored.
 #[derive(Debug)]
 pub struct Current {
-    pub(crate) scanned: Scanned,
-    /// Trees that the store may not have.
-    pub(crate) trees: HashMap<ObjectId, Vec<u8>>,
-    pub(crate) root: PathBuf,
+    scanned: Scanned,
+    /// Trees and asides that the store may not have.
+    objects: HashMap<ObjectId, Vec<u8>>,
+    gaps: Vec<Gap>,
+    root: PathBuf,
 }
 
 impl Current {
+    /// What `sink` took in while the workspace at `root` was scanned, for comparing only.
+    pub(crate) fn without_gaps(scanned: Scanned, sink: Hashing, root: &Path) -> Self {
+        let objects = sink.objects.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Self { scanned, objects, gaps: Vec::new(), root: root.to_owned() }
+    }
+
+    /// Adds the gaps. Whatever of the index `sink` was not given has to be in `store`.
+    pub(crate) fn with_gaps(mut self, store: &Store) -> Result<Self, StoreError> {
+        if self.scanned.gap_count > 0 {
+            self.gaps = aside::gaps(self.scanned.aside, |id| match self.objects.get(&id) {
+                Some(bytes) => Ok(bytes.clone()),
+                None => store.read(id).map(|(_, bytes)| bytes),
+            })?;
+        }
+        Ok(self)
+    }
+
     /// The id that a checkpoint taken now would have.
     pub fn snapshot(&self) -> SnapshotId {
         self.scanned.snapshot
+    }
+
+    /// Everything that a checkpoint taken now could not capture, by path.
+    pub fn gaps(&self) -> &[Gap] {
+        &self.gaps
     }
 }
 
@@ -57,16 +81,16 @@ pub enum ContentError {
     Write(#[source] io::Error),
 }
 
-/// A sink that only hashes, and keeps the trees for comparing.
+/// A sink that only hashes, and keeps the trees for comparing and the asides for telling gaps.
 #[derive(Debug, Default)]
 pub(crate) struct Hashing {
-    pub(crate) trees: Mutex<HashMap<ObjectId, Vec<u8>>>,
+    objects: Mutex<HashMap<ObjectId, Vec<u8>>>,
 }
 
 impl Sink for Hashing {
     fn put(&self, kind: store::Kind, id: ObjectId, plain: &[u8]) -> Result<(), StoreError> {
-        if kind == store::Kind::Tree {
-            lock(&self.trees).insert(id, plain.to_vec());
+        if matches!(kind, store::Kind::Tree | store::Kind::Aside) {
+            lock(&self.objects).insert(id, plain.to_vec());
         }
         Ok(())
     }
@@ -82,7 +106,7 @@ impl Sink for Hashing {
 pub(crate) fn load_tree(store: &Store, side: &Side<'_>, id: ObjectId) -> Result<Tree, StoreError> {
     let malformed = |_| StoreError::Malformed { id, expected: "directory" };
     if let Side::Now(current) = side
-        && let Some(bytes) = current.trees.get(&id)
+        && let Some(bytes) = current.objects.get(&id)
     {
         return decode_tree(bytes).map_err(malformed);
     }

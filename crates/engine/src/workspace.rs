@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use rusqlite::params;
 
-use crate::checkpoint::{self, check_label};
+use crate::checkpoint::{self, check_label, refuse_taken};
 use crate::scan::rules::Rules;
 use crate::scan::{Counters, ScanError, Scanner, Sink};
 use crate::snapshot::{aside, diff, tree};
@@ -68,15 +68,14 @@ pub enum Verified {
 }
 
 impl Workspace {
-    /// Whether `root` already is a workspace.
-    pub fn exists(data_dir: &Path, root: &Path) -> bool {
+    /// Whether `root` already is a workspace; an error if that cannot be found out.
+    pub fn exists(data_dir: &Path, root: &Path) -> Result<bool, OpenError> {
         place::exists(data_dir, root)
     }
 
     /// Opens a workspace that has checkpoints already.
     pub fn open(mut env: Environment) -> Result<Self, OpenError> {
-        place::prepare(&mut env)?;
-        if !place::exists(&env.data_dir, &env.root) {
+        if !place::prepare(&mut env)? {
             return Err(match place::moved_from(&env) {
                 Some(from) => OpenError::Moved { root: env.root, from },
                 None => OpenError::NotAWorkspace { root: env.root },
@@ -88,8 +87,7 @@ impl Workspace {
 
     /// Opens a workspace, making the directory one if it is none yet.
     pub fn open_or_create(mut env: Environment) -> Result<Self, OpenError> {
-        place::prepare(&mut env)?;
-        let dir = match place::exists(&env.data_dir, &env.root) {
+        let dir = match place::prepare(&mut env)? {
             true => place::store_dir(&env.data_dir, &env.root),
             false => place::create(&env)?,
         };
@@ -130,7 +128,10 @@ impl Workspace {
         durability: Durability,
         progress: &dyn Progress,
     ) -> Result<Checkpoint, CheckpointError> {
-        new.label.as_deref().map_or(Ok(()), check_label)?;
+        let label = new.label.as_deref();
+        label.map_or(Ok(()), check_label)?;
+        let taken = self.store.db().read(|connection| checkpoint::holder(connection, label, new.id))?;
+        refuse_taken(label, taken)?;
         let mut removed = 0;
         self.checkpoint_making_room(&new, durability, progress, &mut removed).map_err(|err| match removed {
             0 => err,
@@ -210,7 +211,8 @@ impl Workspace {
             git,
             aside: scanned.aside,
         };
-        sink.batch.commit(durability, |tx| checkpoint::insert(tx, &checkpoint, rules_id))?;
+        let taken = sink.batch.commit(durability, |tx| checkpoint::insert(tx, &checkpoint, rules_id))?;
+        refuse_taken(checkpoint.label.as_deref(), taken)?;
         let after = counters(&self.store);
         drop(sink);
         // The checkpoint is made and stays: an index that cannot be saved costs the next one time, nothing else.
@@ -303,8 +305,8 @@ impl Workspace {
         let found = self.scan_for_paths(progress, Thoroughness::LookAtAll)?;
         let load = |side: &Current, id| view::load_tree(&self.store, &Side::Now(side), id);
         Ok(diff::diff(
-            Some((reported.scanned.snapshot.0, &|id| load(&reported, id))),
-            Some((found.scanned.snapshot.0, &|id| load(&found, id))),
+            Some((reported.snapshot().0, &|id| load(&reported, id))),
+            Some((found.snapshot().0, &|id| load(&found, id))),
         )?)
     }
 
@@ -315,8 +317,7 @@ impl Workspace {
             Thoroughness::AskWatch => self.scanner.scan(&rules, &sink, progress)?,
             Thoroughness::LookAtAll => self.scanner.scan_fully(&rules, &sink, progress)?,
         };
-        let trees = std::mem::take(&mut *lock(&sink.trees));
-        Ok(Current { scanned, trees, root: self.env.root.clone() })
+        Ok(Current::without_gaps(scanned, sink, &self.env.root))
     }
 
     /// Makes checkpoints taken with [`Durability::Soon`] survive power loss; meant for a moment when nobody waits.
@@ -331,8 +332,7 @@ impl Workspace {
         scanner.fit_to(counters(store)?, |id, _| store.contains(id))?;
         let sink = Hashing::default();
         let scanned = scanner.scan(&self.rules()?, &sink, progress)?;
-        let trees = std::mem::take(&mut *lock(&sink.trees));
-        Ok(Current { scanned, trees, root: self.env.root.clone() })
+        Ok(Current::without_gaps(scanned, sink, &self.env.root).with_gaps(store)?)
     }
 
     /// All checkpoints, newest first.
@@ -345,20 +345,16 @@ impl Workspace {
         checkpoint::resolve(&self.store, point)
     }
 
-    /// Gives a checkpoint a label, or takes it away.
+    /// Gives a checkpoint a label, or takes it away. A label that names another checkpoint is refused.
     pub fn set_label(&mut self, id: CheckpointId, label: Option<&str>) -> Result<(), CheckpointError> {
         label.map_or(Ok(()), check_label)?;
-        self.store.db().transaction(Durability::Synced, |tx| {
-            tx.execute("UPDATE checkpoints SET label = ? WHERE id = ?", params![label, &id.as_bytes()[..]])
-                .map(drop)
-                .map_err(in_transaction(tx))
-        })?;
-        Ok(())
+        let taken = self.store.db().transaction(Durability::Synced, |tx| checkpoint::set_label(tx, id, label))?;
+        refuse_taken(label, taken)
     }
 
     /// Everything a checkpoint could not capture, by path.
     pub fn gaps(&self, checkpoint: &Checkpoint) -> Result<Vec<Gap>, StoreError> {
-        let mut gaps = aside::gaps(&self.store, checkpoint.aside)?;
+        let mut gaps = aside::gaps(checkpoint.aside, |id| self.store.read(id).map(|(_, bytes)| bytes))?;
         let late: Vec<Vec<u8>> = self.store.db().read(|connection| {
             let mut statement = connection.prepare_cached(
                 "SELECT path FROM late_gaps JOIN checkpoints ON checkpoint = seq WHERE id = ? ORDER BY path",

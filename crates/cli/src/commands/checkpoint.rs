@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use retake_engine::{Checkpoint, Durability, Gap, NewCheckpoint, Workspace};
+use retake_engine::{Checkpoint, Durability, Gap, NewCheckpoint, Workspace, check_label};
 
 use super::CommandError;
 use crate::clock;
@@ -17,16 +17,17 @@ use crate::ui::{Format, Ui};
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  retake checkpoint\n  retake checkpoint -m \"before the refactor\"")]
 pub struct CheckpointArgs {
-    /// Name the checkpoint; a labelled one is kept until the label is removed
+    /// Name the checkpoint; a labelled one is kept until the label is removed, and no other can have the same label
     #[arg(short = 'm', long, value_name = "LABEL")]
     label: Option<String>,
 }
 
 pub fn run(ui: &mut Ui, here: Surroundings, args: &CheckpointArgs) -> anyhow::Result<()> {
+    // Before anything is made: wrong usage leaves no store behind.
+    args.label.as_deref().map_or(Ok(()), check_label)?;
     let at = clock::now();
-    let label = args.label.clone().filter(|label| !label.is_empty());
     let mut workspace = Workspace::open_or_create(here.environment)?;
-    let new = NewCheckpoint { id: clock::new_checkpoint_id(at)?, at, label };
+    let new = NewCheckpoint { id: clock::new_checkpoint_id(at)?, at, label: args.label.clone() };
     let made = {
         let progress = ui.progress();
         workspace.checkpoint(new, Durability::Synced, &progress)?

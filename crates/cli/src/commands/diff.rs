@@ -1,27 +1,33 @@
 //! `retake diff`: what changed between two points, or since one.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io::Write;
 
 use anyhow::Error;
-use retake_engine::{Change, Checkpoint, ContentError, Current, Side, StoreError, Workspace, WorkspacePath};
+use retake_engine::{Change, ContentError, Current, Gap, ScanError, Side, StoreError, Workspace, WorkspacePath};
 
 use super::CommandError;
-use crate::diff::{Comparison, Uncaptured, Unheld, Why, document, patch, stat};
+use crate::diff::patch::{self, Binary, Written};
+use crate::diff::{Comparison, MAX_COMPARED, Uncaptured, Unheld, Why, document, stat};
+use crate::gaps::{self, Detail};
 use crate::paths::{self, Place};
 use crate::quote;
+use crate::size;
 use crate::surroundings::Surroundings;
 use crate::ui::{Format, Ui};
 use crate::words;
 
 /// Show what changed between two checkpoints, or since one
 ///
-/// Prints a unified diff that `git apply` and `patch` understand for text files. Exits with 0 whether or not there are differences.
+/// Prints a unified diff that `git apply` understands, and for text files `patch` too. On a terminal, binary files are only named; files
+/// over 8 MiB are everywhere. Exits with 0 whether or not there are differences.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   retake diff                        since the newest checkpoint
   retake diff 3fa2 --stat            since 3fa2, as a table
-  retake diff 3fa2 9bc1 -- src       from 3fa2 to 9bc1, below src only")]
+  retake diff 3fa2 9bc1 -- src       from 3fa2 to 9bc1, below src only
+  retake diff 9bc1 3fa2 | git apply  from 9bc1 back to 3fa2")]
 pub struct DiffArgs {
     /// Checkpoint to start from: a unique beginning of its id, or its label [default: the newest]
     #[arg(value_name = "A")]
@@ -64,26 +70,36 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &DiffArgs) -> anyhow::Result<(
     };
     let to = args.to.as_deref().map(|point| workspace.resolve(point)).transpose()?;
     let current;
-    let to_side = match &to {
-        Some(checkpoint) => Side::Stored(checkpoint.snapshot),
+    let (to_side, mut gaps, after) = match &to {
+        Some(checkpoint) => {
+            let gaps = workspace.gaps(checkpoint)?;
+            let unheld = Unheld::by_checkpoint(&gaps);
+            (Side::Stored(checkpoint.snapshot), gaps, unheld)
+        }
         None => {
             current = scan(ui, &mut workspace)?;
-            Side::Now(&current)
+            (Side::Now(&current), current.gaps().to_vec(), Unheld::now(current.gaps(), workspace.root()))
         }
     };
-    let unheld = |point: &Checkpoint| workspace.gaps(point).map(Unheld::gaps);
-    let after = to.as_ref().map_or_else(|| Ok(Unheld::Disk(workspace.root().to_owned())), unheld)?;
-    let uncaptured = Uncaptured { before: unheld(&from)?, after };
+    let uncaptured = Uncaptured { before: Unheld::by_checkpoint(&workspace.gaps(&from)?), after };
     let comparison = Comparison { workspace: &workspace, from: Side::Stored(from.snapshot), to: to_side, uncaptured };
     let mut changes = workspace.diff(&comparison.from, &comparison.to)?;
     changes.retain(|change| places.is_empty() || places.iter().any(|place| place.holds(&change.path)));
+    gaps.retain(|gap| places.is_empty() || places.iter().any(|place| place.meets(&gap.path)));
 
     if ui.format == Format::Json {
-        let document = document::DiffDocument::new(&comparison, &changes, &from, to.as_ref())?;
+        let document = document::DiffDocument::new(&comparison, &changes, &gaps, &from, to.as_ref())?;
         return Ok(ui.json(&document)?);
     }
     print(ui, &comparison, &changes, args)?;
-    warn_of_uncaptured(ui, &comparison, &changes)
+    // A pager would hide what is said while it is open.
+    ui.finish()?;
+    warn_of_uncaptured(ui, &comparison, &changes)?;
+    match to {
+        // What a checkpoint could not capture was told when it was made.
+        Some(_) => Ok(()),
+        None => warn_of_gaps(ui, &gaps, &changes),
+    }
 }
 
 fn print(ui: &mut Ui, comparison: &Comparison<'_>, changes: &[Change], args: &DiffArgs) -> anyhow::Result<()> {
@@ -105,8 +121,21 @@ fn print(ui: &mut Ui, comparison: &Comparison<'_>, changes: &[Change], args: &Di
         stat::write(&mut ui.out, ui.paint, &rows, columns)?;
         return damaged.report();
     }
-    for change in changes {
-        damaged.pass_over(change, patch::write(&mut ui.out, ui.paint, comparison, change))?;
+    let binary = if ui.on_terminal { Binary::Named } else { Binary::Contained };
+    let style = patch::Style { paint: ui.paint, binary };
+    let mut left_out: u64 = 0;
+    for change in patch::in_order(changes) {
+        let written = damaged.pass_over(change, patch::write(&mut ui.out, style, comparison, change))?;
+        left_out += u64::from(written == Some(Written::LeftOut));
+    }
+    // On a terminal the line that names it can be seen; a program that applies the patch passes over it.
+    if 0 < left_out && !ui.on_terminal {
+        let limit = size::human(MAX_COMPARED);
+        let files = match left_out {
+            1 => format!("1 file over {limit} is"),
+            many => format!("{many} files over {limit} are"),
+        };
+        ui.warn(&format!("{files} named but not contained in this patch"))?;
     }
     damaged.report()
 }
@@ -181,7 +210,27 @@ fn warn_of_uncaptured(ui: &mut Ui, comparison: &Comparison<'_>, changes: &[Chang
     Ok(())
 }
 
+/// Tells what is on disk now and can be neither captured nor compared, unless it was told as a change already.
+fn warn_of_gaps(ui: &mut Ui, gaps: &[Gap], changes: &[Change]) -> anyhow::Result<()> {
+    let changed: HashSet<&WorkspacePath> = changes.iter().map(|change| &change.path).collect();
+    let untold = gaps.iter().filter(|gap| gap.kind.is_uncaptured() && !changed.contains(&gap.path));
+    let untold: Vec<Gap> = untold.cloned().collect();
+    if untold.is_empty() {
+        return Ok(());
+    }
+    let count = gaps::count(untold.len() as u64);
+    ui.warn(&format!("the workspace has {count} now, whose content is not compared:"))?;
+    for line in gaps::lines(&untold, Detail::Few) {
+        writeln!(ui.talk()?, "{line}")?;
+    }
+    Ok(())
+}
+
 fn scan(ui: &Ui, workspace: &mut Workspace) -> anyhow::Result<Current> {
     let progress = ui.progress();
-    Ok(workspace.current(&progress)?)
+    // What is read only for comparing is not kept, as the engine's own words have it.
+    workspace.current(&progress).map_err(|error| match error {
+        ScanError::Cancelled => CommandError::Cancelled.into(),
+        other => other.into(),
+    })
 }

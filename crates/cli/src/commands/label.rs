@@ -12,13 +12,14 @@ use crate::ui::{Format, Ui};
 
 /// Give a checkpoint a label, or take it away
 ///
-/// A labelled checkpoint can be named by its label and is never removed to save space.
+/// A labelled checkpoint can be named by its label and is never removed to save space. A label names one checkpoint: one that is in use
+/// is refused.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  retake label 3fa2 \"all tests pass\"\n  retake label 3fa2 --remove")]
 pub struct LabelArgs {
     /// Checkpoint: a unique beginning of its id, or its present label
     point: String,
-    /// New label; an empty one takes the label away
+    /// New label
     #[arg(required_unless_present = "remove", conflicts_with = "remove")]
     text: Option<String>,
     /// Take the label away
@@ -41,7 +42,7 @@ struct Labelled<'a> {
 pub fn run(ui: &mut Ui, here: Surroundings, args: &LabelArgs) -> anyhow::Result<()> {
     let mut workspace = Workspace::open(here.environment)?;
     let checkpoint = workspace.resolve(&args.point)?;
-    let label = args.text.as_deref().filter(|text| !text.is_empty());
+    let label = args.text.as_deref();
     workspace.set_label(checkpoint.id, label)?;
     if ui.format == Format::Json {
         let checkpoint = Labelled { id: checkpoint.id.to_string(), label };

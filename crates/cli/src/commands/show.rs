@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 
-use retake_engine::{Checkpoint, Kind, Node, ResolveError, Side, Workspace, WorkspacePath};
+use retake_engine::{Checkpoint, ContentError, Kind, Node, ResolveError, Side, Workspace, WorkspacePath};
 use serde::Serialize;
 
 use super::CommandError;
@@ -63,7 +63,12 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &ShowArgs) -> anyhow::Result<(
     match node.kind {
         Kind::Directory => list(ui, &workspace, &checkpoint, &Place::Below(path)),
         Kind::File | Kind::Symlink if ui.format == Format::Json => Err(CommandError::JsonOfContent.into()),
-        Kind::File | Kind::Symlink => Ok(workspace.content(&side, &path, &node, &mut ui.out)?),
+        Kind::File | Kind::Symlink => {
+            workspace.content(&side, &path, &node, &mut ui.out).map_err(|error| match error {
+                ContentError::Write(error) => error.into(),
+                other => other.into(),
+            })
+        }
     }
 }
 

@@ -1,11 +1,11 @@
 //! `diff --json`: what changed, for programs.
 
-use retake_engine::{Change, Checkpoint, ContentError};
+use retake_engine::{Change, Checkpoint, ContentError, Gap};
 use serde::Serialize;
 
 use super::lines::LineDiff;
 use super::{Comparison, Content, Status, Why};
-use crate::json::{Bytes, NodeFacts, VERSION};
+use crate::json::{Bytes, GapList, NodeFacts, VERSION};
 
 #[derive(Serialize, Debug)]
 pub struct DiffDocument {
@@ -14,6 +14,9 @@ pub struct DiffDocument {
     from: String,
     to: Option<String>,
     files: Vec<FileChange>,
+    /// What `to` could not capture.
+    #[serde(flatten)]
+    gaps: GapList,
 }
 
 #[derive(Serialize, Debug)]
@@ -25,7 +28,7 @@ struct FileChange {
     /// Lines; null where content is not compared by lines: binary or large files, directories.
     added: Option<u32>,
     removed: Option<u32>,
-    /// Why an addition or a deletion may be none: the kind of a gap, or `still_there` for what is on disk now but not captured.
+    /// Why an addition or a deletion may be none: the kind of a gap, or `still_there` for what is on disk now but ignored.
     uncaptured: Option<&'static str>,
 }
 
@@ -34,6 +37,7 @@ impl DiffDocument {
     pub fn new(
         comparison: &Comparison<'_>,
         changes: &[Change],
+        gaps: &[Gap],
         from: &Checkpoint,
         to: Option<&Checkpoint>,
     ) -> Result<Self, ContentError> {
@@ -42,6 +46,7 @@ impl DiffDocument {
             from: from.id.to_string(),
             to: to.map(|checkpoint| checkpoint.id.to_string()),
             files: changes.iter().map(|change| FileChange::new(comparison, change)).collect::<Result<_, _>>()?,
+            gaps: GapList::new(gaps),
         })
     }
 }
@@ -56,7 +61,7 @@ impl FileChange {
                 Some((counts.added, counts.removed))
             }
             Content::Same if has_content => Some((0, 0)),
-            Content::Same | Content::Binary | Content::TooLarge => None,
+            Content::Same | Content::Binary { .. } | Content::TooLarge => None,
         };
         Ok(Self {
             path: Bytes::new(change.path.as_bytes()),

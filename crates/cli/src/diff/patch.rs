@@ -1,60 +1,117 @@
 //! Unified diffs in git's format, so that `git apply`, `patch` and every viewer of git diffs can read them.
 //!
-//! Directories, which git does not know, are one line each that those programs skip. Modes are written in full, with all twelve
-//! permission bits.
+//! Directories, which git does not know, and files too large to compare are one line each that those programs skip. Modes are written
+//! in full, with all twelve permission bits.
 
+use std::collections::HashSet;
 use std::io::{self, Write};
 
 use anyhow::Result;
-use retake_engine::{Change, Kind, Node};
+use retake_engine::{Change, Kind, Node, WorkspacePath};
 
 use super::lines::LineDiff;
-use super::{Comparison, Content, MAX_COMPARED, Status};
+use super::{Comparison, Content, Status, binary};
 use crate::quote;
 use crate::size;
-use crate::ui::{BOLD, DIM, Paint};
+use crate::ui::{BOLD, Paint};
+
+/// How a patch is written.
+#[derive(Clone, Copy, Debug)]
+pub struct Style {
+    pub paint: Paint,
+    pub binary: Binary,
+}
+
+/// What becomes of binary content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Binary {
+    /// It is in the patch, for programs.
+    Contained,
+    /// It is only said that it differs, for people.
+    Named,
+}
+
+/// Whether a patch has all of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Written {
+    Whole,
+    /// It is named but not contained.
+    LeftOut,
+}
+
+/// The order in which programs that apply one change after the other can follow: by path, but what was in a directory goes before
+/// something else takes the directory's place.
+pub fn in_order(changes: &[Change]) -> Vec<&Change> {
+    let is_directory = |node: &Option<Node>| node.as_ref().is_some_and(|node| node.kind == Kind::Directory);
+    let replaced =
+        |change: &&Change| is_directory(&change.before) && change.after.is_some() && !is_directory(&change.after);
+    let replaced: HashSet<&WorkspacePath> = changes.iter().filter(replaced).map(|change| &change.path).collect();
+    let mut ordered: Vec<&Change> = changes.iter().collect();
+    if !replaced.is_empty() {
+        let above = |path: &WorkspacePath| {
+            std::iter::successors(path.parent(), WorkspacePath::parent).find(|path| replaced.contains(path))
+        };
+        // What is below a path that was replaced takes its place in the order, just before it.
+        ordered.sort_by_cached_key(|change| match above(&change.path) {
+            Some(above) => (above, 0, change.path.clone()),
+            None => (change.path.clone(), 1, change.path.clone()),
+        });
+    }
+    ordered
+}
 
 /// Writes what happened to one path.
-pub fn write(out: &mut dyn Write, paint: Paint, comparison: &Comparison<'_>, change: &Change) -> Result<()> {
+pub fn write(out: &mut dyn Write, style: Style, comparison: &Comparison<'_>, change: &Change) -> Result<Written> {
     if Status::of(change) != Status::Type {
-        return write_one(out, paint, comparison, change);
+        return write_one(out, style, comparison, change);
     }
     // As git does: one thing went, another came.
     let gone = Change { after: None, ..change.clone() };
     let come = Change { before: None, ..change.clone() };
-    write_one(out, paint, comparison, &gone)?;
-    write_one(out, paint, comparison, &come)
+    let (gone, come) = (write_one(out, style, comparison, &gone)?, write_one(out, style, comparison, &come)?);
+    Ok(if gone == Written::Whole { come } else { gone })
 }
 
-fn write_one(out: &mut dyn Write, paint: Paint, comparison: &Comparison<'_>, change: &Change) -> Result<()> {
+fn write_one(out: &mut dyn Write, style: Style, comparison: &Comparison<'_>, change: &Change) -> Result<Written> {
+    let paint = style.paint;
     let either = change.before.as_ref().or(change.after.as_ref());
     if either.is_some_and(|node| node.kind == Kind::Directory) {
-        return Ok(write_directory(out, paint, change)?);
+        write_directory(out, paint, change)?;
+        return Ok(Written::Whole);
     }
     // Before the header: where content cannot be read, a header alone would say that the file is empty.
     let content = comparison.content(change)?;
-    write_header(out, paint, change)?;
     let (a, b) = sides(change);
     match content {
-        Content::Same => {}
-        Content::Binary => writeln!(out, "Binary files {a} and {b} differ")?,
-        Content::TooLarge => {
-            let dim = paint.with(DIM);
-            writeln!(out, "Files {a} and {b} differ")?;
-            writeln!(out, "{dim}(over {}, not compared line by line){dim:#}", size::human(MAX_COMPARED))?;
+        Content::Same => write_header(out, paint, change, short_ids(change))?,
+        Content::Binary { before, after } if style.binary == Binary::Contained => {
+            let id = |node: &Option<Node>, content| binary::git_id(node.as_ref().map(|_| content));
+            write_header(out, paint, change, (id(&change.before, &before), id(&change.after, &after)))?;
+            binary::write(out, &before, &after)?;
         }
-        Content::Text { before, after } if before == after => {}
+        Content::Binary { .. } => {
+            write_header(out, paint, change, short_ids(change))?;
+            writeln!(out, "Binary files {a} and {b} differ")?;
+        }
+        Content::TooLarge => {
+            write_large(out, paint, change)?;
+            return Ok(Written::LeftOut);
+        }
         Content::Text { before, after } => {
-            let bold = paint.with(BOLD);
-            writeln!(out, "{bold}--- {}{bold:#}", with_tab(&a))?;
-            writeln!(out, "{bold}+++ {}{bold:#}", with_tab(&b))?;
-            LineDiff::new(&before, &after).write_hunks(out, paint)?;
+            write_header(out, paint, change, short_ids(change))?;
+            if before != after {
+                let bold = paint.with(BOLD);
+                writeln!(out, "{bold}--- {}{bold:#}", with_tab(&a))?;
+                writeln!(out, "{bold}+++ {}{bold:#}", with_tab(&b))?;
+                LineDiff::new(&before, &after).write_hunks(out, paint)?;
+            }
         }
     }
-    Ok(())
+    Ok(Written::Whole)
 }
 
-fn write_header(out: &mut dyn Write, paint: Paint, change: &Change) -> io::Result<()> {
+/// Writes what comes before the content; `ids` are those of the content on both sides.
+fn write_header(out: &mut dyn Write, paint: Paint, change: &Change, ids: (String, String)) -> io::Result<()> {
     let path = change.path.as_bytes();
     let bold = paint.with(BOLD);
     writeln!(out, "{bold}diff --git {} {}{bold:#}", quote::prefixed("a/", path), quote::prefixed("b/", path))?;
@@ -69,7 +126,7 @@ fn write_header(out: &mut dyn Write, paint: Paint, change: &Change) -> io::Resul
         (_, Some(after)) => same_mode = format!(" {}", git_mode(after)),
         (None, None) => {}
     }
-    let (before, after) = (short_id(change.before.as_ref()), short_id(change.after.as_ref()));
+    let (before, after) = ids;
     if before != after {
         writeln!(out, "{bold}index {before}..{after}{same_mode}{bold:#}")?;
     }
@@ -83,6 +140,23 @@ fn write_directory(out: &mut dyn Write, paint: Paint, change: &Change) -> io::Re
         (None, Some(after)) => format!("New directory {name} (mode {:04o})", after.mode),
         (Some(before), None) => format!("Deleted directory {name} (mode {:04o})", before.mode),
         (Some(before), Some(after)) => format!("Directory {name} (mode {:04o} to {:04o})", before.mode, after.mode),
+        (None, None) => return Ok(()),
+    };
+    writeln!(out, "{bold}{text}{bold:#}")
+}
+
+/// Without a header, for with one `git apply` would refuse the whole patch.
+fn write_large(out: &mut dyn Write, paint: Paint, change: &Change) -> io::Result<()> {
+    let bold = paint.with(BOLD);
+    let name = quote::name(change.path.as_bytes());
+    let facts = |node: &Node| format!("mode {:04o}, {}", node.mode, size::human(node.size));
+    let text = match (&change.before, &change.after) {
+        (None, Some(after)) => format!("New file {name} ({})", facts(after)),
+        (Some(before), None) => format!("Deleted file {name} ({})", facts(before)),
+        (Some(before), Some(after)) if before.mode == after.mode => {
+            format!("File {name} changed ({} to {})", size::human(before.size), size::human(after.size))
+        }
+        (Some(before), Some(after)) => format!("File {name} changed ({} to {})", facts(before), facts(after)),
         (None, None) => return Ok(()),
     };
     writeln!(out, "{bold}{text}{bold:#}")
@@ -111,8 +185,11 @@ fn git_mode(node: &Node) -> String {
     }
 }
 
-/// The beginning of the content's id; zeros where there is none, as git has it.
-fn short_id(node: Option<&Node>) -> String {
-    let id = node.map_or_else(|| "0".repeat(10), |node| node.content.to_string());
-    id.chars().take(10).collect()
+/// The beginnings of the contents' ids; zeros where there is none, as git has it.
+fn short_ids(change: &Change) -> (String, String) {
+    let short = |node: &Option<Node>| {
+        let id = node.as_ref().map_or_else(|| "0".repeat(10), |node| node.content.to_string());
+        id.chars().take(10).collect()
+    };
+    (short(&change.before), short(&change.after))
 }

@@ -38,7 +38,7 @@ impl Row {
         let name = format!("{}{slash}", quote::name(change.path.as_bytes()));
         let what = match comparison.content(change)? {
             Content::Text { before, after } => What::Lines(LineDiff::new(&before, &after).counts()),
-            Content::Binary => What::Note(format!("binary, {}", sizes(change))),
+            Content::Binary { .. } => What::Note(format!("binary, {}", sizes(change))),
             Content::TooLarge => What::Note(format!("large, {}", sizes(change))),
             Content::Same => What::Note(without_content(change)),
         };

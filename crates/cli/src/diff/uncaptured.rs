@@ -10,18 +10,18 @@ use retake_engine::{Change, Gap, GapKind, WorkspacePath};
 
 /// What one side does not hold although it may have been there.
 #[derive(Debug)]
-pub enum Unheld {
-    /// A checkpoint's gaps, by path; a directory stands for all below it.
-    Gaps(HashMap<WorkspacePath, GapKind>),
-    /// The workspace as it is now: this directory tells what is there.
-    Disk(PathBuf),
+pub struct Unheld {
+    /// Its gaps, by path; a directory stands for all below it.
+    gaps: HashMap<WorkspacePath, GapKind>,
+    /// For the workspace as it is now: this directory tells what is there.
+    disk: Option<PathBuf>,
 }
 
 /// Why a path that is missing on a side may have been there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
     Gap(GapKind),
-    /// It is on disk; a rule ignores it now, or it is a gap.
+    /// It is on disk; a rule ignores it now.
     StillThere,
 }
 
@@ -44,19 +44,22 @@ impl Uncaptured {
 }
 
 impl Unheld {
-    pub fn gaps(gaps: Vec<Gap>) -> Self {
-        let uncaptured = gaps.into_iter().filter(|gap| gap.kind.is_uncaptured());
-        Self::Gaps(uncaptured.map(|gap| (gap.path, gap.kind)).collect())
+    /// By a checkpoint that has these gaps.
+    pub fn by_checkpoint(gaps: &[Gap]) -> Self {
+        let uncaptured = gaps.iter().filter(|gap| gap.kind.is_uncaptured());
+        Self { gaps: uncaptured.map(|gap| (gap.path.clone(), gap.kind)).collect(), disk: None }
+    }
+
+    /// By the workspace at `root` as it is now.
+    pub fn now(gaps: &[Gap], root: &Path) -> Self {
+        Self { disk: Some(root.to_owned()), ..Self::by_checkpoint(gaps) }
     }
 
     fn why(&self, path: &WorkspacePath) -> Option<Why> {
-        match self {
-            Self::Gaps(gaps) => {
-                let mut upwards = std::iter::successors(Some(path.clone()), WorkspacePath::parent);
-                upwards.find_map(|path| gaps.get(&path).copied()).map(Why::Gap)
-            }
-            Self::Disk(root) => is_below(root, path.to_path()).then_some(Why::StillThere),
-        }
+        let mut upwards = std::iter::successors(Some(path.clone()), WorkspacePath::parent);
+        let gap = upwards.find_map(|path| self.gaps.get(&path).copied()).map(Why::Gap);
+        let is_there = |root: &PathBuf| is_below(root, path.to_path());
+        gap.or_else(|| self.disk.as_ref().is_some_and(is_there).then_some(Why::StillThere))
     }
 }
 
@@ -64,7 +67,7 @@ impl Why {
     pub fn describe(self) -> &'static str {
         match self {
             Self::Gap(kind) => kind.describe(),
-            Self::StillThere => "still on disk, but ignored or not captured now",
+            Self::StillThere => "still on disk, but ignored now",
         }
     }
 
@@ -94,7 +97,7 @@ mod tests {
     }
 
     fn gaps<const N: usize>(gaps: [(&str, GapKind); N]) -> Unheld {
-        Unheld::gaps(gaps.into_iter().map(|(text, kind)| Gap { path: path(text), kind }).collect())
+        Unheld::by_checkpoint(&gaps.map(|(text, kind)| Gap { path: path(text), kind }))
     }
 
     fn deleted(text: &str) -> Change {
@@ -125,7 +128,7 @@ mod tests {
         fs::create_dir(dir.path().join("real")).expect("it is new");
         fs::write(dir.path().join("real/file"), "").expect("it can be written");
         std::os::unix::fs::symlink("real", dir.path().join("link")).expect("it is new");
-        let uncaptured = Uncaptured { before: gaps([]), after: Unheld::Disk(dir.path().to_owned()) };
+        let uncaptured = Uncaptured { before: gaps([]), after: Unheld::now(&[], dir.path()) };
         assert_eq!(uncaptured.why(&deleted("real/file")), Some(Why::StillThere));
         assert_eq!(uncaptured.why(&deleted("link/file")), None);
         assert_eq!(uncaptured.why(&deleted("gone")), None);

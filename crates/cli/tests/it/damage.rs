@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use retake_engine::{Side, Workspace, WorkspacePath};
 
 use crate::history::{self, History, Missing};
-use crate::sandbox::{Sandbox, noise};
+use crate::sandbox::{Run, Sandbox, noise};
 
 const PAGE: u64 = 4096;
 
@@ -84,7 +84,7 @@ fn a_flipped_byte_harms_only_the_file_it_is_in() {
     s.retake(["checkpoint", "-m", "third"]).succeeds();
     assert_eq!(s.retake(["show", "third:d"]).text(), "new\n");
     for args in [["diff", "first", "third"].as_slice(), &["diff", "first", "third", "--stat"]] {
-        let run = crate::sandbox::Run::of(s.retake_command().args(args));
+        let run = Run::of(s.retake_command().args(args));
         assert_eq!(run.code(), Some(1));
         run.says("error: cannot compare `c`\n");
         let text = String::from_utf8_lossy(&run.stdout);
@@ -148,11 +148,9 @@ fn a_database_page_full_of_garbage_is_an_error_and_never_a_panic() {
         for args in
             [["log"].as_slice(), &["show", "first:a"], &["diff"], &["du"], &["checkpoint"], &["label", "first", "x"]]
         {
-            let run = crate::sandbox::Run::of(s.retake_command().args(args));
+            let run = Run::of(s.retake_command().args(args));
             if run.code() != Some(0) {
-                let run = run.fails(1);
-                run.says("the database `");
-                run.says("hint: ");
+                assert_says_database_is_damaged(&run.fails(1));
                 failures += 1;
             }
         }
@@ -166,8 +164,27 @@ fn a_database_that_is_none_is_said() {
     let path = fold_log(&s);
     fs::write(path, noise(7, 8192)).expect("it is ours");
     for args in [["log"], ["checkpoint"], ["du"]] {
-        s.retake(args).fails(1).says("is not a database");
+        assert_says_database_is_damaged(&s.retake(args).fails(1));
     }
+}
+
+#[test]
+fn a_database_that_lost_a_table_or_a_value_is_said_to_be_damaged() {
+    for sql in ["DROP TABLE objects", "DELETE FROM meta", "UPDATE checkpoints SET snapshot = 'none'"] {
+        let s = two_checkpoints();
+        let database = rusqlite::Connection::open(s.store().join("retake.db")).expect("it is a database");
+        database.execute_batch(sql).expect("it is ours");
+        drop(database);
+        assert_says_database_is_damaged(&s.retake(["checkpoint"]).fails(1));
+    }
+}
+
+/// One sentence and one hint, in our own words.
+#[track_caller]
+fn assert_says_database_is_damaged(run: &Run) {
+    run.says("retake.db` is damaged, and this needs the damaged part of it\n");
+    run.says("hint: nothing was changed, and stored contents are as they were; put ");
+    assert_eq!(run.stderr.lines().count(), 2, "{}", run.stderr);
 }
 
 #[test]

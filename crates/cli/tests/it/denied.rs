@@ -104,6 +104,28 @@ fn a_data_directory_that_cannot_be_made_is_said() {
 }
 
 #[test]
+fn a_data_directory_that_may_not_be_entered_is_said() {
+    let s = given_to_nobody();
+    s.write("a", "1").write("sub/b", "1");
+    let id = as_nobody(&s, &["checkpoint", "--json"]).announced().expect("it is made");
+    let store = s.store();
+    for locked in [s.path("data"), s.path("data/workspaces"), store] {
+        set_mode(&locked, 0o600);
+        for args in [["log"].as_slice(), &["show", &id], &["diff"], &["checkpoint"], &["du"]] {
+            let run = as_nobody(&s, args).fails(1);
+            run.says(&format!("cannot use the data directory `{}`", s.path("data").display()));
+            run.says("Permission denied");
+            run.says("hint: ");
+        }
+        let mut below = s.command(s.path("retake"));
+        below.arg("log").current_dir(s.ws("sub"));
+        Run::of(&mut run_as_nobody(below)).fails(1).says("cannot use the data directory");
+        set_mode(&locked, 0o700);
+    }
+    as_nobody(&s, &["log"]).succeeds();
+}
+
+#[test]
 fn a_workspace_that_cannot_be_read_at_all_is_said() {
     let s = given_to_nobody();
     s.write("sub/a", "1");

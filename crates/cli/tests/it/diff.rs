@@ -55,7 +55,7 @@ fn modes_symlinks_directories_and_binaries_are_said() {
     s.chmod("empty", 0o700);
     let text = diff(&s);
     for part in [
-        "Binary files a/bin and b/bin differ\n",
+        "GIT binary patch\nliteral 2\n",
         "New directory empty (mode 0700)\n",
         "Deleted directory gone (mode 0755)\n",
         "diff --git a/mode b/mode\nold mode 100644\nnew mode 104755\n",
@@ -109,7 +109,7 @@ fn large_files_are_said_to_differ() {
     s.write("big", vec![b'x'; 9 << 20]);
     s.checkpoint();
     s.write("big", vec![b'y'; 9 << 20]);
-    assert!(diff(&s).contains("Files a/big and b/big differ\n"));
+    assert_eq!(diff(&s), "File big changed (9.0 MiB to 9.0 MiB)\n");
     assert!(file(&s.retake(["diff", "--json"]).json(), "big")["added"].is_null());
 }
 
@@ -211,7 +211,7 @@ fn a_gap_is_not_passed_off_as_a_deletion() {
     let first = s.checkpoint();
     s.write("grows", "more than ten bytes").remove("gone");
     let now = s.retake(["diff", "--name-only"]).succeeds();
-    now.says("grows: still on disk");
+    now.says("grows: larger than");
     assert!(!now.stderr.contains("gone"), "{}", now.stderr);
     let second = s.checkpoint();
     s.retake(["diff", &first, &second, "--stat"]).succeeds().says("grows: larger than");
@@ -219,4 +219,40 @@ fn a_gap_is_not_passed_off_as_a_deletion() {
     let document = s.retake(["diff", &first, &second, "--json"]).json();
     assert_eq!(file(&document, "grows")["uncaptured"], "too_large");
     assert!(file(&document, "gone")["uncaptured"].is_null());
+}
+
+#[test]
+fn a_path_that_is_ignored_now_is_not_passed_off_as_a_deletion() {
+    let s = Sandbox::new();
+    s.write("noise.log", "1");
+    s.checkpoint();
+    s.write(".gitignore", "*.log\n");
+    s.retake(["diff"]).succeeds().says("noise.log: still on disk, but ignored now");
+    assert_eq!(file(&s.retake(["diff", "--json"]).json(), "noise.log")["uncaptured"], "still_there");
+}
+
+#[test]
+fn gaps_of_the_workspace_as_it_is_now_are_told() {
+    let s = Sandbox::new();
+    s.config("[capture]\nmax_file = 10\n").write("a", "1").write("sub/old", "more than ten bytes");
+    let id = s.checkpoint();
+    fs::hard_link(s.ws("a"), s.ws("twin")).expect("it is new");
+    s.write("new", "more than ten bytes");
+    let run = s.retake(["diff", "--name-only"]).succeeds();
+    assert_eq!(run.stdout, b"twin\n", "a link's content is captured");
+    run.says("warning: the workspace has 2 gaps now, whose content is not compared:");
+    run.says("\n    new\n    sub/old\n");
+    assert!(!run.stderr.contains("twin"), "{}", run.stderr);
+    let below = s.retake(["diff", "--", "sub"]).succeeds();
+    below.says("No differences");
+    below.says("has 1 gap now");
+
+    let document = s.retake(["diff", "--json", "--", "new", "sub"]).json();
+    assert_eq!(document["gaps_total"], 2);
+    assert_eq!(document["gaps"][0]["path"], "new");
+    assert_eq!(document["gaps"][0]["kind"], "too_large");
+    let next = s.checkpoint();
+    let stored = s.retake(["diff", &id, &next, "--json"]).json();
+    assert_eq!(stored["gaps_total"], 4, "all of the later side's, the two links among them");
+    assert!(!s.retake(["diff", &id, &next]).succeeds().stderr.contains("gaps now"));
 }

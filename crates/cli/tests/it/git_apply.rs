@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
 
-use crate::sandbox::{Run, Sandbox};
+use crate::sandbox::{Run, Sandbox, noise};
 
 /// A workspace with a checkpoint, changed by `change`; then the patch and the tree before it.
 fn changed(before: impl Fn(&Sandbox), change: impl Fn(&Sandbox)) -> (Sandbox, Vec<u8>) {
@@ -87,9 +87,86 @@ fn git_apply_reproduces_text_changes_of_every_kind() {
             s.remove("deep/er/file").write("script", "#!/bin/sh\n").chmod("script", 0o755);
         },
     );
+    let before = tree(&s.path("copy"));
     feed(&s, "git", &["apply", "-"], &patch);
     assert_eq!(tree(&s.path("copy")), tree(&s.path("ws")));
     feed(&s, "git", &["apply", "--reverse", "-"], &patch);
+    assert_eq!(tree(&s.path("copy")), before);
+}
+
+#[test]
+fn git_apply_reproduces_binary_changes_of_every_kind() {
+    // Longer than one stored block of a zlib stream takes.
+    let long = noise(1, 200_000);
+    let (s, patch) = changed(
+        |s| {
+            s.write("edited", noise(2, 1_000)).write("gone", b"\0\xff").write("text", "1\n").write("long", &long);
+            s.write("mode", b"\0")
+                .chmod("mode", 0o644)
+                .write("to-link", b"\0")
+                .write("dir/x", b"\0")
+                .write("empty", "");
+            s.write("to-text", b"\0\n").write("odd \"name\n", b"\0").write("both", "1\n");
+        },
+        |s| {
+            s.write("edited", noise(3, 1_003)).remove("gone").write("text", "2\n").write("long", &long[..150_001]);
+            s.write("mode", b"\0\0").chmod("mode", 0o755).remove("to-link").symlink("x", "to-link").remove("dir/x");
+            fs::remove_dir(s.ws("dir")).expect("it is empty");
+            s.write("dir", noise(4, 52))
+                .write("empty", b"\0")
+                .write("to-text", "text\n")
+                .write("odd \"name\n", b"\0\0");
+            s.write("both", "2\n").write("new/file", noise(5, 53)).chmod("new/file", 0o755);
+        },
+    );
+    let before = tree(&s.path("copy"));
+    feed(&s, "git", &["apply", "-"], &patch);
+    assert_eq!(tree(&s.path("copy")), tree(&s.path("ws")));
+    feed(&s, "git", &["apply", "--reverse", "-"], &patch);
+    assert_eq!(tree(&s.path("copy")), before);
+    Run::of(s.command("git").args(["init", "--quiet"]).current_dir(s.path("copy"))).succeeds();
+    feed(&s, "git", &["apply", "-"], &patch);
+}
+
+#[test]
+fn what_is_too_large_for_a_patch_is_named_and_git_apply_takes_the_rest() {
+    let s = Sandbox::new();
+    s.write("big", vec![b'x'; 9 << 20]).write("gone", vec![0; 9 << 20]).write("a", "1\n").write("z", "1\n");
+    fs::create_dir(s.path("copy")).expect("it is new");
+    Run::of(s.command("cp").args(["a", "z"]).arg(s.path("copy"))).succeeds();
+    s.checkpoint();
+    s.write("big", vec![b'y'; 9 << 20]).remove("gone").write("a", "2\n").write("new", vec![0; 9 << 20]);
+    s.write("f-empty", "").write("z", "2\n").chmod("new", 0o644);
+    let run = s.retake(["diff"]).succeeds();
+    run.says("warning: 3 files over 8.0 MiB are named but not contained in this patch");
+    let text = String::from_utf8_lossy(&run.stdout).into_owned();
+    for line in ["\nFile big changed (", "\nDeleted file gone (", "\nNew file new (mode 0644, 9.0 MiB)\n"] {
+        assert!(text.contains(line), "`{line}` is not in:\n{text}");
+    }
+    feed(&s, "git", &["apply", "-"], &run.stdout);
+    assert_eq!(tree(&s.path("copy")), ["a false 2\\n", "f-empty false ", "z false 2\\n"]);
+}
+
+#[test]
+fn a_directory_is_emptied_before_a_file_takes_its_place() {
+    let (s, patch) = changed(
+        |s| {
+            s.write("dir/deep/x", "1\n").write("dir/y", "1\n").write("dir-by", "1\n").write("file", "1\n");
+        },
+        |s| {
+            fs::remove_dir_all(s.ws("dir")).expect("it is ours");
+            s.write("dir", "2\n").write("dir-by", "2\n").remove("file").write("file/deep/x", "2\n");
+        },
+    );
+    let text = String::from_utf8_lossy(&patch).into_owned();
+    let headers: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("diff --git a/")).collect();
+    let headers: Vec<&str> = headers.iter().filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(headers, ["dir/deep/x", "dir/y", "dir", "dir-by", "file", "file/deep/x"]);
+    let before = tree(&s.path("copy"));
+    feed(&s, "git", &["apply", "-"], &patch);
+    assert_eq!(tree(&s.path("copy")), tree(&s.path("ws")));
+    feed(&s, "git", &["apply", "--reverse", "-"], &patch);
+    assert_eq!(tree(&s.path("copy")), before);
 }
 
 #[test]

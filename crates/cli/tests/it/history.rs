@@ -95,7 +95,7 @@ pub(crate) fn assert_holds(s: &Sandbox, id: &str, truth: &NaiveNodes) {
 #[track_caller]
 fn assert_sound(s: &Sandbox) -> (Vec<Checkpoint>, Option<Workspace>) {
     let environment = s.environment();
-    if !Workspace::exists(&environment.data_dir, &environment.root) {
+    if !Workspace::exists(&environment.data_dir, &environment.root).expect("the data directory can be used") {
         return (Vec::new(), None);
     }
     let workspace = Workspace::open(environment).expect("the store can be opened");

@@ -11,9 +11,12 @@ mod full;
 mod git_apply;
 mod help;
 mod history;
+#[cfg(target_os = "linux")]
+mod interrupt;
 mod kill;
 mod log;
 mod odd;
+mod output;
 mod sandbox;
 mod show;
 mod store;

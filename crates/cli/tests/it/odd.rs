@@ -150,3 +150,26 @@ fn two_processes_that_make_the_first_checkpoint_at_once_both_succeed() {
         history::assert_no_litter(&s);
     }
 }
+
+#[test]
+fn of_processes_that_want_the_same_label_at_once_one_gets_it() {
+    for _ in 0..6 {
+        let s = Sandbox::in_memory();
+        for n in 0..20 {
+            s.write(format!("src/{n}"), noise(n, 2_000));
+        }
+        let start = || {
+            let mut command = s.retake_command();
+            command.args(["checkpoint", "-m", "wanted"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+            command.spawn().expect("it starts")
+        };
+        let children = [start(), start(), start()];
+        let mut codes = children.map(|child| {
+            let run = Run::from_output(child.wait_with_output().expect("it ends"));
+            run.code().expect("it ended by itself")
+        });
+        codes.sort_unstable();
+        assert_eq!(codes, [0, 3, 3]);
+        assert_eq!(s.retake(["log", "--json"]).json()["checkpoints"].as_array().map(Vec::len), Some(1));
+    }
+}

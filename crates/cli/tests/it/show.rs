@@ -106,12 +106,14 @@ fn what_is_not_there_is_said_with_a_way_on() {
 }
 
 #[test]
-fn an_ambiguous_label_is_refused_with_the_candidates() {
+fn a_label_that_is_the_beginning_of_another_id_is_ambiguous() {
     let s = Sandbox::new();
-    let ids = [s.checkpoint(), s.checkpoint()];
-    s.retake(["label", &ids[0], "twice"]).succeeds();
-    s.retake(["label", &ids[1], "twice"]).succeeds();
-    let run = s.retake(["show", "twice"]).fails(3);
-    run.says(&ids[0]);
-    run.says(&ids[1]);
+    let [labelled, other] = [s.checkpoint(), s.checkpoint()];
+    s.retake(["label", &labelled, &other[..8]]).succeeds();
+    let run = s.retake(["show", &other[..8]]).fails(3);
+    run.says(&labelled);
+    run.says(&other);
+    for (point, wanted) in [(&other[..9], &other), (&other[..7], &other), (&labelled[..8], &labelled)] {
+        assert!(s.retake(["show", point]).text().contains(&format!("Checkpoint {wanted}\n")));
+    }
 }

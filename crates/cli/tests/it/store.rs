@@ -12,10 +12,7 @@ fn a_label_can_be_given_changed_and_taken_away() {
     s.retake(["label", &id[..8], "one"]).succeeds().says("\"one\"");
     assert_eq!(label(), "one");
     assert_eq!(s.retake(["label", "one", "two", "--json"]).json()["checkpoint"]["label"], "two");
-    s.retake(["label", "two", ""]).succeeds();
-    assert!(label().is_null());
-    s.retake(["label", &id, "three"]).succeeds();
-    s.retake(["label", "three", "--remove"]).succeeds();
+    s.retake(["label", "two", "--remove"]).succeeds();
     assert!(label().is_null());
 }
 
@@ -28,11 +25,58 @@ fn a_label_needs_a_text_or_the_wish_to_remove_it() {
 }
 
 #[test]
-fn a_label_that_is_too_long_is_refused() {
+fn a_label_that_is_empty_or_too_long_is_wrong_usage_and_changes_nothing() {
     let s = Sandbox::new();
-    let (id, long) = (s.checkpoint(), "x".repeat(10_000));
-    s.retake(["label", &id, &long]).fails(2).says("the label is not usable");
-    s.retake(["checkpoint", "-m", &long]).fails(2).says("the label is not usable");
+    for (label, why) in [("", "it is empty"), (" \t ", "it is empty"), (&*"x".repeat(10_000), "it is longer than")] {
+        s.retake(["checkpoint", "-m", label]).fails(2).says(why);
+    }
+    assert!(!s.path("data").exists(), "not even a store was made");
+    let id = s.checkpoint();
+    s.retake(["label", &id, "kept"]).succeeds();
+    for label in ["", "  ", &"x".repeat(10_000)] {
+        s.retake(["label", &id, label]).fails(2).says("the label is not usable");
+    }
+    assert_eq!(s.retake(["log", "--json"]).json()["checkpoints"][0]["label"], "kept");
+}
+
+#[test]
+fn a_label_names_one_checkpoint() {
+    let s = Sandbox::new();
+    s.write("a", "1");
+    let first = s.retake(["checkpoint", "-m", "taken", "--json"]).announced().expect("it is made");
+    let second = s.checkpoint();
+    for args in [["label", &second, "taken"], ["checkpoint", "-m", "taken"]] {
+        let run = s.retake(args).fails(3);
+        run.says(&format!("`taken` already names checkpoint {}", &first[..8]));
+        run.says(&format!("`retake label {} --remove`", &first[..8]));
+    }
+    let listed = s.retake(["log", "--json"]).json();
+    assert_eq!(listed["checkpoints"].as_array().map(Vec::len), Some(2), "nothing was made");
+    assert!(listed["checkpoints"][0]["label"].is_null());
+    s.retake(["label", &first, "taken"]).succeeds();
+    s.retake(["label", "taken", "--remove"]).succeeds();
+    s.retake(["label", &second, "taken"]).succeeds();
+}
+
+#[test]
+fn a_label_that_is_another_id_is_refused() {
+    let s = Sandbox::new();
+    let [first, second] = [s.checkpoint(), s.checkpoint()];
+    let run = s.retake(["label", &first, &second]).fails(3);
+    run.says(&format!("already names checkpoint {}", &second[..8]));
+    run.says("nothing was changed; choose another label");
+    s.retake(["checkpoint", "-m", &second.to_uppercase()]).fails(3).says("already names");
+}
+
+#[test]
+fn a_taken_label_is_refused_before_anything_is_read() {
+    let s = Sandbox::new();
+    s.retake(["checkpoint", "-m", "taken"]).succeeds();
+    let packs = || s.retake(["du", "--json"]).json()["objects"].clone();
+    let before = packs();
+    s.write("new", "1");
+    s.retake(["checkpoint", "-m", "taken"]).fails(3).says("already names");
+    assert_eq!(packs(), before);
 }
 
 #[test]

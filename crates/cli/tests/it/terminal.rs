@@ -10,7 +10,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::sandbox::Sandbox;
 
-/// Runs `command` with its output on a terminal and returns what would be seen there.
+/// Runs `command`, which has to succeed, with its output on a terminal and returns what would be seen there.
 fn on_terminal(mut command: Command) -> String {
     let (master, terminal) = pseudo_terminal();
     let clone = || terminal.try_clone().expect("a file descriptor");
@@ -24,7 +24,7 @@ fn on_terminal(mut command: Command) -> String {
     while let Ok(count @ 1..) = master.read(&mut part) {
         seen.extend_from_slice(&part[..count]);
     }
-    child.wait().expect("it ends");
+    assert!(child.wait().expect("it ends").success());
     String::from_utf8(seen).expect("it is text").replace("\r\n", "\n")
 }
 
@@ -84,11 +84,66 @@ fn a_pager_that_is_left_early_is_no_error() {
 }
 
 #[test]
+fn a_binary_file_is_only_named_on_a_terminal() {
+    let s = Sandbox::new();
+    s.write("bin", "\0");
+    s.checkpoint();
+    s.write("bin", "\0\0");
+    let mut command = s.retake_command();
+    command.env("TERM", "xterm").args(["--no-pager", "--color=never", "diff"]);
+    let seen = on_terminal(command);
+    assert!(seen.ends_with("\nBinary files a/bin and b/bin differ\n"), "{seen:?}");
+    assert!(!seen.contains("GIT binary patch"), "{seen:?}");
+}
+
+#[test]
 fn a_missing_pager_is_done_without() {
     let s = changed_file();
     let mut command = s.retake_command();
     command.env("TERM", "xterm").env("PATH", "/nonexistent").arg("diff");
     assert!(on_terminal(command).contains("diff --git"));
+}
+
+#[test]
+fn a_pager_that_cannot_be_started_is_done_without_and_said() {
+    let s = changed_file();
+    let whole = s.retake(["diff"]).text();
+    for pager in ["nosuchpager", "nosuchpager --with 'an argument'", "/", "./a"] {
+        let mut command = s.retake_command();
+        command.env("TERM", "xterm").env("PAGER", pager).env("NO_COLOR", "1").arg("diff");
+        let seen = on_terminal(command);
+        assert!(seen.ends_with(&whole), "{pager}: {seen:?}");
+        let note = format!("warning: the pager `{pager}` could not be started");
+        assert_eq!(seen.matches(&note).count(), 1, "{pager}: {seen:?}");
+    }
+}
+
+#[test]
+fn no_line_is_lost_or_doubled_without_the_pager() {
+    let s = changed_file();
+    // More than a pipe holds, so that the pager's absence is noticed halfway.
+    s.write("long", (0..100_000).map(|n| format!("line {n}\n")).collect::<String>());
+    let whole = s.retake(["diff"]).text();
+    let mut command = s.retake_command();
+    command.env("TERM", "xterm").env("RETAKE_PAGER", "nosuchpager").env("NO_COLOR", "1").arg("diff");
+    let seen = on_terminal(command);
+    assert!(seen.ends_with(&whole), "{} of {} bytes", seen.len(), whole.len());
+}
+
+#[test]
+fn an_empty_pager_is_none() {
+    let s = changed_file();
+    let whole = s.retake(["diff"]).text();
+    for (name, value) in [("PAGER", ""), ("PAGER", " "), ("PAGER", "cat"), ("RETAKE_PAGER", "")] {
+        let mut command = s.retake_command();
+        command
+            .env("TERM", "xterm")
+            .env("PAGER", "sed 's/^/paged: /'")
+            .env("NO_COLOR", "1")
+            .env(name, value)
+            .arg("diff");
+        assert_eq!(on_terminal(command), whole, "{name}={value:?}");
+    }
 }
 
 #[test]

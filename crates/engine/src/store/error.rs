@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rusqlite::ErrorCode;
 use thiserror::Error;
 
 use crate::ObjectId;
@@ -81,13 +82,27 @@ pub enum StoreError {
     /// Another process cleaned up the store meanwhile; the work has to be done again.
     #[error("the store was cleaned up while the checkpoint was taken")]
     Collected,
-    /// The database failed.
-    #[error("the database `{}` failed", .path.display())]
+    /// The database is not as it was written. Objects are not affected, but it knows which there are and where.
+    #[error("the database `{}` is damaged, and this needs the damaged part of it", .path.display())]
+    DatabaseDamaged {
+        /// The database file.
+        path: PathBuf,
+        /// SQLite's words, for whoever tries to mend it; they tell users nothing.
+        reason: rusqlite::Error,
+    },
+    /// Another process has been writing to the database for longer than is worth waiting.
+    #[error("another process keeps the database `{}` busy", .path.display())]
+    Busy {
+        /// The database file.
+        path: PathBuf,
+    },
+    /// The system did not let SQLite work; nothing that was stored before is affected.
+    #[error("cannot read or write the database `{}`: {}", .path.display(), failure(.reason))]
     Database {
         /// The database file.
         path: PathBuf,
         /// SQLite's reason.
-        source: rusqlite::Error,
+        reason: rusqlite::Error,
     },
 }
 
@@ -102,13 +117,32 @@ impl StoreError {
         }
     }
 
-    /// Wraps a database error; a full disk and a read-only database get their own variants.
+    /// Wraps a database error by what can be done about it.
     pub(crate) fn database(path: &Path) -> impl Fn(rusqlite::Error) -> Self + use<> {
         let path = path.to_owned();
-        move |source| match source.sqlite_error_code() {
-            Some(rusqlite::ErrorCode::DiskFull) => Self::DiskFull { path: path.clone() },
-            Some(rusqlite::ErrorCode::ReadOnly) => Self::ReadOnly { path: path.clone() },
-            _ => Self::Database { path: path.clone(), source },
+        move |reason| {
+            let path = path.clone();
+            match reason.sqlite_error_code() {
+                Some(ErrorCode::DiskFull) => Self::DiskFull { path },
+                Some(ErrorCode::ReadOnly) => Self::ReadOnly { path },
+                Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy { path },
+                Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::DatabaseDamaged { path, reason },
+                // Our statements are right for the schema, so a schema that they do not fit is not the one that was written.
+                // Nor is a row with values of other types, or no row where there always is one.
+                Some(ErrorCode::Unknown) | None => Self::DatabaseDamaged { path, reason },
+                Some(_) => Self::Database { path, reason },
+            }
         }
+    }
+}
+
+/// What went wrong below SQLite, without the word it has for it.
+fn failure(reason: &rusqlite::Error) -> &'static str {
+    match reason.sqlite_error_code() {
+        Some(ErrorCode::CannotOpen) => "it cannot be opened",
+        Some(ErrorCode::PermissionDenied | ErrorCode::AuthorizationForStatementDenied) => "it may not be used",
+        Some(ErrorCode::OutOfMemory) => "there is not enough memory",
+        Some(ErrorCode::SystemIoFailure) => "the disk reports an error",
+        _ => "SQLite refuses",
     }
 }

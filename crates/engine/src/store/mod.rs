@@ -26,7 +26,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Transaction, params};
@@ -53,6 +53,8 @@ pub(crate) struct Store {
     segment: Mutex<Option<Segment>>,
     /// Segments that are missing or cut short.
     lost: Mutex<HashSet<SegmentId>>,
+    /// Whether all segments are known to hold what was committed to them before the store was opened.
+    tails_checked: AtomicBool,
 }
 
 impl Store {
@@ -75,9 +77,15 @@ impl Store {
             open_packs: Mutex::default(),
             segment: Mutex::default(),
             lost: Mutex::default(),
+            tails_checked: AtomicBool::new(false),
         };
-        store.check_tails()?;
-        Ok(store)
+        match store.check_tails_once() {
+            // Whoever only reads can do without; a writer tries again.
+            Err(StoreError::Io { .. } | StoreError::DiskFull { .. } | StoreError::ReadOnly { .. }) | Ok(()) => {
+                Ok(store)
+            }
+            Err(err) => Err(err),
+        }
     }
 
     pub(crate) fn dir(&self) -> &Path {
@@ -156,6 +164,7 @@ impl Store {
     /// Starts collecting objects. A batch is compressed with care for room as long as it is small: what is written at
     /// every turn. Beyond that it is done quickly, unless `effort` forbids it.
     pub(crate) fn batch(&self, effort: Effort) -> Result<Batch<'_>, StoreError> {
+        self.check_tails_once()?;
         let (collections, commits, empty) = {
             let db = self.db();
             let empty = db.read(|c| c.query_row("SELECT NOT EXISTS (SELECT 1 FROM objects)", [], |row| row.get(0)))?;
@@ -169,8 +178,7 @@ impl Store {
 
     fn acquire_segment(&self) -> Result<Segment, StoreError> {
         self.trim_tails()?;
-        let segment =
-            Segment::acquire(&self.packs, |id| Ok(self.db().pack_lengths(id)?.map(|(committed, _)| committed)))?;
+        let segment = Segment::acquire(&self.packs, |id| self.db().pack_lengths(id))?;
         segment.map_or_else(|| self.start_segment(), Ok)
     }
 
@@ -178,6 +186,14 @@ impl Store {
     fn start_segment(&self) -> Result<Segment, StoreError> {
         let last = self.committed()?.last().map_or(0, |(id, _)| *id);
         Segment::start_new(&self.packs, last)
+    }
+
+    fn check_tails_once(&self) -> Result<(), StoreError> {
+        if !self.tails_checked.load(Ordering::Relaxed) {
+            self.check_tails()?;
+            self.tails_checked.store(true, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     /// After power loss, rows may have survived whose records did not: forgets those. A segment that another process
@@ -196,8 +212,9 @@ impl Store {
             let Some((file, path)) = pack::lock_segment(&self.packs, id)? else { continue };
             // Only now: whoever had the lock until a moment ago may have committed more.
             let Some((committed, synced)) = self.db().pack_lengths(id)? else { continue };
-            let sound = pack::sound_until(&file, synced, committed);
+            let sound = pack::sound_until(&file, synced, committed).map_err(StoreError::io("read", &path))?;
             file.sync_data().map_err(StoreError::io("sync", &path))?;
+            pack::sync_names(&self.packs)?;
             self.db().transaction(Durability::Synced, |tx| {
                 if sound < committed {
                     tx.execute("DELETE FROM objects WHERE pack = ? AND offset >= ?", params![id, sound])

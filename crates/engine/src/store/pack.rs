@@ -4,6 +4,7 @@
 //! lies beyond the committed length (a row of the database) belongs to nobody: the next adopter cuts it off. Reading
 //! needs no lock. Which object is where is the database's business.
 
+use std::cell::Cell;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::Write;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
@@ -48,17 +49,19 @@ pub(crate) struct Segment {
     /// Everything up to here is in the file or in `buffer`.
     end: u64,
     buffer: Vec<u8>,
+    /// Whether its name in the directory survives power loss.
+    name_synced: Cell<bool>,
 }
 
 impl Segment {
-    /// Locks a free segment that has room, if there is one. `committed` tells a segment's committed length.
+    /// Locks a free segment that has room, if there is one. `lengths` tells how much of a segment is committed and synced.
     pub(crate) fn acquire(
         packs: &Path,
-        committed: impl Fn(SegmentId) -> Result<Option<u64>, StoreError>,
+        lengths: impl Fn(SegmentId) -> Result<Option<(u64, u64)>, StoreError>,
     ) -> Result<Option<Self>, StoreError> {
         let existing = segments(packs)?;
         for &id in existing.iter().rev() {
-            if let Some(segment) = Self::adopt(packs, id, &committed)? {
+            if let Some(segment) = Self::adopt(packs, id, &lengths)? {
                 return Ok(Some(segment));
             }
         }
@@ -79,16 +82,18 @@ impl Segment {
     fn adopt(
         packs: &Path,
         id: SegmentId,
-        committed: impl Fn(SegmentId) -> Result<Option<u64>, StoreError>,
+        lengths: impl Fn(SegmentId) -> Result<Option<(u64, u64)>, StoreError>,
     ) -> Result<Option<Self>, StoreError> {
         let Some((file, path)) = lock_segment(packs, id)? else { return Ok(None) };
         let len = file.metadata().map_err(StoreError::io("read", &path))?.len();
-        let end = committed(id)?.unwrap_or(0).max(SEGMENT_HEADER);
+        let (committed, synced) = lengths(id)?.unwrap_or_default();
+        let end = committed.max(SEGMENT_HEADER);
         // A segment that has grown enough, or that lost bytes it should have, takes no more.
         if end > limits::SEGMENT_BYTES || len < end && end > SEGMENT_HEADER {
             return Ok(None);
         }
-        let mut segment = Self { id, path, file, end, buffer: Vec::new() };
+        // None of its bytes count as synced before its name is.
+        let mut segment = Self { id, path, file, end, buffer: Vec::new(), name_synced: Cell::new(synced > 0) };
         if end == SEGMENT_HEADER {
             segment.write_header()?;
         }
@@ -109,7 +114,8 @@ impl Segment {
         if file.try_lock().is_err() {
             return Ok(None);
         }
-        let mut segment = Self { id, path, file, end: SEGMENT_HEADER, buffer: Vec::new() };
+        let name_synced = Cell::new(false);
+        let mut segment = Self { id, path, file, end: SEGMENT_HEADER, buffer: Vec::new(), name_synced };
         segment.write_header()?;
         Ok(Some(segment))
     }
@@ -156,7 +162,12 @@ impl Segment {
 
     /// Waits until everything flushed survives power loss.
     pub(crate) fn sync(&self) -> Result<(), StoreError> {
-        fault::step().and_then(|()| self.file.sync_data()).map_err(StoreError::io("sync", &self.path))
+        fault::step().and_then(|()| self.file.sync_data()).map_err(StoreError::io("sync", &self.path))?;
+        if !self.name_synced.get() {
+            sync_names(self.path.parent().expect("a segment is in a directory"))?;
+            self.name_synced.set(true);
+        }
+        Ok(())
     }
 
     /// Forgets everything after `end`: records whose rows will not be committed.
@@ -167,25 +178,35 @@ impl Segment {
     }
 }
 
-/// Checks the records between `from` and `to`; returns where the sound part ends.
-pub(crate) fn sound_until(file: &File, from: u64, to: u64) -> u64 {
+/// Waits until the names of all segments in `packs` survive power loss: to sync a file does not promise that it can be found again.
+pub(crate) fn sync_names(packs: &Path) -> Result<(), StoreError> {
+    fault::step().and_then(|()| File::open(packs)?.sync_all()).map_err(StoreError::io("sync", packs))
+}
+
+/// Checks the records between `from` and `to`; returns where the sound part ends. A disk that does not let itself be read is an
+/// error: what it holds may be sound.
+pub(crate) fn sound_until(file: &File, from: u64, to: u64) -> std::io::Result<u64> {
     let mut offset = from.max(SEGMENT_HEADER);
     while offset < to {
-        let mut head = [0; record::HEADER_LEN];
-        if file.read_exact_at(&mut head, offset).is_err() {
-            break;
-        }
+        let Some(head) = read_if_there(file, offset, record::HEADER_LEN)? else { break };
         let Ok((_, len)) = record::header(&head) else { break };
         if len as u64 > to - offset {
             break;
         }
-        let mut bytes = vec![0; len];
-        if file.read_exact_at(&mut bytes, offset).is_err() || record::check(&bytes).is_err() {
-            break;
+        match read_if_there(file, offset, len)? {
+            Some(bytes) if record::check(&bytes).is_ok() => offset += len as u64,
+            _ => break,
         }
-        offset += len as u64;
     }
-    offset
+    Ok(offset)
+}
+
+/// Like [`read_record`]; `None` where the file ends before the record does.
+fn read_if_there(file: &File, offset: u64, len: usize) -> std::io::Result<Option<Vec<u8>>> {
+    match read_record(file, offset, len) {
+        Err(err) if err.kind() == std::io::ErrorKind::UnexpectedEof => Ok(None),
+        read => read.map(Some),
+    }
 }
 
 /// Opens and locks segment `id`; `None` when another process has it or it is gone.

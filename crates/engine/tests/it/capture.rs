@@ -180,6 +180,25 @@ fn what_cannot_be_captured_is_a_gap() {
 }
 
 #[test]
+fn gaps_of_what_is_on_disk_now_are_told_whether_stored_or_new() {
+    let scratch = Scratch::new();
+    let root = scratch.dir("root");
+    for name in ["old/big", "goes/big"] {
+        write(&root, name, vec![7; 3000]);
+    }
+    write(&root, "a", "1");
+    let mut env = environment(&root, scratch.path().join("store"));
+    env.settings.max_file = 2000;
+    let mut workspace = Workspace::open_or_create(env).unwrap();
+    workspace.checkpoint(numbered(1), Durability::Soon, &NoProgress).unwrap();
+    write(&root, "new/deep/big", vec![7; 3000]);
+    fs::remove_file(root.join("goes/big")).unwrap();
+    let now = workspace.current(&NoProgress).unwrap();
+    let told: Vec<_> = now.gaps().iter().map(|gap| (gap.path.display().to_string(), gap.kind)).collect();
+    assert_eq!(told, [("new/deep/big".to_owned(), GapKind::TooLarge), ("old/big".to_owned(), GapKind::TooLarge)]);
+}
+
+#[test]
 fn another_file_system_below_the_root_is_a_gap() {
     let fixed = [("/dev", "shm"), ("/", "proc"), ("/sys", "fs")];
     // Any directory with a mount below it will do; nothing is written there.
