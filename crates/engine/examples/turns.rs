@@ -18,6 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut figures = vec![("first", first)];
     figures.push(("scan_nothing", bench.best(Durability::Synced, false)?));
     figures.push(("scan_one", bench.best(Durability::Synced, true)?));
+    figures.push(("scan_restore", bench.best_restore()?));
     let started = Instant::now();
     let state = bench.workspace.watch();
     figures.push(("watch_start", millis(started)));
@@ -26,6 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     figures.push(("watch_one_synced", bench.best(Durability::Synced, true)?));
     figures.push(("watch_nothing", bench.best(Durability::Soon, false)?));
     figures.push(("watch_one", bench.best(Durability::Soon, true)?));
+    figures.push(("watch_restore", bench.best_restore()?));
     figures.push(("bare_lstat", bare_lstat(&bench.root, rounds)?));
     let fields: Vec<String> = figures.iter().map(|(name, ms)| format!("\"{name}\":{ms:.3}")).collect();
     let line = format!("{{{},\"watch\":\"{state:?}\"}}\n", fields.join(","));
@@ -50,6 +52,45 @@ impl Bench {
             best = best.min(self.timed(durability)?);
         }
         Ok(best)
+    }
+
+    /// Takes back a turn of fifteen paths: ten edits, three new files, two deletions. Durable, with its safety snapshot.
+    fn best_restore(&mut self) -> Result<f64, Box<dyn std::error::Error>> {
+        let dir = self.root.join("bench_restore");
+        std::fs::create_dir_all(&dir)?;
+        let write = |name: String, text: &str| std::fs::write(dir.join(name), text.repeat(200));
+        let mut best = f64::MAX;
+        for round in 0..self.rounds {
+            (0..12).try_for_each(|n| write(format!("file{n}"), "as it was\n"))?;
+            self.timed(Durability::Synced)?;
+            let before = self.workspace.checkpoints()?.remove(0);
+            (0..10).try_for_each(|n| write(format!("file{n}"), &format!("edit {round} {n}\n")))?;
+            (10..12).try_for_each(|n| std::fs::remove_file(dir.join(format!("file{n}"))))?;
+            (12..15).try_for_each(|n| write(format!("file{n}"), "new\n"))?;
+            let request = RewindRequest::new(Goal::Exact { checkpoint: before.id });
+            let new = self.identities()?;
+            let started = Instant::now();
+            let applied = self.workspace.apply(&request, None, &new, &NoProgress)?;
+            best = best.min(millis(started));
+            assert_eq!(applied.plan.paths.len(), 15, "everything changed goes back");
+        }
+        Ok(best)
+    }
+
+    fn identities(&mut self) -> Result<NewRewind, Box<dyn std::error::Error>> {
+        self.turn += 1;
+        let at = Timestamp(i64::try_from(self.turn)?);
+        let random = |kind: u8| {
+            let mut random = [kind; 10];
+            random[..8].copy_from_slice(&self.turn.to_le_bytes());
+            random
+        };
+        Ok(NewRewind {
+            operation: OperationId::new(at, random(1)),
+            safety: CheckpointId::new(at, random(2)),
+            after: CheckpointId::new(at, random(3)),
+            at,
+        })
     }
 
     fn timed(&mut self, durability: Durability) -> Result<f64, Box<dyn std::error::Error>> {

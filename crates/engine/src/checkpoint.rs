@@ -1,11 +1,17 @@
 //! Checkpoints: taking one, finding one again.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use thiserror::Error;
 
+use crate::owner::By;
 use crate::store::db::in_transaction;
 use crate::store::{Store, StoreError};
-use crate::{Changed, CheckpointId, GitState, ObjectId, ScanError, SnapshotId, Timestamp, limits};
+use crate::{
+    Changed, CheckpointId, GitState, Node, ObjectId, Operation, ScanError, Session, SessionId, SnapshotId, Timestamp,
+    WorkspacePath, limits,
+};
 
 /// A point to go back to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,8 +30,48 @@ pub struct Checkpoint {
     pub gap_count: u64,
     /// Where git stood.
     pub git: GitState,
+    /// What it was taken for.
+    pub origin: Origin,
+    /// The session whose point it is.
+    pub session: Option<SessionId>,
+    /// What was about to happen, or had happened, in words.
+    pub note: Option<String>,
     /// What was left out.
     pub(crate) aside: Option<ObjectId>,
+}
+
+/// What a checkpoint was taken for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Origin {
+    /// Somebody asked for it.
+    #[default]
+    Checkpoint = 0,
+    /// A tool call was about to begin.
+    Before = 1,
+    /// A tool call had ended.
+    After = 2,
+    /// Files were about to be rewound.
+    Safety = 3,
+    /// Files had been rewound.
+    Rewound = 4,
+}
+
+/// Why a checkpoint is taken, and what is to be written with it.
+pub(crate) struct Purpose<'a> {
+    pub(crate) origin: Origin,
+    pub(crate) session: Option<(i64, SessionId)>,
+    pub(crate) note: Option<String>,
+    /// Paths that an operation has just written, who that was, and what it displaced without having captured it.
+    pub(crate) own: Option<(BTreeSet<WorkspacePath>, By, &'a BTreeMap<WorkspacePath, Node>)>,
+    /// Runs in the checkpoint's transaction, with its row number.
+    pub(crate) also: &'a dyn Fn(&Transaction<'_>, i64) -> Result<(), StoreError>,
+}
+
+impl Purpose<'_> {
+    /// Somebody asked for it.
+    pub(crate) const ASKED: Self =
+        Self { origin: Origin::Checkpoint, session: None, note: None, own: None, also: &|_, _| Ok(()) };
 }
 
 /// What the caller gives to a new checkpoint.
@@ -72,6 +118,15 @@ pub enum CheckpointError {
         /// What it names: the checkpoint that has this label, or this id.
         holder: Box<Checkpoint>,
     },
+    /// A rewind was interrupted and has to be finished or taken back first.
+    #[error("an interrupted {} of `{}` has to be finished first", .operation.kind.name(), .operation.what)]
+    Pending {
+        /// The operation.
+        operation: Box<Operation>,
+    },
+    /// The session is not known here.
+    #[error("the session is not known in this workspace")]
+    UnknownSession,
     /// Scanning failed.
     #[error(transparent)]
     Scan(ScanError),
@@ -111,13 +166,28 @@ pub enum ResolveError {
         /// All that answer to it, newest first.
         candidates: Vec<Checkpoint>,
     },
+    /// No session has this id.
+    #[error("there is no session `{session}`")]
+    UnknownSession {
+        /// What was asked for.
+        session: String,
+    },
+    /// More than one session answers to it.
+    #[error("`{session}` could be any of {} sessions", .candidates.len())]
+    AmbiguousSession {
+        /// What was asked for.
+        session: String,
+        /// All that answer to it, newest first.
+        candidates: Vec<Session>,
+    },
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 const COLUMNS: &str = "id, snapshot, at, label, added, modified, deleted, gaps, git, aside,
-    (SELECT count(*) FROM late_gaps WHERE checkpoint = seq)";
+    (SELECT count(*) FROM late_gaps WHERE checkpoint = seq), origin,
+    (SELECT sessions.id FROM sessions WHERE sessions.seq = checkpoints.session), note";
 
 /// Checks that `label` can be one; whether another checkpoint has it already is not looked at.
 pub fn check_label(label: &str) -> Result<(), InvalidLabel> {
@@ -167,21 +237,23 @@ pub(crate) fn set_label(
     Ok(taken)
 }
 
-/// Writes a checkpoint's row; returns who has its label, if another checkpoint does, and writes nothing then.
+/// Writes a checkpoint's row and returns its number; who has its label, if another checkpoint does, and writes nothing
+/// then.
 pub(crate) fn insert(
     tx: &Transaction<'_>,
     checkpoint: &Checkpoint,
+    session: Option<i64>,
     rules: ObjectId,
-) -> Result<Option<Checkpoint>, StoreError> {
-    let taken = holder(tx, checkpoint.label.as_deref(), checkpoint.id).map_err(in_transaction(tx))?;
-    if taken.is_some() {
-        return Ok(taken);
+) -> Result<Result<i64, Checkpoint>, StoreError> {
+    if let Some(taken) = holder(tx, checkpoint.label.as_deref(), checkpoint.id).map_err(in_transaction(tx))? {
+        return Ok(Err(taken));
     }
     let git = serde_json::to_string(&checkpoint.git).expect("plain strings serialise");
     let Changed { added, modified, deleted } = checkpoint.changed;
     tx.prepare_cached(
-        "INSERT INTO checkpoints (id, handle, at, label, snapshot, aside, rules, git, added, modified, deleted, gaps)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO checkpoints (id, handle, at, label, snapshot, aside, rules, git, added, modified, deleted, gaps,
+             origin, session, note)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )
     .and_then(|mut insert| {
         insert.execute(params![
@@ -197,10 +269,13 @@ pub(crate) fn insert(
             modified,
             deleted,
             checkpoint.gap_count,
+            checkpoint.origin as u8,
+            session,
+            checkpoint.note,
         ])
     })
     .map_err(in_transaction(tx))?;
-    Ok(None)
+    Ok(Ok(tx.last_insert_rowid()))
 }
 
 fn from_row(row: &Row<'_>) -> rusqlite::Result<Checkpoint> {
@@ -214,6 +289,15 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Checkpoint> {
         gap_count: row.get::<_, u64>(7)? + row.get::<_, u64>(10)?,
         git: serde_json::from_str(&git).unwrap_or_default(),
         aside: row.get::<_, Option<[u8; 32]>>(9)?.map(ObjectId::from_bytes),
+        origin: match row.get::<_, u8>(11)? {
+            0 => Origin::Checkpoint,
+            1 => Origin::Before,
+            2 => Origin::After,
+            3 => Origin::Safety,
+            _ => Origin::Rewound,
+        },
+        session: row.get::<_, Option<[u8; 16]>>(12)?.map(SessionId::from_bytes),
+        note: row.get(13)?,
     })
 }
 
@@ -249,6 +333,37 @@ pub(crate) fn resolve(store: &Store, point: &str) -> Result<Checkpoint, ResolveE
 }
 
 /// A checkpoint's row number.
+pub(crate) fn sequence_of(store: &Store, id: CheckpointId) -> Result<Option<i64>, StoreError> {
+    store.db().read(|connection| {
+        connection
+            .prepare_cached("SELECT seq FROM checkpoints WHERE id = ?")?
+            .query_row([&id.as_bytes()[..]], |row| row.get(0))
+            .optional()
+    })
+}
+
+/// The checkpoint with this id.
+pub(crate) fn by_id(store: &Store, id: CheckpointId) -> Result<Option<Checkpoint>, StoreError> {
+    store.db().read(|connection| Ok(select(connection, "WHERE id = ?", [&id.as_bytes()[..]])?.pop()))
+}
+
+/// Paths whose state in the checkpoint was found out to be wrong afterwards.
+pub(crate) fn missed(store: &Store, id: CheckpointId) -> Result<Vec<WorkspacePath>, StoreError> {
+    let paths: Vec<Vec<u8>> = store.db().read(|connection| {
+        let mut statement = connection.prepare_cached(
+            "SELECT path FROM late_gaps JOIN checkpoints ON checkpoint = seq WHERE id = ? ORDER BY path",
+        )?;
+        statement.query_map([&id.as_bytes()[..]], |row| row.get(0))?.collect()
+    })?;
+    Ok(paths.iter().filter_map(|path| WorkspacePath::parse(path).ok()).collect())
+}
+
+/// The checkpoint with this row number.
+pub(crate) fn by_seq(store: &Store, seq: i64) -> Result<Option<Checkpoint>, StoreError> {
+    store.db().read(|connection| Ok(select(connection, "WHERE seq = ?", [seq])?.pop()))
+}
+
+/// A checkpoint's row number, inside a transaction.
 pub(crate) fn sequence(tx: &Transaction<'_>, id: CheckpointId) -> Result<Option<i64>, StoreError> {
     tx.query_row("SELECT seq FROM checkpoints WHERE id = ?", [&id.as_bytes()[..]], |row| row.get(0))
         .optional()

@@ -21,6 +21,14 @@ pub(crate) fn moment() {
     step().ok();
 }
 
+/// A place at which a test lets something happen.
+#[inline]
+#[cfg_attr(not(feature = "faults"), allow(unused_variables))]
+pub(crate) fn place(name: &str) {
+    #[cfg(feature = "faults")]
+    fail::fail_point!(name);
+}
+
 /// Whether the test switch `name` is on.
 #[inline]
 #[cfg_attr(not(feature = "faults"), allow(unused_variables))]

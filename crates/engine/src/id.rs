@@ -65,53 +65,73 @@ impl fmt::Display for SnapshotId {
     }
 }
 
-/// A checkpoint's identity: time-ordered inside, shown and typed by its random part.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CheckpointId([u8; 16]);
+/// Defines an identity that is time-ordered inside, and shown and typed by its random part.
+macro_rules! identity {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name([u8; 16]);
 
-impl CheckpointId {
-    /// Hex digits that listings show.
-    pub const SHORT_DIGITS: usize = 8;
+        impl $name {
+            /// Hex digits that listings show.
+            pub const SHORT_DIGITS: usize = 8;
 
-    /// Makes an id; `random` must be fresh for each checkpoint.
-    pub fn new(at: Timestamp, random: [u8; 10]) -> Self {
-        let mut bytes = [0; 16];
-        let millis = at.0.max(0).to_be_bytes();
-        bytes[..6].copy_from_slice(&millis[2..]);
-        bytes[6..].copy_from_slice(&random);
-        Self(bytes)
-    }
+            /// Makes an id; `random` must be fresh for each id.
+            pub fn new(at: Timestamp, random: [u8; 10]) -> Self {
+                let mut bytes = [0; 16];
+                let millis = at.0.max(0).to_be_bytes();
+                bytes[..6].copy_from_slice(&millis[2..]);
+                bytes[6..].copy_from_slice(&random);
+                Self(bytes)
+            }
 
-    /// The first digits of the part that people see.
-    pub fn short(&self) -> String {
-        self.to_string()[..Self::SHORT_DIGITS].to_owned()
-    }
+            /// The first digits of the part that people see.
+            pub fn short(&self) -> String {
+                self.to_string()[..Self::SHORT_DIGITS].to_owned()
+            }
 
-    pub(crate) fn as_bytes(&self) -> &[u8; 16] {
-        &self.0
-    }
+            pub(crate) fn as_bytes(&self) -> &[u8; 16] {
+                &self.0
+            }
 
-    pub(crate) fn from_bytes(bytes: [u8; 16]) -> Self {
-        Self(bytes)
-    }
+            pub(crate) fn from_bytes(bytes: [u8; 16]) -> Self {
+                Self(bytes)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write_hex(f, &self.0[6..])
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, f)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+    };
 }
 
-impl fmt::Display for CheckpointId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_hex(f, &self.0[6..])
-    }
+identity! {
+    /// A checkpoint's identity.
+    CheckpointId
 }
 
-impl fmt::Debug for CheckpointId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
+identity! {
+    /// A session's identity.
+    SessionId
 }
 
-impl Serialize for CheckpointId {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
+identity! {
+    /// An operation's identity.
+    OperationId
 }
 
 /// The text is not 64 hex digits.

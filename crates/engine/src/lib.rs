@@ -36,26 +36,38 @@
 //! Reading order: [`Workspace`] is the door; `scan` finds out what is on disk; `snapshot` is what it looks like as trees;
 //! `store` keeps it.
 
+mod care;
 mod checkpoint;
 mod fault;
 pub mod git;
 mod guard;
 mod id;
 pub mod limits;
+mod operation;
+mod owner;
 mod path;
 mod place;
+mod rewind;
 mod scan;
 mod settings;
 mod snapshot;
 mod store;
+mod take;
 mod view;
 mod workspace;
 
-pub use checkpoint::{Checkpoint, CheckpointError, InvalidLabel, NewCheckpoint, ResolveError, check_label};
+pub use care::{Collectable, Collected, Footprint, PurgeError, Purged, SelfTestError, UnderWay};
+pub use checkpoint::{Checkpoint, CheckpointError, InvalidLabel, NewCheckpoint, Origin, ResolveError, check_label};
 pub use git::GitState;
-pub use id::{CheckpointId, InvalidObjectId, ObjectId, SnapshotId};
+pub use id::{CheckpointId, InvalidObjectId, ObjectId, OperationId, SessionId, SnapshotId};
+pub use operation::{Operation, OperationError, OperationKind, OperationState};
+pub use owner::{Began, Certainty, NewSession, NewWindow, Owner, PathChange, Reach, Session, Window};
 pub use path::{InvalidPath, WorkspacePath};
 pub use place::OpenError;
+pub use rewind::{
+    Action, Applied, BranchMoved, Conflict, Goal, Kept, KeptBecause, LedgerItem, Merged, NewRewind, OnConflict,
+    PathStatus, Plan, PlannedPath, Recovered, RecoveryChoice, RewindError, RewindRequest,
+};
 pub use scan::{NoProgress, Phase, Progress, ScanError, Step, WatchState};
 pub use settings::{Breadth, Environment, Settings, Timestamp};
 pub use snapshot::aside::Gap;

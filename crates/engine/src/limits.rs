@@ -25,5 +25,7 @@ pub const MAX_LABEL: usize = 1000;
 pub const BUSY_MS: u64 = 30_000;
 /// Share of the user's inotify watches that one workspace may take.
 pub const WATCH_SHARE: f64 = 0.5;
+/// Largest file that is merged.
+pub const MAX_MERGE: u64 = 1 << 20;
 /// Fewest digits by which an id can be named.
 pub const MIN_ID_DIGITS: usize = 4;

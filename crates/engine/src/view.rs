@@ -27,8 +27,7 @@ pub struct Current {
 impl Current {
     /// What `sink` took in while the workspace at `root` was scanned, for comparing only.
     pub(crate) fn without_gaps(scanned: Scanned, sink: Hashing, root: &Path) -> Self {
-        let objects = sink.objects.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Self { scanned, objects, gaps: Vec::new(), root: root.to_owned() }
+        Self { scanned, objects: sink.into_objects(), gaps: Vec::new(), root: root.to_owned() }
     }
 
     /// Adds the gaps. Whatever of the index `sink` was not given has to be in `store`.
@@ -85,6 +84,13 @@ pub enum ContentError {
 #[derive(Debug, Default)]
 pub(crate) struct Hashing {
     objects: Mutex<HashMap<ObjectId, Vec<u8>>>,
+}
+
+impl Hashing {
+    /// The trees and asides that were put.
+    pub(crate) fn into_objects(self) -> HashMap<ObjectId, Vec<u8>> {
+        self.objects.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Sink for Hashing {
@@ -156,7 +162,13 @@ pub(crate) fn content(
     }
 }
 
-fn copy_from_disk(root: &Path, path: &WorkspacePath, node: &Node, out: &mut dyn Write) -> Result<(), ContentError> {
+/// Copies the content of the file or link at `path` below `root`.
+pub(crate) fn copy_from_disk(
+    root: &Path,
+    path: &WorkspacePath,
+    node: &Node,
+    out: &mut dyn Write,
+) -> Result<(), ContentError> {
     let full = root.join(path.to_path());
     let failed = |source: io::Error| ContentError::Read { path: full.clone(), source };
     let fd = open::root(root).map_err(|err| failed(err.into()))?;

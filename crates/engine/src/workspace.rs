@@ -1,31 +1,31 @@
 //! The door to the engine: one workspace, its store and its scanner.
 
-use std::collections::{BTreeSet, HashMap};
-use std::io::{Read, Write};
+use std::collections::BTreeSet;
+use std::io::Write;
 use std::path::Path;
-use std::sync::Mutex;
 
 use rusqlite::params;
 
 use crate::checkpoint::{self, check_label, refuse_taken};
+use crate::rewind::intent;
 use crate::scan::rules::Rules;
-use crate::scan::{Counters, ScanError, Scanner, Sink};
-use crate::snapshot::{aside, diff, tree};
+use crate::scan::{Counters, ScanError, Scanner};
+use crate::snapshot::{aside, diff};
 use crate::store::db::in_transaction;
-use crate::store::{Batch, Effort, Kind, PutError, Store, lock, pack};
+use crate::store::{Kind, Store, pack};
 use crate::view::{self, Hashing};
 use crate::{
-    Change, Changed, Checkpoint, CheckpointError, CheckpointId, ContentError, Current, Damage, Durability, Environment,
-    Gap, GapKind, NewCheckpoint, NoProgress, Node, ObjectId, OpenError, Progress, ResolveError, Side, SnapshotId,
-    StoreError, WatchState, WorkspacePath, git, place,
+    Change, Checkpoint, CheckpointError, CheckpointId, ContentError, Current, Damage, Durability, Environment, Gap,
+    GapKind, NewCheckpoint, NoProgress, Node, OpenError, Progress, ResolveError, Side, StoreError, WatchState,
+    WorkspacePath, place,
 };
 
 /// A directory whose states are kept.
 #[derive(Debug)]
 pub struct Workspace {
-    env: Environment,
-    store: Store,
-    scanner: Scanner,
+    pub(crate) env: Environment,
+    pub(crate) store: Store,
+    pub(crate) scanner: Scanner,
 }
 
 /// What the store takes.
@@ -117,143 +117,16 @@ impl Workspace {
         self.store.dir()
     }
 
-    /// Takes a checkpoint of everything on disk now.
-    ///
-    /// With [`Durability::Synced`] it survives power loss once this returns. A cancelled or failed call changes nothing,
-    /// but what was read is kept, so that the next one is quicker.
-    #[expect(clippy::needless_pass_by_value, reason = "an id is for one checkpoint only")]
-    pub fn checkpoint(
-        &mut self,
-        new: NewCheckpoint,
-        durability: Durability,
-        progress: &dyn Progress,
-    ) -> Result<Checkpoint, CheckpointError> {
-        let label = new.label.as_deref();
-        label.map_or(Ok(()), check_label)?;
-        let taken = self.store.db().read(|connection| checkpoint::holder(connection, label, new.id))?;
-        refuse_taken(label, taken)?;
-        let mut removed = 0;
-        self.checkpoint_making_room(&new, durability, progress, &mut removed).map_err(|err| match removed {
-            0 => err,
-            _ => CheckpointError::RoomMade { removed, source: Box::new(err) },
-        })
-    }
-
-    /// Takes a checkpoint and counts in `removed` how many older ones had to go, even if it fails in the end.
-    fn checkpoint_making_room(
-        &mut self,
-        new: &NewCheckpoint,
-        durability: Durability,
-        progress: &dyn Progress,
-        removed: &mut u64,
-    ) -> Result<Checkpoint, CheckpointError> {
-        let mut room_made = false;
-        let mut effort = Effort::Quick;
-        loop {
-            match self.try_checkpoint(new, effort, durability, progress) {
-                Ok(checkpoint) => return Ok(checkpoint),
-                // Somebody cleaned up meanwhile: look again at what is still there.
-                Err(Failure::Other(CheckpointError::Store(StoreError::Collected))) => self.reopen_scanner()?,
-                Err(Failure::OverBudget { smaller: true, .. }) => {
-                    self.reopen_scanner()?;
-                    effort = Effort::Small;
-                }
-                Err(Failure::OverBudget { needed, .. }) => {
-                    let kept = self.scanner.contents();
-                    self.reopen_scanner()?;
-                    let evicted = if room_made { None } else { self.store.evict(needed, &kept)? };
-                    let Some(evicted) = evicted else {
-                        self.store.collect(&[])?;
-                        return Err(CheckpointError::Budget { budget: self.store.budget(), needed });
-                    };
-                    *removed += evicted;
-                    self.store.reclaim(&kept)?;
-                    room_made = true;
-                }
-                Err(Failure::Other(err)) => {
-                    // The index in memory may claim contents that were never committed.
-                    self.reopen_scanner()?;
-                    return Err(err);
-                }
-            }
-        }
-    }
-
-    fn try_checkpoint(
-        &mut self,
-        new: &NewCheckpoint,
-        effort: Effort,
-        durability: Durability,
-        progress: &dyn Progress,
-    ) -> Result<Checkpoint, Failure> {
-        let store = &self.store;
-        if store.find_losses()? {
-            self.scanner.recheck_contents(|id, size| store.contains_content(*id, size))?;
-        }
-        self.scanner.fit_to(counters(store)?, |id, _| store.contains(id))?;
-        let rules = self.rules()?;
-        let git = git::state(&self.env.root);
-        let sink = Storing { batch: self.store.batch(effort)?, trees: Mutex::default() };
-        let scanned = self.scanner.scan(&rules, &sink, progress)?;
-        let rules_id = ObjectId::of(&rules.described);
-        sink.batch.put(Kind::Rules, rules_id, &rules.described)?;
-        if let Some(needed) = sink.batch.over_budget() {
-            return Err(Failure::OverBudget { needed, smaller: sink.batch.could_be_smaller() });
-        }
-        let changed = self.changed_since_last(scanned.snapshot.0, &sink)?;
-        let checkpoint = Checkpoint {
-            id: new.id,
-            snapshot: scanned.snapshot,
-            at: new.at,
-            label: new.label.clone(),
-            changed,
-            gap_count: scanned.gap_count,
-            git,
-            aside: scanned.aside,
-        };
-        let taken = sink.batch.commit(durability, |tx| checkpoint::insert(tx, &checkpoint, rules_id))?;
-        refuse_taken(checkpoint.label.as_deref(), taken)?;
-        let after = counters(&self.store);
-        drop(sink);
-        // The checkpoint is made and stays: an index that cannot be saved costs the next one time, nothing else.
-        after.and_then(|after| self.scanner.save(after)).ok();
-        Ok(checkpoint)
-    }
-
-    /// Counts what changed since the checkpoint before; since the last one that can be read, if that is damaged.
-    fn changed_since_last(&self, now: ObjectId, sink: &Storing<'_>) -> Result<Changed, StoreError> {
-        let stored = |id| view::load_tree(&self.store, &Side::Stored(SnapshotId(id)), id);
-        let fresh = |id| match lock(&sink.trees).get(&id) {
-            Some(bytes) => tree::decode_tree(bytes).map_err(|_| StoreError::Malformed { id, expected: "directory" }),
-            None => stored(id),
-        };
-        let mut before = checkpoint::newest(&self.store)?.map(|newest| newest.snapshot.0);
-        loop {
-            let from: Option<(ObjectId, &diff::Load<'_>)> = before.map(|id| (id, &stored as _));
-            match diff::diff(from, Some((now, &fresh))) {
-                Ok(changes) => return Ok(Changed::count(&changes)),
-                Err(StoreError::Damaged { .. } | StoreError::Missing { .. }) if before.is_some() => {
-                    before = checkpoint::all(&self.store)?
-                        .iter()
-                        .map(|older| older.snapshot.0)
-                        .skip_while(|id| Some(*id) != before)
-                        .find(|id| Some(*id) != before);
-                }
-                Err(err) => return Err(err),
-            }
-        }
-    }
-
-    fn rules(&self) -> Result<Rules, StoreError> {
+    pub(crate) fn rules(&self) -> Result<Rules, StoreError> {
         let declared = self.store.db().read(|connection| {
             let mut statement = connection.prepare_cached("SELECT path FROM declared")?;
             let rows = statement.query_map([], |row| row.get::<_, Vec<u8>>(0))?;
             rows.collect::<rusqlite::Result<BTreeSet<_>>>()
         })?;
-        Ok(Rules::collect(&self.env, declared))
+        Ok(Rules::collect(&self.env, declared, intent::temporary_names(&self.store)?))
     }
 
-    fn reopen_scanner(&mut self) -> Result<(), ScanError> {
+    pub(crate) fn reopen_scanner(&mut self) -> Result<(), ScanError> {
         let watched = matches!(self.scanner.watch_state(), WatchState::Watching { .. });
         self.scanner = Scanner::open(&self.env.root, self.store.dir(), self.env.threads)?;
         if watched {
@@ -265,7 +138,7 @@ impl Workspace {
     /// Announces that a tool is about to write `path`: it is captured from now on whatever the rules say.
     pub fn declare(&mut self, path: &WorkspacePath) -> Result<(), StoreError> {
         self.store.db().transaction(Durability::Soon, |tx| {
-            tx.execute("INSERT OR IGNORE INTO declared VALUES (?)", [path.as_bytes()])
+            tx.execute("INSERT OR IGNORE INTO declared (path) VALUES (?)", [path.as_bytes()])
                 .map(drop)
                 .map_err(in_transaction(tx))
         })
@@ -355,14 +228,7 @@ impl Workspace {
     /// Everything a checkpoint could not capture, by path.
     pub fn gaps(&self, checkpoint: &Checkpoint) -> Result<Vec<Gap>, StoreError> {
         let mut gaps = aside::gaps(checkpoint.aside, |id| self.store.read(id).map(|(_, bytes)| bytes))?;
-        let late: Vec<Vec<u8>> = self.store.db().read(|connection| {
-            let mut statement = connection.prepare_cached(
-                "SELECT path FROM late_gaps JOIN checkpoints ON checkpoint = seq WHERE id = ? ORDER BY path",
-            )?;
-            let rows = statement.query_map([&checkpoint.id.as_bytes()[..]], |row| row.get(0))?;
-            rows.collect()
-        })?;
-        let late = late.iter().filter_map(|path| WorkspacePath::parse(path).ok());
+        let late = checkpoint::missed(&self.store, checkpoint.id)?.into_iter();
         gaps.extend(late.map(|path| Gap { path, kind: GapKind::Missed }));
         Ok(gaps)
     }
@@ -403,9 +269,21 @@ impl Workspace {
         view::content(&self.store, side, path, node, out)
     }
 
+    /// Writes the content of the file or link that is at `path` on disk now, and was `node` when it was last looked at.
+    pub fn content_on_disk(&self, path: &WorkspacePath, node: &Node, out: &mut dyn Write) -> Result<(), ContentError> {
+        view::copy_from_disk(&self.env.root, path, node, out)
+    }
+
     /// Reads everything that is stored and says what is damaged, and which checkpoints need it.
     pub fn check(&self) -> Result<Integrity, StoreError> {
-        let mut checked = self.store.check()?;
+        self.check_with(&NoProgress)
+    }
+
+    /// Like [`check`](Self::check), for somebody who waits.
+    pub fn check_with(&self, progress: &dyn Progress) -> Result<Integrity, StoreError> {
+        // Nobody cleans up meanwhile. A store that cannot be written to is not cleaned up by anybody.
+        let _shared = self.store.share().ok();
+        let mut checked = self.store.check(progress)?;
         let mut affected = Vec::new();
         for checkpoint in self.checkpoints()? {
             let roots = [Some((checkpoint.snapshot.0, Kind::Tree)), checkpoint.aside.map(|id| (id, Kind::Aside))];
@@ -447,52 +325,8 @@ enum Thoroughness {
     LookAtAll,
 }
 
-/// Why an attempt at a checkpoint ended.
-#[derive(Debug)]
-enum Failure {
-    /// `smaller`: with more time, less room would be needed.
-    OverBudget {
-        needed: u64,
-        smaller: bool,
-    },
-    Other(CheckpointError),
-}
-
-impl<E: Into<CheckpointError>> From<E> for Failure {
-    fn from(err: E) -> Self {
-        Self::Other(err.into())
-    }
-}
-
-/// A sink that stores, and keeps new trees at hand for counting what changed.
-struct Storing<'a> {
-    batch: Batch<'a>,
-    trees: Mutex<HashMap<ObjectId, Vec<u8>>>,
-}
-
-impl Sink for Storing<'_> {
-    fn put(&self, kind: Kind, id: ObjectId, plain: &[u8]) -> Result<(), StoreError> {
-        if kind == Kind::Tree {
-            lock(&self.trees).insert(id, plain.to_vec());
-        }
-        self.batch.put(kind, id, plain)
-    }
-
-    fn put_large(&self, source: &mut dyn Read) -> Result<(ObjectId, u64), PutError> {
-        self.batch.put_chunked(source)
-    }
-
-    fn pause(&self) -> Result<Option<Counters>, StoreError> {
-        if self.batch.over_budget().is_some() {
-            return Ok(None);
-        }
-        self.batch.commit(Durability::Soon, |_| Ok(()))?;
-        counters(self.batch.store()).map(Some)
-    }
-}
-
 /// The store's counters as they are now.
-fn counters(store: &Store) -> Result<Counters, StoreError> {
+pub(crate) fn counters(store: &Store) -> Result<Counters, StoreError> {
     let db = store.db();
     Ok(Counters { collections: db.counter("collections")?, commits: db.counter("commits")? })
 }

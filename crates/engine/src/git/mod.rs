@@ -42,6 +42,16 @@ pub(crate) fn exclude_file(top: &Path) -> Option<PathBuf> {
     Some(common_dir(&git_dir).join("info/exclude"))
 }
 
+/// The directories in which the repository around `root` keeps everything; none without a repository.
+pub(crate) fn homes(root: &Path) -> Vec<PathBuf> {
+    let Some(git_dir) = top_level(root).and_then(|top| git_dir(&top)) else { return Vec::new() };
+    let common = common_dir(&git_dir);
+    // A linked work tree's own directory is usually inside the common one.
+    let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let (own, common) = (canonical(&git_dir), canonical(&common));
+    if own.starts_with(&common) { vec![common] } else { vec![common, own] }
+}
+
 /// Reads where the repository around `root` stands.
 pub(crate) fn state(root: &Path) -> GitState {
     let Some(git_dir) = top_level(root).and_then(|top| git_dir(&top)) else { return GitState::default() };

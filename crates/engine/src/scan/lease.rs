@@ -10,16 +10,18 @@ use std::fs::File;
 
 /// Who has a file open for writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Writers {
+pub(crate) enum Writers {
     /// Nobody.
     None,
-    /// Somebody, or it could not be found out: not our file, or a file system without leases.
-    Possible,
+    /// Somebody.
+    Some,
+    /// It could not be found out: not our file, or a file system without leases.
+    Unknown,
 }
 
 /// Looks whether anyone has `file`, which is open for reading only, open for writing.
 #[cfg(target_os = "linux")]
-pub(super) fn writers(file: &File) -> Writers {
+pub(crate) fn writers(file: &File) -> Writers {
     use std::os::fd::AsRawFd;
     /// The same on every architecture; the libc crate lacks it.
     const F_SETSIG: libc::c_int = 10;
@@ -31,7 +33,8 @@ pub(super) fn writers(file: &File) -> Writers {
         libc::fcntl(fd, F_SETSIG, libc::SIGURG) == 0 && libc::fcntl(fd, libc::F_SETLEASE, libc::F_RDLCK) == 0
     };
     if !granted {
-        return Writers::Possible;
+        let busy = std::io::Error::last_os_error().kind() == std::io::ErrorKind::WouldBlock;
+        return if busy { Writers::Some } else { Writers::Unknown };
     }
     // SAFETY: as above. Closing the file would give the lease back too.
     unsafe { libc::fcntl(fd, libc::F_SETLEASE, libc::F_UNLCK) };
@@ -40,8 +43,8 @@ pub(super) fn writers(file: &File) -> Writers {
 
 /// Cannot be found out.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn writers(_file: &File) -> Writers {
-    Writers::Possible
+pub(crate) fn writers(_file: &File) -> Writers {
+    Writers::Unknown
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -54,7 +57,7 @@ mod tests {
         let path = dir.path().join("file");
         let writer = File::create(&path).expect("create");
         let reader = File::open(&path).expect("open");
-        assert_eq!(writers(&reader), Writers::Possible);
+        assert_eq!(writers(&reader), Writers::Some);
         drop(writer);
         assert_eq!(writers(&reader), Writers::None);
         assert_eq!(writers(&reader), Writers::None, "the lease was given back");

@@ -255,7 +255,8 @@ impl Scanner {
         }
     }
 
-    /// Decides what a name is. `None` for what is never listed: version-control directories.
+    /// Decides what a name is. `None` for what is never listed: version-control directories and
+    /// the temporary files of a rewind.
     #[allow(clippy::too_many_arguments, reason = "all that decides it")]
     fn classify(
         &mut self,
@@ -274,6 +275,9 @@ impl Scanner {
             return None;
         }
         let rules = listing.rules;
+        if rules.temporary.contains(path) {
+            return None;
+        }
         let same_type = old.is_some_and(|old| old.facts.file_type() == file_type);
         let left_out = match old {
             Some(old) if same_type && rematch == Rematch::No => old.left_out,

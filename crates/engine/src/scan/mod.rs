@@ -14,7 +14,7 @@
 
 mod examine;
 pub(crate) mod index;
-mod lease;
+pub(crate) mod lease;
 mod list;
 mod listed;
 pub(crate) mod open;
@@ -32,11 +32,11 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::store::{Kind, PutError, StoreError};
-use crate::{ObjectId, SnapshotId};
+use crate::{ObjectId, SnapshotId, WorkspacePath};
 use index::file::IndexFile;
 use index::{Directory, DirectoryId, Index, ROOT, Seal};
 use rules::{Chain, Rules};
-use stat::Trust;
+use stat::{Facts, Trust};
 use watch::Watch;
 pub use watch::WatchState;
 
@@ -59,23 +59,29 @@ pub enum ScanError {
     Store(#[from] StoreError),
 }
 
-/// What the scan is doing.
+/// What is being done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Listing directories.
     Listing,
     /// Reading and storing files.
     Reading,
+    /// Finding out what checkpoints hold.
+    Marking,
+    /// Rewriting stored objects.
+    Packing,
+    /// Checking stored objects.
+    Checking,
 }
 
-/// How far a scan has come.
+/// How far it has come.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
     /// What it is doing.
     pub phase: Phase,
-    /// Files done in this phase.
+    /// Files done in this phase; checkpoints or objects where it is about those.
     pub done: u64,
-    /// Files in this phase, once that is known.
+    /// How many there are in this phase, once that is known.
     pub total: Option<u64>,
 }
 
@@ -169,6 +175,11 @@ impl Scanner {
             scanner.forget();
         }
         Ok(scanner)
+    }
+
+    /// The root's handle.
+    pub(crate) fn root_fd(&self) -> BorrowedFd<'_> {
+        self.root.as_fd()
     }
 
     fn root(&self) -> BorrowedFd<'_> {
@@ -276,13 +287,53 @@ impl Scanner {
         if !rematch && self.seal.is_none_or(|seal| seal.tracked != rules.tracked_stamp) {
             self.find_tracked(rules, &mut work);
         }
-        self.list(work, rules, started, progress)?;
+        let scanned = self.bring_in_step(work, rules, started, sink, progress)?;
         let seal = self.seal.unwrap_or_default();
         self.seal = Some(Seal { rules: rules.fingerprint, tracked: rules.tracked_stamp, ..seal });
+        Ok(scanned)
+    }
+
+    /// Lists, reads and makes trees for everything in `work`.
+    fn bring_in_step(
+        &mut self,
+        work: examine::Work,
+        rules: &Rules,
+        started: i64,
+        sink: &dyn Sink,
+        progress: &dyn Progress,
+    ) -> Result<Scanned, ScanError> {
+        self.list(work, rules, started, progress)?;
         self.read(rules, sink, progress)?;
         self.make_trees(sink)?;
         let summary = self.index.summary(ROOT).expect("a scanned index has a root");
         Ok(Scanned { snapshot: SnapshotId(summary.tree), aside: summary.aside, gap_count: summary.gap_count })
+    }
+
+    /// Like [`scan`](Self::scan), but looks only at the directories that hold `paths`; everything else is as it was.
+    pub(crate) fn scan_touched<'p>(
+        &mut self,
+        rules: &Rules,
+        paths: impl Iterator<Item = &'p WorkspacePath>,
+        sink: &dyn Sink,
+    ) -> Result<Scanned, ScanError> {
+        if self.index.is_empty() {
+            return self.scan(rules, sink, &NoProgress);
+        }
+        self.chains.clear();
+        let mut work = examine::Work::default();
+        for path in paths {
+            let above = std::iter::successors(path.parent(), WorkspacePath::parent);
+            let known = above.filter_map(|directory| self.index.lookup(directory.as_bytes())).next();
+            work.relist.insert(known.unwrap_or(ROOT), list::Rematch::No);
+        }
+        self.bring_in_step(work, rules, stat::file_clock(), sink, &NoProgress)
+    }
+
+    /// What a captured file or link looked like when it was last scanned, and whether a change since would show.
+    pub(crate) fn facts(&self, path: &WorkspacePath) -> Option<(Facts, bool)> {
+        let parent = path.parent();
+        let id = self.index.lookup(parent.as_ref().map_or(&[][..], |parent| parent.as_bytes()))?;
+        self.index.facts(id, path.file_name())
     }
 
     /// Saves the index, which relies on the store as `counters` describe it.

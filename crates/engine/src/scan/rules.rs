@@ -94,6 +94,8 @@ pub(crate) struct Rules {
     top: Chain,
     /// Paths captured whatever the rules say.
     pub(crate) declared: BTreeSet<Vec<u8>>,
+    /// Temporary files of a rewind under way.
+    pub(crate) temporary: BTreeSet<Vec<u8>>,
     root: PathBuf,
     /// What git tracks; read when it is first needed.
     tracked: OnceLock<Vec<Vec<u8>>>,
@@ -110,7 +112,7 @@ pub(crate) struct Rules {
 
 impl Rules {
     /// Collects the rules from outside the workspace and from the settings.
-    pub(crate) fn collect(env: &Environment, declared: BTreeSet<Vec<u8>>) -> Self {
+    pub(crate) fn collect(env: &Environment, declared: BTreeSet<Vec<u8>>, temporary: BTreeSet<Vec<u8>>) -> Self {
         let mut described = Vec::new();
         let mut note = |what: &str, bytes: &[u8]| {
             described.extend_from_slice(format!("{what} {}\n", bytes.len()).as_bytes());
@@ -136,6 +138,7 @@ impl Rules {
             include: build(include.as_bytes()),
             top,
             declared,
+            temporary,
             root: env.root.clone(),
             tracked: OnceLock::new(),
             tracked_stamp: stamp(&env.root),

@@ -2,4 +2,5 @@
 
 pub(crate) mod aside;
 pub(crate) mod diff;
+pub(crate) mod known;
 pub(crate) mod tree;

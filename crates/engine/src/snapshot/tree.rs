@@ -73,11 +73,13 @@ pub enum GapKind {
     Unstable,
     /// A later check found a change that the watch had not reported in time.
     Missed,
+    /// It was removed from all checkpoints for good.
+    Purged,
 }
 
 impl GapKind {
     /// All kinds.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::TooLarge,
         Self::Unreadable,
         Self::Special,
@@ -87,6 +89,7 @@ impl GapKind {
         Self::ForeignOwner,
         Self::Unstable,
         Self::Missed,
+        Self::Purged,
     ];
 
     /// The kind's name in JSON.
@@ -101,6 +104,7 @@ impl GapKind {
             Self::ForeignOwner => "foreign_owner",
             Self::Unstable => "unstable",
             Self::Missed => "missed",
+            Self::Purged => "purged",
         }
     }
 
@@ -115,6 +119,7 @@ impl GapKind {
             Self::ExtendedAttributes => "content captured, extended attributes not",
             Self::ForeignOwner => "content captured, its foreign owner not",
             Self::Unstable => "kept changing while it was read: not captured",
+            Self::Purged => "removed from the store with `retake purge`: not kept",
             Self::Missed => "changed at about that time: its state then is uncertain",
         }
     }

@@ -8,7 +8,7 @@ use std::fs::File;
 use super::pack::{self, SegmentId};
 use super::{Kind, Location, Store, StoreError, content, record};
 use crate::snapshot::tree::{self, Node, decode_aside, decode_tree};
-use crate::{ObjectId, limits};
+use crate::{ObjectId, Phase, Progress, Step, limits};
 
 /// Something in the store that is not as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,17 +29,33 @@ pub(crate) struct Checked {
     whole: HashMap<ObjectId, bool>,
 }
 
+/// How far the check has come.
+struct Counter<'a> {
+    done: u64,
+    total: u64,
+    progress: &'a dyn Progress,
+}
+
+impl Counter<'_> {
+    fn step(&mut self) {
+        self.done += 1;
+        self.progress.report(Step { phase: Phase::Checking, done: self.done, total: Some(self.total) });
+    }
+}
+
 impl Store {
     /// Checks the database and every object.
-    pub(crate) fn check(&self) -> Result<Checked, StoreError> {
+    pub(crate) fn check(&self, progress: &dyn Progress) -> Result<Checked, StoreError> {
         let mut checked = Checked { damage: self.check_database()?, sound: HashSet::new(), whole: HashMap::new() };
         let mut by_segment: BTreeMap<SegmentId, Vec<(ObjectId, Location)>> = BTreeMap::new();
-        for (id, location) in self.locations()? {
+        let locations = self.locations()?;
+        let mut counter = Counter { done: 0, total: locations.len() as u64, progress };
+        for (id, location) in locations {
             by_segment.entry(location.pack).or_default().push((id, location));
         }
         for (segment, mut rows) in by_segment {
             rows.sort_unstable_by_key(|(_, location)| location.offset);
-            self.check_segment(segment, &rows, &mut checked);
+            self.check_segment(segment, &rows, &mut checked, &mut counter);
         }
         Ok(checked)
     }
@@ -54,7 +70,13 @@ impl Store {
         Ok(bad.map(|answer| Damage { object: None, what: format!("the database: {answer}") }).collect())
     }
 
-    fn check_segment(&self, segment: SegmentId, rows: &[(ObjectId, Location)], checked: &mut Checked) {
+    fn check_segment(
+        &self,
+        segment: SegmentId,
+        rows: &[(ObjectId, Location)],
+        checked: &mut Checked,
+        counter: &mut Counter<'_>,
+    ) {
         let damage = &mut checked.damage;
         let path = pack::segment_path(&self.packs, segment);
         let file = match File::open(&path) {
@@ -69,6 +91,7 @@ impl Store {
             damage.push(Damage { object: None, what: format!("`{}`: {}", path.display(), torn.0) });
         }
         for (id, at) in rows {
+            counter.step();
             let bytes = pack::read_record(&file, at.offset, at.len as usize);
             let problem = match bytes {
                 Ok(bytes) => record::decode(&bytes, *id).err().map(|torn| torn.0.to_owned()),

@@ -22,7 +22,8 @@ pub enum Durability {
 }
 
 /// Migrations in order; the database's `user_version` counts how many were made.
-const MIGRATIONS: &[&str] = &["
+const MIGRATIONS: &[&str] = &[
+    "
     CREATE TABLE meta (
         key TEXT PRIMARY KEY,
         value NOT NULL
@@ -66,7 +67,84 @@ const MIGRATIONS: &[&str] = &["
         path BLOB PRIMARY KEY
     ) WITHOUT ROWID;
     INSERT INTO meta VALUES ('collections', 0), ('commits', 0);
-"];
+",
+    "
+    CREATE TABLE sessions (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        id BLOB NOT NULL UNIQUE,
+        handle TEXT NOT NULL UNIQUE,
+        at INTEGER NOT NULL,
+        title TEXT NOT NULL
+    );
+    -- What a checkpoint was taken for, and whose point it is.
+    ALTER TABLE checkpoints ADD COLUMN origin INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE checkpoints ADD COLUMN session INTEGER REFERENCES sessions (seq);
+    ALTER TABLE checkpoints ADD COLUMN note TEXT;
+    -- The first checkpoint that looked for the path.
+    ALTER TABLE declared ADD COLUMN since INTEGER;
+    -- `before` and `after` are checkpoints; `reverses` is the operation that an undo or a redo is about.
+    CREATE TABLE operations (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        id BLOB NOT NULL UNIQUE,
+        handle TEXT NOT NULL UNIQUE,
+        at INTEGER NOT NULL,
+        session INTEGER REFERENCES sessions (seq),
+        kind INTEGER NOT NULL,
+        what TEXT NOT NULL,
+        before INTEGER NOT NULL,
+        after INTEGER,
+        reverses INTEGER,
+        state INTEGER NOT NULL,
+        undone INTEGER NOT NULL DEFAULT 0
+    );
+    -- The time in which a tool may change things: from checkpoint `opened` to checkpoint `closed`.
+    CREATE TABLE windows (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        session INTEGER NOT NULL REFERENCES sessions (seq),
+        operation INTEGER,
+        turn TEXT,
+        tool TEXT NOT NULL,
+        everything INTEGER NOT NULL,
+        opened INTEGER NOT NULL,
+        closed INTEGER
+    );
+    CREATE INDEX windows_open ON windows (seq) WHERE closed IS NULL;
+    CREATE TABLE window_paths (
+        path BLOB NOT NULL,
+        window INTEGER NOT NULL REFERENCES windows (seq) ON DELETE CASCADE,
+        PRIMARY KEY (path, window)
+    ) WITHOUT ROWID;
+    -- What happened to each path between one checkpoint and the next, and who did it.
+    CREATE TABLE changes (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        checkpoint INTEGER NOT NULL,
+        path BLOB NOT NULL,
+        kind INTEGER NOT NULL,
+        before BLOB,
+        after BLOB,
+        certainty INTEGER NOT NULL,
+        session INTEGER,
+        window INTEGER,
+        operation INTEGER
+    );
+    CREATE INDEX changes_path ON changes (path);
+    CREATE INDEX changes_checkpoint ON changes (checkpoint);
+    CREATE INDEX changes_operation ON changes (operation) WHERE operation IS NOT NULL;
+    -- A rewind that is being made: what it does, and the names of its temporary files.
+    CREATE TABLE intents (
+        operation INTEGER PRIMARY KEY REFERENCES operations (seq),
+        state INTEGER NOT NULL,
+        items BLOB NOT NULL
+    );
+    -- What somebody saved while it was being replaced: kept as long as the operation.
+    CREATE TABLE displaced (
+        operation INTEGER NOT NULL REFERENCES operations (seq) ON DELETE CASCADE,
+        path BLOB NOT NULL,
+        node BLOB NOT NULL,
+        PRIMARY KEY (operation, path, node)
+    ) WITHOUT ROWID;
+",
+];
 
 /// The newest format that this program knows.
 #[allow(clippy::cast_possible_truncation, reason = "a handful of migrations")]
@@ -203,6 +281,36 @@ impl Db {
     /// Empties the log into the database. Another process that is reading keeps this from happening, which is no harm.
     pub(crate) fn empty_log(&self) {
         self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).ok();
+    }
+
+    /// Gives back the room of rows that are gone, if it is worth it, and empties the log. If there is no room to do so, the
+    /// database stays as large as it is.
+    pub(crate) fn shrink(&self) {
+        let count =
+            |what: &str| self.connection.pragma_query_value(None, what, |row| row.get::<_, u64>(0)).unwrap_or(0);
+        if count("freelist_count") > count("page_count") / 4 && fault::step().is_ok() {
+            self.connection.execute_batch("VACUUM").ok();
+        }
+        self.empty_log();
+    }
+
+    /// From now on overwrites what it deletes.
+    pub(crate) fn erase_deleted(&self) -> Result<(), StoreError> {
+        let wrap = StoreError::database(&self.path);
+        self.connection.pragma_update(None, "secure_delete", true).map_err(&wrap)?;
+        // Nothing of it goes to a temporary file either.
+        self.connection.pragma_update(None, "temp_store", "memory").map_err(&wrap)
+    }
+
+    /// Writes the database anew, so that it holds nothing but rows that are there, and empties the log.
+    pub(crate) fn rewrite(&self) -> Result<(), StoreError> {
+        let wrap = StoreError::database(&self.path);
+        fault::step().map_err(StoreError::io("write", &self.path))?;
+        self.connection.execute_batch("VACUUM").map_err(&wrap)?;
+        fault::step().map_err(StoreError::io("write", &self.path))?;
+        let busy: bool =
+            self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0)).map_err(&wrap)?;
+        if busy { Err(StoreError::Busy { path: self.path.clone() }) } else { Ok(()) }
     }
 
     /// Where `id` is stored.

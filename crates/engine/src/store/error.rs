@@ -79,6 +79,9 @@ pub enum StoreError {
         /// What was expected of it.
         expected: &'static str,
     },
+    /// What an interrupted rewind was about to do cannot be read; no file is touched because of it.
+    #[error("the record of an interrupted rewind is damaged")]
+    MalformedIntent,
     /// Another process cleaned up the store meanwhile; the work has to be done again.
     #[error("the store was cleaned up while the checkpoint was taken")]
     Collected,

@@ -12,13 +12,16 @@
 //! hash; a damaged object is an error that names it, and everything else stays readable.
 
 mod check;
+pub(crate) mod compact;
 mod content;
 pub(crate) mod db;
 mod error;
 pub(crate) mod gc;
+mod live;
 mod loss;
 pub(crate) mod pack;
 pub(crate) mod record;
+pub(crate) mod retire;
 #[cfg(test)]
 mod tests;
 
@@ -100,6 +103,11 @@ impl Store {
         lock(&self.db)
     }
 
+    /// Where `id` lies, for reading many objects in a good order; those that are nowhere come first.
+    pub(crate) fn position(&self, id: &ObjectId) -> Option<(SegmentId, u64)> {
+        self.db().locate(id).ok().flatten().map(|location| (location.pack, location.offset))
+    }
+
     /// Whether `id` is stored, as far as is known without reading it.
     pub(crate) fn contains(&self, id: &ObjectId) -> Result<bool, StoreError> {
         let location = self.db().locate(id)?;
@@ -110,11 +118,13 @@ impl Store {
     pub(crate) fn read(&self, id: ObjectId) -> Result<(Kind, Vec<u8>), StoreError> {
         let location = self.db().locate(&id)?.ok_or(StoreError::Missing { id })?;
         match self.read_at(location, id) {
-            // A clean-up may have moved the object between the look-up and the read.
-            Err(first) => match self.db().locate(&id)? {
-                Some(again) if again != location => self.read_at(again, id),
-                _ => Err(first),
-            },
+            // A clean-up may have moved the object between the look-up and the read, or removed the segment that this process
+            // has open and started another under its number.
+            Err(first) => {
+                lock(&self.open_packs).remove(&location.pack);
+                let again = self.db().locate(&id)?;
+                again.map_or(Err(first), |again| self.read_at(again, id))
+            }
             sound => sound,
         }
     }
@@ -142,6 +152,36 @@ impl Store {
         let file = Arc::new(File::open(pack::segment_path(&self.packs, id))?);
         open.insert(id, Arc::clone(&file));
         Ok(file)
+    }
+
+    /// Keeps files from being rewound as long as the result lives. Waits while that happens.
+    pub(crate) fn share(&self) -> Result<File, StoreError> {
+        let (path, file) = self.lock_file()?;
+        file.lock_shared().map(|()| file).map_err(StoreError::io("lock", &path))
+    }
+
+    /// Keeps everybody else from taking checkpoints, rewinding and cleaning up as long as the result lives. Waits for
+    /// whoever is at it.
+    pub(crate) fn own(&self) -> Result<File, StoreError> {
+        let (path, file) = self.lock_file()?;
+        file.lock().map(|()| file).map_err(StoreError::io("lock", &path))
+    }
+
+    fn lock_file(&self) -> Result<(PathBuf, File), StoreError> {
+        use std::os::unix::fs::OpenOptionsExt;
+        if !self.db().writable {
+            return Err(StoreError::ReadOnly { path: self.dir.clone() });
+        }
+        let path = self.dir.join("lock");
+        let mut options = std::fs::OpenOptions::new();
+        let file = options.write(true).create(true).truncate(false).mode(0o600).open(&path);
+        match file {
+            Ok(file) => Ok((path, file)),
+            Err(err) if err.kind() == std::io::ErrorKind::PermissionDenied => {
+                Err(StoreError::ReadOnly { path: self.dir.clone() })
+            }
+            Err(err) => Err(StoreError::io("create", &path)(err)),
+        }
     }
 
     /// Bytes on disk of everything in the store's folder.
@@ -174,6 +214,13 @@ impl Store {
         let room = self.budget.saturating_sub(used);
         let pending = Pending { room, commits, needed: gc::COMMIT_BYTES, ..Pending::default() };
         Ok(Batch { store: self, collections, empty, effort, plain: AtomicU64::new(0), pending: Mutex::new(pending) })
+    }
+
+    /// Starts collecting objects that are stored whatever the budget says: because of them others can go.
+    pub(crate) fn batch_beyond_budget(&self) -> Result<Batch<'_>, StoreError> {
+        let batch = self.batch(Effort::Small)?;
+        lock(&batch.pending).room = u64::MAX;
+        Ok(batch)
     }
 
     fn acquire_segment(&self) -> Result<Segment, StoreError> {
@@ -221,7 +268,10 @@ impl Store {
                         .and_then(|_| tx.execute("UPDATE meta SET value = value + 1 WHERE key = 'collections'", []))
                         .map_err(db::in_transaction(tx))?;
                 }
-                db::set_pack_lengths(tx, id, sound, Some(sound))
+                // Not if it was rewritten meanwhile and its row is gone.
+                tx.execute("UPDATE packs SET committed = ?2, synced = ?2 WHERE id = ?1", params![id, sound])
+                    .map(drop)
+                    .map_err(db::in_transaction(tx))
             })?;
         }
         Ok(())
@@ -230,7 +280,7 @@ impl Store {
     /// Makes everything committed so far survive power loss. Meant for a moment when nobody waits.
     pub(crate) fn sync(&self) -> Result<(), StoreError> {
         let segment = lock(&self.segment);
-        let Some(segment) = segment.as_ref() else { return Ok(()) };
+        let Some(segment) = segment.as_ref().filter(|segment| segment.is_linked()) else { return Ok(()) };
         let Some((committed, synced)) = self.db().pack_lengths(segment.id)? else { return Ok(()) };
         if synced < committed {
             segment.sync()?;
@@ -327,7 +377,8 @@ impl<'a> Batch<'a> {
             if let Some(full) = pending.segments.last_mut() {
                 full.segment.flush()?;
             }
-            let kept = lock(&self.store.segment).take().filter(Segment::has_room);
+            let kept = lock(&self.store.segment).take();
+            let kept = kept.filter(|segment| segment.has_room() && segment.is_linked());
             let segment = kept.map_or_else(|| self.store.acquire_segment(), Ok)?;
             pending.segments.push(OpenSegment { committed: segment.end(), segment });
         }

@@ -132,6 +132,16 @@ impl Segment {
         self.end
     }
 
+    /// Whether it still is a file of the store: whoever owns the store may have rewritten it.
+    pub(crate) fn is_linked(&self) -> bool {
+        self.file.metadata().is_ok_and(|meta| meta.nlink() > 0)
+    }
+
+    /// Removes the file; nothing may have been committed to it.
+    pub(crate) fn remove(self) -> Result<(), StoreError> {
+        fault::step().and_then(|()| std::fs::remove_file(&self.path)).map_err(StoreError::io("remove", &self.path))
+    }
+
     pub(crate) fn has_room(&self) -> bool {
         self.end < limits::SEGMENT_BYTES
     }
@@ -209,14 +219,19 @@ fn read_if_there(file: &File, offset: u64, len: usize) -> std::io::Result<Option
     }
 }
 
+/// Opens segment `id`; `None` when it is gone.
+pub(crate) fn open_segment(packs: &Path, id: SegmentId) -> Result<Option<(File, PathBuf)>, StoreError> {
+    let path = segment_path(packs, id);
+    match OpenOptions::new().read(true).write(true).open(&path) {
+        Ok(file) => Ok(Some((file, path))),
+        Err(err) if err.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(err) => Err(StoreError::io("open", &path)(err)),
+    }
+}
+
 /// Opens and locks segment `id`; `None` when another process has it or it is gone.
 pub(crate) fn lock_segment(packs: &Path, id: SegmentId) -> Result<Option<(File, PathBuf)>, StoreError> {
-    let path = segment_path(packs, id);
-    let file = match OpenOptions::new().read(true).write(true).open(&path) {
-        Ok(file) => file,
-        Err(err) if err.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(err) => return Err(StoreError::io("open", &path)(err)),
-    };
+    let Some((file, path)) = open_segment(packs, id)? else { return Ok(None) };
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => return Ok(None),

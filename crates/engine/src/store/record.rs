@@ -28,9 +28,14 @@ pub(crate) enum Kind {
 const RAW: u8 = 0;
 const ZSTD: u8 = 1;
 const LZ4: u8 = 2;
+/// Like `ZSTD`, and more would not come of trying again.
+const DENSE: u8 = 3;
 
 /// Compression level: reading files takes longer than this, so more would only cost.
 const LEVEL: i32 = 1;
+
+/// Compression level for what is kept for long, when nobody waits.
+const DENSE_LEVEL: i32 = 12;
 
 /// What compression is to care for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +44,8 @@ pub(crate) enum Effort {
     Small,
     /// Time: a third of it, for nearly half as much room again.
     Quick,
+    /// Room, whatever time it takes.
+    Dense,
 }
 
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -50,6 +57,18 @@ pub(crate) struct Header {
     codec: u8,
     plain_len: U64,
     stored_len: U32,
+}
+
+impl Header {
+    /// Whether the bytes were compressed with more care for time than for room.
+    pub(crate) fn is_loose(&self) -> bool {
+        matches!(self.codec, ZSTD | LZ4)
+    }
+
+    /// Whether compressing with care could make it smaller. What one compressor finds nothing in, another may.
+    pub(crate) fn is_improvable(&self) -> bool {
+        self.codec != DENSE
+    }
 }
 
 pub(crate) const HEADER_LEN: usize = size_of::<Header>();
@@ -88,12 +107,8 @@ fn compress(plain: &[u8], effort: Effort, record: &mut Vec<u8>) -> u8 {
         return RAW;
     }
     let (codec, compressed) = match effort {
-        Effort::Small => {
-            record.reserve(zstd::zstd_safe::compress_bound(plain.len()));
-            let mut tail = std::io::Cursor::new(&mut *record);
-            tail.set_position(HEADER_LEN as u64);
-            (ZSTD, with_compressor(|c| c.compress_to_buffer(plain, &mut tail)).ok())
-        }
+        Effort::Small => (ZSTD, compress_zstd(plain, LEVEL, record)),
+        Effort::Dense => (DENSE, compress_zstd(plain, DENSE_LEVEL, record)),
         Effort::Quick => {
             record.resize(HEADER_LEN + lz4_flex::block::get_maximum_output_size(plain.len()), 0);
             let len = lz4_flex::block::compress_into(plain, &mut record[HEADER_LEN..]).ok();
@@ -102,6 +117,13 @@ fn compress(plain: &[u8], effort: Effort, record: &mut Vec<u8>) -> u8 {
         }
     };
     if compressed.is_some_and(|len| len + len / 16 < plain.len()) { codec } else { RAW }
+}
+
+fn compress_zstd(plain: &[u8], level: i32, record: &mut Vec<u8>) -> Option<usize> {
+    record.reserve(zstd::zstd_safe::compress_bound(plain.len()));
+    let mut tail = std::io::Cursor::new(&mut *record);
+    tail.set_position(HEADER_LEN as u64);
+    with_compressor(level, |compressor| compressor.compress_to_buffer(plain, &mut tail)).ok()
 }
 
 /// The header at the start of `bytes`, and the record's whole length.
@@ -132,7 +154,7 @@ pub(crate) fn decode(record: &[u8], id: ObjectId) -> Result<(Kind, Vec<u8>), Tor
     let plain_len = usize::try_from(header.plain_len.get()).map_err(|_| Torn("its length is impossible"))?;
     let plain = match header.codec {
         RAW => stored.to_vec(),
-        ZSTD => zstd::bulk::decompress(stored, plain_len).map_err(|_| Torn("it cannot be decompressed"))?,
+        ZSTD | DENSE => zstd::bulk::decompress(stored, plain_len).map_err(|_| Torn("it cannot be decompressed"))?,
         LZ4 => lz4_flex::block::decompress(stored, plain_len).map_err(|_| Torn("it cannot be decompressed"))?,
         _ => return Err(Torn("its compression is unknown")),
     };
@@ -156,14 +178,19 @@ fn checksum(bytes: &[u8]) -> u64 {
     u64::from(crc32fast::hash(bytes))
 }
 
-/// Compression contexts are large and costly to make: one per thread.
-fn with_compressor<R>(work: impl FnOnce(&mut zstd::bulk::Compressor<'static>) -> R) -> R {
+/// Compression contexts are large and costly to make: one per thread, for one level at a time.
+fn with_compressor<R>(level: i32, work: impl FnOnce(&mut zstd::bulk::Compressor<'static>) -> R) -> R {
     use std::cell::RefCell;
     thread_local! {
-        static COMPRESSOR: RefCell<zstd::bulk::Compressor<'static>> =
-            RefCell::new(zstd::bulk::Compressor::new(LEVEL).expect("level 1 exists"));
+        static COMPRESSOR: RefCell<Option<(i32, zstd::bulk::Compressor<'static>)>> = const { RefCell::new(None) };
     }
-    COMPRESSOR.with_borrow_mut(work)
+    COMPRESSOR.with_borrow_mut(|kept| {
+        let (_, compressor) = match kept {
+            Some(fitting) if fitting.0 == level => fitting,
+            _ => kept.insert((level, zstd::bulk::Compressor::new(level).expect("the levels above exist"))),
+        };
+        work(compressor)
+    })
 }
 
 #[cfg(test)]
@@ -174,7 +201,7 @@ mod tests {
     fn a_record_gives_back_what_went_in() {
         let noise: Vec<u8> = (0..100_u32).flat_map(|n| *ObjectId::of(&n.to_le_bytes()).as_bytes()).collect();
         for plain in [&b""[..], b"short", &[7; 100_000], &noise] {
-            for effort in [Effort::Small, Effort::Quick] {
+            for effort in [Effort::Small, Effort::Quick, Effort::Dense] {
                 let id = ObjectId::of(plain);
                 let record = encode(Kind::Blob, id, plain, effort);
                 assert!(record.len() <= HEADER_LEN + plain.len());
@@ -187,7 +214,7 @@ mod tests {
     fn any_flipped_bit_is_noticed() {
         let plain = b"some content that is long enough to be worth compressing, compressing, compressing, compressing";
         let id = ObjectId::of(plain);
-        for effort in [Effort::Small, Effort::Quick] {
+        for effort in [Effort::Small, Effort::Quick, Effort::Dense] {
             let record = encode(Kind::Blob, id, plain, effort);
             for bit in 0..record.len() * 8 {
                 let mut damaged = record.clone();

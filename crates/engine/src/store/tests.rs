@@ -23,7 +23,7 @@ fn records_stay_when_a_commit_fails_that_counted_after_all() {
 fn a_tail_that_cannot_be_read_is_an_error_and_not_torn() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let path = dir.path().join("segment");
-    let record = record::encode(Kind::Blob, ObjectId::of(b"content"), b"content");
+    let record = record::encode(Kind::Blob, ObjectId::of(b"content"), b"content", Effort::Small);
     let mut bytes = vec![0; usize::try_from(pack::SEGMENT_HEADER).expect("it is small")];
     bytes.extend_from_slice(&record);
     std::fs::write(&path, &bytes).expect("it is ours");

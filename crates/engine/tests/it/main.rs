@@ -7,11 +7,17 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
 
 mod capture;
+mod collecting;
 mod compare;
 mod concurrent;
 mod footprint;
 mod keep;
 mod property;
+mod rewind;
+#[cfg(feature = "faults")]
+mod rewind_crash;
+#[cfg(feature = "faults")]
+mod rewind_hostile;
 mod scanners;
 #[cfg(feature = "faults")]
 mod seeded;

@@ -5,7 +5,9 @@
 
 use std::cell::{Cell, RefCell};
 use std::env;
+use std::fs;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -121,9 +123,13 @@ fn run(case: &Case, scratch: &Scratch, sandbox: &mut Sandbox<'_>) -> Verdict {
         let truth = read()?;
         sandbox.counts().add_decisions(&truth.decisions);
         sandbox.note("checkpoint");
-        let is_unseen = |link: &PathBuf| !truth.nodes.contains_key(link.as_os_str().as_bytes());
+        let is_linked = |meta: fs::Metadata| meta.is_file() && meta.nlink() > 1;
+        let is_unseen = |link: &PathBuf| {
+            let captured = truth.nodes.contains_key(link.as_os_str().as_bytes());
+            !captured || !fs::symlink_metadata(root.join(link)).is_ok_and(is_linked)
+        };
         if sandbox.take_new_links().iter().any(is_unseen) {
-            // What is written through such a name is reported to no one: a limit of every watch, which ends with the next full look.
+            // What is written through a name that is not captured, or is gone again, is reported to no one: a limit of every watch, which ends with the next full look.
             scanners.watch_anew()?;
         }
         scanners.check(&truth)?;

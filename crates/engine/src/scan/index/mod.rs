@@ -282,6 +282,15 @@ impl Index {
         path.split(|&b| b == b'/').try_fold(ROOT, |id, name| self.child(id, name))
     }
 
+    /// What the entry `name` of a directory looked like, and whether a change since would show.
+    pub(crate) fn facts(&self, id: DirectoryId, name: &[u8]) -> Option<(Facts, bool)> {
+        if let Some(directory) = self.open.get(&id) {
+            let entry = &directory.entries[directory.find(name)?];
+            return Some((entry.facts, !entry.unsettled));
+        }
+        self.block(id)?.find(name).map(|entry| (entry.facts(), !entry.unsettled()))
+    }
+
     fn child(&self, id: DirectoryId, name: &[u8]) -> Option<DirectoryId> {
         if let Some(directory) = self.open.get(&id) {
             let entry = &directory.entries[directory.find(name)?];

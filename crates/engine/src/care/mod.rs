@@ -1,0 +1,13 @@
+//! Care of the store: cleaning up, removing a secret for good, finding out whether all is well.
+
+mod doctor;
+mod gc;
+mod purge;
+mod without;
+
+pub use doctor::{Footprint, SelfTestError, UnderWay};
+pub use gc::{Collectable, Collected};
+pub use purge::{PurgeError, Purged};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,307 @@
+//! The operation log: every change that Retake made or bracketed, and what may be undone or redone next.
+//!
+//! An operation is never rewritten: undoing one adds another that says so. What counts is told by two marks: which
+//! operation an undo or a redo is about, and whether an operation is undone at the moment.
+
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+use thiserror::Error;
+
+use crate::store::db::in_transaction;
+use crate::store::{Store, StoreError};
+use crate::{CheckpointId, OperationId, SessionId, Timestamp, Workspace, limits};
+
+/// What an operation was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OperationKind {
+    /// A command that was run with a checkpoint before and after.
+    Exec = 0,
+    /// Going back to a point.
+    Rewind = 1,
+    /// Taking an operation back.
+    Undo = 2,
+    /// Repeating an operation that was taken back.
+    Redo = 3,
+}
+
+impl OperationKind {
+    /// The kind as a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Exec => "exec",
+            Self::Rewind => "rewind",
+            Self::Undo => "undo",
+            Self::Redo => "redo",
+        }
+    }
+}
+
+/// How an operation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OperationState {
+    /// It has not ended, or the process died.
+    Running = 0,
+    /// All of it was done.
+    Done = 1,
+    /// It was taken back before it was done: nothing happened.
+    Failed = 2,
+    /// A part of it was done and could not be taken back.
+    Partial = 3,
+}
+
+/// One change that Retake made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operation {
+    /// Its identity.
+    pub id: OperationId,
+    /// When it began.
+    pub at: Timestamp,
+    /// Whose it is.
+    pub session: Option<SessionId>,
+    /// What it was.
+    pub kind: OperationKind,
+    /// In words: the command, or the point that was gone back to.
+    pub what: String,
+    /// The point before it.
+    pub before: Option<CheckpointId>,
+    /// The point after it.
+    pub after: Option<CheckpointId>,
+    /// The operation that an undo or a redo is about.
+    pub reverses: Option<OperationId>,
+    /// How it ended.
+    pub state: OperationState,
+    /// Whether it is taken back at the moment.
+    pub undone: bool,
+    pub(crate) seq: i64,
+    pub(crate) session_seq: Option<i64>,
+    pub(crate) before_seq: i64,
+    pub(crate) reverses_seq: Option<i64>,
+}
+
+/// An operation could not be found, or there is none.
+#[derive(Debug, Error)]
+pub enum OperationError {
+    /// Nothing has this id.
+    #[error("there is no operation `{operation}`")]
+    Unknown {
+        /// What was asked for.
+        operation: String,
+    },
+    /// More than one operation answers to it.
+    #[error("`{operation}` could be any of {} operations", .candidates.len())]
+    Ambiguous {
+        /// What was asked for.
+        operation: String,
+        /// All that answer to it.
+        candidates: Vec<Operation>,
+    },
+    /// Everything is undone already, or nothing was ever done.
+    #[error("there is nothing to undo")]
+    NothingToUndo,
+    /// Nothing was undone, or something new was done since.
+    #[error("there is nothing to redo")]
+    NothingToRedo,
+    /// It is taken back already.
+    #[error("operation {operation} is undone already")]
+    AlreadyUndone {
+        /// The operation.
+        operation: OperationId,
+    },
+    /// An undo or a redo is not itself undone: redo and undo do that.
+    #[error("operation {operation} is an {kind}; use the other one of `undo` and `redo`")]
+    NotReversible {
+        /// The operation.
+        operation: OperationId,
+        /// What it is.
+        kind: &'static str,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// A new operation's particulars.
+pub(crate) struct NewOperation<'a> {
+    pub(crate) id: OperationId,
+    pub(crate) at: Timestamp,
+    pub(crate) session: Option<i64>,
+    pub(crate) kind: OperationKind,
+    pub(crate) what: &'a str,
+}
+
+/// Writes an operation that begins after checkpoint `before`; returns its row number.
+pub(crate) fn insert(
+    tx: &Transaction<'_>,
+    new: &NewOperation<'_>,
+    before: i64,
+    reverses: Option<i64>,
+) -> Result<i64, StoreError> {
+    tx.execute(
+        "INSERT INTO operations (id, handle, at, session, kind, what, before, reverses, state)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)",
+        params![
+            &new.id.as_bytes()[..],
+            new.id.to_string(),
+            new.at.0,
+            new.session,
+            new.kind as u8,
+            new.what,
+            before,
+            reverses
+        ],
+    )
+    .map_err(in_transaction(tx))?;
+    Ok(tx.last_insert_rowid())
+}
+
+/// Writes how an operation ended.
+pub(crate) fn finish(
+    tx: &Transaction<'_>,
+    id: OperationId,
+    state: OperationState,
+    after: Option<i64>,
+) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE operations SET state = ?, after = ? WHERE id = ?",
+        params![state as u8, after, &id.as_bytes()[..]],
+    )
+    .map(drop)
+    .map_err(in_transaction(tx))
+}
+
+/// Marks what an undo or a redo did to the operation it is about.
+pub(crate) fn mark_undone(tx: &Transaction<'_>, seq: i64, undone: bool) -> Result<(), StoreError> {
+    tx.execute("UPDATE operations SET undone = ? WHERE seq = ?", params![undone, seq])
+        .map(drop)
+        .map_err(in_transaction(tx))
+}
+
+/// Marks the operation that `undo` was about as in force again.
+pub(crate) fn mark_original_redone(tx: &Transaction<'_>, undo: i64) -> Result<(), StoreError> {
+    tx.execute("UPDATE operations SET undone = 0 WHERE seq = (SELECT reverses FROM operations WHERE seq = ?)", [undo])
+        .map(drop)
+        .map_err(in_transaction(tx))
+}
+
+const COLUMNS: &str = "operations.id, operations.at, sessions.id, operations.kind, operations.what,
+    (SELECT id FROM checkpoints WHERE seq = operations.before),
+    (SELECT id FROM checkpoints WHERE seq = operations.after),
+    (SELECT id FROM operations AS other WHERE other.seq = operations.reverses),
+    operations.state, operations.undone, operations.seq, operations.session, operations.before, operations.reverses";
+
+fn from_row(row: &Row<'_>) -> rusqlite::Result<Operation> {
+    let checkpoint =
+        |column| Ok::<_, rusqlite::Error>(row.get::<_, Option<[u8; 16]>>(column)?.map(CheckpointId::from_bytes));
+    Ok(Operation {
+        id: OperationId::from_bytes(row.get(0)?),
+        at: Timestamp(row.get(1)?),
+        session: row.get::<_, Option<[u8; 16]>>(2)?.map(SessionId::from_bytes),
+        kind: match row.get::<_, u8>(3)? {
+            0 => OperationKind::Exec,
+            1 => OperationKind::Rewind,
+            2 => OperationKind::Undo,
+            _ => OperationKind::Redo,
+        },
+        what: row.get(4)?,
+        before: checkpoint(5)?,
+        after: checkpoint(6)?,
+        reverses: row.get::<_, Option<[u8; 16]>>(7)?.map(OperationId::from_bytes),
+        state: match row.get::<_, u8>(8)? {
+            0 => OperationState::Running,
+            1 => OperationState::Done,
+            2 => OperationState::Failed,
+            _ => OperationState::Partial,
+        },
+        undone: row.get(9)?,
+        seq: row.get(10)?,
+        session_seq: row.get(11)?,
+        before_seq: row.get(12)?,
+        reverses_seq: row.get(13)?,
+    })
+}
+
+fn select(connection: &Connection, rest: &str, values: impl rusqlite::Params) -> rusqlite::Result<Vec<Operation>> {
+    let mut statement = connection.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM operations LEFT JOIN sessions ON sessions.seq = operations.session {rest}"
+    ))?;
+    let rows = statement.query_map(values, from_row)?;
+    rows.collect()
+}
+
+/// The operation with this row number.
+pub(crate) fn by_seq(store: &Store, seq: i64) -> Result<Option<Operation>, StoreError> {
+    store.db().read(|connection| Ok(select(connection, "WHERE operations.seq = ?", [seq])?.pop()))
+}
+
+/// The operation with this id.
+pub(crate) fn by_id(store: &Store, id: OperationId) -> Result<Option<Operation>, StoreError> {
+    store.db().read(|connection| Ok(select(connection, "WHERE operations.id = ?", [&id.as_bytes()[..]])?.pop()))
+}
+
+/// The newest operation of `session` (of any, for `None`) that can be undone.
+pub(crate) fn next_to_undo(store: &Store, session: Option<i64>) -> Result<Operation, OperationError> {
+    let found = store.db().read(|connection| {
+        select(
+            connection,
+            "WHERE operations.kind IN (0, 1) AND operations.state IN (1, 3) AND NOT operations.undone
+                 AND (?1 IS NULL OR operations.session = ?1)
+             ORDER BY operations.seq DESC LIMIT 1",
+            [session],
+        )
+    })?;
+    found.into_iter().next().ok_or(OperationError::NothingToUndo)
+}
+
+/// The undo of `session` (of any, for `None`) that a redo would take back now.
+pub(crate) fn next_to_redo(store: &Store, session: Option<i64>) -> Result<Operation, OperationError> {
+    let found = store.db().read(|connection| {
+        select(
+            connection,
+            "WHERE operations.kind = 2 AND operations.state IN (1, 3) AND NOT operations.undone
+                 AND (?1 IS NULL OR operations.session = ?1)
+                 AND NOT EXISTS (SELECT 1 FROM operations AS newer
+                     WHERE newer.seq > operations.seq AND newer.kind IN (0, 1) AND newer.state IN (1, 3)
+                         AND (?1 IS NULL OR newer.session = ?1))
+             ORDER BY operations.seq DESC LIMIT 1",
+            [session],
+        )
+    })?;
+    found.into_iter().next().ok_or(OperationError::NothingToRedo)
+}
+
+impl Workspace {
+    /// All operations, newest first.
+    pub fn operations(&self) -> Result<Vec<Operation>, StoreError> {
+        self.store.db().read(|connection| select(connection, "ORDER BY operations.seq DESC", []))
+    }
+
+    /// The operation that `text` names: the beginning of an id.
+    pub fn resolve_operation(&self, text: &str) -> Result<Operation, OperationError> {
+        let lower = text.to_ascii_lowercase();
+        let usable = lower.len() >= limits::MIN_ID_DIGITS && lower.bytes().all(|b| b.is_ascii_hexdigit());
+        let mut candidates = match usable {
+            true => self
+                .store
+                .db()
+                .read(|connection| select(connection, "WHERE operations.handle GLOB ?", [format!("{lower}*")]))?,
+            false => Vec::new(),
+        };
+        match candidates.len() {
+            0 => Err(OperationError::Unknown { operation: text.to_owned() }),
+            1 => Ok(candidates.remove(0)),
+            _ => Err(OperationError::Ambiguous { operation: text.to_owned(), candidates }),
+        }
+    }
+}
+
+/// Whether an operation is being made, or was when its process died.
+pub(crate) fn pending(store: &Store) -> Result<Option<Operation>, StoreError> {
+    let seq: Option<i64> = store.db().read(|connection| {
+        connection
+            .prepare_cached("SELECT operation FROM intents WHERE state < 2 ORDER BY operation LIMIT 1")?
+            .query_row([], |row| row.get(0))
+            .optional()
+    })?;
+    seq.map_or(Ok(None), |seq| by_seq(store, seq))
+}

@@ -1,0 +1,167 @@
+//! Ownership: who changed what.
+//!
+//! A tool call is bracketed by a *window*: a checkpoint is taken before it and after it, and whatever differs between two
+//! checkpoints is attributed to the windows that were open in between. Paths that a tool declared are certainly its own;
+//! what changed while a shell command ran is presumed to be; where windows of two sessions overlap, an undeclared path is
+//! contested; without a window it came from outside. The judgement is [`attribute`], which knows no database.
+
+pub(crate) mod rows;
+pub(crate) mod window;
+
+use std::collections::BTreeSet;
+
+use crate::{CheckpointId, Node, OperationId, SessionId, Timestamp, WorkspacePath};
+
+pub use window::{Began, NewSession, NewWindow, Reach, Session, Window};
+
+/// How sure it is that a session made a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Certainty {
+    /// The tool declared the path before it wrote it, or Retake wrote it itself.
+    Certain,
+    /// It changed while a command of that session ran.
+    Presumed,
+}
+
+/// Who made a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// Nobody who works through Retake.
+    Outside,
+    /// More than one session could have.
+    Contested,
+    /// A tool of a session.
+    Session {
+        /// The session.
+        session: SessionId,
+        /// The turn, as the session calls it.
+        turn: Option<String>,
+        /// The tool.
+        tool: String,
+        /// How sure that is.
+        certainty: Certainty,
+    },
+    /// Retake itself, in an operation.
+    Retake {
+        /// The operation.
+        operation: OperationId,
+        /// The session that it belongs to.
+        session: Option<SessionId>,
+    },
+}
+
+/// What happened to a path between a checkpoint and the one before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathChange {
+    /// The path.
+    pub path: WorkspacePath,
+    /// Its state before; `None` if it was not there, or not captured.
+    pub before: Option<Node>,
+    /// Its state after; `None` if it was gone, or not captured any more.
+    pub after: Option<Node>,
+    /// The checkpoint that found it.
+    pub checkpoint: CheckpointId,
+    /// When that was taken.
+    pub at: Timestamp,
+    /// Who did it.
+    pub owner: Owner,
+}
+
+/// Whether a difference between two checkpoints is a change at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ChangeKind {
+    /// Something changed the path.
+    Changed = 0,
+    /// It may have been there before, but was not captured.
+    Captured = 1,
+    /// It may still be there, but is not captured any more.
+    Uncaptured = 2,
+}
+
+/// A verdict on ownership, in terms of the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct By {
+    pub(crate) verdict: Verdict,
+    pub(crate) session: Option<i64>,
+    pub(crate) window: Option<i64>,
+    pub(crate) operation: Option<i64>,
+}
+
+/// What [`attribute`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Outside = 0,
+    Certain = 1,
+    Presumed = 2,
+    Contested = 3,
+}
+
+impl By {
+    pub(crate) const OUTSIDE: Self = Self { verdict: Verdict::Outside, session: None, window: None, operation: None };
+
+    /// Retake's own write.
+    pub(crate) fn operation(session: Option<i64>, operation: i64) -> Self {
+        Self { verdict: Verdict::Certain, session, window: None, operation: Some(operation) }
+    }
+}
+
+/// A window that was open between two checkpoints.
+#[derive(Clone, Debug)]
+pub(crate) struct OpenWindow {
+    pub(crate) seq: i64,
+    pub(crate) session: i64,
+    pub(crate) operation: Option<i64>,
+    pub(crate) reach: Reach,
+    pub(crate) declared: BTreeSet<WorkspacePath>,
+}
+
+/// Decides who changed `path` while `windows` (oldest first) were open.
+pub(crate) fn attribute(path: &WorkspacePath, windows: &[OpenWindow]) -> By {
+    let declaring = windows.iter().filter(|window| window.declared.contains(path));
+    let reaching = windows.iter().filter(|window| window.reach == Reach::Everything);
+    judge(declaring, Verdict::Certain).or_else(|| judge(reaching, Verdict::Presumed)).unwrap_or(By::OUTSIDE)
+}
+
+/// The newest of `windows` if all are of one session.
+fn judge<'a>(windows: impl Iterator<Item = &'a OpenWindow>, verdict: Verdict) -> Option<By> {
+    let windows: Vec<_> = windows.collect();
+    let newest = windows.last()?;
+    if windows.iter().any(|window| window.session != newest.session) {
+        return Some(By { verdict: Verdict::Contested, ..By::OUTSIDE });
+    }
+    Some(By { verdict, session: Some(newest.session), window: Some(newest.seq), operation: newest.operation })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(text: &str) -> WorkspacePath {
+        WorkspacePath::parse(text.as_bytes()).expect("plain")
+    }
+
+    fn window(seq: i64, session: i64, reach: Reach, declared: &[&str]) -> OpenWindow {
+        let declared = declared.iter().map(|text| path(text)).collect();
+        OpenWindow { seq, session, operation: None, reach, declared }
+    }
+
+    #[test]
+    fn declared_is_certain_shell_is_presumed_two_sessions_contest() {
+        let edit = window(1, 1, Reach::Declared, &["a"]);
+        let shell = window(2, 1, Reach::Everything, &[]);
+        let other = window(3, 2, Reach::Everything, &[]);
+        let verdict = |name: &str, windows: &[OpenWindow]| {
+            let by = attribute(&path(name), windows);
+            (by.verdict, by.window)
+        };
+        assert_eq!(verdict("a", &[]), (Verdict::Outside, None));
+        assert_eq!(verdict("a", std::slice::from_ref(&edit)), (Verdict::Certain, Some(1)));
+        assert_eq!(verdict("b", std::slice::from_ref(&edit)), (Verdict::Outside, None));
+        assert_eq!(verdict("b", &[edit.clone(), shell.clone()]), (Verdict::Presumed, Some(2)));
+        assert_eq!(verdict("b", &[shell.clone(), other.clone()]), (Verdict::Contested, None));
+        assert_eq!(verdict("a", &[edit, shell, other]), (Verdict::Certain, Some(1)), "declared is never contested");
+        let both = [window(1, 1, Reach::Declared, &["a"]), window(2, 2, Reach::Declared, &["a"])];
+        assert_eq!(verdict("a", &both), (Verdict::Contested, None), "unless both declared it");
+    }
+}

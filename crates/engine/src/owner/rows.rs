@@ -1,0 +1,294 @@
+//! Changes, sessions and windows in the database.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+
+use super::{By, Certainty, ChangeKind, OpenWindow, Owner, PathChange, Reach, Verdict};
+use crate::snapshot::diff::Change;
+use crate::snapshot::tree::Kind;
+use crate::store::db::in_transaction;
+use crate::store::{Store, StoreError};
+use crate::{CheckpointId, Node, ObjectId, OperationId, SessionId, Timestamp, WorkspacePath};
+
+/// One row of `changes`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ChangeRow {
+    pub(crate) checkpoint: i64,
+    pub(crate) path: WorkspacePath,
+    pub(crate) kind: ChangeKind,
+    pub(crate) before: Option<Node>,
+    pub(crate) after: Option<Node>,
+    pub(crate) by: By,
+}
+
+/// A node as the database keeps it.
+pub(crate) fn encode_node(node: &Node) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(43);
+    bytes.push(match node.kind {
+        Kind::File => 0,
+        Kind::Symlink => 1,
+        Kind::Directory => 2,
+    });
+    bytes.extend_from_slice(&node.mode.to_le_bytes());
+    // A directory's content is told by what is in it.
+    let content = if node.kind == Kind::Directory { ObjectId::default() } else { node.content };
+    bytes.extend_from_slice(content.as_bytes());
+    bytes.extend_from_slice(&node.size.to_le_bytes());
+    bytes
+}
+
+/// The node in `bytes`.
+pub(crate) fn decode_node(bytes: &[u8]) -> Option<Node> {
+    let kind = match bytes.first()? {
+        0 => Kind::File,
+        1 => Kind::Symlink,
+        2 => Kind::Directory,
+        _ => return None,
+    };
+    let mode = u16::from_le_bytes(bytes.get(1..3)?.try_into().ok()?);
+    let content = ObjectId::from_bytes(bytes.get(3..35)?.try_into().ok()?);
+    let size = u64::from_le_bytes(bytes.get(35..43)?.try_into().ok()?);
+    Some(Node { kind, mode, content, size })
+}
+
+/// Writes `changes` as found by checkpoint `seq`.
+pub(crate) fn insert(
+    tx: &Transaction<'_>,
+    seq: i64,
+    changes: impl IntoIterator<Item = (Change, ChangeKind, By)>,
+) -> Result<(), StoreError> {
+    let mut statement = tx
+        .prepare_cached(
+            "INSERT INTO changes (checkpoint, path, kind, before, after, certainty, session, window, operation)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        )
+        .map_err(in_transaction(tx))?;
+    for (change, kind, by) in changes {
+        statement
+            .execute(params![
+                seq,
+                change.path.as_bytes(),
+                kind as u8,
+                change.before.as_ref().map(encode_node),
+                change.after.as_ref().map(encode_node),
+                by.verdict as u8,
+                by.session,
+                by.window,
+                by.operation,
+            ])
+            .map_err(in_transaction(tx))?;
+    }
+    Ok(())
+}
+
+const COLUMNS: &str = "changes.checkpoint, changes.path, changes.kind, changes.before, changes.after,
+    changes.certainty, changes.session, changes.window, changes.operation";
+
+fn from_row(row: &Row<'_>) -> rusqlite::Result<Option<ChangeRow>> {
+    let path: Vec<u8> = row.get(1)?;
+    let node = |column| {
+        let bytes: Option<Vec<u8>> = row.get(column)?;
+        Ok::<_, rusqlite::Error>(bytes.as_deref().and_then(decode_node))
+    };
+    // A row that does not make sense is no reason for anything.
+    let Ok(path) = WorkspacePath::parse(&path) else { return Ok(None) };
+    let kind = match row.get::<_, u8>(2)? {
+        0 => ChangeKind::Changed,
+        1 => ChangeKind::Captured,
+        _ => ChangeKind::Uncaptured,
+    };
+    let verdict = match row.get::<_, u8>(5)? {
+        0 => Verdict::Outside,
+        1 => Verdict::Certain,
+        2 => Verdict::Presumed,
+        _ => Verdict::Contested,
+    };
+    let by = By { verdict, session: row.get(6)?, window: row.get(7)?, operation: row.get(8)? };
+    Ok(Some(ChangeRow { checkpoint: row.get(0)?, path, kind, before: node(3)?, after: node(4)?, by }))
+}
+
+fn select(connection: &Connection, rest: &str, values: impl rusqlite::Params) -> rusqlite::Result<Vec<ChangeRow>> {
+    let mut statement = connection.prepare_cached(&format!("SELECT {COLUMNS} FROM changes {rest}"))?;
+    let rows = statement.query_map(values, from_row)?.filter_map(Result::transpose).collect();
+    rows
+}
+
+/// All changes after checkpoint `seq` of paths that a change matching `condition` (with `who` as `?2`) touched, by path
+/// and in order.
+fn since(
+    store: &Store,
+    seq: i64,
+    condition: &str,
+    who: i64,
+) -> Result<BTreeMap<WorkspacePath, Vec<ChangeRow>>, StoreError> {
+    let rows = store.db().read(|connection| {
+        let rest = format!(
+            "WHERE changes.checkpoint > ?1 AND path IN
+                 (SELECT path FROM changes WHERE checkpoint > ?1 AND {condition})
+             ORDER BY changes.seq"
+        );
+        select(connection, &rest, params![seq, who])
+    })?;
+    let mut by_path: BTreeMap<WorkspacePath, Vec<ChangeRow>> = BTreeMap::new();
+    for row in rows {
+        by_path.entry(row.path.clone()).or_default().push(row);
+    }
+    Ok(by_path)
+}
+
+/// Everything that happened after checkpoint `seq` to paths that `session` changed since, by path and in order.
+pub(crate) fn of_session(
+    store: &Store,
+    seq: i64,
+    session: i64,
+) -> Result<BTreeMap<WorkspacePath, Vec<ChangeRow>>, StoreError> {
+    since(store, seq, "session = ?2", session)
+}
+
+/// Everything that happened since operation `operation` began (at checkpoint `seq`) to the paths that it changed.
+pub(crate) fn of_operation(
+    store: &Store,
+    seq: i64,
+    operation: i64,
+) -> Result<BTreeMap<WorkspacePath, Vec<ChangeRow>>, StoreError> {
+    since(store, seq, "operation = ?2", operation)
+}
+
+/// The paths that `session` ever wrote.
+pub(crate) fn paths_of_session(store: &Store, session: i64) -> Result<BTreeSet<WorkspacePath>, StoreError> {
+    let paths: Vec<Vec<u8>> = store.db().read(|connection| {
+        let mut statement = connection.prepare_cached("SELECT DISTINCT path FROM changes WHERE session = ?")?;
+        statement.query_map([session], |row| row.get(0))?.collect()
+    })?;
+    Ok(paths.iter().filter_map(|path| WorkspacePath::parse(path).ok()).collect())
+}
+
+/// Changes with everything that people want to know of them; `rest` is the condition and order.
+fn described(store: &Store, rest: &str, values: impl rusqlite::Params) -> Result<Vec<PathChange>, StoreError> {
+    store.db().read(|connection| {
+        let mut statement = connection.prepare_cached(&format!(
+            "SELECT {COLUMNS}, checkpoints.id, checkpoints.at, sessions.id, windows.turn, windows.tool, operations.id
+             FROM changes
+             JOIN checkpoints ON checkpoints.seq = changes.checkpoint
+             LEFT JOIN sessions ON sessions.seq = changes.session
+             LEFT JOIN windows ON windows.seq = changes.window
+             LEFT JOIN operations ON operations.seq = changes.operation
+             {rest}"
+        ))?;
+        let rows = statement.query_map(values, |row| {
+            let Some(change) = from_row(row)? else { return Ok(None) };
+            let session = row.get::<_, Option<[u8; 16]>>(11)?.map(SessionId::from_bytes);
+            let operation = row.get::<_, Option<[u8; 16]>>(14)?.map(OperationId::from_bytes);
+            let certainty = match change.by.verdict {
+                Verdict::Certain => Certainty::Certain,
+                _ => Certainty::Presumed,
+            };
+            let owner = match (change.by.verdict, change.by.window, session, operation) {
+                (Verdict::Contested, ..) => Owner::Contested,
+                (_, None, session, Some(operation)) => Owner::Retake { operation, session },
+                (_, Some(_), Some(session), _) => {
+                    let tool = row.get::<_, Option<String>>(13)?.unwrap_or_default();
+                    Owner::Session { session, turn: row.get(12)?, tool, certainty }
+                }
+                _ => Owner::Outside,
+            };
+            let at = Timestamp(row.get(10)?);
+            let checkpoint = CheckpointId::from_bytes(row.get(9)?);
+            let ChangeRow { path, before, after, .. } = change;
+            Ok(Some(PathChange { path, before, after, checkpoint, at, owner }))
+        })?;
+        rows.filter_map(Result::transpose).collect()
+    })
+}
+
+/// The history of `path` and everything below it, newest first.
+pub(crate) fn history(store: &Store, path: &WorkspacePath) -> Result<Vec<PathChange>, StoreError> {
+    let (mut low, mut high) = (path.as_bytes().to_vec(), path.as_bytes().to_vec());
+    low.push(b'/');
+    high.push(b'/' + 1);
+    described(
+        store,
+        "WHERE changes.kind = 0 AND (changes.path = ?1 OR (changes.path > ?2 AND changes.path < ?3))
+         ORDER BY changes.seq DESC",
+        params![path.as_bytes(), low, high],
+    )
+}
+
+/// All changes after checkpoint `from` up to checkpoint `to`, in order.
+pub(crate) fn between(store: &Store, from: i64, to: i64) -> Result<Vec<PathChange>, StoreError> {
+    described(
+        store,
+        "WHERE changes.kind = 0 AND changes.checkpoint > ?1 AND changes.checkpoint <= ?2 ORDER BY changes.seq",
+        [from, to],
+    )
+}
+
+/// The windows that are open, oldest first.
+pub(crate) fn open_windows(store: &Store) -> Result<Vec<OpenWindow>, StoreError> {
+    store.db().read(|connection| {
+        let mut statement = connection.prepare_cached(
+            "SELECT seq, session, operation, everything FROM windows WHERE closed IS NULL ORDER BY seq",
+        )?;
+        let rows = statement.query_map([], |row| {
+            let reach = if row.get(3)? { Reach::Everything } else { Reach::Declared };
+            Ok(OpenWindow {
+                seq: row.get(0)?,
+                session: row.get(1)?,
+                operation: row.get(2)?,
+                reach,
+                declared: BTreeSet::new(),
+            })
+        })?;
+        let mut windows: Vec<OpenWindow> = rows.collect::<rusqlite::Result<_>>()?;
+        let mut declared = connection.prepare_cached("SELECT path FROM window_paths WHERE window = ?")?;
+        for window in &mut windows {
+            let paths: Vec<Vec<u8>> =
+                declared.query_map([window.seq], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+            window.declared = paths.iter().filter_map(|path| WorkspacePath::parse(path).ok()).collect();
+        }
+        Ok(windows)
+    })
+}
+
+/// The first checkpoint at or after `since` before which a tool of `session` declared `path`.
+pub(crate) fn first_declared(
+    store: &Store,
+    session: i64,
+    path: &WorkspacePath,
+    since: i64,
+) -> Result<Option<i64>, StoreError> {
+    store.db().read(|connection| {
+        connection
+            .prepare_cached(
+                "SELECT min(opened) FROM windows JOIN window_paths ON window = seq
+                 WHERE path = ? AND session = ? AND opened >= ?",
+            )?
+            .query_row(params![path.as_bytes(), session, since], |row| row.get(0))
+            .optional()
+            .map(Option::flatten)
+    })
+}
+
+/// Writes down that checkpoint `seq` is the first that looked for those of `paths` that nobody has looked for before.
+pub(crate) fn note_sought(tx: &Transaction<'_>, seq: i64, paths: &BTreeSet<WorkspacePath>) -> Result<(), StoreError> {
+    let fresh: Vec<Vec<u8>> = tx
+        .prepare_cached("SELECT path FROM declared WHERE since IS NULL")
+        .and_then(|mut statement| statement.query_map([], |row| row.get(0))?.collect())
+        .map_err(in_transaction(tx))?;
+    let looked_for = |path: &Vec<u8>| WorkspacePath::parse(path).is_ok_and(|path| paths.contains(&path));
+    for path in fresh.iter().filter(|path| looked_for(path)) {
+        tx.execute("UPDATE declared SET since = ? WHERE path = ?", params![seq, path]).map_err(in_transaction(tx))?;
+    }
+    Ok(())
+}
+
+/// Paths that a checkpoint looked for whatever the rules said.
+pub(crate) fn sought_by(store: &Store, checkpoint: CheckpointId) -> Result<BTreeSet<WorkspacePath>, StoreError> {
+    let paths: Vec<Vec<u8>> = store.db().read(|connection| {
+        let mut statement = connection
+            .prepare_cached("SELECT path FROM declared WHERE since <= (SELECT seq FROM checkpoints WHERE id = ?)")?;
+        statement.query_map([&checkpoint.as_bytes()[..]], |row| row.get(0))?.collect()
+    })?;
+    Ok(paths.iter().filter_map(|path| WorkspacePath::parse(path).ok()).collect())
+}

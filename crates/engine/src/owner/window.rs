@@ -1,0 +1,318 @@
+//! Windows: bracketing a tool call, from the checkpoint before it to the checkpoint after it.
+//!
+//! Whoever has a window open holds a lock on a file of it, so that a window whose process died is noticed: it counts for
+//! what changed until then and is closed by the next checkpoint.
+
+use std::collections::BTreeSet;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rusqlite::{OptionalExtension, Transaction, params};
+
+use super::rows;
+use crate::checkpoint::{Origin, Purpose};
+use crate::operation::{self, NewOperation, OperationKind, OperationState};
+use crate::store::db::in_transaction;
+use crate::store::{Durability, Store, StoreError, create_private_dirs};
+use crate::{
+    Checkpoint, CheckpointError, NewCheckpoint, OperationId, PathChange, Progress, ResolveError, SessionId, Timestamp,
+    Workspace, WorkspacePath, limits,
+};
+
+/// A conversation, or one command, that changes things in the workspace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Session {
+    /// Its identity.
+    pub id: SessionId,
+    /// When it began.
+    pub at: Timestamp,
+    /// What it is called.
+    pub title: String,
+}
+
+/// What the caller gives to a new session.
+#[derive(Clone, Debug)]
+pub struct NewSession {
+    /// Its identity, made from fresh random bytes.
+    pub id: SessionId,
+    /// The time.
+    pub at: Timestamp,
+    /// What it is called.
+    pub title: String,
+}
+
+/// What a tool may change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Anything: a shell command.
+    Everything,
+    /// What it declared, and nothing else: an edit tool.
+    Declared,
+}
+
+/// A tool call that is about to begin.
+#[derive(Clone, Debug)]
+pub struct NewWindow {
+    /// Whose.
+    pub session: SessionId,
+    /// The turn, as the session calls it.
+    pub turn: Option<String>,
+    /// The tool, in words for people: `bash: npm install`.
+    pub tool: String,
+    /// What it may change.
+    pub reach: Reach,
+    /// Paths that it will write; they are captured from now on whatever the rules say.
+    pub declared: Vec<WorkspacePath>,
+    /// Makes it an operation of its own, which can be undone.
+    pub operation: Option<OperationId>,
+}
+
+/// A tool call under way. Dropped without [`Workspace::end`], it ends with the next checkpoint.
+#[derive(Debug)]
+pub struct Window {
+    pub(crate) seq: i64,
+    /// Whose.
+    pub session: SessionId,
+    tool: String,
+    /// The operation that it is, if it is one.
+    pub operation: Option<OperationId>,
+    path: PathBuf,
+    /// Locked as long as the window is open.
+    _lock: File,
+}
+
+/// A window, and the checkpoint before it.
+#[derive(Debug)]
+pub struct Began {
+    /// The window.
+    pub window: Window,
+    /// The point before the tool call.
+    pub before: Checkpoint,
+}
+
+impl Workspace {
+    /// Starts a session.
+    pub fn create_session(&mut self, new: NewSession) -> Result<Session, StoreError> {
+        self.store.db().transaction(Durability::Soon, |tx| {
+            tx.execute(
+                "INSERT INTO sessions (id, handle, at, title) VALUES (?, ?, ?, ?)",
+                params![&new.id.as_bytes()[..], new.id.to_string(), new.at.0, new.title],
+            )
+            .map_err(in_transaction(tx))
+        })?;
+        Ok(Session { id: new.id, at: new.at, title: new.title })
+    }
+
+    /// All sessions, newest first.
+    pub fn sessions(&self) -> Result<Vec<Session>, StoreError> {
+        self.store.db().read(|connection| {
+            let mut statement = connection.prepare_cached("SELECT id, at, title FROM sessions ORDER BY seq DESC")?;
+            let rows = statement.query_map([], |row| {
+                Ok(Session { id: SessionId::from_bytes(row.get(0)?), at: Timestamp(row.get(1)?), title: row.get(2)? })
+            })?;
+            rows.collect()
+        })
+    }
+
+    /// The session that `text` names: the beginning of an id.
+    pub fn resolve_session(&self, text: &str) -> Result<Session, ResolveError> {
+        let wanted = text.to_ascii_lowercase();
+        let mut found = self.sessions()?;
+        found.retain(|session| session.id.to_string().starts_with(&wanted));
+        match found.len() {
+            1 if wanted.len() >= limits::MIN_ID_DIGITS => Ok(found.remove(0)),
+            0 | 1 => Err(ResolveError::UnknownSession { session: text.to_owned() }),
+            _ => Err(ResolveError::AmbiguousSession { session: text.to_owned(), candidates: found }),
+        }
+    }
+
+    /// Begins a tool call: takes a checkpoint and opens a window after it. What the tool changes is attributed to it by
+    /// every checkpoint until [`end`](Self::end).
+    pub fn begin(
+        &mut self,
+        window: NewWindow,
+        new: NewCheckpoint,
+        progress: &dyn Progress,
+    ) -> Result<Began, CheckpointError> {
+        let session = sequence(&self.store, window.session)?.ok_or(CheckpointError::UnknownSession)?;
+        for path in &window.declared {
+            self.declare(path)?;
+        }
+        let at = new.at;
+        let store_dir = self.store.dir().to_owned();
+        let opened = std::cell::RefCell::new(None);
+        let purpose = Purpose {
+            origin: Origin::Before,
+            session: Some((session, window.session)),
+            note: Some(window.tool.clone()),
+            own: None,
+            also: &|tx, seq| {
+                let operation = window.operation.map(|id| {
+                    let session = Some(session);
+                    let new = NewOperation { id, at, session, kind: OperationKind::Exec, what: &window.tool };
+                    operation::insert(tx, &new, seq, None)
+                });
+                let row = insert(tx, &window, session, seq, operation.transpose()?)?;
+                // Before anybody else can see the window: without its lock it would be taken for abandoned.
+                *opened.borrow_mut() = Some((row, lock_window(&store_dir, row)?));
+                Ok(())
+            },
+        };
+        let before = self.take(&new, &purpose, Durability::Soon, progress)?;
+        let (seq, (path, lock)) = opened.into_inner().expect("a checkpoint that was taken has its window");
+        let window =
+            Window { seq, session: window.session, tool: window.tool, operation: window.operation, path, _lock: lock };
+        Ok(Began { window, before })
+    }
+
+    /// Ends a tool call: takes a checkpoint, attributes what changed, closes the window.
+    #[expect(clippy::needless_pass_by_value, reason = "a window ends once")]
+    pub fn end(
+        &mut self,
+        window: Window,
+        new: NewCheckpoint,
+        durability: Durability,
+        progress: &dyn Progress,
+    ) -> Result<Checkpoint, CheckpointError> {
+        let session = sequence(&self.store, window.session)?.ok_or(CheckpointError::UnknownSession)?;
+        let purpose = Purpose {
+            origin: Origin::After,
+            session: Some((session, window.session)),
+            note: Some(window.tool.clone()),
+            own: None,
+            also: &|tx, seq| close(tx, window.seq, seq),
+        };
+        let after = self.take(&new, &purpose, durability, progress)?;
+        // If it stays, it is a file that nobody has locked.
+        std::fs::remove_file(&window.path).ok();
+        Ok(after)
+    }
+
+    /// Ends tool calls whose processes are gone, by a checkpoint that attributes to them what changed; `None` if there are
+    /// none. Whoever takes back what a session did calls it first, or what such a tool call changed would be left out.
+    pub fn settle(
+        &mut self,
+        new: NewCheckpoint,
+        progress: &dyn Progress,
+    ) -> Result<Option<Checkpoint>, CheckpointError> {
+        let windows = rows::open_windows(&self.store)?;
+        if !windows.iter().any(|window| is_abandoned(self.store.dir(), window.seq)) {
+            return Ok(None);
+        }
+        self.checkpoint(new, Durability::Synced, progress).map(Some)
+    }
+
+    /// What happened to `path` and to everything below it, newest first.
+    pub fn history(&self, path: &WorkspacePath) -> Result<Vec<PathChange>, StoreError> {
+        rows::history(&self.store, path)
+    }
+
+    /// Who changed what after checkpoint `from`, up to checkpoint `to` or the newest one, in order.
+    pub fn changes(&self, from: &Checkpoint, to: Option<&Checkpoint>) -> Result<Vec<PathChange>, StoreError> {
+        let seq = |checkpoint: &Checkpoint| crate::checkpoint::sequence_of(&self.store, checkpoint.id);
+        let from = seq(from)?.unwrap_or(i64::MAX);
+        let to = to.map(seq).transpose()?.flatten().unwrap_or(i64::MAX);
+        rows::between(&self.store, from, to)
+    }
+}
+
+fn insert(
+    tx: &Transaction<'_>,
+    window: &NewWindow,
+    session: i64,
+    opened: i64,
+    operation: Option<i64>,
+) -> Result<i64, StoreError> {
+    let everything = window.reach == Reach::Everything;
+    tx.execute(
+        "INSERT INTO windows (session, operation, turn, tool, everything, opened) VALUES (?, ?, ?, ?, ?, ?)",
+        params![session, operation, window.turn, window.tool, everything, opened],
+    )
+    .map_err(in_transaction(tx))?;
+    let seq = tx.last_insert_rowid();
+    let declared: BTreeSet<_> = window.declared.iter().collect();
+    for path in declared {
+        tx.execute("INSERT INTO window_paths (path, window) VALUES (?, ?)", params![path.as_bytes(), seq])
+            .map_err(in_transaction(tx))?;
+    }
+    Ok(seq)
+}
+
+/// Closes a window at checkpoint `closed`, and the operation that it is.
+pub(crate) fn close(tx: &Transaction<'_>, window: i64, closed: i64) -> Result<(), StoreError> {
+    tx.execute("UPDATE windows SET closed = ? WHERE seq = ? AND closed IS NULL", [closed, window])
+        .and_then(|_| {
+            tx.execute(
+                "UPDATE operations SET state = ?, after = ?
+                 WHERE state = 0 AND seq = (SELECT operation FROM windows WHERE seq = ?)",
+                params![OperationState::Done as u8, closed, window],
+            )
+        })
+        .map(drop)
+        .map_err(in_transaction(tx))
+}
+
+/// Closes a window whose process is gone at checkpoint `closed`. The operation that it is has ended with it, and can be
+/// undone.
+pub(crate) fn abandon(tx: &Transaction<'_>, window: i64, closed: i64) -> Result<(), StoreError> {
+    close(tx, window, closed)?;
+    let (running, done) = (OperationState::Running as u8, OperationState::Done as u8);
+    tx.execute(
+        "UPDATE operations SET state = ?, after = ?
+         WHERE state = ? AND seq = (SELECT operation FROM windows WHERE seq = ?)",
+        params![done, closed, running, window],
+    )
+    .map(drop)
+    .map_err(in_transaction(tx))
+}
+
+/// A session's row number.
+pub(crate) fn sequence(store: &Store, id: SessionId) -> Result<Option<i64>, StoreError> {
+    store.db().read(|connection| {
+        connection
+            .prepare_cached("SELECT seq FROM sessions WHERE id = ?")?
+            .query_row([&id.as_bytes()[..]], |row| row.get(0))
+            .optional()
+    })
+}
+
+fn window_path(store_dir: &Path, seq: i64) -> PathBuf {
+    store_dir.join("windows").join(seq.to_string())
+}
+
+fn lock_window(store_dir: &Path, seq: i64) -> Result<(PathBuf, File), StoreError> {
+    let path = window_path(store_dir, seq);
+    create_private_dirs(&store_dir.join("windows"))?;
+    let mut options = OpenOptions::new();
+    let file = options.write(true).create(true).truncate(false).mode(0o600).open(&path);
+    let file = file.map_err(StoreError::io("create", &path))?;
+    match file.try_lock() {
+        Ok(()) | Err(TryLockError::WouldBlock) => Ok((path, file)),
+        Err(TryLockError::Error(err)) => Err(StoreError::io("lock", &path)(err)),
+    }
+}
+
+/// Whether the process that opened the window is gone.
+pub(crate) fn is_abandoned(store_dir: &Path, seq: i64) -> bool {
+    match File::open(window_path(store_dir, seq)) {
+        Ok(file) => file.try_lock().is_ok(),
+        Err(err) => err.kind() == std::io::ErrorKind::NotFound,
+    }
+}
+
+/// The tools of other sessions than `session` that are at work.
+pub(crate) fn in_use(store: &Store, session: Option<i64>) -> Result<Vec<String>, StoreError> {
+    let windows: Vec<(i64, i64, String)> = store.db().read(|connection| {
+        let mut statement =
+            connection.prepare_cached("SELECT seq, session, tool FROM windows WHERE closed IS NULL ORDER BY seq")?;
+        statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?.collect()
+    })?;
+    let others = windows.into_iter().filter(|(_, owner, _)| Some(*owner) != session);
+    Ok(others.filter(|(seq, ..)| !is_abandoned(store.dir(), *seq)).map(|(.., tool)| tool).collect())
+}
+
+/// Removes what an abandoned window left.
+pub(crate) fn forget_abandoned(store_dir: &Path, seq: i64) {
+    std::fs::remove_file(window_path(store_dir, seq)).ok();
+}

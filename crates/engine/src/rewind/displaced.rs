@@ -1,0 +1,164 @@
+//! Displaced files: before one goes for good, its content is in the store.
+//!
+//! Between the safety snapshot and the swap somebody may have saved a file once more. What was displaced is compared with
+//! what was captured, and stored if it differs. Somebody who still has the file open is given a moment to finish.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Transaction, params};
+use rustix::fs::FileType;
+
+use super::files::{Done, Files};
+use super::intent::Item;
+use crate::owner::rows::encode_node;
+use crate::scan::lease::{self, Writers};
+use crate::scan::stat::{Facts, seen};
+use crate::snapshot::tree::Kind;
+use crate::store::db::in_transaction;
+use crate::store::{Batch, Kind as ObjectKind, PutError, StoreError};
+use crate::{Node, ObjectId, WorkspacePath, limits};
+
+/// How long a writer may take to finish with a file that was displaced under it.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What a path looked like when it was captured.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Captured {
+    pub(super) facts: Facts,
+    /// It was old enough then for a later change to show in its times.
+    pub(super) settled: bool,
+}
+
+/// A temporary file that holds what was displaced from a path.
+#[derive(Debug)]
+pub(super) struct Held {
+    /// The number of the item.
+    pub(super) item: usize,
+    pub(super) temp: WorkspacePath,
+}
+
+/// The temporary files that hold something after `done`.
+pub(super) fn held_by(items: &[Item], done: &[Done]) -> Vec<Held> {
+    let held = done.iter().filter_map(|step| match step {
+        Done::SetAside { path, temp } | Done::Exchanged { path, temp } => Some((path, temp)),
+        _ => None,
+    });
+    held.filter_map(|(path, temp)| {
+        let item = items.binary_search_by(|item| item.path.cmp(path)).ok()?;
+        Some(Held { item, temp: temp.clone() })
+    })
+    .collect()
+}
+
+/// All temporary files that may hold something, if nobody knows what was done.
+pub(super) fn possibly_held(items: &[Item]) -> Vec<Held> {
+    let temps = |(item, of): (usize, &Item)| [of.temp.clone(), of.aside()].map(|temp| Held { item, temp });
+    items.iter().enumerate().flat_map(temps).collect()
+}
+
+/// Displaced files that were looked at.
+#[derive(Debug, Default)]
+pub(super) struct Displaced {
+    /// States that were captured nowhere else, by path.
+    pub(super) nodes: BTreeMap<WorkspacePath, Node>,
+    /// What each temporary file looked like then.
+    pub(super) seen: BTreeMap<WorkspacePath, Facts>,
+}
+
+/// Puts displaced contents that are not as captured into `batch`.
+pub(super) fn keep(
+    files: &Files<'_>,
+    batch: &Batch<'_>,
+    items: &[Item],
+    held: &[Held],
+    facts: &BTreeMap<WorkspacePath, Captured>,
+) -> Result<Displaced, StoreError> {
+    let mut displaced = Displaced::default();
+    for Held { item, temp } in held {
+        let item = &items[*item];
+        let facts = facts.get(&item.path).filter(|captured| captured.settled).map(|captured| &captured.facts);
+        keep_one(files, batch, item, temp, facts, &mut displaced)?;
+    }
+    Ok(displaced)
+}
+
+/// Puts the content of one temporary file into `batch`, unless it looks as `facts` say it was captured.
+pub(super) fn keep_one(
+    files: &Files<'_>,
+    batch: &Batch<'_>,
+    item: &Item,
+    temp: &WorkspacePath,
+    facts: Option<&Facts>,
+    displaced: &mut Displaced,
+) -> Result<(), StoreError> {
+    let Ok(Some(now)) = files.look(temp) else { return Ok(()) };
+    let node = match now.facts.file_type() {
+        FileType::Symlink => {
+            let Ok(target) = files.read_link(temp) else { return Ok(()) };
+            let content = ObjectId::of(&target);
+            batch.put(ObjectKind::Blob, content, &target)?;
+            displaced.seen.insert(temp.clone(), now.facts);
+            Node { kind: Kind::Symlink, mode: 0, content, size: target.len() as u64 }
+        }
+        FileType::RegularFile => {
+            let Ok(file) = files.open(temp) else { return Ok(()) };
+            wait_for_writers(&file);
+            let Ok(now) = rustix::fs::fstat(&file).map(|stat| seen(&stat).facts) else { return Ok(()) };
+            displaced.seen.insert(temp.clone(), now);
+            // Renaming moves the ctime, so that is not compared.
+            let untouched = |then: &Facts| (then.ino, then.size, then.mtime) == (now.ino, now.size, now.mtime);
+            if facts.is_some_and(untouched) {
+                return Ok(());
+            }
+            let (content, size) = put(batch, file, now.size)?;
+            Node { kind: Kind::File, mode: now.permissions(), content, size }
+        }
+        _ => return Ok(()),
+    };
+    let is = |other: &Option<Node>| other.is_some_and(|other| (other.kind, other.content) == (node.kind, node.content));
+    if !is(&item.before) && !is(&item.after) {
+        displaced.nodes.insert(item.path.clone(), node);
+    }
+    Ok(())
+}
+
+/// Stores a file's content.
+fn put(batch: &Batch<'_>, mut file: std::fs::File, size: u64) -> Result<(ObjectId, u64), StoreError> {
+    use std::io::Read;
+    let unreadable = |err| StoreError::io("read", std::path::Path::new("a displaced file"))(err);
+    if size >= limits::CHUNKED_FROM {
+        return batch.put_chunked(&mut file).map_err(|err| match err {
+            PutError::Store(err) => err,
+            PutError::Read => unreadable(rustix::io::Errno::IO.into()),
+        });
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(unreadable)?;
+    let id = ObjectId::of(&bytes);
+    batch.put(ObjectKind::Blob, id, &bytes)?;
+    Ok((id, bytes.len() as u64))
+}
+
+fn wait_for_writers(file: &std::fs::File) {
+    let start = Instant::now();
+    while lease::writers(file) == Writers::Some && start.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Writes down what was displaced, so that it is kept as long as the operation.
+pub(super) fn insert(
+    tx: &Transaction<'_>,
+    operation: i64,
+    displaced: &BTreeMap<WorkspacePath, Node>,
+) -> Result<(), StoreError> {
+    for (path, node) in displaced {
+        tx.execute(
+            "INSERT OR IGNORE INTO displaced (operation, path, node) VALUES (?, ?, ?)",
+            params![operation, path.as_bytes(), encode_node(node)],
+        )
+        .map_err(in_transaction(tx))?;
+    }
+    Ok(())
+}

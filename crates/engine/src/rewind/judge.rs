@@ -1,0 +1,88 @@
+//! The judgement on one path of a selective rewind: may it go back, or did somebody else have a hand in it?
+
+use super::{Conflict, same};
+use crate::owner::rows::ChangeRow;
+use crate::owner::{ChangeKind, Verdict};
+use crate::snapshot::known::Known;
+use crate::{Certainty, Node};
+
+/// Whether `chain`, everything that happened to a path since the target in order, can simply be taken back. `ours` says
+/// whose changes are to be taken back.
+pub(crate) fn judge(
+    chain: &[ChangeRow],
+    ours: impl Fn(&ChangeRow) -> bool,
+    target: Known,
+    now: Known,
+) -> Option<Conflict> {
+    let Some(now) = now.state() else { return Some(Conflict::NotCaptured) };
+    let Some(target) = target.state() else { return Some(Conflict::UnknownThen) };
+    if same(now.as_ref(), target.as_ref()) {
+        return None;
+    }
+    if chain.iter().any(|change| change.by.verdict == Verdict::Contested) {
+        return Some(Conflict::Contested);
+    }
+    if chain.iter().any(|change| !ours(change)) {
+        return Some(Conflict::ChangedByOthers);
+    }
+    (!is_unbroken(chain, target.as_ref(), now.as_ref())).then_some(Conflict::ChangedSince)
+}
+
+/// Whether the changes lead from `target` to `now` without a step that nobody recorded.
+fn is_unbroken(chain: &[ChangeRow], target: Option<&Node>, now: Option<&Node>) -> bool {
+    let mut state = target;
+    for change in chain {
+        if change.kind != ChangeKind::Changed || !same(state, change.before.as_ref()) {
+            return false;
+        }
+        state = change.after.as_ref();
+    }
+    same(state, now)
+}
+
+/// How sure it is that our changes in `chain` are ours.
+pub(crate) fn certainty(chain: &[ChangeRow], ours: impl Fn(&ChangeRow) -> bool) -> Certainty {
+    let presumed = chain.iter().any(|change| ours(change) && change.by.verdict == Verdict::Presumed);
+    if presumed { Certainty::Presumed } else { Certainty::Certain }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::owner::By;
+    use crate::snapshot::tree::Kind;
+    use crate::{ObjectId, WorkspacePath};
+
+    fn file(content: &str) -> Option<Node> {
+        let size = content.len() as u64;
+        Some(Node { kind: Kind::File, mode: 0o644, content: ObjectId::of(content.as_bytes()), size })
+    }
+
+    fn change(session: Option<i64>, before: Option<Node>, after: Option<Node>) -> ChangeRow {
+        let verdict = if session.is_some() { Verdict::Presumed } else { Verdict::Outside };
+        let by = By { verdict, session, ..By::OUTSIDE };
+        let path = WorkspacePath::parse(b"a").expect("plain");
+        ChangeRow { checkpoint: 1, path, kind: ChangeKind::Changed, before, after, by }
+    }
+
+    fn known(node: Option<Node>) -> Known {
+        node.map_or(Known::Absent, Known::There)
+    }
+
+    #[test]
+    fn only_an_unbroken_chain_of_ours_goes_back() {
+        let (one, two, three) = (file("1"), file("2"), file("3"));
+        let ours = |change: &ChangeRow| change.by.session == Some(1);
+        let verdict = |chain: &[ChangeRow], now| judge(chain, ours, known(one), known(now));
+        let mine = [change(Some(1), one, two), change(Some(1), two, three)];
+        assert_eq!(verdict(&mine, three), None);
+        assert_eq!(verdict(&mine, two), Some(Conflict::ChangedSince), "somebody changed it since");
+        assert_eq!(verdict(&mine, one), None, "it is there already");
+        let mixed = [change(Some(1), one, two), change(None, two, three)];
+        assert_eq!(verdict(&mixed, three), Some(Conflict::ChangedByOthers));
+        let hole = [change(Some(1), one, two), change(Some(1), three, two)];
+        assert_eq!(verdict(&hole, two), Some(Conflict::ChangedSince), "a step that nobody recorded");
+        assert_eq!(judge(&mine, ours, Known::Unknown, known(three)), Some(Conflict::UnknownThen));
+        assert_eq!(judge(&mine, ours, known(one), Known::Unknown), Some(Conflict::NotCaptured));
+    }
+}

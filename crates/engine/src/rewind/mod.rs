@@ -1,0 +1,493 @@
+//! Rewind: plan what has to change, apply it so that nothing can be lost, recover what was interrupted.
+//!
+//! ```text
+//! plan      what would be done to each path, and why not     (pure; reads only)
+//! apply     safety snapshot, durable intent, staged files, swap, verify, commit
+//! recover   finishes or takes back what a crash interrupted
+//! ```
+//!
+//! A path is never overwritten unless its present state is in the store, and never deleted unless the target proves that
+//! it was not there.
+
+pub(crate) mod apply;
+mod cancel;
+mod displaced;
+pub(crate) mod files;
+pub(crate) mod intent;
+pub(crate) mod judge;
+pub(crate) mod ledger;
+pub(crate) mod merge;
+pub(crate) mod plan;
+mod prepare;
+pub(crate) mod recover;
+pub(crate) mod structure;
+
+use std::collections::BTreeMap;
+
+use thiserror::Error;
+
+use crate::snapshot::tree::Kind;
+use crate::{
+    Certainty, CheckpointError, CheckpointId, Gap, Node, Operation, OperationError, OperationId, ScanError, SessionId,
+    StoreError, Timestamp, WorkspacePath,
+};
+
+pub use ledger::LedgerItem;
+pub use merge::Merged;
+pub use recover::{Recovered, RecoveryChoice};
+
+/// Where to go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Goal {
+    /// Make the captured workspace equal to a checkpoint.
+    Exact {
+        /// The checkpoint.
+        checkpoint: CheckpointId,
+    },
+    /// Take back what a session changed since a checkpoint, and nothing else.
+    Selective {
+        /// The session.
+        session: SessionId,
+        /// The checkpoint.
+        checkpoint: CheckpointId,
+    },
+    /// Take back an operation.
+    Undo {
+        /// Which one; the newest that is not undone for `None`.
+        operation: Option<OperationId>,
+        /// Only operations of this session.
+        session: Option<SessionId>,
+    },
+    /// Repeat the operation that was undone last.
+    Redo {
+        /// Only operations of this session.
+        session: Option<SessionId>,
+    },
+}
+
+/// What to do with a path that somebody else changed too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnConflict {
+    /// Do nothing at all.
+    #[default]
+    Stop,
+    /// Leave the path as it is.
+    Keep,
+    /// Bring the path to the target's state; its present one is in the safety snapshot.
+    Overwrite,
+    /// Take only our changes out of it, by three-way merge.
+    Merge,
+}
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub struct RewindRequest {
+    /// Where to go.
+    pub goal: Goal,
+    /// Only these paths and what is below them; everything if empty.
+    pub paths: Vec<WorkspacePath>,
+    /// What to do with conflicts.
+    pub on_conflict: OnConflict,
+    /// What to do with the conflicts of single paths.
+    pub choices: BTreeMap<WorkspacePath, OnConflict>,
+    /// Go ahead although another branch is checked out than at the target.
+    pub across_branches: bool,
+}
+
+impl RewindRequest {
+    /// Goes to `goal` with everything, and stops at conflicts.
+    pub fn new(goal: Goal) -> Self {
+        Self {
+            goal,
+            paths: Vec::new(),
+            on_conflict: OnConflict::Stop,
+            choices: BTreeMap::new(),
+            across_branches: false,
+        }
+    }
+
+    fn covers(&self, path: &WorkspacePath) -> bool {
+        self.paths.is_empty() || self.paths.iter().any(|wanted| path.starts_with(wanted))
+    }
+
+    fn choice(&self, path: &WorkspacePath) -> OnConflict {
+        self.choices.get(path).copied().unwrap_or(self.on_conflict)
+    }
+}
+
+/// What the caller gives to a new operation: fresh identities and the time.
+#[derive(Clone, Copy, Debug)]
+pub struct NewRewind {
+    /// The operation's identity.
+    pub operation: OperationId,
+    /// The identity of the checkpoint that is taken before anything is touched.
+    pub safety: CheckpointId,
+    /// The identity of the checkpoint that is taken when all is done.
+    pub after: CheckpointId,
+    /// The time.
+    pub at: Timestamp,
+}
+
+/// What would be done to a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Action {
+    /// Its content, or what kind of thing it is, goes back.
+    Restore,
+    /// It goes.
+    Delete,
+    /// It comes back.
+    Recreate,
+    /// Its permissions go back.
+    Mode,
+    /// It is there already.
+    Unchanged,
+}
+
+impl Action {
+    /// The action as a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Restore => "restore",
+            Self::Delete => "delete",
+            Self::Recreate => "recreate",
+            Self::Mode => "mode",
+            Self::Unchanged => "unchanged",
+        }
+    }
+
+    pub(crate) fn between(now: Option<&Node>, target: Option<&Node>) -> Self {
+        match (now, target) {
+            _ if same(now, target) => Self::Unchanged,
+            (_, None) => Self::Delete,
+            (None, Some(_)) => Self::Recreate,
+            (Some(now), Some(target)) => {
+                let content = now.kind == Kind::Directory || now.content == target.content;
+                if now.kind == target.kind && content { Self::Mode } else { Self::Restore }
+            }
+        }
+    }
+}
+
+/// Why a path cannot simply go back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Conflict {
+    /// Somebody else changed it between our changes.
+    ChangedByOthers,
+    /// Somebody else changed it after our last change.
+    ChangedSince,
+    /// Two sessions may have changed it.
+    Contested,
+    /// What is there now cannot be saved, so it is not touched.
+    NotCaptured,
+    /// The target does not tell what was there.
+    UnknownThen,
+    /// Something that stays is where a directory would have to be, or in the directory that would have to go.
+    InTheWay,
+    /// The content of the target is damaged in the store.
+    Damaged,
+}
+
+impl Conflict {
+    /// The conflict in words that follow a path.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::ChangedByOthers => "somebody else changed it too",
+            Self::ChangedSince => "somebody else changed it since",
+            Self::Contested => "two sessions may have changed it",
+            Self::NotCaptured => "what is there now cannot be saved, so it is not touched",
+            Self::UnknownThen => "what was there then was not captured",
+            Self::InTheWay => "something that stays is in the way",
+            Self::Damaged => "its content is damaged in the store",
+        }
+    }
+
+    /// Whether the target's state can be had at the price of the present one.
+    pub fn can_overwrite(self) -> bool {
+        matches!(self, Self::ChangedByOthers | Self::ChangedSince | Self::Contested)
+    }
+}
+
+/// One path of a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedPath {
+    /// The path.
+    pub path: WorkspacePath,
+    /// What would be done if there is no conflict.
+    pub action: Action,
+    /// Why it cannot be done just so.
+    pub conflict: Option<Conflict>,
+    /// What was chosen to do with the conflict.
+    pub choice: OnConflict,
+    /// How sure it is that the changes taken back are ours; `None` where that does not matter.
+    pub certainty: Option<Certainty>,
+    /// Its state now.
+    pub now: Option<Node>,
+    /// Its state at the target.
+    pub target: Option<Node>,
+    /// What a merge would make of it, if it merges cleanly.
+    pub merged: Option<Merged>,
+}
+
+impl PlannedPath {
+    /// Whether this path keeps everything from being done.
+    pub fn stops(&self) -> bool {
+        let Some(conflict) = self.conflict else { return false };
+        match self.choice {
+            OnConflict::Stop => true,
+            OnConflict::Keep => false,
+            OnConflict::Overwrite => !conflict.can_overwrite(),
+            OnConflict::Merge => self.merged.is_none(),
+        }
+    }
+
+    /// The state that applying the plan brings; the present one where it is left alone.
+    pub fn result(&self) -> Option<Node> {
+        match (self.conflict, self.choice) {
+            (None, _) | (Some(_), OnConflict::Overwrite) => self.target,
+            (Some(_), OnConflict::Merge) => self.merged.as_ref().map(|merged| merged.node),
+            (Some(_), OnConflict::Stop | OnConflict::Keep) => self.now,
+        }
+    }
+}
+
+/// Something that stays although it was not there at the target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// The path.
+    pub path: WorkspacePath,
+    /// Why it stays.
+    pub why: KeptBecause,
+}
+
+/// Why something stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeptBecause {
+    /// The target does not prove that it was not there.
+    NotProven,
+    /// The directory holds something that is not captured, a repository, or somebody else's file.
+    HoldsOthers,
+}
+
+impl KeptBecause {
+    /// The reason in words that follow a path.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::NotProven => "may have been there then: it was not captured",
+            Self::HoldsOthers => "holds files that are not captured or not ours",
+        }
+    }
+}
+
+/// Another branch is checked out than at the target.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct BranchMoved {
+    /// The branch, or the commit of a detached HEAD, at the target.
+    pub then: String,
+    /// The one now.
+    pub now: String,
+}
+
+/// What a rewind would do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The point or operation it is about, in words.
+    pub what: String,
+    /// The session whose changes are taken back; `None` for all.
+    pub session: Option<SessionId>,
+    /// Paths that would change, and conflicts, by path.
+    pub paths: Vec<PlannedPath>,
+    /// What stays although it was not there.
+    pub kept: Vec<Kept>,
+    /// Directories that would have to give way to a file and cannot: everything is refused.
+    pub blocked: Vec<WorkspacePath>,
+    /// Set if another branch is checked out, which has to be confirmed.
+    pub branch: Option<BranchMoved>,
+    /// What cannot be undone. Callers may add to it.
+    pub ledger: Vec<LedgerItem>,
+    /// What the target could not capture.
+    pub gaps: Vec<Gap>,
+    /// Paths that this session never wrote.
+    pub foreign: u64,
+    /// Tool calls that are undone too, oldest first.
+    pub undoes: Vec<String>,
+}
+
+impl Plan {
+    /// Paths with a conflict.
+    pub fn conflicts(&self) -> impl Iterator<Item = &PlannedPath> {
+        self.paths.iter().filter(|path| path.conflict.is_some())
+    }
+
+    /// Whether there is anything to do.
+    pub fn is_empty(&self) -> bool {
+        self.paths.iter().all(|path| same(path.now.as_ref(), path.result().as_ref()))
+    }
+
+    /// Whether the plan can be applied as it is.
+    pub fn is_applicable(&self) -> bool {
+        self.blocked.is_empty() && self.branch.is_none() && !self.paths.iter().any(PlannedPath::stops)
+    }
+
+    /// Whether applying `other` would do the same to the same files.
+    fn agrees_with(&self, other: &Self) -> bool {
+        let state = |plan: &Self| -> Vec<_> {
+            let paths = plan.paths.iter();
+            paths
+                .map(|path| {
+                    let result = path.result();
+                    (path.path.clone(), path.conflict, outer(path.now.as_ref()), outer(result.as_ref()))
+                })
+                .collect()
+        };
+        self.blocked == other.blocked && self.branch == other.branch && state(self) == state(other)
+    }
+}
+
+/// What became of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PathStatus {
+    /// It is as planned.
+    Done,
+    /// It was left alone, as chosen.
+    Kept,
+    /// It could not be done.
+    Failed,
+    /// Done, and what somebody saved meanwhile is in the store.
+    Displaced,
+}
+
+/// What came of applying a plan.
+#[derive(Clone, Debug)]
+pub struct Applied {
+    /// The plan.
+    pub plan: Plan,
+    /// The operation; `None` if there was nothing to do.
+    pub operation: Option<OperationId>,
+    /// What became of each path, in the plan's order.
+    pub statuses: Vec<(WorkspacePath, PathStatus)>,
+    /// The point before.
+    pub safety: Option<CheckpointId>,
+}
+
+/// A rewind did not happen. Unless it says otherwise nothing was changed.
+#[derive(Debug, Error)]
+pub enum RewindError {
+    /// There are conflicts, or something has to be confirmed.
+    #[error("nothing was changed: the plan needs a decision")]
+    Refused {
+        /// The plan.
+        plan: Box<Plan>,
+    },
+    /// Things have changed since the plan was shown.
+    #[error("nothing was changed: files have changed since the plan was made")]
+    Stale {
+        /// The plan as it would be now.
+        plan: Box<Plan>,
+    },
+    /// The checkpoint is gone.
+    #[error("the checkpoint is not there any more")]
+    Gone,
+    /// An interrupted operation has to be recovered first.
+    #[error("an interrupted {} of `{}` has to be finished first", .operation.kind.name(), .operation.what)]
+    Pending {
+        /// The operation.
+        operation: Box<Operation>,
+    },
+    /// Writing failed, and everything was put back.
+    #[error("cannot {what} `{}`; nothing was changed", .path.display())]
+    RolledBack {
+        /// What was tried.
+        what: &'static str,
+        /// The path.
+        path: std::path::PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// Writing failed, and so did putting everything back.
+    #[error("cannot {what} `{}`, and not everything could be put back", .path.display())]
+    Partial {
+        /// What was tried.
+        what: &'static str,
+        /// The path.
+        path: std::path::PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+        /// What became of each path.
+        statuses: Vec<(WorkspacePath, PathStatus)>,
+        /// The point before.
+        safety: CheckpointId,
+    },
+    /// All files are as they should be, but that could not be recorded; the next recovery does that.
+    #[error("the files are as planned, but the operation could not be recorded yet")]
+    NotRecorded {
+        /// Why not.
+        source: Box<CheckpointError>,
+    },
+    /// A temporary file could not be removed; the next recovery tries again.
+    #[error("the temporary file `{}` could not be removed", .path.display())]
+    LeftOver {
+        /// The file.
+        path: std::path::PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// Tools of other sessions are at work in the workspace.
+    #[error("nothing was changed: {} still at work here", .tools.join(", "))]
+    InUse {
+        /// The tools.
+        tools: Vec<String>,
+    },
+    /// What an interrupted rewind has to write is damaged in the store.
+    #[error("the content of `{}` is damaged in the store", .path.display())]
+    DamagedTarget {
+        /// The path.
+        path: WorkspacePath,
+    },
+    /// An interrupted rewind could not be finished; it can be tried again, and nothing is lost.
+    #[error("cannot {what} `{}`, so the interrupted rewind is not finished yet", .path.display())]
+    Unfinished {
+        /// What was tried.
+        what: &'static str,
+        /// The path.
+        path: std::path::PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// Somebody changed files after a crash, so that finishing needs a decision.
+    #[error("{} files were changed since the rewind was interrupted", .paths.len())]
+    ChangedSinceCrash {
+        /// The operation.
+        operation: Box<Operation>,
+        /// The files.
+        paths: Vec<WorkspacePath>,
+    },
+    /// There is no such operation.
+    #[error(transparent)]
+    Operation(#[from] OperationError),
+    /// The safety snapshot could not be taken.
+    #[error(transparent)]
+    Safety(#[from] CheckpointError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<ScanError> for RewindError {
+    fn from(err: ScanError) -> Self {
+        Self::Safety(err.into())
+    }
+}
+
+/// Whether two states of a path are the same. A directory's content is told by what is in it.
+pub(crate) fn same(a: Option<&Node>, b: Option<&Node>) -> bool {
+    outer(a) == outer(b)
+}
+
+pub(crate) fn outer(node: Option<&Node>) -> Option<(Kind, u16, Option<crate::ObjectId>)> {
+    node.map(|node| (node.kind, node.mode, (node.kind != Kind::Directory).then_some(node.content)))
+}

@@ -1,0 +1,396 @@
+//! Making a plan. Reads the store and the listing of directories that would go; writes nothing.
+
+use std::collections::BTreeSet;
+use std::os::fd::BorrowedFd;
+
+use super::cancel::Families;
+use super::structure::{self, Draft};
+use super::{
+    Action, BranchMoved, Conflict, Goal, Kept, KeptBecause, LedgerItem, OnConflict, Plan, PlannedPath, RewindError,
+    RewindRequest, judge, ledger, merge,
+};
+use crate::operation::{self, Operation, OperationKind};
+use crate::owner::rows::{self, ChangeRow};
+use crate::owner::{ChangeKind, window};
+use crate::snapshot::known::{Knower, Known};
+use crate::snapshot::tree::Kind;
+use crate::snapshot::{aside, diff};
+use crate::store::Store;
+use crate::take::knower;
+use crate::{
+    Checkpoint, CheckpointId, GitState, Node, OperationError, SessionId, SnapshotId, StoreError, WorkspacePath,
+    checkpoint,
+};
+
+/// What is on disk, as far as a plan needs it.
+pub(crate) struct Now<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) root: BorrowedFd<'a>,
+    pub(crate) snapshot: SnapshotId,
+    pub(crate) knower: Knower<'a>,
+    pub(crate) git: GitState,
+    /// Gives the content of a file that is on disk.
+    pub(crate) read: &'a dyn Fn(&WorkspacePath, &Node) -> Result<Option<Vec<u8>>, StoreError>,
+}
+
+/// A goal with everything that it names looked up.
+#[derive(Clone, Debug)]
+pub(crate) struct Resolved {
+    pub(crate) kind: OperationKind,
+    pub(crate) what: String,
+    /// The point that files go back to, or that was before the operation that is reversed.
+    pub(crate) target: Checkpoint,
+    pub(crate) target_seq: i64,
+    /// The session whose operation this will be.
+    pub(crate) session: Option<i64>,
+    pub(crate) session_id: Option<SessionId>,
+    /// The operation whose changes are taken back.
+    pub(crate) reverses: Option<Operation>,
+    exact: bool,
+}
+
+/// A plan, and paths that it needs captured which the rules leave out.
+pub(crate) struct Made {
+    pub(crate) plan: Plan,
+    pub(crate) uncaptured: BTreeSet<WorkspacePath>,
+}
+
+/// Looks up what `goal` names.
+pub(crate) fn resolve(store: &Store, goal: &Goal) -> Result<Resolved, RewindError> {
+    match goal {
+        Goal::Exact { checkpoint } => {
+            let (target, target_seq) = find(store, *checkpoint)?;
+            let session_id = target.session;
+            let session = session_id.map(|id| window::sequence(store, id)).transpose()?.flatten();
+            let what = describe(&target);
+            let kind = OperationKind::Rewind;
+            Ok(Resolved { kind, what, target, target_seq, session, session_id, reverses: None, exact: true })
+        }
+        Goal::Selective { session, checkpoint } => {
+            let (target, target_seq) = find(store, *checkpoint)?;
+            let seq = window::sequence(store, *session)?.ok_or(RewindError::Gone)?;
+            let what = describe(&target);
+            let (kind, session, session_id) = (OperationKind::Rewind, Some(seq), Some(*session));
+            Ok(Resolved { kind, what, target, target_seq, session, session_id, reverses: None, exact: false })
+        }
+        Goal::Undo { operation, session } => {
+            let session = session_seq(store, *session)?;
+            let operation = match operation {
+                Some(id) => undoable(store, *id)?,
+                None => operation::next_to_undo(store, session)?,
+            };
+            reversing(store, OperationKind::Undo, operation)
+        }
+        Goal::Redo { session } => {
+            let session = session_seq(store, *session)?;
+            reversing(store, OperationKind::Redo, operation::next_to_redo(store, session)?)
+        }
+    }
+}
+
+fn session_seq(store: &Store, session: Option<SessionId>) -> Result<Option<i64>, RewindError> {
+    session.map(|id| window::sequence(store, id)?.ok_or(RewindError::Gone)).transpose()
+}
+
+fn find(store: &Store, id: CheckpointId) -> Result<(Checkpoint, i64), RewindError> {
+    let found = checkpoint::by_id(store, id)?.zip(checkpoint::sequence_of(store, id)?);
+    found.ok_or(RewindError::Gone)
+}
+
+fn undoable(store: &Store, id: crate::OperationId) -> Result<Operation, RewindError> {
+    let unknown = || OperationError::Unknown { operation: id.to_string() };
+    let operation = operation::by_id(store, id)?.ok_or_else(unknown)?;
+    if matches!(operation.kind, OperationKind::Undo | OperationKind::Redo) {
+        let kind = operation.kind.name();
+        return Err(OperationError::NotReversible { operation: operation.id, kind }.into());
+    }
+    if operation.undone {
+        return Err(OperationError::AlreadyUndone { operation: operation.id }.into());
+    }
+    Ok(operation)
+}
+
+fn reversing(store: &Store, kind: OperationKind, operation: Operation) -> Result<Resolved, RewindError> {
+    let target = checkpoint::by_seq(store, operation.before_seq)?.ok_or(RewindError::Gone)?;
+    Ok(Resolved {
+        kind,
+        what: match kind {
+            OperationKind::Redo => redone(store, &operation)?,
+            _ => format!("{} {}", operation.kind.name(), operation.what),
+        },
+        target,
+        target_seq: operation.before_seq,
+        session: operation.session_seq,
+        session_id: operation.session,
+        reverses: Some(operation),
+        exact: false,
+    })
+}
+
+/// What redoing `undo` repeats, in words.
+fn redone(store: &Store, undo: &Operation) -> Result<String, StoreError> {
+    let original = undo.reverses_seq.map(|seq| operation::by_seq(store, seq)).transpose()?.flatten();
+    Ok(original.map_or_else(String::new, |original| format!("{} {}", original.kind.name(), original.what)))
+}
+
+fn describe(checkpoint: &Checkpoint) -> String {
+    match (&checkpoint.label, &checkpoint.note, checkpoint.origin) {
+        (Some(label), ..) => format!("{} \"{label}\"", checkpoint.id.short()),
+        (None, Some(note), crate::Origin::Before) => format!("{} before {note}", checkpoint.id.short()),
+        (None, Some(note), _) => format!("{} after {note}", checkpoint.id.short()),
+        _ => checkpoint.id.short(),
+    }
+}
+
+/// Makes the plan for `request`, which `resolved` is about.
+pub(crate) fn make(request: &RewindRequest, resolved: &Resolved, now: &Now<'_>) -> Result<Made, RewindError> {
+    let then = knower(now.store, &resolved.target)?;
+    let mut draft = Draft::default();
+    match (&resolved.reverses, resolved.exact) {
+        (Some(operation), _) => draft_reverse(request, operation, now, &mut draft)?,
+        (None, true) => draft_exact(request, resolved, now, &then, &mut draft)?,
+        (None, false) => draft_selective(request, resolved, now, &then, &mut draft)?,
+    }
+    let uncaptured = draft
+        .paths
+        .values()
+        .filter(|path| path.conflict == Some(Conflict::NotCaptured))
+        .map(|path| path.path.clone())
+        .collect();
+    structure::settle(request, resolved.exact, now, &then, &mut draft)?;
+    let plan = finish(request, resolved, now, draft)?;
+    Ok(Made { plan, uncaptured })
+}
+
+fn draft_exact(
+    request: &RewindRequest,
+    resolved: &Resolved,
+    now: &Now<'_>,
+    then: &Knower<'_>,
+    draft: &mut Draft,
+) -> Result<(), RewindError> {
+    let changes = diff::diff(
+        Some((now.snapshot.0, &|id| Ok(now.knower.tree(id)?.to_vec()))),
+        Some((resolved.target.snapshot.0, &|id| Ok(then.tree(id)?.to_vec()))),
+    )?;
+    for change in changes.into_iter().filter(|change| request.covers(&change.path)) {
+        let known_now = change.before.map_or_else(|| now.knower.at(&change.path), |node| Ok(Known::There(node)))?;
+        let known_then = change.after.map_or_else(|| then.at(&change.path), |node| Ok(Known::There(node)))?;
+        if known_then == Known::Unknown {
+            draft.kept.push(Kept { path: change.path, why: KeptBecause::NotProven });
+            continue;
+        }
+        if known_now == Known::Unknown && is_same_directory(now, &change.path, change.after.as_ref()) {
+            continue;
+        }
+        let conflict = (known_now == Known::Unknown).then_some(Conflict::NotCaptured);
+        draft.add(planned(request, change.path, conflict, change.before, change.after));
+    }
+    Ok(())
+}
+
+/// Whether an uncaptured path is a directory on disk, and should be one: there is nothing in it that could be lost.
+fn is_same_directory(now: &Now<'_>, path: &WorkspacePath, target: Option<&Node>) -> bool {
+    target.is_some_and(|node| node.kind == Kind::Directory)
+        && crate::scan::open::directory(now.root, path.as_bytes()).is_ok()
+}
+
+fn draft_selective(
+    request: &RewindRequest,
+    resolved: &Resolved,
+    now: &Now<'_>,
+    then: &Knower<'_>,
+    draft: &mut Draft,
+) -> Result<(), RewindError> {
+    let session = resolved.session.ok_or(RewindError::Gone)?;
+    // Writes that Retake made for nobody in particular were the user's decision; they count as ours.
+    let ours = |change: &ChangeRow| match change.by.session {
+        Some(owner) => owner == session,
+        None => change.by.operation.is_some(),
+    };
+    let families = Families::load(now.store)?;
+    for (path, mut chain) in rows::of_session(now.store, resolved.target_seq, session)? {
+        if !request.covers(&path) {
+            continue;
+        }
+        let mut target = then.at(&path)?;
+        if target == Known::Unknown
+            && let Some(seq) = rows::first_declared(now.store, session, &path, resolved.target_seq)?
+            && let Some(before_tool) = checkpoint::by_seq(now.store, seq)?
+        {
+            target = knower(now.store, &before_tool)?.at(&path)?;
+            chain.retain(|change| change.checkpoint > seq);
+        }
+        let chain = families.without_cancelled(&chain, ours);
+        draft_path(request, &path, &chain, ours, target, now, draft)?;
+    }
+    Ok(())
+}
+
+fn draft_reverse(
+    request: &RewindRequest,
+    operation: &Operation,
+    now: &Now<'_>,
+    draft: &mut Draft,
+) -> Result<(), RewindError> {
+    let root = root_of(now.store, operation)?;
+    let family = family(now.store, root)?;
+    let ours = |change: &ChangeRow| change.by.operation.is_some_and(|seq| family.contains(&seq));
+    let families = Families::load(now.store)?;
+    for (path, chain) in rows::of_operation(now.store, operation.before_seq, operation.seq)? {
+        let first = chain.iter().position(|change| change.by.operation == Some(operation.seq)).unwrap_or(0);
+        let chain = &chain[first..];
+        if !request.covers(&path) {
+            continue;
+        }
+        let target = match chain.first() {
+            Some(change) if change.kind != ChangeKind::Captured => change.before.map_or(Known::Absent, Known::There),
+            _ => Known::Unknown,
+        };
+        let chain = families.without_cancelled(chain, ours);
+        draft_path(request, &path, &chain, ours, target, now, draft)?;
+    }
+    Ok(())
+}
+
+/// The operation that an undo or a redo is about in the end.
+fn root_of(store: &Store, operation: &Operation) -> Result<i64, StoreError> {
+    let mut root = operation.clone();
+    while let Some(seq) = root.reverses_seq {
+        match operation::by_seq(store, seq)? {
+            Some(reversed) => root = reversed,
+            None => break,
+        }
+    }
+    Ok(root.seq)
+}
+
+/// An operation with all undos and redos of it.
+fn family(store: &Store, root: i64) -> Result<BTreeSet<i64>, StoreError> {
+    let seqs: Vec<i64> = store.db().read(|connection| {
+        let mut statement = connection.prepare_cached(
+            "WITH RECURSIVE family (seq) AS (
+                 VALUES (?1) UNION SELECT operations.seq FROM operations JOIN family ON operations.reverses = family.seq
+             ) SELECT seq FROM family",
+        )?;
+        statement.query_map([root], |row| row.get(0))?.collect()
+    })?;
+    Ok(seqs.into_iter().collect())
+}
+
+fn draft_path(
+    request: &RewindRequest,
+    path: &WorkspacePath,
+    chain: &[ChangeRow],
+    ours: impl Fn(&ChangeRow) -> bool + Copy,
+    target: Known,
+    now: &Now<'_>,
+    draft: &mut Draft,
+) -> Result<(), RewindError> {
+    let known_now = now.knower.at(path)?;
+    let conflict = judge::judge(chain, ours, target, known_now);
+    let node = |known: Known| known.state().flatten();
+    let mut planned = planned(request, path.clone(), conflict, node(known_now), node(target));
+    planned.certainty = Some(judge::certainty(chain, ours));
+    if conflict.is_some_and(Conflict::can_overwrite) {
+        let current = planned.now;
+        planned.merged = merge::merge(chain, ours, current.as_ref(), |wanted| {
+            if current.as_ref() == Some(wanted) {
+                return (now.read)(path, wanted);
+            }
+            readable(now.store, wanted)
+        })?;
+    }
+    draft.add(planned);
+    Ok(())
+}
+
+/// A stored content; `None` if it is gone or damaged.
+fn readable(store: &Store, node: &Node) -> Result<Option<Vec<u8>>, StoreError> {
+    let mut content = Vec::new();
+    match store.copy_content(node.content, &mut content) {
+        Ok(()) => Ok(Some(content)),
+        Err(crate::store::CopyError::Store(StoreError::Missing { .. } | StoreError::Damaged { .. })) => Ok(None),
+        Err(crate::store::CopyError::Store(err)) => Err(err),
+        Err(crate::store::CopyError::Write(_)) => Ok(None),
+    }
+}
+
+pub(super) fn planned(
+    request: &RewindRequest,
+    path: WorkspacePath,
+    conflict: Option<Conflict>,
+    now: Option<Node>,
+    target: Option<Node>,
+) -> PlannedPath {
+    let choice = if conflict.is_some() { request.choice(&path) } else { OnConflict::Stop };
+    let action = Action::between(now.as_ref(), target.as_ref());
+    PlannedPath { path, action, conflict, choice, certainty: None, now, target, merged: None }
+}
+
+fn finish(request: &RewindRequest, resolved: &Resolved, now: &Now<'_>, draft: Draft) -> Result<Plan, RewindError> {
+    let Draft { paths, kept, blocked } = draft;
+    let paths: Vec<PlannedPath> = paths.into_values().filter(|path| path.action != Action::Unchanged).collect();
+    let target = &resolved.target;
+    let mut ledger = commands_since(now.store, resolved.target_seq)?;
+    ledger.extend(ledger::git_moves(&target.git, &now.git));
+    let mut gaps = aside::gaps(target.aside, |id| now.store.read(id).map(|(_, bytes)| bytes))?;
+    gaps.retain(|gap| request.covers(&gap.path));
+    let foreign = match (resolved.exact, resolved.session) {
+        (true, Some(session)) => {
+            let own = rows::paths_of_session(now.store, session)?;
+            paths.iter().filter(|path| !own.contains(&path.path) && !is_directory(path)).count() as u64
+        }
+        _ => 0,
+    };
+    let branch = branch_moved(&target.git, &now.git).filter(|_| !request.across_branches && !paths.is_empty());
+    let undoes = match resolved.reverses {
+        Some(_) => Vec::new(),
+        None => tools_since(now.store, resolved.target_seq, resolved.session.filter(|_| !resolved.exact))?,
+    };
+    Ok(Plan {
+        what: resolved.what.clone(),
+        session: resolved.session_id,
+        paths,
+        kept,
+        blocked,
+        branch,
+        ledger,
+        gaps,
+        foreign,
+        undoes,
+    })
+}
+
+fn is_directory(path: &PlannedPath) -> bool {
+    path.now.or(path.target).is_some_and(|node| node.kind == Kind::Directory)
+}
+
+fn branch_moved(then: &GitState, now: &GitState) -> Option<BranchMoved> {
+    let known = |git: &GitState| git.branch.clone().or_else(|| git.head.clone());
+    // Moving along one branch is no reason to stop, and without a repository there is nothing to compare.
+    if then.branch == now.branch && (then.branch.is_some() || then.head == now.head) {
+        return None;
+    }
+    Some(BranchMoved { then: known(then)?, now: known(now)? })
+}
+
+/// Commands that ran since checkpoint `seq`, oldest first.
+fn commands_since(store: &Store, seq: i64) -> Result<Vec<LedgerItem>, StoreError> {
+    let tools: Vec<String> = store.db().read(|connection| {
+        let mut statement =
+            connection.prepare_cached("SELECT tool FROM windows WHERE opened >= ? AND everything ORDER BY seq")?;
+        statement.query_map([seq], |row| row.get(0))?.collect()
+    })?;
+    Ok(tools.into_iter().map(|what| LedgerItem { kind: "command".to_owned(), what, remedy: None }).collect())
+}
+
+/// Tool calls since checkpoint `seq`, oldest first; of all sessions for `None`.
+fn tools_since(store: &Store, seq: i64, session: Option<i64>) -> Result<Vec<String>, StoreError> {
+    store.db().read(|connection| {
+        let mut statement = connection.prepare_cached(
+            "SELECT tool FROM windows WHERE opened >= ?1 AND (?2 IS NULL OR session = ?2) ORDER BY seq",
+        )?;
+        statement.query_map(rusqlite::params![seq, session], |row| row.get(0))?.collect()
+    })
+}

@@ -1,0 +1,268 @@
+//! Before anything is touched: the plan, the safety snapshot, the durable intent.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::BorrowedFd;
+
+use super::displaced::Captured;
+use super::intent::{self, Intent, Item, Stage};
+use super::plan::{self, Made, Now, Resolved};
+use super::{NewRewind, OnConflict, Plan, PlannedPath, RewindError, RewindRequest, same};
+use crate::checkpoint::{Origin, Purpose};
+use crate::operation::{self, NewOperation};
+use crate::scan::rules::Rules;
+use crate::scan::stat;
+use crate::scan::{Scanner, open};
+use crate::snapshot::known::Knower;
+use crate::snapshot::tree::Kind;
+use crate::store::db::in_transaction;
+use crate::store::{Durability, Effort, Kind as ObjectKind, Store};
+use crate::take::{self, Failure, Scene};
+use crate::view::Hashing;
+use crate::workspace::counters;
+use crate::{Checkpoint, GitState, NewCheckpoint, Node, Progress, StoreError, Workspace, WorkspacePath, git};
+
+/// A plan that is about to be carried out: its safety snapshot is taken and its intent is durable.
+pub(super) struct Prepared {
+    pub(super) plan: Plan,
+    pub(super) intent: Intent,
+    pub(super) safety: Checkpoint,
+    /// What the affected paths looked like when they were captured.
+    pub(super) facts: BTreeMap<WorkspacePath, Captured>,
+}
+
+/// What preparing came to.
+pub(super) enum Preparation {
+    Ready(Box<Prepared>),
+    /// There is nothing to do to the files.
+    Nothing(Box<Plan>),
+    Refused(RewindError),
+}
+
+impl Workspace {
+    /// Works out what a rewind would do. Writes nothing.
+    pub fn plan(&self, request: &RewindRequest, progress: &dyn Progress) -> Result<Plan, RewindError> {
+        let store = &self.store;
+        let resolved = plan::resolve(store, &request.goal)?;
+        let mut rules = self.rules()?;
+        let mut scanner = Scanner::open(&self.env.root, store.dir(), self.env.threads)?;
+        scanner.fit_to(counters(store)?, |id, _| store.contains(id))?;
+        let git = git::state(&self.env.root);
+        loop {
+            let sink = Hashing::default();
+            let scanned = scanner.scan(&rules, &sink, progress)?;
+            let objects = sink.into_objects();
+            let knower = Knower::new(scanned.snapshot.0, scanned.aside, BTreeSet::new(), |id| match objects.get(&id) {
+                Some(bytes) => Ok(bytes.clone()),
+                None => Ok(store.read(id)?.1),
+            });
+            let read = |path: &WorkspacePath, node: &Node| read_current(scanner.root_fd(), path, node);
+            let now = Now {
+                store,
+                root: scanner.root_fd(),
+                snapshot: scanned.snapshot,
+                knower: knower.having_sought(take::sought(&rules)),
+                git: git.clone(),
+                read: &read,
+            };
+            let Made { plan, uncaptured } = plan::make(request, &resolved, &now)?;
+            drop(now);
+            if !declare(&mut rules, uncaptured) {
+                return Ok(plan);
+            }
+        }
+    }
+
+    /// Scans into the store and makes the plan. If it can be carried out, commits the safety snapshot with the operation
+    /// and its intent.
+    pub(super) fn prepare(
+        &mut self,
+        request: &RewindRequest,
+        expected: Option<&Plan>,
+        resolved: &Resolved,
+        new: &NewRewind,
+        effort: Effort,
+        progress: &dyn Progress,
+    ) -> Result<Preparation, Failure> {
+        let git = git::state(&self.env.root);
+        let mut rules = self.rules()?;
+        let known = rules.declared.clone();
+        loop {
+            let scene = take::scan(&self.store, &mut self.scanner, &rules, effort, progress)?;
+            let made = make(request, resolved, &self.store, self.scanner.root_fd(), &scene, &git);
+            let outcome = match made {
+                Err(err) => Err(Preparation::Refused(err)),
+                Ok(Made { uncaptured, .. }) if declare(&mut rules, uncaptured.clone()) => Ok(None),
+                Ok(Made { plan, .. }) => verdict(plan, expected).map(Some),
+            };
+            match outcome {
+                Ok(Some(plan)) => {
+                    let extra: Vec<_> = rules.declared.difference(&known).cloned().collect();
+                    let root = self.scanner.root_fd();
+                    let (intent, safety) = commit(&scene, root, &plan, resolved, new, &git, &extra)?;
+                    let after = counters(&self.store);
+                    drop(scene);
+                    let facts = |item: &Item| {
+                        let (facts, settled) = self.scanner.facts(&item.path)?;
+                        Some((item.path.clone(), Captured { facts, settled }))
+                    };
+                    let facts = intent.items.iter().filter_map(facts).collect();
+                    after.and_then(|after| self.scanner.save(after)).ok();
+                    return Ok(Preparation::Ready(Box::new(Prepared { plan, intent, safety, facts })));
+                }
+                Ok(None) => drop(scene),
+                Err(preparation) => {
+                    drop(scene);
+                    self.reopen_scanner()?;
+                    return Ok(preparation);
+                }
+            }
+            // What was scanned is not committed, and the index in memory relies on it.
+            self.reopen_scanner()?;
+        }
+    }
+}
+
+fn make(
+    request: &RewindRequest,
+    resolved: &Resolved,
+    store: &Store,
+    root: BorrowedFd<'_>,
+    scene: &Scene<'_>,
+    git: &GitState,
+) -> Result<Made, RewindError> {
+    let read = |path: &WorkspacePath, node: &Node| read_current(root, path, node);
+    let now =
+        Now { store, root, snapshot: scene.scanned.snapshot, knower: scene.knower(), git: git.clone(), read: &read };
+    plan::make(request, resolved, &now)
+}
+
+/// The plan, if it can be carried out and is what somebody agreed to.
+fn verdict(plan: Plan, expected: Option<&Plan>) -> Result<Plan, Preparation> {
+    if expected.is_some_and(|expected| !expected.agrees_with(&plan)) {
+        return Err(Preparation::Refused(RewindError::Stale { plan: Box::new(plan) }));
+    }
+    if !plan.is_applicable() {
+        return Err(Preparation::Refused(RewindError::Refused { plan: Box::new(plan) }));
+    }
+    if plan.is_empty() {
+        return Err(Preparation::Nothing(Box::new(plan)));
+    }
+    Ok(plan)
+}
+
+/// Commits the safety snapshot with the operation and its intent; from here on a crash is recovered from.
+fn commit(
+    scene: &Scene<'_>,
+    root: BorrowedFd<'_>,
+    plan: &Plan,
+    resolved: &Resolved,
+    new: &NewRewind,
+    git: &GitState,
+    extra: &[Vec<u8>],
+) -> Result<(Intent, Checkpoint), Failure> {
+    for merged in plan.paths.iter().filter(|path| path.choice == OnConflict::Merge).filter_map(|p| p.merged.as_ref()) {
+        scene.sink.batch.put(ObjectKind::Blob, merged.node.content, &merged.content)?;
+    }
+    scene.check_budget()?;
+    let items = items(plan, new);
+    let loosened = loosened(root, &items);
+    let operation = std::cell::Cell::new(0);
+    let purpose = Purpose {
+        origin: Origin::Safety,
+        session: resolved.session.zip(resolved.session_id),
+        note: Some(format!("{} {}", resolved.kind.name(), resolved.what)),
+        own: None,
+        also: &|tx, seq| {
+            operation.set(insert_operation(tx, resolved, new, seq)?);
+            for path in extra {
+                tx.execute("INSERT OR IGNORE INTO declared (path, since) VALUES (?, ?)", rusqlite::params![path, seq])
+                    .map_err(in_transaction(tx))?;
+            }
+            intent::insert(tx, operation.get(), &items, &loosened)
+        },
+    };
+    let checkpoint = NewCheckpoint { id: new.safety, at: new.at, label: None };
+    let safety = scene.record(git, &checkpoint, &purpose, Durability::Synced)?;
+    let operation = operation.get();
+    Ok((Intent { operation, stage: Stage::Staging, items, loosened }, safety))
+}
+
+/// Writes the row of the operation that `resolved` is.
+pub(super) fn insert_operation(
+    tx: &rusqlite::Transaction<'_>,
+    resolved: &Resolved,
+    new: &NewRewind,
+    before: i64,
+) -> Result<i64, StoreError> {
+    let Resolved { session, kind, what, .. } = resolved;
+    let operation = NewOperation { id: new.operation, at: new.at, session: *session, kind: *kind, what };
+    operation::insert(tx, &operation, before, resolved.reverses.as_ref().map(|reversed| reversed.seq))
+}
+
+/// What has to be done to the files.
+fn items(plan: &Plan, new: &NewRewind) -> Vec<Item> {
+    let changing = |path: &&PlannedPath| !same(path.now.as_ref(), path.result().as_ref());
+    let changing: Vec<&PlannedPath> = plan.paths.iter().filter(changing).collect();
+    let is_directory = |node: Option<Node>| node.is_some_and(|node| node.kind == Kind::Directory);
+    // Directories that are not there before or after cannot hold temporary files.
+    let passing: BTreeSet<&WorkspacePath> = changing
+        .iter()
+        .filter(|path| !is_directory(path.now) || !is_directory(path.result()))
+        .map(|path| &path.path)
+        .collect();
+    let temp = |path: &WorkspacePath, number: usize| {
+        let mut above = path.parent();
+        while let Some(parent) = above.take_if(|parent| passing.contains(parent)) {
+            above = parent.parent();
+        }
+        let name = format!(".retake-{}-{number}", new.operation);
+        match above {
+            Some(directory) => directory.join(name.as_bytes()),
+            None => WorkspacePath::parse(name.as_bytes()),
+        }
+        .expect("a plain name stays plain")
+    };
+    changing
+        .iter()
+        .enumerate()
+        .map(|(number, path)| Item {
+            path: path.path.clone(),
+            before: path.now,
+            after: path.result(),
+            temp: temp(&path.path, number),
+        })
+        .collect()
+}
+
+/// Directories that cannot be written to and will have to be, with their permissions.
+fn loosened(root: BorrowedFd<'_>, items: &[Item]) -> Vec<(WorkspacePath, u16)> {
+    if rustix::process::geteuid().is_root() {
+        return Vec::new();
+    }
+    let directories: BTreeSet<WorkspacePath> =
+        items.iter().flat_map(|item| [item.path.parent(), item.temp.parent()]).flatten().collect();
+    directories
+        .into_iter()
+        .filter_map(|path| {
+            let mode = stat::look(root, path.to_path()).ok()?.facts.permissions();
+            (mode & 0o300 != 0o300).then_some((path, mode))
+        })
+        .collect()
+}
+
+/// Has `paths` captured by the next scan; returns whether that is news.
+fn declare(rules: &mut Rules, paths: BTreeSet<WorkspacePath>) -> bool {
+    let before = rules.declared.len();
+    rules.declared.extend(paths.iter().map(|path| path.as_bytes().to_vec()));
+    rules.declared.len() > before
+}
+
+/// A file's content as it is on disk; `None` if it is not what `node` says.
+fn read_current(root: BorrowedFd<'_>, path: &WorkspacePath, node: &Node) -> Result<Option<Vec<u8>>, StoreError> {
+    use std::io::Read;
+    let mut content = Vec::new();
+    let read = open::file(root, path.as_bytes())
+        .map_err(std::io::Error::from)
+        .and_then(|file| file.take(node.size + 1).read_to_end(&mut content));
+    Ok((read.is_ok() && crate::ObjectId::of(&content) == node.content).then_some(content))
+}

@@ -1,0 +1,217 @@
+//! Recovering from a crash in the middle of a rewind.
+//!
+//! An intent that was not armed touched nothing: what it staged is removed. An armed one is finished, if every path is as
+//! it was before or as it should be afterwards; if somebody has changed one since, that is theirs and the caller decides
+//! whether the rest is finished or taken back.
+
+use std::collections::BTreeMap;
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::apply::Finish;
+use super::files::{Failed, StageError, staged};
+use super::intent::{self, Intent, Item, Stage};
+use super::{RewindError, displaced, same};
+use crate::operation::{self, Operation, OperationState};
+use crate::snapshot::tree::Kind;
+use crate::{CheckpointId, Node, ObjectId, Timestamp, Workspace, WorkspacePath};
+
+/// What to do if files were changed after the crash.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RecoveryChoice {
+    /// Nothing: say so.
+    #[default]
+    Ask,
+    /// Leave those files and finish the rest.
+    Finish,
+    /// Leave those files and take the rest back.
+    GoBack,
+}
+
+/// What recovering came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Recovered {
+    /// Nothing was interrupted.
+    Nothing,
+    /// The operation is done.
+    Finished(Operation),
+    /// The operation never happened.
+    TakenBack(Operation),
+}
+
+/// Where a path stands between before and after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    Before,
+    /// On the way: what was there is set aside, and what is to come has not come.
+    Between,
+    After,
+    /// Somebody else's.
+    Other,
+}
+
+impl Workspace {
+    /// The operation that was interrupted, if one was. Reads only.
+    pub fn interrupted(&self) -> Result<Option<Operation>, crate::StoreError> {
+        operation::pending(&self.store)
+    }
+
+    /// Finishes or takes back an interrupted rewind. `after` becomes the checkpoint after it.
+    pub fn recover(
+        &mut self,
+        choice: RecoveryChoice,
+        after: CheckpointId,
+        at: Timestamp,
+    ) -> Result<Recovered, RewindError> {
+        if intent::pending(&self.store)?.is_none() {
+            return Ok(Recovered::Nothing);
+        }
+        // Waits for whoever is still at it; what is pending then is a dead process's.
+        let _own = self.store.own()?;
+        let Some(intent) = intent::pending(&self.store)? else { return Ok(Recovered::Nothing) };
+        let operation = operation::by_seq(&self.store, intent.operation)?.ok_or(RewindError::Gone)?;
+        match intent.stage {
+            Stage::Staging => {
+                self.forget(&intent, operation.id)?;
+                Ok(Recovered::TakenBack(operation))
+            }
+            Stage::Done => {
+                // All was done and told; whatever cannot be removed now is tried again.
+                self.clean_up(&intent, &displaced::possibly_held(&intent.items), &BTreeMap::new()).ok();
+                Ok(Recovered::Nothing)
+            }
+            Stage::Armed => self.recover_armed(intent, operation, choice, after, at),
+        }
+    }
+
+    fn recover_armed(
+        &mut self,
+        intent: Intent,
+        operation: Operation,
+        choice: RecoveryChoice,
+        after: CheckpointId,
+        at: Timestamp,
+    ) -> Result<Recovered, RewindError> {
+        let mut standings = Vec::with_capacity(intent.items.len());
+        for item in &intent.items {
+            standings.push(self.standing(item).map_err(unfinished)?);
+        }
+        let paths = intent.items.iter().map(|item| &item.path).zip(&standings);
+        let others: Vec<WorkspacePath> =
+            paths.filter(|(_, standing)| **standing == Standing::Other).map(|(path, _)| path.clone()).collect();
+        if !others.is_empty() && choice == RecoveryChoice::Ask {
+            return Err(RewindError::ChangedSinceCrash { operation: Box::new(operation), paths: others });
+        }
+        let back = choice == RecoveryChoice::GoBack;
+        let todo = intent.items.iter().cloned().zip(standings);
+        let todo: Vec<Item> = todo.filter_map(|(item, standing)| remaining(item, standing, choice)).collect();
+        let todo = Intent { items: todo, ..intent.clone() };
+        self.stage_again(&todo)?;
+        self.swap(&todo).map_err(|(failed, _)| unfinished(failed))?;
+        let state = if back { OperationState::Failed } else { OperationState::Done };
+        let finish = Finish {
+            operation: operation.id,
+            session: operation.session_seq.zip(operation.session),
+            kind: operation.kind,
+            what: operation.what.clone(),
+            reverses: operation.reverses_seq,
+            after,
+            at,
+            state,
+        };
+        // What belongs to others is not ours to record, but its temporary files are ours to remove.
+        self.finish(&intent, &finish, &BTreeMap::new(), &displaced::possibly_held(&intent.items))?;
+        Ok(if back { Recovered::TakenBack(operation) } else { Recovered::Finished(operation) })
+    }
+
+    /// Makes sure that the new content of every item lies under its temporary name.
+    fn stage_again(&self, intent: &Intent) -> Result<(), RewindError> {
+        let files = self.files();
+        self.loosen(intent).map_err(unfinished)?;
+        let mut missing = Vec::new();
+        for item in &intent.items {
+            let Some(node) = staged(item) else { continue };
+            let there = self.state(&item.temp).map_err(unfinished)?;
+            if same(there.as_ref(), Some(node)) {
+                continue;
+            }
+            self.keep_unless_seen(intent.operation, item, &item.temp, &BTreeMap::new())?;
+            files.discard(&item.temp).map_err(unfinished)?;
+            missing.push(item.clone());
+        }
+        let wrap = |err| match err {
+            StageError::Content(err) => RewindError::Store(err),
+            StageError::Write(failed) => unfinished(failed),
+        };
+        match self.write_staged(&missing, wrap)?.into_iter().next() {
+            None => Ok(()),
+            Some(path) => Err(RewindError::DamagedTarget { path }),
+        }
+    }
+
+    fn standing(&self, item: &Item) -> Result<Standing, Failed> {
+        let now = self.state(&item.path)?;
+        let is = |wanted: &Option<Node>| same(now.as_ref(), wanted.as_ref());
+        let is_directory = |node: &Option<Node>| node.is_some_and(|node| node.kind == Kind::Directory);
+        Ok(if is(&item.after) {
+            Standing::After
+        } else if is(&item.before) {
+            Standing::Before
+        } else if is_directory(&now) && is_directory(&item.after) {
+            // Permissions of directories come last.
+            Standing::Between
+        } else if is_directory(&now) && is_directory(&item.before) {
+            Standing::Before
+        } else if now.is_none() && item.before.is_some() {
+            Standing::Between
+        } else {
+            Standing::Other
+        })
+    }
+
+    /// What is at `path` on disk; `None` if nothing is.
+    fn state(&self, path: &WorkspacePath) -> Result<Option<Node>, Failed> {
+        let files = self.files();
+        let failed = |err: Errno| files.failed("read", path)(err);
+        let Some(seen) = files.look(path).map_err(failed)? else { return Ok(None) };
+        let (kind, mode, content, size) = match seen.facts.file_type() {
+            FileType::Directory => (Kind::Directory, seen.facts.permissions(), ObjectId::default(), 0),
+            FileType::Symlink => {
+                let target = files.read_link(path).map_err(failed)?;
+                (Kind::Symlink, 0, ObjectId::of(&target), target.len() as u64)
+            }
+            FileType::RegularFile => {
+                let mut file = files.open(path).map_err(failed)?;
+                let mut hasher = blake3::Hasher::new();
+                let size = std::io::copy(&mut file, &mut hasher)
+                    .map_err(|err| failed(Errno::from_io_error(&err).unwrap_or(Errno::IO)))?;
+                let content = ObjectId::from_bytes(*hasher.finalize().as_bytes());
+                (Kind::File, seen.facts.permissions(), content, size)
+            }
+            // A thing of no kind that is captured equals nothing.
+            _ => (Kind::File, u16::MAX, ObjectId::default(), 0),
+        };
+        Ok(Some(Node { kind, mode, content, size }))
+    }
+}
+
+/// What still has to be done to a path that stands at `standing`.
+fn remaining(item: Item, standing: Standing, choice: RecoveryChoice) -> Option<Item> {
+    let back = choice == RecoveryChoice::GoBack;
+    let item = if back { Item { before: item.after, after: item.before, ..item } } else { item };
+    match (standing, back) {
+        (Standing::Other, _) => None,
+        (Standing::After, false) | (Standing::Before, true) => {
+            // A directory is made before it has its permissions.
+            let directory = item.after.filter(|node| node.kind == Kind::Directory)?;
+            Some(Item { before: Some(directory), ..item })
+        }
+        (Standing::Before, false) | (Standing::After, true) | (Standing::Between, _) => Some(item),
+    }
+}
+
+/// Recovering failed; the intent stays, and it can be tried again.
+fn unfinished(failed: Failed) -> RewindError {
+    RewindError::Unfinished { what: failed.what, path: failed.path, source: failed.source }
+}

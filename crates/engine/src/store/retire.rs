@@ -1,0 +1,82 @@
+//! Checkpoints that go, and what goes with them.
+//!
+//! A checkpoint that something depends on never goes: the newest one, from which the next one tells what changed; the one
+//! before an interrupted rewind; the one before a tool call that is still under way.
+
+use rusqlite::{OptionalExtension, Transaction, params};
+
+use super::{Durability, Store, StoreError, db};
+use crate::Timestamp;
+
+/// Row numbers of checkpoints that something depends on.
+pub(super) const NEEDED: &str = "SELECT max(seq) FROM checkpoints
+    UNION SELECT before FROM operations WHERE seq IN (SELECT operation FROM intents)
+    UNION SELECT opened FROM windows WHERE closed IS NULL";
+
+/// Row numbers of checkpoints that retention takes: unlabelled ones older than `?1` that neither something depends on nor an
+/// operation since then.
+const OUTDATED: &str = "SELECT seq FROM checkpoints WHERE label IS NULL AND at < ?1
+    AND seq NOT IN (SELECT before FROM operations WHERE at >= ?1)
+    AND seq NOT IN (SELECT after FROM operations WHERE at >= ?1 AND after IS NOT NULL)";
+
+/// What retention took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Retired {
+    /// Checkpoints.
+    pub(crate) checkpoints: u64,
+    /// Operations that can no longer be undone.
+    pub(crate) operations: u64,
+}
+
+impl Store {
+    /// Removes unlabelled checkpoints taken before `cutoff`.
+    pub(crate) fn retire(&self, cutoff: Timestamp) -> Result<Retired, StoreError> {
+        let outdated = self.outdated(cutoff)?;
+        self.db().transaction(Durability::Synced, |tx| remove(tx, &outdated))
+    }
+
+    /// The checkpoints that [`retire`](Self::retire) would remove, by row number.
+    pub(crate) fn outdated(&self, cutoff: Timestamp) -> Result<Vec<i64>, StoreError> {
+        self.db().read(|connection| {
+            let mut statement = connection.prepare(&format!("{OUTDATED} AND seq NOT IN ({NEEDED}) ORDER BY seq"))?;
+            statement.query_map([cutoff.0], |row| row.get(0))?.collect()
+        })
+    }
+}
+
+/// Removes checkpoints, unless they were labelled or are needed meanwhile, and what makes no sense without them.
+pub(super) fn remove(tx: &Transaction<'_>, points: &[i64]) -> Result<Retired, StoreError> {
+    let wrap = db::in_transaction(tx);
+    let mut delete = tx
+        .prepare(&format!("DELETE FROM checkpoints WHERE seq = ? AND label IS NULL AND seq NOT IN ({NEEDED})"))
+        .map_err(&wrap)?;
+    let mut retired = Retired::default();
+    for seq in points {
+        retired.checkpoints += delete.execute([seq]).map_err(&wrap)? as u64;
+    }
+    if retired.checkpoints > 0 {
+        retired.operations = remove_dependents(tx).map_err(&wrap)?;
+    }
+    Ok(retired)
+}
+
+/// Removes what only told of checkpoints that are gone; returns how many operations went.
+fn remove_dependents(tx: &Transaction<'_>) -> rusqlite::Result<u64> {
+    let oldest: Option<i64> =
+        tx.query_row("SELECT min(seq) FROM checkpoints", [], |row| row.get(0)).optional()?.flatten();
+    let Some(oldest) = oldest else { return Ok(0) };
+    // What led up to the oldest point is of no use to any rewind.
+    tx.execute("DELETE FROM changes WHERE checkpoint <= ?", [oldest])?;
+    let operations = tx.execute(
+        "DELETE FROM operations WHERE before NOT IN (SELECT seq FROM checkpoints)
+             AND seq NOT IN (SELECT operation FROM intents)",
+        [],
+    )?;
+    tx.execute(
+        "DELETE FROM windows WHERE closed <= ?
+             AND seq NOT IN (SELECT window FROM changes WHERE window IS NOT NULL)
+             AND (operation IS NULL OR operation NOT IN (SELECT seq FROM operations))",
+        params![oldest],
+    )?;
+    Ok(operations as u64)
+}

@@ -1,0 +1,379 @@
+//! Taking a checkpoint: scan, make room if there is none, attribute what changed, commit it all at once.
+//!
+//! Scans of several processes run side by side; committing takes turns, so that every checkpoint knows exactly which one
+//! is before it. While files are being rewound no checkpoint is taken.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::Read;
+use std::sync::Mutex;
+
+use crate::checkpoint::{self, Purpose, check_label, refuse_taken};
+use crate::owner::{self, By, ChangeKind, rows, window};
+use crate::scan::rules::Rules;
+use crate::scan::{Counters, Scanned, Scanner, Sink};
+use crate::snapshot::diff;
+use crate::snapshot::known::{Knower, Known};
+use crate::store::{Batch, Effort, Kind, PutError, Store, lock, take_turn};
+use crate::workspace::counters;
+use crate::{
+    Change, Changed, Checkpoint, CheckpointError, Durability, GitState, NewCheckpoint, Node, ObjectId, Progress, Side,
+    SnapshotId, StoreError, Workspace, WorkspacePath, git, operation, view,
+};
+
+impl Workspace {
+    /// Takes a checkpoint of everything on disk now.
+    ///
+    /// With [`Durability::Synced`] it survives power loss once this returns. A cancelled or failed call changes nothing,
+    /// but what was read is kept, so that the next one is quicker.
+    #[expect(clippy::needless_pass_by_value, reason = "an id is for one checkpoint only")]
+    pub fn checkpoint(
+        &mut self,
+        new: NewCheckpoint,
+        durability: Durability,
+        progress: &dyn Progress,
+    ) -> Result<Checkpoint, CheckpointError> {
+        self.take(&new, &Purpose::ASKED, durability, progress)
+    }
+
+    /// Takes a checkpoint for `purpose`.
+    pub(crate) fn take(
+        &mut self,
+        new: &NewCheckpoint,
+        purpose: &Purpose<'_>,
+        durability: Durability,
+        progress: &dyn Progress,
+    ) -> Result<Checkpoint, CheckpointError> {
+        let label = new.label.as_deref();
+        label.map_or(Ok(()), check_label)?;
+        let taken = self.store.db().read(|connection| checkpoint::holder(connection, label, new.id))?;
+        refuse_taken(label, taken)?;
+        let _shared = self.store.share()?;
+        if let Some(operation) = operation::pending(&self.store)? {
+            return Err(CheckpointError::Pending { operation: Box::new(operation) });
+        }
+        self.making_room(None, |this, effort| this.try_take(new, purpose, effort, durability, progress))
+    }
+
+    /// Repeats `attempt` until it fits the budget or never will. The oldest checkpoints go if they must, but not the one
+    /// with row number `spared`.
+    pub(crate) fn making_room<T>(
+        &mut self,
+        spared: Option<i64>,
+        attempt: impl FnMut(&mut Self, Effort) -> Result<T, Failure>,
+    ) -> Result<T, CheckpointError> {
+        let mut removed = 0;
+        self.try_making_room(spared, attempt, &mut removed).map_err(|err| match removed {
+            0 => err,
+            _ => CheckpointError::RoomMade { removed, source: Box::new(err) },
+        })
+    }
+
+    /// Counts in `removed` how many checkpoints had to go, even if it fails in the end.
+    fn try_making_room<T>(
+        &mut self,
+        spared: Option<i64>,
+        mut attempt: impl FnMut(&mut Self, Effort) -> Result<T, Failure>,
+        removed: &mut u64,
+    ) -> Result<T, CheckpointError> {
+        let mut room_made = false;
+        let mut effort = Effort::Quick;
+        loop {
+            match attempt(self, effort) {
+                Ok(value) => return Ok(value),
+                // Somebody cleaned up meanwhile: look again at what is still there.
+                Err(Failure::Other(CheckpointError::Store(StoreError::Collected))) => self.reopen_scanner()?,
+                Err(Failure::OverBudget { smaller: true, .. }) => {
+                    self.reopen_scanner()?;
+                    effort = Effort::Small;
+                }
+                Err(Failure::OverBudget { needed, .. }) => {
+                    let kept = self.scanner.contents();
+                    self.reopen_scanner()?;
+                    let evicted = if room_made { None } else { self.store.evict(needed, &kept, spared)? };
+                    let Some(evicted) = evicted else {
+                        self.store.collect(&[])?;
+                        return Err(CheckpointError::Budget { budget: self.store.budget(), needed });
+                    };
+                    *removed += evicted;
+                    self.store.reclaim(&kept)?;
+                    room_made = true;
+                }
+                Err(Failure::Other(err)) => {
+                    // The index in memory may claim contents that were never committed.
+                    self.reopen_scanner()?;
+                    return Err(err);
+                }
+            }
+        }
+    }
+
+    fn try_take(
+        &mut self,
+        new: &NewCheckpoint,
+        purpose: &Purpose<'_>,
+        effort: Effort,
+        durability: Durability,
+        progress: &dyn Progress,
+    ) -> Result<Checkpoint, Failure> {
+        let rules = self.rules()?;
+        let git = git::state(&self.env.root);
+        let scene = scan(&self.store, &mut self.scanner, &rules, effort, progress)?;
+        let checkpoint = scene.record(&git, new, purpose, durability)?;
+        let after = counters(&self.store);
+        drop(scene);
+        // The checkpoint is made and stays: an index that cannot be saved costs the next one time, nothing else.
+        after.and_then(|after| self.scanner.save(after)).ok();
+        Ok(checkpoint)
+    }
+}
+
+/// What is on disk, with its contents on the way into the store.
+pub(crate) struct Scene<'a> {
+    store: &'a Store,
+    pub(crate) sink: Storing<'a>,
+    pub(crate) scanned: Scanned,
+    rules: ObjectId,
+    /// Paths that were looked for whatever the rules say.
+    sought: BTreeSet<WorkspacePath>,
+}
+
+/// Paths that `rules` have looked for.
+pub(crate) fn sought(rules: &Rules) -> BTreeSet<WorkspacePath> {
+    rules.declared.iter().filter_map(|path| WorkspacePath::parse(path).ok()).collect()
+}
+
+/// Scans into the store; nothing is committed yet.
+pub(crate) fn scan<'a>(
+    store: &'a Store,
+    scanner: &mut Scanner,
+    rules: &Rules,
+    effort: Effort,
+    progress: &dyn Progress,
+) -> Result<Scene<'a>, Failure> {
+    if store.find_losses()? {
+        scanner.recheck_contents(|id, size| store.contains_content(*id, size))?;
+    }
+    scanner.fit_to(counters(store)?, |id, _| store.contains(id))?;
+    let sink = Storing { batch: store.batch(effort)?, trees: Mutex::default() };
+    let scanned = scanner.scan(rules, &sink, progress)?;
+    let rules_id = ObjectId::of(&rules.described);
+    sink.batch.put(Kind::Rules, rules_id, &rules.described)?;
+    let scene = Scene { store, sink, scanned, rules: rules_id, sought: sought(rules) };
+    scene.check_budget()?;
+    Ok(scene)
+}
+
+/// Scans only the directories of `touched` into the store; everything else is as the last scan found it.
+pub(crate) fn scan_touched<'a>(
+    store: &'a Store,
+    scanner: &mut Scanner,
+    rules: &Rules,
+    touched: &BTreeSet<WorkspacePath>,
+    effort: Effort,
+) -> Result<Scene<'a>, Failure> {
+    scanner.fit_to(counters(store)?, |id, _| store.contains(id))?;
+    let sink = Storing { batch: store.batch(effort)?, trees: Mutex::default() };
+    let scanned = scanner.scan_touched(rules, touched.iter(), &sink)?;
+    let rules_id = ObjectId::of(&rules.described);
+    sink.batch.put(Kind::Rules, rules_id, &rules.described)?;
+    Ok(Scene { store, sink, scanned, rules: rules_id, sought: sought(rules) })
+}
+
+impl Scene<'_> {
+    /// Fails if what was put so far does not fit.
+    pub(crate) fn check_budget(&self) -> Result<(), Failure> {
+        match self.sink.batch.over_budget() {
+            Some(needed) => Err(Failure::OverBudget { needed, smaller: self.sink.batch.could_be_smaller() }),
+            None => Ok(()),
+        }
+    }
+
+    /// Commits everything as a checkpoint, with what changed since the one before and who did it.
+    pub(crate) fn record(
+        &self,
+        git: &GitState,
+        new: &NewCheckpoint,
+        purpose: &Purpose<'_>,
+        durability: Durability,
+    ) -> Result<Checkpoint, Failure> {
+        let _turn = take_turn(self.store.dir())?;
+        let (changed, attributed, abandoned) = self.attribute(purpose)?;
+        let checkpoint = Checkpoint {
+            id: new.id,
+            snapshot: self.scanned.snapshot,
+            at: new.at,
+            label: new.label.clone(),
+            changed,
+            gap_count: self.scanned.gap_count,
+            git: git.clone(),
+            origin: purpose.origin,
+            session: purpose.session.map(|(_, id)| id),
+            note: purpose.note.clone(),
+            aside: self.scanned.aside,
+        };
+        let taken = self.sink.batch.commit(durability, |tx| {
+            let session = purpose.session.map(|(seq, _)| seq);
+            let seq = match checkpoint::insert(tx, &checkpoint, session, self.rules)? {
+                Ok(seq) => seq,
+                Err(holder) => return Ok(Some(holder)),
+            };
+            rows::insert(tx, seq, attributed)?;
+            rows::note_sought(tx, seq, &self.sought)?;
+            for window in &abandoned {
+                window::abandon(tx, *window, seq)?;
+            }
+            (purpose.also)(tx, seq).map(|()| None)
+        })?;
+        refuse_taken(checkpoint.label.as_deref(), taken)?;
+        abandoned.iter().for_each(|window| window::forget_abandoned(self.store.dir(), *window));
+        Ok(checkpoint)
+    }
+
+    /// What changed since the checkpoint before and who did it, and the windows whose processes are gone.
+    #[expect(clippy::type_complexity, reason = "read in one place only")]
+    fn attribute(
+        &self,
+        purpose: &Purpose<'_>,
+    ) -> Result<(Changed, Vec<(Change, ChangeKind, By)>, Vec<i64>), StoreError> {
+        let (changes, previous) = self.changes()?;
+        let changed = Changed::count(&changes);
+        let Some(previous) = previous else { return Ok((changed, Vec::new(), Vec::new())) };
+        let windows = rows::open_windows(self.store)?;
+        let abandoned = windows.iter().map(|window| window.seq);
+        let abandoned = abandoned.filter(|seq| window::is_abandoned(self.store.dir(), *seq)).collect();
+        let (then, now) = (knower(self.store, &previous)?, self.knower());
+        let mut attributed = Vec::with_capacity(changes.len());
+        for change in changes {
+            let kind = if change.before.is_none() && then.at(&change.path)? == Known::Unknown {
+                ChangeKind::Captured
+            } else if change.after.is_none() && now.at(&change.path)? == Known::Unknown {
+                ChangeKind::Uncaptured
+            } else {
+                ChangeKind::Changed
+            };
+            match &purpose.own {
+                Some((own, by, displaced)) if own.contains(&change.path) => {
+                    attributed.extend(split_displaced(change, kind, *by, displaced));
+                }
+                _ => {
+                    let by = owner::attribute(&change.path, &windows);
+                    attributed.push((change, kind, by));
+                }
+            }
+        }
+        Ok((changed, attributed, abandoned))
+    }
+
+    /// What changed since the checkpoint before, which is returned too; since the last one that can be read, if that is
+    /// damaged.
+    fn changes(&self) -> Result<(Vec<Change>, Option<Checkpoint>), StoreError> {
+        let stored = |id| view::load_tree(self.store, &Side::Stored(SnapshotId(id)), id);
+        let fresh = |id| self.tree(id);
+        let now = self.scanned.snapshot.0;
+        let newest = checkpoint::newest(self.store)?;
+        let mut before = newest.as_ref().map(|newest| newest.snapshot.0);
+        loop {
+            let from: Option<(ObjectId, &diff::Load<'_>)> = before.map(|id| (id, &stored as _));
+            match diff::diff(from, Some((now, &fresh))) {
+                Ok(changes) => {
+                    let whole = newest.filter(|newest| Some(newest.snapshot.0) == before);
+                    return Ok((changes, whole));
+                }
+                Err(StoreError::Damaged { .. } | StoreError::Missing { .. }) if before.is_some() => {
+                    before = checkpoint::all(self.store)?
+                        .iter()
+                        .map(|older| older.snapshot.0)
+                        .skip_while(|id| Some(*id) != before)
+                        .find(|id| Some(*id) != before);
+                }
+                Err(err) => return Err(err),
+            }
+        }
+    }
+
+    /// A tree of this scene or of the store.
+    pub(crate) fn tree(&self, id: ObjectId) -> Result<crate::snapshot::tree::Tree, StoreError> {
+        crate::snapshot::tree::decode_tree(&self.read(id)?)
+            .map_err(|_| StoreError::Malformed { id, expected: "directory" })
+    }
+
+    fn read(&self, id: ObjectId) -> Result<Vec<u8>, StoreError> {
+        match lock(&self.sink.trees).get(&id) {
+            Some(bytes) => Ok(bytes.clone()),
+            None => Ok(self.store.read(id)?.1),
+        }
+    }
+
+    /// Answers for what is on disk.
+    pub(crate) fn knower(&self) -> Knower<'_> {
+        Knower::new(self.scanned.snapshot.0, self.scanned.aside, BTreeSet::new(), |id| self.read(id))
+            .having_sought(self.sought.clone())
+    }
+}
+
+/// An operation's own change; two, if somebody had saved the path once more before it was displaced.
+fn split_displaced(
+    change: Change,
+    kind: ChangeKind,
+    by: By,
+    displaced: &BTreeMap<WorkspacePath, Node>,
+) -> Vec<(Change, ChangeKind, By)> {
+    match displaced.get(&change.path) {
+        Some(node) => {
+            let theirs = Change { after: Some(*node), ..change.clone() };
+            let ours = Change { before: Some(*node), ..change };
+            vec![(theirs, ChangeKind::Changed, By::OUTSIDE), (ours, kind, by)]
+        }
+        None => vec![(change, kind, by)],
+    }
+}
+
+/// Answers for a checkpoint.
+pub(crate) fn knower<'a>(store: &'a Store, checkpoint: &Checkpoint) -> Result<Knower<'a>, StoreError> {
+    let missed = checkpoint::missed(store, checkpoint.id)?.into_iter().collect();
+    let sought = rows::sought_by(store, checkpoint.id)?;
+    let knower = Knower::new(checkpoint.snapshot.0, checkpoint.aside, missed, |id| Ok(store.read(id)?.1));
+    Ok(knower.having_sought(sought))
+}
+
+/// Why an attempt at a checkpoint ended.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// `smaller`: with more time, less room would be needed.
+    OverBudget { needed: u64, smaller: bool },
+    /// Anything else.
+    Other(CheckpointError),
+}
+
+impl<E: Into<CheckpointError>> From<E> for Failure {
+    fn from(err: E) -> Self {
+        Self::Other(err.into())
+    }
+}
+
+/// A sink that stores, and keeps what is new of directories at hand.
+pub(crate) struct Storing<'a> {
+    pub(crate) batch: Batch<'a>,
+    trees: Mutex<HashMap<ObjectId, Vec<u8>>>,
+}
+
+impl Sink for Storing<'_> {
+    fn put(&self, kind: Kind, id: ObjectId, plain: &[u8]) -> Result<(), StoreError> {
+        if matches!(kind, Kind::Tree | Kind::Aside) {
+            lock(&self.trees).insert(id, plain.to_vec());
+        }
+        self.batch.put(kind, id, plain)
+    }
+
+    fn put_large(&self, source: &mut dyn Read) -> Result<(ObjectId, u64), PutError> {
+        self.batch.put_chunked(source)
+    }
+
+    fn pause(&self) -> Result<Option<Counters>, StoreError> {
+        if self.batch.over_budget().is_some() {
+            return Ok(None);
+        }
+        self.batch.commit(Durability::Soon, |_| Ok(()))?;
+        counters(self.batch.store()).map(Some)
+    }
+}
