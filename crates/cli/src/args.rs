@@ -6,11 +6,15 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
-use crate::commands::{checkpoint, completions, diff, du, label, log, man, relink, show};
+use crate::commands::{
+    checkpoint, completions, diff, doctor, du, exec, export, gc, label, log, man, ops, purge, recover, relink, rewind,
+    show, undo,
+};
 
-/// Rewind for AI coding agents: checkpoints of a directory, and what changed since
+/// Rewind for AI coding agents: checkpoints of a directory, what changed since, and the way back
 ///
-/// Retake keeps exact checkpoints of a directory, with or without git, and never writes into it or into a git repository.
+/// Retake keeps exact checkpoints of a directory, with or without git, and brings files back to any of them. It never writes into a
+/// git repository, and into the directory only when you go back.
 #[derive(Parser, Debug)]
 #[command(name = "retake", version, max_term_width = 100, disable_help_subcommand = true)]
 pub struct Cli {
@@ -60,7 +64,17 @@ pub enum Command {
     Diff(diff::DiffArgs),
     Show(show::ShowArgs),
     Label(label::LabelArgs),
+    Exec(exec::ExecArgs),
+    Rewind(rewind::RewindArgs),
+    Undo(undo::UndoArgs),
+    Redo(undo::RedoArgs),
+    Ops(ops::OpsArgs),
+    Export(export::ExportArgs),
     Du(du::DuArgs),
+    Doctor(doctor::DoctorArgs),
+    Gc(gc::GcArgs),
+    Purge(purge::PurgeArgs),
+    Recover(recover::RecoverArgs),
     Relink(relink::RelinkArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
@@ -68,8 +82,9 @@ pub enum Command {
 
 /// The commands as `retake --help` shows them; every command is in exactly one group.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Points", &["checkpoint", "log", "diff", "show", "label"]),
-    ("Store", &["du", "relink"]),
+    ("Points", &["checkpoint", "log", "diff", "show", "label", "export"]),
+    ("Going back", &["exec", "rewind", "undo", "redo", "ops"]),
+    ("Store", &["du", "gc", "purge", "doctor", "recover", "relink"]),
     ("Shell", &["completions", "man"]),
 ];
 

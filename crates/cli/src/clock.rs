@@ -4,7 +4,7 @@ use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use jiff::tz::TimeZone;
-use retake_engine::{CheckpointId, Timestamp};
+use retake_engine::{CheckpointId, NewRewind, OperationId, SessionId, Timestamp};
 
 /// The system clock, in milliseconds; a clock before 1970 counts as 1970.
 pub fn now() -> Timestamp {
@@ -15,6 +15,23 @@ pub fn now() -> Timestamp {
 /// An id that no other checkpoint has.
 pub fn new_checkpoint_id(at: Timestamp) -> io::Result<CheckpointId> {
     Ok(CheckpointId::new(at, random_bytes()?))
+}
+
+/// An id that no other session has.
+pub fn new_session_id(at: Timestamp) -> io::Result<SessionId> {
+    Ok(SessionId::new(at, random_bytes()?))
+}
+
+/// An id that no other operation has.
+pub fn new_operation_id(at: Timestamp) -> io::Result<OperationId> {
+    Ok(OperationId::new(at, random_bytes()?))
+}
+
+/// All that a rewind, an undo or a redo which begins now has to be given.
+pub fn new_rewind() -> io::Result<NewRewind> {
+    let at = now();
+    let (safety, after) = (new_checkpoint_id(at)?, new_checkpoint_id(at)?);
+    Ok(NewRewind { operation: new_operation_id(at)?, safety, after, at })
 }
 
 /// `at` in UTC as RFC 3339, for JSON.

@@ -3,23 +3,34 @@
 pub mod checkpoint;
 pub mod completions;
 pub mod diff;
+pub mod doctor;
 pub mod du;
+pub mod exec;
+pub mod export;
+pub mod gc;
 pub mod label;
 pub mod log;
 pub mod man;
+pub mod ops;
+pub mod purge;
+pub mod recover;
 pub mod relink;
+pub mod rewind;
 pub mod show;
+pub mod undo;
 
 use std::io;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
-use retake_engine::{Changed, Checkpoint, StoreError};
+use retake_engine::{Changed, Checkpoint, CheckpointError, StoreError};
 use thiserror::Error;
 
 use crate::args::{self, Cli, Command};
 use crate::quote;
 use crate::surroundings::Surroundings;
 use crate::ui::{OutputError, Paint, Ui, YELLOW};
+use crate::words;
 
 /// What a command itself, rather than the engine, finds wrong.
 #[derive(Debug, Error)]
@@ -28,6 +39,18 @@ pub enum CommandError {
     NothingToCompare,
     #[error("cancelled; nothing was changed")]
     Cancelled,
+    #[error("stopped; what was done so far stays done")]
+    Stopped,
+    #[error("the clean-up could not be finished")]
+    CleanUpUnfinished { source: StoreError },
+    #[error("stopped: no checkpoint holds it any more, but its bytes are not all removed from the store")]
+    PurgeStopped,
+    #[error("nothing was purged: this needs a confirmation")]
+    NotConfirmed,
+    #[error("the whole workspace cannot be purged")]
+    PurgeAll,
+    #[error("{} found", words::count(*.problems, "problem was", "problems were"))]
+    Unhealthy { problems: u64 },
     #[error("checkpoint {point} has no `{path}`")]
     NoSuchPath {
         point: String,
@@ -43,12 +66,33 @@ pub enum CommandError {
     PointNotText,
     #[error("cannot write to `{}`", .path.display())]
     WriteTo { path: PathBuf, source: io::Error },
+    #[error("cannot run `git`")]
+    Git { source: io::Error },
+    #[error("`git {what}` failed: {said}")]
+    GitFailed { what: String, said: String },
+    #[error("`{}` is not in a git repository", .root.display())]
+    NoRepository { root: PathBuf },
+    #[error("there is a branch `{name}` already")]
+    BranchTaken { name: String },
+    #[error("`{name}` cannot be a branch's name")]
+    BadBranch { name: String },
+    #[error("nothing was changed, as you wished")]
+    Declined,
+    #[error("the command has run, but the checkpoint after it could not be taken; the one before it is {point}")]
+    NoCheckpointAfter { point: String, source: CheckpointError },
 }
 
-/// Runs the command that was typed; without one, prints the help.
-pub fn run(ui: &mut Ui, cli: &Cli) -> anyhow::Result<()> {
+impl CommandError {
+    /// git could not be run.
+    fn git(source: io::Error) -> Self {
+        Self::Git { source }
+    }
+}
+
+/// Runs the command that was typed; without one, prints the help. Returns the exit code.
+pub fn run(ui: &mut Ui, cli: &Cli) -> anyhow::Result<ExitCode> {
     let here = || Surroundings::find(&cli.global);
-    match &cli.command {
+    let done = match &cli.command {
         None => Ok(args::command().print_help().map_err(OutputError::wrap)?),
         Some(Command::Checkpoint(args)) => checkpoint::run(ui, here()?, args),
         Some(Command::Log(args)) => log::run(ui, here()?, args),
@@ -56,10 +100,21 @@ pub fn run(ui: &mut Ui, cli: &Cli) -> anyhow::Result<()> {
         Some(Command::Show(args)) => show::run(ui, here()?, args),
         Some(Command::Label(args)) => label::run(ui, here()?, args),
         Some(Command::Du(_)) => du::run(ui, here()?),
+        Some(Command::Doctor(_)) => doctor::run(ui, here()?),
+        Some(Command::Gc(args)) => gc::run(ui, here()?, args),
+        Some(Command::Purge(args)) => purge::run(ui, here()?, args),
         Some(Command::Relink(args)) => relink::run(ui, here()?, args),
         Some(Command::Completions(args)) => completions::run(ui, args),
         Some(Command::Man(args)) => man::run(ui, args),
-    }
+        Some(Command::Exec(args)) => return exec::run(ui, here()?, args),
+        Some(Command::Rewind(args)) => rewind::run(ui, here()?, args),
+        Some(Command::Undo(args)) => undo::run(ui, here()?, args),
+        Some(Command::Redo(args)) => undo::redo(ui, here()?, args),
+        Some(Command::Ops(args)) => ops::run(ui, here()?, args),
+        Some(Command::Export(args)) => export::run(ui, here()?, args),
+        Some(Command::Recover(args)) => recover::run(ui, here()?, args),
+    };
+    done.map(|()| ExitCode::SUCCESS)
 }
 
 /// `3fa2b1c9 "before the refactor"`

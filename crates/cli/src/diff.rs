@@ -22,9 +22,20 @@ const BINARY_PROBE: usize = 8_000;
 /// The two sides that changes are between.
 pub struct Comparison<'a> {
     pub workspace: &'a Workspace,
-    pub from: Side<'a>,
-    pub to: Side<'a>,
+    pub from: Source<'a>,
+    pub to: Source<'a>,
     pub uncaptured: Uncaptured,
+}
+
+/// Where the contents of a side are.
+#[derive(Clone, Copy)]
+pub enum Source<'a> {
+    /// A snapshot, or a scan of what is there now.
+    Side(Side<'a>),
+    /// On disk.
+    Disk,
+    /// Here: that of the one path that is compared.
+    Given(&'a [u8]),
 }
 
 /// The content of a changed path on both sides; a side that has none, a directory say, is empty.
@@ -53,18 +64,21 @@ impl Comparison<'_> {
         if before.is_some_and(is_too_large) || after.is_some_and(is_too_large) {
             return Ok(Content::TooLarge);
         }
-        let before = self.read(&self.from, change, before)?;
-        let after = self.read(&self.to, change, after)?;
+        let before = self.read(self.from, change, before)?;
+        let after = self.read(self.to, change, after)?;
         if is_binary(&before) || is_binary(&after) {
             return Ok(Content::Binary { before, after });
         }
         Ok(Content::Text { before, after })
     }
 
-    fn read(&self, side: &Side<'_>, change: &Change, node: Option<&Node>) -> Result<Vec<u8>, ContentError> {
+    fn read(&self, source: Source<'_>, change: &Change, node: Option<&Node>) -> Result<Vec<u8>, ContentError> {
         let mut bytes = Vec::new();
-        if let Some(node) = node {
-            self.workspace.content(side, &change.path, node, &mut bytes)?;
+        let Some(node) = node else { return Ok(bytes) };
+        match source {
+            Source::Side(side) => self.workspace.content(&side, &change.path, node, &mut bytes)?,
+            Source::Disk => self.workspace.content_on_disk(&change.path, node, &mut bytes)?,
+            Source::Given(content) => bytes.extend_from_slice(content),
         }
         Ok(bytes)
     }

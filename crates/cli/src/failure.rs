@@ -9,7 +9,8 @@ use std::process::ExitCode;
 use anstream::AutoStream;
 use anyhow::Error;
 use retake_engine::{
-    Checkpoint, CheckpointError, ContentError, InvalidLabel, OpenError, ResolveError, ScanError, StoreError,
+    Checkpoint, CheckpointError, ContentError, InvalidLabel, OpenError, Operation, OperationError, PurgeError,
+    ResolveError, RewindError, ScanError, StoreError, WorkspacePath,
 };
 
 use crate::clock;
@@ -17,6 +18,7 @@ use crate::commands::CommandError;
 use crate::interrupt;
 use crate::paths::OutsideWorkspace;
 use crate::quote;
+use crate::rewind;
 use crate::size;
 use crate::surroundings::{SettingsError, SurroundingsError};
 use crate::ui::{CYAN, OutputError, RED, Ui};
@@ -27,6 +29,9 @@ const REFUSED: u8 = 3;
 
 /// Most candidates named for an ambiguous point.
 const MAX_CANDIDATES: usize = 5;
+
+/// Most files named that were changed since a crash.
+const MAX_CHANGED: usize = 20;
 
 /// What to do about a failure.
 struct Advice {
@@ -100,6 +105,15 @@ fn advice_for(cause: &(dyn std::error::Error + 'static)) -> Option<Advice> {
     if let Some(error) = cause.downcast_ref::<CheckpointError>() {
         return Some(for_checkpoint(error));
     }
+    if let Some(error) = cause.downcast_ref::<PurgeError>() {
+        return Some(for_purge(error));
+    }
+    if let Some(error) = cause.downcast_ref::<RewindError>() {
+        return Some(for_rewind(error));
+    }
+    if let Some(error) = cause.downcast_ref::<OperationError>() {
+        return Some(for_operation(error));
+    }
     if let Some(error) = cause.downcast_ref::<InvalidLabel>() {
         return Some(for_label(error));
     }
@@ -122,6 +136,17 @@ fn advice_for(cause: &(dyn std::error::Error + 'static)) -> Option<Advice> {
 fn for_command(error: &CommandError) -> Advice {
     match error {
         CommandError::Cancelled => cancelled(None),
+        CommandError::Stopped => cancelled(Some("run the command again to go on from there")),
+        CommandError::CleanUpUnfinished { .. } => {
+            failed(Some("what should be kept is whole; once the cause is mended, run the command again"))
+        }
+        CommandError::PurgeStopped => cancelled(Some("`retake gc` goes on from there")),
+        CommandError::NotConfirmed => refused("add `--yes` if every stored version should go for good"),
+        CommandError::Unhealthy { .. } => failed(Some("the lines above say what to do")),
+        CommandError::PurgeAll => Advice {
+            code: USAGE,
+            hint: Some("`retake du` tells where its store is; removing that folder forgets all".to_owned()),
+        },
         CommandError::NothingToCompare => failed(Some("make the first checkpoint with `retake checkpoint`")),
         CommandError::NoSuchPath { dir, .. } => failed(Some(&format!("`retake show {dir}` lists what is there"))),
         CommandError::GapsUnread { point, .. } => {
@@ -130,6 +155,15 @@ fn for_command(error: &CommandError) -> Advice {
         CommandError::JsonOfContent => Advice { code: USAGE, hint: Some("leave out `--json`".to_owned()) },
         CommandError::PointNotText => Advice { code: USAGE, hint: Some("`retake log` lists the points".to_owned()) },
         CommandError::WriteTo { .. } => failed(None),
+        CommandError::Git { .. } => failed(Some("git has to be installed for this")),
+        CommandError::GitFailed { .. } => failed(Some("HEAD, the index and your files are as they were")),
+        CommandError::NoRepository { .. } => failed(Some("`git init` makes one; any checkpoint can be exported then")),
+        CommandError::BranchTaken { .. } => refused("nothing was changed; choose another name"),
+        CommandError::BadBranch { .. } => Advice { code: USAGE, hint: None },
+        CommandError::Declined => failed(None),
+        CommandError::NoCheckpointAfter { .. } => failed(Some(
+            "its exit code is not told; the next checkpoint captures what it changed, and `retake rewind` to the point before takes it back",
+        )),
     }
 }
 
@@ -157,9 +191,10 @@ fn for_settings(error: &SettingsError) -> Advice {
 fn for_open(error: &OpenError) -> Advice {
     match error {
         OpenError::NotAWorkspace { .. } => failed(Some("make the first checkpoint with `retake checkpoint`")),
-        OpenError::Moved { from, .. } => {
-            refused(&format!("if it was moved here, keep its history with `retake relink {}`", shell_word(from)))
-        }
+        OpenError::Moved { from, .. } => refused(&format!(
+            "if it was moved here, keep its history with `retake relink {}`",
+            quote::shell_word(&from.to_string_lossy())
+        )),
         OpenError::Broad { .. } => {
             refused("name a narrower directory with `-C DIR`, or pass `--allow-broad` if you mean it")
         }
@@ -193,9 +228,83 @@ fn for_checkpoint(error: &CheckpointError) -> Advice {
             holder.id.short()
         )),
         CheckpointError::LabelTaken { .. } => refused("nothing was changed; choose another label, for this is its id"),
+        CheckpointError::Pending { .. } => {
+            refused("nothing was changed; `retake recover` finishes it or takes it back")
+        }
+        CheckpointError::UnknownSession => failed(Some("`retake ops` lists the sessions")),
         CheckpointError::Scan(error) => for_scan(error),
         CheckpointError::Store(error) => for_store(error),
     }
+}
+
+fn for_purge(error: &PurgeError) -> Advice {
+    match error {
+        PurgeError::Pending { .. } => refused("nothing was changed; `retake recover` finishes it or takes it back"),
+        PurgeError::Unfinished { .. } => failed(Some("once the cause is mended, `retake gc` removes the rest")),
+        PurgeError::Store(error) => for_store(error),
+    }
+}
+
+fn for_rewind(error: &RewindError) -> Advice {
+    match error {
+        RewindError::Refused { plan } => refused(&rewind::why_refused(plan)),
+        RewindError::Stale { .. } => refused("run the command again to see what it would do now"),
+        RewindError::Gone => failed(Some("`retake log --all` lists the points that are there")),
+        RewindError::Pending { .. } => refused("nothing was changed; `retake recover` finishes it or takes it back"),
+        RewindError::RolledBack { .. } => failed(Some("once the cause is mended, run the command again")),
+        RewindError::Partial { safety, .. } => failed(Some(&format!(
+            "nothing is lost: all is as it was in checkpoint {}; once the cause is mended, `retake recover` goes on",
+            safety.short()
+        ))),
+        RewindError::InUse { .. } => refused("wait until it has ended, and run the command again"),
+        RewindError::DamagedTarget { .. } => {
+            failed(Some("nothing is lost; `retake recover --go-back` takes the rewind back"))
+        }
+        RewindError::NotRecorded { .. } | RewindError::LeftOver { .. } | RewindError::Unfinished { .. } => {
+            failed(Some("nothing is lost; once the cause is mended, `retake recover` goes on"))
+        }
+        RewindError::ChangedSinceCrash { paths, .. } => refused(&changed_since(paths)),
+        RewindError::Operation(error) => for_operation(error),
+        RewindError::Safety(error) => for_checkpoint(error),
+        RewindError::Store(error) => for_store(error),
+    }
+}
+
+fn for_operation(error: &OperationError) -> Advice {
+    match error {
+        OperationError::Unknown { .. } | OperationError::AlreadyUndone { .. } => {
+            failed(Some("`retake ops` lists the operations"))
+        }
+        OperationError::Ambiguous { candidates, .. } => refused(&one_of_operations(candidates)),
+        OperationError::NothingToUndo | OperationError::NothingToRedo => failed(Some(
+            "`retake ops` lists the operations; a rewind to any point is possible with `retake rewind POINT`",
+        )),
+        OperationError::NotReversible { .. } => failed(None),
+        OperationError::Store(error) => for_store(error),
+    }
+}
+
+fn changed_since(paths: &[WorkspacePath]) -> String {
+    let mut text = String::from(
+        "these stay as they are; `retake recover --finish` finishes the rest, `retake recover --go-back` takes it back",
+    );
+    for path in paths.iter().take(MAX_CHANGED) {
+        text.push_str(&format!("\n  {}", path.display()));
+    }
+    if MAX_CHANGED < paths.len() {
+        text.push_str(&format!("\n  … and {} more", paths.len() - MAX_CHANGED));
+    }
+    text
+}
+
+fn one_of_operations(candidates: &[Operation]) -> String {
+    let now = clock::now();
+    let mut text = String::from("it could be one of these; name it by more digits of its id");
+    for operation in candidates.iter().take(MAX_CANDIDATES) {
+        let (kind, what) = (operation.kind.name(), quote::one_line(&operation.what));
+        text.push_str(&format!("\n  {}  {}  {kind} {what}", operation.id, clock::age(operation.at, now)));
+    }
+    text
 }
 
 fn for_label(_: &InvalidLabel) -> Advice {
@@ -207,6 +316,8 @@ fn for_resolve(error: &ResolveError) -> Advice {
     match error {
         ResolveError::Unknown { .. } => failed(Some("`retake log` lists the points")),
         ResolveError::Ambiguous { candidates, .. } => refused(&one_of(candidates)),
+        ResolveError::UnknownSession { .. } => failed(Some("`retake ops` lists the sessions")),
+        ResolveError::AmbiguousSession { .. } => refused("give more digits of its id"),
         ResolveError::Store(error) => for_store(error),
     }
 }
@@ -233,6 +344,7 @@ fn for_store(error: &StoreError) -> Advice {
         StoreError::DiskFull { .. } => {
             Some("free some space and run the command again; all checkpoints are as they were")
         }
+        StoreError::MalformedIntent => Some("no file was touched because of it; `retake doctor` tells more"),
         StoreError::ReadOnly { .. } => Some("make it writable, or set `RETAKE_DATA_DIR`; reading still works"),
         StoreError::Newer { .. } => Some("update Retake; the store was not touched"),
         StoreError::Orphaned { .. } => {
@@ -279,17 +391,8 @@ fn one_of(candidates: &[Checkpoint]) -> String {
     text
 }
 
-/// `path` so that it can be pasted into a shell.
-fn shell_word(path: &std::path::Path) -> String {
-    let text = path.display().to_string();
-    let is_plain = |c: char| c.is_alphanumeric() || "/._-+@".contains(c);
-    if text.chars().all(is_plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
 
     fn code(error: &Error) -> u8 {
@@ -310,11 +413,5 @@ mod tests {
         let pipe = io::Error::from(io::ErrorKind::BrokenPipe);
         assert!(is_broken_pipe(&Error::new(pipe).context("cannot write")));
         assert!(!is_broken_pipe(&Error::new(io::Error::other("full"))));
-    }
-
-    #[test]
-    fn paths_in_hints_can_be_pasted() {
-        assert_eq!(shell_word(Path::new("/a/b-c.d")), "/a/b-c.d");
-        assert_eq!(shell_word(Path::new("/a b/it's")), r"'/a b/it'\''s'");
     }
 }

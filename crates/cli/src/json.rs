@@ -4,7 +4,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use retake_engine::{Changed, Checkpoint, Gap, Kind, Node};
+use retake_engine::{Changed, Checkpoint, Gap, Kind, Node, Origin};
 use serde::Serialize;
 
 use crate::clock;
@@ -108,6 +108,9 @@ struct Facts {
     label: Option<String>,
     at: String,
     git: Git,
+    origin: Origin,
+    session: Option<String>,
+    note: Option<String>,
 }
 
 impl Facts {
@@ -118,6 +121,9 @@ impl Facts {
             label: checkpoint.label.clone(),
             at: clock::rfc3339(checkpoint.at),
             git: Git { branch: checkpoint.git.branch.clone(), head: checkpoint.git.head.clone() },
+            origin: checkpoint.origin,
+            session: checkpoint.session.map(|id| id.to_string()),
+            note: checkpoint.note.clone(),
         }
     }
 }
@@ -129,14 +135,14 @@ struct Git {
 }
 
 #[derive(Serialize, Debug)]
-struct Counts {
+pub struct Counts {
     added: u64,
     modified: u64,
     deleted: u64,
 }
 
 impl Counts {
-    fn new(changed: &Changed) -> Self {
+    pub fn new(changed: &Changed) -> Self {
         Self { added: changed.added, modified: changed.modified, deleted: changed.deleted }
     }
 }

@@ -7,17 +7,21 @@
 #![expect(unreachable_pub, reason = "a program exports nothing; `pub` marks what a module offers to the others")]
 
 mod args;
+mod authors;
 mod clock;
 mod commands;
 mod diff;
 mod failure;
 mod gaps;
+mod history;
 mod interrupt;
 mod json;
 mod pager;
 mod paths;
 mod progress;
 mod quote;
+mod recovery;
+mod rewind;
 mod size;
 mod surroundings;
 mod ui;
@@ -37,9 +41,9 @@ fn main() -> ExitCode {
         Err(answer) => return failure::usage(&answer),
     };
     let mut ui = Ui::new(&cli.global);
-    let done = commands::run(&mut ui, &cli).and_then(|()| Ok(ui.finish()?));
+    let done = commands::run(&mut ui, &cli).and_then(|code| Ok(ui.finish().map(|()| code)?));
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => failure::report(&mut ui, &error),
     }
 }

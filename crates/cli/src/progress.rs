@@ -64,17 +64,21 @@ impl Drop for Bar {
 impl Drawn {
     fn new(step: &Step, earlier: Option<Self>) -> Self {
         let bar = earlier.map_or_else(ProgressBar::no_length, |earlier| earlier.bar);
+        let (doing, what) = match step.phase {
+            Phase::Listing => ("Listing", "files"),
+            Phase::Reading => ("Reading", "files"),
+            Phase::Marking => ("Looking through", "checkpoints"),
+            Phase::Packing => ("Rewriting", "objects"),
+            Phase::Checking => ("Checking", "objects"),
+        };
         match step.total {
             Some(total) => {
-                bar.set_style(style("{msg} [{bar:30}] {human_pos} of {human_len} files"));
+                bar.set_style(style(&format!("{{msg}} [{{bar:30}}] {{human_pos}} of {{human_len}} {what}")));
                 bar.set_length(total);
             }
-            None => bar.set_style(style("{msg} {human_pos} files")),
+            None => bar.set_style(style(&format!("{{msg}} {{human_pos}} {what}"))),
         }
-        bar.set_message(match step.phase {
-            Phase::Listing => "Listing",
-            Phase::Reading => "Reading",
-        });
+        bar.set_message(doing);
         bar.set_position(step.done);
         Self { bar, phase: step.phase, total: step.total }
     }

@@ -52,9 +52,23 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
     text.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()
 }
 
+/// `text` so that it can be pasted into a shell.
+pub fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+@=:,%".contains(c);
+    let is_word = !text.is_empty() && text.chars().all(is_plain);
+    if is_word { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_can_be_pasted() {
+        assert_eq!(shell_word("/a/b-c.d"), "/a/b-c.d");
+        assert_eq!(shell_word("/a b/it's"), r"'/a b/it'\''s'");
+        assert_eq!(shell_word(""), "''");
+    }
 
     #[test]
     fn plain_utf8_stays_as_it_is() {

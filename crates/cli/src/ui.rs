@@ -143,6 +143,16 @@ impl Ui {
         writeln!(self.talk()?, "{YELLOW}warning:{YELLOW:#} {text}")
     }
 
+    /// Asks on stderr for a line from stdin; an empty one if there is none.
+    pub fn question(&mut self, text: &str) -> io::Result<String> {
+        let err = self.talk()?;
+        write!(err, "{BOLD}{text}{BOLD:#} ")?;
+        err.flush()?;
+        let mut answer = String::new();
+        io::stdin().read_line(&mut answer)?;
+        Ok(answer)
+    }
+
     /// A progress bar for work that may take long.
     pub fn progress(&self) -> Bar {
         if io::stderr().is_terminal() { Bar::on_stderr() } else { Bar::silent() }

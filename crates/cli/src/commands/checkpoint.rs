@@ -8,6 +8,7 @@ use super::CommandError;
 use crate::clock;
 use crate::gaps::{self, Detail};
 use crate::json::CheckpointDocument;
+use crate::recovery;
 use crate::surroundings::Surroundings;
 use crate::ui::{Format, Ui};
 
@@ -27,6 +28,7 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &CheckpointArgs) -> anyhow::Re
     args.label.as_deref().map_or(Ok(()), check_label)?;
     let at = clock::now();
     let mut workspace = Workspace::open_or_create(here.environment)?;
+    recovery::first(ui, &mut workspace)?;
     let new = NewCheckpoint { id: clock::new_checkpoint_id(at)?, at, label: args.label.clone() };
     let made = {
         let progress = ui.progress();

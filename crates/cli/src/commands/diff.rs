@@ -5,14 +5,18 @@ use std::ffi::OsString;
 use std::io::Write;
 
 use anyhow::Error;
-use retake_engine::{Change, ContentError, Current, Gap, ScanError, Side, StoreError, Workspace, WorkspacePath};
+use retake_engine::{
+    Change, ContentError, Current, Gap, ResolveError, ScanError, Side, StoreError, Workspace, WorkspacePath,
+};
 
 use super::CommandError;
+use crate::authors::{Author, Authors};
 use crate::diff::patch::{self, Binary, Written};
-use crate::diff::{Comparison, MAX_COMPARED, Uncaptured, Unheld, Why, document, stat};
+use crate::diff::{Comparison, MAX_COMPARED, Source, Uncaptured, Unheld, Why, document, stat};
 use crate::gaps::{self, Detail};
 use crate::paths::{self, Place};
 use crate::quote;
+use crate::recovery;
 use crate::size;
 use crate::surroundings::Surroundings;
 use crate::ui::{Format, Ui};
@@ -27,6 +31,7 @@ use crate::words;
   retake diff                        since the newest checkpoint
   retake diff 3fa2 --stat            since 3fa2, as a table
   retake diff 3fa2 9bc1 -- src       from 3fa2 to 9bc1, below src only
+  retake diff 3fa2 --by outside      what you, or any other program, changed meanwhile
   retake diff 9bc1 3fa2 | git apply  from 9bc1 back to 3fa2")]
 pub struct DiffArgs {
     /// Checkpoint to start from: a unique beginning of its id, or its label [default: the newest]
@@ -44,6 +49,10 @@ pub struct DiffArgs {
     /// End names with NUL and do not quote them
     #[arg(short = 'z', requires = "name_only")]
     nul: bool,
+    /// Only paths that were changed by a session (`agent`), by nobody who works through Retake (`outside`), or by one session, named by
+    /// its id
+    #[arg(long, value_name = "WHO")]
+    by: Option<String>,
     /// Only these files or directories, relative to the current directory
     #[arg(last = true, value_name = "PATH")]
     paths: Vec<OsString>,
@@ -61,6 +70,7 @@ enum Names {
 
 pub fn run(ui: &mut Ui, here: Surroundings, args: &DiffArgs) -> anyhow::Result<()> {
     let mut workspace = Workspace::open(here.environment)?;
+    recovery::mention(ui, &workspace)?;
     let base = paths::base(workspace.root(), &here.current_dir);
     let places = args.paths.iter().map(|path| paths::resolve(workspace.root(), base, path));
     let places = places.collect::<Result<Vec<Place>, _>>()?;
@@ -69,6 +79,7 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &DiffArgs) -> anyhow::Result<(
         None => workspace.checkpoints()?.into_iter().next().ok_or(CommandError::NothingToCompare)?,
     };
     let to = args.to.as_deref().map(|point| workspace.resolve(point)).transpose()?;
+    let author = args.by.as_deref().map(|who| author(&workspace, who)).transpose()?;
     let current;
     let (to_side, mut gaps, after) = match &to {
         Some(checkpoint) => {
@@ -82,8 +93,18 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &DiffArgs) -> anyhow::Result<(
         }
     };
     let uncaptured = Uncaptured { before: Unheld::by_checkpoint(&workspace.gaps(&from)?), after };
-    let comparison = Comparison { workspace: &workspace, from: Side::Stored(from.snapshot), to: to_side, uncaptured };
-    let mut changes = workspace.diff(&comparison.from, &comparison.to)?;
+    let from_side = Side::Stored(from.snapshot);
+    let mut changes = workspace.diff(&from_side, &to_side)?;
+    let authors = match (author, to_side) {
+        (None, _) => None,
+        (Some(author), Side::Now(current)) => Some((author, Authors::between(&workspace, &from, None, Some(current))?)),
+        (Some(author), Side::Stored(_)) => Some((author, Authors::between(&workspace, &from, to.as_ref(), None)?)),
+    };
+    if let Some((author, authors)) = &authors {
+        changes.retain(|change| authors.has(*author, &change.path));
+    }
+    let (source, destination) = (Source::Side(from_side), Source::Side(to_side));
+    let comparison = Comparison { workspace: &workspace, from: source, to: destination, uncaptured };
     changes.retain(|change| places.is_empty() || places.iter().any(|place| place.holds(&change.path)));
     gaps.retain(|gap| places.is_empty() || places.iter().any(|place| place.meets(&gap.path)));
 
@@ -95,6 +116,9 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &DiffArgs) -> anyhow::Result<(
     // A pager would hide what is said while it is open.
     ui.finish()?;
     warn_of_uncaptured(ui, &comparison, &changes)?;
+    if let Some((author, authors)) = &authors {
+        warn_of_shared(ui, &authors.shared(*author), &changes)?;
+    }
     match to {
         // What a checkpoint could not capture was told when it was made.
         Some(_) => Ok(()),
@@ -208,6 +232,31 @@ fn warn_of_uncaptured(ui: &mut Ui, comparison: &Comparison<'_>, changes: &[Chang
         writeln!(ui.talk()?, "  … and {} more", doubtful.len() - MAX_DOUBTFUL)?;
     }
     Ok(())
+}
+
+/// Tells which paths hold changes of others as well: a file's lines are not told apart.
+fn warn_of_shared(ui: &mut Ui, shared: &HashSet<&WorkspacePath>, changes: &[Change]) -> anyhow::Result<()> {
+    let shared: Vec<&Change> = changes.iter().filter(|change| shared.contains(&change.path)).collect();
+    if shared.is_empty() {
+        return Ok(());
+    }
+    let paths = words::count(shared.len() as u64, "path was", "paths were");
+    ui.warn(&format!("{paths} changed by others too, whose changes are shown with it:"))?;
+    for change in shared.iter().take(MAX_DOUBTFUL) {
+        writeln!(ui.talk()?, "  {}", change.path.display())?;
+    }
+    if MAX_DOUBTFUL < shared.len() {
+        writeln!(ui.talk()?, "  … and {} more", shared.len() - MAX_DOUBTFUL)?;
+    }
+    Ok(())
+}
+
+fn author(workspace: &Workspace, who: &str) -> Result<Author, ResolveError> {
+    match who {
+        "agent" => Ok(Author::Agent),
+        "outside" => Ok(Author::Outside),
+        session => workspace.resolve_session(session).map(|session| Author::Session(session.id)),
+    }
 }
 
 /// Tells what is on disk now and can be neither captured nor compared, unless it was told as a change already.

@@ -6,6 +6,7 @@ use retake_engine::{Usage, Workspace};
 use serde::Serialize;
 
 use crate::json::{self, Bytes};
+use crate::recovery;
 use crate::size::human;
 use crate::surroundings::Surroundings;
 use crate::ui::{BOLD, Format, Ui};
@@ -50,6 +51,7 @@ impl Parts {
 
 pub fn run(ui: &mut Ui, here: Surroundings) -> anyhow::Result<()> {
     let workspace = Workspace::open(here.environment)?;
+    recovery::mention(ui, &workspace)?;
     let usage = workspace.usage()?;
     let parts = Parts::of(&usage);
     if ui.format == Format::Json {

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::json;
 use crate::quote;
+use crate::recovery;
 use crate::surroundings::Surroundings;
 use crate::ui::{Format, Ui};
 
@@ -41,6 +42,7 @@ struct Labelled<'a> {
 
 pub fn run(ui: &mut Ui, here: Surroundings, args: &LabelArgs) -> anyhow::Result<()> {
     let mut workspace = Workspace::open(here.environment)?;
+    recovery::first(ui, &mut workspace)?;
     let checkpoint = workspace.resolve(&args.point)?;
     let label = args.text.as_deref();
     workspace.set_label(checkpoint.id, label)?;

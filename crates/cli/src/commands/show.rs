@@ -13,6 +13,7 @@ use crate::gaps::{self, Detail};
 use crate::json::{self, Bytes, CheckpointDocument, NodeFacts};
 use crate::paths::{self, Place};
 use crate::quote;
+use crate::recovery;
 use crate::surroundings::Surroundings;
 use crate::ui::{BOLD, Format, Ui};
 
@@ -48,6 +49,7 @@ struct Listed {
 
 pub fn run(ui: &mut Ui, here: Surroundings, args: &ShowArgs) -> anyhow::Result<()> {
     let workspace = Workspace::open(here.environment)?;
+    recovery::mention(ui, &workspace)?;
     let (checkpoint, path) = resolve(&workspace, args.what.as_bytes())?;
     let Some(path) = path else {
         return show_point(ui, &workspace, &checkpoint);

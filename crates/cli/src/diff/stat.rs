@@ -44,6 +44,22 @@ impl Row {
         };
         Ok(Self { name, is_directory, what })
     }
+
+    /// The path, a directory's with a slash.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What changed without a bar: `+3 -1`, or a note.
+    pub fn brief(&self, paint: Paint) -> String {
+        let (green, red) = (paint.with(GREEN), paint.with(RED));
+        match &self.what {
+            What::Lines(counts) => {
+                format!("{green}+{}{green:#} {red}-{}{red:#}", counts.added, counts.removed)
+            }
+            What::Note(note) => note.clone(),
+        }
+    }
 }
 
 /// Writes the table and its summary, at most `columns` wide where that is possible at all.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use retake_engine::{Change, Gap, GapKind, WorkspacePath};
 
 /// What one side does not hold although it may have been there.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Unheld {
     /// Its gaps, by path; a directory stands for all below it.
     gaps: HashMap<WorkspacePath, GapKind>,
@@ -26,7 +26,7 @@ pub enum Why {
 }
 
 /// What neither side's absence proves.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Uncaptured {
     pub before: Unheld,
     pub after: Unheld,

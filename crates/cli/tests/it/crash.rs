@@ -3,7 +3,10 @@
 //! Each scene is a store and a workspace in which one command is about to run. The command is stopped at its first step, then, in the
 //! same scene set up anew, at its second, and so on until it gets through.
 
+mod care;
+
 use std::fs;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -202,8 +205,8 @@ impl Scene {
     }
 }
 
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir(to).expect("it is new");
+pub(crate) fn copy(from: &Path, to: &Path) {
+    fs::DirBuilder::new().mode(0o700).create(to).expect("it is new");
     for entry in fs::read_dir(from).expect("it can be listed") {
         let (path, name) = entry.map(|entry| (entry.path(), entry.file_name())).expect("it can be listed");
         if path.is_dir() {

@@ -256,3 +256,28 @@ fn gaps_of_the_workspace_as_it_is_now_are_told() {
     assert_eq!(stored["gaps_total"], 4, "all of the later side's, the two links among them");
     assert!(!s.retake(["diff", &id, &next]).succeeds().stderr.contains("gaps now"));
 }
+
+#[test]
+fn changes_can_be_told_apart_by_who_made_them() {
+    let s = Sandbox::new();
+    s.write("agents", "1\n").write("both", "1\n").write("mine", "1\n");
+    s.retake(["exec", "-m", "start", "--", "sh", "-c", "echo 2 > agents; echo 2 > both"]).succeeds();
+    s.write("both", "3\n");
+    s.checkpoint();
+    s.write("mine", "2\n");
+    let by = |args: &[&str]| {
+        let run =
+            crate::sandbox::Run::of(s.retake_command().args(["diff", "--name-only", "start"]).args(args)).succeeds();
+        run.says("warning: 1 path was changed by others too, whose changes are shown with it:\n  both\n");
+        run.text()
+    };
+    assert_eq!(by(&["--by", "agent"]), "agents\nboth\n");
+    assert_eq!(by(&["--by", "outside"]), "both\nmine\n");
+    let session = s.retake(["ops", "--json"]).json()["operations"][0]["session"].as_str().expect("text").to_owned();
+    assert_eq!(by(&["--by", &session[..8]]), "agents\nboth\n");
+    let newest = s.retake(["log", "--json"]).json()["checkpoints"][0]["id"].as_str().expect("text").to_owned();
+    let backwards = ["diff", &newest, "start", "--by", "outside", "--json"];
+    let files = s.retake(backwards).json()["files"].clone();
+    assert_eq!(files.as_array().map(Vec::len), Some(1), "points in either order: {files}");
+    s.retake(["diff", "start", "--by", "nobody"]).fails(1).says("there is no session `nobody`");
+}

@@ -32,6 +32,21 @@ fn no_command_touches_version_control_or_the_workspace() {
             &["show", &format!("{second}:")],
             &["label", &id, "first"],
             &["label", "first", "--remove"],
+            &["log", "--all"],
+            &["log", "--", "."],
+            &["diff", "--by", "outside"],
+            &["exec", "--", "true"],
+            &["exec", "-m", "named", "--", "git", "--version"],
+            &["rewind", &id, "--dry-run"],
+            &["rewind", "named", "--dry-run", "--json"],
+            &["rewind", &id],
+            &["rewind", &id, "--exact", "--yes"],
+            &["undo", "--dry-run"],
+            &["undo"],
+            &["redo"],
+            &["ops"],
+            &["ops", "--json"],
+            &["recover"],
             &["du"],
             &["du", "--json"],
             &["relink", "--help"],
@@ -39,13 +54,44 @@ fn no_command_touches_version_control_or_the_workspace() {
             &["man"],
             &["--version"],
         ];
-        let failing: &[&[&str]] =
-            &[&["show", "nosuch"], &["relink", "/nonexistent"], &["nosuch"], &["label", "nosuch", "x"]];
+        let failing: &[&[&str]] = &[
+            &["show", "nosuch"],
+            &["relink", "/nonexistent"],
+            &["nosuch"],
+            &["label", "nosuch", "x"],
+            &["rewind", "nosuch"],
+            &["undo", "ffffffff"],
+            &["redo"],
+            &["exec", "--", "nosuchcommand"],
+            &["export", "--git-branch", "main", &id],
+        ];
         for args in commands {
             assert_untouched(&s, &repo, args).succeeds();
         }
         for args in failing {
             assert_ne!(assert_untouched(&s, &repo, args).code(), Some(0), "{args:?}");
+        }
+    }
+}
+
+#[test]
+fn going_back_and_forth_leaves_version_control_alone() {
+    for state in State::ALL {
+        let s = Sandbox::in_memory();
+        let repo = repos::make(state, &s.path("ws"));
+        let print = fingerprint(&repo);
+        let start = contents(&s.path("ws"));
+        let script =
+            "rm -f README.md; echo new > new; mkdir d && echo x > d/x; find . -name '*.txt' -exec sed -i s/e/E/ {} +";
+        s.retake_in(&repo, ["exec", "-m", "start", "--", "sh", "-c", script]).succeeds();
+        let changed = contents(&s.path("ws"));
+        assert!(start != changed, "{state:?}");
+        for (args, wanted) in
+            [(["undo"].as_slice(), &start), (&["redo"], &changed), (&["rewind", "start", "--exact"], &start)]
+        {
+            Run::of(s.retake_command().args(args).current_dir(&repo)).succeeds();
+            print.assert_same(&fingerprint(&repo));
+            assert!(contents(&s.path("ws")) == *wanted, "{state:?}: {args:?}");
         }
     }
 }

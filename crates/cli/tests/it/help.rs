@@ -4,7 +4,27 @@ use std::fs;
 
 use crate::sandbox::Sandbox;
 
-const COMMANDS: [&str; 9] = ["checkpoint", "log", "diff", "show", "label", "du", "relink", "completions", "man"];
+const COMMANDS: [&str; 19] = [
+    "checkpoint",
+    "log",
+    "diff",
+    "show",
+    "label",
+    "export",
+    "exec",
+    "rewind",
+    "undo",
+    "redo",
+    "ops",
+    "du",
+    "gc",
+    "purge",
+    "doctor",
+    "recover",
+    "relink",
+    "completions",
+    "man",
+];
 
 #[test]
 fn help_lists_the_commands_in_groups() {

@@ -65,6 +65,20 @@ impl History {
         Self { known: newest }.assert_kept(s, Missing::None);
     }
 
+    /// The same checkpoints without one path.
+    #[cfg(feature = "faults")]
+    pub(crate) fn without(&self, path: &[u8]) -> Self {
+        let mut history = self.clone();
+        history.known.iter_mut().for_each(|(_, nodes)| drop(nodes.remove(path)));
+        history
+    }
+
+    /// The id that was announced first.
+    #[cfg(feature = "faults")]
+    pub(crate) fn oldest(&self) -> &str {
+        &self.known.first().expect("one was announced").0
+    }
+
     /// Are all announced checkpoints among `stored`?
     #[cfg(feature = "faults")]
     pub(crate) fn is_all_in(&self, stored: &[String]) -> bool {
@@ -162,7 +176,7 @@ pub(crate) fn assert_no_temporary_files(s: &Sandbox) {
 pub(crate) fn assert_no_litter(s: &Sandbox) {
     assert_eq!(names(&s.path("data")), ["workspaces"]);
     let store = s.store();
-    let parts = ["index", "index.lock", "packs", "retake.db", "retake.db-shm", "retake.db-wal", "workspace"];
+    let parts = ["index", "index.lock", "lock", "packs", "retake.db", "retake.db-shm", "retake.db-wal", "workspace"];
     assert_eq!(names(&store), parts);
     let committed = committed(&store);
     for name in names(&store.join("packs")) {

@@ -58,3 +58,47 @@ fn an_empty_log_says_how_to_begin() {
     assert_eq!(s.retake(["log", "--json"]).json()["checkpoints"], serde_json::json!([]));
     assert!(!s.path("data").exists(), "reading makes no store");
 }
+
+#[test]
+fn the_history_of_a_path_tells_who_changed_it() {
+    let s = Sandbox::new();
+    s.write("src/a", "1\n").write("b", "1\n");
+    s.retake(["exec", "-m", "start", "--", "sh", "-c", "echo 2 > src/a"]).succeeds();
+    s.write("src/a", "mine\n").chmod("src/a", 0o600).write("src/new", "");
+    s.checkpoint();
+    s.retake(["rewind", "start", "--exact"]).succeeds();
+    let text = s.retake(["log", "--", "src"]).text();
+    let lines: Vec<&str> =
+        text.lines().map(|line| line.split_once("just now").map_or(line, |(_, rest)| rest.trim())).collect();
+    let operation = s.retake(["ops", "--json"]).json()["operations"][0]["id"].as_str().expect("text")[..8].to_owned();
+    assert_eq!(
+        lines,
+        [
+            format!("- src/new  retake {operation}"),
+            format!("~ src/a  retake {operation}"),
+            "+ src/new  outside".to_owned(),
+            "~ src/a  outside".to_owned(),
+            "~ src/a  sh -c 'echo 2 > src/a' (presumed)".to_owned(),
+        ]
+    );
+    assert_eq!(s.retake_in(s.ws("src"), ["log", "-n", "1", "--", "a", "new"]).text().lines().count(), 1);
+    let changes = s.retake(["log", "--json", "--", "src/a"]).json()["changes"].clone();
+    let owners: Vec<&str> =
+        changes.as_array().expect("a list").iter().filter_map(|c| c["owner"]["kind"].as_str()).collect();
+    assert_eq!(owners, ["retake", "outside", "session"]);
+    assert_eq!(changes[2]["owner"]["certainty"], "presumed");
+    assert_eq!((&changes[1]["before"]["mode"], &changes[1]["after"]["mode"]), (&"0644".into(), &"0600".into()));
+    assert_eq!(s.retake(["log", "--", "."]).text().lines().count(), 5);
+    s.retake(["log", "--", "b"]).succeeds().says("No change was found there");
+    s.retake(["log", "--", "/etc"]).fails(2);
+}
+
+#[test]
+fn two_sessions_at_once_contest_what_changed() {
+    let s = Sandbox::new();
+    s.write("a", "1\n");
+    let inner = format!("{} exec -- sh -c 'echo 2 > a'", env!("CARGO_BIN_EXE_retake"));
+    s.exec(&inner).succeeds();
+    assert!(s.retake(["log", "--", "a"]).text().trim_end().ends_with("~ a  contested"));
+    s.retake(["undo"]).succeeds();
+}

@@ -1,11 +1,15 @@
 //! The binary as a user meets it: real directories, real git where git matters, a private home and an empty environment.
 
+mod ask;
 mod checkpoint;
 #[cfg(feature = "faults")]
 mod crash;
 mod damage;
 mod denied;
 mod diff;
+mod doctor;
+mod exec;
+mod export;
 mod footprint;
 mod full;
 mod git_apply;
@@ -17,8 +21,15 @@ mod kill;
 mod log;
 mod odd;
 mod output;
+mod purge;
+#[cfg(feature = "faults")]
+mod recover;
+mod rewind;
+mod rewind_kill;
 mod sandbox;
 mod show;
 mod store;
+mod story;
 mod surroundings;
 mod terminal;
+mod undo;

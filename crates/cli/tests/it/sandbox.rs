@@ -155,6 +155,19 @@ impl Sandbox {
         document["checkpoint"]["id"].as_str().expect("an id is text").to_owned()
     }
 
+    /// A file of the workspace.
+    #[track_caller]
+    pub(crate) fn read(&self, below: impl AsRef<Path>) -> String {
+        let path = self.ws(below);
+        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    }
+
+    /// Runs a shell script under `retake exec`.
+    #[must_use = "say what was expected"]
+    pub(crate) fn exec(&self, script: &str) -> Run {
+        self.retake(["exec", "--", "sh", "-c", script])
+    }
+
     /// Makes the workspace a git repository.
     pub(crate) fn git_init(&self) -> &Self {
         Run::of(self.command("git").args(["init", "--quiet", "-b", "main"])).succeeds();
@@ -194,6 +207,17 @@ impl Run {
         assert_eq!(self.stderr.matches("error: ").count(), 1, "stderr: {}", self.stderr);
         assert_eq!(self.stdout, b"", "stdout of a failure");
         self
+    }
+
+    /// It was refused until the user decides, said why, and printed one JSON document that tells what there is to decide.
+    #[track_caller]
+    pub(crate) fn refused_with_json(self) -> Value {
+        assert_eq!(self.code, Some(3), "stderr: {}", self.stderr);
+        assert!(self.stderr.starts_with("error: "), "stderr: {}", self.stderr);
+        let document: Value = serde_json::from_slice(&self.stdout).expect("it is one JSON document");
+        assert_eq!(document["version"], 1);
+        assert_eq!((&document["applied"], &document["operation"]), (&Value::Bool(false), &Value::Null));
+        document
     }
 
     /// Its data, which is text.

@@ -1,4 +1,4 @@
-//! `retake label`, `du` and `relink`.
+//! `retake label`, `du`, `gc` and `relink`.
 
 use std::fs;
 
@@ -92,6 +92,27 @@ fn du_tells_size_parts_and_budget() {
     let part = |name: &str| document["parts"][name].as_u64().expect("a size");
     let sum: u64 = ["packs", "database", "index", "other"].map(part).iter().sum();
     assert_eq!(sum, document["bytes"].as_u64().expect("a size"));
+}
+
+#[test]
+fn gc_removes_what_is_too_old_and_says_so() {
+    let s = Sandbox::new();
+    s.config("[store]\nkeep_days = 0\n");
+    for n in 0..4 {
+        s.write("a", format!("version {n}"));
+        s.checkpoint();
+    }
+    let would = s.retake(["gc", "--dry-run", "--json"]).json();
+    assert_eq!((&would["dry_run"], &would["removed"]["checkpoints"]), (&true.into(), &3.into()));
+    s.retake(["gc", "--dry-run"]).succeeds().says("nothing was changed");
+    assert_eq!(s.retake(["log", "--json"]).json()["checkpoints"].as_array().map(Vec::len), Some(4));
+    let text = s.retake(["gc"]).text();
+    assert!(text.starts_with("Removed 3 checkpoints and 6 objects"), "{text}");
+    let again = s.retake(["gc", "--json"]).json();
+    assert_eq!((&again["removed"]["checkpoints"], &again["removed"]["objects"]), (&0.into(), &0.into()));
+    assert!(again["bytes"]["after"].as_u64() <= again["bytes"]["before"].as_u64(), "{again}");
+    assert_eq!(s.retake(["log", "--json"]).json()["checkpoints"].as_array().map(Vec::len), Some(1));
+    assert_eq!(s.retake(["diff", "--name-only"]).text(), "");
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Colours and the pager, on a real pseudo-terminal.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -11,21 +11,30 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use crate::sandbox::Sandbox;
 
 /// Runs `command`, which has to succeed, with its output on a terminal and returns what would be seen there.
-fn on_terminal(mut command: Command) -> String {
+fn on_terminal(command: Command) -> String {
+    let (seen, status) = typing(command, "");
+    assert!(status.success(), "{seen}");
+    seen
+}
+
+/// Runs `command` on a terminal where `typed` is typed, and returns what would be seen there and how it ended.
+pub(crate) fn typing(mut command: Command, typed: &str) -> (String, ExitStatus) {
     let (master, terminal) = pseudo_terminal();
     let clone = || terminal.try_clone().expect("a file descriptor");
     command.stdin(clone()).stdout(clone()).stderr(clone());
+    let mut master = File::from(master);
+    // The terminal keeps what is typed until somebody reads it.
+    master.write_all(typed.as_bytes()).expect("the terminal takes it");
     let mut child = command.spawn().expect("it starts");
     // The end of output is seen once nobody holds the terminal.
     drop((command, terminal));
     let (mut seen, mut part) = (Vec::new(), [0; 4096]);
-    let mut master = File::from(master);
     // Linux reports the end as an error.
     while let Ok(count @ 1..) = master.read(&mut part) {
         seen.extend_from_slice(&part[..count]);
     }
-    assert!(child.wait().expect("it ends").success());
-    String::from_utf8(seen).expect("it is text").replace("\r\n", "\n")
+    let status = child.wait().expect("it ends");
+    (String::from_utf8(seen).expect("it is text").replace("\r\n", "\n"), status)
 }
 
 fn pseudo_terminal() -> (OwnedFd, OwnedFd) {

@@ -1,0 +1,304 @@
+//! `retake export`: a point as a commit on a new branch of the workspace's git repository.
+//!
+//! The only command that writes into a repository, and only what it was asked for: objects and one branch. HEAD, the index and the
+//! work tree stay as they are. git itself does the writing.
+
+use std::collections::HashMap;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use retake_engine::{Checkpoint, Kind, Node, ObjectId, Side, Workspace, WorkspacePath};
+use serde::Serialize;
+
+use super::CommandError;
+use crate::clock;
+use crate::json;
+use crate::quote;
+use crate::recovery;
+use crate::surroundings::Surroundings;
+use crate::ui::{Format, Ui};
+use crate::words;
+
+/// Write a checkpoint as a commit on a new git branch
+///
+/// HEAD, the index and your files stay as they are. The commit holds everything that the checkpoint holds, files that git ignores
+/// included (`.env`, say), so look at it before you push it; empty directories and nested repositories' own data are left out, since
+/// git cannot keep them.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Example:\n  retake export --git-branch attempt-1 3fa2")]
+pub struct ExportArgs {
+    /// Branch to make; one that is there already is refused
+    #[arg(long, value_name = "NAME", required = true)]
+    git_branch: String,
+    /// Checkpoint: a unique beginning of its id, or its label
+    point: String,
+}
+
+#[derive(Serialize)]
+struct ExportDocument<'a> {
+    version: u32,
+    checkpoint: String,
+    branch: &'a str,
+    commit: &'a str,
+    /// Null if the commit at the checkpoint is not there any more, or there was none.
+    parent: Option<&'a str>,
+}
+
+/// Contents are found in the stream by this number.
+type Mark = usize;
+
+/// What the commit will hold.
+struct Entry {
+    path: Vec<u8>,
+    mode: &'static str,
+    mark: Mark,
+}
+
+pub fn run(ui: &mut Ui, here: Surroundings, args: &ExportArgs) -> anyhow::Result<()> {
+    let workspace = Workspace::open(here.environment)?;
+    recovery::mention(ui, &workspace)?;
+    let checkpoint = workspace.resolve(&args.point)?;
+    let git = Git { root: workspace.root() };
+    let prefix = git.prefix()?;
+    let reference = git.new_branch(&args.git_branch)?;
+    let parent = checkpoint.git.head.clone().filter(|head| git.has_commit(head));
+    let author = git.identity("GIT_AUTHOR_IDENT")?;
+    let committer = git.identity("GIT_COMMITTER_IDENT")?;
+
+    let mut import = git.import()?;
+    let mut left_out = 0;
+    let written = {
+        let input = import.stdin.take().expect("it was asked for");
+        let mut stream = Stream { out: BufWriter::new(input), workspace: &workspace, marks: HashMap::new() };
+        let mut entries = Vec::new();
+        let contents = stream.contents(&checkpoint, None, &prefix, &mut entries, &mut left_out);
+        // Without a commit git keeps contents that nothing refers to, and its garbage collection removes them.
+        let committed = contents.and_then(|()| {
+            let head =
+                Head { reference: &reference, author: &author, committer: &committer, parent: parent.as_deref() };
+            Ok(stream.commit(&checkpoint, &head, &prefix, &entries)?)
+        });
+        let ended = stream.end();
+        committed.and_then(|()| Ok(ended?))
+    };
+    let output = import.wait_with_output().map_err(CommandError::git)?;
+    if !output.status.success() {
+        // What git says explains a broken pipe.
+        return Err(failed("fast-import", &output).into());
+    }
+    written?;
+    let commit = git.ask(&["rev-parse", "--verify", &reference])?;
+    if ui.format == Format::Json {
+        return Ok(ui.json(&ExportDocument {
+            version: json::VERSION,
+            checkpoint: checkpoint.id.to_string(),
+            branch: &args.git_branch,
+            commit: &commit,
+            parent: parent.as_deref(),
+        })?);
+    }
+    let short: String = commit.chars().take(10).collect();
+    writeln!(ui.out, "Checkpoint {} is commit {short} on `{}`", checkpoint.id.short(), args.git_branch)?;
+    if 0 < left_out {
+        let paths = words::count(left_out, "path is", "paths are");
+        ui.warn(&format!("{paths} not in it: empty directories and version-control data, which git cannot keep"))?;
+    }
+    Ok(())
+}
+
+/// What a commit needs besides its content.
+struct Head<'a> {
+    reference: &'a str,
+    author: &'a str,
+    committer: &'a str,
+    parent: Option<&'a str>,
+}
+
+/// What git is told.
+struct Stream<'a, W: Write> {
+    out: BufWriter<W>,
+    workspace: &'a Workspace,
+    marks: HashMap<ObjectId, Mark>,
+}
+
+impl<W: Write> Stream<'_, W> {
+    /// Writes the contents of everything below `dir` and lists it.
+    fn contents(
+        &mut self,
+        checkpoint: &Checkpoint,
+        dir: Option<&WorkspacePath>,
+        prefix: &[u8],
+        entries: &mut Vec<Entry>,
+        left_out: &mut u64,
+    ) -> anyhow::Result<()> {
+        let children = self.workspace.list(&Side::Stored(checkpoint.snapshot), dir)?;
+        if children.is_empty() && dir.is_some() {
+            *left_out += 1;
+        }
+        for (name, node) in children {
+            let path = match dir {
+                Some(dir) => dir.join(&name)?,
+                None => WorkspacePath::parse(&name)?,
+            };
+            if name.eq_ignore_ascii_case(b".git") {
+                *left_out += 1;
+                continue;
+            }
+            let mode = match node.kind {
+                Kind::Directory => {
+                    self.contents(checkpoint, Some(&path), prefix, entries, left_out)?;
+                    continue;
+                }
+                Kind::Symlink => "120000",
+                Kind::File if node.mode & 0o100 != 0 => "100755",
+                Kind::File => "100644",
+            };
+            let mark = self.content(checkpoint, &path, &node)?;
+            entries.push(Entry { path: [prefix, path.as_bytes()].concat(), mode, mark });
+        }
+        Ok(())
+    }
+
+    /// Writes one content, unless it is there already.
+    fn content(&mut self, checkpoint: &Checkpoint, path: &WorkspacePath, node: &Node) -> anyhow::Result<Mark> {
+        if let Some(mark) = self.marks.get(&node.content) {
+            return Ok(*mark);
+        }
+        let mark = self.marks.len() + 1;
+        write!(self.out, "blob\nmark :{mark}\ndata {}\n", node.size)?;
+        let mut counted = Counted { out: &mut self.out, written: 0 };
+        let side = Side::Stored(checkpoint.snapshot);
+        let copied = self.workspace.content(&side, path, node, &mut counted);
+        // git expects as many bytes as were announced, whatever became of them.
+        let missing = node.size.saturating_sub(counted.written);
+        io::copy(&mut io::Read::take(io::repeat(0), missing), &mut self.out)?;
+        writeln!(self.out)?;
+        copied?;
+        self.marks.insert(node.content, mark);
+        Ok(mark)
+    }
+
+    fn commit(&mut self, checkpoint: &Checkpoint, head: &Head<'_>, prefix: &[u8], entries: &[Entry]) -> io::Result<()> {
+        let subject = match (&checkpoint.label, &checkpoint.note) {
+            (Some(label), _) => quote::one_line(label).into_owned(),
+            (None, Some(note)) => quote::one_line(note).into_owned(),
+            (None, None) => format!("Checkpoint {}", checkpoint.id.short()),
+        };
+        let at = clock::rfc3339(checkpoint.at);
+        let message = format!("{subject}\n\nRetake checkpoint {}, made {at}\n", checkpoint.id);
+        let (author, committer) = (head.author, head.committer);
+        writeln!(self.out, "commit {}", head.reference)?;
+        write!(self.out, "author {author}\ncommitter {committer}\ndata {}\n{message}\n", message.len())?;
+        if let Some(parent) = head.parent {
+            writeln!(self.out, "from {parent}")?;
+        }
+        match prefix.strip_suffix(b"/") {
+            // What is beside the workspace stays as it is in the parent.
+            Some(dir) => writeln!(self.out, "D {}", quote::name(dir))?,
+            None => writeln!(self.out, "deleteall")?,
+        }
+        for Entry { path, mode, mark } in entries {
+            writeln!(self.out, "M {mode} :{mark} {}", quote::name(path))?;
+        }
+        writeln!(self.out)
+    }
+
+    fn end(mut self) -> io::Result<()> {
+        writeln!(self.out, "done")?;
+        self.out.flush()
+    }
+}
+
+/// Counts what passes.
+struct Counted<'a, W: Write> {
+    out: &'a mut W,
+    written: u64,
+}
+
+impl<W: Write> Write for Counted<'_, W> {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(data)?;
+        self.written += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// git, in the workspace.
+struct Git<'a> {
+    root: &'a Path,
+}
+
+impl Git<'_> {
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new("git");
+        command.arg("-C").arg(self.root).args(args).stdin(Stdio::null());
+        command
+    }
+
+    fn output(&self, args: &[&str]) -> Result<Output, CommandError> {
+        self.command(args).output().map_err(CommandError::git)
+    }
+
+    /// What git answers, on one line.
+    fn ask(&self, args: &[&str]) -> Result<String, CommandError> {
+        let output = self.output(args)?;
+        match output.status.success() {
+            true => Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned()),
+            false => Err(failed(args[0], &output)),
+        }
+    }
+
+    /// The workspace's place in the repository: empty, or with a slash at its end.
+    fn prefix(&self) -> Result<Vec<u8>, CommandError> {
+        let mut output = self.output(&["rev-parse", "--show-prefix"])?;
+        if !output.status.success() {
+            return Err(CommandError::NoRepository { root: self.root.to_owned() });
+        }
+        output.stdout.pop_if(|last| *last == b'\n');
+        Ok(output.stdout)
+    }
+
+    /// The full name of a branch that is not there yet.
+    fn new_branch(&self, name: &str) -> Result<String, CommandError> {
+        let taken = || CommandError::BranchTaken { name: name.to_owned() };
+        if !self.output(&["check-ref-format", "--branch", name])?.status.success() || name.starts_with('@') {
+            return Err(CommandError::BadBranch { name: name.to_owned() });
+        }
+        let reference = format!("refs/heads/{name}");
+        if self.output(&["rev-parse", "--verify", "--quiet", &reference])?.status.success() {
+            return Err(taken());
+        }
+        // A branch without a commit is there for whoever has it checked out.
+        match self.ask(&["symbolic-ref", "--quiet", "HEAD"]) {
+            Ok(head) if head == reference => Err(taken()),
+            _ => Ok(reference),
+        }
+    }
+
+    fn has_commit(&self, id: &str) -> bool {
+        let commit = format!("{id}^{{commit}}");
+        self.output(&["cat-file", "-e", &commit]).is_ok_and(|output| output.status.success())
+    }
+
+    /// Who the user is to git, with the time.
+    fn identity(&self, name: &str) -> Result<String, CommandError> {
+        self.ask(&["var", name])
+    }
+
+    fn import(&self) -> Result<Child, CommandError> {
+        let mut command = self.command(&["fast-import", "--quiet", "--done"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command.spawn().map_err(CommandError::git)
+    }
+}
+
+fn failed(what: &str, output: &Output) -> CommandError {
+    let said = String::from_utf8_lossy(&output.stderr);
+    let said = said.trim().lines().last().unwrap_or_default();
+    CommandError::GitFailed { what: what.to_owned(), said: quote::one_line(said).into_owned() }
+}

@@ -1,0 +1,106 @@
+//! `retake gc`: what is old goes, what stays takes less room.
+
+use std::io::Write;
+
+use retake_engine::{Collectable, Collected, Workspace};
+use serde::Serialize;
+
+use super::CommandError;
+use crate::clock;
+use crate::json;
+use crate::size::human;
+use crate::surroundings::Surroundings;
+use crate::ui::{Format, Ui};
+use crate::words;
+
+/// Remove old checkpoints and free the space of what nothing needs
+///
+/// Unlabelled checkpoints older than `store.keep_days` (30 unless set) go, but never the newest one, nor what an interrupted rewind or
+/// a running command needs. What stays is compressed better. No file of yours is touched.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  retake gc --dry-run\n  retake gc")]
+pub struct GcArgs {
+    /// Say what would go, and remove nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+#[derive(Serialize)]
+struct GcDocument {
+    version: u32,
+    dry_run: bool,
+    removed: Removed,
+    bytes: Option<Sizes>,
+}
+
+#[derive(Serialize)]
+struct Removed {
+    checkpoints: u64,
+    operations: Option<u64>,
+    objects: u64,
+    /// Known beforehand only: what goes, without what better compression gains.
+    bytes: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct Sizes {
+    before: u64,
+    after: u64,
+}
+
+pub fn run(ui: &mut Ui, here: Surroundings, args: &GcArgs) -> anyhow::Result<()> {
+    let mut workspace = Workspace::open(here.environment)?;
+    let now = clock::now();
+    if args.dry_run {
+        let found = {
+            let progress = ui.progress();
+            workspace.gc_preview(now, &progress)?
+        };
+        return preview(ui, &found);
+    }
+    let collected = {
+        let progress = ui.progress();
+        workspace.gc(now, &progress).map_err(|source| CommandError::CleanUpUnfinished { source })?
+    };
+    if collected.stopped {
+        return Err(CommandError::Stopped.into());
+    }
+    report(ui, &collected)
+}
+
+fn preview(ui: &mut Ui, found: &Collectable) -> anyhow::Result<()> {
+    if ui.format == Format::Json {
+        let Collectable { checkpoints, objects, bytes } = *found;
+        let removed = Removed { checkpoints, operations: None, objects, bytes: Some(bytes) };
+        return Ok(ui.json(&GcDocument { version: json::VERSION, dry_run: true, removed, bytes: None })?);
+    }
+    let gone = gone(found.checkpoints, found.objects);
+    writeln!(ui.out, "Would remove {gone}: {}", human(found.bytes))?;
+    writeln!(ui.talk()?, "Better compression may gain more; nothing was changed")?;
+    Ok(())
+}
+
+fn report(ui: &mut Ui, collected: &Collected) -> anyhow::Result<()> {
+    let Collected { checkpoints, operations, objects, bytes_before, bytes_after, .. } = *collected;
+    if ui.format == Format::Json {
+        let removed = Removed { checkpoints, operations: Some(operations), objects, bytes: None };
+        let bytes = Some(Sizes { before: bytes_before, after: bytes_after });
+        return Ok(ui.json(&GcDocument { version: json::VERSION, dry_run: false, removed, bytes })?);
+    }
+    writeln!(ui.out, "Removed {}", gone(checkpoints, objects))?;
+    if operations > 0 {
+        let operations = words::count(operations, "operation", "operations");
+        writeln!(ui.out, "{operations} can no longer be undone: the points before them were too old")?;
+    }
+    let gained = match bytes_before.checked_sub(bytes_after) {
+        Some(gained @ 1..) => format!("{} gained", human(gained)),
+        _ => "nothing to gain".to_owned(),
+    };
+    writeln!(ui.out, "The store takes {}: {gained}", human(bytes_after))?;
+    Ok(())
+}
+
+fn gone(checkpoints: u64, objects: u64) -> String {
+    let checkpoints = words::count(checkpoints, "checkpoint", "checkpoints");
+    format!("{checkpoints} and {}", words::count(objects, "object that nothing needs", "objects that nothing needs"))
+}

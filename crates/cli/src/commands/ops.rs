@@ -1,0 +1,110 @@
+//! `retake ops`: the operation log.
+
+use std::collections::HashMap;
+use std::io::Write;
+
+use retake_engine::{Changed, CheckpointId, OpenError, Operation, OperationState, Workspace};
+use serde::Serialize;
+
+use crate::clock;
+use crate::json;
+use crate::quote;
+use crate::recovery;
+use crate::surroundings::Surroundings;
+use crate::ui::{DIM, Format, RED, Ui, YELLOW};
+
+/// List what `retake` did or ran, newest first
+///
+/// For each: its id, its age, what it was, how many files it changed, and whether it is undone.
+#[derive(clap::Args, Debug)]
+pub struct OpsArgs {
+    /// Only operations of this session
+    #[arg(long, value_name = "SESSION")]
+    session: Option<String>,
+}
+
+#[derive(Serialize)]
+struct OpsDocument {
+    version: u32,
+    operations: Vec<OperationFacts>,
+}
+
+#[derive(Serialize)]
+struct OperationFacts {
+    id: String,
+    at: String,
+    session: Option<String>,
+    kind: retake_engine::OperationKind,
+    what: String,
+    state: OperationState,
+    undone: bool,
+    /// The operation that an undo or a redo is about.
+    reverses: Option<String>,
+    before: Option<String>,
+    after: Option<String>,
+    /// Null if there is no checkpoint after it.
+    changed: Option<json::Counts>,
+}
+
+pub fn run(ui: &mut Ui, here: Surroundings, args: &OpsArgs) -> anyhow::Result<()> {
+    let workspace = match Workspace::open(here.environment) {
+        Ok(workspace) => Some(workspace),
+        Err(OpenError::NotAWorkspace { .. }) => None,
+        Err(error) => return Err(error.into()),
+    };
+    let mut operations = Vec::new();
+    let mut changed: HashMap<CheckpointId, Changed> = HashMap::new();
+    if let Some(workspace) = &workspace {
+        recovery::mention(ui, workspace)?;
+        operations = workspace.operations()?;
+        if let Some(text) = &args.session {
+            let session = workspace.resolve_session(text)?.id;
+            operations.retain(|operation| operation.session == Some(session));
+        }
+        changed = workspace.checkpoints()?.into_iter().map(|point| (point.id, point.changed)).collect();
+    }
+    let changed = |operation: &Operation| operation.after.and_then(|id| changed.get(&id));
+    if ui.format == Format::Json {
+        let facts = |operation: &Operation| OperationFacts {
+            id: operation.id.to_string(),
+            at: clock::rfc3339(operation.at),
+            session: operation.session.map(|id| id.to_string()),
+            kind: operation.kind,
+            what: operation.what.clone(),
+            state: operation.state,
+            undone: operation.undone,
+            reverses: operation.reverses.map(|id| id.to_string()),
+            before: operation.before.map(|id| id.to_string()),
+            after: operation.after.map(|id| id.to_string()),
+            changed: changed(operation).map(json::Counts::new),
+        };
+        let operations = operations.iter().map(facts).collect();
+        return Ok(ui.json(&OpsDocument { version: json::VERSION, operations })?);
+    }
+    if operations.is_empty() {
+        writeln!(ui.talk()?, "No operations yet. `retake exec -- COMMAND` runs a command that can be undone.")?;
+        return Ok(());
+    }
+    ui.start_pager()?;
+    let now = clock::now();
+    let (yellow, dim, red) = (ui.paint.with(YELLOW), ui.paint.with(DIM), ui.paint.with(RED));
+    for operation in &operations {
+        let counts = changed(operation).map(|changed| format!("  {}", super::counts(changed))).unwrap_or_default();
+        let state = match (operation.state, operation.undone) {
+            (OperationState::Done, false) => String::new(),
+            (OperationState::Done, true) => format!("  {dim}undone{dim:#}"),
+            (OperationState::Running, _) => format!("  {red}not finished{red:#}"),
+            (OperationState::Failed, _) => format!("  {dim}did not happen{dim:#}"),
+            (OperationState::Partial, _) => format!("  {red}done in part{red:#}"),
+        };
+        writeln!(
+            ui.out,
+            "{yellow}{}{yellow:#}  {dim}{:<14}{dim:#}  {:<6}  {}{dim}{counts}{dim:#}{state}",
+            operation.id.short(),
+            clock::age(operation.at, now),
+            operation.kind.name(),
+            quote::one_line(&operation.what),
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,58 @@
+//! An interrupted rewind: whoever is about to write finishes it first, whoever only reads says that it is there.
+
+use std::io::Write;
+
+use retake_engine::{NewCheckpoint, Operation, Recovered, RecoveryChoice, Workspace};
+
+use crate::clock;
+use crate::quote;
+use crate::rewind::Options;
+use crate::ui::Ui;
+
+/// Finishes or takes back what was interrupted, and says so; for commands that write.
+pub fn first(ui: &mut Ui, workspace: &mut Workspace) -> anyhow::Result<()> {
+    let at = clock::now();
+    let recovered = workspace.recover(RecoveryChoice::Ask, clock::new_checkpoint_id(at)?, at)?;
+    if let Some(text) = describe(&recovered) {
+        writeln!(ui.talk()?, "{text}")?;
+    }
+    Ok(())
+}
+
+/// Before going back: [`first`], or [`mention`] if that is only shown; and what a command that was killed has changed becomes its own.
+pub fn before_going_back(ui: &mut Ui, workspace: &mut Workspace, options: &Options) -> anyhow::Result<()> {
+    if options.only_shows() {
+        return mention(ui, workspace);
+    }
+    first(ui, workspace)?;
+    let at = clock::now();
+    let new = NewCheckpoint { id: clock::new_checkpoint_id(at)?, at, label: None };
+    let progress = ui.progress();
+    workspace.settle(new, &progress)?;
+    Ok(())
+}
+
+/// Says that something is to be recovered; for commands that read.
+pub fn mention(ui: &mut Ui, workspace: &Workspace) -> anyhow::Result<()> {
+    if let Some(operation) = workspace.interrupted()? {
+        let name = name(&operation);
+        ui.warn(&format!("{name} is under way or was interrupted; `retake recover` finishes what was interrupted"))?;
+    }
+    Ok(())
+}
+
+/// What recovering came to, in a sentence; `None` if there was nothing to do.
+pub fn describe(recovered: &Recovered) -> Option<String> {
+    match recovered {
+        Recovered::Nothing => None,
+        Recovered::Finished(operation) => Some(format!("Finished what was interrupted: {}", name(operation))),
+        Recovered::TakenBack(operation) => {
+            Some(format!("Took back what was interrupted, so that it never happened: {}", name(operation)))
+        }
+    }
+}
+
+/// `rewind 3fa29c41`
+fn name(operation: &Operation) -> String {
+    format!("`{} {}`", operation.kind.name(), quote::one_line(&operation.what))
+}

@@ -1,0 +1,94 @@
+//! The questions: what to do with each conflict, whether to go on across branches, whether to apply.
+//!
+//! Everything is asked on stderr and answered on stdin. The end of the input and an empty answer mean the safe one.
+
+use std::io::{self, Write};
+
+use retake_engine::{Change, OnConflict, OperationKind, Plan, PlannedPath, RewindError, RewindRequest, Workspace};
+
+use super::preview::{self, Length};
+use crate::diff::patch::{self, Binary};
+use crate::diff::{Comparison, Source};
+use crate::quote;
+use crate::ui::{BOLD, Paint, RED, Ui};
+
+/// Shows the plan and asks until everything is decided. The plan that was agreed to, with `request` now saying so too; `None` if the
+/// user does not want it.
+pub fn agree(
+    ui: &mut Ui,
+    workspace: &Workspace,
+    kind: OperationKind,
+    request: &mut RewindRequest,
+) -> anyhow::Result<Option<Plan>> {
+    loop {
+        let plan = super::plan(ui, workspace, request)?;
+        preview::write(ui.talk()?, Paint::Colour, workspace, kind, &plan, Length::Screen)?;
+        if !plan.blocked.is_empty() {
+            return Err(RewindError::Refused { plan: Box::new(plan) }.into());
+        }
+        if plan.is_empty() && plan.is_applicable() {
+            return Ok(Some(plan));
+        }
+        if plan.is_applicable() {
+            return Ok(confirm(ui, "Apply?")?.then_some(plan));
+        }
+        if plan.branch.is_some() {
+            if !confirm(ui, "Go on although another branch is checked out?")? {
+                return Ok(None);
+            }
+            request.across_branches = true;
+        }
+        // Deciding on a path can raise another question, for a directory above it say: hence the loop.
+        for path in plan.paths.iter().filter(|path| path.stops()) {
+            match ask(ui, workspace, path)? {
+                OnConflict::Stop => return Ok(None),
+                choice => request.choices.insert(path.path.clone(), choice),
+            };
+        }
+    }
+}
+
+/// Shows the diff of one conflict and asks what to do with it.
+fn ask(ui: &mut Ui, workspace: &Workspace, path: &PlannedPath) -> anyhow::Result<OnConflict> {
+    let why = path.conflict.map(retake_engine::Conflict::describe).unwrap_or_default();
+    let name = quote::name(path.path.as_bytes()).into_owned();
+    writeln!(ui.talk()?, "\n{BOLD}{name}{BOLD:#}: {RED}{why}{RED:#}")?;
+    draw(
+        ui,
+        "From what is there now to the target:",
+        &preview::comparison(workspace, preview::target_side(path)),
+        &preview::change(path),
+    )?;
+    if let Some(merged) = &path.merged {
+        let change = Change { after: Some(merged.node), ..preview::change(path) };
+        let comparison = preview::comparison(workspace, Source::Given(&merged.content));
+        draw(ui, "From what is there now to the merged file:", &comparison, &change)?;
+    }
+    let choices = preview::choices(path);
+    let names: Vec<&str> = choices.iter().copied().map(preview::choice_name).collect();
+    loop {
+        let answer = ui.question(&format!("{name}: {} [stop]", names.join(", ")))?;
+        let answer = answer.trim();
+        if answer.is_empty() {
+            return Ok(OnConflict::Stop);
+        }
+        if let Some(choice) = choices.iter().find(|choice| preview::choice_name(**choice).starts_with(answer)) {
+            return Ok(*choice);
+        }
+    }
+}
+
+fn draw(ui: &mut Ui, heading: &str, comparison: &Comparison<'_>, change: &Change) -> anyhow::Result<()> {
+    writeln!(ui.talk()?, "{heading}")?;
+    let style = patch::Style { paint: Paint::Colour, binary: Binary::Named };
+    // Content that cannot be read is no reason not to ask.
+    if let Err(error) = patch::write(ui.talk()?, style, comparison, change) {
+        writeln!(ui.talk()?, "  {error}")?;
+    }
+    Ok(())
+}
+
+fn confirm(ui: &mut Ui, text: &str) -> io::Result<bool> {
+    let answer = ui.question(&format!("{text} [y/N]"))?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes" | "Yes"))
+}

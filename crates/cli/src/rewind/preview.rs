@@ -1,0 +1,262 @@
+//! A plan drawn for people: what would happen to each path, what stays, what cannot be undone, and what needs a decision.
+
+use std::io::{self, Write};
+
+use retake_engine::{
+    Action, Change, Conflict, LedgerItem, OnConflict, OperationKind, Plan, PlannedPath, Side, SnapshotId, Workspace,
+};
+use unicode_width::UnicodeWidthStr;
+
+use crate::diff::stat::Row;
+use crate::diff::{Comparison, Source, Uncaptured};
+use crate::gaps::{self, Detail};
+use crate::quote;
+use crate::ui::{BOLD, CYAN, DIM, GREEN, Paint, RED, YELLOW};
+use crate::words;
+
+/// Paths shown before a question; `--dry-run` shows all.
+const MAX_SHOWN: usize = 60;
+/// Paths named in a refusal.
+const MAX_REFUSED: usize = 20;
+/// Lines of what cannot be undone, and of what is undone too.
+const MAX_LISTED: usize = 10;
+
+/// How much of a plan is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    Whole,
+    Screen,
+}
+
+/// Draws `plan`.
+pub fn write(
+    out: &mut dyn Write,
+    paint: Paint,
+    workspace: &Workspace,
+    kind: OperationKind,
+    plan: &Plan,
+    length: Length,
+) -> io::Result<()> {
+    let (bold, yellow) = (paint.with(BOLD), paint.with(YELLOW));
+    let title = intent(kind, &plan.what);
+    if plan.paths.is_empty() && plan.blocked.is_empty() {
+        writeln!(out, "{bold}{title}{bold:#}: nothing to do, the files are there already")?;
+    } else {
+        writeln!(out, "{bold}{title}{bold:#}:")?;
+    }
+    write_paths(out, paint, workspace, plan, length)?;
+    for path in &plan.blocked {
+        let red = paint.with(RED);
+        writeln!(out, "  {red}!{red:#} {}/  {}", quote::name(path.as_bytes()), BLOCKED)?;
+    }
+    if let Some(branch) = &plan.branch {
+        let (then, now) = (quote::one_line(&branch.then), quote::one_line(&branch.now));
+        writeln!(out, "{yellow}Another branch is checked out{yellow:#}: {now}, and it was {then} then")?;
+    }
+    if !plan.kept.is_empty() {
+        writeln!(out, "Stays although it was not there then:")?;
+        for kept in &plan.kept {
+            writeln!(out, "  {}  {}", quote::name(kept.path.as_bytes()), kept.why.describe())?;
+        }
+    }
+    if plan.foreign != 0 {
+        let paths = words::count(plan.foreign, "path", "paths");
+        writeln!(out, "{yellow}Of these, the session never wrote {paths}{yellow:#}")?;
+    }
+    write_some(
+        out,
+        "Undoes too:",
+        &plan.undoes.iter().map(|tool| quote::one_line(tool).into_owned()).collect::<Vec<_>>(),
+    )?;
+    if !plan.gaps.is_empty() {
+        writeln!(out, "Not captured then: {}", gaps::count(plan.gaps.len() as u64))?;
+        for line in gaps::lines(&plan.gaps, Detail::Few) {
+            writeln!(out, "{line}")?;
+        }
+    }
+    write_ledger(out, paint, &plan.ledger)
+}
+
+const BLOCKED: &str = "holds files that are not captured, so nothing can take its place";
+
+/// Says what stays as it is whatever happens to files.
+pub fn write_ledger(out: &mut dyn Write, paint: Paint, ledger: &[LedgerItem]) -> io::Result<()> {
+    let dim = paint.with(DIM);
+    let line = |item: &LedgerItem| {
+        let remedy = item.remedy.as_ref().map(|remedy| format!("  {dim}`{}`{dim:#}", quote::one_line(remedy)));
+        format!("{}: {}{}", item.kind, quote::one_line(&item.what), remedy.unwrap_or_default())
+    };
+    write_some(out, "Cannot be undone by going back:", &ledger.iter().map(line).collect::<Vec<_>>())
+}
+
+fn write_some(out: &mut dyn Write, heading: &str, lines: &[String]) -> io::Result<()> {
+    if lines.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "{heading}")?;
+    for line in lines.iter().take(MAX_LISTED) {
+        writeln!(out, "  {line}")?;
+    }
+    if MAX_LISTED < lines.len() {
+        writeln!(out, "  … and {} more", lines.len() - MAX_LISTED)?;
+    }
+    Ok(())
+}
+
+fn write_paths(
+    out: &mut dyn Write,
+    paint: Paint,
+    workspace: &Workspace,
+    plan: &Plan,
+    length: Length,
+) -> io::Result<()> {
+    let shown = match length {
+        Length::Whole => plan.paths.len(),
+        Length::Screen => plan.paths.len().min(MAX_SHOWN),
+    };
+    let lines: Vec<(&PlannedPath, String, String)> = plan.paths[..shown]
+        .iter()
+        .map(|path| {
+            let (name, brief) = describe(workspace, paint, path);
+            (path, name, brief)
+        })
+        .collect();
+    let width = lines.iter().map(|(_, name, _)| name.width()).max().unwrap_or(0).min(60);
+    for (path, name, brief) in lines {
+        let (letter, style) = letter(path);
+        let style = paint.with(style);
+        let padding = " ".repeat(width.saturating_sub(name.width()));
+        write!(out, "  {style}{letter}{style:#} {name}{padding}  {brief}")?;
+        if let Some(conflict) = path.conflict {
+            let (red, dim) = (paint.with(RED), paint.with(DIM));
+            write!(out, "  {red}{}{red:#} {dim}({}){dim:#}", conflict.describe(), outcome(path))?;
+        }
+        writeln!(out)?;
+    }
+    if shown < plan.paths.len() {
+        writeln!(out, "  … and {} more; `--dry-run` shows all", plan.paths.len() - shown)?;
+    }
+    Ok(())
+}
+
+/// The name of a path, and what changes in it.
+fn describe(workspace: &Workspace, paint: Paint, path: &PlannedPath) -> (String, String) {
+    let row = row(workspace, path);
+    match row {
+        Ok(row) => (row.name().to_owned(), row.brief(paint)),
+        // The plan is what counts; applying it tells what cannot be read.
+        Err(_) => (quote::name(path.path.as_bytes()).into_owned(), "?".to_owned()),
+    }
+}
+
+fn row(workspace: &Workspace, path: &PlannedPath) -> Result<Row, retake_engine::ContentError> {
+    Row::new(&comparison(workspace, target_side(path)), &change(path))
+}
+
+/// What going back does to `path`, conflict or not.
+pub fn change(path: &PlannedPath) -> Change {
+    Change { path: path.path.clone(), before: path.now, after: path.target }
+}
+
+/// Compares what is on disk with `to`.
+pub fn comparison<'a>(workspace: &'a Workspace, to: Source<'a>) -> Comparison<'a> {
+    Comparison { workspace, from: Source::Disk, to, uncaptured: Uncaptured::default() }
+}
+
+/// Where the target's content is: a stored content is found by its own id, whatever snapshot it is in.
+pub fn target_side(path: &PlannedPath) -> Source<'static> {
+    let content = path.target.map(|node| node.content).unwrap_or_default();
+    Source::Side(Side::Stored(SnapshotId(content)))
+}
+
+fn letter(path: &PlannedPath) -> (char, anstyle::Style) {
+    match (path.conflict, path.action) {
+        (Some(_), _) => ('!', RED),
+        (None, Action::Restore) => ('R', YELLOW),
+        (None, Action::Delete) => ('D', RED),
+        (None, Action::Recreate) => ('A', GREEN),
+        (None, Action::Mode) => ('M', CYAN),
+        (None, Action::Unchanged) => (' ', DIM),
+    }
+}
+
+/// What is going to happen to a conflict.
+fn outcome(path: &PlannedPath) -> &'static str {
+    match (path.stops(), path.choice) {
+        (true, OnConflict::Merge) => "does not merge, stops everything",
+        (true, OnConflict::Overwrite) => "cannot be overwritten, stops everything",
+        (true, OnConflict::Stop | OnConflict::Keep) | (false, OnConflict::Stop) => "stops everything",
+        (false, OnConflict::Keep) => "is kept",
+        (false, OnConflict::Overwrite) => "is overwritten",
+        (false, OnConflict::Merge) => "is merged",
+    }
+}
+
+/// What can be chosen for a conflict, besides stopping.
+pub fn choices(path: &PlannedPath) -> Vec<OnConflict> {
+    let overwrite = path.conflict.is_some_and(Conflict::can_overwrite).then_some(OnConflict::Overwrite);
+    let merge = path.merged.as_ref().map(|_| OnConflict::Merge);
+    [Some(OnConflict::Keep), overwrite, merge, Some(OnConflict::Stop)].into_iter().flatten().collect()
+}
+
+pub fn choice_name(choice: OnConflict) -> &'static str {
+    match choice {
+        OnConflict::Stop => "stop",
+        OnConflict::Keep => "keep",
+        OnConflict::Overwrite => "overwrite",
+        OnConflict::Merge => "merge",
+    }
+}
+
+/// `Rewind to 3fa29c41`, `Undo exec make`
+fn intent(kind: OperationKind, what: &str) -> String {
+    let what = point(what);
+    match kind {
+        OperationKind::Undo => format!("Undo {what}"),
+        OperationKind::Redo => format!("Redo {what}"),
+        OperationKind::Exec | OperationKind::Rewind => format!("Rewind to {what}"),
+    }
+}
+
+/// `Rewound to 3fa29c41`, `Undid exec make`
+pub fn title(kind: OperationKind, what: &str) -> String {
+    let what = point(what);
+    match kind {
+        OperationKind::Undo => format!("Undid {what}"),
+        OperationKind::Redo => format!("Redid {what}"),
+        OperationKind::Exec | OperationKind::Rewind => format!("Rewound to {what}"),
+    }
+}
+
+/// What a plan is about, on one line.
+pub fn point(what: &str) -> String {
+    quote::one_line(what).into_owned()
+}
+
+/// Everything that keeps `plan` from being carried out, and what can be done about it, as the lines of a hint.
+pub fn why_refused(plan: &Plan) -> String {
+    let mut lines = Vec::new();
+    let stopping: Vec<&PlannedPath> = plan.paths.iter().filter(|path| path.stops()).collect();
+    if !stopping.is_empty() {
+        let paths = words::count(stopping.len() as u64, "path needs", "paths need");
+        lines.push(format!("{paths} a decision: `--on-conflict keep`, `overwrite` or `merge` makes it for all"));
+        for path in stopping.iter().take(MAX_REFUSED) {
+            let names: Vec<&str> = choices(path).into_iter().map(choice_name).collect();
+            let why = path.conflict.map(Conflict::describe).unwrap_or_default();
+            lines.push(format!("  {}: {why} ({})", path.path.display(), names.join(", ")));
+        }
+        if MAX_REFUSED < stopping.len() {
+            lines.push(format!("  … and {} more", stopping.len() - MAX_REFUSED));
+        }
+    }
+    for path in plan.blocked.iter().take(MAX_REFUSED) {
+        lines.push(format!("`{}` {BLOCKED}; move its content away", path.display()));
+    }
+    if let Some(branch) = &plan.branch {
+        let (then, now) = (quote::one_line(&branch.then), quote::one_line(&branch.now));
+        lines.push(format!(
+            "`{now}` is checked out, and it was `{then}` then; `git switch {then}` goes there, `--across-branches` goes ahead"
+        ));
+    }
+    lines.join("\n")
+}

@@ -1,0 +1,135 @@
+//! `retake exec`.
+
+use std::fs;
+use std::io::Read;
+use std::process::Stdio;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::sandbox::{Run, Sandbox};
+
+#[test]
+fn a_command_gets_a_point_before_and_after() {
+    let s = Sandbox::new();
+    s.write("a", "1\n").write("gone", "1\n");
+    let run = s.exec("echo 2 > a; echo new > b; rm gone; echo data; echo talk >&2").succeeds();
+    assert_eq!(run.stdout, b"data\n", "stdout is the command's");
+    run.says("talk\n");
+    run.says("1 added, 1 modified, 1 deleted; `retake undo` or `retake rewind ");
+    let log = s.retake(["log"]).text();
+    let lines: Vec<&str> = log.lines().collect();
+    assert_eq!(lines.len(), 2, "{log}");
+    assert!(lines[0].contains("+1   ~1   -1") && lines[0].contains("after sh -c 'echo 2 > a"), "{log}");
+    assert!(lines[1].contains("before sh -c 'echo 2 > a"), "{log}");
+    let points = s.retake(["log", "--json"]).json()["checkpoints"].clone();
+    assert_eq!((&points[0]["origin"], &points[1]["origin"]), (&"after".into(), &"before".into()));
+    assert!(points[0]["session"].is_string() && points[0]["session"] == points[1]["session"]);
+}
+
+#[test]
+fn the_exit_code_is_the_commands() {
+    let s = Sandbox::new();
+    s.write("not-executable", "#!/bin/sh\n");
+    assert_eq!(s.exec("exit 7").code(), Some(7));
+    assert_eq!(s.exec("kill -TERM $$").code(), Some(128 + 15));
+    let missing = s.retake(["exec", "--", "nosuchcommand"]);
+    assert_eq!(missing.code(), Some(127));
+    missing.says("cannot start `nosuchcommand`");
+    assert_eq!(s.retake(["exec", "--", "./not-executable"]).code(), Some(126));
+    s.retake(["exec"]).fails(2);
+    s.retake(["exec", "ls"]).fails(2);
+}
+
+#[test]
+fn a_command_runs_where_it_was_started() {
+    let s = Sandbox::new();
+    s.git_init().write("sub/a", "");
+    let run = s.retake_in(s.ws("sub"), ["exec", "--", "pwd"]).succeeds();
+    assert_eq!(String::from_utf8_lossy(&run.stdout).trim_end(), s.ws("sub").to_string_lossy());
+    run.says("Nothing changed");
+}
+
+#[test]
+fn the_point_before_can_be_named() {
+    let s = Sandbox::new();
+    s.write("a", "1\n");
+    s.retake(["exec", "-m", "start", "--", "rm", "a"]).succeeds();
+    s.retake(["rewind", "start"]).succeeds();
+    assert_eq!(s.read("a"), "1\n");
+    s.retake(["exec", "-m", "start", "--", "rm", "a"]).fails(3);
+    assert_eq!(s.read("a"), "1\n", "it was not run");
+    s.retake(["exec", "-m", " ", "--", "rm", "a"]).fails(2);
+}
+
+#[test]
+fn commands_can_share_a_session() {
+    let s = Sandbox::new();
+    s.write("a", "1\n");
+    s.exec("echo 2 > a").succeeds();
+    let first = s.retake(["ops", "--json"]).json()["operations"][0].clone();
+    let session = first["session"].as_str().expect("exec has a session").to_owned();
+    s.retake(["exec", "--session", &session[..8], "--", "sh", "-c", "echo 3 > a"]).succeeds();
+    s.exec("echo 4 > b").succeeds();
+    assert_eq!(s.retake(["ops", "--session", &session[..8]]).text().lines().count(), 2);
+    assert_eq!(s.retake(["log", "--session", &session[..8]]).text().lines().count(), 4);
+    s.retake(["undo", "--session", &session]).succeeds();
+    assert_eq!((s.read("a"), s.read("b")), ("2\n".to_owned(), "4\n".to_owned()));
+    s.retake(["exec", "--session", "ffffffff", "--", "rm", "a"]).fails(1).says("there is no session `ffffffff`");
+    assert_eq!(s.read("a"), "2\n", "it was not run");
+}
+
+#[test]
+fn without_the_checkpoint_before_nothing_is_run_unless_insisted_on() {
+    let s = Sandbox::new();
+    s.config("[store]\nbudget = '1 KiB'\n").write("a", "1\n");
+    let run = s.exec("rm a");
+    assert_eq!(run.code(), Some(3), "{}", run.stderr);
+    run.says("the command was not run");
+    assert_eq!(s.read("a"), "1\n");
+    let run = s.retake(["exec", "--unprotected", "--", "rm", "a"]).succeeds();
+    run.says("this cannot be undone");
+    assert!(!s.ws("a").exists());
+}
+
+#[test]
+fn a_command_that_was_killed_with_retake_can_be_undone() {
+    let s = Sandbox::new();
+    s.write("a", "1\n");
+    s.exec("echo 2 > a").succeeds();
+    assert_eq!(s.exec("echo 3 > a; kill -KILL $PPID").code(), None);
+    s.retake(["undo"]).succeeds();
+    assert_eq!(s.read("a"), "2\n");
+    s.retake(["undo"]).succeeds();
+    assert_eq!(s.read("a"), "1\n");
+}
+
+#[test]
+fn interrupting_the_command_does_not_lose_the_point_after() {
+    let s = Sandbox::new();
+    s.write("a", "1\n");
+    // As the terminal does it, but to one process after the other; SIGTERM is passed on.
+    let script = "trap 'exit 5' INT TERM; echo 2 > a; echo ready; while :; do sleep 1 & wait $!; done";
+    let mut child = s.retake_command();
+    child.args(["exec", "--", "sh", "-c", script]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = child.spawn().expect("it starts");
+    let mut ready = [0; 6];
+    child.stdout.as_mut().expect("it is piped").read_exact(&mut ready).expect("the command runs");
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a process has a number");
+    for signal in [Signal::INT, Signal::INT, Signal::TERM] {
+        kill_process(pid, signal).expect("it is ours");
+    }
+    let run = Run::from_output(child.wait_with_output().expect("it ends"));
+    assert_eq!(run.code(), Some(5), "{}", run.stderr);
+    run.says("1 modified");
+    s.retake(["undo"]).succeeds();
+    assert_eq!(s.read("a"), "1\n");
+}
+
+#[test]
+fn a_first_exec_makes_the_workspace_one() {
+    let s = Sandbox::new();
+    fs::create_dir(s.ws("d")).expect("it is new");
+    s.exec("rmdir d").succeeds().says("only directories changed");
+    s.retake(["undo"]).succeeds();
+    assert!(s.ws("d").is_dir());
+}

@@ -1,0 +1,251 @@
+//! `retake rewind`.
+
+use retake_testkit::repos::git;
+use serde_json::json;
+
+use crate::history;
+use crate::sandbox::Sandbox;
+
+fn edited() -> (Sandbox, String) {
+    let s = Sandbox::new();
+    s.write("a", "1\n").write("gone", "1\n").write("run", "").symlink("a", "link").write("same", "same\n");
+    let id = s.checkpoint();
+    s.write("a", "2\n")
+        .remove("gone")
+        .write("new/deep", "new\n")
+        .chmod("run", 0o755)
+        .remove("link")
+        .write("link", "file");
+    (s, id)
+}
+
+#[test]
+fn a_checkpoint_is_restored_exactly() {
+    let (s, id) = edited();
+    let same = s.everything_in_the_workspace()[&s.ws("same")];
+    let run = s.retake(["rewind", &id]).succeeds();
+    assert_eq!(
+        String::from_utf8_lossy(&run.stdout),
+        format!("Rewound to {}: 2 restored, 1 recreated, 2 deleted, 1 with permissions restored\n", &id[..8])
+    );
+    run.says("`retake undo` takes this back\n");
+    history::assert_holds(&s, &id, &history::on_disk(&s));
+    assert_eq!(s.everything_in_the_workspace()[&s.ws("same")], same, "what is not affected is not touched");
+    let again = s.retake(["rewind", &id]).text();
+    assert!(again.starts_with("Nothing to do: "), "{again}");
+}
+
+#[test]
+fn json_tells_what_was_done() {
+    let (s, id) = edited();
+    let document = s.retake(["rewind", &id, "--json"]).json();
+    assert_eq!(document["applied"], true);
+    assert_eq!(document["operation"].as_str().map(str::len), Some(20));
+    let files: Vec<(&str, &str, &str)> = document["files"]
+        .as_array()
+        .expect("files are a list")
+        .iter()
+        .map(|file| {
+            let text = |key: &str| file[key].as_str().expect("it is text");
+            (text("path"), text("action"), text("status"))
+        })
+        .collect();
+    assert_eq!(
+        files,
+        [
+            ("a", "restore", "done"),
+            ("gone", "recreate", "done"),
+            ("link", "restore", "done"),
+            ("new", "delete", "done"),
+            ("new/deep", "delete", "done"),
+            ("run", "mode", "done"),
+        ]
+    );
+    for list in ["conflicts", "gaps", "ledger", "kept", "blocked"] {
+        assert_eq!(document[list], json!([]), "{list}");
+    }
+    assert!(document["branch"].is_null());
+    let nothing = s.retake(["rewind", &id, "--json"]).json();
+    assert_eq!((&nothing["applied"], &nothing["operation"]), (&json!(true), &json!(null)));
+}
+
+#[test]
+fn a_dry_run_shows_the_plan_and_touches_nothing() {
+    let (s, id) = edited();
+    let before = s.everything_in_the_workspace();
+    let plan = s.retake(["rewind", &id, "--dry-run"]).text();
+    for line in ["  R a         +1 -1", "  A gone      +1 -0", "  D new/deep  +0 -1", "  M run       mode 0755 to 0644"]
+    {
+        assert!(plan.lines().any(|shown| shown == line), "`{line}` is not in:\n{plan}");
+    }
+    let document = s.retake(["rewind", &id, "--dry-run", "--json"]).json();
+    assert_eq!((&document["applied"], &document["files"][0]["status"]), (&json!(false), &json!("planned")));
+    assert_eq!(s.everything_in_the_workspace(), before);
+    assert_eq!(s.retake(["log", "--all"]).text().lines().count(), 1, "no point was made");
+    assert_eq!(s.retake(["ops", "--json"]).json()["operations"], json!([]));
+}
+
+#[test]
+fn single_paths_can_be_brought_back() {
+    let (s, id) = edited();
+    s.retake(["rewind", &id, "--path", "a", "--path", "new"]).succeeds();
+    assert_eq!(s.read("a"), "1\n");
+    assert!(!s.ws("new").exists() && !s.ws("gone").exists());
+    s.write("sub/b", "");
+    s.retake_in(s.ws("sub"), ["rewind", &id, "--path", "../gone"]).succeeds();
+    assert_eq!(s.read("gone"), "1\n");
+    s.retake(["rewind", &id, "--path", "/etc"]).fails(2);
+}
+
+#[test]
+fn at_a_sessions_point_only_its_own_changes_go_back() {
+    let s = Sandbox::new();
+    s.write("a", "1\n").write("b", "1\n");
+    s.retake(["exec", "-m", "start", "--", "sh", "-c", "echo 2 > a; echo new > c"]).succeeds();
+    s.write("b", "mine\n");
+    let document = s.retake(["rewind", "start", "--json"]).json();
+    assert_eq!(document["files"].as_array().map(Vec::len), Some(2));
+    assert_eq!(document["files"][0]["certainty"], "presumed");
+    assert_eq!(document["undoes"], json!(["sh -c 'echo 2 > a; echo new > c'"]));
+    assert_eq!(document["ledger"][0]["kind"], "command");
+    assert_eq!((s.read("a"), s.read("b")), ("1\n".to_owned(), "mine\n".to_owned()));
+    assert!(!s.ws("c").exists());
+    s.retake(["rewind", "start", "--exact"]).succeeds();
+    assert_eq!(s.read("b"), "1\n");
+}
+
+/// A file that a command and the user both changed, at its two ends, and one that only the user's last word is on.
+fn conflict() -> Sandbox {
+    let s = Sandbox::new();
+    let text: String = (0..20).map(|n| format!("line {n}\n")).collect();
+    s.write("both", &text).write("plain", "1\n").write("tail", "1\n");
+    s.retake([
+        "exec",
+        "-m",
+        "start",
+        "--",
+        "sh",
+        "-c",
+        "sed -i 's/line 1$/agent/' both; echo 2 > plain; echo 2 > tail",
+    ])
+    .succeeds();
+    s.write("both", s.read("both").replace("line 18\n", "mine\n")).write("tail", "3\n");
+    s
+}
+
+#[test]
+fn a_conflict_stops_everything_and_is_listed() {
+    let s = conflict();
+    let before = s.everything_in_the_workspace();
+    let run = s.retake(["rewind", "start"]).fails(3);
+    run.says("hint: 2 paths need a decision");
+    run.says("  both: somebody else changed it since (keep, overwrite, merge, stop)");
+    run.says("  tail: somebody else changed it since (keep, overwrite, stop)");
+    assert_eq!(s.retake(["rewind", "start", "--yes"]).code(), Some(3));
+    let document = s.retake(["rewind", "start", "--json"]).refused_with_json();
+    assert_eq!(document["conflicts"][0]["path"], "both");
+    assert_eq!(document["conflicts"][0]["why"], "changed_since");
+    assert_eq!(document["conflicts"][0]["choices"], json!(["keep", "overwrite", "merge", "stop"]));
+    assert_eq!(document["conflicts"][1]["choices"], json!(["keep", "overwrite", "stop"]));
+    let statuses: Vec<&str> =
+        document["files"].as_array().expect("a list").iter().filter_map(|file| file["status"].as_str()).collect();
+    assert_eq!(statuses, ["conflict", "planned", "conflict"]);
+    let dry = s.retake(["rewind", "start", "--dry-run"]);
+    assert_eq!(dry.code(), Some(3));
+    assert!(String::from_utf8_lossy(&dry.stdout).contains("! both"));
+    s.retake(["rewind", "start", "--dry-run", "--json"]).refused_with_json();
+    s.retake(["rewind", "start", "--on-conflict", "merge"]).fails(3).says("1 path needs a decision");
+    assert_eq!(s.everything_in_the_workspace(), before);
+}
+
+#[test]
+fn conflicts_can_be_kept_overwritten_or_merged() {
+    let s = conflict();
+    let run = s.retake(["rewind", "start", "--on-conflict", "keep"]).succeeds();
+    run.says("warning: 2 paths stay as they are\n  both\n  tail\n");
+    assert_eq!((s.read("plain"), s.read("tail")), ("1\n".to_owned(), "3\n".to_owned()));
+    assert!(s.read("both").contains("agent\n") && s.read("both").contains("mine\n"));
+
+    let s = conflict();
+    s.retake(["rewind", "start", "--on-conflict", "overwrite"]).succeeds();
+    assert_eq!((s.read("plain"), s.read("tail")), ("1\n".to_owned(), "1\n".to_owned()));
+    assert!(!s.read("both").contains("agent\n") && !s.read("both").contains("mine\n"));
+    s.retake(["undo"]).succeeds();
+    assert!(s.read("both").contains("agent\n") && s.read("both").contains("mine\n"), "nothing was lost");
+
+    let s = conflict();
+    s.write("tail", "2\n");
+    s.retake(["rewind", "start", "--on-conflict", "merge"]).succeeds();
+    assert!(!s.read("both").contains("agent\n") && s.read("both").contains("mine\n"));
+}
+
+#[test]
+fn ignored_files_survive_although_the_rules_have_changed() {
+    let s = Sandbox::new();
+    s.write(".gitignore", "*.log\n").write("a.log", "precious\n").write("a", "1\n");
+    let id = s.checkpoint();
+    s.remove(".gitignore").write("dir/b", "new\n").write("a", "2\n");
+    let run = s.retake(["rewind", &id]).succeeds();
+    assert_eq!(s.read("a.log"), "precious\n");
+    assert_eq!(s.read(".gitignore"), "*.log\n");
+    assert!(!s.ws("dir").exists());
+    run.says("a.log: may have been there then: it was not captured");
+}
+
+#[test]
+fn a_directory_with_uncaptured_content_stays_or_refuses() {
+    let s = Sandbox::new();
+    s.write(".gitignore", "*.log\n").write("was-file", "1\n");
+    let id = s.checkpoint();
+    s.write("dir/a", "").write("dir/x.log", "precious\n");
+    s.retake(["rewind", &id]).succeeds().says("dir: holds files that are not captured or not ours");
+    assert_eq!(s.read("dir/x.log"), "precious\n");
+    assert!(!s.ws("dir/a").exists());
+    s.remove("was-file").write("was-file/x.log", "precious\n");
+    s.retake(["rewind", &id]).fails(3).says("holds files that are not captured, so nothing can take its place");
+    let document = s.retake(["rewind", &id, "--json"]).refused_with_json();
+    assert_eq!(document["blocked"], json!(["was-file"]));
+    assert_eq!(s.read("was-file/x.log"), "precious\n");
+}
+
+#[test]
+fn another_branch_has_to_be_confirmed() {
+    let s = Sandbox::new();
+    s.git_init().write("a", "1\n");
+    git(&s.path("ws"), &["add", "."]);
+    git(&s.path("ws"), &["commit", "--quiet", "-m", "one"]);
+    let id = s.checkpoint();
+    git(&s.path("ws"), &["switch", "--quiet", "-c", "other"]);
+    s.write("a", "2\n");
+    let run = s.retake(["rewind", &id]).fails(3);
+    run.says(
+        "`other` is checked out, and it was `main` then; `git switch main` goes there, `--across-branches` goes ahead",
+    );
+    let document = s.retake(["rewind", &id, "--json"]).refused_with_json();
+    assert_eq!(document["branch"], json!({"then": "main", "now": "other"}));
+    assert_eq!(document["ledger"][0]["remedy"], "git switch main");
+    assert_eq!(s.read("a"), "2\n");
+    s.retake(["rewind", &id, "--across-branches"]).succeeds().says("`git switch main`");
+    assert_eq!(s.read("a"), "1\n");
+}
+
+#[test]
+fn points_are_named_as_everywhere() {
+    let (s, _) = edited();
+    s.retake(["rewind", "nosuch"]).fails(1).says("`retake log` lists the points");
+    s.retake(["rewind"]).fails(2);
+    s.retake(["rewind", "x", "--on-conflict", "guess"]).fails(2);
+    s.retake(["rewind", "x", "--yes", "--dry-run"]).fails(2);
+}
+
+#[test]
+fn names_of_any_bytes_are_restored_and_told() {
+    let s = Sandbox::new();
+    let name = std::ffi::OsStr::new(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"caf\xe9\n"));
+    s.write(name, "1\n");
+    let id = s.checkpoint();
+    s.remove(name);
+    let document = s.retake(["rewind", &id, "--json"]).json();
+    assert_eq!(document["files"][0]["path"], json!({"bytes": "Y2Fm6Qo="}));
+    assert_eq!(s.read(name), "1\n");
+}

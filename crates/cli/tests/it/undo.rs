@@ -1,0 +1,103 @@
+//! `retake undo`, `retake redo` and `retake ops`.
+
+use serde_json::json;
+
+use crate::sandbox::Sandbox;
+
+#[test]
+fn a_rewind_is_undone_and_redone() {
+    let s = Sandbox::new();
+    s.write("a", "1\n");
+    let id = s.checkpoint();
+    s.write("a", "2\n").write("uncommitted", "never checkpointed\n");
+    s.retake(["rewind", &id]).succeeds();
+    assert!(!s.ws("uncommitted").exists());
+    let document = s.retake(["undo", "--json"]).json();
+    assert_eq!(document["applied"], true);
+    assert_eq!(document["what"], format!("rewind {}", &id[..8]));
+    assert_eq!((s.read("a"), s.read("uncommitted")), ("2\n".to_owned(), "never checkpointed\n".to_owned()));
+    assert_eq!(s.retake(["redo", "--json"]).json()["applied"], true);
+    assert_eq!(s.read("a"), "1\n");
+    s.retake(["redo"]).fails(1).says("there is nothing to redo");
+    s.retake(["undo"]).succeeds();
+    s.exec("echo 5 > b").succeeds();
+    s.retake(["redo"]).fails(1).says("there is nothing to redo");
+}
+
+#[test]
+fn an_earlier_operation_is_undone_by_its_id() {
+    let s = Sandbox::new();
+    s.write("a", "1\n").write("b", "1\n");
+    s.exec("echo 2 > a").succeeds();
+    s.exec("echo 2 > b").succeeds();
+    let operations = s.retake(["ops", "--json"]).json()["operations"].clone();
+    let first = operations[1]["id"].as_str().expect("an id is text");
+    s.retake(["undo", &first[..8], "--dry-run"]).succeeds();
+    s.retake(["undo", &first[..8]]).succeeds();
+    assert_eq!((s.read("a"), s.read("b")), ("1\n".to_owned(), "2\n".to_owned()));
+    s.retake(["undo", &first[..8]]).fails(1).says("is undone already");
+    let undo = s.retake(["ops", "--json"]).json()["operations"][0]["id"].as_str().expect("an id is text").to_owned();
+    s.retake(["undo", &undo]).fails(1);
+    s.retake(["undo", "ffffffff"]).fails(1).says("there is no operation `ffffffff`");
+}
+
+#[test]
+fn later_changes_to_the_same_file_are_conflicts() {
+    let s = Sandbox::new();
+    s.write("a", "1\n").write("b", "1\n");
+    s.exec("echo 2 > a; echo 2 > b").succeeds();
+    s.write("a", "mine\n");
+    s.retake(["undo"]).fails(3).says("a: somebody else changed it since (keep, overwrite, stop)");
+    let document = s.retake(["undo", "--json"]).refused_with_json();
+    assert_eq!(document["conflicts"][0]["path"], "a");
+    assert_eq!(s.read("b"), "2\n");
+    s.retake(["undo", "--on-conflict", "keep"]).succeeds();
+    assert_eq!((s.read("a"), s.read("b")), ("mine\n".to_owned(), "1\n".to_owned()));
+}
+
+#[test]
+fn operations_are_listed_newest_first() {
+    let s = Sandbox::new();
+    assert_eq!(s.retake(["ops", "--json"]).json()["operations"], json!([]));
+    s.write("a", "1\n");
+    s.exec("echo 2 > a").succeeds();
+    s.retake(["undo"]).succeeds();
+    let text = s.retake(["ops"]).text();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 2, "{text}");
+    assert!(lines[0].contains("  undo    exec sh -c 'echo 2 > a'  1 modified"), "{text}");
+    assert!(lines[1].contains("  exec    sh -c 'echo 2 > a'  1 modified") && lines[1].ends_with("  undone"), "{text}");
+    let operations = s.retake(["ops", "--json"]).json()["operations"].clone();
+    assert_eq!(operations[0]["reverses"], operations[1]["id"]);
+    assert_eq!((&operations[1]["kind"], &operations[1]["state"]), (&json!("exec"), &json!("done")));
+    assert_eq!(operations[1]["undone"], true);
+    assert_eq!(operations[0]["changed"], json!({"added": 0, "modified": 1, "deleted": 0}));
+    assert!(operations[0]["before"].is_string() && operations[0]["after"].is_string());
+}
+
+#[test]
+fn there_may_be_nothing_to_undo() {
+    let s = Sandbox::new();
+    s.write("a", "1\n");
+    s.retake(["undo"]).fails(1);
+    s.checkpoint();
+    s.retake(["undo"]).fails(1).says("there is nothing to undo");
+    assert_eq!(s.retake(["recover"]).text(), "Nothing was interrupted\n");
+    assert_eq!(s.retake(["recover", "--json"]).json()["outcome"], "nothing");
+}
+
+#[test]
+fn points_that_rewinds_made_are_listed_on_demand() {
+    let s = Sandbox::new();
+    s.write("a", "1\n");
+    let id = s.checkpoint();
+    s.write("a", "2\n");
+    s.retake(["rewind", &id]).succeeds();
+    assert_eq!(s.retake(["log"]).text().lines().count(), 1);
+    let all = s.retake(["log", "--all", "--json"]).json()["checkpoints"].clone();
+    let origins: Vec<&str> = all.as_array().expect("a list").iter().filter_map(|p| p["origin"].as_str()).collect();
+    assert_eq!(origins, ["rewound", "safety", "checkpoint"]);
+    let safety = all[1]["id"].as_str().expect("an id is text");
+    s.retake(["rewind", safety]).succeeds();
+    assert_eq!(s.read("a"), "2\n", "one can go back to any of them");
+}
