@@ -23,7 +23,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use retake_engine::{Changed, Checkpoint, CheckpointError, StoreError};
+use retake_engine::{Changed, Checkpoint, CheckpointError, Origin, StoreError};
 use thiserror::Error;
 
 use crate::args::{self, Cli, Command};
@@ -79,7 +79,7 @@ pub enum CommandError {
     #[error("nothing was changed, as you wished")]
     Declined,
     #[error("the command has run, but the checkpoint after it could not be taken; the one before it is {point}")]
-    NoCheckpointAfter { point: String, source: CheckpointError },
+    NoCheckpointAfter { point: String, source: Box<CheckpointError> },
 }
 
 impl CommandError {
@@ -122,6 +122,15 @@ fn title(paint: Paint, checkpoint: &Checkpoint) -> String {
     let yellow = paint.with(YELLOW);
     let label = checkpoint.label.as_deref().map(|label| format!(" \"{}\"", quote::one_line(label)));
     format!("{yellow}{}{yellow:#}{}", checkpoint.id.short(), label.unwrap_or_default())
+}
+
+/// Whether a point is before or after what its note tells, as a word and a blank.
+fn when(checkpoint: &Checkpoint) -> &'static str {
+    match checkpoint.origin {
+        Origin::Checkpoint => "",
+        Origin::Before | Origin::Safety => "before ",
+        Origin::After | Origin::Rewound => "after ",
+    }
 }
 
 /// `3 added, 1 deleted`

@@ -167,13 +167,18 @@ fn tell(ui: &mut Ui, kind: OperationKind, applied: &Applied) -> anyhow::Result<(
         statuses.map(|(path, _)| path.display().to_string()).collect::<Vec<_>>()
     };
     let kept = plan.kept.iter().map(|kept| format!("{}: {}", kept.path.display(), kept.why.describe()));
-    list(ui, "stays as it is", "stay as they are", with(PathStatus::Kept).into_iter().chain(kept).collect())?;
+    list(
+        ui,
+        "stays as it is",
+        "stay as they are",
+        &with(PathStatus::Kept).into_iter().chain(kept).collect::<Vec<_>>(),
+    )?;
     let saved = "was saved by somebody else meanwhile; that version is in the store";
     list(
         ui,
         saved,
         "were saved by somebody else meanwhile; those versions are in the store",
-        with(PathStatus::Displaced),
+        &with(PathStatus::Displaced),
     )?;
     let moved: Vec<LedgerItem> = plan.ledger.iter().filter(|item| item.remedy.is_some()).cloned().collect();
     preview::write_ledger(ui.talk()?, Paint::Colour, &moved)?;
@@ -205,7 +210,7 @@ fn counts(applied: &Applied) -> String {
     if parts.is_empty() { "no file had to change".to_owned() } else { parts.join(", ") }
 }
 
-fn list(ui: &mut Ui, one: &str, many: &str, paths: Vec<String>) -> anyhow::Result<()> {
+fn list(ui: &mut Ui, one: &str, many: &str, paths: &[String]) -> anyhow::Result<()> {
     if paths.is_empty() {
         return Ok(());
     }

@@ -68,7 +68,8 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &ExecArgs) -> anyhow::Result<E
         let progress = ui.progress();
         workspace.end(began.window, new, Durability::Synced, &progress)
     };
-    let after = after.map_err(|source| CommandError::NoCheckpointAfter { point: before.id.short(), source })?;
+    let after =
+        after.map_err(|source| CommandError::NoCheckpointAfter { point: before.id.short(), source: source.into() })?;
     let changes = workspace.diff(&Side::Stored(before.snapshot), &Side::Stored(after.snapshot))?;
     if changes.is_empty() {
         writeln!(ui.talk()?, "Nothing changed")?;

@@ -97,12 +97,7 @@ fn line(paint: Paint, checkpoint: &Checkpoint, now: Timestamp) -> String {
         line.push_str(&format!("  {bold}{}{bold:#}", quote::one_line(label)));
     }
     if let Some(note) = &checkpoint.note {
-        let when = match checkpoint.origin {
-            Origin::Checkpoint => "",
-            Origin::Before | Origin::Safety => "before ",
-            Origin::After | Origin::Rewound => "after ",
-        };
-        line.push_str(&format!("  {dim}{when}{}{dim:#}", quote::one_line(note)));
+        line.push_str(&format!("  {dim}{}{}{dim:#}", super::when(checkpoint), quote::one_line(note)));
     }
     if checkpoint.gap_count != 0 {
         line.push_str(&format!("  {red}! {}{red:#}", gaps::count(checkpoint.gap_count)));

@@ -15,7 +15,7 @@ use crate::ui::{DIM, Format, RED, Ui, YELLOW};
 
 /// List what `retake` did or ran, newest first
 ///
-/// For each: its id, its age, what it was, how many files it changed, and whether it is undone.
+/// For each: its id, its age, the session it belongs to, what it was, how many files it changed, and whether it is undone.
 #[derive(clap::Args, Debug)]
 pub struct OpsArgs {
     /// Only operations of this session
@@ -99,9 +99,10 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &OpsArgs) -> anyhow::Result<()
         };
         writeln!(
             ui.out,
-            "{yellow}{}{yellow:#}  {dim}{:<14}{dim:#}  {:<6}  {}{dim}{counts}{dim:#}{state}",
+            "{yellow}{}{yellow:#}  {dim}{:<14}  {:<8}{dim:#}  {:<6}  {}{dim}{counts}{dim:#}{state}",
             operation.id.short(),
             clock::age(operation.at, now),
+            operation.session.map(|session| session.short()).unwrap_or_default(),
             operation.kind.name(),
             quote::one_line(&operation.what),
         )?;

@@ -109,6 +109,12 @@ fn show_point(ui: &mut Ui, workspace: &Workspace, checkpoint: &Checkpoint) -> an
         writeln!(ui.out, "Label:     {}", quote::one_line(label))?;
     }
     writeln!(ui.out, "Made:      {} ({})", clock::local(checkpoint.at), clock::age(checkpoint.at, clock::now()))?;
+    if let Some(note) = &checkpoint.note {
+        writeln!(ui.out, "Made for:  {}{}", super::when(checkpoint), quote::one_line(note))?;
+    }
+    if let Some(session) = &checkpoint.session {
+        writeln!(ui.out, "Session:   {session}")?;
+    }
     writeln!(ui.out, "Snapshot:  {}", checkpoint.snapshot)?;
     if let Some(branch) = &checkpoint.git.branch {
         writeln!(ui.out, "Branch:    {}", quote::one_line(branch))?;

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::sandbox::Sandbox;
-use crate::terminal::typing;
+use crate::terminal::{answering, typing};
 
 /// `retake` with `args`, for a terminal without colours.
 fn retake(s: &Sandbox, args: &[&str]) -> Command {
@@ -89,6 +89,40 @@ fn another_branch_is_asked_about() {
     assert!(seen.contains("Another branch is checked out: other, and it was main then"), "{seen}");
     let (seen, status) = typing(retake(&s, &["rewind", &id]), "y\ny\n");
     assert!(status.success(), "{seen}");
+    assert_eq!(s.read("a"), "1\n");
+}
+
+#[test]
+fn a_plan_that_does_not_hold_any_more_is_not_applied() {
+    let s = Sandbox::new();
+    s.write("a", "1\n").write("b", "1\n");
+    let id = s.checkpoint();
+    s.write("a", "2\n");
+    let prompt = "Apply? [y/N]";
+    let save = |path, content| {
+        s.write(path, content);
+    };
+    let (seen, status) = answering(retake(&s, &["rewind", &id]), prompt, || save("a", "saved meanwhile\n"), "y\n");
+    assert_eq!(status.code(), Some(3), "{seen}");
+    assert!(seen.contains("nothing was changed: files have changed since the plan was made"), "{seen}");
+    assert_eq!(s.read("a"), "saved meanwhile\n");
+    let (seen, status) = answering(retake(&s, &["rewind", &id, "--path", "a"]), prompt, || save("b", "2\n"), "y\n");
+    assert!(status.success(), "what is not affected does not matter: {seen}");
+    assert_eq!((s.read("a"), s.read("b")), ("1\n".to_owned(), "2\n".to_owned()));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn ctrl_c_is_the_commands_and_the_point_after_is_taken() {
+    let s = Sandbox::new();
+    s.write("a", "1\n");
+    let mut command = s.command("setsid");
+    command.args(["--ctty", "--wait", env!("CARGO_BIN_EXE_retake"), "exec", "--"]);
+    command.args(["sh", "-c", "echo 2 > a; echo running; sleep 600"]).env("TERM", "xterm");
+    let (seen, status) = answering(command, "running", || {}, "\u{3}");
+    assert_eq!(status.code(), Some(130), "{seen}");
+    assert!(seen.contains("1 modified; `retake undo`"), "{seen}");
+    s.retake(["undo"]).succeeds();
     assert_eq!(s.read("a"), "1\n");
 }
 

@@ -18,19 +18,36 @@ fn on_terminal(command: Command) -> String {
 }
 
 /// Runs `command` on a terminal where `typed` is typed, and returns what would be seen there and how it ended.
-pub(crate) fn typing(mut command: Command, typed: &str) -> (String, ExitStatus) {
+pub(crate) fn typing(command: Command, typed: &str) -> (String, ExitStatus) {
+    answering(command, "", || {}, typed)
+}
+
+/// Runs `command` on a terminal. When `prompt` is seen there, `meanwhile` happens and `typed` is typed. Returns what would be seen in all
+/// and how it ended.
+pub(crate) fn answering(
+    mut command: Command,
+    prompt: &str,
+    meanwhile: impl FnOnce(),
+    typed: &str,
+) -> (String, ExitStatus) {
     let (master, terminal) = pseudo_terminal();
     let clone = || terminal.try_clone().expect("a file descriptor");
     command.stdin(clone()).stdout(clone()).stderr(clone());
-    let mut master = File::from(master);
-    // The terminal keeps what is typed until somebody reads it.
-    master.write_all(typed.as_bytes()).expect("the terminal takes it");
     let mut child = command.spawn().expect("it starts");
     // The end of output is seen once nobody holds the terminal.
     drop((command, terminal));
+    let mut master = File::from(master);
     let (mut seen, mut part) = (Vec::new(), [0; 4096]);
-    // Linux reports the end as an error.
-    while let Ok(count @ 1..) = master.read(&mut part) {
+    let mut answer = Some(meanwhile);
+    loop {
+        let is_asked = String::from_utf8_lossy(&seen).contains(prompt);
+        if let Some(meanwhile) = answer.take_if(|_| is_asked) {
+            meanwhile();
+            // The terminal keeps what is typed until somebody reads it.
+            master.write_all(typed.as_bytes()).expect("the terminal takes it");
+        }
+        // Linux reports the end as an error.
+        let Ok(count @ 1..) = master.read(&mut part) else { break };
         seen.extend_from_slice(&part[..count]);
     }
     let status = child.wait().expect("it ends");

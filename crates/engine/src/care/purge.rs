@@ -147,7 +147,7 @@ impl Workspace {
         self.drop_index()?;
         self.store.collect_dead(&[], progress)?;
         let how =
-            Rewriting { holes: Holes::None, density: Density::AsTheyAre, reach: Reach::All, threads: self.env.threads };
+            Rewriting { holes: Holes::None, density: Density::Trimmed, reach: Reach::All, threads: self.env.threads };
         if self.store.rewrite(&how, progress)?.is_some() {
             return Ok(false);
         }

@@ -206,3 +206,24 @@ fn what_was_stored_in_a_hurry_is_compressed_with_care() {
     assert_eq!((again.objects, again.bytes_after), (0, again.bytes_before), "once is enough");
     assert_eq!(s.ids(), [made.id]);
 }
+
+#[test]
+fn the_budget_holds_although_objects_were_compressed_together() {
+    let mut s = Scene::new();
+    s.workspace.store.set_budget(1 << 20);
+    let noise = |seed: u32| -> Vec<u8> {
+        (0..1_000_u32).flat_map(|n| *ObjectId::of(&[seed.to_le_bytes(), n.to_le_bytes()].concat()).as_bytes()).collect()
+    };
+    for day in 1..60 {
+        fs::write(s.root.join("steady"), noise(0)).expect("it can be written");
+        let made = s.checkpoint(day, &noise(u32::try_from(day).expect("it is small")));
+        let bytes = s.workspace.usage().expect("it can be read").store_bytes;
+        assert!(bytes <= 1 << 20, "{bytes} bytes on day {day}");
+        assert_eq!(s.ids().first(), Some(&made.id));
+        if day % 13 == 0 {
+            s.gc(Timestamp(day * DAY_MS));
+        }
+    }
+    assert!(s.ids().len() > 5 && s.ids().len() < 40, "{}", s.ids().len());
+    s.gc(Timestamp(60 * DAY_MS));
+}

@@ -110,8 +110,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Option<ChangeRow>> {
 
 fn select(connection: &Connection, rest: &str, values: impl rusqlite::Params) -> rusqlite::Result<Vec<ChangeRow>> {
     let mut statement = connection.prepare_cached(&format!("SELECT {COLUMNS} FROM changes {rest}"))?;
-    let rows = statement.query_map(values, from_row)?.filter_map(Result::transpose).collect();
-    rows
+    statement.query_map(values, from_row)?.filter_map(Result::transpose).collect()
 }
 
 /// All changes after checkpoint `seq` of paths that a change matching `condition` (with `who` as `?2`) touched, by path
@@ -137,22 +136,34 @@ fn since(
     Ok(by_path)
 }
 
-/// Everything that happened after checkpoint `seq` to paths that `session` changed since, by path and in order.
+/// A condition for changes by whose windows match `owner`, or that they contest with others.
+fn by(owner: &str, windows: &str) -> String {
+    format!(
+        "({owner} OR (certainty = {} AND EXISTS (SELECT 1 FROM windows WHERE {windows}
+             AND windows.opened < changes.checkpoint
+             AND (windows.closed IS NULL OR windows.closed >= changes.checkpoint))))",
+        Verdict::Contested as u8
+    )
+}
+
+/// Everything that happened after checkpoint `seq` to paths that `session` changed since, or may have, by path and in
+/// order.
 pub(crate) fn of_session(
     store: &Store,
     seq: i64,
     session: i64,
 ) -> Result<BTreeMap<WorkspacePath, Vec<ChangeRow>>, StoreError> {
-    since(store, seq, "session = ?2", session)
+    since(store, seq, &by("session = ?2", "windows.session = ?2"), session)
 }
 
-/// Everything that happened since operation `operation` began (at checkpoint `seq`) to the paths that it changed.
+/// Everything that happened since operation `operation` began (at checkpoint `seq`) to the paths that it changed, or may
+/// have.
 pub(crate) fn of_operation(
     store: &Store,
     seq: i64,
     operation: i64,
 ) -> Result<BTreeMap<WorkspacePath, Vec<ChangeRow>>, StoreError> {
-    since(store, seq, "operation = ?2", operation)
+    since(store, seq, &by("operation = ?2", "windows.operation = ?2"), operation)
 }
 
 /// The paths that `session` ever wrote.

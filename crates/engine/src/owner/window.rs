@@ -129,6 +129,7 @@ impl Workspace {
 
     /// Begins a tool call: takes a checkpoint and opens a window after it. What the tool changes is attributed to it by
     /// every checkpoint until [`end`](Self::end).
+    #[expect(clippy::needless_pass_by_value, reason = "an id is for one checkpoint only")]
     pub fn begin(
         &mut self,
         window: NewWindow,

@@ -83,6 +83,7 @@ fn encode(items: &[Item], loosened: &[(WorkspacePath, u16)]) -> Vec<u8> {
 }
 
 /// What [`encode`] wrote. A path that could name a place outside the workspace makes the whole unusable.
+#[expect(clippy::type_complexity, reason = "read in one place only")]
 fn decode(mut bytes: &[u8]) -> Option<(Vec<Item>, Vec<(WorkspacePath, u16)>)> {
     let bytes = &mut bytes;
     let (count, rest) = bytes.split_first_chunk::<8>()?;

@@ -30,8 +30,11 @@ pub(crate) struct Now<'a> {
     pub(crate) knower: Knower<'a>,
     pub(crate) git: GitState,
     /// Gives the content of a file that is on disk.
-    pub(crate) read: &'a dyn Fn(&WorkspacePath, &Node) -> Result<Option<Vec<u8>>, StoreError>,
+    pub(crate) read: &'a Read<'a>,
 }
+
+/// Gives a content; `None` if it is not to be had.
+pub(crate) type Read<'a> = dyn Fn(&WorkspacePath, &Node) -> Result<Option<Vec<u8>>, StoreError> + 'a;
 
 /// A goal with everything that it names looked up.
 #[derive(Clone, Debug)]

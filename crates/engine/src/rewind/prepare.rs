@@ -66,7 +66,7 @@ impl Workspace {
             };
             let Made { plan, uncaptured } = plan::make(request, &resolved, &now)?;
             drop(now);
-            if !declare(&mut rules, uncaptured) {
+            if !declare(&mut rules, &uncaptured) {
                 return Ok(plan);
             }
         }
@@ -91,7 +91,7 @@ impl Workspace {
             let made = make(request, resolved, &self.store, self.scanner.root_fd(), &scene, &git);
             let outcome = match made {
                 Err(err) => Err(Preparation::Refused(err)),
-                Ok(Made { uncaptured, .. }) if declare(&mut rules, uncaptured.clone()) => Ok(None),
+                Ok(Made { ref uncaptured, .. }) if declare(&mut rules, uncaptured) => Ok(None),
                 Ok(Made { plan, .. }) => verdict(plan, expected).map(Some),
             };
             match outcome {
@@ -251,7 +251,7 @@ fn loosened(root: BorrowedFd<'_>, items: &[Item]) -> Vec<(WorkspacePath, u16)> {
 }
 
 /// Has `paths` captured by the next scan; returns whether that is news.
-fn declare(rules: &mut Rules, paths: BTreeSet<WorkspacePath>) -> bool {
+fn declare(rules: &mut Rules, paths: &BTreeSet<WorkspacePath>) -> bool {
     let before = rules.declared.len();
     rules.declared.extend(paths.iter().map(|path| path.as_bytes().to_vec()));
     rules.declared.len() > before

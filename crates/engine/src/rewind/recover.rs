@@ -81,13 +81,13 @@ impl Workspace {
                 self.clean_up(&intent, &displaced::possibly_held(&intent.items), &BTreeMap::new()).ok();
                 Ok(Recovered::Nothing)
             }
-            Stage::Armed => self.recover_armed(intent, operation, choice, after, at),
+            Stage::Armed => self.recover_armed(&intent, operation, choice, after, at),
         }
     }
 
     fn recover_armed(
         &mut self,
-        intent: Intent,
+        intent: &Intent,
         operation: Operation,
         choice: RecoveryChoice,
         after: CheckpointId,
@@ -121,7 +121,7 @@ impl Workspace {
             state,
         };
         // What belongs to others is not ours to record, but its temporary files are ours to remove.
-        self.finish(&intent, &finish, &BTreeMap::new(), &displaced::possibly_held(&intent.items))?;
+        self.finish(intent, &finish, &BTreeMap::new(), &displaced::possibly_held(&intent.items))?;
         Ok(if back { Recovered::TakenBack(operation) } else { Recovered::Finished(operation) })
     }
 

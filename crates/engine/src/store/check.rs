@@ -5,7 +5,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 
+use super::bundle::{self, Bundle};
 use super::pack::{self, SegmentId};
+use super::record::Torn;
 use super::{Kind, Location, Store, StoreError, content, record};
 use crate::snapshot::tree::{self, Node, decode_aside, decode_tree};
 use crate::{ObjectId, Phase, Progress, Step, limits};
@@ -90,12 +92,16 @@ impl Store {
         if let Err(torn) = pack::check_header(&file) {
             damage.push(Damage { object: None, what: format!("`{}`: {}", path.display(), torn.0) });
         }
+        // Objects of one bundle come one after the other.
+        let mut opened: Option<(u64, Bundle)> = None;
         for (id, at) in rows {
             counter.step();
-            let bytes = pack::read_record(&file, at.offset, at.len as usize);
-            let problem = match bytes {
-                Ok(bytes) => record::decode(&bytes, *id).err().map(|torn| torn.0.to_owned()),
-                Err(err) => Some(format!("it cannot be read: {err}")),
+            let problem = match opened.as_ref().filter(|(offset, _)| *offset == at.offset) {
+                Some((_, bundle)) => bundle.get(*id).err().map(|torn| torn.0.to_owned()),
+                None => match pack::read_record(&file, at.offset, at.len as usize) {
+                    Ok(bytes) => check_record(&bytes, *id, at.offset, &mut opened).err().map(|torn| torn.0.to_owned()),
+                    Err(err) => Some(format!("it cannot be read: {err}")),
+                },
             };
             match problem {
                 Some(problem) => damage.push(Damage {
@@ -158,6 +164,15 @@ impl Store {
         }
         Ok(content::chunk_list(id, &list)?.map(|(chunk, _)| (chunk, Kind::Blob)).collect())
     }
+}
+
+/// Checks the object `id` in a record; a bundle is kept in `opened`.
+fn check_record(bytes: &[u8], id: ObjectId, offset: u64, opened: &mut Option<(u64, Bundle)>) -> Result<(), Torn> {
+    if bundle::count(bytes).is_none() {
+        return record::decode(bytes, id).map(drop);
+    }
+    let (_, bundle) = opened.insert((offset, bundle::decode(bytes)?));
+    bundle.get(id).map(drop)
 }
 
 /// What a tree's entry needs; a large file may be in chunks.

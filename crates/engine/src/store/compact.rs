@@ -1,21 +1,18 @@
-//! Rewriting segments: without their holes, and with records that were compressed in a hurry compressed with care.
+//! Rewriting segments: without their holes, and with small objects that were stored one by one compressed together.
 //!
-//! One segment at a time: its records go to a new segment, which is synced; then their rows change in one transaction; only then
+//! One segment at a time: what it holds goes to a new segment, which is synced; then the rows change in one transaction; only then
 //! the old file goes. A crash at any step leaves each object in one of the two.
 
 use std::fs::File;
-use std::path::Path;
-use std::thread;
+use std::path::PathBuf;
 
 use rusqlite::params;
 
+use super::condense::{self, Order};
 use super::pack::{self, Segment, SegmentId};
-use super::{Durability, Effort, Location, Store, StoreError, db, record};
+use super::{Durability, Location, Store, StoreError, bundle, db, record};
 use crate::scan::{Phase, Step};
 use crate::{ObjectId, Progress, fault};
-
-/// Bytes of records that are compressed at a time.
-const PORTION: usize = 16 << 20;
 
 /// How much of a segment may be holes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,12 +23,14 @@ pub(crate) enum Holes {
     None,
 }
 
-/// What becomes of records that were compressed in a hurry.
+/// What becomes of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Density {
-    /// They stay as they are.
+    /// They stay as they are; a bundle stays whole as long as one of its objects is needed.
     AsTheyAre,
-    /// They are compressed with care; a segment that mostly consists of them is rewritten for it.
+    /// Bundles lose what is not needed.
+    Trimmed,
+    /// Everything is compressed as well as it can be; a segment that mostly is not is rewritten for it.
     Dense,
 }
 
@@ -60,22 +59,71 @@ impl Rewriting {
     pub(super) const COLLECT: Self =
         Self { holes: Holes::Some, density: Density::AsTheyAre, reach: Reach::Free, threads: 1 };
     /// While somebody waits for a checkpoint that needs every byte.
-    pub(super) const RECLAIM: Self = Self { holes: Holes::None, ..Self::COLLECT };
+    pub(super) const RECLAIM: Self = Self { holes: Holes::None, density: Density::Trimmed, ..Self::COLLECT };
 }
 
 /// The caller asked to stop; what was done is whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stopped;
 
+/// A clean-up under way.
+pub(super) struct Work<'a> {
+    pub(super) how: &'a Rewriting,
+    pub(super) progress: &'a dyn Progress,
+    /// Objects done so far.
+    pub(super) done: u64,
+    /// Where objects belong; found out when it is first needed.
+    pub(super) order: Option<Order>,
+}
+
+/// A record, and the objects in it that are needed.
+#[derive(Debug)]
+pub(super) struct Stored {
+    pub(super) at: Location,
+    pub(super) ids: Vec<ObjectId>,
+}
+
+/// The segment that is being rewritten.
+pub(super) struct Source {
+    pub(super) file: File,
+    pub(super) path: PathBuf,
+}
+
+impl Source {
+    pub(super) fn read(&self, offset: u64, len: usize) -> Result<Vec<u8>, StoreError> {
+        pack::read_record(&self.file, offset, len).map_err(StoreError::io("read", &self.path))
+    }
+}
+
+/// The segment that takes the records, and where they are in it.
+pub(super) struct Target<'a> {
+    segment: Segment,
+    moved: Vec<(ObjectId, Location)>,
+    /// Objects moved by the whole clean-up.
+    done: &'a mut u64,
+    progress: &'a dyn Progress,
+}
+
+impl Target<'_> {
+    /// Takes a record that holds `ids`.
+    pub(super) fn take(&mut self, ids: &[ObjectId], record: &[u8]) -> Result<(), StoreError> {
+        let len = u32::try_from(record.len()).expect("objects are chunked long before 4 GiB");
+        let location = Location { pack: self.segment.id, offset: self.segment.append(record)?, len };
+        self.moved.extend(ids.iter().map(|id| (*id, location)));
+        *self.done += ids.len() as u64;
+        self.progress.report(Step { phase: Phase::Packing, done: *self.done, total: None });
+        Ok(())
+    }
+
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.progress.cancelled()
+    }
+}
+
 impl Store {
-    /// Rewrites a segment if it is worth it. `done` counts records for `progress`.
-    pub(super) fn compact(
-        &self,
-        id: SegmentId,
-        how: &Rewriting,
-        done: &mut u64,
-        progress: &dyn Progress,
-    ) -> Result<Option<Stopped>, StoreError> {
+    /// Rewrites a segment if it is worth it.
+    pub(super) fn compact(&self, id: SegmentId, work: &mut Work<'_>) -> Result<Option<Stopped>, StoreError> {
+        let how = work.how;
         // Our own segment is given up first; the next batch adopts one again.
         super::lock(&self.segment).take_if(|segment| segment.id == id);
         let opened = match how.reach {
@@ -84,17 +132,18 @@ impl Store {
         };
         let Some((file, path)) = opened else { return Ok(None) };
         let len = file.metadata().map_err(StoreError::io("read", &path))?.len();
-        let mut rows = self.rows_in(id)?;
+        let source = Source { file, path };
+        let mut stored = self.stored_in(id)?;
         // Of a segment that was cut short, what is left moves on.
-        rows.retain(|(_, at)| at.offset + u64::from(at.len) <= len);
+        stored.retain(|stored| stored.at.offset + u64::from(stored.at.len) <= len);
         // A crash may have left one that was never written to.
-        let is_nothing = rows.is_empty() && how.reach == Reach::All;
-        if !is_nothing && !is_worth_it(&file, &path, len, &rows, how)? {
-            *done += rows.len() as u64;
+        let is_nothing = stored.is_empty() && how.reach == Reach::All;
+        if !is_nothing && !is_worth_it(&source, len, &stored, how)? {
+            work.done += stored.iter().map(|stored| stored.ids.len() as u64).sum::<u64>();
             return Ok(None);
         }
-        if !rows.is_empty()
-            && let Some(stopped) = self.move_rows(&file, &rows, id, how, done, progress)?
+        if !stored.is_empty()
+            && let Some(stopped) = self.move_records(&source, &stored, id, work)?
         {
             return Ok(Some(stopped));
         }
@@ -103,32 +152,38 @@ impl Store {
                 .and_then(|_| tx.execute("DELETE FROM packs WHERE id = ?", [id]))
                 .map_err(db::in_transaction(tx))
         })?;
-        fault::step().and_then(|()| std::fs::remove_file(&path)).map_err(StoreError::io("remove", &path))?;
+        let path = &source.path;
+        fault::step().and_then(|()| std::fs::remove_file(path)).map_err(StoreError::io("remove", path))?;
         super::lock(&self.open_packs).remove(&id);
         Ok(None)
     }
 
-    fn move_rows(
+    fn move_records(
         &self,
-        file: &File,
-        rows: &[(ObjectId, Location)],
+        source: &Source,
+        stored: &[Stored],
         from: SegmentId,
-        how: &Rewriting,
-        done: &mut u64,
-        progress: &dyn Progress,
+        work: &mut Work<'_>,
     ) -> Result<Option<Stopped>, StoreError> {
-        let path = pack::segment_path(&self.packs, from);
-        let mut target = self.start_segment()?;
-        let copied = copy(file, &path, rows, &mut target, how, done, progress);
-        let moved = match copied.and_then(|moved| target.flush().and_then(|()| target.sync()).map(|()| moved)) {
-            Ok(Some(moved)) => moved,
+        let Work { how, progress, done, order } = work;
+        if how.density == Density::Dense && order.is_none() {
+            *order = Some(self.find_order()?);
+        }
+        let mut target = Target { segment: self.start_segment()?, moved: Vec::new(), done, progress: *progress };
+        let copied = match order {
+            Some(order) => condense::condense(source, stored, order, how.threads, &mut target),
+            None => copy(source, stored, how.density, &mut target),
+        };
+        let Target { mut segment, moved, .. } = target;
+        match copied.and_then(|stopped| segment.flush().and_then(|()| segment.sync()).map(|()| stopped)) {
+            Ok(None) => {}
             // No row points there yet.
-            Ok(None) => return target.remove().map(|()| Some(Stopped)),
+            Ok(stopped) => return segment.remove().map(|()| stopped),
             Err(err) => {
-                target.remove().ok();
+                segment.remove().ok();
                 return Err(err);
             }
-        };
+        }
         self.db().transaction(Durability::Synced, |tx| {
             let mut update = tx
                 .prepare("UPDATE objects SET pack = ?1, offset = ?2, len = ?3 WHERE id = ?4 AND pack = ?5")
@@ -138,113 +193,85 @@ impl Store {
                     .execute(params![at.pack, at.offset, at.len, &id.as_bytes()[..], from])
                     .map_err(db::in_transaction(tx))?;
             }
-            db::set_pack_lengths(tx, target.id, target.end(), Some(target.end()))
+            db::set_pack_lengths(tx, segment.id, segment.end(), Some(segment.end()))
         })?;
         Ok(None)
     }
 
-    fn rows_in(&self, id: SegmentId) -> Result<Vec<(ObjectId, Location)>, StoreError> {
+    /// The records of a segment, in order.
+    fn stored_in(&self, pack: SegmentId) -> Result<Vec<Stored>, StoreError> {
         self.db().read(|connection| {
             let mut statement =
                 connection.prepare("SELECT id, offset, len FROM objects WHERE pack = ? ORDER BY offset")?;
-            let rows = statement.query_map([id], |row| {
-                let location = Location { pack: id, offset: row.get(1)?, len: row.get(2)? };
-                Ok((ObjectId::from_bytes(row.get(0)?), location))
-            })?;
-            rows.collect()
+            let mut rows = statement.query([pack])?;
+            let mut stored: Vec<Stored> = Vec::new();
+            while let Some(row) = rows.next()? {
+                let id = ObjectId::from_bytes(row.get(0)?);
+                let at = Location { pack, offset: row.get(1)?, len: row.get(2)? };
+                match stored.last_mut() {
+                    Some(last) if last.at == at => last.ids.push(id),
+                    _ => stored.push(Stored { at, ids: vec![id] }),
+                }
+            }
+            Ok(stored)
         })
     }
 }
 
 /// Whether rewriting a segment of `len` bytes would gain enough.
-fn is_worth_it(
-    file: &File,
-    path: &Path,
-    len: u64,
-    rows: &[(ObjectId, Location)],
-    how: &Rewriting,
-) -> Result<bool, StoreError> {
-    let used: u64 = rows.iter().map(|(_, at)| u64::from(at.len)).sum();
+fn is_worth_it(source: &Source, len: u64, stored: &[Stored], how: &Rewriting) -> Result<bool, StoreError> {
+    let whole: u64 = stored.iter().map(|stored| u64::from(stored.at.len)).sum();
+    let (mut used, mut loose, mut alone) = (whole, 0, 0);
+    if how.density != Density::AsTheyAre {
+        for Stored { at, ids } in stored {
+            let record_len = u64::from(at.len);
+            let head = source.read(at.offset, bundle::HEAD_LEN.min(at.len as usize))?;
+            let Ok((header, _)) = record::header(&head) else { continue };
+            match bundle::count(&head) {
+                Some(count) => used -= record_len * count.saturating_sub(ids.len()) as u64 / (count as u64).max(1),
+                None if header.is_small() => (loose, alone) = (loose + record_len, alone + 1),
+                None if header.is_loose() => (loose, alone) = (loose + record_len, alone + 2),
+                None => {}
+            }
+        }
+    }
     let tolerated = match how.holes {
         Holes::Some => used / 4,
         Holes::None => 0,
     };
-    if len > pack::SEGMENT_HEADER + used + tolerated {
-        return Ok(true);
-    }
-    if how.density == Density::AsTheyAre {
-        return Ok(false);
-    }
-    let mut loose = 0;
-    for (_, at) in rows {
-        let head = pack::read_record(file, at.offset, record::HEADER_LEN).map_err(StoreError::io("read", path))?;
-        if record::header(&head).is_ok_and(|(header, _)| header.is_loose()) {
-            loose += u64::from(at.len);
-        }
-    }
-    Ok(loose > used / 2)
+    // A single small object has nothing to be bundled with.
+    let is_loose = how.density == Density::Dense && loose > whole / 2 && alone > 1;
+    Ok(is_loose || len > pack::SEGMENT_HEADER + used + tolerated)
 }
 
-/// Copies records to `target`, portion by portion; `None` when cancelled.
+/// Copies records one by one.
 fn copy(
-    file: &File,
-    path: &Path,
-    rows: &[(ObjectId, Location)],
-    target: &mut Segment,
-    how: &Rewriting,
-    done: &mut u64,
-    progress: &dyn Progress,
-) -> Result<Option<Vec<(ObjectId, Location)>>, StoreError> {
-    let mut moved = Vec::with_capacity(rows.len());
-    let mut rest = rows;
-    while !rest.is_empty() {
-        if progress.cancelled() {
-            return Ok(None);
+    source: &Source,
+    stored: &[Stored],
+    density: Density,
+    target: &mut Target<'_>,
+) -> Result<Option<Stopped>, StoreError> {
+    for Stored { at, ids } in stored {
+        if target.is_cancelled() {
+            return Ok(Some(Stopped));
         }
-        let mut records = Vec::new();
-        let mut bytes = 0;
-        for (id, at) in rest.iter().take_while(|(_, at)| {
-            let fits = bytes == 0 || bytes + at.len as usize <= PORTION;
-            bytes += at.len as usize;
-            fits
-        }) {
-            let record = pack::read_record(file, at.offset, at.len as usize).map_err(StoreError::io("read", path))?;
-            records.push((*id, record));
-        }
-        rest = &rest[records.len()..];
-        if how.density == Density::Dense {
-            condense(&mut records, how.threads);
-        }
-        *done += records.len() as u64;
-        progress.report(Step { phase: Phase::Packing, done: *done, total: None });
-        for (id, record) in records {
-            let len = u32::try_from(record.len()).expect("objects are chunked long before 4 GiB");
-            let offset = target.append(&record)?;
-            moved.push((id, Location { pack: target.id, offset, len }));
-        }
+        let record = source.read(at.offset, at.len as usize)?;
+        let trimmed = match density {
+            Density::Trimmed => trim(&record, ids),
+            Density::AsTheyAre | Density::Dense => None,
+        };
+        target.take(ids, trimmed.as_deref().unwrap_or(&record))?;
     }
-    Ok(Some(moved))
+    Ok(None)
 }
 
-/// Compresses records with care, each in place. One that is damaged stays as it is: so it can still be told what happened to it.
-fn condense(records: &mut [(ObjectId, Vec<u8>)], threads: usize) {
-    let share = records.len().div_ceil(threads.max(1)).max(1);
-    thread::scope(|scope| {
-        for part in records.chunks_mut(share) {
-            scope.spawn(move || {
-                for (id, bytes) in part {
-                    let Ok((header, _)) = record::header(bytes) else { continue };
-                    if header.is_improvable()
-                        && let Ok((kind, plain)) = record::decode(bytes, *id)
-                    {
-                        let dense = record::encode(kind, *id, &plain, Effort::Dense);
-                        // A loose one is taken in any case: what was tried once is not tried again at the next clean-up.
-                        if header.is_loose() || dense.len() < bytes.len() {
-                            *bytes = dense;
-                        }
-                    }
-                }
-            });
-        }
-    });
+/// A bundle with the objects `ids` only; `None` if it is none, holds no others, or is damaged.
+fn trim(record: &[u8], ids: &[ObjectId]) -> Option<Vec<u8>> {
+    if bundle::count(record).is_none_or(|count| count <= ids.len()) {
+        return None;
+    }
+    let whole = bundle::decode(record).ok()?;
+    let parts: Result<Vec<_>, _> =
+        ids.iter().map(|id| whole.get(*id).map(|(kind, plain)| (*id, kind, plain))).collect();
+    Some(bundle::encode(&parts.ok()?))
 }

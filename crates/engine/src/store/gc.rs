@@ -3,9 +3,9 @@
 //! Collecting never takes an object that a checkpoint, an operation or an interrupted rewind [needs](super::live). A batch of
 //! another process that relied on objects without a checkpoint yet notices by the store's counter of collections and starts over.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use super::compact::{Rewriting, Stopped};
+use super::compact::{Rewriting, Stopped, Work};
 use super::live::Live;
 use super::{Durability, Store, StoreError, db, pack, retire};
 use crate::scan::{NoProgress, Phase, Step};
@@ -25,7 +25,7 @@ const EVICTION_BYTES: u64 = 128 << 10;
 pub(crate) struct Dead {
     /// How many.
     pub(crate) objects: u64,
-    /// Bytes of their records.
+    /// Bytes of records that hold nothing else.
     pub(crate) bytes: u64,
 }
 
@@ -131,10 +131,9 @@ impl Store {
 
     /// Rewrites all segments that are worth it, one after the other. A cancel leaves the rest as it is.
     pub(crate) fn rewrite(&self, how: &Rewriting, progress: &dyn Progress) -> Result<Option<Stopped>, StoreError> {
-        let segments = pack::segments(&self.packs)?;
-        let mut done = 0;
-        for id in segments {
-            if let Some(stopped) = self.compact(id, how, &mut done, progress)? {
+        let mut work = Work { how, progress, done: 0, order: None };
+        for id in pack::segments(&self.packs)? {
+            if let Some(stopped) = self.compact(id, &mut work)? {
                 return Ok(Some(stopped));
             }
         }
@@ -156,19 +155,23 @@ impl Store {
     }
 }
 
-/// The objects that are not in `live`.
+/// The objects that are not in `live`, and the room of records that hold nothing else.
 fn find_dead(connection: &rusqlite::Connection, live: &HashSet<ObjectId>) -> rusqlite::Result<(Vec<[u8; 32]>, Dead)> {
-    let (mut ids, mut dead) = (Vec::new(), Dead::default());
-    let mut all = connection.prepare("SELECT id, len FROM objects")?;
+    let (mut ids, mut needed, mut unneeded) = (Vec::new(), HashSet::new(), HashMap::new());
+    let mut all = connection.prepare("SELECT id, pack, offset, len FROM objects")?;
     let mut rows = all.query([])?;
     while let Some(row) = rows.next()? {
         let id: [u8; 32] = row.get(0)?;
-        if !live.contains(&ObjectId::from_bytes(id)) {
+        let record: (u32, u64) = (row.get(1)?, row.get(2)?);
+        if live.contains(&ObjectId::from_bytes(id)) {
+            needed.insert(record);
+        } else {
             ids.push(id);
-            dead.objects += 1;
-            dead.bytes += row.get::<_, u64>(1)?;
+            unneeded.insert(record, row.get::<_, u64>(3)?);
         }
     }
+    let bytes = unneeded.iter().filter(|(record, _)| !needed.contains(record)).map(|(_, len)| len).sum();
+    let dead = Dead { objects: ids.len() as u64, bytes };
     Ok((ids, dead))
 }
 

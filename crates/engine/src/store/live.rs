@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 
+use super::pack::SegmentId;
 use super::{Kind, Store, StoreError, content, gc};
 use crate::owner::rows::decode_node;
 use crate::rewind::intent;
@@ -16,6 +17,8 @@ use crate::{Node, ObjectId, limits};
 pub(super) struct Live {
     pub(super) ids: HashSet<ObjectId>,
     pub(super) bytes: u64,
+    /// Records that were paid for: a bundle takes its room once, whatever of it is needed.
+    records: HashSet<(SegmentId, u64)>,
 }
 
 /// A checkpoint as far as collecting is concerned.
@@ -23,7 +26,7 @@ pub(super) struct Point {
     pub(super) seq: i64,
     /// Nothing may take it away.
     pub(super) pinned: bool,
-    roots: Vec<(ObjectId, Kind)>,
+    pub(super) roots: Vec<(ObjectId, Kind)>,
 }
 
 impl Store {
@@ -121,13 +124,16 @@ impl Store {
     fn mark(&self, id: ObjectId, live: &mut Live) -> Result<bool, StoreError> {
         let news = live.ids.insert(id);
         if news {
-            live.bytes += self.db().locate(&id)?.map_or(0, |location| u64::from(location.len) + gc::ROW_BYTES);
+            if let Some(at) = self.db().locate(&id)? {
+                let paid = !live.records.insert((at.pack, at.offset));
+                live.bytes += gc::ROW_BYTES + if paid { 0 } else { u64::from(at.len) };
+            }
         }
         Ok(news)
     }
 
     /// An object's bytes; `None` if they are damaged, which must not keep a clean-up from going on.
-    fn readable(&self, id: ObjectId) -> Result<Option<(Kind, Vec<u8>)>, StoreError> {
+    pub(super) fn readable(&self, id: ObjectId) -> Result<Option<(Kind, Vec<u8>)>, StoreError> {
         match self.read(id) {
             Ok(object) => Ok(Some(object)),
             Err(StoreError::Damaged { .. } | StoreError::Missing { .. }) => Ok(None),

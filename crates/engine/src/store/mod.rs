@@ -11,8 +11,11 @@
 //! them in one transaction; dropped without a commit it leaves nothing. Every read is verified against the object's
 //! hash; a damaged object is an error that names it, and everything else stays readable.
 
+mod batch;
+pub(crate) mod bundle;
 mod check;
 pub(crate) mod compact;
+mod condense;
 mod content;
 pub(crate) mod db;
 mod error;
@@ -25,24 +28,29 @@ pub(crate) mod retire;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs::File;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rusqlite::{Transaction, params};
+use rusqlite::params;
 
 pub use check::Damage;
 pub use db::Durability;
 pub use error::StoreError;
 
-use crate::{ObjectId, limits};
+use crate::ObjectId;
+pub(crate) use batch::Batch;
+use bundle::Bundle;
 pub(crate) use content::{CopyError, PutError};
 use db::{Db, Location};
 use pack::{Segment, SegmentId};
 pub(crate) use record::{Effort, Kind};
+
+/// Bundles that are kept decompressed: neighbours are often read one after the other.
+const OPEN_BUNDLES: usize = 16;
 
 /// An open store.
 #[derive(Debug)]
@@ -52,6 +60,8 @@ pub(crate) struct Store {
     budget: u64,
     db: Mutex<Db>,
     open_packs: Mutex<HashMap<SegmentId, Arc<File>>>,
+    /// The bundles that were read last, by segment and offset.
+    bundles: Mutex<VecDeque<(SegmentId, u64, Arc<Bundle>)>>,
     /// The segment this process appends to, kept for as long as the store is open.
     segment: Mutex<Option<Segment>>,
     /// Segments that are missing or cut short.
@@ -78,6 +88,7 @@ impl Store {
             budget,
             db: Mutex::new(db),
             open_packs: Mutex::default(),
+            bundles: Mutex::default(),
             segment: Mutex::default(),
             lost: Mutex::default(),
             tails_checked: AtomicBool::new(false),
@@ -97,6 +108,11 @@ impl Store {
 
     pub(crate) fn budget(&self) -> u64 {
         self.budget
+    }
+
+    #[cfg(test)]
+    pub(crate) fn set_budget(&mut self, budget: u64) {
+        self.budget = budget;
     }
 
     pub(crate) fn db(&self) -> MutexGuard<'_, Db> {
@@ -130,6 +146,10 @@ impl Store {
     }
 
     fn read_at(&self, location: Location, id: ObjectId) -> Result<(Kind, Vec<u8>), StoreError> {
+        // Whatever was at this place before: an object is what its hash says.
+        if let Some(object) = self.opened_bundle(location).and_then(|bundle| bundle.get(id).ok()) {
+            return Ok(object);
+        }
         let path = pack::segment_path(&self.packs, location.pack);
         let damaged = |what| StoreError::Damaged { id, pack: path.clone(), what };
         let file = self.pack_file(location.pack).map_err(|err| match err.kind() {
@@ -141,7 +161,30 @@ impl Store {
                 std::io::ErrorKind::UnexpectedEof => damaged("its segment is cut short"),
                 _ => StoreError::io("read", &path)(err),
             })?;
-        record::decode(&bytes, id).map_err(|torn| damaged(torn.0))
+        let decoded = match bundle::count(&bytes) {
+            None => record::decode(&bytes, id),
+            Some(_) => bundle::decode(&bytes).and_then(|bundle| {
+                let object = bundle.get(id);
+                self.keep_bundle(location, bundle);
+                object
+            }),
+        };
+        decoded.map_err(|torn| damaged(torn.0))
+    }
+
+    fn opened_bundle(&self, at: Location) -> Option<Arc<Bundle>> {
+        let bundles = lock(&self.bundles);
+        let found = bundles.iter().find(|(pack, offset, _)| (*pack, *offset) == (at.pack, at.offset));
+        found.map(|(_, _, bundle)| Arc::clone(bundle))
+    }
+
+    fn keep_bundle(&self, at: Location, bundle: Bundle) {
+        let mut bundles = lock(&self.bundles);
+        bundles.retain(|(pack, offset, _)| (*pack, *offset) != (at.pack, at.offset));
+        if bundles.len() >= OPEN_BUNDLES {
+            bundles.pop_front();
+        }
+        bundles.push_back((at.pack, at.offset, Arc::new(bundle)));
     }
 
     fn pack_file(&self, id: SegmentId) -> std::io::Result<Arc<File>> {
@@ -199,28 +242,6 @@ impl Store {
             }
         }
         Ok(total)
-    }
-
-    /// Starts collecting objects. A batch is compressed with care for room as long as it is small: what is written at
-    /// every turn. Beyond that it is done quickly, unless `effort` forbids it.
-    pub(crate) fn batch(&self, effort: Effort) -> Result<Batch<'_>, StoreError> {
-        self.check_tails_once()?;
-        let (collections, commits, empty) = {
-            let db = self.db();
-            let empty = db.read(|c| c.query_row("SELECT NOT EXISTS (SELECT 1 FROM objects)", [], |row| row.get(0)))?;
-            (db.counter("collections")?, db.counter("commits")?, empty)
-        };
-        let used = self.committed_bytes()?.saturating_add(self.bytes_beside_packs()?);
-        let room = self.budget.saturating_sub(used);
-        let pending = Pending { room, commits, needed: gc::COMMIT_BYTES, ..Pending::default() };
-        Ok(Batch { store: self, collections, empty, effort, plain: AtomicU64::new(0), pending: Mutex::new(pending) })
-    }
-
-    /// Starts collecting objects that are stored whatever the budget says: because of them others can go.
-    pub(crate) fn batch_beyond_budget(&self) -> Result<Batch<'_>, StoreError> {
-        let batch = self.batch(Effort::Small)?;
-        lock(&batch.pending).room = u64::MAX;
-        Ok(batch)
     }
 
     fn acquire_segment(&self) -> Result<Segment, StoreError> {
@@ -301,198 +322,6 @@ fn refuse_orphans(dir: &Path, packs: &Path) -> Result<(), StoreError> {
         return Err(StoreError::Orphaned { path: dir.to_owned() });
     }
     Ok(())
-}
-
-/// Objects that are being collected, and in the end committed together.
-#[derive(Debug)]
-pub(crate) struct Batch<'a> {
-    store: &'a Store,
-    /// How many clean-ups the store had seen when this batch began.
-    collections: u64,
-    /// The store had no object at all, so that nothing has to be looked up.
-    empty: bool,
-    effort: Effort,
-    /// Bytes put so far, before compression.
-    plain: AtomicU64,
-    pending: Mutex<Pending>,
-}
-
-#[derive(Debug, Default)]
-struct Pending {
-    rows: Vec<(ObjectId, Location)>,
-    known: HashSet<ObjectId>,
-    segments: Vec<OpenSegment>,
-    /// Bytes that may be stored.
-    room: u64,
-    /// Bytes that were to be stored.
-    needed: u64,
-    /// How many commits the store had seen when this batch began or last committed.
-    commits: u64,
-}
-
-#[derive(Debug)]
-struct OpenSegment {
-    segment: Segment,
-    committed: u64,
-}
-
-impl<'a> Batch<'a> {
-    /// The store that this batch goes to.
-    pub(crate) fn store(&self) -> &'a Store {
-        self.store
-    }
-
-    /// Whether `id` need not be put any more.
-    pub(crate) fn has(&self, id: &ObjectId) -> Result<bool, StoreError> {
-        if lock(&self.pending).known.contains(id) {
-            return Ok(true);
-        }
-        Ok(!self.empty && self.store.contains(id)?)
-    }
-
-    /// Stores an object under its id unless it is already there. Compresses on the calling thread.
-    pub(crate) fn put(&self, kind: Kind, id: ObjectId, plain: &[u8]) -> Result<(), StoreError> {
-        if self.has(&id)? {
-            return Ok(());
-        }
-        let before = self.plain.fetch_add(plain.len() as u64, Ordering::Relaxed);
-        let effort = if before < limits::QUICK_FROM { Effort::Small } else { self.effort };
-        let record = record::encode(kind, id, plain, effort);
-        let mut pending = lock(&self.pending);
-        if !pending.known.insert(id) {
-            return Ok(());
-        }
-        pending.needed += record.len() as u64 + gc::ROW_BYTES;
-        // Beyond the budget nothing is stored any more, but it is still counted: how much room is needed decides what to do.
-        if pending.needed > pending.room {
-            return Ok(());
-        }
-        let location = self.append(&mut pending, &record)?;
-        pending.rows.push((id, location));
-        Ok(())
-    }
-
-    fn append(&self, pending: &mut Pending, record: &[u8]) -> Result<Location, StoreError> {
-        if pending.segments.last().is_none_or(|open| !open.segment.has_room()) {
-            if let Some(full) = pending.segments.last_mut() {
-                full.segment.flush()?;
-            }
-            let kept = lock(&self.store.segment).take();
-            let kept = kept.filter(|segment| segment.has_room() && segment.is_linked());
-            let segment = kept.map_or_else(|| self.store.acquire_segment(), Ok)?;
-            pending.segments.push(OpenSegment { committed: segment.end(), segment });
-        }
-        let open = pending.segments.last_mut().expect("just made sure of one");
-        let offset = open.segment.append(record)?;
-        let len = u32::try_from(record.len()).expect("objects are chunked long before 4 GiB");
-        Ok(Location { pack: open.segment.id, offset, len })
-    }
-
-    /// Bytes needed, if they are more than the budget leaves.
-    pub(crate) fn over_budget(&self) -> Option<u64> {
-        let pending = lock(&self.pending);
-        (pending.needed > pending.room).then_some(pending.needed)
-    }
-
-    /// Whether the same objects could be stored in less room.
-    pub(crate) fn could_be_smaller(&self) -> bool {
-        self.effort == Effort::Quick && self.plain.load(Ordering::Relaxed) > limits::QUICK_FROM
-    }
-
-    /// Commits all objects so far, together with what `also` writes.
-    pub(crate) fn commit<T>(
-        &self,
-        durability: Durability,
-        also: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        let mut pending = lock(&self.pending);
-        for open in &mut pending.segments {
-            open.segment.flush()?;
-            if durability == Durability::Synced && open.segment.end() > open.committed {
-                open.segment.sync()?;
-            }
-        }
-        // Neighbouring keys share pages: sorted rows go in several times faster.
-        pending.rows.sort_unstable_by_key(|(id, _)| *id);
-        let beside = self.store.bytes_beside_packs()?;
-        let committed = self.store.db().transaction(durability, |tx| {
-            if db::counter_in(tx, "collections")? != self.collections {
-                return Err(StoreError::Collected);
-            }
-            let others_committed = db::counter_in(tx, "commits")? != pending.commits;
-            let inserted = insert_rows(tx, &pending.rows, &lock(&self.store.lost)).map_err(db::in_transaction(tx))?;
-            // Another process was quicker with the same contents, or took the room: begin again, with less to store.
-            if others_committed
-                && (inserted < pending.rows.len() || self.committed_with(tx, &pending)? + beside > self.store.budget)
-            {
-                return Err(StoreError::Collected);
-            }
-            for open in &pending.segments {
-                let end = open.segment.end();
-                if end > open.committed {
-                    db::set_pack_lengths(tx, open.segment.id, end, (durability == Durability::Synced).then_some(end))?;
-                }
-            }
-            also(tx)
-        });
-        let value = match committed {
-            Ok(value) => value,
-            Err(err) => {
-                // A commit that failed late may count all the same once the log is read again: nothing is cut off here. Whoever
-                // adopts these segments asks the database first.
-                pending.segments.clear();
-                return Err(err);
-            }
-        };
-        pending.rows.clear();
-        pending.commits = self.store.db().counter("commits")?;
-        for open in &mut pending.segments {
-            open.committed = open.segment.end();
-        }
-        Ok(value)
-    }
-
-    /// Bytes of contents that will count once this batch is committed.
-    fn committed_with(&self, tx: &Transaction<'_>, pending: &Pending) -> Result<u64, StoreError> {
-        let committed: u64 = tx
-            .query_row("SELECT coalesce(sum(committed), 0) FROM packs", [], |row| row.get(0))
-            .map_err(db::in_transaction(tx))?;
-        let ours: u64 = pending.segments.iter().map(|open| open.segment.end() - open.committed).sum();
-        Ok(committed + ours)
-    }
-}
-
-impl Drop for Batch<'_> {
-    fn drop(&mut self) {
-        let pending = self.pending.get_mut().unwrap_or_else(PoisonError::into_inner);
-        for mut open in pending.segments.drain(..) {
-            // What was not committed is nobody's. If this fails the segment is not kept, and its next adopter cuts it.
-            if open.segment.end() == open.committed || open.segment.truncate(open.committed).is_ok() {
-                *lock(&self.store.segment) = Some(open.segment);
-            }
-        }
-    }
-}
-
-/// Inserts rows; one that exists stays, unless its segment is lost.
-/// Inserts rows that are not there yet, or that point to lost segments; returns how many.
-fn insert_rows(
-    tx: &Transaction<'_>,
-    rows: &[(ObjectId, Location)],
-    lost: &HashSet<SegmentId>,
-) -> rusqlite::Result<usize> {
-    let lost: Vec<String> = lost.iter().map(SegmentId::to_string).collect();
-    let mut insert = tx.prepare_cached(&format!(
-        "INSERT INTO objects VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE
-         SET pack = excluded.pack, offset = excluded.offset, len = excluded.len WHERE pack IN ({})",
-        lost.join(", ")
-    ))?;
-    let mut inserted = 0;
-    for (id, at) in rows {
-        inserted += insert.execute(params![&id.as_bytes()[..], at.pack, at.offset, at.len])?;
-    }
-    tx.prepare_cached("UPDATE meta SET value = value + 1 WHERE key = 'commits'")?.execute([])?;
-    Ok(inserted)
 }
 
 /// Locks `mutex`; a panic elsewhere leaves nothing half-done that the next user could not see.

@@ -24,6 +24,9 @@ pub(crate) enum Kind {
     Chunks = 5,
 }
 
+/// A record of many objects; see [`bundle`](super::bundle).
+const BUNDLE: u8 = 6;
+
 /// How the bytes are stored.
 const RAW: u8 = 0;
 const ZSTD: u8 = 1;
@@ -65,9 +68,30 @@ impl Header {
         matches!(self.codec, ZSTD | LZ4)
     }
 
-    /// Whether compressing with care could make it smaller. What one compressor finds nothing in, another may.
-    pub(crate) fn is_improvable(&self) -> bool {
-        self.codec != DENSE
+    /// Whether it holds many objects.
+    pub(crate) fn is_bundle(&self) -> bool {
+        self.kind == BUNDLE
+    }
+
+    /// Whether the bytes were compressed with care.
+    pub(crate) fn is_dense(&self) -> bool {
+        self.codec == DENSE
+    }
+
+    /// Whether it would profit from being compressed together with others.
+    pub(crate) fn is_small(&self) -> bool {
+        self.plain_len.get() <= super::bundle::LARGEST as u64
+    }
+
+    /// The plain bytes of what is stored.
+    pub(crate) fn decompress(&self, stored: &[u8]) -> Result<Vec<u8>, Torn> {
+        let plain_len = usize::try_from(self.plain_len.get()).map_err(|_| Torn("its length is impossible"))?;
+        match self.codec {
+            RAW => Ok(stored.to_vec()),
+            ZSTD | DENSE => zstd::bulk::decompress(stored, plain_len).map_err(|_| Torn("it cannot be decompressed")),
+            LZ4 => lz4_flex::block::decompress(stored, plain_len).map_err(|_| Torn("it cannot be decompressed")),
+            _ => Err(Torn("its compression is unknown")),
+        }
     }
 }
 
@@ -81,48 +105,67 @@ pub(crate) struct Torn(pub(crate) &'static str);
 pub(crate) fn encode(kind: Kind, id: ObjectId, plain: &[u8], effort: Effort) -> Vec<u8> {
     let mut record = vec![0; HEADER_LEN];
     let codec = compress(plain, effort, &mut record);
-    if codec == RAW {
-        record.truncate(HEADER_LEN);
-        record.extend_from_slice(plain);
-    }
+    seal(&mut record, kind as u8, codec, id, plain.len());
+    record
+}
+
+/// Turns many objects' plain bytes, and the table that stands before them, into a record.
+pub(super) fn encode_bundle(table: &[u8], plain: &[u8]) -> Vec<u8> {
+    let mut record = vec![0; HEADER_LEN];
+    record.extend_from_slice(table);
+    let codec = compress(plain, Effort::Dense, &mut record);
+    seal(&mut record, BUNDLE, codec, ObjectId::of(table), plain.len());
+    record
+}
+
+/// Writes the header of a record whose bytes are there.
+fn seal(record: &mut [u8], kind: u8, codec: u8, id: ObjectId, plain_len: usize) {
     let stored_len = u32::try_from(record.len() - HEADER_LEN).expect("objects are chunked long before 4 GiB");
     let header = Header {
         checksum: U64::ZERO,
         id,
-        kind: kind as u8,
+        kind,
         codec,
-        plain_len: U64::new(plain.len() as u64),
+        plain_len: U64::new(plain_len as u64),
         stored_len: U32::new(stored_len),
     };
     record[..HEADER_LEN].copy_from_slice(header.as_bytes());
     let checksum = checksum(&record[8..]);
     record[..8].copy_from_slice(&checksum.to_le_bytes());
-    record
 }
 
-/// Appends `plain` to `record` compressed, if that pays; else the codec is `RAW`, and what was appended means nothing.
+/// Appends `plain` to `record`, compressed if that pays; returns how.
 fn compress(plain: &[u8], effort: Effort, record: &mut Vec<u8>) -> u8 {
+    let start = record.len();
     // Below this size the frame's own overhead eats what compression saves.
-    if plain.len() < 64 {
-        return RAW;
-    }
-    let (codec, compressed) = match effort {
-        Effort::Small => (ZSTD, compress_zstd(plain, LEVEL, record)),
-        Effort::Dense => (DENSE, compress_zstd(plain, DENSE_LEVEL, record)),
-        Effort::Quick => {
-            record.resize(HEADER_LEN + lz4_flex::block::get_maximum_output_size(plain.len()), 0);
-            let len = lz4_flex::block::compress_into(plain, &mut record[HEADER_LEN..]).ok();
-            record.truncate(HEADER_LEN + len.unwrap_or_default());
-            (LZ4, len)
+    if plain.len() >= 64 {
+        let (codec, compressed) = match effort {
+            Effort::Small => (ZSTD, compress_zstd(plain, LEVEL, record)),
+            Effort::Dense => (DENSE, compress_zstd(plain, DENSE_LEVEL, record)),
+            Effort::Quick => (LZ4, compress_lz4(plain, record)),
+        };
+        if compressed.is_some_and(|len| len + len / 16 < plain.len()) {
+            return codec;
         }
-    };
-    if compressed.is_some_and(|len| len + len / 16 < plain.len()) { codec } else { RAW }
+    }
+    record.truncate(start);
+    record.extend_from_slice(plain);
+    RAW
+}
+
+fn compress_lz4(plain: &[u8], record: &mut Vec<u8>) -> Option<usize> {
+    let start = record.len();
+    record.resize(start + lz4_flex::block::get_maximum_output_size(plain.len()), 0);
+    let len = lz4_flex::block::compress_into(plain, &mut record[start..]).ok();
+    record.truncate(start + len.unwrap_or_default());
+    len
 }
 
 fn compress_zstd(plain: &[u8], level: i32, record: &mut Vec<u8>) -> Option<usize> {
+    let start = record.len() as u64;
     record.reserve(zstd::zstd_safe::compress_bound(plain.len()));
     let mut tail = std::io::Cursor::new(&mut *record);
-    tail.set_position(HEADER_LEN as u64);
+    tail.set_position(start);
     with_compressor(level, |compressor| compressor.compress_to_buffer(plain, &mut tail)).ok()
 }
 
@@ -150,27 +193,31 @@ pub(crate) fn decode(record: &[u8], id: ObjectId) -> Result<(Kind, Vec<u8>), Tor
     if header.id != id {
         return Err(Torn("another object is stored in its place"));
     }
-    let stored = &record[HEADER_LEN..];
-    let plain_len = usize::try_from(header.plain_len.get()).map_err(|_| Torn("its length is impossible"))?;
-    let plain = match header.codec {
-        RAW => stored.to_vec(),
-        ZSTD | DENSE => zstd::bulk::decompress(stored, plain_len).map_err(|_| Torn("it cannot be decompressed"))?,
-        LZ4 => lz4_flex::block::decompress(stored, plain_len).map_err(|_| Torn("it cannot be decompressed"))?,
-        _ => return Err(Torn("its compression is unknown")),
-    };
-    let kind = match header.kind {
+    let plain = header.decompress(&record[HEADER_LEN..])?;
+    let kind = kind(header.kind)?;
+    verify(kind, &plain, id)?;
+    Ok((kind, plain))
+}
+
+/// The kind that `byte` stands for.
+pub(super) fn kind(byte: u8) -> Result<Kind, Torn> {
+    Ok(match byte {
         1 => Kind::Blob,
         2 => Kind::Tree,
         3 => Kind::Aside,
         4 => Kind::Rules,
         5 => Kind::Chunks,
         _ => return Err(Torn("its kind is unknown")),
-    };
+    })
+}
+
+/// Checks that `plain` is the object `id`.
+pub(super) fn verify(kind: Kind, plain: &[u8], id: ObjectId) -> Result<(), Torn> {
     // A chunk list is named by the content it stands for, which whoever reads the chunks verifies.
-    if kind != Kind::Chunks && ObjectId::of(&plain) != id {
+    if kind != Kind::Chunks && ObjectId::of(plain) != id {
         return Err(Torn("its content does not match its hash"));
     }
-    Ok((kind, plain))
+    Ok(())
 }
 
 /// Recognises torn and damaged bytes; what a content is, its hash says.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::*;
 use crate::owner::rows;
-use crate::store::{pack, record};
+use crate::store::{bundle, pack, record};
 use crate::{Checkpoint, Gap, GapKind, Goal, KeptBecause, PurgeError, RewindRequest, Side};
 
 const SECRET: &[u8] = b"correct horse battery staple, correct horse battery staple";
@@ -73,8 +73,8 @@ fn assert_nowhere(dir: &Path, needle: &[u8]) {
         if path.extension().is_some_and(|extension| extension == "pack") {
             let mut rest = &bytes[usize::try_from(pack::SEGMENT_HEADER).expect("it is small")..];
             while !rest.is_empty() {
-                let (header, len) = record::header(rest).expect("segments hold whole records only");
-                let (_, plain) = record::decode(&rest[..len], header.id).expect("it is sound");
+                let (_, len) = record::header(rest).expect("segments hold whole records only");
+                let plain = bundle::plain_bytes(&rest[..len]);
                 assert!(!holds(&plain), "compressed in `{}`", path.display());
                 rest = &rest[len..];
             }
@@ -123,6 +123,24 @@ fn no_byte_of_a_purged_file_is_left_and_everything_else_is() {
     assert_eq!((again.checkpoints, again.contents), (0, 0));
     s.take(6);
     assert_eq!(s.ids().len(), 6);
+}
+
+#[test]
+fn a_secret_that_was_compressed_with_others_goes_and_they_stay() {
+    let mut s = Scene::new();
+    for round in 0..3 {
+        s.write("keys/api", [secret(round), b"long enough to be compressed with others, ".repeat(9)].concat());
+        s.write("keys/readme", format!("this stays {round}\n").repeat(99));
+        s.take(1);
+    }
+    s.gc(Timestamp(2 * DAY_MS));
+    let mut expected = s.everything();
+    expected.retain(|(_, path), _| path != b"keys/api");
+    assert_eq!(s.purge(&["keys/api"]).contents, 3);
+    assert_eq!(s.everything(), expected);
+    assert_nowhere(s.workspace.store_dir(), SECRET);
+    s.gc(Timestamp(2 * DAY_MS));
+    assert_eq!(s.everything(), expected);
 }
 
 #[test]
