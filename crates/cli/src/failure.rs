@@ -279,6 +279,7 @@ fn for_operation(error: &OperationError) -> Advice {
         OperationError::NothingToUndo | OperationError::NothingToRedo => failed(Some(
             "`retake ops` lists the operations; a rewind to any point is possible with `retake rewind POINT`",
         )),
+        OperationError::NotFinished { .. } => refused("wait until it has ended; nothing was changed"),
         OperationError::NotReversible { .. } => failed(None),
         OperationError::Store(error) => for_store(error),
     }

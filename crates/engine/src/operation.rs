@@ -108,6 +108,12 @@ pub enum OperationError {
         /// The operation.
         operation: OperationId,
     },
+    /// It is still under way, or never came to its end.
+    #[error("operation {operation} has not ended")]
+    NotFinished {
+        /// The operation.
+        operation: OperationId,
+    },
     /// An undo or a redo is not itself undone: redo and undo do that.
     #[error("operation {operation} is an {kind}; use the other one of `undo` and `redo`")]
     NotReversible {

@@ -163,12 +163,14 @@ pub(crate) fn scan<'a>(
     Ok(scene)
 }
 
-/// Scans only the directories of `touched` into the store; everything else is as the last scan found it.
+/// Scans only the directories of `touched` into the store; everything else is as the last scan found it. Those of
+/// `wanted` that `rules` leave out are declared there, so that the snapshot tells what has become of them.
 pub(crate) fn scan_touched<'a>(
     store: &'a Store,
     scanner: &mut Scanner,
-    rules: &Rules,
+    rules: &mut Rules,
     touched: &BTreeSet<WorkspacePath>,
+    wanted: &BTreeSet<WorkspacePath>,
     effort: Effort,
 ) -> Result<Scene<'a>, Failure> {
     scanner.fit_to(counters(store)?, |id, _| store.contains(id))?;
@@ -176,7 +178,19 @@ pub(crate) fn scan_touched<'a>(
     let scanned = scanner.scan_touched(rules, touched.iter(), &sink)?;
     let rules_id = ObjectId::of(&rules.described);
     sink.batch.put(Kind::Rules, rules_id, &rules.described)?;
-    Ok(Scene { store, sink, scanned, rules: rules_id, sought: sought(rules) })
+    let mut scene = Scene { store, sink, scanned, rules: rules_id, sought: sought(rules) };
+    let mut unknown = BTreeSet::new();
+    for path in wanted {
+        if scene.knower().at(path)? == Known::Unknown {
+            unknown.insert(path.as_bytes().to_vec());
+        }
+    }
+    if !unknown.is_empty() {
+        rules.declared.extend(unknown);
+        scene.scanned = scanner.scan_touched(rules, touched.iter(), &scene.sink)?;
+        scene.sought = sought(rules);
+    }
+    Ok(scene)
 }
 
 impl Scene<'_> {

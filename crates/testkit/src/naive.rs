@@ -3,6 +3,8 @@
 //! It reads everything each time and decides what is captured from SPEC's words alone. Files are opened by name below a directory handle,
 //! so paths may be of any length. It fails on the first thing that it cannot read: the trees of these tests are readable.
 
+mod everything;
+mod known;
 mod rules;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,6 +15,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 
+pub use everything::{Everything, Shape, Thing, everything};
+pub use known::Known;
 pub use rules::{RuleFile, Verdict};
 
 const VERSION_CONTROL: [&[u8]; 5] = [b".git", b".hg", b".svn", b".jj", b".sl"];
@@ -61,6 +65,12 @@ pub struct NaiveTree {
     pub nodes: NaiveNodes,
     /// What is not captured, or not wholly.
     pub gaps: BTreeSet<(Vec<u8>, NaiveGap)>,
+    /// Paths that exist and are not captured: ignored, version control, gaps without content. What is below them was not looked at.
+    pub left_out: BTreeSet<Vec<u8>>,
+    /// Directories that were entered only for what is tracked or declared below them.
+    pub partly: BTreeSet<Vec<u8>>,
+    /// Paths that were looked for whatever the rules say.
+    pub sought: BTreeSet<Vec<u8>>,
     /// Which rules really decided something.
     pub decisions: Decisions,
 }
@@ -91,6 +101,8 @@ pub struct Reading {
     pub max_file: u64,
     /// Is this what git alone would say: no `.retakeignore`, no include list?
     pub dialect: Dialect,
+    /// Paths that are captured whatever the rules and the limit say; of a directory, that it is there.
+    pub declared: BTreeSet<Vec<u8>>,
 }
 
 /// Whose rules apply.
@@ -104,7 +116,7 @@ pub enum Dialect {
 
 impl Default for Reading {
     fn default() -> Self {
-        Self { global_excludes: None, max_file: 64 << 20, dialect: Dialect::Retake }
+        Self { global_excludes: None, max_file: 64 << 20, dialect: Dialect::Retake, declared: BTreeSet::new() }
     }
 }
 
@@ -118,7 +130,8 @@ pub fn read(root: &Path, reading: &Reading) -> io::Result<NaiveTree> {
         (Dialect::Retake, Ok(index)) => names_in_index(&index),
         _ => BTreeSet::new(),
     };
-    let mut reader = Reader { reading, global, tracked, tree: NaiveTree::default() };
+    let tree = NaiveTree { sought: reading.declared.clone(), ..NaiveTree::default() };
+    let mut reader = Reader { reading, global, tracked, tree };
     let directory = rustix::fs::open(root, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     reader.directory(&directory, b"", &Scope::default(), Entered::ForAll)?;
     Ok(reader.tree)
@@ -166,7 +179,7 @@ struct Reader<'a> {
 enum Entered {
     /// It is captured.
     ForAll,
-    /// It is ignored, but something below it is tracked, and only that is captured.
+    /// It is ignored, but something below it is tracked or declared, and only that is captured.
     ForTracked,
     /// It is left out: not at all.
     Not,
@@ -181,11 +194,14 @@ impl Reader<'_> {
             let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
             if is_directory && VERSION_CONTROL.contains(&name.as_slice()) {
                 self.tree.decisions.version_control += 1;
+                self.tree.left_out.insert(below(path, name));
                 continue;
             }
-            let path = if path.is_empty() { name.clone() } else { [path, b"/", name].concat() };
+            let path = below(path, name);
             let why = self.decide(&scope, &path, name, &stat, entered);
-            if why != Entered::Not {
+            if why == Entered::Not {
+                self.tree.left_out.insert(path);
+            } else {
                 self.entry(directory, &path, name, &stat, &scope, why)?;
             }
         }
@@ -232,14 +248,19 @@ impl Reader<'_> {
                 return Entered::ForAll;
             }
         }
-        let is_tracked = if is_directory {
-            let below = [path, b"/"].concat();
-            self.tracked.range(below.clone()..).next().is_some_and(|next| next.starts_with(&below))
-        } else {
-            self.tracked.contains(path)
+        let is_among = |paths: &BTreeSet<Vec<u8>>| {
+            if is_directory {
+                let below = [path, b"/"].concat();
+                paths.range(below.clone()..).next().is_some_and(|next| next.starts_with(&below))
+            } else {
+                paths.contains(path)
+            }
         };
-        if is_tracked {
+        if is_among(&self.tracked) {
             self.tree.decisions.tracked += 1;
+            return Entered::ForTracked;
+        }
+        if is_among(&self.reading.declared) || self.reading.declared.contains(path) {
             return Entered::ForTracked;
         }
         self.tree.decisions.ignored += 1;
@@ -259,6 +280,9 @@ impl Reader<'_> {
             FileType::Directory => {
                 let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 let directory = rustix::fs::openat(parent, name, flags, Mode::empty())?;
+                if entered == Entered::ForTracked {
+                    self.tree.partly.insert(path.to_vec());
+                }
                 self.directory(&directory, path, scope, entered)?;
                 (NaiveKind::Directory, Vec::new())
             }
@@ -267,14 +291,17 @@ impl Reader<'_> {
                 if stat.st_nlink > 1 {
                     self.tree.gaps.insert((path.to_vec(), NaiveGap::HardLink));
                 }
-                if u64::try_from(stat.st_size).is_ok_and(|size| size > self.reading.max_file) {
+                let is_too_large = u64::try_from(stat.st_size).is_ok_and(|size| size > self.reading.max_file);
+                if is_too_large && !self.reading.declared.contains(path) {
                     self.tree.gaps.insert((path.to_vec(), NaiveGap::TooLarge));
+                    self.tree.left_out.insert(path.to_vec());
                     return Ok(());
                 }
                 (NaiveKind::File, read_file(parent, name)?)
             }
             _ => {
                 self.tree.gaps.insert((path.to_vec(), NaiveGap::Special));
+                self.tree.left_out.insert(path.to_vec());
                 return Ok(());
             }
         };
@@ -298,6 +325,11 @@ fn names_in_index(index: &[u8]) -> BTreeSet<Vec<u8>> {
         rest = &rest[(FIXED + length) / 8 * 8 + 8..];
     }
     names
+}
+
+/// The path of `name` in the directory `path`, which is empty for the root.
+fn below(path: &[u8], name: &[u8]) -> Vec<u8> {
+    if path.is_empty() { name.to_vec() } else { [path, b"/", name].concat() }
 }
 
 fn names(directory: &OwnedFd) -> io::Result<Vec<Vec<u8>>> {

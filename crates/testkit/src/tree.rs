@@ -9,11 +9,15 @@ mod apply;
 mod change;
 mod kinds;
 mod pools;
+mod round;
 mod rules;
 mod sandbox;
+mod save;
 mod step;
 
 pub use kinds::{Counts, Happened};
 pub use pools::{Content, MAX_FILE, When};
+pub use round::{Aim, Choice, Deed, Round, Story, Tool, Who, story};
 pub use sandbox::{Sandbox, shown};
+pub use save::{Save, Spot};
 pub use step::{Case, Form, LinkTarget, Pick, Place, RuleChange, RuleName, Special, Step, Write, case};

@@ -281,6 +281,15 @@ pub(crate) fn first_declared(
     })
 }
 
+/// Has `paths` captured from checkpoint `seq` on, whatever the rules say.
+pub(crate) fn declare(tx: &Transaction<'_>, paths: &[Vec<u8>], seq: i64) -> Result<(), StoreError> {
+    for path in paths {
+        tx.execute("INSERT OR IGNORE INTO declared (path, since) VALUES (?, ?)", params![path, seq])
+            .map_err(in_transaction(tx))?;
+    }
+    Ok(())
+}
+
 /// Writes down that checkpoint `seq` is the first that looked for those of `paths` that nobody has looked for before.
 pub(crate) fn note_sought(tx: &Transaction<'_>, seq: i64, paths: &BTreeSet<WorkspacePath>) -> Result<(), StoreError> {
     let fresh: Vec<Vec<u8>> = tx

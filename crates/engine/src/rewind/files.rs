@@ -99,7 +99,8 @@ impl<'a> Files<'a> {
         let seen = self.directory_of(path).and_then(|directory| look(directory, path.file_name()));
         match seen {
             Ok(seen) => Ok(Some(seen)),
-            Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+            // Where a link stands for the directory, nothing of the workspace is below it.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
             Err(err) => Err(err),
         }
     }
@@ -113,6 +114,13 @@ impl<'a> Files<'a> {
     pub(crate) fn read_link(&self, path: &WorkspacePath) -> Result<Vec<u8>, Errno> {
         let directory = self.directory_of(path)?;
         Ok(rustix::fs::readlinkat(directory, path.file_name(), Vec::new())?.into_bytes())
+    }
+
+    /// What of `item` has to be staged. If only its permissions change that is nothing, unless the file has other names,
+    /// which would change with it.
+    pub(crate) fn to_stage<'i>(&self, item: &'i Item) -> Option<&'i Node> {
+        let is_shared = || matches!(self.look(&item.path), Ok(Some(seen)) if seen.links > 1);
+        staged(item).or_else(|| item.after.as_ref().filter(|_| is_mode_only(item) && is_shared()))
     }
 
     /// Writes the new content of `item` under its temporary name; returns a handle that still has to be synced.
@@ -132,6 +140,9 @@ impl<'a> Files<'a> {
         let mut file = File::from(file.map_err(failed)?);
         store.copy_content(node.content, &mut file).map_err(|err| self.content_error(err, temp))?;
         self.carry_over(&file, &directory, item);
+        if fault::seeded("bug-forget-mode") {
+            return Ok(Some(file));
+        }
         // After the owner, whose change clears the set-user bits.
         rustix::fs::fchmod(&file, Mode::from_raw_mode(node.mode.into())).map_err(failed)?;
         Ok(Some(file))
@@ -274,7 +285,8 @@ impl<'a> Files<'a> {
                 Err(err) => Err(self.failed("create", path)(err)),
             };
         }
-        if is_mode_only(item) {
+        // A copy was staged where the permissions of the file itself are somebody else's too.
+        if is_mode_only(item) && !matches!(self.look(&item.temp), Ok(Some(_))) {
             return self.set_mode(path, after.mode, done);
         }
         let replaced = self.rename(&item.temp, path, RenameFlags::EXCHANGE);
@@ -419,7 +431,7 @@ pub(crate) fn is_mode_only(item: &Item) -> bool {
 }
 
 /// Whether an item's new content has to be staged.
-pub(crate) fn staged(item: &Item) -> Option<&Node> {
+fn staged(item: &Item) -> Option<&Node> {
     item.after.as_ref().filter(|after| after.kind != Kind::Directory && !is_mode_only(item))
 }
 

@@ -124,6 +124,18 @@ pub(crate) fn insert(
     .map_err(in_transaction(tx))
 }
 
+/// Writes anew what an operation does, as long as it has touched nothing.
+pub(crate) fn replace(store: &Store, intent: &Intent) -> Result<(), StoreError> {
+    store.db().transaction(Durability::Soon, |tx| {
+        tx.execute(
+            "UPDATE intents SET items = ? WHERE operation = ?",
+            params![encode(&intent.items, &intent.loosened), intent.operation],
+        )
+        .map(drop)
+        .map_err(in_transaction(tx))
+    })
+}
+
 /// Writes how far an operation has come.
 pub(crate) fn set_stage(tx: &Transaction<'_>, operation: i64, stage: Stage) -> Result<(), StoreError> {
     tx.execute("UPDATE intents SET state = ? WHERE operation = ?", params![stage as u8, operation])

@@ -1,6 +1,6 @@
 //! Before anything is touched: the plan, the safety snapshot, the durable intent.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::os::fd::BorrowedFd;
 
 use super::displaced::Captured;
@@ -9,12 +9,12 @@ use super::plan::{self, Made, Now, Resolved};
 use super::{NewRewind, OnConflict, Plan, PlannedPath, RewindError, RewindRequest, same};
 use crate::checkpoint::{Origin, Purpose};
 use crate::operation::{self, NewOperation};
+use crate::owner::rows;
 use crate::scan::rules::Rules;
 use crate::scan::stat;
 use crate::scan::{Scanner, open};
 use crate::snapshot::known::Knower;
 use crate::snapshot::tree::Kind;
-use crate::store::db::in_transaction;
 use crate::store::{Durability, Effort, Kind as ObjectKind, Store};
 use crate::take::{self, Failure, Scene};
 use crate::view::Hashing;
@@ -47,10 +47,12 @@ impl Workspace {
         let mut scanner = Scanner::open(&self.env.root, store.dir(), self.env.threads)?;
         scanner.fit_to(counters(store)?, |id, _| store.contains(id))?;
         let git = git::state(&self.env.root);
+        // A later scan gives only what an earlier one has not.
+        let mut objects = HashMap::new();
         loop {
             let sink = Hashing::default();
             let scanned = scanner.scan(&rules, &sink, progress)?;
-            let objects = sink.into_objects();
+            objects.extend(sink.into_objects());
             let knower = Knower::new(scanned.snapshot.0, scanned.aside, BTreeSet::new(), |id| match objects.get(&id) {
                 Some(bytes) => Ok(bytes.clone()),
                 None => Ok(store.read(id)?.1),
@@ -174,10 +176,7 @@ fn commit(
         own: None,
         also: &|tx, seq| {
             operation.set(insert_operation(tx, resolved, new, seq)?);
-            for path in extra {
-                tx.execute("INSERT OR IGNORE INTO declared (path, since) VALUES (?, ?)", rusqlite::params![path, seq])
-                    .map_err(in_transaction(tx))?;
-            }
+            rows::declare(tx, extra, seq)?;
             intent::insert(tx, operation.get(), &items, &loosened)
         },
     };

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::apply::Finish;
-use super::files::{Failed, StageError, staged};
+use super::files::{Failed, StageError};
+use super::finish::Finish;
 use super::intent::{self, Intent, Item, Stage};
 use super::{RewindError, displaced, same};
 use crate::operation::{self, Operation, OperationState};
@@ -131,7 +131,7 @@ impl Workspace {
         self.loosen(intent).map_err(unfinished)?;
         let mut missing = Vec::new();
         for item in &intent.items {
-            let Some(node) = staged(item) else { continue };
+            let Some(node) = files.to_stage(item) else { continue };
             let there = self.state(&item.temp).map_err(unfinished)?;
             if same(there.as_ref(), Some(node)) {
                 continue;

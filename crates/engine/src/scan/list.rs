@@ -255,8 +255,7 @@ impl Scanner {
         }
     }
 
-    /// Decides what a name is. `None` for what is never listed: version-control directories and
-    /// the temporary files of a rewind.
+    /// Decides what a name is. `None` for what is never listed: the temporary files of a rewind.
     #[allow(clippy::too_many_arguments, reason = "all that decides it")]
     fn classify(
         &mut self,
@@ -271,9 +270,6 @@ impl Scanner {
     ) -> Option<Entry> {
         let file_type = now.facts.file_type();
         let is_directory = file_type == FileType::Directory;
-        if is_directory && is_version_control(name) {
-            return None;
-        }
         let rules = listing.rules;
         if rules.temporary.contains(path) {
             return None;
@@ -281,6 +277,8 @@ impl Scanner {
         let same_type = old.is_some_and(|old| old.facts.file_type() == file_type);
         let left_out = match old {
             Some(old) if same_type && rematch == Rematch::No => old.left_out,
+            // It is never entered, and yet it is there: its absence from the snapshot proves nothing.
+            _ if is_directory && is_version_control(name) => true,
             _ => {
                 rules.is_store(path)
                     || self.index.open(parent).is_some_and(|directory| directory.flags.declared_only)
@@ -289,7 +287,9 @@ impl Scanner {
         };
         let declared = !is_directory && rules.is_declared(path);
         let kept = !is_directory && left_out && (declared || rules.is_tracked(path));
-        let kept_below = is_directory && left_out && (rules.declares_below(path) || rules.tracks_below(path));
+        let enterable = is_directory && !is_version_control(name);
+        let wanted_below = || rules.is_declared(path) || rules.declares_below(path) || rules.tracks_below(path);
+        let kept_below = enterable && left_out && wanted_below();
         let mut entry = Entry {
             name: name.into(),
             kind: EntryKind::Ignored,

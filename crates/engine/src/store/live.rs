@@ -123,11 +123,9 @@ impl Store {
     /// Marks an object; returns whether that was news.
     fn mark(&self, id: ObjectId, live: &mut Live) -> Result<bool, StoreError> {
         let news = live.ids.insert(id);
-        if news {
-            if let Some(at) = self.db().locate(&id)? {
-                let paid = !live.records.insert((at.pack, at.offset));
-                live.bytes += gc::ROW_BYTES + if paid { 0 } else { u64::from(at.len) };
-            }
+        if news && let Some(at) = self.db().locate(&id)? {
+            let paid = !live.records.insert((at.pack, at.offset));
+            live.bytes += gc::ROW_BYTES + if paid { 0 } else { u64::from(at.len) };
         }
         Ok(news)
     }

@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
 
 mod capture;
+mod cases;
 mod collecting;
 mod compare;
 mod concurrent;
@@ -18,6 +19,7 @@ mod rewind;
 mod rewind_crash;
 #[cfg(feature = "faults")]
 mod rewind_hostile;
+mod rewind_property;
 mod scanners;
 #[cfg(feature = "faults")]
 mod seeded;

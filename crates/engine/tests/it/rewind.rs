@@ -1,13 +1,15 @@
 //! Going back: exact and selective rewinds, conflicts, undo and redo, on real directories.
 
+mod corners;
+
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use retake_engine::{
     Action, Applied, Checkpoint, CheckpointId, Conflict, Durability, Goal, KeptBecause, NewRewind, NewSession,
-    NewWindow, NoProgress, OnConflict, OperationId, PathStatus, Reach, RewindError, RewindRequest, SessionId,
-    Timestamp, Workspace, WorkspacePath,
+    NewWindow, NoProgress, OnConflict, OperationError, OperationId, PathStatus, Reach, RewindError, RewindRequest,
+    SessionId, Timestamp, Workspace, WorkspacePath,
 };
 use retake_testkit::Scratch;
 
@@ -24,7 +26,7 @@ pub(crate) struct Bench {
 impl Bench {
     pub(crate) fn new() -> Self {
         let scratch = Scratch::new();
-        Self::at(&scratch.path().to_owned()).with(scratch)
+        Self::at(scratch.path()).with(scratch)
     }
 
     /// In the directory `place`, which is kept.

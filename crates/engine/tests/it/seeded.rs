@@ -1,4 +1,4 @@
-//! The property test in processes of their own: with a file system whose clock is coarse, and with bugs that it has to notice.
+//! The property tests in processes of their own: with a file system whose clock is coarse, and with bugs that it has to notice.
 //!
 //! Needs the feature `faults`, which compiles the switches in.
 
@@ -9,6 +9,7 @@ use retake_testkit::rerun;
 use crate::compare::MISMATCH;
 
 const PROPERTY: &str = "property::snapshots_and_diffs_agree_with_a_full_read";
+const REWINDS: &str = "rewind_property::rewinds_do_what_a_naive_model_says_and_nothing_else";
 
 /// Cases within which a seeded bug has to be noticed.
 const CASES: &str = "1000";
@@ -39,8 +40,36 @@ fn a_skipped_racy_check_is_noticed() {
     assert_noticed(property().env("RETAKE_SEEDED_BUG", "bug-skip-racy-check").env("RETAKE_COARSE", "1"));
 }
 
+#[test]
+fn an_overwritten_change_of_somebody_else_is_noticed() {
+    assert_noticed(rewinds().env("RETAKE_SEEDED_BUG", "bug-ignore-others"));
+}
+
+#[test]
+fn a_deletion_without_proof_of_absence_is_noticed() {
+    assert_noticed(rewinds().env("RETAKE_SEEDED_BUG", "bug-delete-unproven"));
+}
+
+#[test]
+fn a_forgotten_mode_is_noticed() {
+    assert_noticed(rewinds().env("RETAKE_SEEDED_BUG", "bug-forget-mode"));
+}
+
+#[test]
+fn an_undo_that_skips_a_path_is_noticed() {
+    assert_noticed(rewinds().env("RETAKE_SEEDED_BUG", "bug-undo-skips-a-path"));
+}
+
 fn property() -> Command {
-    let mut command = rerun::test(PROPERTY);
+    test(PROPERTY)
+}
+
+fn rewinds() -> Command {
+    test(REWINDS)
+}
+
+fn test(name: &str) -> Command {
+    let mut command = rerun::test(name);
     for variable in ["RETAKE_CASES", "RETAKE_SEED", "RETAKE_COARSE", "RETAKE_SEEDED_BUG", "FAILPOINTS"] {
         command.env_remove(variable);
     }

@@ -172,6 +172,11 @@ impl<'a> Sandbox<'a> {
         Ok(all[at].clone())
     }
 
+    /// Has the directory looked at again before something in it is picked: somebody else may have changed it.
+    pub fn forget_found(&mut self) {
+        self.found = None;
+    }
+
     fn found(&mut self) -> &[Found] {
         let root = &self.root;
         self.found.get_or_insert_with(|| {

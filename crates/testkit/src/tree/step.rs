@@ -183,15 +183,15 @@ pub fn case() -> impl Strategy<Value = Case> {
     (start, rounds, 1..=2usize).prop_map(|(start, rounds, threads)| Case { start, rounds, threads })
 }
 
-fn pick() -> impl Strategy<Value = Pick> {
+pub(super) fn pick() -> impl Strategy<Value = Pick> {
     any::<u16>().prop_map(Pick)
 }
 
-fn place() -> impl Strategy<Value = Place> {
+pub(super) fn place() -> impl Strategy<Value = Place> {
     (pick(), pick()).prop_map(|(dir, name)| Place { dir, name })
 }
 
-fn content() -> BoxedStrategy<Content> {
+pub(super) fn content() -> BoxedStrategy<Content> {
     prop_oneof![
         20 => Just(Content::Empty),
         120 => any::<u8>().prop_map(Content::Text),
@@ -202,7 +202,7 @@ fn content() -> BoxedStrategy<Content> {
     .boxed()
 }
 
-fn create() -> BoxedStrategy<Step> {
+pub(super) fn create() -> BoxedStrategy<Step> {
     let target = prop_oneof![
         pick().prop_map(LinkTarget::File),
         pick().prop_map(LinkTarget::Directory),
@@ -223,7 +223,7 @@ fn create() -> BoxedStrategy<Step> {
     .boxed()
 }
 
-fn rules() -> BoxedStrategy<Step> {
+pub(super) fn rules() -> BoxedStrategy<Step> {
     let count = u8::try_from(RULE_LINES.len()).expect("a small pool");
     let lines = || vec(0..count, 1..=4);
     let change = prop_oneof![
@@ -277,7 +277,7 @@ fn sly() -> BoxedStrategy<Step> {
     .boxed()
 }
 
-fn change() -> BoxedStrategy<Step> {
+pub(super) fn change() -> BoxedStrategy<Step> {
     let when = select(&[When::Past, When::Future, When::Today][..]);
     let form = select(&[Form::File, Form::Directory, Form::Link][..]);
     prop_oneof![

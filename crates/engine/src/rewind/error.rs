@@ -1,0 +1,118 @@
+//! Why a rewind did not happen, by what the caller can do about it.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use super::{PathStatus, Plan};
+use crate::{CheckpointError, CheckpointId, Operation, OperationError, ScanError, StoreError, WorkspacePath};
+
+/// A rewind did not happen. Unless it says otherwise nothing was changed.
+#[derive(Debug, Error)]
+pub enum RewindError {
+    /// There are conflicts, or something has to be confirmed.
+    #[error("nothing was changed: the plan needs a decision")]
+    Refused {
+        /// The plan.
+        plan: Box<Plan>,
+    },
+    /// Things have changed since the plan was shown.
+    #[error("nothing was changed: files have changed since the plan was made")]
+    Stale {
+        /// The plan as it would be now.
+        plan: Box<Plan>,
+    },
+    /// The checkpoint is gone.
+    #[error("the checkpoint is not there any more")]
+    Gone,
+    /// An interrupted operation has to be recovered first.
+    #[error("an interrupted {} of `{}` has to be finished first", .operation.kind.name(), .operation.what)]
+    Pending {
+        /// The operation.
+        operation: Box<Operation>,
+    },
+    /// Writing failed, and everything was put back.
+    #[error("cannot {what} `{}`; nothing was changed", .path.display())]
+    RolledBack {
+        /// What was tried.
+        what: &'static str,
+        /// The path.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// Writing failed, and so did putting everything back.
+    #[error("cannot {what} `{}`, and not everything could be put back", .path.display())]
+    Partial {
+        /// What was tried.
+        what: &'static str,
+        /// The path.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+        /// What became of each path.
+        statuses: Vec<(WorkspacePath, PathStatus)>,
+        /// The point before.
+        safety: CheckpointId,
+    },
+    /// All files are as they should be, but that could not be recorded; the next recovery does that.
+    #[error("the files are as planned, but the operation could not be recorded yet")]
+    NotRecorded {
+        /// Why not.
+        source: Box<CheckpointError>,
+    },
+    /// A temporary file could not be removed; the next recovery tries again.
+    #[error("the temporary file `{}` could not be removed", .path.display())]
+    LeftOver {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// Tools of other sessions are at work in the workspace.
+    #[error("nothing was changed: {} still at work here", .tools.join(", "))]
+    InUse {
+        /// The tools.
+        tools: Vec<String>,
+    },
+    /// What an interrupted rewind has to write is damaged in the store.
+    #[error("the content of `{}` is damaged in the store", .path.display())]
+    DamagedTarget {
+        /// The path.
+        path: WorkspacePath,
+    },
+    /// An interrupted rewind could not be finished; it can be tried again, and nothing is lost.
+    #[error("cannot {what} `{}`, so the interrupted rewind is not finished yet", .path.display())]
+    Unfinished {
+        /// What was tried.
+        what: &'static str,
+        /// The path.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// Somebody changed files after a crash, so that finishing needs a decision.
+    #[error("{} files were changed since the rewind was interrupted", .paths.len())]
+    ChangedSinceCrash {
+        /// The operation.
+        operation: Box<Operation>,
+        /// The files.
+        paths: Vec<WorkspacePath>,
+    },
+    /// There is no such operation.
+    #[error(transparent)]
+    Operation(#[from] OperationError),
+    /// The safety snapshot could not be taken.
+    #[error(transparent)]
+    Safety(#[from] CheckpointError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<ScanError> for RewindError {
+    fn from(err: ScanError) -> Self {
+        Self::Safety(err.into())
+    }
+}

@@ -1,0 +1,162 @@
+//! Corners of rewinding that random stories ran into, one by one.
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+use super::*;
+
+fn make_fifo(bench: &Bench, path: &str) {
+    mknodat(CWD, bench.root.join(path), FileType::Fifo, Mode::from_raw_mode(0o644), 0).unwrap();
+}
+
+#[test]
+fn a_conflict_is_told_even_if_nothing_is_known_of_either_side() {
+    let mut bench = Bench::new();
+    make_fifo(&bench, "pipe");
+    let start = bench.checkpoint();
+    let session = bench.session();
+    bench.tool(session, &[], |root| {
+        fs::remove_file(root.join("pipe")).unwrap();
+        fs::write(root.join("pipe"), "a file now").unwrap();
+    });
+    bench.remove("pipe");
+    let refused = bench.selective(session, &start, OnConflict::Stop);
+    assert_eq!(conflicts(refused), [("pipe".to_owned(), Conflict::UnknownThen)]);
+
+    let before = bench.tool(session, &[], |root| fs::write(root.join("made"), "ours").unwrap());
+    bench.remove("made");
+    make_fifo(&bench, "made");
+    let refused = bench.selective(session, &before, OnConflict::Stop);
+    assert_eq!(conflicts(refused), [("made".to_owned(), Conflict::NotCaptured)]);
+}
+
+#[test]
+fn an_operation_that_has_not_ended_is_not_undone() {
+    let mut bench = Bench::new();
+    let session = bench.session();
+    let operation = OperationId::new(Timestamp(1), random(1, 2));
+    let window = NewWindow {
+        session,
+        turn: None,
+        tool: "make".to_owned(),
+        reach: Reach::Everything,
+        declared: Vec::new(),
+        operation: Some(operation),
+    };
+    let new = numbered(bench.tick());
+    let began = bench.workspace.begin(window, new, &NoProgress).unwrap();
+    bench.write("made", "by make");
+    bench.checkpoint();
+    let undo = RewindRequest::new(Goal::Undo { operation: Some(operation), session: None });
+    match bench.apply(&undo) {
+        Err(RewindError::Operation(OperationError::NotFinished { operation: found })) => assert_eq!(found, operation),
+        other => panic!("{other:?}"),
+    }
+    let new = numbered(bench.tick());
+    bench.workspace.end(began.window, new, Durability::Soon, &NoProgress).unwrap();
+    bench.apply(&undo).unwrap();
+    assert_eq!(bench.read("made"), None);
+}
+
+#[test]
+fn permissions_go_back_without_the_other_names_of_the_file() {
+    let mut bench = Bench::new();
+    bench.write("one", "shared");
+    fs::hard_link(bench.root.join("one"), bench.root.join("two")).unwrap();
+    let mode = |bench: &Bench, path: &str| fs::metadata(bench.root.join(path)).unwrap().mode() & 0o7777;
+    fs::set_permissions(bench.root.join("one"), fs::Permissions::from_mode(0o600)).unwrap();
+    let start = bench.checkpoint();
+    fs::set_permissions(bench.root.join("one"), fs::Permissions::from_mode(0o644)).unwrap();
+    let goal = Goal::Exact { checkpoint: start.id };
+    bench.apply(&RewindRequest { paths: vec![path("one")], ..RewindRequest::new(goal) }).unwrap();
+    assert_eq!((mode(&bench, "one"), mode(&bench, "two")), (0o600, 0o644));
+    assert_eq!(bench.read("one").as_deref(), Some("shared"));
+    bench.undo().unwrap();
+    assert_eq!((mode(&bench, "one"), mode(&bench, "two")), (0o644, 0o644));
+}
+
+#[test]
+fn a_directory_comes_back_where_a_link_has_taken_its_place() {
+    let mut bench = Bench::new();
+    bench.write("dir/deep/file", "inside");
+    bench.write("elsewhere/deep/file", "not to be touched");
+    let start = bench.checkpoint();
+    fs::remove_dir_all(bench.root.join("dir")).unwrap();
+    std::os::unix::fs::symlink("elsewhere", bench.root.join("dir")).unwrap();
+    bench.exact(&start).unwrap();
+    assert!(fs::symlink_metadata(bench.root.join("dir")).unwrap().is_dir());
+    assert_eq!(bench.read("dir/deep/file").as_deref(), Some("inside"));
+    assert_eq!(bench.read("elsewhere/deep/file").as_deref(), Some("not to be touched"));
+    bench.undo().unwrap();
+    assert_eq!(fs::read_link(bench.root.join("dir")).unwrap(), Path::new("elsewhere"));
+}
+
+#[test]
+fn a_version_control_directory_is_there_although_it_is_not_captured() {
+    let mut bench = Bench::new();
+    bench.write("module/.git/HEAD", "ref: refs/heads/main\n");
+    let start = bench.checkpoint();
+    fs::remove_dir_all(bench.root.join("module/.git")).unwrap();
+    bench.write("module/.git", "gitdir: ../elsewhere\n");
+    let file = bench.checkpoint();
+    let applied = bench.exact(&start).unwrap();
+    assert_eq!(
+        bench.read("module/.git").as_deref(),
+        Some("gitdir: ../elsewhere\n"),
+        "nothing proves that it was not there"
+    );
+    assert_eq!(applied.plan.kept, [retake_engine::Kept { path: path("module/.git"), why: KeptBecause::NotProven }]);
+
+    bench.remove("module/.git");
+    bench.write("module/.git/HEAD", "ref: refs/heads/main\n");
+    assert_eq!(conflicts(bench.exact(&file)), [("module/.git".to_owned(), Conflict::NotCaptured)]);
+    assert_eq!(bench.read("module/.git/HEAD").as_deref(), Some("ref: refs/heads/main\n"));
+}
+
+#[test]
+fn what_an_operation_wrote_can_be_undone_even_if_it_is_ignored_by_then() {
+    let mut bench = Bench::new();
+    bench.write("same", "same");
+    let start = bench.checkpoint();
+    bench.write("file", "new");
+    fs::create_dir(bench.root.join("empty")).unwrap();
+    bench.exact(&start).unwrap();
+    bench.write(".gitignore", "*\n");
+    for _ in 0..2 {
+        bench.undo().unwrap();
+        assert_eq!(bench.names(), [".gitignore", "empty", "file", "same"]);
+        bench.redo().unwrap();
+        assert_eq!(bench.names(), [".gitignore", "same"]);
+    }
+}
+
+#[test]
+fn permissions_of_a_directory_go_back_although_it_is_ignored_now() {
+    let mut bench = Bench::new();
+    fs::create_dir(bench.root.join("build")).unwrap();
+    fs::set_permissions(bench.root.join("build"), fs::Permissions::from_mode(0o700)).unwrap();
+    let start = bench.checkpoint();
+    fs::set_permissions(bench.root.join("build"), fs::Permissions::from_mode(0o755)).unwrap();
+    bench.write("build/out", "never captured");
+    bench.write(".gitignore", "build/\n");
+    bench.exact(&start).unwrap();
+    let mode = |bench: &Bench| fs::metadata(bench.root.join("build")).unwrap().mode() & 0o7777;
+    assert_eq!(mode(&bench), 0o700);
+    assert_eq!(bench.read("build/out").as_deref(), Some("never captured"));
+    bench.undo().unwrap();
+    assert_eq!(mode(&bench), 0o755);
+}
+
+#[test]
+fn a_plan_that_has_to_look_twice_forgets_nothing() {
+    let mut bench = Bench::new();
+    bench.write("data.txt", "then");
+    bench.write("deep/er/file", "1");
+    let start = bench.checkpoint();
+    bench.write("data.txt", "now, ignored");
+    bench.write("deep/er/file", "2");
+    bench.write(".gitignore", "*.txt\n");
+    let request = RewindRequest::new(Goal::Exact { checkpoint: start.id });
+    let plan = bench.workspace.plan(&request, &NoProgress).unwrap();
+    let paths: Vec<_> = plan.paths.iter().map(|path| path.path.display().to_string()).collect();
+    assert_eq!(paths, [".gitignore", "data.txt", "deep/er/file"]);
+}

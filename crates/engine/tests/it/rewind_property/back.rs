@@ -1,0 +1,280 @@
+//! Going back: asking the engine for a rewind, an undo or a redo, and comparing all that comes of it.
+
+use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
+
+use retake_engine::{
+    Applied, CheckpointId, NewRewind, NoProgress, OnConflict, OperationError, OperationId, RewindError, RewindRequest,
+    Side, Timestamp,
+};
+use retake_testkit::naive::{Everything, Known};
+use retake_testkit::tree::{Aim, Choice, Pick, Spot, Who};
+
+use super::check;
+use super::expect::{Expected, Goal, Wanted, expect};
+use super::model::{Operation, OperationIs, Path};
+use super::world::{World, parse, pick, random};
+use crate::compare::{self, MISMATCH, Verdict, no_error};
+
+/// What came of asking for a rewind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Applied,
+    /// The files were there already.
+    Nothing,
+    Refused,
+}
+
+impl World<'_, '_> {
+    /// Where `aim` goes, for the engine and for the model; the model's is `None` if there is nothing to go to.
+    fn aim(&mut self, aim: Aim) -> Option<(retake_engine::Goal, Result<(Goal, OperationIs), &'static str>)> {
+        let session = |who: Option<Who>| who.map(|who| self.sessions[who as usize]);
+        let points = &self.model.points;
+        let point = |to: Pick| {
+            let at = points.len() - 1 - pick(to, points.len())?;
+            Some((at, points[at].id))
+        };
+        Some(match aim {
+            Aim::Exact(to) => {
+                self.met.add("goal: exact");
+                let (at, checkpoint) = point(to)?;
+                (retake_engine::Goal::Exact { checkpoint }, Ok((Goal::Exact(at), OperationIs::Rewind)))
+            }
+            Aim::Selective(who, to) => {
+                self.met.add("goal: selective");
+                let (at, checkpoint) = point(to)?;
+                let session = self.sessions[who as usize];
+                let goal = retake_engine::Goal::Selective { session, checkpoint };
+                (goal, Ok((Goal::Selective(who, at), OperationIs::Rewind)))
+            }
+            Aim::Undo { which: Some(which), .. } => {
+                let count = self.model.operations.len();
+                let at = count - 1 - pick(which, count)?;
+                self.met.add("goal: undo of an operation");
+                let operation = &self.model.operations[at];
+                let goal = retake_engine::Goal::Undo { operation: Some(operation.id), session: None };
+                let expected = match operation.is {
+                    OperationIs::Undo | OperationIs::Redo => Err("none: not reversible"),
+                    _ if operation.is_undone => Err("none: already undone"),
+                    _ if !operation.is_done => Err("none: not finished"),
+                    _ => Ok((Goal::Reverse(at), OperationIs::Undo)),
+                };
+                (goal, expected)
+            }
+            Aim::Undo { which: None, who } => {
+                self.met.add("goal: undo");
+                let goal = retake_engine::Goal::Undo { operation: None, session: session(who) };
+                let at = self.model.next_to_undo(who).ok_or("none: nothing to undo");
+                (goal, at.map(|at| (Goal::Reverse(at), OperationIs::Undo)))
+            }
+            Aim::Redo(who) => {
+                self.met.add("goal: redo");
+                let at = self.model.next_to_redo(who).ok_or("none: nothing to redo");
+                let goal = retake_engine::Goal::Redo { session: session(who) };
+                (goal, at.map(|at| (Goal::Reverse(at), OperationIs::Redo)))
+            }
+        })
+    }
+
+    /// Asks for a rewind and compares all that comes of it; `None` if there was nothing to ask for.
+    pub(super) fn rewind(
+        &mut self,
+        aim: Aim,
+        choice: Choice,
+        but: Option<(Spot, Choice)>,
+        only: &[Spot],
+        shown: bool,
+    ) -> Result<Option<Outcome>, String> {
+        let mut path_of = |spot: &Spot| Some(self.sandbox.spot(*spot)?.as_os_str().as_bytes().to_vec());
+        let only: Vec<Path> = only.iter().filter_map(&mut path_of).collect();
+        let but = but.and_then(|(spot, choice)| Some((path_of(&spot)?, on_conflict(choice))));
+        let choices: BTreeMap<Path, OnConflict> = but.into_iter().collect();
+        let Some((goal, resolved)) = self.aim(aim) else { return Ok(None) };
+        let choice = on_conflict(choice);
+        let mut request = RewindRequest::new(goal);
+        request.on_conflict = choice;
+        request.choices = choices.iter().map(|(path, choice)| (parse(path), *choice)).collect();
+        request.paths = only.iter().map(|path| parse(path)).collect();
+        let paths: Vec<_> = only.iter().map(|path| path.escape_ascii().to_string()).collect();
+        self.sandbox.note(format!("rewind {resolved:?}, {choice:?} but {choices:?}, {paths:?}"));
+        let before = self.everything()?;
+        let at = Timestamp(self.tick());
+        let new = NewRewind {
+            operation: OperationId::new(at, random(at.0, 2)),
+            safety: CheckpointId::new(at, random(at.0, 3)),
+            after: CheckpointId::new(at, random(at.0, 4)),
+            at,
+        };
+        let (goal, is) = match resolved {
+            Ok(found) => found,
+            Err(reason) => {
+                self.met.add(reason);
+                let outcome = self.workspace.apply(&request, None, &new, &NoProgress);
+                self.sandbox.note("none");
+                check_none(&outcome, reason)?;
+                return self.unchanged(&before).map(|()| None);
+            }
+        };
+        let wanted = Wanted { goal, choice, choices, only };
+        let expected = expect(&self.model, &wanted, &before, &|declared| self.naive(declared))?;
+        self.count(&wanted, &expected, shown);
+        let plan = match shown {
+            true => Some(no_error("plan", self.workspace.plan(&request, &NoProgress))?),
+            false => None,
+        };
+        if let Some(plan) = &plan {
+            check::plan(plan, &expected)?;
+            self.unchanged(&before)?;
+        }
+        let outcome = self.workspace.apply(&request, plan.as_ref(), &new, &NoProgress);
+        match outcome {
+            Err(RewindError::Refused { plan }) => {
+                self.met.add("outcome: refused");
+                self.sandbox.note("refused");
+                check::plan(&plan, &expected)?;
+                self.unchanged(&before)?;
+                Ok(Some(Outcome::Refused))
+            }
+            Err(error) => Err(format!("ERROR: apply: {error}: {error:?}")),
+            Ok(applied) => self.applied(&applied, &expected, &before, goal, is, &new).map(Some),
+        }
+    }
+
+    fn count(&mut self, wanted: &Wanted, expected: &Expected, shown: bool) {
+        self.met.add(match wanted.choice {
+            OnConflict::Stop => "choice: stop",
+            OnConflict::Keep => "choice: keep",
+            OnConflict::Overwrite => "choice: overwrite",
+            OnConflict::Merge => "choice: merge",
+        });
+        check::count(expected, self.met);
+        if shown {
+            self.met.add("rewind: plan shown first");
+        }
+        if expected.paths.iter().any(|(path, p)| p.conflict.is_some() && wanted.choices.contains_key(path)) {
+            self.met.add("rewind: a conflict decided by itself");
+        }
+        if !wanted.only.is_empty() {
+            self.met.add("rewind: only some paths");
+        }
+        if !self.windows.is_empty() {
+            self.met.add("rewind: while a window is open");
+        }
+        if let Goal::Reverse(operation) = wanted.goal
+            && self.model.operations[operation].is == OperationIs::Exec
+        {
+            self.met.add("undone: exec");
+        }
+    }
+
+    /// Compares what is there after an operation, and takes it into the model.
+    fn applied(
+        &mut self,
+        applied: &Applied,
+        expected: &Expected,
+        before: &Everything,
+        goal: Goal,
+        is: OperationIs,
+        new: &NewRewind,
+    ) -> Result<Outcome, String> {
+        check::plan(&applied.plan, expected)?;
+        check::statuses(applied, expected)?;
+        if expected.is_refused() {
+            return Err(format!("{MISMATCH}: applied what had to be refused: {expected:?}"));
+        }
+        let (session, reverses, target) = match goal {
+            Goal::Exact(target) => (self.model.points[target].session, None, target),
+            Goal::Selective(who, target) => (Some(who), None, target),
+            Goal::Reverse(operation) => {
+                let reversed = &self.model.operations[operation];
+                (reversed.session, Some(operation), reversed.before)
+            }
+        };
+        let operation =
+            |before| Operation { id: new.operation, session, is, before, reverses, is_done: true, is_undone: false };
+        let after = self.everything()?;
+        check::disk(before, &after, expected)?;
+        let touched = expected.touched();
+        if touched.is_empty() {
+            self.met.add("outcome: nothing to do");
+            self.sandbox.note("nothing to do");
+            if applied.operation.is_some() != reverses.is_some() {
+                return Err(format!("{MISMATCH}: nothing to do, and operation {:?}", applied.operation));
+            }
+            if reverses.is_some() {
+                self.model.operations.push(operation(target));
+                self.model.mark(is, reverses);
+            }
+            return Ok(Outcome::Nothing);
+        }
+        self.met.add("outcome: applied");
+        self.sandbox.note(format!("applied, points {} and {}", self.model.points.len(), self.model.points.len() + 1));
+        let checkpoints = no_error("checkpoints", self.workspace.checkpoints())?;
+        let point = |id| checkpoints.iter().find(|point| point.id == id).ok_or(format!("{MISMATCH}: no point {id}"));
+        let (safety, afterwards) = (point(new.safety)?, point(new.after)?);
+        self.model.declared.extend(expected.captured.iter().cloned());
+        let saved = compare::read_back(&self.workspace, &Side::Stored(safety.snapshot))?;
+        check::safety(before, &after, &saved)?;
+        let at = self.record(safety, session, expected.now.clone(), None)?;
+        self.model.operations.push(operation(at));
+        let number = self.model.operations.len() - 1;
+        let tree = self.naive(&self.model.declared)?;
+        // What an operation wrote is known afterwards whatever the rules say by then, or it could not be undone.
+        let unknown = touched.iter().filter(|path| tree.known(path) == Known::Unknown);
+        self.model.declared.extend(unknown.cloned());
+        let tree = self.naive(&self.model.declared)?;
+        self.record(afterwards, session, tree, Some((&touched, number)))?;
+        self.model.mark(is, reverses);
+        Ok(Outcome::Applied)
+    }
+
+    /// Nothing at all may have changed.
+    fn unchanged(&self, before: &Everything) -> Verdict {
+        check::disk(before, &self.everything()?, &Expected::default())
+    }
+
+    pub(super) fn back_and_forth(&mut self, choice: Choice) -> Verdict {
+        self.met.add("round: back and forth");
+        let before = self.everything()?;
+        let undo = self.rewind(Aim::Undo { which: None, who: None }, choice, None, &[], false)?;
+        if !matches!(undo, Some(Outcome::Applied | Outcome::Nothing)) {
+            return Ok(());
+        }
+        let redo = self.rewind(Aim::Redo(None), Choice::Stop, None, &[], true)?;
+        if !matches!(redo, Some(Outcome::Applied | Outcome::Nothing)) {
+            return Err(format!("{MISMATCH}: the redo of an undo just made: {redo:?}"));
+        }
+        let after = self.everything()?;
+        let content = |all: &Everything| -> Vec<_> {
+            all.iter().map(|(path, thing)| (path.clone(), thing.shape, thing.mode, thing.content.clone())).collect()
+        };
+        if content(&before) != content(&after) {
+            return Err(format!("{MISMATCH}: undo and redo change something: {before:?} {after:?}"));
+        }
+        Ok(())
+    }
+}
+
+fn on_conflict(choice: Choice) -> OnConflict {
+    match choice {
+        Choice::Stop => OnConflict::Stop,
+        Choice::Keep => OnConflict::Keep,
+        Choice::Overwrite => OnConflict::Overwrite,
+        Choice::Merge => OnConflict::Merge,
+    }
+}
+
+fn check_none(outcome: &Result<Applied, RewindError>, reason: &str) -> Verdict {
+    let is_right = match outcome {
+        Err(RewindError::Operation(error)) => match error {
+            OperationError::NothingToUndo => reason == "none: nothing to undo",
+            OperationError::NothingToRedo => reason == "none: nothing to redo",
+            OperationError::AlreadyUndone { .. } => reason == "none: already undone",
+            OperationError::NotReversible { .. } => reason == "none: not reversible",
+            OperationError::NotFinished { .. } => reason == "none: not finished",
+            _ => false,
+        },
+        _ => false,
+    };
+    if is_right { Ok(()) } else { Err(format!("{MISMATCH}: expected {reason}, not {outcome:?}")) }
+}

@@ -1,0 +1,371 @@
+//! What a rewind must do to every path, worked out from the model and a full read of the disk.
+//!
+//! Written from the rules alone: all ours and nothing since goes back, what is there already stays, everything else is a conflict;
+//! nothing is deleted without proof of its absence; a directory stays with whatever in it stays.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use retake_engine::{Certainty, Conflict, KeptBecause, OnConflict};
+use retake_testkit::naive::{Everything, Known, NaiveKind, NaiveNode, NaiveTree};
+use retake_testkit::tree::Who;
+
+use super::model::{By, Happening, Model, Path, Row};
+
+/// Where a rewind goes, with everything looked up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Goal {
+    /// To a point, with everything.
+    Exact(usize),
+    /// To a point, with what one session did.
+    Selective(Who, usize),
+    /// Before an operation.
+    Reverse(usize),
+}
+
+/// What is asked for.
+#[derive(Debug, Clone)]
+pub(super) struct Wanted {
+    pub(super) goal: Goal,
+    pub(super) choice: OnConflict,
+    /// What becomes of the conflicts of single paths.
+    pub(super) choices: BTreeMap<Path, OnConflict>,
+    pub(super) only: Vec<Path>,
+}
+
+/// What must become of one path.
+#[derive(Debug, Clone)]
+pub(super) struct Planned {
+    pub(super) now: Option<NaiveNode>,
+    pub(super) target: Option<NaiveNode>,
+    pub(super) conflict: Option<Conflict>,
+    pub(super) choice: OnConflict,
+    pub(super) certainty: Option<Certainty>,
+    pub(super) merged: Option<NaiveNode>,
+}
+
+/// What a rewind must come to.
+#[derive(Debug, Default)]
+pub(super) struct Expected {
+    pub(super) paths: BTreeMap<Path, Planned>,
+    pub(super) kept: BTreeSet<(Path, &'static str)>,
+    pub(super) blocked: BTreeSet<Path>,
+    /// Paths that the rules leave out and that have to be captured, because they are about to be touched.
+    pub(super) captured: BTreeSet<Path>,
+    /// What is there now, these paths included.
+    pub(super) now: NaiveTree,
+}
+
+impl Planned {
+    /// Whether this path keeps everything from being done.
+    fn stops(&self) -> bool {
+        match (self.conflict, self.choice) {
+            (None, _) | (Some(_), OnConflict::Keep) => false,
+            (Some(_), OnConflict::Stop) => true,
+            (Some(conflict), OnConflict::Overwrite) => !is_overwritable(conflict),
+            (Some(_), OnConflict::Merge) => self.merged.is_none(),
+        }
+    }
+
+    /// What must be there afterwards.
+    pub(super) fn result(&self) -> Option<&NaiveNode> {
+        match (self.conflict, self.choice) {
+            (None, _) | (Some(_), OnConflict::Overwrite) => self.target.as_ref(),
+            (Some(_), OnConflict::Merge) => self.merged.as_ref(),
+            (Some(_), OnConflict::Stop | OnConflict::Keep) => self.now.as_ref(),
+        }
+    }
+
+    /// Whether anything is to be done.
+    pub(super) fn is_touched(&self) -> bool {
+        self.result() != self.now.as_ref()
+    }
+}
+
+impl Expected {
+    /// Whether nothing may be done at all.
+    pub(super) fn is_refused(&self) -> bool {
+        !self.blocked.is_empty() || self.paths.values().any(Planned::stops)
+    }
+
+    /// The paths that change.
+    pub(super) fn touched(&self) -> BTreeSet<Path> {
+        self.paths.iter().filter(|(_, planned)| planned.is_touched()).map(|(path, _)| path.clone()).collect()
+    }
+}
+
+fn is_overwritable(conflict: Conflict) -> bool {
+    matches!(conflict, Conflict::ChangedByOthers | Conflict::ChangedSince | Conflict::Contested)
+}
+
+fn is_directory(node: Option<&NaiveNode>) -> bool {
+    node.is_some_and(|node| node.kind == NaiveKind::Directory)
+}
+
+fn parent(path: &[u8]) -> Option<&[u8]> {
+    path.iter().rposition(|byte| *byte == b'/').map(|at| &path[..at])
+}
+
+/// Works out what `wanted` must come to. `read` reads the disk with more paths captured than the model has declared.
+pub(super) fn expect(
+    model: &Model,
+    wanted: &Wanted,
+    disk: &Everything,
+    read: &dyn Fn(&BTreeSet<Path>) -> Result<NaiveTree, String>,
+) -> Result<Expected, String> {
+    let mut declared = model.declared.clone();
+    loop {
+        let now = read(&declared)?;
+        let plan = Planner { model, wanted, disk, now: &now };
+        let mut expected = plan.draft();
+        // What must be touched is captured first, if it can be.
+        let uncaptured = expected.paths.iter().filter(|(_, planned)| planned.conflict == Some(Conflict::NotCaptured));
+        let before = declared.len();
+        declared.extend(uncaptured.map(|(path, _)| path.clone()));
+        if declared.len() == before {
+            plan.settle(&mut expected);
+            expected.paths.retain(|_, planned| planned.conflict.is_some() || planned.now != planned.target);
+            expected.captured = declared.difference(&model.declared).cloned().collect();
+            expected.now = now;
+            return Ok(expected);
+        }
+    }
+}
+
+struct Planner<'a> {
+    model: &'a Model,
+    wanted: &'a Wanted,
+    disk: &'a Everything,
+    now: &'a NaiveTree,
+}
+
+impl Planner<'_> {
+    fn draft(&self) -> Expected {
+        let mut expected = Expected::default();
+        match self.wanted.goal {
+            Goal::Exact(target) => self.draft_exact(target, &mut expected),
+            Goal::Selective(who, target) => self.draft_selective(who, target, &mut expected),
+            Goal::Reverse(operation) => self.draft_reverse(operation, &mut expected),
+        }
+        expected
+    }
+
+    fn is_covered(&self, path: &[u8]) -> bool {
+        let is_in = |wanted: &Path| path == wanted || path.starts_with(&[wanted.as_slice(), b"/"].concat());
+        self.wanted.only.is_empty() || self.wanted.only.iter().any(is_in)
+    }
+
+    fn then(&self) -> &NaiveTree {
+        let point = match self.wanted.goal {
+            Goal::Exact(target) | Goal::Selective(_, target) => target,
+            Goal::Reverse(operation) => self.model.operations[operation].before,
+        };
+        &self.model.points[point].tree
+    }
+
+    fn choice(&self, path: &[u8]) -> OnConflict {
+        self.wanted.choices.get(path).copied().unwrap_or(self.wanted.choice)
+    }
+
+    fn planned(
+        &self,
+        path: &[u8],
+        conflict: Option<Conflict>,
+        now: Option<&NaiveNode>,
+        target: Option<&NaiveNode>,
+    ) -> Planned {
+        let choice = if conflict.is_some() { self.choice(path) } else { OnConflict::Stop };
+        let (now, target) = (now.cloned(), target.cloned());
+        Planned { now, target, conflict, choice, certainty: None, merged: None }
+    }
+
+    fn draft_exact(&self, target: usize, expected: &mut Expected) {
+        let then = &self.model.points[target].tree;
+        let paths: BTreeSet<&Path> = self.now.nodes.keys().chain(then.nodes.keys()).collect();
+        for path in paths.into_iter().filter(|path| self.is_covered(path)) {
+            let (now, target) = (self.now.known(path), then.known(path));
+            let planned = match (now, target) {
+                _ if now == target => continue,
+                (_, Known::Unknown) => {
+                    expected.kept.insert((path.clone(), name(KeptBecause::NotProven)));
+                    continue;
+                }
+                (Known::Unknown, Known::There(node)) => {
+                    self.planned(path, Some(Conflict::NotCaptured), None, Some(node))
+                }
+                (Known::Unknown, Known::Absent) => continue,
+                (now, target) => self.planned(path, None, now.state().flatten(), target.state().flatten()),
+            };
+            expected.paths.insert(path.clone(), planned);
+        }
+    }
+
+    fn draft_selective(&self, who: Who, target: usize, expected: &mut Expected) {
+        let model = self.model;
+        // Retake's writes for nobody in particular were the user's decision, and count as the session's.
+        let is_ours = |row: &Row| match row.by {
+            By::Retake(operation) => model.operations[operation].session.is_none_or(|other| other == who),
+            by => model.session_of(by) == Some(who),
+        };
+        let since: Vec<&Row> = model.rows.iter().filter(|row| row.point > target).collect();
+        let is_of_session = |row: &&&Row| model.session_of(row.by) == Some(who);
+        let paths: BTreeSet<&Path> = since.iter().filter(is_of_session).map(|row| &row.path).collect();
+        for path in paths.into_iter().filter(|path| self.is_covered(path)) {
+            let mut state = model.points[target].tree.known(path);
+            let mut from = target;
+            if state == Known::Unknown {
+                let declares =
+                    model.windows.iter().filter(|window| window.who == who && window.declared.contains(path));
+                if let Some(opened) = declares.map(|window| window.opened).filter(|opened| *opened >= target).min() {
+                    state = model.points[opened].tree.known(path);
+                    from = opened;
+                }
+            }
+            let chain: Vec<&Row> = since.iter().filter(|row| row.path == *path && row.point > from).copied().collect();
+            self.draft_path(path, &chain, &is_ours, state, expected);
+        }
+    }
+
+    fn draft_reverse(&self, operation: usize, expected: &mut Expected) {
+        let model = self.model;
+        let family = model.family(operation);
+        let is_ours = |row: &Row| model.operation_of(row.by).is_some_and(|number| family.contains(&number));
+        let is_its = |row: &Row| model.operation_of(row.by) == Some(operation);
+        let paths: BTreeSet<&Path> = model.rows.iter().filter(|row| is_its(row)).map(|row| &row.path).collect();
+        for path in paths.into_iter().filter(|path| self.is_covered(path)) {
+            let rows = model.rows.iter().filter(|row| row.path == *path);
+            let chain: Vec<&Row> = rows.skip_while(|row| !is_its(row)).collect();
+            let target = match (chain[0].happening, &chain[0].before) {
+                (Happening::Captured, _) => Known::Unknown,
+                (_, Some(node)) => Known::There(node),
+                (_, None) => Known::Absent,
+            };
+            self.draft_path(path, &chain, &is_ours, target, expected);
+        }
+    }
+
+    fn draft_path(
+        &self,
+        path: &Path,
+        chain: &[&Row],
+        is_ours: &dyn Fn(&Row) -> bool,
+        target: Known<'_>,
+        expected: &mut Expected,
+    ) {
+        let now = self.now.known(path);
+        let conflict = judge(chain, is_ours, target, now);
+        let mut planned = self.planned(path, conflict, now.state().flatten(), target.state().flatten());
+        let is_presumed = |row: &&&Row| is_ours(row) && matches!(row.by, By::Window { certain: false, .. });
+        let presumed = chain.iter().any(|row| is_presumed(&row));
+        planned.certainty = Some(if presumed { Certainty::Presumed } else { Certainty::Certain });
+        if conflict.is_some_and(is_overwritable) {
+            planned.merged = planned.now.as_ref().and_then(|now| merge(chain, is_ours, now));
+        }
+        expected.paths.insert(path.clone(), planned);
+    }
+
+    /// Directories that cannot go, and directories that must come first.
+    fn settle(&self, expected: &mut Expected) {
+        let going = expected.paths.iter().filter(|(_, p)| is_directory(p.now.as_ref()) && !is_directory(p.result()));
+        let going: Vec<Path> = going.map(|(path, _)| path.clone()).collect();
+        for path in going.into_iter().rev() {
+            let children = self.disk.keys().filter(|child| parent(child) == Some(&path));
+            let stays = |child: &Path| expected.paths.get(child).is_none_or(|planned| planned.result().is_some());
+            if !children.into_iter().any(stays) {
+                continue;
+            }
+            let Some(planned) = expected.paths.get_mut(&path) else { continue };
+            if planned.result().is_none() {
+                expected.paths.remove(&path);
+                expected.kept.insert((path, name(KeptBecause::HoldsOthers)));
+            } else if matches!(self.wanted.goal, Goal::Exact(_)) {
+                expected.blocked.insert(path);
+            } else {
+                planned.conflict = Some(Conflict::InTheWay);
+                planned.choice = self.choice(&path);
+            }
+        }
+        let coming = expected.paths.iter().filter(|(_, planned)| planned.is_touched() && planned.result().is_some());
+        for path in coming.map(|(path, _)| path.clone()).collect::<Vec<_>>() {
+            if !self.make_parents(&path, expected)
+                && let Some(planned) = expected.paths.get_mut(&path)
+            {
+                planned.conflict = Some(Conflict::InTheWay);
+                planned.choice = self.choice(&path);
+            }
+        }
+    }
+
+    /// Plans missing directories above `path`; tells whether all of them can be directories.
+    fn make_parents(&self, path: &[u8], expected: &mut Expected) -> bool {
+        let mut parents: Vec<&[u8]> = std::iter::successors(parent(path), |path| parent(path)).collect();
+        parents.reverse();
+        for above in parents {
+            let outcome = match expected.paths.get(above) {
+                Some(planned) => Some(planned.result()),
+                None => self.now.known(above).state(),
+            };
+            match outcome {
+                Some(Some(node)) if node.kind == NaiveKind::Directory => {}
+                Some(None) if !expected.paths.contains_key(above) => {
+                    let plain = NaiveNode { kind: NaiveKind::Directory, mode: 0o755, content: Vec::new() };
+                    let node = match self.then().known(above) {
+                        Known::There(node) if is_directory(Some(node)) => node.clone(),
+                        _ => plain,
+                    };
+                    expected.paths.insert(above.to_vec(), self.planned(above, None, None, Some(&node)));
+                }
+                _ => return false,
+            }
+        }
+        true
+    }
+}
+
+/// Why a path cannot simply go back, if it cannot.
+fn judge(chain: &[&Row], is_ours: &dyn Fn(&Row) -> bool, target: Known<'_>, now: Known<'_>) -> Option<Conflict> {
+    let Some(now) = now.state() else { return Some(Conflict::NotCaptured) };
+    let Some(target) = target.state() else { return Some(Conflict::UnknownThen) };
+    if now == target {
+        return None;
+    }
+    if chain.iter().any(|row| row.by == By::Contested) {
+        return Some(Conflict::Contested);
+    }
+    if !chain.iter().all(|row| is_ours(row)) {
+        return Some(Conflict::ChangedByOthers);
+    }
+    let ends = chain.iter().map(|row| row.after.as_ref());
+    let starts = chain.iter().map(|row| row.before.as_ref());
+    let is_whole = chain.iter().all(|row| row.happening == Happening::Changed);
+    let is_unbroken = std::iter::once(target).chain(ends).eq(starts.chain([now]));
+    (!is_whole || !is_unbroken).then_some(Conflict::ChangedSince)
+}
+
+/// What is left of `now` without our changes, the newest of which goes first. How three texts merge is not what is tested here.
+fn merge(chain: &[&Row], is_ours: &dyn Fn(&Row) -> bool, now: &NaiveNode) -> Option<NaiveNode> {
+    let is_file = |node: &NaiveNode| node.kind == NaiveKind::File && node.content.len() <= 1 << 20;
+    let is_binary = |bytes: &[u8]| bytes.iter().take(8_000).any(|byte| *byte == 0);
+    let mut content = is_file(now).then(|| now.content.clone())?;
+    for row in chain.iter().rev().filter(|row| is_ours(row)) {
+        let (before, after) = row.before.as_ref().zip(row.after.as_ref())?;
+        if row.happening != Happening::Changed || !is_file(before) || !is_file(after) {
+            return None;
+        }
+        if before.content == after.content {
+            continue;
+        }
+        if is_binary(&before.content) || is_binary(&after.content) || is_binary(&content) {
+            return None;
+        }
+        content = diffy::merge_bytes(&after.content, &content, &before.content).ok()?;
+    }
+    (content != now.content).then(|| NaiveNode { content, ..now.clone() })
+}
+
+/// The reason as a word, because it has no order.
+pub(super) fn name(why: KeptBecause) -> &'static str {
+    match why {
+        KeptBecause::NotProven => "kept: not proven",
+        KeptBecause::HoldsOthers => "kept: holds others",
+    }
+}

@@ -1,0 +1,223 @@
+//! The naive model of a workspace's past: what every checkpoint found by a full read, and who was at work in between.
+//!
+//! It keeps whole trees and compares them path by path; nothing in it comes from the engine but the words for ids.
+
+use std::collections::BTreeSet;
+
+use retake_engine::{CheckpointId, OperationId};
+use retake_testkit::naive::{self, Known, NaiveNode, NaiveTree};
+use retake_testkit::tree::Who;
+
+/// A path relative to the root.
+pub(super) type Path = Vec<u8>;
+
+/// A checkpoint and what was there.
+#[derive(Debug)]
+pub(super) struct Point {
+    pub(super) id: CheckpointId,
+    pub(super) session: Option<Who>,
+    pub(super) tree: NaiveTree,
+}
+
+/// Whether a difference between two checkpoints is a change at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Happening {
+    Changed,
+    /// Nobody knows what was there before.
+    Captured,
+    /// Nobody knows what is there after.
+    Uncaptured,
+}
+
+/// Who did it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    Outside,
+    Contested,
+    /// The window, by number, and whether it had declared the path.
+    Window {
+        number: usize,
+        certain: bool,
+    },
+    /// The operation, by number.
+    Retake(usize),
+}
+
+/// One path that differs between a checkpoint and the one before it.
+#[derive(Debug, Clone)]
+pub(super) struct Row {
+    /// The later one of the two points.
+    pub(super) point: usize,
+    pub(super) path: Path,
+    pub(super) happening: Happening,
+    pub(super) before: Option<NaiveNode>,
+    pub(super) after: Option<NaiveNode>,
+    pub(super) by: By,
+}
+
+/// A tool call.
+#[derive(Debug)]
+pub(super) struct Window {
+    pub(super) who: Who,
+    pub(super) everything: bool,
+    pub(super) declared: BTreeSet<Path>,
+    pub(super) operation: Option<usize>,
+    /// The point that was taken before it.
+    pub(super) opened: usize,
+    pub(super) state: WindowState,
+}
+
+/// How far a tool call is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WindowState {
+    Open,
+    /// Its process is gone: the next checkpoint closes it.
+    Lost,
+    Closed,
+}
+
+/// What an operation was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OperationIs {
+    Exec,
+    Rewind,
+    Undo,
+    Redo,
+}
+
+/// An operation.
+#[derive(Debug)]
+pub(super) struct Operation {
+    pub(super) id: OperationId,
+    pub(super) session: Option<Who>,
+    pub(super) is: OperationIs,
+    /// The point before it.
+    pub(super) before: usize,
+    pub(super) reverses: Option<usize>,
+    pub(super) is_done: bool,
+    pub(super) is_undone: bool,
+}
+
+/// All that is known of the past.
+#[derive(Debug, Default)]
+pub(super) struct Model {
+    pub(super) points: Vec<Point>,
+    pub(super) rows: Vec<Row>,
+    pub(super) windows: Vec<Window>,
+    pub(super) operations: Vec<Operation>,
+    /// Paths that are captured whatever the rules say.
+    pub(super) declared: BTreeSet<Path>,
+}
+
+impl Model {
+    /// Adds a point. `own` are paths that an operation has just written.
+    pub(super) fn record(
+        &mut self,
+        id: CheckpointId,
+        session: Option<Who>,
+        tree: NaiveTree,
+        own: Option<(&BTreeSet<Path>, usize)>,
+    ) -> usize {
+        let point = self.points.len();
+        if let Some(last) = self.points.last() {
+            for (path, (before, after)) in naive::diff(&last.tree.nodes, &tree.nodes) {
+                let happening = if before.is_none() && last.tree.known(path) == Known::Unknown {
+                    Happening::Captured
+                } else if after.is_none() && tree.known(path) == Known::Unknown {
+                    Happening::Uncaptured
+                } else {
+                    Happening::Changed
+                };
+                let by = match own {
+                    Some((paths, operation)) if paths.contains(path) => By::Retake(operation),
+                    _ => self.attribute(path),
+                };
+                let (before, after) = (before.cloned(), after.cloned());
+                self.rows.push(Row { point, path: path.to_vec(), happening, before, after, by });
+            }
+            for window in self.windows.iter_mut().filter(|window| window.state == WindowState::Lost) {
+                window.state = WindowState::Closed;
+            }
+        }
+        self.points.push(Point { id, session, tree });
+        point
+    }
+
+    /// Who changed `path` since the last point: a tool that declared it, else one that may change anything, else nobody.
+    fn attribute(&self, path: &[u8]) -> By {
+        let open = || self.windows.iter().enumerate().filter(|(_, window)| window.state != WindowState::Closed);
+        let declaring: Vec<_> = open().filter(|(_, window)| window.declared.contains(path)).collect();
+        let reaching: Vec<_> = open().filter(|(_, window)| window.everything).collect();
+        let certain = !declaring.is_empty();
+        let suspects = if certain { declaring } else { reaching };
+        let Some((number, newest)) = suspects.last() else { return By::Outside };
+        match suspects.iter().all(|(_, window)| window.who == newest.who) {
+            true => By::Window { number: *number, certain },
+            false => By::Contested,
+        }
+    }
+
+    /// The session that a change belongs to.
+    pub(super) fn session_of(&self, by: By) -> Option<Who> {
+        match by {
+            By::Outside | By::Contested => None,
+            By::Window { number, .. } => Some(self.windows[number].who),
+            By::Retake(operation) => self.operations[operation].session,
+        }
+    }
+
+    /// The operation that a change belongs to.
+    pub(super) fn operation_of(&self, by: By) -> Option<usize> {
+        match by {
+            By::Outside | By::Contested => None,
+            By::Window { number, .. } => self.windows[number].operation,
+            By::Retake(operation) => Some(operation),
+        }
+    }
+
+    /// The newest operation of `who` (of anybody, for `None`) that is not undone.
+    pub(super) fn next_to_undo(&self, who: Option<Who>) -> Option<usize> {
+        self.operations
+            .iter()
+            .rposition(|operation| is_of(operation, who) && is_original(operation) && !operation.is_undone)
+    }
+
+    /// The newest undo of `who` that is not taken back, unless something new was done since.
+    pub(super) fn next_to_redo(&self, who: Option<Who>) -> Option<usize> {
+        let is_undo = |operation: &Operation| operation.is == OperationIs::Undo && !operation.is_undone;
+        let undo = self.operations.iter().rposition(|operation| is_of(operation, who) && is_undo(operation))?;
+        let mut newer = self.operations[undo + 1..].iter();
+        (!newer.any(|operation| is_of(operation, who) && is_original(operation))).then_some(undo)
+    }
+
+    /// Marks what an undo or a redo did to the operation that it is about.
+    pub(super) fn mark(&mut self, is: OperationIs, reverses: Option<usize>) {
+        let Some(reversed) = reverses else { return };
+        self.operations[reversed].is_undone = true;
+        if let (OperationIs::Redo, Some(original)) = (is, self.operations[reversed].reverses) {
+            self.operations[original].is_undone = false;
+        }
+    }
+
+    /// Operations whose writes count as `operation`'s when it is taken back: its undos and redos, and everything that is undone, with
+    /// its own undos and redos, for that comes to nothing.
+    pub(super) fn family(&self, operation: usize) -> BTreeSet<usize> {
+        let root = |mut number: usize| {
+            while let Some(reversed) = self.operations[number].reverses {
+                number = reversed;
+            }
+            number
+        };
+        let wanted = root(operation);
+        let belongs = |number: &usize| root(*number) == wanted || self.operations[root(*number)].is_undone;
+        (0..self.operations.len()).filter(belongs).collect()
+    }
+}
+
+fn is_of(operation: &Operation, who: Option<Who>) -> bool {
+    who.is_none() || operation.session == who
+}
+
+fn is_original(operation: &Operation) -> bool {
+    matches!(operation.is, OperationIs::Exec | OperationIs::Rewind) && operation.is_done
+}
