@@ -13,8 +13,8 @@ use crate::commands::{
 
 /// Rewind for AI coding agents: checkpoints of a directory, what changed since, and the way back
 ///
-/// Retake keeps exact checkpoints of a directory, with or without git, and brings files back to any of them. It never writes into a
-/// git repository, and into the directory only when you go back.
+/// Retake keeps exact checkpoints of a directory, with or without git, and brings files back to any of them. It writes into the
+/// directory only when you go back, and into a git repository only when you export to it.
 #[derive(Parser, Debug)]
 #[command(name = "retake", version, max_term_width = 100, disable_help_subcommand = true)]
 pub struct Cli {

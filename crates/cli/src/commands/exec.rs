@@ -21,8 +21,8 @@ use crate::ui::Ui;
 
 /// Run a command with a checkpoint before and after it, so that it can be undone
 ///
-/// Works with any command and any agent. What it changed counts as its own: `retake undo` takes exactly that back and leaves alone
-/// what you changed meanwhile. The exit code is the command's.
+/// Works with any command and any agent. What changes while it runs counts as its own: `retake undo` takes exactly that back and
+/// leaves alone what you changed since. The exit code is the command's.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   retake exec -- npm install

@@ -306,7 +306,10 @@ impl Store {
         if synced < committed {
             segment.sync()?;
             self.db().transaction(Durability::Synced, |tx| {
-                db::set_pack_lengths(tx, segment.id, committed, Some(committed))
+                // Not if it was rewritten meanwhile and its row is gone.
+                tx.execute("UPDATE packs SET synced = ?2 WHERE id = ?1", params![segment.id, committed])
+                    .map(drop)
+                    .map_err(db::in_transaction(tx))
             })?;
         }
         Ok(())
