@@ -28,7 +28,15 @@ fn gc_survives_an_error_at_every_step() {
 
 #[test]
 fn a_purge_survives_a_crash_at_every_step() {
-    let scene = leaked();
+    let scene = leaked(After::Checkpoints);
+    let steps =
+        Killer::new(|| scene.set_up()).crash_at_every_step(|step, ended| assert_purge_survived(&scene, step, ended));
+    assert!(steps >= 20, "only {steps} steps: is one missing a fail point?");
+}
+
+#[test]
+fn a_purge_of_what_was_compressed_with_others_survives_a_crash_at_every_step() {
+    let scene = leaked(After::Gc);
     let steps =
         Killer::new(|| scene.set_up()).crash_at_every_step(|step, ended| assert_purge_survived(&scene, step, ended));
     assert!(steps >= 20, "only {steps} steps: is one missing a fail point?");
@@ -36,7 +44,7 @@ fn a_purge_survives_a_crash_at_every_step() {
 
 #[test]
 fn a_purge_survives_an_error_at_every_step() {
-    let scene = leaked();
+    let scene = leaked(After::Checkpoints);
     fail_everywhere(&scene, |step, ended| assert_purge_survived(&scene, step, ended));
 }
 
@@ -85,8 +93,17 @@ fn assert_gc_survived(scene: &Scene, step: u64, ended: &Ended) {
     goes_on(scene, &context);
 }
 
+/// What happened before a purge.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum After {
+    /// Every object is a record of its own.
+    Checkpoints,
+    /// Small objects are compressed together.
+    Gc,
+}
+
 /// A secret was captured, and another path has what must stay.
-fn leaked() -> Scene {
+fn leaked(after: After) -> Scene {
     let s = Sandbox::in_memory();
     some_files(&s);
     s.remove("large");
@@ -97,6 +114,9 @@ fn leaked() -> Scene {
     }
     s.remove("keys/api");
     history.checkpoint(&s);
+    if after == After::Gc {
+        s.retake(["gc"]).succeeds();
+    }
     Scene::new(s, history, &["purge", "keys/api", "--yes", "--json"], Missing::None)
 }
 
