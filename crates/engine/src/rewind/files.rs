@@ -382,26 +382,26 @@ impl<'a> Files<'a> {
         if directories.len() > MANY {
             return self.sync_all();
         }
-        for directory in directories {
-            // A directory that is gone needs no sync: the one above it does, and is among these or was there before.
-            if let Ok(fd) = open::directory(self.root, &directory) {
-                let path = self.root_path.to_owned();
-                rustix::fs::fsync(fd).map_err(|err| Failed { what: "sync", path, source: err.into() })?;
-            }
-        }
-        Ok(())
+        // A directory that is gone needs no sync: the one above it does, and is among these or was there before.
+        let handles: Vec<OwnedFd> =
+            directories.iter().filter_map(|directory| open::directory(self.root, directory).ok()).collect();
+        self.sync_at_once(&handles, |handle| rustix::fs::fsync(handle).map_err(io::Error::from))
+    }
+
+    /// Syncs all of `handles` at once: the file system makes one journal commit of them.
+    fn sync_at_once<T: Sync>(&self, handles: &[T], sync: impl Fn(&T) -> io::Result<()> + Sync) -> Result<(), Failed> {
+        let synced = std::thread::scope(|scope| {
+            let threads: Vec<_> = handles.iter().map(|handle| scope.spawn(|| sync(handle))).collect();
+            threads.into_iter().try_for_each(|thread| thread.join().expect("syncing does not panic"))
+        });
+        synced.map_err(|source| Failed { what: "sync", path: self.root_path.to_owned(), source })
     }
 
     /// Waits until the contents of `files` survive power loss.
     pub(crate) fn sync_contents(&self, files: &[File]) -> Result<(), Failed> {
         let failed = |source| Failed { what: "sync", path: self.root_path.to_owned(), source };
         fault::step().map_err(failed)?;
-        // At once: the file system makes one journal commit of them.
-        std::thread::scope(|scope| {
-            let threads: Vec<_> = files.iter().map(|file| scope.spawn(|| file.sync_data())).collect();
-            threads.into_iter().try_for_each(|thread| thread.join().expect("syncing does not panic"))
-        })
-        .map_err(failed)
+        self.sync_at_once(files, File::sync_data)
     }
 
     #[cfg(target_os = "linux")]
