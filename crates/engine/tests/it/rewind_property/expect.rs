@@ -207,7 +207,9 @@ impl Planner<'_> {
             by => model.session_of(by) == Some(who),
         };
         let since: Vec<&Row> = model.rows.iter().filter(|row| row.point > target).collect();
-        let is_of_session = |row: &&&Row| model.session_of(row.by) == Some(who);
+        // What it contests with others is its affair too.
+        let is_contender = |row: &Row| row.by == By::Contested && row.open.iter().any(|n| model.windows[*n].who == who);
+        let is_of_session = |row: &&&Row| model.session_of(row.by) == Some(who) || is_contender(row);
         let paths: BTreeSet<&Path> = since.iter().filter(is_of_session).map(|row| &row.path).collect();
         for path in paths.into_iter().filter(|path| self.is_covered(path)) {
             let mut state = model.points[target].tree.known(path);
@@ -227,19 +229,23 @@ impl Planner<'_> {
 
     fn draft_reverse(&self, operation: usize, expected: &mut Expected) {
         let model = self.model;
-        let family = model.family(operation);
-        let is_ours = |row: &Row| model.operation_of(row.by).is_some_and(|number| family.contains(&number));
+        let root = model.root_of(operation);
+        let is_ours = |row: &Row| model.operation_of(row.by).is_some_and(|number| model.root_of(number) == root);
         let is_its = |row: &Row| model.operation_of(row.by) == Some(operation);
-        let paths: BTreeSet<&Path> = model.rows.iter().filter(|row| is_its(row)).map(|row| &row.path).collect();
+        let is_at_work = |number: &usize| model.windows[*number].operation == Some(operation);
+        let is_contender = |row: &Row| row.by == By::Contested && row.open.iter().any(is_at_work);
+        let its = model.rows.iter().filter(|row| is_its(row) || is_contender(row));
+        let paths: BTreeSet<&Path> = its.map(|row| &row.path).collect();
         for path in paths.into_iter().filter(|path| self.is_covered(path)) {
-            let rows = model.rows.iter().filter(|row| row.path == *path);
-            let chain: Vec<&Row> = rows.skip_while(|row| !is_its(row)).collect();
+            let since = model.operations[operation].before;
+            let rows: Vec<&Row> = model.rows.iter().filter(|row| row.path == *path && row.point > since).collect();
+            let chain = &rows[rows.iter().position(|row| is_its(row)).unwrap_or(0)..];
             let target = match (chain[0].happening, &chain[0].before) {
                 (Happening::Captured, _) => Known::Unknown,
                 (_, Some(node)) => Known::There(node),
                 (_, None) => Known::Absent,
             };
-            self.draft_path(path, &chain, &is_ours, target, expected);
+            self.draft_path(path, chain, &is_ours, target, expected);
         }
     }
 
@@ -252,6 +258,7 @@ impl Planner<'_> {
         expected: &mut Expected,
     ) {
         let now = self.now.known(path);
+        let chain = &self.without_cancelled(chain, is_ours)[..];
         let conflict = judge(chain, is_ours, target, now);
         let mut planned = self.planned(path, conflict, now.state().flatten(), target.state().flatten());
         let is_presumed = |row: &&&Row| is_ours(row) && matches!(row.by, By::Window { certain: false, .. });
@@ -261,6 +268,24 @@ impl Planner<'_> {
             planned.merged = planned.now.as_ref().and_then(|now| merge(chain, is_ours, now));
         }
         expected.paths.insert(path.clone(), planned);
+    }
+
+    /// What others did and took back at once is as if it had not been.
+    fn without_cancelled<'r>(&self, chain: &[&'r Row], is_ours: &dyn Fn(&Row) -> bool) -> Vec<&'r Row> {
+        let operation = |row: &Row| self.model.operation_of(row.by);
+        let is_taken_back = |row: &Row, next: &Row| {
+            let pair = operation(row).zip(operation(next)).filter(|(one, other)| one != other);
+            pair.is_some_and(|(one, other)| self.model.root_of(one) == self.model.root_of(other))
+                && (&row.before, &row.after) == (&next.after, &next.before)
+        };
+        let mut left: Vec<&Row> = Vec::new();
+        for row in chain {
+            match left.last() {
+                Some(last) if !is_ours(last) && !is_ours(row) && is_taken_back(last, row) => drop(left.pop()),
+                _ => left.push(row),
+            }
+        }
+        left
     }
 
     /// Directories that cannot go, and directories that must come first.
