@@ -180,11 +180,13 @@ pub(crate) fn scan_touched<'a>(
     sink.batch.put(Kind::Rules, rules_id, &rules.described)?;
     let mut scene = Scene { store, sink, scanned, rules: rules_id, sought: sought(rules) };
     let mut unknown = BTreeSet::new();
+    let knower = scene.knower();
     for path in wanted {
-        if scene.knower().at(path)? == Known::Unknown {
+        if knower.at(path)? == Known::Unknown {
             unknown.insert(path.as_bytes().to_vec());
         }
     }
+    drop(knower);
     if !unknown.is_empty() {
         rules.declared.extend(unknown);
         scene.scanned = scanner.scan_touched(rules, touched.iter(), &scene.sink)?;

@@ -211,7 +211,7 @@ fn a_garbage_index_is_ignored_and_made_anew() {
     let cut = whole[..whole.len() / 2].to_vec();
     let mut flipped = whole.clone();
     flipped[whole.len() / 3] ^= 0x40;
-    for garbage in [noise(1, 10_000), Vec::new(), b"RETAKE INDEX 1\n\0".to_vec(), cut, flipped] {
+    for garbage in [noise(1, 10_000), Vec::new(), b"RETAKE INDEX 2\n\0".to_vec(), cut, flipped] {
         fs::write(s.store().join("index"), garbage).expect("it is ours");
         assert_eq!(snapshot(), before);
     }

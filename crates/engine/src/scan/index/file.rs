@@ -15,7 +15,7 @@ use crate::fault;
 use crate::store::StoreError;
 use crate::store::pack::{replace_file, temporary};
 
-const MAGIC: &[u8; 16] = b"RETAKE INDEX 1\n\0";
+const MAGIC: &[u8; 16] = b"RETAKE INDEX 2\n\0";
 
 /// Bytes that make a thread worth its while, and how many threads at most.
 const MIN_SHARE: usize = 1 << 20;

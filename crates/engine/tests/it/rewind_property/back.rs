@@ -25,13 +25,16 @@ pub(super) enum Outcome {
     Refused,
 }
 
+/// Where the model says a rewind goes, and what it is then called; or why there is nothing to go to.
+type Resolved = Result<(Goal, OperationIs), &'static str>;
+
 impl World<'_, '_> {
-    /// Where `aim` goes, for the engine and for the model; the model's is `None` if there is nothing to go to.
-    fn aim(&mut self, aim: Aim) -> Option<(retake_engine::Goal, Result<(Goal, OperationIs), &'static str>)> {
+    /// Where `aim` goes, for the engine and for the model; `None` if it names nothing.
+    fn aim(&mut self, aim: Aim) -> Option<(retake_engine::Goal, Resolved)> {
         let session = |who: Option<Who>| who.map(|who| self.sessions[who as usize]);
         let points = &self.model.points;
         let point = |to: Pick| {
-            let at = points.len() - 1 - pick(to, points.len())?;
+            let at = pick_from_newest(to, points.len())?;
             Some((at, points[at].id))
         };
         Some(match aim {
@@ -48,8 +51,7 @@ impl World<'_, '_> {
                 (goal, Ok((Goal::Selective(who, at), OperationIs::Rewind)))
             }
             Aim::Undo { which: Some(which), .. } => {
-                let count = self.model.operations.len();
-                let at = count - 1 - pick(which, count)?;
+                let at = pick_from_newest(which, self.model.operations.len())?;
                 self.met.add("goal: undo of an operation");
                 let operation = &self.model.operations[at];
                 let goal = retake_engine::Goal::Undo { operation: Some(operation.id), session: None };
@@ -127,6 +129,14 @@ impl World<'_, '_> {
             self.unchanged(&before)?;
         }
         let outcome = self.workspace.apply(&request, plan.as_ref(), &new, &NoProgress);
+        if self.model.is_in_use(self.session(goal)) {
+            self.met.add("outcome: in use by another session");
+            self.sandbox.note("in use");
+            if !matches!(outcome, Err(RewindError::InUse { .. })) {
+                return Err(format!("{MISMATCH}: in use by another session, and {outcome:?}"));
+            }
+            return self.unchanged(&before).map(|()| None);
+        }
         match outcome {
             Err(RewindError::Refused { plan }) => {
                 self.met.add("outcome: refused");
@@ -182,13 +192,10 @@ impl World<'_, '_> {
         if expected.is_refused() {
             return Err(format!("{MISMATCH}: applied what had to be refused: {expected:?}"));
         }
-        let (session, reverses, target) = match goal {
-            Goal::Exact(target) => (self.model.points[target].session, None, target),
-            Goal::Selective(who, target) => (Some(who), None, target),
-            Goal::Reverse(operation) => {
-                let reversed = &self.model.operations[operation];
-                (reversed.session, Some(operation), reversed.before)
-            }
+        let session = self.session(goal);
+        let (reverses, target) = match goal {
+            Goal::Exact(target) | Goal::Selective(_, target) => (None, target),
+            Goal::Reverse(operation) => (Some(operation), self.model.operations[operation].before),
         };
         let operation =
             |before| Operation { id: new.operation, session, is, before, reverses, is_done: true, is_undone: false };
@@ -228,6 +235,15 @@ impl World<'_, '_> {
         Ok(Outcome::Applied)
     }
 
+    /// The session that going to `goal` is an operation of.
+    fn session(&self, goal: Goal) -> Option<Who> {
+        match goal {
+            Goal::Exact(target) => self.model.points[target].session,
+            Goal::Selective(who, _) => Some(who),
+            Goal::Reverse(operation) => self.model.operations[operation].session,
+        }
+    }
+
     /// Nothing at all may have changed.
     fn unchanged(&self, before: &Everything) -> Verdict {
         check::disk(before, &self.everything()?, &Expected::default())
@@ -253,6 +269,10 @@ impl World<'_, '_> {
         }
         Ok(())
     }
+}
+
+fn pick_from_newest(which: Pick, of: usize) -> Option<usize> {
+    pick(which, of).map(|at| of - 1 - at)
 }
 
 fn on_conflict(choice: Choice) -> OnConflict {

@@ -77,6 +77,9 @@ pub(super) fn plan(found: &Plan, expected: &Expected) -> Verdict {
     if blocked != expected.blocked {
         wrong.push(format!("blocked {:?}\n    expected {:?}", found.blocked, expected.blocked));
     }
+    if found.foreign != expected.foreign as u64 {
+        wrong.push(format!("{} paths that the session never wrote, expected {}", found.foreign, expected.foreign));
+    }
     if found.is_applicable() == expected.is_refused() {
         wrong.push(format!("applicable: {}", found.is_applicable()));
     }

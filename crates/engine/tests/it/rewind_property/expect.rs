@@ -9,6 +9,7 @@ use retake_engine::{Certainty, Conflict, KeptBecause, OnConflict};
 use retake_testkit::naive::{Everything, Known, NaiveKind, NaiveNode, NaiveTree};
 use retake_testkit::tree::Who;
 
+use super::judge::{judge, merge};
 use super::model::{By, Happening, Model, Path, Row};
 
 /// Where a rewind goes, with everything looked up.
@@ -51,6 +52,8 @@ pub(super) struct Expected {
     pub(super) blocked: BTreeSet<Path>,
     /// Paths that the rules leave out and that have to be captured, because they are about to be touched.
     pub(super) captured: BTreeSet<Path>,
+    /// How many files go to the state of a session's point that the session never wrote.
+    pub(super) foreign: usize,
     /// What is there now, these paths included.
     pub(super) now: NaiveTree,
 }
@@ -124,6 +127,7 @@ pub(super) fn expect(
         if declared.len() == before {
             plan.settle(&mut expected);
             expected.paths.retain(|_, planned| planned.conflict.is_some() || planned.now != planned.target);
+            expected.foreign = plan.foreign(&expected);
             expected.captured = declared.difference(&model.declared).cloned().collect();
             expected.now = now;
             return Ok(expected);
@@ -160,6 +164,15 @@ impl Planner<'_> {
             Goal::Reverse(operation) => self.model.operations[operation].before,
         };
         &self.model.points[point].tree
+    }
+
+    fn foreign(&self, expected: &Expected) -> usize {
+        let Goal::Exact(target) = self.wanted.goal else { return 0 };
+        let Some(who) = self.model.points[target].session else { return 0 };
+        let is_its = |row: &&Row| self.model.session_of(row.by) == Some(who);
+        let own: BTreeSet<&Path> = self.model.rows.iter().filter(is_its).map(|row| &row.path).collect();
+        let is_file = |planned: &Planned| !is_directory(planned.now.as_ref().or(planned.target.as_ref()));
+        expected.paths.iter().filter(|(path, planned)| is_file(planned) && !own.contains(path)).count()
     }
 
     fn choice(&self, path: &[u8]) -> OnConflict {
@@ -207,7 +220,9 @@ impl Planner<'_> {
             by => model.session_of(by) == Some(who),
         };
         let since: Vec<&Row> = model.rows.iter().filter(|row| row.point > target).collect();
-        let is_of_session = |row: &&&Row| model.session_of(row.by) == Some(who);
+        // What it contests with others is its affair too.
+        let is_contender = |row: &Row| row.by == By::Contested && row.open.iter().any(|n| model.windows[*n].who == who);
+        let is_of_session = |row: &&&Row| model.session_of(row.by) == Some(who) || is_contender(row);
         let paths: BTreeSet<&Path> = since.iter().filter(is_of_session).map(|row| &row.path).collect();
         for path in paths.into_iter().filter(|path| self.is_covered(path)) {
             let mut state = model.points[target].tree.known(path);
@@ -227,19 +242,23 @@ impl Planner<'_> {
 
     fn draft_reverse(&self, operation: usize, expected: &mut Expected) {
         let model = self.model;
-        let family = model.family(operation);
-        let is_ours = |row: &Row| model.operation_of(row.by).is_some_and(|number| family.contains(&number));
+        let root = model.root_of(operation);
+        let is_ours = |row: &Row| model.operation_of(row.by).is_some_and(|number| model.root_of(number) == root);
         let is_its = |row: &Row| model.operation_of(row.by) == Some(operation);
-        let paths: BTreeSet<&Path> = model.rows.iter().filter(|row| is_its(row)).map(|row| &row.path).collect();
+        let is_at_work = |number: &usize| model.windows[*number].operation == Some(operation);
+        let is_contender = |row: &Row| row.by == By::Contested && row.open.iter().any(is_at_work);
+        let its = model.rows.iter().filter(|row| is_its(row) || is_contender(row));
+        let paths: BTreeSet<&Path> = its.map(|row| &row.path).collect();
         for path in paths.into_iter().filter(|path| self.is_covered(path)) {
-            let rows = model.rows.iter().filter(|row| row.path == *path);
-            let chain: Vec<&Row> = rows.skip_while(|row| !is_its(row)).collect();
+            let since = model.operations[operation].before;
+            let rows: Vec<&Row> = model.rows.iter().filter(|row| row.path == *path && row.point > since).collect();
+            let chain = &rows[rows.iter().position(|row| is_its(row)).unwrap_or(0)..];
             let target = match (chain[0].happening, &chain[0].before) {
                 (Happening::Captured, _) => Known::Unknown,
                 (_, Some(node)) => Known::There(node),
                 (_, None) => Known::Absent,
             };
-            self.draft_path(path, &chain, &is_ours, target, expected);
+            self.draft_path(path, chain, &is_ours, target, expected);
         }
     }
 
@@ -252,6 +271,7 @@ impl Planner<'_> {
         expected: &mut Expected,
     ) {
         let now = self.now.known(path);
+        let chain = &self.without_cancelled(chain, is_ours)[..];
         let conflict = judge(chain, is_ours, target, now);
         let mut planned = self.planned(path, conflict, now.state().flatten(), target.state().flatten());
         let is_presumed = |row: &&&Row| is_ours(row) && matches!(row.by, By::Window { certain: false, .. });
@@ -261,6 +281,24 @@ impl Planner<'_> {
             planned.merged = planned.now.as_ref().and_then(|now| merge(chain, is_ours, now));
         }
         expected.paths.insert(path.clone(), planned);
+    }
+
+    /// What others did and took back at once is as if it had not been.
+    fn without_cancelled<'r>(&self, chain: &[&'r Row], is_ours: &dyn Fn(&Row) -> bool) -> Vec<&'r Row> {
+        let operation = |row: &Row| self.model.operation_of(row.by);
+        let is_taken_back = |row: &Row, next: &Row| {
+            let pair = operation(row).zip(operation(next)).filter(|(one, other)| one != other);
+            pair.is_some_and(|(one, other)| self.model.root_of(one) == self.model.root_of(other))
+                && (&row.before, &row.after) == (&next.after, &next.before)
+        };
+        let mut left: Vec<&Row> = Vec::new();
+        for row in chain {
+            match left.last() {
+                Some(last) if !is_ours(last) && !is_ours(row) && is_taken_back(last, row) => drop(left.pop()),
+                _ => left.push(row),
+            }
+        }
+        left
     }
 
     /// Directories that cannot go, and directories that must come first.
@@ -319,47 +357,6 @@ impl Planner<'_> {
         }
         true
     }
-}
-
-/// Why a path cannot simply go back, if it cannot.
-fn judge(chain: &[&Row], is_ours: &dyn Fn(&Row) -> bool, target: Known<'_>, now: Known<'_>) -> Option<Conflict> {
-    let Some(now) = now.state() else { return Some(Conflict::NotCaptured) };
-    let Some(target) = target.state() else { return Some(Conflict::UnknownThen) };
-    if now == target {
-        return None;
-    }
-    if chain.iter().any(|row| row.by == By::Contested) {
-        return Some(Conflict::Contested);
-    }
-    if !chain.iter().all(|row| is_ours(row)) {
-        return Some(Conflict::ChangedByOthers);
-    }
-    let ends = chain.iter().map(|row| row.after.as_ref());
-    let starts = chain.iter().map(|row| row.before.as_ref());
-    let is_whole = chain.iter().all(|row| row.happening == Happening::Changed);
-    let is_unbroken = std::iter::once(target).chain(ends).eq(starts.chain([now]));
-    (!is_whole || !is_unbroken).then_some(Conflict::ChangedSince)
-}
-
-/// What is left of `now` without our changes, the newest of which goes first. How three texts merge is not what is tested here.
-fn merge(chain: &[&Row], is_ours: &dyn Fn(&Row) -> bool, now: &NaiveNode) -> Option<NaiveNode> {
-    let is_file = |node: &NaiveNode| node.kind == NaiveKind::File && node.content.len() <= 1 << 20;
-    let is_binary = |bytes: &[u8]| bytes.iter().take(8_000).any(|byte| *byte == 0);
-    let mut content = is_file(now).then(|| now.content.clone())?;
-    for row in chain.iter().rev().filter(|row| is_ours(row)) {
-        let (before, after) = row.before.as_ref().zip(row.after.as_ref())?;
-        if row.happening != Happening::Changed || !is_file(before) || !is_file(after) {
-            return None;
-        }
-        if before.content == after.content {
-            continue;
-        }
-        if is_binary(&before.content) || is_binary(&after.content) || is_binary(&content) {
-            return None;
-        }
-        content = diffy::merge_bytes(&after.content, &content, &before.content).ok()?;
-    }
-    (content != now.content).then(|| NaiveNode { content, ..now.clone() })
 }
 
 /// The reason as a word, because it has no order.

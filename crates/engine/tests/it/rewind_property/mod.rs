@@ -6,6 +6,7 @@
 mod back;
 mod check;
 mod expect;
+mod judge;
 mod model;
 mod tally;
 mod world;

@@ -53,6 +53,8 @@ pub(super) struct Row {
     pub(super) before: Option<NaiveNode>,
     pub(super) after: Option<NaiveNode>,
     pub(super) by: By,
+    /// The windows that were open.
+    pub(super) open: Vec<usize>,
 }
 
 /// A tool call.
@@ -133,21 +135,39 @@ impl Model {
                     _ => self.attribute(path),
                 };
                 let (before, after) = (before.cloned(), after.cloned());
-                self.rows.push(Row { point, path: path.to_vec(), happening, before, after, by });
+                let open = self.open().map(|(number, _)| number).collect();
+                self.rows.push(Row { point, path: path.to_vec(), happening, before, after, by, open });
             }
-            for window in self.windows.iter_mut().filter(|window| window.state == WindowState::Lost) {
-                window.state = WindowState::Closed;
+            let lost = |window: &Window| window.state == WindowState::Lost;
+            for number in (0..self.windows.len()).filter(|number| lost(&self.windows[*number])).collect::<Vec<_>>() {
+                self.close(number);
             }
         }
         self.points.push(Point { id, session, tree });
         point
     }
 
+    /// Ends a tool call, and the operation that it is.
+    pub(super) fn close(&mut self, number: usize) {
+        self.windows[number].state = WindowState::Closed;
+        if let Some(operation) = self.windows[number].operation {
+            self.operations[operation].is_done = true;
+        }
+    }
+
+    fn open(&self) -> impl Iterator<Item = (usize, &Window)> {
+        self.windows.iter().enumerate().filter(|(_, window)| window.state != WindowState::Closed)
+    }
+
+    /// Whether a tool of another session than `who` is at work.
+    pub(super) fn is_in_use(&self, who: Option<Who>) -> bool {
+        self.windows.iter().any(|window| window.state == WindowState::Open && Some(window.who) != who)
+    }
+
     /// Who changed `path` since the last point: a tool that declared it, else one that may change anything, else nobody.
     fn attribute(&self, path: &[u8]) -> By {
-        let open = || self.windows.iter().enumerate().filter(|(_, window)| window.state != WindowState::Closed);
-        let declaring: Vec<_> = open().filter(|(_, window)| window.declared.contains(path)).collect();
-        let reaching: Vec<_> = open().filter(|(_, window)| window.everything).collect();
+        let declaring: Vec<_> = self.open().filter(|(_, window)| window.declared.contains(path)).collect();
+        let reaching: Vec<_> = self.open().filter(|(_, window)| window.everything).collect();
         let certain = !declaring.is_empty();
         let suspects = if certain { declaring } else { reaching };
         let Some((number, newest)) = suspects.last() else { return By::Outside };
@@ -199,18 +219,12 @@ impl Model {
         }
     }
 
-    /// Operations whose writes count as `operation`'s when it is taken back: its undos and redos, and everything that is undone, with
-    /// its own undos and redos, for that comes to nothing.
-    pub(super) fn family(&self, operation: usize) -> BTreeSet<usize> {
-        let root = |mut number: usize| {
-            while let Some(reversed) = self.operations[number].reverses {
-                number = reversed;
-            }
-            number
-        };
-        let wanted = root(operation);
-        let belongs = |number: &usize| root(*number) == wanted || self.operations[root(*number)].is_undone;
-        (0..self.operations.len()).filter(belongs).collect()
+    /// The operation that an undo or a redo is about in the end.
+    pub(super) fn root_of(&self, mut number: usize) -> usize {
+        while let Some(reversed) = self.operations[number].reverses {
+            number = reversed;
+        }
+        number
     }
 }
 

@@ -214,10 +214,7 @@ impl<'a, 'b> World<'a, 'b> {
         let after = no_error("end", self.workspace.end(window, new, Durability::Soon, &NoProgress))?;
         let tree = self.naive(&self.model.declared)?;
         self.record(&after, Some(self.model.windows[number].who), tree, None)?;
-        self.model.windows[number].state = WindowState::Closed;
-        if let Some(operation) = self.model.windows[number].operation {
-            self.model.operations[operation].is_done = true;
-        }
+        self.model.close(number);
         Ok(())
     }
 

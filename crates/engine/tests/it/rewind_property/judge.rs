@@ -1,0 +1,52 @@
+//! The judgement on one path, from everything that happened to it since the target: may it go back, and what if not?
+
+use retake_engine::Conflict;
+use retake_testkit::naive::{Known, NaiveKind, NaiveNode};
+
+use super::model::{By, Happening, Row};
+
+/// Why a path cannot simply go back, if it cannot.
+pub(super) fn judge(
+    chain: &[&Row],
+    is_ours: &dyn Fn(&Row) -> bool,
+    target: Known<'_>,
+    now: Known<'_>,
+) -> Option<Conflict> {
+    let Some(now) = now.state() else { return Some(Conflict::NotCaptured) };
+    let Some(target) = target.state() else { return Some(Conflict::UnknownThen) };
+    if now == target {
+        return None;
+    }
+    if chain.iter().any(|row| row.by == By::Contested) {
+        return Some(Conflict::Contested);
+    }
+    if !chain.iter().all(|row| is_ours(row)) {
+        return Some(Conflict::ChangedByOthers);
+    }
+    let ends = chain.iter().map(|row| row.after.as_ref());
+    let starts = chain.iter().map(|row| row.before.as_ref());
+    let is_whole = chain.iter().all(|row| row.happening == Happening::Changed);
+    let is_unbroken = std::iter::once(target).chain(ends).eq(starts.chain([now]));
+    (!is_whole || !is_unbroken).then_some(Conflict::ChangedSince)
+}
+
+/// What is left of `now` without our changes, the newest of which goes first. How three texts merge is not what is tested here.
+pub(super) fn merge(chain: &[&Row], is_ours: &dyn Fn(&Row) -> bool, now: &NaiveNode) -> Option<NaiveNode> {
+    let is_file = |node: &NaiveNode| node.kind == NaiveKind::File && node.content.len() <= 1 << 20;
+    let is_binary = |bytes: &[u8]| bytes.iter().take(8_000).any(|byte| *byte == 0);
+    let mut content = is_file(now).then(|| now.content.clone())?;
+    for row in chain.iter().rev().filter(|row| is_ours(row)) {
+        let (before, after) = row.before.as_ref().zip(row.after.as_ref())?;
+        if row.happening != Happening::Changed || !is_file(before) || !is_file(after) {
+            return None;
+        }
+        if before.content == after.content {
+            continue;
+        }
+        if is_binary(&before.content) || is_binary(&after.content) || is_binary(&content) {
+            return None;
+        }
+        content = diffy::merge_bytes(&after.content, &content, &before.content).ok()?;
+    }
+    (content != now.content).then(|| NaiveNode { content, ..now.clone() })
+}
