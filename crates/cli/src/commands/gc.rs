@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::CommandError;
 use crate::clock;
 use crate::json;
+use crate::recovery;
 use crate::size::human;
 use crate::surroundings::Surroundings;
 use crate::ui::{Format, Ui};
@@ -58,6 +59,7 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &GcArgs) -> anyhow::Result<()>
         };
         return preview(ui, &found);
     }
+    recovery::first(ui, &mut workspace)?;
     let collected = {
         let progress = ui.progress();
         workspace.gc(now, &progress).map_err(|source| CommandError::CleanUpUnfinished { source })?

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::CommandError;
 use crate::json::{self, Bytes};
 use crate::paths::{self, Place};
+use crate::recovery;
 use crate::size::human;
 use crate::surroundings::Surroundings;
 use crate::ui::{Format, Ui};
@@ -60,6 +61,7 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &PurgeArgs) -> anyhow::Result<
     if !args.yes && !confirmed(ui, &wanted)? {
         return Err(CommandError::NotConfirmed.into());
     }
+    recovery::first(ui, &mut workspace)?;
     let purged = {
         let progress = ui.progress();
         workspace.purge(&wanted, &progress)?
