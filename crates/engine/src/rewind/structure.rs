@@ -132,7 +132,10 @@ fn holds_others(path: &WorkspacePath, now: &Now<'_>, draft: &Draft) -> Result<bo
     };
     let stays = |name: &[u8]| -> Result<bool, RewindError> {
         let Ok(child) = path.join(name) else { return Ok(true) };
-        Ok(!matches!(draft.paths.get(&child), Some(planned) if planned.result().is_none()))
+        // What could not be captured has no state now, and is there all the same.
+        let goes =
+            |planned: &PlannedPath| planned.result().is_none() && planned.conflict != Some(Conflict::NotCaptured);
+        Ok(!draft.paths.get(&child).is_some_and(goes))
     };
     while let Some(entry) = listing.read() {
         let Ok(entry) = entry else { return Ok(true) };

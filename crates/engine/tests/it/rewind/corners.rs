@@ -160,3 +160,22 @@ fn a_plan_that_has_to_look_twice_forgets_nothing() {
     let paths: Vec<_> = plan.paths.iter().map(|path| path.path.display().to_string()).collect();
     assert_eq!(paths, [".gitignore", "data.txt", "deep/er/file"]);
 }
+
+#[test]
+fn a_directory_stays_with_what_could_not_be_captured_in_it() {
+    let mut bench = Bench::new();
+    bench.write("place", "a file");
+    let session = bench.session();
+    let before = bench.tool(session, &[], |root| {
+        fs::remove_file(root.join("place")).unwrap();
+        fs::create_dir(root.join("place")).unwrap();
+        fs::write(root.join("place/made"), "ours").unwrap();
+    });
+    bench.remove("place/made");
+    make_fifo(&bench, "place/made");
+    let refused = bench.selective(session, &before, OnConflict::Stop);
+    let expected = [("place".to_owned(), Conflict::InTheWay), ("place/made".to_owned(), Conflict::NotCaptured)];
+    assert_eq!(conflicts(refused), expected);
+    bench.selective(session, &before, OnConflict::Keep).unwrap();
+    assert_eq!(bench.names(), ["place", "place/made"]);
+}

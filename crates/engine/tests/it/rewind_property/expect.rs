@@ -307,7 +307,10 @@ impl Planner<'_> {
         let going: Vec<Path> = going.map(|(path, _)| path.clone()).collect();
         for path in going.into_iter().rev() {
             let children = self.disk.keys().filter(|child| parent(child) == Some(&path));
-            let stays = |child: &Path| expected.paths.get(child).is_none_or(|planned| planned.result().is_some());
+            // What cannot be captured is not deleted, whatever is chosen.
+            let goes =
+                |planned: &Planned| planned.result().is_none() && planned.conflict != Some(Conflict::NotCaptured);
+            let stays = |child: &Path| !expected.paths.get(child).is_some_and(goes);
             if !children.into_iter().any(stays) {
                 continue;
             }
