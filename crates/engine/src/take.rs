@@ -257,6 +257,9 @@ impl Scene<'_> {
         let windows = rows::open_windows(self.store)?;
         let abandoned = windows.iter().map(|window| window.seq);
         let abandoned = abandoned.filter(|seq| window::is_abandoned(self.store.dir(), *seq)).collect();
+        if changes.is_empty() {
+            return Ok((changed, Vec::new(), abandoned));
+        }
         let (then, now) = (knower(self.store, &previous)?, self.knower());
         let mut attributed = Vec::with_capacity(changes.len());
         for change in changes {
