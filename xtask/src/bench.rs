@@ -6,6 +6,7 @@ mod engine;
 mod lstat;
 mod peers;
 mod report;
+mod restore;
 mod table;
 mod tree;
 

@@ -11,14 +11,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 
 use super::peers::GIT_ENV;
-use super::{machine, millis, report, tree};
+use super::{machine, millis, report, restore, tree};
 use crate::shell::{cargo, read, root, run};
 
 const TURN_SIZES: [usize; 2] = [15_000, 75_000];
 const MEMORY_SIZES: [usize; 2] = [75_000, 500_000];
 const HISTORY: usize = 10_000;
 const GROWTH_TURNS: usize = 50;
-const ROUNDS: usize = 5;
+pub(super) const ROUNDS: usize = 5;
 
 /// Measures everything and prints it as Markdown.
 pub(super) fn run_all(write: bool) -> Result<()> {
@@ -40,6 +40,8 @@ pub(super) fn run_all(write: bool) -> Result<()> {
 fn measure(scratch: &Path) -> Result<String> {
     let mut text = format!("Machine: {}. Milliseconds, best of the rounds.\n", machine(scratch)?);
     text += &turns(scratch)?;
+    text += &restore::turns(scratch)?;
+    text += &restore::whole_tree(scratch)?;
     text += &history(scratch)?;
     text += &growth(scratch)?;
     text += &memory(scratch)?;
@@ -93,7 +95,7 @@ fn git_commit(base: &Path) -> Result<f64> {
     Ok(best)
 }
 
-fn git(base: &Path) -> Command {
+pub(super) fn git(base: &Path) -> Command {
     let mut git = Command::new("git");
     git.arg("-C").arg(base).args(["-c", "core.fsync=all", "-c", "gc.auto=0", "-c", "user.name=bench"]);
     git.args(["-c", "user.email=bench@example.invalid", "-c", "core.safecrlf=false"]);
@@ -129,7 +131,7 @@ fn history(scratch: &Path) -> Result<String> {
         timed(&["log"])?,
         timed(&["log", "-n", "20"])?,
         timed(&["diff"])?,
-    ))
+    ) + &restore::after_history(&base, &store, HISTORY)?)
 }
 
 fn growth(scratch: &Path) -> Result<String> {
@@ -154,16 +156,21 @@ fn growth(scratch: &Path) -> Result<String> {
         run(git(&base).args(["commit", "-q", "-m", "turn"]))?;
     }
     let (ours_after, theirs_after) = (size(&store)?, size(&base.join(".git/objects"))?);
+    run(retake(&base, &store).arg("gc"))?;
+    run(git(&base).args(["gc", "-q", "--prune=now"]))?;
+    let (ours_kept, theirs_kept) = (size(&store)?.0, size(&base.join(".git/objects"))?.0);
     let (our_blocks, git_blocks) = (ours_after.0 - ours.0, theirs_after.0 - theirs.0);
     #[allow(clippy::cast_precision_loss, reason = "a ratio for reading")]
-    let ratio = our_blocks as f64 / git_blocks as f64;
+    let (ratio, kept) = (our_blocks as f64 / git_blocks as f64, ours_kept as f64 / theirs_kept as f64);
     Ok(format!(
-        "\n### Growth by {GROWTH_TURNS} turns of three edits\n\n| | KiB on disk | new files |\n|---|---|---|\n\
-         | Retake's store | {} | {} |\n| git's loose objects | {} | {} |\n\nRatio: {ratio:.2}.\n",
+        "\n### Growth by {GROWTH_TURNS} turns of three edits\n\n| | KiB on disk | new files | KiB in all after `gc` |\n|---|---|---|---|\n\
+         | Retake's store | {} | {} | {} |\n| git's objects | {} | {} | {} |\n\nOf git's size: growth {ratio:.2}, after `gc` {kept:.2}.\n",
         our_blocks / 1024,
         ours_after.1 - ours.1,
+        ours_kept / 1024,
         git_blocks / 1024,
         theirs_after.1 - theirs.1,
+        theirs_kept / 1024,
     ))
 }
 
@@ -248,19 +255,19 @@ fn peak(retake: &mut Command) -> Result<(u64, Duration)> {
     Ok((peak, started.elapsed()))
 }
 
-fn retake(base: &Path, store: &Path) -> Command {
+pub(super) fn retake(base: &Path, store: &Path) -> Command {
     let mut retake = Command::new(root().join("target/release/retake"));
     retake.arg("-C").arg(base).arg("--no-pager").env("RETAKE_DATA_DIR", store);
     retake.stdout(Stdio::null()).stderr(Stdio::null());
     retake
 }
 
-fn example(name: &str) -> PathBuf {
+pub(super) fn example(name: &str) -> PathBuf {
     root().join("target/release/examples").join(name)
 }
 
 /// The number behind `"name":` in a line of JSON.
-fn figure(printed: &str, name: &str) -> Result<f64> {
+pub(super) fn figure(printed: &str, name: &str) -> Result<f64> {
     let rest = printed.split_once(&format!("\"{name}\":")).with_context(|| format!("no `{name}` in {printed}"))?.1;
     let number: String = rest.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
     number.parse().with_context(|| format!("`{name}` is no number in {printed}"))

@@ -150,7 +150,7 @@ fn measure(args: &Args, retake: Option<&Path>, scratch: &Path) -> Result<String>
 }
 
 /// The row that `bench/peers.sh` prints for one peer; cut short if it hits the time limit.
-fn run_peer(id: &str, base: &Path, out: &Path, retake: Option<&Path>, cap: Duration) -> Result<String> {
+pub(super) fn run_peer(id: &str, base: &Path, out: &Path, retake: Option<&Path>, cap: Duration) -> Result<String> {
     let mut command = Command::new("timeout");
     command.args(["--kill-after=10", &cap.as_secs().to_string(), "bash"]);
     command.arg(root().join("bench/peers.sh")).arg(base).arg(out).arg(id);

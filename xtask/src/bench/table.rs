@@ -21,6 +21,11 @@ impl Row {
         Self { is_ours: id == OURS, name, cells }
     }
 
+    /// Milliseconds that the restore of a turn took.
+    pub(super) fn restore(&self) -> Option<f64> {
+        Some(self.micros(3)? / 1_000.0)
+    }
+
     fn micros(&self, column: usize) -> Option<f64> {
         self.cells.get(column)?.parse().ok()
     }

@@ -20,13 +20,14 @@ pub(crate) struct Bench {
     pub(crate) root: PathBuf,
     pub(crate) workspace: Workspace,
     clock: i64,
-    pub(crate) scratch: Scratch,
+    _scratch: Option<Scratch>,
 }
 
 impl Bench {
     pub(crate) fn new() -> Self {
         let scratch = Scratch::new();
-        Self::at(scratch.path()).with(scratch)
+        let bench = Self::at(scratch.path());
+        Self { _scratch: Some(scratch), ..bench }
     }
 
     /// In the directory `place`, which is kept.
@@ -34,16 +35,7 @@ impl Bench {
         let root = place.join("root");
         fs::create_dir(&root).unwrap();
         let workspace = Workspace::open_or_create(environment(&root, place.join("store"))).unwrap();
-        Self { root, workspace, clock: 0, scratch: Scratch::new() }
-    }
-
-    fn with(self, scratch: Scratch) -> Self {
-        Self { scratch, ..self }
-    }
-
-    pub(crate) fn recover(&mut self) {
-        let new = self.identities();
-        self.workspace.recover(retake_engine::RecoveryChoice::Ask, new.after, new.at).unwrap();
+        Self { root, workspace, clock: 0, _scratch: None }
     }
 
     pub(crate) fn tick(&mut self) -> i64 {
