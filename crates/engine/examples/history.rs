@@ -51,7 +51,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 fn take(workspace: &mut Workspace, root: &std::path::Path, turn: u64) -> Result<(), Box<dyn std::error::Error>> {
     std::fs::write(root.join(format!("history_{}.txt", turn % 50)), format!("turn {turn}\n"))?;
     let mut random = [0; 10];
-    random[..8].copy_from_slice(&turn.to_be_bytes());
+    // Spread over the whole range, so that a beginning of an id names one checkpoint, as it does with random ids.
+    random[..8].copy_from_slice(&turn.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes());
     let at = Timestamp(i64::try_from(turn)?);
     let new = NewCheckpoint { id: CheckpointId::new(at, random), at, label: None };
     workspace.checkpoint(new, Durability::Soon, &NoProgress)?;
