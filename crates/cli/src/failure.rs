@@ -22,6 +22,7 @@ use crate::rewind;
 use crate::size;
 use crate::surroundings::{SettingsError, SurroundingsError};
 use crate::ui::{CYAN, OutputError, RED, Ui};
+use crate::words;
 
 const FAILED: u8 = 1;
 const USAGE: u8 = 2;
@@ -260,7 +261,11 @@ fn for_rewind(error: &RewindError) -> Advice {
         RewindError::DamagedTarget { .. } => {
             failed(Some("nothing is lost; `retake recover --go-back` takes the rewind back"))
         }
-        RewindError::NotRecorded { .. } | RewindError::LeftOver { .. } | RewindError::Unfinished { .. } => {
+        RewindError::LeftOver { paths } => {
+            let paths: Vec<String> = paths.iter().map(|path| format!("\n  {}", path.display())).collect();
+            failed(Some(&format!("{}{}", words::LEFT_OVER, paths.concat())))
+        }
+        RewindError::NotRecorded { .. } | RewindError::Unfinished { .. } => {
             failed(Some("nothing is lost; once the cause is mended, `retake recover` goes on"))
         }
         RewindError::ChangedSinceCrash { paths, .. } => refused(&changed_since(paths)),

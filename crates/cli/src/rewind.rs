@@ -173,13 +173,27 @@ fn tell(ui: &mut Ui, kind: OperationKind, applied: &Applied) -> anyhow::Result<(
         "stay as they are",
         &with(PathStatus::Kept).into_iter().chain(kept).collect::<Vec<_>>(),
     )?;
-    let saved = "was saved by somebody else meanwhile; that version is in the store";
+    let bring_back = match kind {
+        OperationKind::Undo => "`retake redo`",
+        OperationKind::Exec | OperationKind::Rewind | OperationKind::Redo => "`retake undo`",
+    };
     list(
         ui,
-        saved,
-        "were saved by somebody else meanwhile; those versions are in the store",
+        &format!("was saved by somebody else meanwhile; {bring_back} brings that version back"),
+        &format!("were saved by somebody else meanwhile; {bring_back} brings those versions back"),
         &with(PathStatus::Displaced),
     )?;
+    list(
+        ui,
+        "was changed by somebody else meanwhile, and is as they left it",
+        "were changed by somebody else meanwhile, and are as they left them",
+        &with(PathStatus::Overtaken),
+    )?;
+    let left_over: Vec<String> = applied.left_over.iter().map(|path| path.display().to_string()).collect();
+    list(ui, "temporary file had to stay", "temporary files had to stay", &left_over)?;
+    if !left_over.is_empty() {
+        writeln!(ui.talk()?, "{}", words::LEFT_OVER)?;
+    }
     let moved: Vec<LedgerItem> = plan.ledger.iter().filter(|item| item.remedy.is_some()).cloned().collect();
     preview::write_ledger(ui.talk()?, Paint::Colour, &moved)?;
     if applied.operation.is_some() {
@@ -195,8 +209,10 @@ fn tell(ui: &mut Ui, kind: OperationKind, applied: &Applied) -> anyhow::Result<(
 /// `2 restored, 1 deleted`
 fn counts(applied: &Applied) -> String {
     let paths = applied.plan.paths.iter().zip(&applied.statuses);
-    let done: Vec<Action> =
-        paths.filter(|(_, (_, status))| *status != PathStatus::Kept).map(|(path, _)| path.action).collect();
+    let done: Vec<Action> = paths
+        .filter(|(_, (_, status))| !matches!(status, PathStatus::Kept | PathStatus::Overtaken))
+        .map(|(path, _)| path.action)
+        .collect();
     let parts = [
         (Action::Restore, "restored"),
         (Action::Recreate, "recreated"),

@@ -1,5 +1,9 @@
 //! Small grammar for messages.
 
+/// What to do about temporary files that had to stay.
+pub const LEFT_OVER: &str =
+    "look at them: they may hold what somebody put there meanwhile; move or delete them, then run `retake recover`";
+
 /// `1 file`, `2 files`.
 pub fn count(number: impl Into<u64>, one: &str, many: &str) -> String {
     let number = number.into();

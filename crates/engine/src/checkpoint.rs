@@ -1,6 +1,6 @@
 //! Checkpoints: taking one, finding one again.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use thiserror::Error;
@@ -62,10 +62,20 @@ pub(crate) struct Purpose<'a> {
     pub(crate) origin: Origin,
     pub(crate) session: Option<(i64, SessionId)>,
     pub(crate) note: Option<String>,
-    /// Paths that an operation has just written, who that was, and what it displaced without having captured it.
-    pub(crate) own: Option<(BTreeSet<WorkspacePath>, By, &'a BTreeMap<WorkspacePath, Node>)>,
+    /// What an operation has just done itself.
+    pub(crate) own: Option<Own<'a>>,
     /// Runs in the checkpoint's transaction, with its row number.
     pub(crate) also: &'a dyn Fn(&Transaction<'_>, i64) -> Result<(), StoreError>,
+}
+
+/// What an operation has done to the files.
+pub(crate) struct Own<'a> {
+    /// Who that was.
+    pub(crate) by: By,
+    /// The state that it gave to each path.
+    pub(crate) put: &'a BTreeMap<WorkspacePath, Option<Node>>,
+    /// States that it displaced without having captured them before.
+    pub(crate) displaced: &'a BTreeMap<WorkspacePath, Node>,
 }
 
 impl Purpose<'_> {

@@ -3,12 +3,13 @@
 //! Scans of several processes run side by side; committing takes turns, so that every checkpoint knows exactly which one
 //! is before it. While files are being rewound no checkpoint is taken.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::io::Read;
 use std::sync::Mutex;
 
-use crate::checkpoint::{self, Purpose, check_label, refuse_taken};
+use crate::checkpoint::{self, Own, Purpose, check_label, refuse_taken};
 use crate::owner::{self, By, ChangeKind, rows, window};
+use crate::rewind::same;
 use crate::scan::rules::Rules;
 use crate::scan::{Counters, Scanned, Scanner, Sink};
 use crate::snapshot::diff;
@@ -270,14 +271,10 @@ impl Scene<'_> {
             } else {
                 ChangeKind::Changed
             };
-            match &purpose.own {
-                Some((own, by, displaced)) if own.contains(&change.path) => {
-                    attributed.extend(split_displaced(change, kind, *by, displaced));
-                }
-                _ => {
-                    let by = owner::attribute(&change.path, &windows);
-                    attributed.push((change, kind, by));
-                }
+            let others = owner::attribute(&change.path, &windows);
+            match purpose.own.as_ref().and_then(|own| Some((own, *own.put.get(&change.path)?))) {
+                Some((own, put)) => attributed.extend(own_steps(change, kind, own, put, others)),
+                None => attributed.push((change, kind, others)),
             }
         }
         Ok((changed, attributed, abandoned))
@@ -330,21 +327,25 @@ impl Scene<'_> {
     }
 }
 
-/// An operation's own change; two, if somebody had saved the path once more before it was displaced.
-fn split_displaced(
+/// The steps of a change to a path that an operation has given the state `put`: somebody may have saved it once more before
+/// it was displaced, and again (as far as one can tell, `others`) afterwards.
+fn own_steps(
     change: Change,
     kind: ChangeKind,
-    by: By,
-    displaced: &BTreeMap<WorkspacePath, Node>,
+    own: &Own<'_>,
+    put: Option<Node>,
+    others: By,
 ) -> Vec<(Change, ChangeKind, By)> {
-    match displaced.get(&change.path) {
-        Some(node) => {
-            let theirs = Change { after: Some(*node), ..change.clone() };
-            let ours = Change { before: Some(*node), ..change };
-            vec![(theirs, ChangeKind::Changed, By::OUTSIDE), (ours, kind, by)]
-        }
-        None => vec![(change, kind, by)],
-    }
+    let Change { path, before, after } = change;
+    let is = |a: &Option<Node>, b: &Option<Node>| same(a.as_ref(), b.as_ref());
+    // What cannot be captured now cannot be told from what was put there.
+    let put = if kind == ChangeKind::Uncaptured || is(&put, &after) { after } else { put };
+    let found = own.displaced.get(&path).copied().or(before);
+    let theirs = if is(&found, &put) { kind } else { ChangeKind::Changed };
+    let states =
+        [(before, found, ChangeKind::Changed, By::OUTSIDE), (found, put, kind, own.by), (put, after, theirs, others)];
+    let steps = states.into_iter().filter(|(before, after, ..)| !is(before, after));
+    steps.map(|(before, after, kind, by)| (Change { path: path.clone(), before, after }, kind, by)).collect()
 }
 
 /// Answers for a checkpoint.

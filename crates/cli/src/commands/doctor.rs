@@ -141,7 +141,13 @@ fn permissions(workspace: &Workspace) -> anyhow::Result<Check> {
 }
 
 fn interrupted(workspace: &Workspace) -> anyhow::Result<Check> {
+    let left_over = workspace.left_over()?;
     Ok(match workspace.interrupted()? {
+        None if !left_over.is_empty() => {
+            let text = "temporary files of a rewind are still there; they may hold what somebody saved meanwhile";
+            let details = left_over.iter().map(|path| path.display().to_string()).collect();
+            Check::problem("interrupted", text, words::LEFT_OVER).with(details)
+        }
         None => Check::ok("interrupted", "no rewind was interrupted"),
         Some(operation) => {
             let text = format!("an interrupted {} of `{}` is not finished", operation.kind.name(), operation.what);

@@ -174,5 +174,6 @@ fn name(status: PathStatus) -> &'static str {
         PathStatus::Kept => "kept",
         PathStatus::Failed => "failed",
         PathStatus::Displaced => "displaced",
+        PathStatus::Overtaken => "overtaken",
     }
 }

@@ -16,8 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::displaced::{self};
 use super::files::{Done, Failed, Files};
-use super::finish::{Finish, mark};
-use super::intent::{self, Intent, Stage};
+use super::finish::{Finish, Meanwhile, mark};
+use super::intent::{self, Intent, Item, Stage};
 use super::plan::{self, Resolved};
 use super::prepare::{Preparation, Prepared, insert_operation};
 use super::{Applied, NewRewind, OnConflict, PathStatus, Plan, RewindError, RewindRequest};
@@ -75,8 +75,8 @@ impl Workspace {
             })?;
             operation = Some(new.operation);
         }
-        let statuses = statuses(&plan, &BTreeSet::new(), &BTreeMap::new());
-        Ok(Applied { plan, operation, statuses, safety: None })
+        let statuses = statuses(&plan, &BTreeSet::new(), &Meanwhile::default());
+        Ok(Applied { plan, operation, statuses, safety: None, left_over: Vec::new() })
     }
 
     fn carry_out(
@@ -107,10 +107,13 @@ impl Workspace {
             after: new.after,
             at: new.at,
             state: OperationState::Done,
+            put: put(&intent.items, &swapped.kept),
         };
-        let displaced = self.finish(&intent, &finish, &facts, &displaced::held_by(&intent.items, &swapped.done))?;
-        let statuses = statuses(&plan, &swapped.kept, &displaced);
-        Ok(Applied { plan, operation: Some(new.operation), statuses, safety: Some(safety.id) })
+        let held = displaced::held_by(&intent.items, &swapped.done);
+        let meanwhile = self.finish(&intent, finish, &facts, &held)?;
+        let statuses = statuses(&plan, &swapped.kept, &meanwhile);
+        let (operation, safety) = (Some(new.operation), Some(safety.id));
+        Ok(Applied { plan, operation, statuses, safety, left_over: meanwhile.left_over })
     }
 
     /// Takes an operation back that has not touched a file yet.
@@ -168,6 +171,11 @@ impl Workspace {
         let Failed { what, path, source } = failed;
         let stay = self.files().take_back(done);
         if stay.is_empty() {
+            // Somebody may have saved a file while it was in place: the intent stays until that is in the store.
+            let keep = |item: &Item| self.keep_unless_seen(intent.operation, item, &item.temp, &BTreeMap::new());
+            if !intent.items.iter().all(|item| matches!(keep(item), Ok(true))) {
+                return RewindError::Unfinished { what, path, source };
+            }
             // As long as it is armed, the next recovery would do it all over again.
             let disarmed = self
                 .store
@@ -210,6 +218,12 @@ impl Workspace {
     }
 }
 
+/// The states that `items` have brought, but for directories that were `kept`.
+pub(super) fn put(items: &[Item], kept: &BTreeSet<WorkspacePath>) -> BTreeMap<WorkspacePath, Option<Node>> {
+    let items = items.iter().filter(|item| !kept.contains(&item.path));
+    items.map(|item| (item.path.clone(), item.after)).collect()
+}
+
 /// Gives loosened directories their permissions back, unless the operation itself has changed them.
 pub(super) fn tighten(files: &Files<'_>, intent: &Intent, done: &mut Vec<Done>) -> Result<(), Failed> {
     for (path, mode) in intent.loosened.iter().rev() {
@@ -230,15 +244,13 @@ pub(super) fn rolled_back(failed: Failed) -> RewindError {
     RewindError::RolledBack { what: failed.what, path: failed.path, source: failed.source }
 }
 
-fn statuses(
-    plan: &Plan,
-    kept: &BTreeSet<WorkspacePath>,
-    displaced: &BTreeMap<WorkspacePath, Node>,
-) -> Vec<(WorkspacePath, PathStatus)> {
+fn statuses(plan: &Plan, kept: &BTreeSet<WorkspacePath>, meanwhile: &Meanwhile) -> Vec<(WorkspacePath, PathStatus)> {
     let status = |path: &super::PlannedPath| {
         if path.conflict.is_some() && matches!(path.choice, OnConflict::Keep) || kept.contains(&path.path) {
             PathStatus::Kept
-        } else if displaced.contains_key(&path.path) {
+        } else if meanwhile.overtaken.contains(&path.path) {
+            PathStatus::Overtaken
+        } else if meanwhile.displaced.contains_key(&path.path) {
             PathStatus::Displaced
         } else {
             PathStatus::Done

@@ -83,7 +83,8 @@ pub(super) fn keep(
     Ok(displaced)
 }
 
-/// Puts the content of one temporary file into `batch`, unless it looks as `facts` say it was captured.
+/// Puts the content of one temporary file into `batch`, unless it looks as `facts` say it was captured. `false` if it cannot
+/// be read, so that it has to stay.
 pub(super) fn keep_one(
     files: &Files<'_>,
     batch: &Batch<'_>,
@@ -91,52 +92,67 @@ pub(super) fn keep_one(
     temp: &WorkspacePath,
     facts: Option<&Facts>,
     displaced: &mut Displaced,
-) -> Result<(), StoreError> {
-    let Ok(Some(now)) = files.look(temp) else { return Ok(()) };
+) -> Result<bool, StoreError> {
+    let now = match files.look(temp) {
+        Ok(Some(now)) => now,
+        Ok(None) => return Ok(true),
+        Err(_) => return Ok(false),
+    };
     let node = match now.facts.file_type() {
         FileType::Symlink => {
-            let Ok(target) = files.read_link(temp) else { return Ok(()) };
+            let Ok(target) = files.read_link(temp) else { return Ok(false) };
             let content = ObjectId::of(&target);
             batch.put(ObjectKind::Blob, content, &target)?;
             displaced.seen.insert(temp.clone(), now.facts);
             Node { kind: Kind::Symlink, mode: 0, content, size: target.len() as u64 }
         }
         FileType::RegularFile => {
-            let Ok(file) = files.open(temp) else { return Ok(()) };
+            let Ok(file) = files.open(temp) else { return Ok(false) };
             wait_for_writers(&file);
-            let Ok(now) = rustix::fs::fstat(&file).map(|stat| seen(&stat).facts) else { return Ok(()) };
-            displaced.seen.insert(temp.clone(), now);
+            let Ok(now) = rustix::fs::fstat(&file).map(|stat| seen(&stat).facts) else { return Ok(false) };
             // Renaming moves the ctime, so that is not compared.
             let untouched = |then: &Facts| (then.ino, then.size, then.mtime) == (now.ino, now.size, now.mtime);
             if facts.is_some_and(untouched) {
-                return Ok(());
+                displaced.seen.insert(temp.clone(), now);
+                return Ok(true);
             }
-            let (content, size) = put(batch, file, now.size)?;
+            let (content, size) = match put(batch, file, now.size) {
+                Ok(stored) => stored,
+                Err(PutError::Read) => return Ok(false),
+                Err(PutError::Store(err)) => return Err(err),
+            };
+            displaced.seen.insert(temp.clone(), now);
             Node { kind: Kind::File, mode: now.permissions(), content, size }
         }
-        _ => return Ok(()),
+        _ => return Ok(false),
     };
     let is = |other: &Option<Node>| other.is_some_and(|other| (other.kind, other.content) == (node.kind, node.content));
     if !is(&item.before) && !is(&item.after) {
         displaced.nodes.insert(item.path.clone(), node);
     }
-    Ok(())
+    Ok(true)
+}
+
+/// Whether what lies at `temp`, if anything does, is something that can be stored. Somebody may have put a directory, a
+/// pipe or a file that may not be read in the place of a file while it was being replaced.
+pub(super) fn is_storable(files: &Files<'_>, temp: &WorkspacePath) -> bool {
+    match files.look(temp).map(|seen| seen.map(|seen| seen.facts.file_type())) {
+        Ok(None | Some(FileType::Symlink)) => true,
+        Ok(Some(FileType::RegularFile)) => files.open(temp).is_ok(),
+        Ok(Some(_)) | Err(_) => false,
+    }
 }
 
 /// Stores a file's content.
-fn put(batch: &Batch<'_>, mut file: std::fs::File, size: u64) -> Result<(ObjectId, u64), StoreError> {
+fn put(batch: &Batch<'_>, mut file: std::fs::File, size: u64) -> Result<(ObjectId, u64), PutError> {
     use std::io::Read;
-    let unreadable = |err| StoreError::io("read", std::path::Path::new("a displaced file"))(err);
     if size >= limits::CHUNKED_FROM {
-        return batch.put_chunked(&mut file).map_err(|err| match err {
-            PutError::Store(err) => err,
-            PutError::Read => unreadable(rustix::io::Errno::IO.into()),
-        });
+        return batch.put_chunked(&mut file);
     }
     let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).map_err(unreadable)?;
+    file.read_to_end(&mut bytes).map_err(|_| PutError::Read)?;
     let id = ObjectId::of(&bytes);
-    batch.put(ObjectKind::Blob, id, &bytes)?;
+    batch.put(ObjectKind::Blob, id, &bytes).map_err(PutError::Store)?;
     Ok((id, bytes.len() as u64))
 }
 

@@ -62,13 +62,11 @@ pub enum RewindError {
         /// Why not.
         source: Box<CheckpointError>,
     },
-    /// A temporary file could not be removed; the next recovery tries again.
-    #[error("the temporary file `{}` could not be removed", .path.display())]
+    /// All is done, but what lies under temporary names could not be stored or removed. The next recovery tries again.
+    #[error("{} of a rewind had to stay", if .paths.len() == 1 { "one temporary file".to_owned() } else { format!("{} temporary files", .paths.len()) })]
     LeftOver {
-        /// The file.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
+        /// The names.
+        paths: Vec<WorkspacePath>,
     },
     /// Tools of other sessions are at work in the workspace.
     #[error("nothing was changed: {} still at work here", .tools.join(", "))]

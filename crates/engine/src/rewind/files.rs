@@ -313,6 +313,18 @@ impl<'a> Files<'a> {
         Ok(())
     }
 
+    /// Puts what was displaced to `temp` back in its place, and what has come there under `temp`.
+    pub(crate) fn give_back(&self, item: &Item, temp: &WorkspacePath) -> Result<(), Errno> {
+        if item.after.is_some_and(|after| after.kind == Kind::Directory) {
+            // There may be something in it by now.
+            return Err(Errno::NOTEMPTY);
+        }
+        match self.rename(temp, &item.path, RenameFlags::EXCHANGE) {
+            Err(Errno::NOENT) => self.rename(temp, &item.path, RenameFlags::NOREPLACE),
+            done => done,
+        }
+    }
+
     fn is_directory(&self, path: &WorkspacePath) -> bool {
         open::directory(self.root, path.as_bytes()).is_ok()
     }

@@ -2,17 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::RewindError;
 use super::apply::tighten;
 use super::displaced::{self, Captured, Displaced, Held};
-use super::files::{Failed, Files};
+use super::files::Files;
 use super::intent::{self, Intent, Item, Stage};
-use crate::checkpoint::{Origin, Purpose};
+use super::{RewindError, same};
+use crate::checkpoint::{Origin, Own, Purpose};
 use crate::operation::{self, OperationKind, OperationState};
 use crate::owner::{By, rows};
 use crate::scan::stat::Facts;
+use crate::snapshot::known::Known;
 use crate::store::{Durability, Effort};
-use crate::take::{self, Failure};
+use crate::take::{self, Failure, Scene};
 use crate::workspace::counters;
 use crate::{
     CheckpointId, NewCheckpoint, Node, OperationId, SessionId, StoreError, Timestamp, Workspace, WorkspacePath, git,
@@ -28,24 +29,47 @@ pub(super) struct Finish {
     pub(super) after: CheckpointId,
     pub(super) at: Timestamp,
     pub(super) state: OperationState,
+    /// The states that it gave to paths.
+    pub(super) put: BTreeMap<WorkspacePath, Option<Node>>,
+}
+
+/// What others did while an operation was at work.
+#[derive(Debug, Default)]
+pub(super) struct Meanwhile {
+    /// What they saved before their path was replaced; it is in the store.
+    pub(super) displaced: BTreeMap<WorkspacePath, Node>,
+    /// What they changed after it was replaced, or what could not be stored and was given back to them.
+    pub(super) overtaken: BTreeSet<WorkspacePath>,
+    /// Temporary names under which something had to stay.
+    pub(super) left_over: Vec<WorkspacePath>,
 }
 
 impl Workspace {
-    /// Records an operation whose files have been swapped, and removes what it displaced. Returns what somebody had saved
-    /// in the meantime.
+    /// Records an operation whose files have been swapped, and removes what it displaced.
     pub(super) fn finish(
         &mut self,
         intent: &Intent,
-        finish: &Finish,
+        mut finish: Finish,
         facts: &BTreeMap<WorkspacePath, Captured>,
         held: &[Held],
-    ) -> Result<BTreeMap<WorkspacePath, Node>, RewindError> {
-        let displaced = self
-            .making_room(None, |this, effort| this.record_after(intent, finish, facts, held, effort))
+    ) -> Result<Meanwhile, RewindError> {
+        let given_back = self.give_back_unstorable(&intent.items, held);
+        finish.put.retain(|path, _| !given_back.contains(path));
+        let (displaced, mut overtaken) = self
+            .making_room(None, |this, effort| this.record_after(intent, &finish, facts, held, effort))
             .map_err(|source| RewindError::NotRecorded { source: Box::new(source) })?;
+        overtaken.extend(given_back);
         // What cannot be removed now is removed by the next recovery; everything else is done.
-        self.clean_up(intent, held, &displaced.seen).ok();
-        Ok(displaced.nodes)
+        let left_over = self.clean_up(intent, held, &displaced.seen).unwrap_or_default();
+        Ok(Meanwhile { displaced: displaced.nodes, overtaken, left_over })
+    }
+
+    /// Gives displaced things that no store can hold back to whoever put them there. Returns their paths.
+    fn give_back_unstorable(&self, items: &[Item], held: &[Held]) -> BTreeSet<WorkspacePath> {
+        let files = self.files();
+        let unstorable = held.iter().filter(|held| !displaced::is_storable(&files, &held.temp));
+        let given_back = unstorable.filter(|held| files.give_back(&items[held.item], &held.temp).is_ok());
+        given_back.map(|held| items[held.item].path.clone()).collect()
     }
 
     fn record_after(
@@ -55,7 +79,7 @@ impl Workspace {
         facts: &BTreeMap<WorkspacePath, Captured>,
         held: &[Held],
         effort: Effort,
-    ) -> Result<Displaced, Failure> {
+    ) -> Result<(Displaced, BTreeSet<WorkspacePath>), Failure> {
         let mut rules = self.rules()?;
         let known = rules.declared.clone();
         let git = git::state(&self.env.root);
@@ -68,12 +92,13 @@ impl Workspace {
         let files = Files::new(self.scanner.root_fd(), &self.env.root);
         let displaced = displaced::keep(&files, &scene.sink.batch, &intent.items, held, facts)?;
         scene.check_budget()?;
+        let overtaken = overtaken(&scene, &finish.put)?;
         let by = By::operation(finish.session.map(|(seq, _)| seq), intent.operation);
         let purpose = Purpose {
             origin: Origin::Rewound,
             session: finish.session,
             note: Some(format!("{} {}", finish.kind.name(), finish.what)),
-            own: Some((own, by, &displaced.nodes)),
+            own: Some(Own { by, put: &finish.put, displaced: &displaced.nodes }),
             also: &|tx, seq| {
                 operation::finish(tx, finish.operation, finish.state, Some(seq))?;
                 displaced::insert(tx, intent.operation, &displaced.nodes)?;
@@ -89,48 +114,78 @@ impl Workspace {
         let after = counters(&self.store);
         drop(scene);
         after.and_then(|after| self.scanner.save(after)).ok();
-        Ok(displaced)
+        Ok((displaced, overtaken))
     }
 
     /// Removes temporary files; what they hold is in the store, unless somebody has written to one since it was `seen`,
-    /// and then it is put there first. The intent goes last.
+    /// and then it is put there first. The intent goes last. Returns those that had to stay, and the intent with them.
     pub(super) fn clean_up(
         &mut self,
         intent: &Intent,
         held: &[Held],
         seen: &BTreeMap<WorkspacePath, Facts>,
-    ) -> Result<(), RewindError> {
-        self.loosen(intent).map_err(left_over)?;
+    ) -> Result<Vec<WorkspacePath>, RewindError> {
+        // Without the permission to remove something it stays, and is told.
+        self.loosen(intent).ok();
+        let mut left_over = Vec::new();
         for Held { item, temp } in held {
-            self.keep_unless_seen(intent.operation, &intent.items[*item], temp, seen)?;
-            self.files().discard(temp).map_err(left_over)?;
+            let kept = self.keep_unless_seen(intent.operation, &intent.items[*item], temp, seen)?;
+            if !kept || self.files().discard(temp).is_err() {
+                left_over.push(temp.clone());
+            }
         }
-        tighten(&self.files(), intent, &mut Vec::new()).map_err(left_over)?;
-        self.store.db().transaction(Durability::Soon, |tx| intent::remove(tx, intent.operation))?;
-        Ok(())
+        let tightened = tighten(&self.files(), intent, &mut Vec::new());
+        if left_over.is_empty() && tightened.is_ok() {
+            self.store.db().transaction(Durability::Soon, |tx| intent::remove(tx, intent.operation))?;
+        }
+        Ok(left_over)
     }
 
-    /// Makes sure that the content of a temporary file is in the store.
+    /// Makes sure that the content of a temporary file, if there is one, is in the store; `false` if it cannot be read.
     pub(super) fn keep_unless_seen(
         &self,
         operation: i64,
         item: &Item,
         temp: &WorkspacePath,
         seen: &BTreeMap<WorkspacePath, Facts>,
-    ) -> Result<(), RewindError> {
+    ) -> Result<bool, RewindError> {
         let files = self.files();
-        let Ok(Some(now)) = files.look(temp) else { return Ok(()) };
-        if seen.get(temp) == Some(&now.facts) {
-            return Ok(());
+        let now = match files.look(temp) {
+            Ok(Some(now)) => now.facts,
+            Ok(None) => return Ok(true),
+            Err(_) => return Ok(false),
+        };
+        if seen.get(temp) == Some(&now) {
+            return Ok(true);
         }
         let batch = self.store.batch(Effort::Small)?;
         let mut displaced = Displaced::default();
-        displaced::keep_one(&files, &batch, item, temp, None, &mut displaced)?;
+        let kept = displaced::keep_one(&files, &batch, item, temp, None, &mut displaced)?;
         if !displaced.nodes.is_empty() {
             batch.commit(Durability::Synced, |tx| displaced::insert(tx, operation, &displaced.nodes))?;
         }
-        Ok(())
+        Ok(kept)
     }
+}
+
+/// Paths that are not, or no longer, in the state that they were given.
+fn overtaken(
+    scene: &Scene<'_>,
+    put: &BTreeMap<WorkspacePath, Option<Node>>,
+) -> Result<BTreeSet<WorkspacePath>, StoreError> {
+    let knower = scene.knower();
+    let mut overtaken = BTreeSet::new();
+    for (path, put) in put {
+        let now = match knower.at(path)? {
+            Known::There(node) => Some(node),
+            Known::Absent => None,
+            Known::Unknown => continue,
+        };
+        if !same(now.as_ref(), put.as_ref()) {
+            overtaken.insert(path.clone());
+        }
+    }
+    Ok(overtaken)
 }
 
 /// Marks what an undo or a redo did to the operation that it is about.
@@ -146,9 +201,4 @@ pub(super) fn mark(
         OperationKind::Redo => operation::mark_original_redone(tx, reversed),
         _ => Ok(()),
     }
-}
-
-/// All is done, but a temporary file could not be removed; the next recovery tries again.
-fn left_over(failed: Failed) -> RewindError {
-    RewindError::LeftOver { path: failed.path, source: failed.source }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::{Transaction, params};
 
 use crate::owner::rows::{decode_node, encode_node};
 use crate::store::db::in_transaction;
@@ -153,28 +153,31 @@ pub(crate) fn arm(store: &Store, operation: i64) -> Result<(), StoreError> {
     store.db().transaction(Durability::Synced, |tx| set_stage(tx, operation, Stage::Armed))
 }
 
-/// The oldest intent; one that is done comes last.
-pub(crate) fn pending(store: &Store) -> Result<Option<Intent>, StoreError> {
-    let row: Option<(i64, u8, Vec<u8>)> = store.db().read(|connection| {
+/// All intents, oldest first; those that are done come last.
+pub(crate) fn all(store: &Store) -> Result<Vec<Intent>, StoreError> {
+    let rows: Vec<(i64, u8, Vec<u8>)> = store.db().read(|connection| {
         connection
-            .prepare_cached("SELECT operation, state, items FROM intents ORDER BY state = 2, operation LIMIT 1")?
-            .query_row([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
-            .optional()
+            .prepare_cached("SELECT operation, state, items FROM intents ORDER BY state = 2, operation")?
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
+            .collect()
     })?;
-    let Some((operation, state, bytes)) = row else { return Ok(None) };
-    let stage = match state {
-        0 => Stage::Staging,
-        1 => Stage::Armed,
-        _ => Stage::Done,
-    };
-    let (items, loosened) = decode(&bytes).ok_or(StoreError::MalformedIntent)?;
-    Ok(Some(Intent { operation, stage, items, loosened }))
+    rows.into_iter()
+        .map(|(operation, state, bytes)| {
+            let stage = match state {
+                0 => Stage::Staging,
+                1 => Stage::Armed,
+                _ => Stage::Done,
+            };
+            let (items, loosened) = decode(&bytes).ok_or(StoreError::MalformedIntent)?;
+            Ok(Intent { operation, stage, items, loosened })
+        })
+        .collect()
 }
 
-/// All temporary names of operations under way: no scan looks at them.
+/// All temporary names of operations that have not cleaned up yet: no scan looks at them.
 pub(crate) fn temporary_names(store: &Store) -> Result<BTreeSet<Vec<u8>>, StoreError> {
-    let Some(intent) = pending(store)? else { return Ok(BTreeSet::new()) };
-    let names = intent.items.iter().flat_map(|item| [item.temp.clone(), item.aside()]);
+    let intents = all(store)?;
+    let names = intents.iter().flat_map(|intent| &intent.items).flat_map(|item| [item.temp.clone(), item.aside()]);
     Ok(names.map(|path| path.as_bytes().to_vec()).collect())
 }
 

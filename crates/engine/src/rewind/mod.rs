@@ -358,6 +358,8 @@ pub enum PathStatus {
     Failed,
     /// Done, and what somebody saved meanwhile is in the store.
     Displaced,
+    /// Somebody has changed it meanwhile, and it is as they left it.
+    Overtaken,
 }
 
 /// What came of applying a plan.
@@ -371,6 +373,9 @@ pub struct Applied {
     pub statuses: Vec<(WorkspacePath, PathStatus)>,
     /// The point before.
     pub safety: Option<CheckpointId>,
+    /// Temporary names under which something stays that somebody put in a path's place meanwhile and that no store can
+    /// hold.
+    pub left_over: Vec<WorkspacePath>,
 }
 
 /// Whether two states of a path are the same. A directory's content is told by what is in it.

@@ -4,7 +4,7 @@
 //! it was before or as it should be afterwards; if somebody has changed one since, that is theirs and the caller decides
 //! whether the rest is finished or taken back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use super::files::{Failed, StageError};
 use super::finish::Finish;
 use super::intent::{self, Intent, Item, Stage};
-use super::{RewindError, displaced, same};
+use super::{RewindError, apply, displaced, same};
 use crate::operation::{self, Operation, OperationState};
 use crate::snapshot::tree::Kind;
 use crate::{CheckpointId, Node, ObjectId, Timestamp, Workspace, WorkspacePath};
@@ -51,10 +51,23 @@ enum Standing {
     Other,
 }
 
+/// Stands for a thing that cannot be captured: no state that was captured equals it.
+fn nothing_captured() -> Node {
+    Node { kind: Kind::File, mode: u16::MAX, content: ObjectId::default(), size: 0 }
+}
+
 impl Workspace {
     /// The operation that was interrupted, if one was. Reads only.
     pub fn interrupted(&self) -> Result<Option<Operation>, crate::StoreError> {
         operation::pending(&self.store)
+    }
+
+    /// Temporary names of operations that are done, under which something had to stay. Reads only.
+    pub fn left_over(&self) -> Result<Vec<WorkspacePath>, crate::StoreError> {
+        let intents = intent::all(&self.store)?.into_iter().filter(|intent| intent.stage == Stage::Done);
+        let held = intents.flat_map(|intent| displaced::possibly_held(&intent.items));
+        let files = self.files();
+        Ok(held.map(|held| held.temp).filter(|temp| !matches!(files.look(temp), Ok(None))).collect())
     }
 
     /// Finishes or takes back an interrupted rewind. `after` becomes the checkpoint after it.
@@ -64,12 +77,12 @@ impl Workspace {
         after: CheckpointId,
         at: Timestamp,
     ) -> Result<Recovered, RewindError> {
-        if intent::pending(&self.store)?.is_none() {
+        if intent::all(&self.store)?.is_empty() {
             return Ok(Recovered::Nothing);
         }
         // Waits for whoever is still at it; what is pending then is a dead process's.
         let _own = self.store.own()?;
-        let Some(intent) = intent::pending(&self.store)? else { return Ok(Recovered::Nothing) };
+        let Some(intent) = intent::all(&self.store)?.into_iter().next() else { return Ok(Recovered::Nothing) };
         let operation = operation::by_seq(&self.store, intent.operation)?.ok_or(RewindError::Gone)?;
         match intent.stage {
             Stage::Staging => {
@@ -77,9 +90,9 @@ impl Workspace {
                 Ok(Recovered::TakenBack(operation))
             }
             Stage::Done => {
-                // All was done and told; whatever cannot be removed now is tried again.
-                self.clean_up(&intent, &displaced::possibly_held(&intent.items), &BTreeMap::new()).ok();
-                Ok(Recovered::Nothing)
+                let held = displaced::possibly_held(&intent.items);
+                let paths = self.clean_up(&intent, &held, &BTreeMap::new())?;
+                if paths.is_empty() { Ok(Recovered::Nothing) } else { Err(RewindError::LeftOver { paths }) }
             }
             Stage::Armed => self.recover_armed(&intent, operation, choice, after, at),
         }
@@ -98,17 +111,18 @@ impl Workspace {
             standings.push(self.standing(item).map_err(unfinished)?);
         }
         let paths = intent.items.iter().map(|item| &item.path).zip(&standings);
-        let others: Vec<WorkspacePath> =
+        let others: BTreeSet<WorkspacePath> =
             paths.filter(|(_, standing)| **standing == Standing::Other).map(|(path, _)| path.clone()).collect();
         if !others.is_empty() && choice == RecoveryChoice::Ask {
-            return Err(RewindError::ChangedSinceCrash { operation: Box::new(operation), paths: others });
+            let paths = others.into_iter().collect();
+            return Err(RewindError::ChangedSinceCrash { operation: Box::new(operation), paths });
         }
         let back = choice == RecoveryChoice::GoBack;
         let todo = intent.items.iter().cloned().zip(standings);
         let todo: Vec<Item> = todo.filter_map(|(item, standing)| remaining(item, standing, choice)).collect();
         let todo = Intent { items: todo, ..intent.clone() };
         self.stage_again(&todo)?;
-        self.swap(&todo).map_err(|(failed, _)| unfinished(failed))?;
+        let swapped = self.swap(&todo).map_err(|(failed, _)| unfinished(failed))?;
         let state = if back { OperationState::Failed } else { OperationState::Done };
         let finish = Finish {
             operation: operation.id,
@@ -119,9 +133,11 @@ impl Workspace {
             after,
             at,
             state,
+            // What belongs to others is not ours to record, but its temporary files are ours to remove. What was taken back
+            // is as it was.
+            put: if back { BTreeMap::new() } else { apply::put(&intent.items, &(&others | &swapped.kept)) },
         };
-        // What belongs to others is not ours to record, but its temporary files are ours to remove.
-        self.finish(intent, &finish, &BTreeMap::new(), &displaced::possibly_held(&intent.items))?;
+        self.finish(intent, finish, &BTreeMap::new(), &displaced::possibly_held(&intent.items))?;
         Ok(if back { Recovered::TakenBack(operation) } else { Recovered::Finished(operation) })
     }
 
@@ -136,7 +152,9 @@ impl Workspace {
             if same(there.as_ref(), Some(node)) {
                 continue;
             }
-            self.keep_unless_seen(intent.operation, item, &item.temp, &BTreeMap::new())?;
+            if !self.keep_unless_seen(intent.operation, item, &item.temp, &BTreeMap::new())? {
+                return Err(unfinished(files.failed("save", &item.temp)(Errno::ACCESS)));
+            }
             files.discard(&item.temp).map_err(unfinished)?;
             missing.push(item.clone());
         }
@@ -182,15 +200,19 @@ impl Workspace {
                 (Kind::Symlink, 0, ObjectId::of(&target), target.len() as u64)
             }
             FileType::RegularFile => {
-                let mut file = files.open(path).map_err(failed)?;
+                let mut file = match files.open(path) {
+                    Ok(file) => file,
+                    // Nobody has captured what may not be read, so that it is somebody else's.
+                    Err(Errno::ACCESS) => return Ok(Some(nothing_captured())),
+                    Err(err) => return Err(failed(err)),
+                };
                 let mut hasher = blake3::Hasher::new();
                 let size = std::io::copy(&mut file, &mut hasher)
                     .map_err(|err| failed(Errno::from_io_error(&err).unwrap_or(Errno::IO)))?;
                 let content = ObjectId::from_bytes(*hasher.finalize().as_bytes());
                 (Kind::File, seen.facts.permissions(), content, size)
             }
-            // A thing of no kind that is captured equals nothing.
-            _ => (Kind::File, u16::MAX, ObjectId::default(), 0),
+            _ => return Ok(Some(nothing_captured())),
         };
         Ok(Some(Node { kind, mode, content, size }))
     }

@@ -66,9 +66,9 @@ impl Store {
         for node in displaced.iter().filter_map(|bytes| decode_node(bytes)) {
             self.mark_node(&node, live)?;
         }
-        let items = intent::pending(self)?.map(|intent| intent.items).unwrap_or_default();
-        for node in items.iter().flat_map(|item| [&item.before, &item.after]).flatten() {
-            self.mark_node(node, live)?;
+        let items = intent::all(self)?.into_iter().flat_map(|intent| intent.items);
+        for node in items.flat_map(|item| [item.before, item.after]).flatten() {
+            self.mark_node(&node, live)?;
         }
         Ok(())
     }
