@@ -189,6 +189,13 @@ fn tell(ui: &mut Ui, kind: OperationKind, applied: &Applied) -> anyhow::Result<(
         "were changed by somebody else meanwhile, and are as they left them",
         &with(PathStatus::Overtaken),
     )?;
+    let still_open: Vec<String> = applied.still_open.iter().map(|path| path.display().to_string()).collect();
+    list(
+        ui,
+        "is still open in some program; what it writes from now on is lost",
+        "are still open in some program; what it writes from now on is lost",
+        &still_open,
+    )?;
     let left_over: Vec<String> = applied.left_over.iter().map(|path| path.display().to_string()).collect();
     list(ui, "temporary file had to stay", "temporary files had to stay", &left_over)?;
     if !left_over.is_empty() {

@@ -237,7 +237,7 @@ impl Scene<'_> {
             rows::insert(tx, seq, attributed)?;
             rows::note_sought(tx, seq, &self.sought)?;
             for window in &abandoned {
-                window::abandon(tx, *window, seq)?;
+                window::close(tx, *window, seq)?;
             }
             (purpose.also)(tx, seq).map(|()| None)
         })?;

@@ -156,6 +156,7 @@ impl Workspace {
                 });
                 let row = insert(tx, &window, session, seq, operation.transpose()?)?;
                 // Before anybody else can see the window: without its lock it would be taken for abandoned.
+                opened.borrow_mut().take();
                 *opened.borrow_mut() = Some((row, lock_window(&store_dir, row)?));
                 Ok(())
             },
@@ -190,15 +191,14 @@ impl Workspace {
         Ok(after)
     }
 
-    /// Ends tool calls whose processes are gone, by a checkpoint that attributes to them what changed; `None` if there are
-    /// none. Whoever takes back what a session did calls it first, or what such a tool call changed would be left out.
+    /// Attributes what tool calls under way have changed so far, by a checkpoint, and ends those whose processes are gone;
+    /// `None` if there are none. Whoever takes back what a session did calls it first, or that would be left out.
     pub fn settle(
         &mut self,
         new: NewCheckpoint,
         progress: &dyn Progress,
     ) -> Result<Option<Checkpoint>, CheckpointError> {
-        let windows = rows::open_windows(&self.store)?;
-        if !windows.iter().any(|window| is_abandoned(self.store.dir(), window.seq)) {
+        if rows::open_windows(&self.store)?.is_empty() {
             return Ok(None);
         }
         self.checkpoint(new, Durability::Synced, progress).map(Some)
@@ -254,20 +254,6 @@ pub(crate) fn close(tx: &Transaction<'_>, window: i64, closed: i64) -> Result<()
         .map_err(in_transaction(tx))
 }
 
-/// Closes a window whose process is gone at checkpoint `closed`. The operation that it is has ended with it, and can be
-/// undone.
-pub(crate) fn abandon(tx: &Transaction<'_>, window: i64, closed: i64) -> Result<(), StoreError> {
-    close(tx, window, closed)?;
-    let (running, done) = (OperationState::Running as u8, OperationState::Done as u8);
-    tx.execute(
-        "UPDATE operations SET state = ?, after = ?
-         WHERE state = ? AND seq = (SELECT operation FROM windows WHERE seq = ?)",
-        params![done, closed, running, window],
-    )
-    .map(drop)
-    .map_err(in_transaction(tx))
-}
-
 /// A session's row number.
 pub(crate) fn sequence(store: &Store, id: SessionId) -> Result<Option<i64>, StoreError> {
     store.db().read(|connection| {
@@ -289,7 +275,8 @@ fn lock_window(store_dir: &Path, seq: i64) -> Result<(PathBuf, File), StoreError
     let file = options.write(true).create(true).truncate(false).mode(0o600).open(&path);
     let file = file.map_err(StoreError::io("create", &path))?;
     match file.try_lock() {
-        Ok(()) | Err(TryLockError::WouldBlock) => Ok((path, file)),
+        Ok(()) => Ok((path, file)),
+        Err(TryLockError::WouldBlock) => Err(StoreError::io("lock", &path)(std::io::ErrorKind::WouldBlock.into())),
         Err(TryLockError::Error(err)) => Err(StoreError::io("lock", &path)(err)),
     }
 }
@@ -302,15 +289,33 @@ pub(crate) fn is_abandoned(store_dir: &Path, seq: i64) -> bool {
     }
 }
 
-/// The tools of other sessions than `session` that are at work.
-pub(crate) fn in_use(store: &Store, session: Option<i64>) -> Result<Vec<String>, StoreError> {
-    let windows: Vec<(i64, i64, String)> = store.db().read(|connection| {
-        let mut statement =
-            connection.prepare_cached("SELECT seq, session, tool FROM windows WHERE closed IS NULL ORDER BY seq")?;
-        statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?.collect()
+/// A tool at work.
+pub(crate) struct AtWork {
+    session: i64,
+    /// The checkpoint before it.
+    opened: i64,
+    pub(crate) tool: String,
+}
+
+impl AtWork {
+    /// Whether nothing can be taken back to checkpoint `target` for `session` while it is at work. Only what that session
+    /// began before may go on.
+    pub(crate) fn prevents(&self, session: Option<i64>, target: i64) -> bool {
+        Some(self.session) != session || self.opened >= target
+    }
+}
+
+/// The tools that are at work.
+pub(crate) fn at_work(store: &Store) -> Result<Vec<AtWork>, StoreError> {
+    let windows: Vec<(i64, AtWork)> = store.db().read(|connection| {
+        let mut statement = connection
+            .prepare_cached("SELECT seq, session, opened, tool FROM windows WHERE closed IS NULL ORDER BY seq")?;
+        let window = |row: &rusqlite::Row<'_>| {
+            Ok((row.get(0)?, AtWork { session: row.get(1)?, opened: row.get(2)?, tool: row.get(3)? }))
+        };
+        statement.query_map([], window)?.collect()
     })?;
-    let others = windows.into_iter().filter(|(_, owner, _)| Some(*owner) != session);
-    Ok(others.filter(|(seq, ..)| !is_abandoned(store.dir(), *seq)).map(|(.., tool)| tool).collect())
+    Ok(windows.into_iter().filter(|(seq, _)| !is_abandoned(store.dir(), *seq)).map(|(_, at_work)| at_work).collect())
 }
 
 /// Removes what an abandoned window left.

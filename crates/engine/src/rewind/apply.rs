@@ -20,7 +20,7 @@ use super::finish::{Finish, Meanwhile, mark};
 use super::intent::{self, Intent, Item, Stage};
 use super::plan::{self, Resolved};
 use super::prepare::{Preparation, Prepared, insert_operation};
-use super::{Applied, NewRewind, OnConflict, PathStatus, Plan, RewindError, RewindRequest};
+use super::{Applied, NewRewind, OnConflict, PathStatus, Plan, RewindError, RewindRequest, same};
 use crate::operation::{self, OperationState};
 use crate::owner::window;
 use crate::snapshot::tree::Kind;
@@ -50,9 +50,10 @@ impl Workspace {
             return Err(RewindError::Pending { operation: Box::new(operation) });
         }
         let resolved = plan::resolve(&self.store, &request.goal)?;
-        let tools = window::in_use(&self.store, resolved.session)?;
-        if !tools.is_empty() {
-            return Err(RewindError::InUse { tools });
+        let mut at_work = window::at_work(&self.store)?;
+        at_work.retain(|tool| tool.prevents(resolved.session, resolved.target_seq));
+        if !at_work.is_empty() {
+            return Err(RewindError::InUse { tools: at_work.into_iter().map(|at_work| at_work.tool).collect() });
         }
         let prepared = self.making_room(Some(resolved.target_seq), |this, effort| {
             this.prepare(request, expected, &resolved, new, effort, progress)
@@ -76,7 +77,7 @@ impl Workspace {
             operation = Some(new.operation);
         }
         let statuses = statuses(&plan, &BTreeSet::new(), &Meanwhile::default());
-        Ok(Applied { plan, operation, statuses, safety: None, left_over: Vec::new() })
+        Ok(Applied { plan, operation, statuses, safety: None, still_open: Vec::new(), left_over: Vec::new() })
     }
 
     fn carry_out(
@@ -113,16 +114,17 @@ impl Workspace {
         let meanwhile = self.finish(&intent, finish, &facts, &held)?;
         let statuses = statuses(&plan, &swapped.kept, &meanwhile);
         let (operation, safety) = (Some(new.operation), Some(safety.id));
-        Ok(Applied { plan, operation, statuses, safety, left_over: meanwhile.left_over })
+        let still_open = meanwhile.still_open.into_iter().collect();
+        Ok(Applied { plan, operation, statuses, safety, still_open, left_over: meanwhile.left_over })
     }
 
     /// Takes an operation back that has not touched a file yet.
     pub(super) fn forget(&mut self, intent: &Intent, operation: OperationId) -> Result<(), RewindError> {
         let files = self.files();
-        for item in &intent.items {
-            files.discard(&item.temp).map_err(rolled_back)?;
-        }
-        tighten(&files, intent, &mut Vec::new()).map_err(rolled_back)?;
+        // One that cannot be removed is no reason to leave the others.
+        let discarded: Vec<_> = intent.items.iter().map(|item| files.discard(&item.temp)).collect();
+        tighten(&files, intent, Swap::NotDone, &mut Vec::new()).map_err(rolled_back)?;
+        discarded.into_iter().collect::<Result<(), _>>().map_err(rolled_back)?;
         self.store.db().transaction(Durability::Synced, |tx| {
             intent::remove(tx, intent.operation)?;
             operation::finish(tx, operation, OperationState::Failed, None)
@@ -150,7 +152,7 @@ impl Workspace {
                     files.set_mode(&item.path, after.mode, done)?;
                 }
             }
-            tighten(&files, intent, done)?;
+            tighten(&files, intent, Swap::Done, done)?;
             files.sync_directories(intent.items.iter().flat_map(|item| [&item.path, &item.temp]))
         })();
         match result {
@@ -168,8 +170,9 @@ impl Workspace {
         new: &NewRewind,
         safety: CheckpointId,
     ) -> RewindError {
+        fault::place("rewind-failed");
         let Failed { what, path, source } = failed;
-        let stay = self.files().take_back(done);
+        let stay = self.files().take_back(self.without_overtaken(intent, done));
         if stay.is_empty() {
             // Somebody may have saved a file while it was in place: the intent stays until that is in the store.
             let keep = |item: &Item| self.keep_unless_seen(intent.operation, item, &item.temp, &BTreeMap::new());
@@ -201,6 +204,17 @@ impl Workspace {
         }
     }
 
+    /// What of `done` can be taken back: a file that somebody has saved since it was put in place is theirs, and stays.
+    fn without_overtaken(&self, intent: &Intent, mut done: Vec<Done>) -> Vec<Done> {
+        done.retain(|step| {
+            let (Done::Exchanged { path, .. } | Done::Placed { path, .. }) = step else { return true };
+            let item = intent.items.iter().find(|item| item.path == *path);
+            let now = self.state(path).ok().flatten();
+            item.is_some_and(|item| same(now.as_ref(), item.after.as_ref()))
+        });
+        done
+    }
+
     /// Makes directories writable that have to be.
     pub(super) fn loosen(&self, intent: &Intent) -> Result<(), Failed> {
         let files = self.files();
@@ -224,10 +238,17 @@ pub(super) fn put(items: &[Item], kept: &BTreeSet<WorkspacePath>) -> BTreeMap<Wo
     items.map(|item| (item.path.clone(), item.after)).collect()
 }
 
-/// Gives loosened directories their permissions back, unless the operation itself has changed them.
-pub(super) fn tighten(files: &Files<'_>, intent: &Intent, done: &mut Vec<Done>) -> Result<(), Failed> {
+/// Whether the operation has done to the files what it was to do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Swap {
+    NotDone,
+    Done,
+}
+
+/// Gives loosened directories their permissions back, or those that the operation has given them.
+pub(super) fn tighten(files: &Files<'_>, intent: &Intent, swap: Swap, done: &mut Vec<Done>) -> Result<(), Failed> {
     for (path, mode) in intent.loosened.iter().rev() {
-        let item = intent.items.iter().find(|item| item.path == *path);
+        let item = intent.items.iter().find(|item| item.path == *path && swap == Swap::Done);
         let mode = match item.map(|item| item.after) {
             None => *mode,
             Some(Some(after)) if after.kind == Kind::Directory => after.mode,

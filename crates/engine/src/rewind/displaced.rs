@@ -3,7 +3,7 @@
 //! Between the safety snapshot and the swap somebody may have saved a file once more. What was displaced is compared with
 //! what was captured, and stored if it differs. Somebody who still has the file open is given a moment to finish.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use rusqlite::{Transaction, params};
@@ -19,7 +19,7 @@ use crate::store::db::in_transaction;
 use crate::store::{Batch, Kind as ObjectKind, PutError, StoreError};
 use crate::{Node, ObjectId, WorkspacePath, limits};
 
-/// How long a writer may take to finish with a file that was displaced under it.
+/// How long writers may take to finish with files that were displaced under them.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What a path looked like when it was captured.
@@ -64,6 +64,10 @@ pub(super) struct Displaced {
     pub(super) nodes: BTreeMap<WorkspacePath, Node>,
     /// What each temporary file looked like then.
     pub(super) seen: BTreeMap<WorkspacePath, Facts>,
+    /// Paths of files that somebody still had open for writing when patience had run out.
+    pub(super) still_open: BTreeSet<WorkspacePath>,
+    /// When waiting for writers began; all of them together get the same time.
+    waiting_since: Option<Instant>,
 }
 
 /// Puts displaced contents that are not as captured into `batch`.
@@ -108,7 +112,9 @@ pub(super) fn keep_one(
         }
         FileType::RegularFile => {
             let Ok(file) = files.open(temp) else { return Ok(false) };
-            wait_for_writers(&file);
+            if !displaced.wait_for_writers(&file) {
+                displaced.still_open.insert(item.path.clone());
+            }
             let Ok(now) = rustix::fs::fstat(&file).map(|stat| seen(&stat).facts) else { return Ok(false) };
             // Renaming moves the ctime, so that is not compared.
             let untouched = |then: &Facts| (then.ino, then.size, then.mtime) == (now.ino, now.size, now.mtime);
@@ -156,10 +162,16 @@ fn put(batch: &Batch<'_>, mut file: std::fs::File, size: u64) -> Result<(ObjectI
     Ok((id, bytes.len() as u64))
 }
 
-fn wait_for_writers(file: &std::fs::File) {
-    let start = Instant::now();
-    while lease::writers(file) == Writers::Some && start.elapsed() < PATIENCE {
-        std::thread::sleep(Duration::from_millis(5));
+impl Displaced {
+    /// Gives those who have `file` open a moment to finish; `false` if they have not.
+    fn wait_for_writers(&mut self, file: &std::fs::File) -> bool {
+        while lease::writers(file) == Writers::Some {
+            if self.waiting_since.get_or_insert_with(Instant::now).elapsed() >= PATIENCE {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        true
     }
 }
 

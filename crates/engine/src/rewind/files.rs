@@ -326,7 +326,7 @@ impl<'a> Files<'a> {
     }
 
     fn is_directory(&self, path: &WorkspacePath) -> bool {
-        open::directory(self.root, path.as_bytes()).is_ok()
+        matches!(self.look(path), Ok(Some(seen)) if seen.facts.file_type() == rustix::fs::FileType::Directory)
     }
 
     /// Gives a path its permissions, without following a link.
@@ -363,6 +363,8 @@ impl<'a> Files<'a> {
                     let removed = self
                         .directory_of(&path)
                         .and_then(|directory| rustix::fs::unlinkat(directory, path.file_name(), AtFlags::REMOVEDIR));
+                    // What somebody has put into it meanwhile keeps it.
+                    let removed = if removed == Err(Errno::NOTEMPTY) { Ok(()) } else { removed };
                     (path, removed)
                 }
                 Done::Exchanged { path, temp } => {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::apply::tighten;
+use super::apply::{Swap, tighten};
 use super::displaced::{self, Captured, Displaced, Held};
 use super::files::Files;
 use super::intent::{self, Intent, Item, Stage};
@@ -16,7 +16,8 @@ use crate::store::{Durability, Effort};
 use crate::take::{self, Failure, Scene};
 use crate::workspace::counters;
 use crate::{
-    CheckpointId, NewCheckpoint, Node, OperationId, SessionId, StoreError, Timestamp, Workspace, WorkspacePath, git,
+    CheckpointId, NewCheckpoint, Node, OperationId, SessionId, StoreError, Timestamp, Workspace, WorkspacePath, fault,
+    git,
 };
 
 /// What is needed to finish an operation whose files have been swapped.
@@ -40,6 +41,8 @@ pub(super) struct Meanwhile {
     pub(super) displaced: BTreeMap<WorkspacePath, Node>,
     /// What they changed after it was replaced, or what could not be stored and was given back to them.
     pub(super) overtaken: BTreeSet<WorkspacePath>,
+    /// Files that a program still has open: what it writes from now on goes nowhere.
+    pub(super) still_open: BTreeSet<WorkspacePath>,
     /// Temporary names under which something had to stay.
     pub(super) left_over: Vec<WorkspacePath>,
 }
@@ -53,6 +56,7 @@ impl Workspace {
         facts: &BTreeMap<WorkspacePath, Captured>,
         held: &[Held],
     ) -> Result<Meanwhile, RewindError> {
+        fault::place("rewind-swapped");
         let given_back = self.give_back_unstorable(&intent.items, held);
         finish.put.retain(|path, _| !given_back.contains(path));
         let (displaced, mut overtaken) = self
@@ -61,7 +65,7 @@ impl Workspace {
         overtaken.extend(given_back);
         // What cannot be removed now is removed by the next recovery; everything else is done.
         let left_over = self.clean_up(intent, held, &displaced.seen).unwrap_or_default();
-        Ok(Meanwhile { displaced: displaced.nodes, overtaken, left_over })
+        Ok(Meanwhile { displaced: displaced.nodes, overtaken, still_open: displaced.still_open, left_over })
     }
 
     /// Gives displaced things that no store can hold back to whoever put them there. Returns their paths.
@@ -134,7 +138,7 @@ impl Workspace {
                 left_over.push(temp.clone());
             }
         }
-        let tightened = tighten(&self.files(), intent, &mut Vec::new());
+        let tightened = tighten(&self.files(), intent, Swap::Done, &mut Vec::new());
         if left_over.is_empty() && tightened.is_ok() {
             self.store.db().transaction(Durability::Soon, |tx| intent::remove(tx, intent.operation))?;
         }

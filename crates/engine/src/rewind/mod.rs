@@ -373,6 +373,8 @@ pub struct Applied {
     pub statuses: Vec<(WorkspacePath, PathStatus)>,
     /// The point before.
     pub safety: Option<CheckpointId>,
+    /// Files that a program still has open for writing: what it writes from now on goes nowhere.
+    pub still_open: Vec<WorkspacePath>,
     /// Temporary names under which something stays that somebody put in a path's place meanwhile and that no store can
     /// hold.
     pub left_over: Vec<WorkspacePath>,

@@ -332,6 +332,8 @@ fn finish(request: &RewindRequest, resolved: &Resolved, now: &Now<'_>, draft: Dr
     let paths: Vec<PlannedPath> = paths.into_values().filter(is_news).collect();
     let target = &resolved.target;
     let mut ledger = commands_since(now.store, resolved.target_seq)?;
+    let running = window::at_work(now.store)?.into_iter();
+    ledger.extend(running.map(|at_work| LedgerItem { kind: "running".to_owned(), what: at_work.tool, remedy: None }));
     ledger.extend(ledger::git_moves(&target.git, &now.git));
     let mut gaps = aside::gaps(target.aside, |id| now.store.read(id).map(|(_, bytes)| bytes))?;
     gaps.retain(|gap| request.covers(&gap.path));

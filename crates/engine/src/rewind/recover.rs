@@ -137,6 +137,7 @@ impl Workspace {
             // is as it was.
             put: if back { BTreeMap::new() } else { apply::put(&intent.items, &(&others | &swapped.kept)) },
         };
+        let intent = if back { &reversed(intent) } else { intent };
         self.finish(intent, finish, &BTreeMap::new(), &displaced::possibly_held(&intent.items))?;
         Ok(if back { Recovered::TakenBack(operation) } else { Recovered::Finished(operation) })
     }
@@ -189,7 +190,7 @@ impl Workspace {
     }
 
     /// What is at `path` on disk; `None` if nothing is.
-    fn state(&self, path: &WorkspacePath) -> Result<Option<Node>, Failed> {
+    pub(super) fn state(&self, path: &WorkspacePath) -> Result<Option<Node>, Failed> {
         let files = self.files();
         let failed = |err: Errno| files.failed("read", path)(err);
         let Some(seen) = files.look(path).map_err(failed)? else { return Ok(None) };
@@ -216,6 +217,12 @@ impl Workspace {
         };
         Ok(Some(Node { kind, mode, content, size }))
     }
+}
+
+/// What takes `intent` back.
+fn reversed(intent: &Intent) -> Intent {
+    let back = |item: &Item| Item { before: item.after, after: item.before, ..item.clone() };
+    Intent { items: intent.items.iter().map(back).collect(), ..intent.clone() }
 }
 
 /// What still has to be done to a path that stands at `standing`.

@@ -78,7 +78,7 @@ impl<'a> Knower<'a> {
             return Ok(Known::Unknown);
         }
         let (mut tree, mut aside) = (self.root, self.aside);
-        let mut fully_read = true;
+        let (mut listed, mut readable) = (true, true);
         let mut names = path.components().peekable();
         while let Some(name) = names.next() {
             let node = self.child(tree, name)?;
@@ -88,12 +88,16 @@ impl<'a> Knower<'a> {
                 Some(node) if node.kind == Kind::Directory => {
                     tree = node.content;
                     let reasons = beside.as_ref().map_or(0, |entry| entry.reasons.0);
-                    fully_read &= reasons & (Reasons::IGNORED | GapKind::Unreadable.bit()) == 0;
+                    listed &= reasons & Reasons::IGNORED == 0;
+                    readable &= reasons & GapKind::Unreadable.bit() == 0;
                     aside = beside.and_then(|entry| entry.child);
                 }
                 // Something else was where a directory would have to be.
                 Some(_) => return Ok(Known::Absent),
-                None if beside.is_none() && (fully_read || self.sought.contains(path)) => return Ok(Known::Absent),
+                // Whoever sought it in a directory that cannot be read has not found out either.
+                None if beside.is_none() && readable && (listed || self.sought.contains(path)) => {
+                    return Ok(Known::Absent);
+                }
                 None => return Ok(Known::Unknown),
             }
         }

@@ -19,6 +19,8 @@ mod rewind;
 mod rewind_crash;
 #[cfg(feature = "faults")]
 mod rewind_hostile;
+#[cfg(feature = "faults")]
+mod rewind_meanwhile;
 mod rewind_property;
 mod scanners;
 #[cfg(feature = "faults")]

@@ -20,14 +20,13 @@ pub(crate) struct Bench {
     pub(crate) root: PathBuf,
     pub(crate) workspace: Workspace,
     clock: i64,
-    _scratch: Option<Scratch>,
+    pub(crate) scratch: Scratch,
 }
 
 impl Bench {
     pub(crate) fn new() -> Self {
         let scratch = Scratch::new();
-        let bench = Self::at(scratch.path());
-        Self { _scratch: Some(scratch), ..bench }
+        Self::at(scratch.path()).with(scratch)
     }
 
     /// In the directory `place`, which is kept.
@@ -35,7 +34,16 @@ impl Bench {
         let root = place.join("root");
         fs::create_dir(&root).unwrap();
         let workspace = Workspace::open_or_create(environment(&root, place.join("store"))).unwrap();
-        Self { root, workspace, clock: 0, _scratch: None }
+        Self { root, workspace, clock: 0, scratch: Scratch::new() }
+    }
+
+    fn with(self, scratch: Scratch) -> Self {
+        Self { scratch, ..self }
+    }
+
+    pub(crate) fn recover(&mut self) {
+        let new = self.identities();
+        self.workspace.recover(retake_engine::RecoveryChoice::Ask, new.after, new.at).unwrap();
     }
 
     pub(crate) fn tick(&mut self) -> i64 {
@@ -71,13 +79,30 @@ impl Bench {
 
     /// Runs `work` in a window of `session`; returns the checkpoint before it.
     pub(crate) fn tool(&mut self, session: SessionId, declared: &[&str], work: impl FnOnce(&Path)) -> Checkpoint {
+        self.window(session, declared, None, work)
+    }
+
+    /// Runs `work` as a command of a session of its own, which can be undone; returns the checkpoint before it.
+    pub(crate) fn command(&mut self, work: impl FnOnce(&Path)) -> Checkpoint {
+        let session = self.session();
+        let at = Timestamp(self.tick());
+        self.window(session, &[], Some(OperationId::new(at, random(at.0, 2))), work)
+    }
+
+    fn window(
+        &mut self,
+        session: SessionId,
+        declared: &[&str],
+        operation: Option<OperationId>,
+        work: impl FnOnce(&Path),
+    ) -> Checkpoint {
         let window = NewWindow {
             session,
             turn: None,
             tool: "bash: work".to_owned(),
             reach: if declared.is_empty() { Reach::Everything } else { Reach::Declared },
             declared: declared.iter().map(|text| path(text)).collect(),
-            operation: None,
+            operation,
         };
         let new = numbered(self.tick());
         let began = self.workspace.begin(window, new, &NoProgress).unwrap();

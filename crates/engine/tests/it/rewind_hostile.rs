@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use retake_engine::{
     Conflict, Goal, NoProgress, Node, ObjectId, OnConflict, PathStatus, RewindError, RewindRequest, Side, Workspace,
@@ -16,7 +16,7 @@ use crate::rewind::{Bench, conflicts, path};
 use crate::scanners::environment;
 
 /// Lets `event` happen once, when a rewind of this thread comes to `place`.
-fn when(place: &str, event: impl Fn() + Send + Sync + 'static) {
+pub(crate) fn when(place: &str, event: impl Fn() + Send + Sync + 'static) {
     let (thread, done) = (std::thread::current().id(), AtomicBool::new(false));
     // Other tests of this process pass the same place.
     fail::cfg_callback(place, move || {
@@ -30,9 +30,14 @@ fn when(place: &str, event: impl Fn() + Send + Sync + 'static) {
 /// One test at a time: a place has one event.
 static EVENTS: Mutex<()> = Mutex::new(());
 
+/// Waits until no other test has an event.
+pub(crate) fn take_turn() -> MutexGuard<'static, ()> {
+    EVENTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[test]
 fn a_parent_swapped_for_a_link_leads_nowhere() {
-    let _turn = EVENTS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _turn = take_turn();
     for place in ["rewind-staged", "rewind-armed"] {
         let mut bench = Bench::new();
         let outside = bench.scratch.dir("outside");
@@ -65,7 +70,7 @@ fn a_parent_swapped_for_a_link_leads_nowhere() {
 
 #[test]
 fn what_changes_between_staging_and_the_swap_is_refused_or_kept() {
-    let _turn = EVENTS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _turn = take_turn();
     let mut bench = Bench::new();
     bench.write("file", "one");
     let start = bench.checkpoint();

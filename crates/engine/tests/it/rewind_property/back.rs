@@ -129,11 +129,11 @@ impl World<'_, '_> {
             self.unchanged(&before)?;
         }
         let outcome = self.workspace.apply(&request, plan.as_ref(), &new, &NoProgress);
-        if self.model.is_in_use(self.session(goal)) {
-            self.met.add("outcome: in use by another session");
+        if self.model.is_in_use(self.session(goal), goal.target(&self.model)) {
+            self.met.add("outcome: in use");
             self.sandbox.note("in use");
             if !matches!(outcome, Err(RewindError::InUse { .. })) {
-                return Err(format!("{MISMATCH}: in use by another session, and {outcome:?}"));
+                return Err(format!("{MISMATCH}: in use, and {outcome:?}"));
             }
             return self.unchanged(&before).map(|()| None);
         }

@@ -23,6 +23,16 @@ pub(super) enum Goal {
     Reverse(usize),
 }
 
+impl Goal {
+    /// The point that it is about.
+    pub(super) fn target(self, model: &Model) -> usize {
+        match self {
+            Self::Exact(target) | Self::Selective(_, target) => target,
+            Self::Reverse(operation) => model.operations[operation].before,
+        }
+    }
+}
+
 /// What is asked for.
 #[derive(Debug, Clone)]
 pub(super) struct Wanted {
@@ -159,11 +169,7 @@ impl Planner<'_> {
     }
 
     fn then(&self) -> &NaiveTree {
-        let point = match self.wanted.goal {
-            Goal::Exact(target) | Goal::Selective(_, target) => target,
-            Goal::Reverse(operation) => self.model.operations[operation].before,
-        };
-        &self.model.points[point].tree
+        &self.model.points[self.wanted.goal.target(self.model)].tree
     }
 
     fn foreign(&self, expected: &Expected) -> usize {

@@ -159,9 +159,10 @@ impl Model {
         self.windows.iter().enumerate().filter(|(_, window)| window.state != WindowState::Closed)
     }
 
-    /// Whether a tool of another session than `who` is at work.
-    pub(super) fn is_in_use(&self, who: Option<Who>) -> bool {
-        self.windows.iter().any(|window| window.state == WindowState::Open && Some(window.who) != who)
+    /// Whether a tool is at work that is another session's than `who`, or that began at point `target` or later.
+    pub(super) fn is_in_use(&self, who: Option<Who>, target: usize) -> bool {
+        let prevents = |window: &Window| Some(window.who) != who || window.opened >= target;
+        self.windows.iter().any(|window| window.state == WindowState::Open && prevents(window))
     }
 
     /// Who changed `path` since the last point: a tool that declared it, else one that may change anything, else nobody.

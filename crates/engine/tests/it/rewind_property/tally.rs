@@ -42,7 +42,7 @@ const ALL: &[&str] = &[
     "none: nothing to redo",
     "none: nothing to undo",
     "outcome: applied",
-    "outcome: in use by another session",
+    "outcome: in use",
     "outcome: nothing to do",
     "outcome: refused",
     "refused: a directory cannot give way",
