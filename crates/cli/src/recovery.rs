@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use retake_engine::{NewCheckpoint, Operation, Recovered, RecoveryChoice, Workspace};
+use retake_engine::{NewCheckpoint, Operation, Recovered, RecoveryChoice, RewindError, Workspace};
 
 use crate::clock;
 use crate::quote;
@@ -12,7 +12,14 @@ use crate::ui::Ui;
 /// Finishes or takes back what was interrupted, and says so; for commands that write.
 pub fn first(ui: &mut Ui, workspace: &mut Workspace) -> anyhow::Result<()> {
     let at = clock::now();
-    let recovered = workspace.recover(RecoveryChoice::Ask, clock::new_checkpoint_id(at)?, at)?;
+    let recovered = match workspace.recover(RecoveryChoice::Ask, clock::new_checkpoint_id(at)?, at) {
+        // `retake recover` and `retake doctor` name them; they keep nobody from working.
+        Err(error @ RewindError::LeftOver { .. }) => {
+            ui.warn(&format!("{error}; `retake recover` says more"))?;
+            Recovered::Nothing
+        }
+        other => other?,
+    };
     if let Some(text) = describe(&recovered) {
         writeln!(ui.talk()?, "{text}")?;
     }

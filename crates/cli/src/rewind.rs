@@ -197,7 +197,7 @@ fn tell(ui: &mut Ui, kind: OperationKind, applied: &Applied) -> anyhow::Result<(
         &still_open,
     )?;
     let left_over: Vec<String> = applied.left_over.iter().map(|path| path.display().to_string()).collect();
-    list(ui, "temporary file had to stay", "temporary files had to stay", &left_over)?;
+    list(ui, "stays beside its file", "stay beside their files", &left_over)?;
     if !left_over.is_empty() {
         writeln!(ui.talk()?, "{}", words::LEFT_OVER)?;
     }

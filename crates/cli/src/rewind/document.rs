@@ -31,6 +31,10 @@ pub struct RewindDocument {
     undoes: Vec<String>,
     /// Paths that the session never wrote.
     foreign: u64,
+    /// Files that a program still has open for writing: what it writes from now on is lost.
+    still_open: Vec<Bytes>,
+    /// Temporary names under which something had to stay.
+    left_over: Vec<Bytes>,
 }
 
 #[derive(Serialize, Debug)]
@@ -74,6 +78,8 @@ impl RewindDocument {
             operation: applied.operation.map(|id| id.to_string()),
             applied: true,
             safety: applied.safety.map(|id| id.to_string()),
+            still_open: applied.still_open.iter().map(|path| Bytes::new(path.as_bytes())).collect(),
+            left_over: applied.left_over.iter().map(|path| Bytes::new(path.as_bytes())).collect(),
             ..Self::new(&applied.plan, files)
         }
     }
@@ -113,6 +119,8 @@ impl RewindDocument {
             ledger: plan.ledger.clone(),
             undoes: plan.undoes.clone(),
             foreign: plan.foreign,
+            still_open: Vec::new(),
+            left_over: Vec::new(),
             ..Self::empty(files)
         }
     }
@@ -134,6 +142,8 @@ impl RewindDocument {
             ledger: Vec::new(),
             undoes: Vec::new(),
             foreign: 0,
+            still_open: Vec::new(),
+            left_over: Vec::new(),
         }
     }
 }

@@ -49,6 +49,7 @@ impl Workspace {
         if let Some(operation) = operation::pending(&self.store)? {
             return Err(RewindError::Pending { operation: Box::new(operation) });
         }
+        self.clean_up_again()?;
         let resolved = plan::resolve(&self.store, &request.goal)?;
         let mut at_work = window::at_work(&self.store)?;
         at_work.retain(|tool| tool.prevents(resolved.session, resolved.target_seq));
@@ -93,7 +94,10 @@ impl Workspace {
             self.forget(&intent, new.operation).ok();
             return Err(err);
         }
-        intent::arm(&self.store, intent.operation)?;
+        if let Err(err) = intent::arm(&self.store, intent.operation) {
+            self.forget(&intent, new.operation).ok();
+            return Err(err.into());
+        }
         fault::place("rewind-armed");
         let swapped = match self.swap(&intent) {
             Ok(swapped) => swapped,
@@ -121,12 +125,14 @@ impl Workspace {
     /// Takes an operation back that has not touched a file yet.
     pub(super) fn forget(&mut self, intent: &Intent, operation: OperationId) -> Result<(), RewindError> {
         let files = self.files();
-        // One that cannot be removed is no reason to leave the others.
-        let discarded: Vec<_> = intent.items.iter().map(|item| files.discard(&item.temp)).collect();
+        // One that cannot be removed is no reason to leave the others, or to keep anybody from working: it is tried again.
+        let stay = intent.items.iter().filter(|item| files.discard(&item.temp).is_err()).count();
         tighten(&files, intent, Swap::NotDone, &mut Vec::new()).map_err(rolled_back)?;
-        discarded.into_iter().collect::<Result<(), _>>().map_err(rolled_back)?;
         self.store.db().transaction(Durability::Synced, |tx| {
-            intent::remove(tx, intent.operation)?;
+            match stay {
+                0 => intent::remove(tx, intent.operation)?,
+                _ => intent::give_up(tx, intent)?,
+            }
             operation::finish(tx, operation, OperationState::Failed, None)
         })?;
         Ok(())

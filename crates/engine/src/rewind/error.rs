@@ -91,7 +91,7 @@ pub enum RewindError {
         source: io::Error,
     },
     /// Somebody changed files after a crash, so that finishing needs a decision.
-    #[error("{} files were changed since the rewind was interrupted", .paths.len())]
+    #[error("{} since the rewind was interrupted", if .paths.len() == 1 { "a file was changed".to_owned() } else { format!("{} files were changed", .paths.len()) })]
     ChangedSinceCrash {
         /// The operation.
         operation: Box<Operation>,

@@ -105,6 +105,11 @@ impl<'a> Files<'a> {
         }
     }
 
+    /// Whether the directory that `path` is in is there.
+    pub(crate) fn can_hold(&self, path: &WorkspacePath) -> bool {
+        !matches!(self.directory_of(path), Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP))
+    }
+
     /// Opens a file for reading without following a link.
     pub(crate) fn open(&self, path: &WorkspacePath) -> Result<File, Errno> {
         open::file(self.root, path.as_bytes())

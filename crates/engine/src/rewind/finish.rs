@@ -145,6 +145,14 @@ impl Workspace {
         Ok(left_over)
     }
 
+    /// Tries again to remove what earlier operations had to leave.
+    pub(super) fn clean_up_again(&mut self) -> Result<(), RewindError> {
+        for intent in intent::all(&self.store)?.iter().filter(|intent| intent.stage == Stage::Done) {
+            self.clean_up(intent, &displaced::possibly_held(&intent.items), &BTreeMap::new())?;
+        }
+        Ok(())
+    }
+
     /// Makes sure that the content of a temporary file, if there is one, is in the store; `false` if it cannot be read.
     pub(super) fn keep_unless_seen(
         &self,

@@ -1,7 +1,7 @@
 //! Intents: what an operation is about to do to the files, durable before it does it.
 //!
 //! An intent is `staging` before the first temporary file exists, `armed` before the first file is touched, and `done`
-//! once the operation is recorded and only temporary files are left. Its row is removed last.
+//! once the operation is recorded, or given up, and only temporary files are left. Its row is removed last.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ pub(crate) enum Stage {
     Staging = 0,
     /// Everything that is needed is on disk; files may have been touched.
     Armed = 1,
-    /// All files are as they should be, and that is recorded.
+    /// What came of it is recorded; only temporary files may be left.
     Done = 2,
 }
 
@@ -126,14 +126,24 @@ pub(crate) fn insert(
 
 /// Writes anew what an operation does, as long as it has touched nothing.
 pub(crate) fn replace(store: &Store, intent: &Intent) -> Result<(), StoreError> {
-    store.db().transaction(Durability::Soon, |tx| {
-        tx.execute(
-            "UPDATE intents SET items = ? WHERE operation = ?",
-            params![encode(&intent.items, &intent.loosened), intent.operation],
-        )
+    store.db().transaction(Durability::Soon, |tx| update(tx, intent.operation, &intent.items, &intent.loosened))
+}
+
+/// Leaves of an operation that has touched nothing only the temporary names that could not be removed.
+pub(crate) fn give_up(tx: &Transaction<'_>, intent: &Intent) -> Result<(), StoreError> {
+    update(tx, intent.operation, &intent.items, &[])?;
+    set_stage(tx, intent.operation, Stage::Done)
+}
+
+fn update(
+    tx: &Transaction<'_>,
+    operation: i64,
+    items: &[Item],
+    loosened: &[(WorkspacePath, u16)],
+) -> Result<(), StoreError> {
+    tx.execute("UPDATE intents SET items = ? WHERE operation = ?", params![encode(items, loosened), operation])
         .map(drop)
         .map_err(in_transaction(tx))
-    })
 }
 
 /// Writes how far an operation has come.

@@ -233,18 +233,23 @@ fn items(plan: &Plan, new: &NewRewind) -> Vec<Item> {
         .collect()
 }
 
-/// Directories that cannot be written to and will have to be, with their permissions.
+/// Directories that cannot be written to now or once all is done, and will have to be, with their permissions.
 fn loosened(root: BorrowedFd<'_>, items: &[Item]) -> Vec<(WorkspacePath, u16)> {
     if rustix::process::geteuid().is_root() {
         return Vec::new();
     }
     let directories: BTreeSet<WorkspacePath> =
         items.iter().flat_map(|item| [item.path.parent(), item.temp.parent()]).flatten().collect();
+    let locks = |mode: u16| mode & 0o300 != 0o300;
+    let is_locked_after = |path: &WorkspacePath| {
+        let item = items.binary_search_by(|item| item.path.cmp(path)).ok().map(|at| &items[at]);
+        item.and_then(|item| item.after).is_some_and(|after| after.kind == Kind::Directory && locks(after.mode))
+    };
     directories
         .into_iter()
         .filter_map(|path| {
             let mode = stat::look(root, path.to_path()).ok()?.facts.permissions();
-            (mode & 0o300 != 0o300).then_some((path, mode))
+            (locks(mode) || is_locked_after(&path)).then_some((path, mode))
         })
         .collect()
 }

@@ -91,7 +91,8 @@ impl Workspace {
             }
             Stage::Done => {
                 let held = displaced::possibly_held(&intent.items);
-                let paths = self.clean_up(&intent, &held, &BTreeMap::new())?;
+                self.clean_up(&intent, &held, &BTreeMap::new())?;
+                let paths = self.left_over()?;
                 if paths.is_empty() { Ok(Recovered::Nothing) } else { Err(RewindError::LeftOver { paths }) }
             }
             Stage::Armed => self.recover_armed(&intent, operation, choice, after, at),
@@ -170,6 +171,10 @@ impl Workspace {
     }
 
     fn standing(&self, item: &Item) -> Result<Standing, Failed> {
+        if !self.files().can_hold(&item.temp) {
+            // Somebody has taken away the directory that it is in.
+            return Ok(Standing::Other);
+        }
         let now = self.state(&item.path)?;
         let is = |wanted: &Option<Node>| same(now.as_ref(), wanted.as_ref());
         let is_directory = |node: &Option<Node>| node.is_some_and(|node| node.kind == Kind::Directory);

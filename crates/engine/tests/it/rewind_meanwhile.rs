@@ -30,6 +30,14 @@ fn change_by_a_tool(bench: &mut Bench) {
     });
 }
 
+/// Begins an undo and ends it at `place` as a crash would.
+fn undo_crashing_at(place: &'static str, bench: &mut Bench) {
+    when(place, || panic!("this is the crash"));
+    let undo = std::panic::AssertUnwindSafe(|| bench.undo());
+    assert!(std::panic::catch_unwind(undo).is_err(), "it comes to {place}");
+    fail::remove(place);
+}
+
 fn status(applied: &retake_engine::Applied, wanted: &str) -> PathStatus {
     applied.statuses.iter().find(|(name, _)| *name == path(wanted)).unwrap().1
 }
@@ -55,10 +63,7 @@ fn what_is_edited_between_a_crash_and_its_recovery_is_not_ours() {
     let _turn = take_turn();
     for choice in [RecoveryChoice::Finish, RecoveryChoice::GoBack] {
         let mut bench = changed_by_a_tool();
-        fail::cfg("rewind-swapped", "panic").unwrap();
-        let undo = std::panic::AssertUnwindSafe(|| bench.undo());
-        assert!(std::panic::catch_unwind(undo).is_err(), "as if it had crashed");
-        fail::remove("rewind-swapped");
+        undo_crashing_at("rewind-swapped", &mut bench);
         bench.write("file", "mine");
         let new = bench.identities();
         let asked = bench.workspace.recover(RecoveryChoice::Ask, new.after, new.at);
@@ -75,6 +80,44 @@ fn what_is_edited_between_a_crash_and_its_recovery_is_not_ours() {
             _ => drop(bench.redo().unwrap()),
         }
         assert_eq!(bench.read("file").as_deref(), Some("mine"), "{choice:?}");
+    }
+}
+
+#[test]
+fn a_directory_that_somebody_took_away_after_a_crash_keeps_nobody_from_working() {
+    let _turn = take_turn();
+    let takes: [fn(&PathBuf); 3] = [
+        |dir| fs::remove_dir_all(dir).unwrap(),
+        |dir| {
+            fs::remove_dir_all(dir).unwrap();
+            fs::write(dir, "a file").unwrap();
+        },
+        |dir| {
+            fs::rename(dir, dir.with_extension("moved")).unwrap();
+            std::os::unix::fs::symlink("dir.moved", dir).unwrap();
+        },
+    ];
+    for (number, take) in takes.iter().enumerate() {
+        for place in ["rewind-staged", "rewind-armed", "rewind-swapped"] {
+            let mut bench = Bench::new();
+            bench.write("dir/file", "one");
+            bench.write("other", "one");
+            bench.checkpoint();
+            bench.command(|root| {
+                fs::write(root.join("dir/file"), "two").unwrap();
+                fs::write(root.join("other"), "two").unwrap();
+            });
+            undo_crashing_at(place, &mut bench);
+            take(&bench.root.join("dir"));
+            let new = bench.identities();
+            bench.workspace.recover(RecoveryChoice::Finish, new.after, new.at).unwrap();
+            let other = if place == "rewind-staged" { "two" } else { "one" };
+            assert_eq!(bench.read("other").as_deref(), Some(other), "{number} {place}");
+            bench.checkpoint();
+            let new = bench.identities();
+            let again = bench.workspace.recover(RecoveryChoice::Ask, new.after, new.at).unwrap();
+            assert_eq!(again, retake_engine::Recovered::Nothing, "{number} {place}");
+        }
     }
 }
 
@@ -181,7 +224,7 @@ fn what_is_denied_is_no_loss_and_changes_no_permissions() {
     let scratch = retake_testkit::Scratch::new();
     assert_denied(scratch.path());
     fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    for name in ["unreadable", "loosened", "unproven"] {
+    for name in ["unreadable", "loosened", "unproven", "locked"] {
         give_to_nobody(&scratch.dir(name));
     }
     let mut command = rerun::test("rewind_meanwhile::as_nobody");
@@ -198,6 +241,7 @@ fn as_nobody() {
     an_unreadable_file_is_given_back(Bench::at(&place.join("unreadable")));
     a_refused_rewind_leaves_permissions_as_they_were(Bench::at(&place.join("loosened")));
     a_directory_that_was_not_read_proves_nothing(Bench::at(&place.join("unproven")));
+    a_directory_that_is_locked_again_holds_no_litter(Bench::at(&place.join("locked")));
 }
 
 fn an_unreadable_file_is_given_back(mut bench: Bench) {
@@ -255,4 +299,25 @@ fn a_directory_that_was_not_read_proves_nothing(mut bench: Bench) {
     };
     bench.apply(&keep).unwrap();
     assert_eq!(bench.read("dir/file").as_deref(), Some("there all the time"));
+}
+
+fn a_directory_that_is_locked_again_holds_no_litter(mut bench: Bench) {
+    let chmod = |bench: &Bench, mode| {
+        fs::set_permissions(bench.root.join("dir"), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    bench.write("dir/file", "one");
+    chmod(&bench, 0o555);
+    bench.checkpoint();
+    bench.command(|root| {
+        fs::set_permissions(root.join("dir"), fs::Permissions::from_mode(0o755)).unwrap();
+        fs::write(root.join("dir/file"), "two").unwrap();
+    });
+    for content in ["one", "two", "one"] {
+        let applied = if content == "one" { bench.undo() } else { bench.redo() };
+        assert_eq!(applied.unwrap().left_over, []);
+        assert_eq!(bench.read("dir/file").as_deref(), Some(content));
+        assert_eq!(bench.names(), ["dir", "dir/file"]);
+    }
+    assert_eq!(fs::metadata(bench.root.join("dir")).unwrap().permissions().mode() & 0o7777, 0o555);
+    chmod(&bench, 0o700);
 }
