@@ -66,10 +66,11 @@ impl Workspace {
         }
     }
 
-    /// An undo or a redo whose files are there already is still one.
+    /// An undo or a redo whose files are there already is still one, unless something of it was left as it is.
     fn note_nothing(&mut self, plan: Plan, resolved: &Resolved, new: &NewRewind) -> Result<Applied, RewindError> {
         let mut operation = None;
-        if resolved.reverses.is_some() {
+        let left_alone = plan.conflicts().any(|path| path.choice == OnConflict::Keep);
+        if resolved.reverses.is_some() && !left_alone {
             self.store.db().transaction(Durability::Synced, |tx| {
                 insert_operation(tx, resolved, new, resolved.target_seq)?;
                 operation::finish(tx, new.operation, OperationState::Done, None)?;

@@ -15,7 +15,7 @@ use crate::owner::{ChangeKind, window};
 use crate::snapshot::known::{Knower, Known};
 use crate::snapshot::tree::Kind;
 use crate::snapshot::{aside, diff};
-use crate::store::Store;
+use crate::store::{CopyError, Store};
 use crate::take::knower;
 use crate::{
     Checkpoint, CheckpointId, GitState, Node, OperationError, SessionId, SnapshotId, StoreError, WorkspacePath,
@@ -302,14 +302,32 @@ fn draft_path(
     Ok(())
 }
 
+/// Paths of `plan` whose content would have to come from the store and cannot.
+pub(super) fn damaged(store: &Store, plan: &Plan) -> Result<BTreeSet<WorkspacePath>, StoreError> {
+    let mut damaged = BTreeSet::new();
+    for path in plan.paths.iter().filter(|path| matches!(path.action, Action::Restore | Action::Recreate)) {
+        let Some(node) = path.target.filter(|node| node.kind != Kind::Directory) else { continue };
+        match store.copy_content(node.content, &mut std::io::sink()) {
+            Ok(()) => {}
+            Err(CopyError::Store(StoreError::Missing { .. } | StoreError::Damaged { .. })) => {
+                damaged.insert(path.path.clone());
+            }
+            Err(CopyError::Store(err)) => return Err(err),
+            // A sink takes everything.
+            Err(CopyError::Write(_)) => {}
+        }
+    }
+    Ok(damaged)
+}
+
 /// A stored content; `None` if it is gone or damaged.
 fn readable(store: &Store, node: &Node) -> Result<Option<Vec<u8>>, StoreError> {
     let mut content = Vec::new();
     match store.copy_content(node.content, &mut content) {
         Ok(()) => Ok(Some(content)),
-        Err(crate::store::CopyError::Store(StoreError::Missing { .. } | StoreError::Damaged { .. })) => Ok(None),
-        Err(crate::store::CopyError::Store(err)) => Err(err),
-        Err(crate::store::CopyError::Write(_)) => Ok(None),
+        Err(CopyError::Store(StoreError::Missing { .. } | StoreError::Damaged { .. })) => Ok(None),
+        Err(CopyError::Store(err)) => Err(err),
+        Err(CopyError::Write(_)) => Ok(None),
     }
 }
 

@@ -6,7 +6,8 @@ use std::os::fd::BorrowedFd;
 use super::displaced::Captured;
 use super::intent::{self, Intent, Item, Stage};
 use super::plan::{self, Made, Now, Resolved};
-use super::{NewRewind, OnConflict, Plan, PlannedPath, RewindError, RewindRequest, same};
+use super::stage::mark_damaged;
+use super::{Conflict, NewRewind, OnConflict, Plan, PlannedPath, RewindError, RewindRequest, same};
 use crate::checkpoint::{Origin, Purpose};
 use crate::operation::{self, NewOperation};
 use crate::owner::rows;
@@ -66,9 +67,11 @@ impl Workspace {
                 git: git.clone(),
                 read: &read,
             };
-            let Made { plan, uncaptured } = plan::make(request, &resolved, &now)?;
+            let Made { mut plan, uncaptured } = plan::make(request, &resolved, &now)?;
             drop(now);
             if !declare(&mut rules, &uncaptured) {
+                let damaged = plan::damaged(store, &plan)?;
+                mark_damaged(&mut plan, &damaged, request);
                 return Ok(plan);
             }
         }
@@ -94,7 +97,7 @@ impl Workspace {
             let outcome = match made {
                 Err(err) => Err(Preparation::Refused(err)),
                 Ok(Made { ref uncaptured, .. }) if declare(&mut rules, uncaptured) => Ok(None),
-                Ok(Made { plan, .. }) => verdict(plan, expected).map(Some),
+                Ok(Made { plan, .. }) => verdict(plan, expected, request).map(Some),
             };
             match outcome {
                 Ok(Some(plan)) => {
@@ -139,9 +142,14 @@ fn make(
 }
 
 /// The plan, if it can be carried out and is what somebody agreed to.
-fn verdict(plan: Plan, expected: Option<&Plan>) -> Result<Plan, Preparation> {
-    if expected.is_some_and(|expected| !expected.agrees_with(&plan)) {
-        return Err(Preparation::Refused(RewindError::Stale { plan: Box::new(plan) }));
+fn verdict(mut plan: Plan, expected: Option<&Plan>, request: &RewindRequest) -> Result<Plan, Preparation> {
+    if let Some(expected) = expected {
+        // That a content is damaged is found out by reading it, which was done when the plan was shown.
+        let damaged = expected.paths.iter().filter(|path| path.conflict == Some(Conflict::Damaged));
+        mark_damaged(&mut plan, &damaged.map(|path| path.path.clone()).collect(), request);
+        if !expected.agrees_with(&plan) {
+            return Err(Preparation::Refused(RewindError::Stale { plan: Box::new(plan) }));
+        }
     }
     if !plan.is_applicable() {
         return Err(Preparation::Refused(RewindError::Refused { plan: Box::new(plan) }));

@@ -97,16 +97,21 @@ fn leave_damaged(
     damaged: &BTreeSet<WorkspacePath>,
     request: &RewindRequest,
 ) -> Result<(), RewindError> {
-    for path in plan.paths.iter_mut().filter(|path| damaged.contains(&path.path)) {
-        path.conflict = Some(Conflict::Damaged);
-        path.choice = request.choice(&path.path);
-        path.merged = None;
-    }
+    mark_damaged(plan, damaged, request);
     if plan.paths.iter().any(super::PlannedPath::stops) {
         return Err(RewindError::Refused { plan: Box::new(plan.clone()) });
     }
     intent.items.retain(|item| !damaged.contains(&item.path));
     Ok(())
+}
+
+/// Makes conflicts of paths whose content is damaged.
+pub(super) fn mark_damaged(plan: &mut Plan, damaged: &BTreeSet<WorkspacePath>, request: &RewindRequest) {
+    for path in plan.paths.iter_mut().filter(|path| damaged.contains(&path.path)) {
+        path.conflict = Some(Conflict::Damaged);
+        path.choice = request.choice(&path.path);
+        path.merged = None;
+    }
 }
 
 /// Whether a path still looks as it did when it was captured.

@@ -105,6 +105,9 @@ fn a_damaged_content_is_told_before_anything_is_changed_and_only_its_path_fails(
     fs::write(&pack, bytes).unwrap();
     bench.write("damaged", "two");
     bench.write("sound", "two");
+    let plan = bench.workspace.plan(&RewindRequest::new(Goal::Exact { checkpoint: start.id }), &NoProgress).unwrap();
+    let told: Vec<_> = plan.conflicts().map(|path| path.path.display().to_string()).collect();
+    assert_eq!(told, ["damaged"]);
     assert_eq!(conflicts(bench.exact(&start)), [("damaged".to_owned(), Conflict::Damaged)]);
     assert_eq!((bench.read("damaged").as_deref(), bench.read("sound").as_deref()), (Some("two"), Some("two")));
     let request = RewindRequest::new(Goal::Exact { checkpoint: start.id });

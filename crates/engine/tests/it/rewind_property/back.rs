@@ -11,7 +11,7 @@ use retake_testkit::naive::{Everything, Known};
 use retake_testkit::tree::{Aim, Choice, Pick, Spot, Who};
 
 use super::check;
-use super::expect::{Expected, Goal, Wanted, expect};
+use super::expect::{Expected, Goal, Planned, Wanted, expect};
 use super::model::{Operation, OperationIs, Path};
 use super::world::{World, parse, pick, random};
 use crate::compare::{self, MISMATCH, Verdict, no_error};
@@ -22,6 +22,8 @@ pub(super) enum Outcome {
     Applied,
     /// The files were there already.
     Nothing,
+    /// Everything that would have to change was left as it is.
+    LeftAlone,
     Refused,
 }
 
@@ -205,6 +207,9 @@ impl World<'_, '_> {
         if touched.is_empty() {
             self.met.add("outcome: nothing to do");
             self.sandbox.note("nothing to do");
+            let left_alone = |path: &Planned| path.conflict.is_some() && path.choice == OnConflict::Keep;
+            let left_alone = expected.paths.values().any(left_alone);
+            let reverses = reverses.filter(|_| !left_alone);
             if applied.operation.is_some() != reverses.is_some() {
                 return Err(format!("{MISMATCH}: nothing to do, and operation {:?}", applied.operation));
             }
@@ -212,7 +217,7 @@ impl World<'_, '_> {
                 self.model.operations.push(operation(target));
                 self.model.mark(is, reverses);
             }
-            return Ok(Outcome::Nothing);
+            return Ok(if left_alone { Outcome::LeftAlone } else { Outcome::Nothing });
         }
         self.met.add("outcome: applied");
         self.sandbox.note(format!("applied, points {} and {}", self.model.points.len(), self.model.points.len() + 1));
