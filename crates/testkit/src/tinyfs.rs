@@ -15,7 +15,7 @@ const INSIDE: &str = "RETAKE_TEST_MOUNTS";
 #[derive(Debug)]
 pub struct TinyFs {
     // Held for its drop, which follows the unmounting.
-    _scratch: Scratch,
+    _scratch: Option<Scratch>,
     path: PathBuf,
 }
 
@@ -56,6 +56,15 @@ impl TinyFs {
     pub fn mount(bytes: u64) -> Self {
         let scratch = Scratch::on_disk();
         let path = scratch.dir("tiny");
+        Self::mount_at(bytes, path, Some(scratch))
+    }
+
+    /// Mounts one over a directory that is there.
+    pub fn over(directory: &Path, bytes: u64) -> Self {
+        Self::mount_at(bytes, directory.to_owned(), None)
+    }
+
+    fn mount_at(bytes: u64, path: PathBuf, scratch: Option<Scratch>) -> Self {
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", &format!("size={bytes},mode=0777"), "retake-tiny"]).arg(&path);
         let output = mount.output().expect("`mount` of util-linux");

@@ -11,6 +11,7 @@ use retake_engine::{
 };
 use retake_testkit::privilege::{assert_denied, give_to_nobody, run_as_nobody};
 use retake_testkit::rerun;
+use retake_testkit::tinyfs::{Ran, TinyFs, within_mounts};
 
 use crate::rewind::{Bench, conflicts, path};
 use crate::scanners::environment;
@@ -183,6 +184,30 @@ fn edit_until(stop: &AtomicBool, file: &Path, temp: &Path, in_place: bool) -> Ve
         }
     }
     replaced
+}
+
+#[test]
+fn what_is_mounted_below_is_not_touched() {
+    if within_mounts("rewind_hostile::what_is_mounted_below_is_not_touched") == Ran::InChild {
+        return;
+    }
+    let mut bench = Bench::new();
+    bench.write("file", "one");
+    bench.write("mounted/inside", "one");
+    let start = bench.checkpoint();
+    bench.write("file", "two");
+    let mount = TinyFs::over(&bench.root.join("mounted"), 1 << 20);
+    bench.write("mounted/inside", "on the other file system");
+    bench.write("mounted/more", "more");
+    let not_captured = ["mounted", "mounted/inside"].map(|path| (path.to_owned(), Conflict::NotCaptured));
+    assert_eq!(conflicts(bench.exact(&start)), not_captured);
+    let request = RewindRequest::new(Goal::Exact { checkpoint: start.id });
+    bench.apply(&RewindRequest { on_conflict: OnConflict::Keep, ..request }).unwrap();
+    assert_eq!(bench.read("file").as_deref(), Some("one"));
+    assert_eq!(bench.read("mounted/inside").as_deref(), Some("on the other file system"));
+    assert_eq!(bench.names(), ["file", "mounted", "mounted/inside", "mounted/more"]);
+    drop(mount);
+    assert_eq!(bench.read("mounted/inside").as_deref(), Some("one"));
 }
 
 #[test]
