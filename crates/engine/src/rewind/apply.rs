@@ -15,11 +15,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::displaced::{self};
-use super::files::{Done, Failed, Files};
+use super::files::{Failed, Files};
 use super::finish::{Finish, Meanwhile, mark};
+use super::goal::{self, Resolved};
 use super::intent::{self, Intent, Item, Stage};
-use super::plan::{self, Resolved};
 use super::prepare::{Preparation, Prepared, insert_operation};
+use super::swap::Done;
 use super::{Applied, NewRewind, OnConflict, PathStatus, Plan, RewindError, RewindRequest, same};
 use crate::operation::{self, OperationState};
 use crate::owner::window;
@@ -50,7 +51,7 @@ impl Workspace {
             return Err(RewindError::Pending { operation: Box::new(operation) });
         }
         self.clean_up_again()?;
-        let resolved = plan::resolve(&self.store, &request.goal)?;
+        let resolved = goal::resolve(&self.store, &request.goal)?;
         let mut at_work = window::at_work(&self.store)?;
         at_work.retain(|tool| tool.prevents(resolved.session, resolved.target_seq));
         if !at_work.is_empty() {

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use rusqlite::{Transaction, params};
 use rustix::fs::FileType;
 
-use super::files::{Done, Files};
+use super::files::Files;
 use super::intent::Item;
+use super::swap::Done;
 use crate::owner::rows::encode_node;
 use crate::scan::lease::{self, Writers};
 use crate::scan::stat::{Facts, seen};

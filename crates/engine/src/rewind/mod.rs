@@ -15,6 +15,7 @@ mod displaced;
 mod error;
 pub(crate) mod files;
 mod finish;
+mod goal;
 pub(crate) mod intent;
 pub(crate) mod judge;
 pub(crate) mod ledger;
@@ -24,6 +25,7 @@ mod prepare;
 pub(crate) mod recover;
 mod stage;
 pub(crate) mod structure;
+mod swap;
 
 use std::collections::BTreeMap;
 

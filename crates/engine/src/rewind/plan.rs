@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::os::fd::BorrowedFd;
 
 use super::cancel::Families;
+use super::goal::Resolved;
 use super::structure::{self, Draft};
 use super::{
-    Action, BranchMoved, Conflict, Goal, Kept, KeptBecause, LedgerItem, OnConflict, Plan, PlannedPath, RewindError,
+    Action, BranchMoved, Conflict, Kept, KeptBecause, LedgerItem, OnConflict, Plan, PlannedPath, RewindError,
     RewindRequest, judge, ledger, merge,
 };
-use crate::operation::{self, Operation, OperationKind, OperationState};
+use crate::operation::{self, Operation};
 use crate::owner::rows::{self, ChangeRow};
 use crate::owner::{ChangeKind, window};
 use crate::snapshot::known::{Knower, Known};
@@ -17,10 +18,7 @@ use crate::snapshot::tree::Kind;
 use crate::snapshot::{aside, diff};
 use crate::store::{CopyError, Store};
 use crate::take::knower;
-use crate::{
-    Checkpoint, CheckpointId, GitState, Node, OperationError, SessionId, SnapshotId, StoreError, WorkspacePath,
-    checkpoint, fault,
-};
+use crate::{GitState, Node, SnapshotId, StoreError, WorkspacePath, checkpoint, fault};
 
 /// What is on disk, as far as a plan needs it.
 pub(crate) struct Now<'a> {
@@ -36,116 +34,10 @@ pub(crate) struct Now<'a> {
 /// Gives a content; `None` if it is not to be had.
 pub(crate) type Read<'a> = dyn Fn(&WorkspacePath, &Node) -> Result<Option<Vec<u8>>, StoreError> + 'a;
 
-/// A goal with everything that it names looked up.
-#[derive(Clone, Debug)]
-pub(crate) struct Resolved {
-    pub(crate) kind: OperationKind,
-    pub(crate) what: String,
-    /// The point that files go back to, or that was before the operation that is reversed.
-    pub(crate) target: Checkpoint,
-    pub(crate) target_seq: i64,
-    /// The session whose operation this will be.
-    pub(crate) session: Option<i64>,
-    pub(crate) session_id: Option<SessionId>,
-    /// The operation whose changes are taken back.
-    pub(crate) reverses: Option<Operation>,
-    exact: bool,
-}
-
 /// A plan, and paths that it needs captured which the rules leave out.
 pub(crate) struct Made {
     pub(crate) plan: Plan,
     pub(crate) uncaptured: BTreeSet<WorkspacePath>,
-}
-
-/// Looks up what `goal` names.
-pub(crate) fn resolve(store: &Store, goal: &Goal) -> Result<Resolved, RewindError> {
-    match goal {
-        Goal::Exact { checkpoint } => {
-            let (target, target_seq) = find(store, *checkpoint)?;
-            let session_id = target.session;
-            let session = session_id.map(|id| window::sequence(store, id)).transpose()?.flatten();
-            let what = describe(&target);
-            let kind = OperationKind::Rewind;
-            Ok(Resolved { kind, what, target, target_seq, session, session_id, reverses: None, exact: true })
-        }
-        Goal::Selective { session, checkpoint } => {
-            let (target, target_seq) = find(store, *checkpoint)?;
-            let seq = window::sequence(store, *session)?.ok_or(RewindError::Gone)?;
-            let what = describe(&target);
-            let (kind, session, session_id) = (OperationKind::Rewind, Some(seq), Some(*session));
-            Ok(Resolved { kind, what, target, target_seq, session, session_id, reverses: None, exact: false })
-        }
-        Goal::Undo { operation, session } => {
-            let session = session_seq(store, *session)?;
-            let operation = match operation {
-                Some(id) => undoable(store, *id)?,
-                None => operation::next_to_undo(store, session)?,
-            };
-            reversing(store, OperationKind::Undo, operation)
-        }
-        Goal::Redo { session } => {
-            let session = session_seq(store, *session)?;
-            reversing(store, OperationKind::Redo, operation::next_to_redo(store, session)?)
-        }
-    }
-}
-
-fn session_seq(store: &Store, session: Option<SessionId>) -> Result<Option<i64>, RewindError> {
-    session.map(|id| window::sequence(store, id)?.ok_or(RewindError::Gone)).transpose()
-}
-
-fn find(store: &Store, id: CheckpointId) -> Result<(Checkpoint, i64), RewindError> {
-    let found = checkpoint::by_id(store, id)?.zip(checkpoint::sequence_of(store, id)?);
-    found.ok_or(RewindError::Gone)
-}
-
-fn undoable(store: &Store, id: crate::OperationId) -> Result<Operation, RewindError> {
-    let unknown = || OperationError::Unknown { operation: id.to_string() };
-    let operation = operation::by_id(store, id)?.ok_or_else(unknown)?;
-    if matches!(operation.kind, OperationKind::Undo | OperationKind::Redo) {
-        let kind = operation.kind.name();
-        return Err(OperationError::NotReversible { operation: operation.id, kind }.into());
-    }
-    if operation.undone {
-        return Err(OperationError::AlreadyUndone { operation: operation.id }.into());
-    }
-    if matches!(operation.state, OperationState::Running | OperationState::Failed) {
-        return Err(OperationError::NotFinished { operation: operation.id }.into());
-    }
-    Ok(operation)
-}
-
-fn reversing(store: &Store, kind: OperationKind, operation: Operation) -> Result<Resolved, RewindError> {
-    let target = checkpoint::by_seq(store, operation.before_seq)?.ok_or(RewindError::Gone)?;
-    Ok(Resolved {
-        kind,
-        what: match kind {
-            OperationKind::Redo => redone(store, &operation)?,
-            _ => format!("{} {}", operation.kind.name(), operation.what),
-        },
-        target,
-        target_seq: operation.before_seq,
-        session: operation.session_seq,
-        session_id: operation.session,
-        reverses: Some(operation),
-        exact: false,
-    })
-}
-
-/// What redoing `undo` repeats, in words.
-fn redone(store: &Store, undo: &Operation) -> Result<String, StoreError> {
-    let original = undo.reverses_seq.map(|seq| operation::by_seq(store, seq)).transpose()?.flatten();
-    Ok(original.map_or_else(String::new, |original| format!("{} {}", original.kind.name(), original.what)))
-}
-
-fn describe(checkpoint: &Checkpoint) -> String {
-    match (&checkpoint.label, &checkpoint.note, checkpoint.origin) {
-        (Some(label), ..) => format!("{} \"{label}\"", checkpoint.id.short()),
-        (None, Some(note), crate::Origin::Before) => format!("{} before {note}", checkpoint.id.short()),
-        (None, Some(note), _) => format!("{} after {note}", checkpoint.id.short()),
-        _ => checkpoint.id.short(),
-    }
 }
 
 /// Makes the plan for `request`, which `resolved` is about.

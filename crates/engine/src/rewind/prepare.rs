@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::os::fd::BorrowedFd;
 
 use super::displaced::Captured;
+use super::goal::{self, Resolved};
 use super::intent::{self, Intent, Item, Stage};
-use super::plan::{self, Made, Now, Resolved};
+use super::plan::{self, Made, Now};
 use super::stage::mark_damaged;
 use super::{Conflict, NewRewind, OnConflict, Plan, PlannedPath, RewindError, RewindRequest, same};
 use crate::checkpoint::{Origin, Purpose};
@@ -43,7 +44,7 @@ impl Workspace {
     /// Works out what a rewind would do. Writes nothing.
     pub fn plan(&self, request: &RewindRequest, progress: &dyn Progress) -> Result<Plan, RewindError> {
         let store = &self.store;
-        let resolved = plan::resolve(store, &request.goal)?;
+        let resolved = goal::resolve(store, &request.goal)?;
         let mut rules = self.rules()?;
         let mut scanner = Scanner::open(&self.env.root, store.dir(), self.env.threads)?;
         scanner.fit_to(counters(store)?, |id, _| store.contains(id))?;
