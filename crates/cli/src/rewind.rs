@@ -6,25 +6,22 @@
 
 mod choose;
 mod document;
+mod outcome;
 mod preview;
+mod refusal;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 
 use anyhow::Error;
 use retake_engine::{
-    Action, Applied, CheckpointError, LedgerItem, OnConflict, OperationKind, PathStatus, Plan, Progress, RewindError,
-    RewindRequest, ScanError, Workspace,
+    CheckpointError, OnConflict, OperationKind, Plan, Progress, RewindError, RewindRequest, ScanError, Workspace,
 };
 
 use crate::clock;
 use crate::commands::CommandError;
-use crate::ui::{Format, Paint, Ui};
-use crate::words;
+use crate::ui::{Format, Ui};
 use document::RewindDocument;
-pub use preview::why_refused;
-
-/// Paths named after the work is done.
-const MAX_NAMED: usize = 20;
+pub use refusal::why_refused;
 
 /// Options that `rewind`, `undo` and `redo` take.
 #[derive(clap::Args, Debug)]
@@ -144,7 +141,7 @@ fn apply(
     };
     match (applied, ui.format) {
         (Ok(applied), Format::Json) => Ok(ui.json(&RewindDocument::applied(&applied))?),
-        (Ok(applied), Format::Text) => tell(ui, kind, &applied),
+        (Ok(applied), Format::Text) => outcome::tell(ui, kind, &applied),
         (Err(error), format) => {
             if let (Format::Json, Some(document)) = (format, RewindDocument::failed(&error)) {
                 ui.json(&document)?;
@@ -152,100 +149,6 @@ fn apply(
             Err(as_cancelled(error))
         }
     }
-}
-
-/// Says what was done, what was left, and how to take it back.
-fn tell(ui: &mut Ui, kind: OperationKind, applied: &Applied) -> anyhow::Result<()> {
-    let plan = &applied.plan;
-    let what = preview::title(kind, &plan.what);
-    match applied.operation {
-        None => writeln!(ui.out, "Nothing to do: the files are as they were at {}", preview::point(&plan.what))?,
-        Some(_) => writeln!(ui.out, "{what}: {}", counts(applied))?,
-    }
-    let with = |wanted: PathStatus| {
-        let statuses = applied.statuses.iter().filter(move |(_, status)| *status == wanted);
-        statuses.map(|(path, _)| path.display().to_string()).collect::<Vec<_>>()
-    };
-    let kept = plan.kept.iter().map(|kept| format!("{}: {}", kept.path.display(), kept.why.describe()));
-    list(
-        ui,
-        "stays as it is",
-        "stay as they are",
-        &with(PathStatus::Kept).into_iter().chain(kept).collect::<Vec<_>>(),
-    )?;
-    let bring_back = match kind {
-        OperationKind::Undo => "`retake redo`",
-        OperationKind::Exec | OperationKind::Rewind | OperationKind::Redo => "`retake undo`",
-    };
-    list(
-        ui,
-        &format!("was saved by somebody else meanwhile; {bring_back} brings that version back"),
-        &format!("were saved by somebody else meanwhile; {bring_back} brings those versions back"),
-        &with(PathStatus::Displaced),
-    )?;
-    list(
-        ui,
-        "was changed by somebody else meanwhile, and is as they left it",
-        "were changed by somebody else meanwhile, and are as they left them",
-        &with(PathStatus::Overtaken),
-    )?;
-    let still_open: Vec<String> = applied.still_open.iter().map(|path| path.display().to_string()).collect();
-    list(
-        ui,
-        "is still open in some program; what it writes from now on is lost",
-        "are still open in some program; what it writes from now on is lost",
-        &still_open,
-    )?;
-    let left_over: Vec<String> = applied.left_over.iter().map(|path| path.display().to_string()).collect();
-    list(ui, "stays beside its file", "stay beside their files", &left_over)?;
-    if !left_over.is_empty() {
-        writeln!(ui.talk()?, "{}", words::LEFT_OVER)?;
-    }
-    let moved: Vec<LedgerItem> = plan.ledger.iter().filter(|item| item.remedy.is_some()).cloned().collect();
-    preview::write_ledger(ui.talk()?, Paint::Colour, &moved)?;
-    if applied.operation.is_some() {
-        let back = match kind {
-            OperationKind::Undo => "`retake redo` repeats it",
-            OperationKind::Exec | OperationKind::Rewind | OperationKind::Redo => "`retake undo` takes this back",
-        };
-        writeln!(ui.talk()?, "{back}")?;
-    }
-    Ok(())
-}
-
-/// `2 restored, 1 deleted`
-fn counts(applied: &Applied) -> String {
-    let paths = applied.plan.paths.iter().zip(&applied.statuses);
-    let done: Vec<Action> = paths
-        .filter(|(_, (_, status))| !matches!(status, PathStatus::Kept | PathStatus::Overtaken))
-        .map(|(path, _)| path.action)
-        .collect();
-    let parts = [
-        (Action::Restore, "restored"),
-        (Action::Recreate, "recreated"),
-        (Action::Delete, "deleted"),
-        (Action::Mode, "with permissions restored"),
-    ];
-    let count = |wanted: Action| done.iter().filter(|action| **action == wanted).count();
-    let parts = parts.map(|(action, word)| (count(action), word));
-    let parts: Vec<String> =
-        parts.into_iter().filter(|(count, _)| *count != 0).map(|(count, word)| format!("{count} {word}")).collect();
-    if parts.is_empty() { "no file had to change".to_owned() } else { parts.join(", ") }
-}
-
-fn list(ui: &mut Ui, one: &str, many: &str, paths: &[String]) -> anyhow::Result<()> {
-    if paths.is_empty() {
-        return Ok(());
-    }
-    let verb = if paths.len() == 1 { one } else { many };
-    ui.warn(&format!("{} {verb}", words::count(paths.len() as u64, "path", "paths")))?;
-    for path in paths.iter().take(MAX_NAMED) {
-        writeln!(ui.talk()?, "  {path}")?;
-    }
-    if MAX_NAMED < paths.len() {
-        writeln!(ui.talk()?, "  … and {} more", paths.len() - MAX_NAMED)?;
-    }
-    Ok(())
 }
 
 /// A rewind that was cancelled has read something and done nothing.

@@ -16,8 +16,6 @@ use crate::words;
 
 /// Paths shown before a question; `--dry-run` shows all.
 const MAX_SHOWN: usize = 60;
-/// Paths named in a refusal.
-const MAX_REFUSED: usize = 20;
 /// Lines of what cannot be undone, and of what is undone too.
 const MAX_LISTED: usize = 10;
 
@@ -77,7 +75,7 @@ pub fn write(
     write_ledger(out, paint, &plan.ledger)
 }
 
-const BLOCKED: &str = "holds files that are not captured, so nothing can take its place";
+pub const BLOCKED: &str = "holds files that are not captured, so nothing can take its place";
 
 /// Says what stays as it is whatever happens to files.
 pub fn write_ledger(out: &mut dyn Write, paint: Paint, ledger: &[LedgerItem]) -> io::Result<()> {
@@ -231,32 +229,4 @@ pub fn title(kind: OperationKind, what: &str) -> String {
 /// What a plan is about, on one line.
 pub fn point(what: &str) -> String {
     quote::one_line(what).into_owned()
-}
-
-/// Everything that keeps `plan` from being carried out, and what can be done about it, as the lines of a hint.
-pub fn why_refused(plan: &Plan) -> String {
-    let mut lines = Vec::new();
-    let stopping: Vec<&PlannedPath> = plan.paths.iter().filter(|path| path.stops()).collect();
-    if !stopping.is_empty() {
-        let paths = words::count(stopping.len() as u64, "path needs", "paths need");
-        lines.push(format!("{paths} a decision: `--on-conflict keep`, `overwrite` or `merge` makes it for all"));
-        for path in stopping.iter().take(MAX_REFUSED) {
-            let names: Vec<&str> = choices(path).into_iter().map(choice_name).collect();
-            let why = path.conflict.map(Conflict::describe).unwrap_or_default();
-            lines.push(format!("  {}: {why} ({})", path.path.display(), names.join(", ")));
-        }
-        if MAX_REFUSED < stopping.len() {
-            lines.push(format!("  … and {} more", stopping.len() - MAX_REFUSED));
-        }
-    }
-    for path in plan.blocked.iter().take(MAX_REFUSED) {
-        lines.push(format!("`{}` {BLOCKED}; move its content away", path.display()));
-    }
-    if let Some(branch) = &plan.branch {
-        let (then, now) = (quote::one_line(&branch.then), quote::one_line(&branch.now));
-        lines.push(format!(
-            "`{now}` is checked out, and it was `{then}` then; `git switch {then}` goes there, `--across-branches` goes ahead"
-        ));
-    }
-    lines.join("\n")
 }

@@ -249,3 +249,23 @@ fn what_two_crashed_processes_left_in_their_segments_goes() {
     history.assert_kept(&s, Missing::None);
     history::assert_no_litter(&s);
 }
+
+#[test]
+fn damaged_content_is_told_before_and_after_going_back() {
+    let s = two_checkpoints();
+    s.remove("c").remove("a");
+    let (offset, len) = location(&s, "second", "c");
+    open(pack(&s)).write_all_at(&[0; 8], offset + len / 2).expect("it is ours");
+    let dry = s.retake(["rewind", "second", "--dry-run"]);
+    assert_eq!(dry.code(), Some(3), "{}", dry.stderr);
+    dry.says("1 path cannot go back: `--on-conflict keep` leaves it as it is and does the rest");
+    dry.says("  c: its content is damaged in the store (keep, stop)");
+    let shown = String::from_utf8_lossy(&dry.stdout).into_owned();
+    assert!(shown.contains("  ! c") && shown.contains("  A a"), "{shown}");
+    s.retake(["rewind", "second"]).fails(3);
+    s.retake(["rewind", "second", "--dry-run", "--on-conflict", "keep"]).succeeds();
+    let run = s.retake(["rewind", "second", "--on-conflict", "keep"]).succeeds();
+    run.says("warning: 1 path could not be brought back\n  c: its content is damaged in the store\n");
+    assert!(!run.stderr.contains("stays as it is"), "{}", run.stderr);
+    assert_eq!(fs::read(s.ws("a")).expect("it is back"), noise(1, 5_000));
+}

@@ -138,7 +138,10 @@ fn a_conflict_stops_everything_and_is_listed() {
     let s = conflict();
     let before = s.everything_in_the_workspace();
     let run = s.retake(["rewind", "start"]).fails(3);
-    run.says("hint: 2 paths need a decision");
+    run.says(
+        "hint: 2 paths need a decision: `--on-conflict keep` or `overwrite` makes it for all; \
+         on a terminal, without `--yes`, each is asked about\n",
+    );
     run.says("  both: somebody else changed it since (keep, overwrite, merge, stop)");
     run.says("  tail: somebody else changed it since (keep, overwrite, stop)");
     assert_eq!(s.retake(["rewind", "start", "--yes"]).code(), Some(3));
@@ -159,10 +162,32 @@ fn a_conflict_stops_everything_and_is_listed() {
 }
 
 #[test]
+fn only_choices_that_can_work_are_offered() {
+    let s = Sandbox::new();
+    s.write("p", "1\n").write("q", "1\n");
+    s.exec("echo 2 > p; echo 2 > q").succeeds();
+    s.write("p", "mine\n");
+    s.retake(["undo"]).fails(3).says("1 path needs a decision: `--on-conflict keep` or `overwrite` makes it for all\n");
+
+    let s = Sandbox::new();
+    s.write("d/a", "1\n");
+    s.exec("echo 2 > d/a").succeeds();
+    // Nothing is ever written through a link.
+    std::fs::rename(s.ws("d"), s.ws("e")).expect("it is there");
+    s.symlink("e", "d");
+    let run = s.retake(["undo", "--on-conflict", "overwrite"]).fails(3);
+    run.says("1 path cannot go back: `--on-conflict keep` leaves it as it is and does the rest\n  d/a: ");
+    s.retake(["undo", "--on-conflict", "keep"]).succeeds();
+    assert_eq!(s.read("e/a"), "2\n");
+}
+
+#[test]
 fn conflicts_can_be_kept_overwritten_or_merged() {
     let s = conflict();
     let run = s.retake(["rewind", "start", "--on-conflict", "keep"]).succeeds();
-    run.says("warning: 2 paths stay as they are\n  both\n  tail\n");
+    run.says(
+        "warning: 2 paths stay as they are\n  both: somebody else changed it since\n  tail: somebody else changed it since\n",
+    );
     assert_eq!((s.read("plain"), s.read("tail")), ("1\n".to_owned(), "3\n".to_owned()));
     assert!(s.read("both").contains("agent\n") && s.read("both").contains("mine\n"));
 

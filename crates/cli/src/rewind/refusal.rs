@@ -1,0 +1,64 @@
+//! Why a plan is refused, and what can be done about it: only choices that can work for the paths it is about.
+
+use retake_engine::{Conflict, OnConflict, Plan, PlannedPath};
+
+use super::preview::{BLOCKED, choice_name, choices};
+use crate::quote;
+use crate::words;
+
+/// Paths named in a refusal.
+const MAX_NAMED: usize = 20;
+
+/// Everything that keeps `plan` from being carried out, and what can be done about it, as the lines of a hint.
+pub fn why_refused(plan: &Plan) -> String {
+    let mut lines = Vec::new();
+    let stopping: Vec<&PlannedPath> = plan.paths.iter().filter(|path| path.stops()).collect();
+    if !stopping.is_empty() {
+        lines.push(decision(&stopping));
+        for path in stopping.iter().take(MAX_NAMED) {
+            let names: Vec<&str> = choices(path).into_iter().map(choice_name).collect();
+            let why = path.conflict.map(Conflict::describe).unwrap_or_default();
+            lines.push(format!("  {}: {why} ({})", path.path.display(), names.join(", ")));
+        }
+        if MAX_NAMED < stopping.len() {
+            lines.push(format!("  … and {} more", stopping.len() - MAX_NAMED));
+        }
+    }
+    for path in plan.blocked.iter().take(MAX_NAMED) {
+        lines.push(format!("`{}` {BLOCKED}; move its content away", path.display()));
+    }
+    if let Some(branch) = &plan.branch {
+        let (then, now) = (quote::one_line(&branch.then), quote::one_line(&branch.now));
+        lines.push(format!(
+            "`{now}` is checked out, and it was `{then}` then; `git switch {then}` goes there, `--across-branches` goes ahead"
+        ));
+    }
+    lines.join("\n")
+}
+
+/// What decides on all of `stopping`: leaving a path as it is can always be done, everything else only for some.
+fn decision(stopping: &[&PlannedPath]) -> String {
+    let count = stopping.len() as u64;
+    let for_any = |choice: OnConflict| stopping.iter().any(|path| choices(path).contains(&choice));
+    let for_all = |choice: OnConflict| stopping.iter().all(|path| choices(path).contains(&choice));
+    let others = [OnConflict::Overwrite, OnConflict::Merge];
+    if !others.into_iter().any(for_any) {
+        let paths = words::count(count, "path", "paths");
+        let them = if count == 1 { "it as it is" } else { "them as they are" };
+        return format!("{paths} cannot go back: `--on-conflict keep` leaves {them} and does the rest");
+    }
+    let paths = words::count(count, "path needs", "paths need");
+    let possible: Vec<&str> = others.into_iter().filter(|choice| for_all(*choice)).map(choice_name).collect();
+    let choices = match possible[..] {
+        [] => "`--on-conflict keep`".to_owned(),
+        [one] => format!("`--on-conflict keep` or `{one}`"),
+        _ => "`--on-conflict keep`, `overwrite` or `merge`".to_owned(),
+    };
+    // What is possible for some only can be chosen for these where each is asked about.
+    let rest = if others.into_iter().any(|choice| for_any(choice) && !for_all(choice)) {
+        "; on a terminal, without `--yes`, each is asked about"
+    } else {
+        ""
+    };
+    format!("{paths} a decision: {choices} makes it for all{rest}")
+}
