@@ -284,7 +284,9 @@ fn for_operation(error: &OperationError) -> Advice {
         OperationError::NothingToUndo | OperationError::NothingToRedo => failed(Some(
             "`retake ops` lists the operations; a rewind to any point is possible with `retake rewind POINT`",
         )),
-        OperationError::NotFinished { .. } => refused("wait until it has ended; nothing was changed"),
+        OperationError::NotFinished { .. } | OperationError::Running { .. } => {
+            refused("wait until it has ended; `retake ops` lists the operations")
+        }
         OperationError::NotReversible { .. } => failed(None),
         OperationError::Store(error) => for_store(error),
     }

@@ -6,6 +6,7 @@
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use thiserror::Error;
 
+use crate::owner::window;
 use crate::store::db::in_transaction;
 use crate::store::{Store, StoreError};
 use crate::{CheckpointId, OperationId, SessionId, Timestamp, Workspace, limits};
@@ -113,6 +114,14 @@ pub enum OperationError {
     NotFinished {
         /// The operation.
         operation: OperationId,
+    },
+    /// The newest one is a command that is still running.
+    #[error("nothing was changed: `{what}` is still running")]
+    Running {
+        /// The operation.
+        operation: OperationId,
+        /// The command.
+        what: String,
     },
     /// An undo or a redo is not itself undone: redo and undo do that.
     #[error("operation {operation} is an {kind}; use the other one of `undo` and `redo`")]
@@ -245,33 +254,63 @@ pub(crate) fn by_id(store: &Store, id: OperationId) -> Result<Option<Operation>,
     store.db().read(|connection| Ok(select(connection, "WHERE operations.id = ?", [&id.as_bytes()[..]])?.pop()))
 }
 
-/// The newest operation of `session` (of any, for `None`) that can be undone.
+/// A condition for operations that changed something. A command need not have: its change is one that it made, or that
+/// it contests with another session. Of an operation that was done in part, what it changed is not recorded.
+const CHANGED_SOMETHING: &str = "(operations.kind <> 0 OR operations.state = 3
+    OR EXISTS (SELECT 1 FROM changes WHERE changes.operation = operations.seq)
+    OR EXISTS (SELECT 1 FROM windows JOIN changes ON changes.checkpoint > windows.opened
+        AND (windows.closed IS NULL OR changes.checkpoint <= windows.closed)
+        WHERE windows.operation = operations.seq AND changes.certainty = 3))";
+
+/// The newest operation of `session` (of any, for `None`) that can be undone: it changed something and is not undone. A
+/// newer command that is still running has to end first.
 pub(crate) fn next_to_undo(store: &Store, session: Option<i64>) -> Result<Operation, OperationError> {
-    let found = store.db().read(|connection| {
-        select(
-            connection,
-            "WHERE operations.kind IN (0, 1) AND operations.state IN (1, 3) AND NOT operations.undone
-                 AND (?1 IS NULL OR operations.session = ?1)
-             ORDER BY operations.seq DESC LIMIT 1",
-            [session],
-        )
+    let newest_first = store.db().read(|connection| {
+        let ended = format!("operations.state IN (1, 3) AND {CHANGED_SOMETHING}");
+        let rest = format!(
+            "WHERE operations.kind IN (0, 1) AND NOT operations.undone AND (?1 IS NULL OR operations.session = ?1)
+                 AND operations.seq >= ifnull((SELECT max(operations.seq) FROM operations
+                     WHERE operations.kind IN (0, 1) AND NOT operations.undone AND {ended}
+                         AND (?1 IS NULL OR operations.session = ?1)), 0)
+                 AND (operations.state = 0 OR ({ended}))
+             ORDER BY operations.seq DESC"
+        );
+        select(connection, &rest, [session])
     })?;
-    found.into_iter().next().ok_or(OperationError::NothingToUndo)
+    for operation in newest_first {
+        if operation.state != OperationState::Running {
+            return Ok(operation);
+        }
+        if is_at_work(store, operation.seq)? {
+            return Err(OperationError::Running { operation: operation.id, what: operation.what });
+        }
+    }
+    Err(OperationError::NothingToUndo)
 }
 
-/// The undo of `session` (of any, for `None`) that a redo would take back now.
+/// Whether the command that operation `seq` is has not ended and its process is there.
+fn is_at_work(store: &Store, seq: i64) -> Result<bool, StoreError> {
+    let window: Option<i64> = store.db().read(|connection| {
+        connection
+            .prepare_cached("SELECT seq FROM windows WHERE operation = ? AND closed IS NULL")?
+            .query_row([seq], |row| row.get(0))
+            .optional()
+    })?;
+    Ok(window.is_some_and(|window| !window::is_abandoned(store.dir(), window)))
+}
+
+/// The undo of `session` (of any, for `None`) that a redo would take back now: until something new is changed.
 pub(crate) fn next_to_redo(store: &Store, session: Option<i64>) -> Result<Operation, OperationError> {
     let found = store.db().read(|connection| {
-        select(
-            connection,
+        let rest = format!(
             "WHERE operations.kind = 2 AND operations.state IN (1, 3) AND NOT operations.undone
                  AND (?1 IS NULL OR operations.session = ?1)
-                 AND NOT EXISTS (SELECT 1 FROM operations AS newer
-                     WHERE newer.seq > operations.seq AND newer.kind IN (0, 1) AND newer.state IN (1, 3)
-                         AND (?1 IS NULL OR newer.session = ?1))
-             ORDER BY operations.seq DESC LIMIT 1",
-            [session],
-        )
+                 AND operations.seq > ifnull((SELECT max(operations.seq) FROM operations
+                     WHERE operations.kind IN (0, 1) AND operations.state IN (1, 3) AND {CHANGED_SOMETHING}
+                         AND (?1 IS NULL OR operations.session = ?1)), 0)
+             ORDER BY operations.seq DESC LIMIT 1"
+        );
+        select(connection, &rest, [session])
     })?;
     found.into_iter().next().ok_or(OperationError::NothingToRedo)
 }

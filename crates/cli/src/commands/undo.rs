@@ -9,13 +9,14 @@ use crate::ui::Ui;
 
 /// Take back the last command run by `retake exec`, or the last rewind
 ///
-/// Goes back one operation further each time. What somebody else changed since is left alone or, in the same file, is a conflict.
+/// The last is the newest that changed something and is not undone: a command that changed no file is passed over. Goes back one
+/// operation further each time. What somebody else changed since is left alone or, in the same file, is a conflict.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   retake undo
   retake undo 5c0e --dry-run      an earlier operation, as listed by `retake ops`")]
 pub struct UndoArgs {
-    /// Operation: a unique beginning of its id [default: the newest that is not undone]
+    /// Operation: a unique beginning of its id [default: the newest that changed something and is not undone]
     #[arg(value_name = "OP")]
     operation: Option<String>,
     /// Only operations of this session
@@ -27,7 +28,7 @@ pub struct UndoArgs {
 
 /// Repeat what `retake undo` took back last
 ///
-/// Possible until something new is done.
+/// Possible until something new is changed.
 #[derive(clap::Args, Debug)]
 pub struct RedoArgs {
     /// Only operations of this session

@@ -1,8 +1,11 @@
 //! `retake undo`, `retake redo` and `retake ops`.
 
+use std::io::{Read, Write};
+use std::process::Stdio;
+
 use serde_json::json;
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Run, Sandbox};
 
 #[test]
 fn a_rewind_is_undone_and_redone() {
@@ -100,4 +103,55 @@ fn points_that_rewinds_made_are_listed_on_demand() {
     let safety = all[1]["id"].as_str().expect("an id is text");
     s.retake(["rewind", safety]).succeeds();
     assert_eq!(s.read("a"), "2\n", "one can go back to any of them");
+}
+
+#[test]
+fn a_command_that_is_still_running_is_not_undone() {
+    let s = Sandbox::new();
+    s.write("a", "1\n");
+    s.exec("echo 2 > a").succeeds();
+    let mut command = s.retake_command();
+    command.args(["exec", "--", "sh", "-c", "echo ready; read answer"]).stdin(Stdio::piped());
+    let mut running = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut ready = [0; 6];
+    running.stdout.as_mut().expect("it is piped").read_exact(&mut ready).expect("the command runs");
+    for args in [["undo", "--yes"], ["undo", "--dry-run"]] {
+        s.retake(args).fails(3).says("`sh -c 'echo ready; read answer'` is still running");
+    }
+    running.stdin.take().expect("it is piped").write_all(b"go\n").expect("it waits");
+    Run::from_output(running.wait_with_output().expect("it ends")).succeeds();
+    s.retake(["undo"]).succeeds();
+    assert_eq!(s.read("a"), "1\n");
+}
+
+#[test]
+fn commands_that_changed_nothing_are_passed_over() {
+    let s = Sandbox::new();
+    s.write("a", "1\n");
+    s.exec("rm a").succeeds();
+    s.exec("ls").succeeds();
+    assert!(s.retake(["undo"]).text().starts_with("Undid exec sh -c 'rm a': 1 recreated"));
+    assert_eq!(s.read("a"), "1\n");
+    s.exec("ls").succeeds();
+    s.retake(["redo"]).succeeds();
+    assert!(!s.ws("a").exists(), "what changes nothing does not keep from repeating");
+    s.retake(["undo"]).succeeds();
+    s.retake(["undo"]).fails(1).says("there is nothing to undo");
+}
+
+#[test]
+fn what_was_all_kept_is_not_announced_as_undone() {
+    let s = Sandbox::new();
+    s.write("a", "1\n");
+    s.exec("echo 2 > a").succeeds();
+    s.write("a", "mine\n");
+    let run = s.retake(["undo", "--on-conflict", "keep"]).succeeds();
+    let text = String::from_utf8_lossy(&run.stdout);
+    assert_eq!(text, "Nothing was undone of exec sh -c 'echo 2 > a': every path stays as it is\n");
+    run.says("warning: 1 path stays as it is\n  a: somebody else changed it since\n");
+    assert!(!run.stderr.contains("`retake redo`"), "{}", run.stderr);
+    let operations = s.retake(["ops", "--json"]).json()["operations"].clone();
+    assert_eq!((operations.as_array().map(Vec::len), &operations[0]["undone"]), (Some(1), &json!(false)));
+    s.retake(["undo", "--on-conflict", "overwrite"]).succeeds();
+    assert_eq!(s.read("a"), "1\n", "it can still be undone");
 }

@@ -68,7 +68,7 @@ impl World<'_, '_> {
             Aim::Undo { which: None, who } => {
                 self.met.add("goal: undo");
                 let goal = retake_engine::Goal::Undo { operation: None, session: session(who) };
-                let at = self.model.next_to_undo(who).ok_or("none: nothing to undo");
+                let at = self.model.next_to_undo(who);
                 (goal, at.map(|at| (Goal::Reverse(at), OperationIs::Undo)))
             }
             Aim::Redo(who) => {
@@ -297,6 +297,7 @@ fn check_none(outcome: &Result<Applied, RewindError>, reason: &str) -> Verdict {
             OperationError::AlreadyUndone { .. } => reason == "none: already undone",
             OperationError::NotReversible { .. } => reason == "none: not reversible",
             OperationError::NotFinished { .. } => reason == "none: not finished",
+            OperationError::Running { .. } => reason == "none: running",
             _ => false,
         },
         _ => false,

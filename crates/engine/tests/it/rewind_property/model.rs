@@ -196,19 +196,45 @@ impl Model {
         }
     }
 
-    /// The newest operation of `who` (of anybody, for `None`) that is not undone.
-    pub(super) fn next_to_undo(&self, who: Option<Who>) -> Option<usize> {
-        self.operations
-            .iter()
-            .rposition(|operation| is_of(operation, who) && is_original(operation) && !operation.is_undone)
+    /// The newest operation of `who` (of anybody, for `None`) that changed something and is not undone; else why there is
+    /// none.
+    pub(super) fn next_to_undo(&self, who: Option<Who>) -> Result<usize, &'static str> {
+        let is_running = |number| {
+            let is_its = |window: &Window| window.operation == Some(number) && window.state == WindowState::Open;
+            self.windows.iter().any(is_its)
+        };
+        let is_next = |number: usize| {
+            let operation = &self.operations[number];
+            is_of(operation, who) && (is_running(number) || self.is_original(number) && !operation.is_undone)
+        };
+        match (0..self.operations.len()).rfind(|number| is_next(*number)) {
+            Some(number) if is_running(number) => Err("none: running"),
+            Some(number) => Ok(number),
+            None => Err("none: nothing to undo"),
+        }
     }
 
-    /// The newest undo of `who` that is not taken back, unless something new was done since.
+    /// The newest undo of `who` that is not taken back, unless something new was changed since.
     pub(super) fn next_to_redo(&self, who: Option<Who>) -> Option<usize> {
         let is_undo = |operation: &Operation| operation.is == OperationIs::Undo && !operation.is_undone;
         let undo = self.operations.iter().rposition(|operation| is_of(operation, who) && is_undo(operation))?;
-        let mut newer = self.operations[undo + 1..].iter();
-        (!newer.any(|operation| is_of(operation, who) && is_original(operation))).then_some(undo)
+        let mut newer = undo + 1..self.operations.len();
+        (!newer.any(|number| is_of(&self.operations[number], who) && self.is_original(number))).then_some(undo)
+    }
+
+    /// Whether an operation that has ended is no undo or redo and changed something, or may have.
+    fn is_original(&self, number: usize) -> bool {
+        let at_work = |window: &usize| self.windows[*window].operation == Some(number);
+        let is_its = |row: &Row| match row.by {
+            By::Contested => row.open.iter().any(at_work),
+            by => self.operation_of(by) == Some(number),
+        };
+        let operation = &self.operations[number];
+        match operation.is {
+            OperationIs::Exec => operation.is_done && self.rows.iter().any(is_its),
+            OperationIs::Rewind => operation.is_done,
+            OperationIs::Undo | OperationIs::Redo => false,
+        }
     }
 
     /// Marks what an undo or a redo did to the operation that it is about.
@@ -231,8 +257,4 @@ impl Model {
 
 fn is_of(operation: &Operation, who: Option<Who>) -> bool {
     who.is_none() || operation.session == who
-}
-
-fn is_original(operation: &Operation) -> bool {
-    matches!(operation.is, OperationIs::Exec | OperationIs::Rewind) && operation.is_done
 }

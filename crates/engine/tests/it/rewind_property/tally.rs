@@ -41,6 +41,7 @@ const ALL: &[&str] = &[
     "none: not reversible",
     "none: nothing to redo",
     "none: nothing to undo",
+    "none: running",
     "outcome: applied",
     "outcome: in use",
     "outcome: nothing to do",
