@@ -58,7 +58,7 @@ mod workspace;
 
 pub use care::{Collectable, Collected, Footprint, PurgeError, Purged, SelfTestError, UnderWay};
 pub use checkpoint::{Checkpoint, CheckpointError, InvalidLabel, NewCheckpoint, Origin, ResolveError, check_label};
-pub use git::GitState;
+pub use git::{GitAction, GitState};
 pub use id::{CheckpointId, InvalidObjectId, ObjectId, OperationId, SessionId, SnapshotId};
 pub use operation::{Operation, OperationError, OperationKind, OperationState};
 pub use owner::{Began, Certainty, NewSession, NewWindow, Owner, PathChange, Reach, Session, Window};

@@ -18,6 +18,7 @@ mod history;
 #[cfg(target_os = "linux")]
 mod interrupt;
 mod kill;
+mod ledger;
 mod log;
 mod odd;
 mod output;

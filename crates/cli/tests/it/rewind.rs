@@ -248,9 +248,9 @@ fn another_branch_has_to_be_confirmed() {
     );
     let document = s.retake(["rewind", &id, "--json"]).refused_with_json();
     assert_eq!(document["branch"], json!({"then": "main", "now": "other"}));
-    assert_eq!(document["ledger"][0]["remedy"], "git switch main");
+    assert_eq!(document["ledger"][0]["remedy"], "git symbolic-ref HEAD refs/heads/main");
     assert_eq!(s.read("a"), "2\n");
-    s.retake(["rewind", &id, "--across-branches"]).succeeds().says("`git switch main`");
+    s.retake(["rewind", &id, "--across-branches"]).succeeds().says("`git symbolic-ref HEAD refs/heads/main`");
     assert_eq!(s.read("a"), "1\n");
 }
 

@@ -23,6 +23,38 @@ pub struct GitState {
     /// The newest stash.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub stash: Option<String>,
+    /// What git was in the middle of.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub under_way: Option<GitAction>,
+}
+
+/// Something that git does in more than one step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GitAction {
+    /// `git merge`
+    Merge,
+    /// `git rebase`
+    Rebase,
+    /// `git am`
+    Am,
+    /// `git cherry-pick`
+    CherryPick,
+    /// `git revert`
+    Revert,
+}
+
+impl GitAction {
+    /// The action as git calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Merge => "merge",
+            Self::Rebase => "rebase",
+            Self::Am => "am",
+            Self::CherryPick => "cherry-pick",
+            Self::Revert => "revert",
+        }
+    }
 }
 
 /// The top level of the work tree that `directory` is in.
@@ -61,7 +93,26 @@ pub(crate) fn state(root: &Path) -> GitState {
         Some(name) => (Some(name.trim_start_matches("refs/heads/").to_owned()), reference(&git_dir, &common, name)),
         None => (None, (!head.is_empty()).then_some(head)),
     };
-    GitState { branch, head, index: index_checksum(&git_dir), stash: reference(&git_dir, &common, "refs/stash") }
+    GitState {
+        branch,
+        head,
+        index: index_checksum(&git_dir),
+        stash: reference(&git_dir, &common, "refs/stash"),
+        under_way: under_way(&git_dir),
+    }
+}
+
+/// What git is in the middle of. A rebase picks commits one by one, so it comes before what it leaves while it does.
+fn under_way(git_dir: &Path) -> Option<GitAction> {
+    let signs = [
+        ("rebase-merge", GitAction::Rebase),
+        ("rebase-apply/applying", GitAction::Am),
+        ("rebase-apply", GitAction::Rebase),
+        ("MERGE_HEAD", GitAction::Merge),
+        ("CHERRY_PICK_HEAD", GitAction::CherryPick),
+        ("REVERT_HEAD", GitAction::Revert),
+    ];
+    signs.into_iter().find(|(sign, _)| git_dir.join(sign).exists()).map(|(_, action)| action)
 }
 
 /// The directory of a work tree's repository: `.git` itself, or where a `.git` file points.
