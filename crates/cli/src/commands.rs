@@ -58,6 +58,8 @@ pub enum CommandError {
         /// The point and the nearest directory that is there, as `show` takes them.
         dir: String,
     },
+    #[error("`{path}` is not there now, and was not at checkpoint {point}")]
+    PathNowhere { path: String, point: String },
     #[error("checkpoint {point} was made, but what it could not capture cannot be listed")]
     GapsUnread { point: String, source: StoreError },
     #[error("a file's content cannot be printed as JSON")]

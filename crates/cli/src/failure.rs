@@ -150,6 +150,9 @@ fn for_command(error: &CommandError) -> Advice {
         },
         CommandError::NothingToCompare => failed(Some("make the first checkpoint with `retake checkpoint`")),
         CommandError::NoSuchPath { dir, .. } => failed(Some(&format!("`retake show {dir}` lists what is there"))),
+        CommandError::PathNowhere { point, .. } => {
+            failed(Some(&format!("nothing was changed; `retake show {point}:` lists what was there")))
+        }
         CommandError::GapsUnread { point, .. } => {
             failed(Some(&format!("it is kept; `retake show {point}` tries again")))
         }

@@ -1,9 +1,11 @@
 //! `retake rewind`: the files as they were at a point.
 
 use std::ffi::OsString;
+use std::fs;
 
-use retake_engine::{Checkpoint, Goal, OperationKind, RewindRequest, Workspace};
+use retake_engine::{Checkpoint, Goal, OperationKind, RewindRequest, Side, StoreError, Workspace, WorkspacePath};
 
+use super::CommandError;
 use crate::paths::{self, Place};
 use crate::recovery;
 use crate::rewind::{self, Options};
@@ -55,8 +57,31 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &RewindArgs) -> anyhow::Result
             Place::Below(path) => request.paths.push(path),
         }
     }
+    for path in &request.paths {
+        if !is_anywhere(&workspace, &checkpoint, path)? {
+            let (path, point) = (path.display().to_string(), checkpoint.id.short());
+            return Err(CommandError::PathNowhere { path, point }.into());
+        }
+    }
     recovery::before_going_back(ui, &mut workspace, &args.options)?;
     rewind::run(ui, &mut workspace, OperationKind::Rewind, request, &args.options)
+}
+
+/// Whether `path` is there now, was at the checkpoint, or is known to have been there then although that did not capture it.
+fn is_anywhere(workspace: &Workspace, checkpoint: &Checkpoint, path: &WorkspacePath) -> Result<bool, StoreError> {
+    if fs::symlink_metadata(workspace.root().join(path.to_path())).is_ok() {
+        return Ok(true);
+    }
+    match workspace.entry(&Side::Stored(checkpoint.snapshot), path) {
+        Ok(None) => {}
+        Ok(Some(_)) => return Ok(true),
+        // What can be brought back all the same is for the plan to tell.
+        Err(StoreError::Damaged { .. } | StoreError::Missing { .. }) => return Ok(true),
+        Err(error) => return Err(error),
+    }
+    let mut since = workspace.changes(checkpoint, None)?.into_iter();
+    let first = since.find(|change| change.path.starts_with(path));
+    Ok(first.is_some_and(|change| change.before.is_some()))
 }
 
 fn goal(workspace: &Workspace, checkpoint: &Checkpoint, args: &RewindArgs) -> anyhow::Result<Goal> {

@@ -95,6 +95,10 @@ fn single_paths_can_be_brought_back() {
     s.retake_in(s.ws("sub"), ["rewind", &id, "--path", "../gone"]).succeeds();
     assert_eq!(s.read("gone"), "1\n");
     s.retake(["rewind", &id, "--path", "/etc"]).fails(2);
+    for more in [["--path", "nosuch"], ["--path", "a/nosuch"]] {
+        let run = s.retake(["rewind", &id, "--path", "a", more[0], more[1]]).fails(1);
+        run.says(&format!("`{}` is not there now, and was not at checkpoint {}", more[1], &id[..8]));
+    }
 }
 
 #[test]
