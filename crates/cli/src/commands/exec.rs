@@ -3,6 +3,8 @@
 //! The command has the terminal, the current directory and the environment to itself. Ctrl-C is its, not ours: whatever ends it, the
 //! checkpoint after it is taken.
 
+mod unprotected;
+
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::unix::process::ExitStatusExt;
@@ -35,7 +37,7 @@ pub struct ExecArgs {
     /// Count the command as part of this session, rather than of a new one
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
-    /// Run the command even if the checkpoint before it cannot be taken
+    /// Run the command even if the checkpoint before it cannot be taken: the disk or the budget is full, the store cannot be used
     #[arg(long)]
     unprotected: bool,
     /// Command and its arguments
@@ -52,7 +54,7 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &ExecArgs) -> anyhow::Result<E
     args.label.as_deref().map_or(Ok(()), check_label)?;
     let (mut workspace, began) = match protect(ui, here, args) {
         Ok(protected) => protected,
-        Err(error) if args.unprotected => {
+        Err(error) if args.unprotected && unprotected::is_no_checkpoint(&error) => {
             ui.warn(&format!("running without a checkpoint, so this cannot be undone: {error:#}"))?;
             return Ok(ExitCode::from(start(ui, &args.command)?));
         }

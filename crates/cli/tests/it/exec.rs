@@ -92,6 +92,24 @@ fn without_the_checkpoint_before_nothing_is_run_unless_insisted_on() {
 }
 
 #[test]
+fn wrong_usage_and_open_questions_never_run_a_command_unprotected() {
+    let s = Sandbox::new();
+    s.write("a", "1\n");
+    s.retake(["exec", "-m", "taken", "--", "true"]).succeeds();
+    s.retake(["exec", "--unprotected", "-m", "taken", "--", "rm", "a"]).fails(3);
+    s.retake(["exec", "--unprotected", "-m", " ", "--", "rm", "a"]).fails(2);
+    s.retake(["exec", "--unprotected", "--session", "ffffffff", "--", "rm", "a"]).fails(1);
+    let home = s.path("home").to_string_lossy().into_owned();
+    s.retake(["-C", &home, "exec", "--unprotected", "--", "rm", "a"]).fails(3);
+    assert_eq!(s.read("a"), "1\n", "it was not run");
+    for file in ["retake.db-wal", "retake.db-shm", "retake.db"] {
+        fs::remove_file(s.store().join(file)).ok();
+    }
+    s.retake(["exec", "--unprotected", "--", "rm", "a"]).succeeds().says("this cannot be undone");
+    assert!(!s.ws("a").exists());
+}
+
+#[test]
 fn a_command_that_was_killed_with_retake_can_be_undone() {
     let s = Sandbox::new();
     s.write("a", "1\n");
