@@ -33,7 +33,7 @@ pub struct GlobalArgs {
     /// Otherwise: the git top level, else the nearest directory that already is a workspace, else the current directory.
     #[arg(short = 'C', long, global = true, value_name = "DIR")]
     pub workspace: Option<PathBuf>,
-    /// Print one JSON document instead of text
+    /// Print one JSON document instead of text, also for an error
     #[arg(long, global = true)]
     pub json: bool,
     /// When to use colours

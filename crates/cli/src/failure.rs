@@ -1,4 +1,4 @@
-//! Failures at the edge: `error:` and `hint:` lines on stderr, and the exit code.
+//! Failures at the edge: `error:` and `hint:` lines on stderr, with `--json` the same as a document on stdout, and the exit code.
 //!
 //! Both are chosen by matching on error types, exhaustively, so that a new variant asks for its hint. Exit codes: 1 failed, 2 usage,
 //! 3 refused until the user decides, 130 and 143 stopped by Ctrl-C and SIGTERM.
@@ -16,6 +16,7 @@ use retake_engine::{
 use crate::clock;
 use crate::commands::CommandError;
 use crate::interrupt;
+use crate::json::ErrorDocument;
 use crate::paths::OutsideWorkspace;
 use crate::quote;
 use crate::rewind;
@@ -45,6 +46,10 @@ pub fn usage(answer: &clap::Error) -> ExitCode {
     let printed = answer.print();
     if answer.use_stderr() {
         // If that could not be written, there is nobody left to tell.
+        if asks_for_json() {
+            serde_json::to_writer(io::stdout(), &usage_document(answer)).ok();
+            writeln!(io::stdout()).ok();
+        }
         return ExitCode::from(USAGE);
     }
     match printed {
@@ -53,8 +58,26 @@ pub fn usage(answer: &clap::Error) -> ExitCode {
     }
 }
 
+/// Whether `--json` was typed, on a command line that is wrong as a whole; what is behind `--` belongs to another command.
+fn asks_for_json() -> bool {
+    std::env::args_os().take_while(|argument| argument != "--").any(|argument| argument == "--json")
+}
+
+/// clap's answer: its first line is the message, the rest says what to do.
+fn usage_document(answer: &clap::Error) -> ErrorDocument {
+    let text = answer.render().to_string();
+    let (message, rest) = text.split_once('\n').unwrap_or((&text, ""));
+    let message = message.strip_prefix("error: ").unwrap_or(message).to_owned();
+    let hint = Some(rest.trim().to_owned()).filter(|rest| !rest.is_empty());
+    ErrorDocument::new(message, hint, Vec::new())
+}
+
 /// Draws `error`, its causes and its hint; a closed pipe (`retake log | head`, a pager left early) ends in silence.
 pub fn report(ui: &mut Ui, error: &Error) -> ExitCode {
+    if ui.owes_document() && !is_broken_pipe(error) {
+        let causes = error.chain().skip(1).map(ToString::to_string).collect();
+        ui.json(&ErrorDocument::new(error.to_string(), advice(error).hint, causes)).ok();
+    }
     // What was written before the failure is still the user's; if it cannot be written either, the first failure is the one to tell.
     ui.finish().ok();
     tell(ui.complain(), error)

@@ -31,6 +31,26 @@ impl Bytes {
     }
 }
 
+/// What a command prints that fails before it has anything else to tell.
+#[derive(Serialize, Debug)]
+pub struct ErrorDocument {
+    version: u32,
+    error: ErrorFacts,
+}
+
+#[derive(Serialize, Debug)]
+struct ErrorFacts {
+    message: String,
+    hint: Option<String>,
+    causes: Vec<String>,
+}
+
+impl ErrorDocument {
+    pub fn new(message: String, hint: Option<String>, causes: Vec<String>) -> Self {
+        Self { version: VERSION, error: ErrorFacts { message, hint, causes } }
+    }
+}
+
 /// What `checkpoint` and `show POINT` print.
 #[derive(Serialize, Debug)]
 pub struct CheckpointDocument {

@@ -58,6 +58,14 @@ pub struct Ui {
     pub on_terminal: bool,
     err: AutoStream<Stderr>,
     pager_allowed: bool,
+    document: Document,
+}
+
+/// Whether the command's JSON document has been printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Document {
+    Due,
+    Printed,
 }
 
 /// Data could not be written. It travels inside an [`io::Error`], so that a closed pipe stays recognisable as one.
@@ -104,6 +112,7 @@ impl Ui {
             format: if global.json { Format::Json } else { Format::Text },
             paint,
             err: AutoStream::auto(io::stderr()),
+            document: if global.json { Document::Due } else { Document::Printed },
         }
     }
 
@@ -123,8 +132,14 @@ impl Ui {
 
     /// Prints `document` as the command's one JSON document.
     pub fn json(&mut self, document: &impl Serialize) -> io::Result<()> {
+        self.document = Document::Printed;
         serde_json::to_writer(&mut self.out, document)?;
         self.out.write_all(b"\n")
+    }
+
+    /// Whether a JSON document is wanted and none has been printed yet.
+    pub fn owes_document(&self) -> bool {
+        self.document == Document::Due
     }
 
     /// Stderr, after the data written so far, so that both come in order on a terminal.

@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::process::Stdio;
 
+use serde_json::json;
+
 use crate::sandbox::{Run, Sandbox, noise};
 
 /// A workspace with a checkpoint and a change, and commands that print about it, some of them much.
@@ -33,6 +35,23 @@ fn commands() -> (Sandbox, Vec<Vec<String>>) {
     ];
     let owned = commands.iter().map(|args| args.iter().map(|&arg| arg.to_owned()).collect()).collect();
     (s, owned)
+}
+
+#[test]
+fn with_json_an_error_is_a_document_too() {
+    let s = Sandbox::new();
+    s.write("a", "1\n");
+    let id = s.checkpoint();
+    let error = s.retake(["show", "nosuch", "--json"]).fails_with_json(1);
+    assert_eq!(error["message"], "there is no checkpoint `nosuch`");
+    assert_eq!((&error["hint"], &error["causes"]), (&json!("`retake log` lists the points"), &json!([])));
+    s.retake(["undo", "--json"]).fails_with_json(1);
+    s.retake(["rewind", &id, "--path", "nosuch", "--json"]).fails_with_json(1);
+    s.retake(["log", "--json", "-n", "many"]).fails_with_json(2);
+    let error = s.retake(["exec", "--json", "--session", "ffffffff", "--", "true"]).fails_with_json(1);
+    assert_eq!(error["causes"], json!(["there is no session `ffffffff`"]));
+    // What is behind `--` is not ours.
+    s.retake(["exec", "--nosuch", "--", "--json"]).fails(2);
 }
 
 #[test]

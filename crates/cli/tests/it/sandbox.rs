@@ -220,6 +220,17 @@ impl Run {
         document
     }
 
+    /// It ended with `code` and said why, both as text and as one JSON document, whose `error` is returned.
+    #[track_caller]
+    pub(crate) fn fails_with_json(self, code: i32) -> Value {
+        assert_eq!(self.code, Some(code), "stderr: {}", self.stderr);
+        let document: Value = serde_json::from_slice(&self.stdout).expect("it is one JSON document");
+        assert_eq!(document["version"], 1);
+        let error = document["error"].clone();
+        self.says(&format!("error: {}\n", error["message"].as_str().expect("a message is text")));
+        error
+    }
+
     /// Its data, which is text.
     #[track_caller]
     pub(crate) fn text(self) -> String {

@@ -102,7 +102,7 @@ fn what_is_not_there_is_said_with_a_way_on() {
     s.retake(["show", "nosuch"]).fails(1).says("`retake log`");
     s.retake(["show", "nosuch:a"]).fails(1).says("nosuch");
     s.retake(["show", &format!("{id}:../x")]).fails(2).says("outside the workspace");
-    s.retake(["show", &format!("{id}:dir/a"), "--json"]).fails(2).says("--json");
+    s.retake(["show", &format!("{id}:dir/a"), "--json"]).fails_with_json(2);
 }
 
 #[test]
