@@ -37,7 +37,12 @@ pub enum SurroundingsError {
 pub struct Surroundings {
     pub environment: Environment,
     pub current_dir: PathBuf,
+    /// The session of the `retake exec` that this runs in.
+    pub session: Option<String>,
 }
+
+/// Tells a command which session it runs in, so that a `retake exec` inside it belongs to it.
+pub const SESSION_VARIABLE: &str = "RETAKE_SESSION";
 
 impl Surroundings {
     /// Looks around, reading only: environment variables, the settings file, git's user settings, `/etc/passwd`.
@@ -59,7 +64,8 @@ impl Surroundings {
             data_dir,
             settings,
         };
-        Ok(Self { environment, current_dir })
+        let session = variable(SESSION_VARIABLE).and_then(|id| id.into_string().ok());
+        Ok(Self { environment, current_dir, session })
     }
 }
 

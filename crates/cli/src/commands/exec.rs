@@ -3,28 +3,35 @@
 //! The command has the terminal, the current directory and the environment to itself. Ctrl-C is its, not ours: whatever ends it, the
 //! checkpoint after it is taken.
 
+mod report;
 mod unprotected;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, ExitCode, ExitStatus};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
 use retake_engine::{
-    Began, Changed, Durability, NewCheckpoint, NewSession, NewWindow, Reach, SessionId, Side, Workspace, check_label,
+    Began, Durability, NewCheckpoint, NewSession, NewWindow, OperationId, OperationState, Reach, SessionId, Workspace,
+    check_label,
 };
 
 use super::CommandError;
 use crate::clock;
 use crate::interrupt::Passing;
 use crate::recovery;
-use crate::surroundings::Surroundings;
-use crate::ui::Ui;
+use crate::surroundings::{SESSION_VARIABLE, Surroundings};
+use crate::ui::{Format, Ui};
+use report::Ran;
 
 /// Run a command with a checkpoint before and after it, so that it can be undone
 ///
 /// Works with any command and any agent. What changes while it runs counts as its own: `retake undo` takes exactly that back and
-/// leaves alone what you changed since. The exit code is the command's.
+/// leaves alone what you changed since. The exit code is the command's. What another session's command may have changed at the same
+/// time is contested, and going back asks about it. A `retake exec` inside the command belongs to the same session: `retake undo` takes
+/// back the inner command first, `retake rewind` to the outer one's point takes back both.
+///
+/// With `--json` the command's standard output goes to standard error, so that standard output is the one document.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   retake exec -- npm install
@@ -34,7 +41,7 @@ pub struct ExecArgs {
     /// Name the checkpoint before
     #[arg(short = 'm', long, value_name = "LABEL")]
     label: Option<String>,
-    /// Count the command as part of this session, rather than of a new one
+    /// Count the command as part of this session [default: that of the `retake exec` it runs in, else a new one]
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
     /// Run the command even if the checkpoint before it cannot be taken: the disk or the budget is full, the store cannot be used
@@ -52,18 +59,20 @@ const NOT_STARTED: u8 = 126;
 pub fn run(ui: &mut Ui, here: Surroundings, args: &ExecArgs) -> anyhow::Result<ExitCode> {
     // Before anything is made: wrong usage leaves no store behind.
     args.label.as_deref().map_or(Ok(()), check_label)?;
-    let (mut workspace, began) = match protect(ui, here, args) {
+    let (mut workspace, began, operation) = match protect(ui, here, args) {
         Ok(protected) => protected,
         Err(error) if args.unprotected && unprotected::is_no_checkpoint(&error) => {
             ui.warn(&format!("running without a checkpoint, so this cannot be undone: {error:#}"))?;
-            return Ok(ExitCode::from(start(ui, &args.command)?));
+            let code = start(ui, &args.command, None)?;
+            report::tell_unprotected(ui, code)?;
+            return Ok(ExitCode::from(code));
         }
         Err(error) => {
             return Err(error.context("the command was not run, for the checkpoint before it cannot be taken"));
         }
     };
-    let code = start(ui, &args.command)?;
-    let before = began.before.clone();
+    let (before, session) = (began.before, began.window.session);
+    let code = start(ui, &args.command, Some(session))?;
     let at = clock::now();
     let new = NewCheckpoint { id: clock::new_checkpoint_id(at)?, at, label: None };
     let after = {
@@ -72,53 +81,66 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &ExecArgs) -> anyhow::Result<E
     };
     let after =
         after.map_err(|source| CommandError::NoCheckpointAfter { point: before.id.short(), source: source.into() })?;
-    let changes = workspace.diff(&Side::Stored(before.snapshot), &Side::Stored(after.snapshot))?;
-    if changes.is_empty() {
-        writeln!(ui.talk()?, "Nothing changed")?;
-    } else {
-        let counts = super::counts(&Changed::count(&changes));
-        let counts = if counts == "nothing changed" { "only directories changed".to_owned() } else { counts };
-        let id = before.id.short();
-        writeln!(ui.talk()?, "{counts}; `retake undo` or `retake rewind {id}` takes that back")?;
-    }
+    report::tell(ui, &workspace, &Ran { operation, session, before, after, code })?;
     Ok(ExitCode::from(code))
 }
 
 /// Takes the checkpoint before.
-fn protect(ui: &mut Ui, here: Surroundings, args: &ExecArgs) -> anyhow::Result<(Workspace, Began)> {
+fn protect(ui: &mut Ui, here: Surroundings, args: &ExecArgs) -> anyhow::Result<(Workspace, Began, OperationId)> {
     let mut workspace = Workspace::open_or_create(here.environment)?;
     recovery::first(ui, &mut workspace)?;
     let at = clock::now();
     let tool = in_words(&args.command);
+    let operation = clock::new_operation_id(at)?;
     let window = NewWindow {
-        session: session(&mut workspace, args, &tool)?,
+        session: session(&mut workspace, args, here.session.as_deref(), &tool)?,
         turn: None,
         tool,
         reach: Reach::Everything,
         declared: Vec::new(),
-        operation: Some(clock::new_operation_id(at)?),
+        operation: Some(operation),
     };
     let new = NewCheckpoint { id: clock::new_checkpoint_id(at)?, at, label: args.label.clone() };
     let progress = ui.progress();
     let began = workspace.begin(window, new, &progress)?;
-    Ok((workspace, began))
+    Ok((workspace, began, operation))
 }
 
-fn session(workspace: &mut Workspace, args: &ExecArgs, title: &str) -> anyhow::Result<SessionId> {
+/// The session that was named, else that of the command `around` this one, else a new one.
+fn session(workspace: &mut Workspace, args: &ExecArgs, around: Option<&str>, title: &str) -> anyhow::Result<SessionId> {
     if let Some(text) = &args.session {
         return Ok(workspace.resolve_session(text)?.id);
+    }
+    if let Some(session) = around.map(|id| running(workspace, id)).transpose()?.flatten() {
+        return Ok(session);
     }
     let at = clock::now();
     let new = NewSession { id: clock::new_session_id(at)?, at, title: title.to_owned() };
     Ok(workspace.create_session(new)?.id)
 }
 
-/// Runs the command to its end and returns its exit code.
-fn start(ui: &mut Ui, command: &[OsString]) -> anyhow::Result<u8> {
+/// The session with this id, if a command of it is running here. The variable that tells it may come from another workspace, or from a
+/// command that has ended and left something in the background.
+fn running(workspace: &Workspace, id: &str) -> anyhow::Result<Option<SessionId>> {
+    let operations = workspace.operations()?;
+    let running = operations.iter().filter(|operation| operation.state == OperationState::Running);
+    Ok(running.filter_map(|operation| operation.session).find(|session| session.to_string() == id))
+}
+
+/// Runs the command to its end, as part of `session`, and returns its exit code.
+fn start(ui: &mut Ui, command: &[OsString], session: Option<SessionId>) -> anyhow::Result<u8> {
     let [program, arguments @ ..] = command else { unreachable!("clap requires a command") };
+    let mut command = Command::new(program);
+    command.args(arguments);
+    if let Some(session) = session {
+        command.env(SESSION_VARIABLE, session.to_string());
+    }
+    if ui.format == Format::Json {
+        command.stdout(Stdio::from(io::stderr()));
+    }
     // Signals that come before the command is there to get them end nothing either.
     let passing = Passing::begin()?;
-    let child = match Command::new(program).args(arguments).spawn() {
+    let child = match command.spawn() {
         Ok(child) => child,
         Err(error) => {
             let code = if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_STARTED };

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::io::Write;
 
-use retake_engine::{Changed, CheckpointId, OpenError, Operation, OperationState, Workspace};
+use retake_engine::{
+    Changed, CheckpointId, OpenError, Operation, OperationId, OperationState, Side, StoreError, Workspace,
+};
 use serde::Serialize;
 
 use crate::clock;
@@ -15,7 +17,7 @@ use crate::ui::{DIM, Format, RED, Ui, YELLOW};
 
 /// List what `retake` did or ran, newest first
 ///
-/// For each: its id, its age, the session it belongs to, what it was, how many files it changed, and whether it is undone.
+/// For each: its id, its age, the session it belongs to, what it was, how many files changed meanwhile, and whether it is undone.
 #[derive(clap::Args, Debug)]
 pub struct OpsArgs {
     /// Only operations of this session
@@ -42,7 +44,7 @@ struct OperationFacts {
     reverses: Option<String>,
     before: Option<String>,
     after: Option<String>,
-    /// Null if there is no checkpoint after it.
+    /// What changed from `before` to `after`; null if there is no checkpoint after it.
     changed: Option<json::Counts>,
 }
 
@@ -53,7 +55,7 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &OpsArgs) -> anyhow::Result<()
         Err(error) => return Err(error.into()),
     };
     let mut operations = Vec::new();
-    let mut changed: HashMap<CheckpointId, Changed> = HashMap::new();
+    let mut changed: HashMap<OperationId, Changed> = HashMap::new();
     if let Some(workspace) = &workspace {
         recovery::mention(ui, workspace)?;
         operations = workspace.operations()?;
@@ -61,9 +63,9 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &OpsArgs) -> anyhow::Result<()
             let session = workspace.resolve_session(text)?.id;
             operations.retain(|operation| operation.session == Some(session));
         }
-        changed = workspace.checkpoints()?.into_iter().map(|point| (point.id, point.changed)).collect();
+        changed = changes(workspace, &operations)?;
     }
-    let changed = |operation: &Operation| operation.after.and_then(|id| changed.get(&id));
+    let changed = |operation: &Operation| changed.get(&operation.id);
     if ui.format == Format::Json {
         let facts = |operation: &Operation| OperationFacts {
             id: operation.id.to_string(),
@@ -108,4 +110,28 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &OpsArgs) -> anyhow::Result<()
         )?;
     }
     Ok(())
+}
+
+/// What changed between the points before and after each of `operations`, whoever did it.
+fn changes(workspace: &Workspace, operations: &[Operation]) -> Result<HashMap<OperationId, Changed>, StoreError> {
+    let points = workspace.checkpoints()?;
+    let places: HashMap<CheckpointId, usize> = points.iter().enumerate().map(|(at, point)| (point.id, at)).collect();
+    let mut changed = HashMap::new();
+    for operation in operations {
+        let place = |id: Option<CheckpointId>| id.and_then(|id| places.get(&id).copied());
+        let (Some(before), Some(after)) = (place(operation.before), place(operation.after)) else { continue };
+        // A point knows what changed since the one before it.
+        if before == after + 1 {
+            changed.insert(operation.id, points[after].changed);
+            continue;
+        }
+        let sides = [before, after].map(|at| Side::Stored(points[at].snapshot));
+        match workspace.diff(&sides[0], &sides[1]) {
+            Ok(changes) => drop(changed.insert(operation.id, Changed::count(&changes))),
+            // What cannot be compared is not counted; all else still is.
+            Err(StoreError::Damaged { .. } | StoreError::Missing { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(changed)
 }

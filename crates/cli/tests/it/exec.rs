@@ -1,10 +1,11 @@
 //! `retake exec`.
 
 use std::fs;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
 
 use crate::sandbox::{Run, Sandbox};
 
@@ -107,6 +108,87 @@ fn wrong_usage_and_open_questions_never_run_a_command_unprotected() {
     }
     s.retake(["exec", "--unprotected", "--", "rm", "a"]).succeeds().says("this cannot be undone");
     assert!(!s.ws("a").exists());
+}
+
+#[test]
+fn json_tells_what_a_command_did_and_nothing_else_is_on_stdout() {
+    let s = Sandbox::new();
+    s.write("a", "1\n");
+    let run = s.retake(["exec", "--json", "--", "sh", "-c", "echo 2 > a; echo output; exit 7"]);
+    assert_eq!(run.code(), Some(7), "{}", run.stderr);
+    run.says("output\n");
+    let document: Value = serde_json::from_slice(&run.stdout).expect("it is one JSON document");
+    let operation = s.retake(["ops", "--json"]).json()["operations"][0].clone();
+    assert_eq!(document["version"], 1);
+    assert_eq!((&document["operation"], &document["exit_code"]), (&operation["id"], &json!(7)));
+    for key in ["session", "before", "after", "changed"] {
+        assert_eq!(document[key], operation[key], "{key}");
+    }
+    assert_eq!((&document["changed"]["modified"], &document["contested"]), (&json!(1), &json!(0)));
+
+    let s = Sandbox::new();
+    s.config("[store]\nbudget = '1 KiB'\n").write("a", "1\n");
+    let document = s.retake(["exec", "--json", "--unprotected", "--", "rm", "a"]).json();
+    assert_eq!((&document["operation"], &document["exit_code"]), (&json!(null), &json!(0)));
+}
+
+#[test]
+fn what_another_session_may_have_changed_is_said_to_be_contested() {
+    let s = Sandbox::new();
+    s.write("a", "1\n").write("b", "1\n");
+    let mut command = s.retake_command();
+    command.args(["exec", "--", "sh", "-c", "echo ready; read answer; echo 2 > a"]).stdin(Stdio::piped());
+    let mut outer = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut ready = [0; 6];
+    outer.stdout.as_mut().expect("it is piped").read_exact(&mut ready).expect("the command runs");
+    let contested =
+        "warning: 1 path is contested: another session was at work meanwhile and could have made the change";
+    let inner = s.exec("echo 2 > b").succeeds();
+    inner.says("1 modified; `retake undo` or `retake rewind ");
+    inner.says(" takes that back, once you decide on what is contested\n");
+    inner.says(contested);
+    outer.stdin.take().expect("it is piped").write_all(b"go\n").expect("it waits");
+    let outer = Run::from_output(outer.wait_with_output().expect("it ends")).succeeds();
+    outer.says(contested);
+    let operations = s.retake(["ops", "--json"]).json()["operations"].clone();
+    let id = operations[1]["id"].as_str().expect("an id is text");
+    outer.says(&format!("2 modified; `retake undo {}` or `retake rewind ", &id[..8]));
+    let changed: Vec<&Value> = [0, 1].iter().map(|at| &operations[at]["changed"]["modified"]).collect();
+    assert_eq!(changed, [1, 2], "`ops` counts as `exec` does");
+    s.retake(["undo", &id[..8]]).fails(3).says("  b: two sessions may have changed it");
+}
+
+#[test]
+fn a_command_inside_another_belongs_to_its_session() {
+    let s = Sandbox::new();
+    s.write("a", "1\n").write("b", "1\n");
+    let retake = env!("CARGO_BIN_EXE_retake");
+    let nested = |s: &Sandbox| {
+        let run = s.exec(&format!("echo 2 > a; {retake} exec -- sh -c 'echo 2 > b'; echo 3 > a")).succeeds();
+        assert!(!run.stderr.contains("contested"), "{}", run.stderr);
+        run
+    };
+    let run = nested(&s);
+    run.says("1 modified; `retake undo` or `retake rewind ");
+    let operations = s.retake(["ops", "--json"]).json()["operations"].clone();
+    assert_eq!(operations[0]["session"], operations[1]["session"]);
+    let outer = operations[1]["before"].as_str().expect("an id is text");
+    run.says(&format!(
+        "2 modified; `retake rewind {}` takes that back, `retake undo` one command run inside it at a time\n",
+        &outer[..8]
+    ));
+    s.retake(["undo"]).succeeds();
+    assert_eq!((s.read("a"), s.read("b")), ("3\n".to_owned(), "1\n".to_owned()), "the inner one first");
+    s.retake(["undo"]).succeeds();
+    assert_eq!(s.read("a"), "1\n", "then the outer one");
+    nested(&s);
+    let operations = s.retake(["ops", "--json"]).json()["operations"].clone();
+    s.retake(["rewind", operations[1]["before"].as_str().expect("an id is text")]).succeeds();
+    assert_eq!((s.read("a"), s.read("b")), ("1\n".to_owned(), "1\n".to_owned()));
+    // A variable that a command has left behind means nothing.
+    let ended = operations[1]["session"].as_str().expect("it has one");
+    Run::of(s.retake_command().env("RETAKE_SESSION", ended).args(["exec", "--", "true"])).succeeds();
+    assert_ne!(s.retake(["ops", "--json"]).json()["operations"][0]["session"], ended);
 }
 
 #[test]

@@ -97,7 +97,8 @@ fn the_history_of_a_path_tells_who_changed_it() {
 fn two_sessions_at_once_contest_what_changed() {
     let s = Sandbox::new();
     s.write("a", "1\n");
-    let inner = format!("{} exec -- sh -c 'echo 2 > a'", env!("CARGO_BIN_EXE_retake"));
+    // Without the variable, what is inside does not know what it is in.
+    let inner = format!("env -u RETAKE_SESSION {} exec -- sh -c 'echo 2 > a'", env!("CARGO_BIN_EXE_retake"));
     s.exec(&inner).succeeds();
     assert!(s.retake(["log", "--", "a"]).text().trim_end().ends_with("~ a  contested"));
     s.retake(["undo"]).fails(3).says("a: two sessions may have changed it (keep, overwrite, stop)");
