@@ -29,11 +29,17 @@ pub fn why_refused(plan: &Plan) -> String {
     }
     if let Some(branch) = &plan.branch {
         let (then, now) = (quote::one_line(&branch.then), quote::one_line(&branch.now));
+        let switch = if is_commit(&then) { "git switch --detach" } else { "git switch" };
         lines.push(format!(
-            "`{now}` is checked out, and it was `{then}` then; `git switch {then}` goes there, `--across-branches` goes ahead"
+            "`{now}` is checked out, and it was `{then}` then; `{switch} {then}` goes there, `--across-branches` goes ahead"
         ));
     }
     lines.join("\n")
+}
+
+/// Whether HEAD was detached, so that a commit is what was checked out.
+fn is_commit(name: &str) -> bool {
+    matches!(name.len(), 40 | 64) && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// What decides on all of `stopping`: leaving a path as it is can always be done, everything else only for some.

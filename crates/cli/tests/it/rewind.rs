@@ -256,6 +256,11 @@ fn another_branch_has_to_be_confirmed() {
     assert_eq!(s.read("a"), "2\n");
     s.retake(["rewind", &id, "--across-branches"]).succeeds().says("`git symbolic-ref HEAD refs/heads/main`");
     assert_eq!(s.read("a"), "1\n");
+    git(&s.path("ws"), &["switch", "--quiet", "--detach", "main"]);
+    let (id, commit) = (s.checkpoint(), git(&s.path("ws"), &["rev-parse", "HEAD"]));
+    git(&s.path("ws"), &["switch", "--quiet", "other"]);
+    s.write("a", "2\n");
+    s.retake(["rewind", &id]).fails(3).says(&format!("`git switch --detach {}` goes there", commit.trim()));
 }
 
 #[test]
