@@ -197,9 +197,9 @@ fn for_command(error: &CommandError) -> Advice {
 fn for_surroundings(error: &SurroundingsError) -> Advice {
     match error {
         SurroundingsError::CurrentDir { .. } => failed(Some("change to a directory that exists")),
-        SurroundingsError::Workspace { .. } => {
-            failed(Some("if it was moved, run `retake relink OLD` in the new place"))
-        }
+        SurroundingsError::Workspace { .. } => failed(Some(
+            "if it was moved, run `retake relink OLD` in the new place; if it was deleted, make the directory again, and `retake rewind` brings back what was in it",
+        )),
         SurroundingsError::NoHome => failed(Some("set `HOME`, or `RETAKE_DATA_DIR` to where the store should be")),
         SurroundingsError::Settings(error) => for_settings(error),
     }

@@ -24,6 +24,7 @@ mod recovery;
 mod rewind;
 mod size;
 mod surroundings;
+mod survivors;
 mod ui;
 mod words;
 

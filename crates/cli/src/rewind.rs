@@ -14,11 +14,13 @@ use std::io::{self, IsTerminal};
 
 use anyhow::Error;
 use retake_engine::{
-    CheckpointError, OnConflict, OperationKind, Plan, Progress, RewindError, RewindRequest, ScanError, Workspace,
+    CheckpointError, LedgerItem, OnConflict, OperationId, OperationKind, Plan, Progress, RewindError, RewindRequest,
+    ScanError, StoreError, Workspace,
 };
 
 use crate::clock;
 use crate::commands::CommandError;
+use crate::survivors;
 use crate::ui::{Format, Ui};
 use document::RewindDocument;
 pub use refusal::why_refused;
@@ -109,7 +111,17 @@ pub fn run(
 /// Works out what would be done.
 fn plan(ui: &Ui, workspace: &Workspace, request: &RewindRequest) -> anyhow::Result<Plan> {
     let progress = ui.progress();
-    workspace.plan(request, &progress).map_err(as_cancelled)
+    let mut plan = workspace.plan(request, &progress).map_err(as_cancelled)?;
+    add_running(workspace, &mut plan)?;
+    Ok(plan)
+}
+
+/// Adds processes to the ledger that commands have left behind: going back does not end them.
+fn add_running(workspace: &Workspace, plan: &mut Plan) -> Result<(), StoreError> {
+    let operations: Vec<OperationId> = workspace.operations()?.iter().map(|operation| operation.id).collect();
+    let item = |what| LedgerItem { kind: "running".to_owned(), what, remedy: None };
+    plan.ledger.extend(survivors::of(&operations).into_iter().map(item));
+    Ok(())
 }
 
 fn show(ui: &mut Ui, workspace: &Workspace, kind: OperationKind, request: &RewindRequest) -> anyhow::Result<()> {
@@ -140,8 +152,13 @@ fn apply(
         workspace.apply(request, expected, &new, &progress as &dyn Progress)
     };
     match (applied, ui.format) {
-        (Ok(applied), Format::Json) => Ok(ui.json(&RewindDocument::applied(&applied))?),
-        (Ok(applied), Format::Text) => outcome::tell(ui, kind, &applied),
+        (Ok(mut applied), format) => {
+            add_running(workspace, &mut applied.plan)?;
+            match format {
+                Format::Json => Ok(ui.json(&RewindDocument::applied(&applied))?),
+                Format::Text => outcome::tell(ui, workspace, kind, &applied),
+            }
+        }
         (Err(error), format) => {
             if let (Format::Json, Some(document)) = (format, RewindDocument::failed(&error)) {
                 ui.json(&document)?;

@@ -14,6 +14,7 @@ use crate::args::{GlobalArgs, When};
 use crate::pager::{NotStarted, Pager};
 use crate::progress::Bar;
 use crate::quote;
+use crate::words;
 
 pub const BOLD: Style = Style::new().bold();
 pub const DIM: Style = Style::new().dimmed();
@@ -24,6 +25,8 @@ pub const YELLOW: Style = AnsiColor::Yellow.on_default();
 
 /// Columns assumed when stdout is no terminal.
 const DEFAULT_COLUMNS: usize = 80;
+/// Paths named in a warning.
+pub const MAX_NAMED: usize = 20;
 
 /// Colours on stdout: styles that turn into nothing when they are not wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,6 +159,22 @@ impl Ui {
     /// Says something about the data that calls for attention.
     pub fn warn(&mut self, text: &str) -> io::Result<()> {
         writeln!(self.talk()?, "{YELLOW}warning:{YELLOW:#} {text}")
+    }
+
+    /// Says that something is wrong with the paths called `names`, if there are any: `one` of them, or `many`.
+    pub fn warn_of(&mut self, one: &str, many: &str, names: &[String]) -> io::Result<()> {
+        if names.is_empty() {
+            return Ok(());
+        }
+        let verb = if names.len() == 1 { one } else { many };
+        self.warn(&format!("{} {verb}", words::count(names.len() as u64, "path", "paths")))?;
+        for name in names.iter().take(MAX_NAMED) {
+            writeln!(self.talk()?, "  {name}")?;
+        }
+        match names.len().saturating_sub(MAX_NAMED) {
+            0 => Ok(()),
+            more => writeln!(self.talk()?, "  … and {more} more"),
+        }
     }
 
     /// Asks on stderr for a line from stdin; an empty one if there is none.

@@ -124,7 +124,7 @@ pub enum OperationError {
         what: String,
     },
     /// An undo or a redo is not itself undone: redo and undo do that.
-    #[error("operation {operation} is an {kind}; use the other one of `undo` and `redo`")]
+    #[error("operation {} is {}", .operation.short(), if *kind == "undo" { "an undo; `retake redo` takes it back" } else { "a redo; `retake undo` takes it back" })]
     NotReversible {
         /// The operation.
         operation: OperationId,

@@ -21,6 +21,7 @@ use crate::clock;
 use crate::interrupt::Passing;
 use crate::recovery;
 use crate::surroundings::{SESSION_VARIABLE, Surroundings};
+use crate::survivors;
 use crate::ui::{Format, Ui};
 use report::Ran;
 
@@ -63,7 +64,7 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &ExecArgs) -> anyhow::Result<E
         Ok(protected) => protected,
         Err(error) if args.unprotected && unprotected::is_no_checkpoint(&error) => {
             ui.warn(&format!("running without a checkpoint, so this cannot be undone: {error:#}"))?;
-            let code = start(ui, &args.command, None)?;
+            let code = start(ui, &args.command, &[])?;
             report::tell_unprotected(ui, code)?;
             return Ok(ExitCode::from(code));
         }
@@ -72,7 +73,8 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &ExecArgs) -> anyhow::Result<E
         }
     };
     let (before, session) = (began.before, began.window.session);
-    let code = start(ui, &args.command, Some(session))?;
+    let marks = [(SESSION_VARIABLE, session.to_string()), (survivors::MARK, operation.to_string())];
+    let code = start(ui, &args.command, &marks)?;
     let at = clock::now();
     let new = NewCheckpoint { id: clock::new_checkpoint_id(at)?, at, label: None };
     let after = {
@@ -127,14 +129,11 @@ fn running(workspace: &Workspace, id: &str) -> anyhow::Result<Option<SessionId>>
     Ok(running.filter_map(|operation| operation.session).find(|session| session.to_string() == id))
 }
 
-/// Runs the command to its end, as part of `session`, and returns its exit code.
-fn start(ui: &mut Ui, command: &[OsString], session: Option<SessionId>) -> anyhow::Result<u8> {
+/// Runs the command to its end, with `marks` in its environment, and returns its exit code.
+fn start(ui: &mut Ui, command: &[OsString], marks: &[(&str, String)]) -> anyhow::Result<u8> {
     let [program, arguments @ ..] = command else { unreachable!("clap requires a command") };
     let mut command = Command::new(program);
-    command.args(arguments);
-    if let Some(session) = session {
-        command.env(SESSION_VARIABLE, session.to_string());
-    }
+    command.args(arguments).envs(marks.iter().map(|(name, value)| (name, value)));
     if ui.format == Format::Json {
         command.stdout(Stdio::from(io::stderr()));
     }

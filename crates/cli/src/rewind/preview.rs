@@ -125,6 +125,10 @@ fn write_paths(
         let style = paint.with(style);
         let padding = " ".repeat(width.saturating_sub(name.width()));
         write!(out, "  {style}{letter}{style:#} {name}{padding}  {brief}")?;
+        if let Some(certainty) = path.certainty.filter(|_| path.conflict.is_none()) {
+            let dim = paint.with(DIM);
+            write!(out, "  {dim}{}{dim:#}", certainty.name())?;
+        }
         if let Some(conflict) = path.conflict {
             let (red, dim) = (paint.with(RED), paint.with(DIM));
             write!(out, "  {red}{}{red:#} {dim}({}){dim:#}", conflict.describe(), outcome(path))?;

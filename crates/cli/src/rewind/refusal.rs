@@ -4,10 +4,8 @@ use retake_engine::{Conflict, OnConflict, Plan, PlannedPath};
 
 use super::preview::{BLOCKED, choice_name, choices};
 use crate::quote;
+use crate::ui::MAX_NAMED;
 use crate::words;
-
-/// Paths named in a refusal.
-const MAX_NAMED: usize = 20;
 
 /// Everything that keeps `plan` from being carried out, and what can be done about it, as the lines of a hint.
 pub fn why_refused(plan: &Plan) -> String {

@@ -233,3 +233,42 @@ fn a_first_exec_makes_the_workspace_one() {
     s.retake(["undo"]).succeeds();
     assert!(s.ws("d").is_dir());
 }
+
+#[test]
+fn what_a_command_leaves_behind_is_told() {
+    let s = Sandbox::new();
+    s.write("a", "1\n");
+    let run = s.exec("echo now > now; sleep 60 >/dev/null 2>&1 & echo $! > pid").succeeds();
+    run.says("it left processes behind");
+    let pid: i32 = s.read("pid").trim().parse().unwrap();
+    run.says(&format!("`sleep 60` ({pid})"));
+    let plan = s.retake(["--json", "undo", "--dry-run"]).json();
+    let running = json!({"kind": "running", "what": format!("`sleep 60` ({pid})")});
+    assert!(plan["ledger"].as_array().unwrap().contains(&running), "{plan}");
+    kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+    let quiet = s.exec("echo again > now").succeeds();
+    assert!(!quiet.stderr.contains("left processes"), "{}", quiet.stderr);
+}
+
+#[test]
+fn what_was_not_captured_and_is_gone_is_told() {
+    let s = Sandbox::new();
+    s.write("small", "1\n");
+    fs::File::create(s.ws("big")).unwrap().set_len(70 << 20).unwrap();
+    let run = s.exec("rm big small").succeeds();
+    run.says("1 path was not captured and is gone\n  big\n");
+    let undo = s.retake(["undo", "--yes"]).succeeds();
+    undo.says("1 path was not captured then and cannot come back\n  big\n");
+    assert_eq!(s.read("small"), "1\n");
+    assert!(!s.exec("rm small").succeeds().stderr.contains("big"));
+}
+
+#[test]
+fn a_repository_that_is_gone_is_told_without_advice() {
+    let s = Sandbox::new();
+    s.git_init().write("a", "1\n");
+    s.exec("rm -rf .git a").succeeds();
+    let undo = s.retake(["undo", "--yes"]).succeeds();
+    undo.says("git: the git repository is gone, and it is not captured");
+    assert!(!undo.stderr.contains("symbolic-ref"), "{}", undo.stderr);
+}

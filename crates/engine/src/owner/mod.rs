@@ -24,6 +24,16 @@ pub enum Certainty {
     Presumed,
 }
 
+impl Certainty {
+    /// The certainty as a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Certain => "certain",
+            Self::Presumed => "presumed",
+        }
+    }
+}
+
 /// Who made a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Owner {

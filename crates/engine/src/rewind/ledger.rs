@@ -17,6 +17,10 @@ pub struct LedgerItem {
 /// What moved in the repository between two moments. The commands, in this order, move it back: none of them touches a file,
 /// for files are what going back is about, and git would refuse to overwrite what it has brought back.
 pub(crate) fn git_moves(then: &GitState, now: &GitState) -> Vec<LedgerItem> {
+    if *now == GitState::default() && then != now {
+        let what = "the git repository is gone, and it is not captured".to_owned();
+        return vec![LedgerItem { kind: "git".to_owned(), what, remedy: None }];
+    }
     let moves = [under_way(then, now), head(then, now), index(then, now), stash(then, now)];
     let item = |(what, remedy)| LedgerItem { kind: "git".to_owned(), what, remedy };
     moves.into_iter().flatten().map(item).collect()

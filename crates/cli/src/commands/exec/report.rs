@@ -10,6 +10,8 @@ use serde::Serialize;
 
 use crate::commands;
 use crate::json;
+use crate::quote;
+use crate::survivors;
 use crate::ui::{Format, Ui};
 use crate::words;
 
@@ -33,6 +35,10 @@ struct ExecDocument {
     changed: Option<json::Counts>,
     /// Changed paths that another session may have changed.
     contested: Option<u64>,
+    /// Processes that the command left behind.
+    running: Vec<String>,
+    /// Paths that were not captured before the command and are gone now.
+    lost: Vec<json::Bytes>,
     exit_code: u8,
 }
 
@@ -41,6 +47,8 @@ pub fn tell(ui: &mut Ui, workspace: &Workspace, ran: &Ran) -> anyhow::Result<()>
     let changes = workspace.diff(&Side::Stored(ran.before.snapshot), &Side::Stored(ran.after.snapshot))?;
     let changed = Changed::count(&changes);
     let contested = contested(workspace, ran, &changes)?;
+    let running = survivors::of(&[ran.operation]);
+    let lost = lost(workspace, &ran.before)?;
     if ui.format == Format::Json {
         return Ok(ui.json(&ExecDocument {
             version: json::VERSION,
@@ -50,14 +58,35 @@ pub fn tell(ui: &mut Ui, workspace: &Workspace, ran: &Ran) -> anyhow::Result<()>
             after: Some(ran.after.id.to_string()),
             changed: Some(json::Counts::new(&changed)),
             contested: Some(contested),
+            running,
+            lost: lost.iter().map(|path| json::Bytes::new(path.as_bytes())).collect(),
             exit_code: ran.code,
         })?);
     }
+    tell_changes(ui, workspace, ran, &changes, contested)?;
+    let lost: Vec<String> = lost.iter().map(|path| quote::name(path.as_bytes()).into_owned()).collect();
+    ui.warn_of("was not captured and is gone", "were not captured and are gone", &lost)?;
+    if !running.is_empty() {
+        ui.warn("it left processes behind; what they change from now on counts as somebody else's")?;
+    }
+    for process in &running {
+        writeln!(ui.talk()?, "  {process}")?;
+    }
+    Ok(())
+}
+
+fn tell_changes(
+    ui: &mut Ui,
+    workspace: &Workspace,
+    ran: &Ran,
+    changes: &[Change],
+    contested: u64,
+) -> anyhow::Result<()> {
     if changes.is_empty() {
         writeln!(ui.talk()?, "Nothing changed")?;
         return Ok(());
     }
-    let counts = match commands::counts(&changed) {
+    let counts = match commands::counts(&Changed::count(changes)) {
         counts if counts == "nothing changed" => "only directories changed".to_owned(),
         counts => counts,
     };
@@ -83,10 +112,19 @@ pub fn tell_unprotected(ui: &mut Ui, code: u8) -> anyhow::Result<()> {
             after: None,
             changed: None,
             contested: None,
+            running: Vec::new(),
+            lost: Vec::new(),
             exit_code: code,
         })?;
     }
     Ok(())
+}
+
+/// Paths that the checkpoint `before` had to leave out and that are gone now: nothing brings them back.
+fn lost(workspace: &Workspace, before: &Checkpoint) -> Result<Vec<WorkspacePath>, StoreError> {
+    let gaps = workspace.gaps(before)?.into_iter().filter(|gap| gap.kind.is_uncaptured()).map(|gap| gap.path);
+    let is_gone = |path: &WorkspacePath| workspace.root().join(path.to_path()).symlink_metadata().is_err();
+    Ok(gaps.filter(is_gone).collect())
 }
 
 /// Counts those of `changes` that more than one session may have made.
