@@ -240,12 +240,12 @@ fn what_a_command_leaves_behind_is_told() {
     s.write("a", "1\n");
     let run = s.exec("echo now > now; sleep 60 >/dev/null 2>&1 & echo $! > pid").succeeds();
     run.says("it left processes behind");
-    let pid: i32 = s.read("pid").trim().parse().unwrap();
+    let pid: i32 = s.read("pid").trim().parse().expect("it works");
     run.says(&format!("`sleep 60` ({pid})"));
     let plan = s.retake(["--json", "undo", "--dry-run"]).json();
     let running = json!({"kind": "running", "what": format!("`sleep 60` ({pid})")});
-    assert!(plan["ledger"].as_array().unwrap().contains(&running), "{plan}");
-    kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+    assert!(plan["ledger"].as_array().expect("it works").contains(&running), "{plan}");
+    kill_process(Pid::from_raw(pid).expect("it works"), Signal::KILL).expect("it works");
     let quiet = s.exec("echo again > now").succeeds();
     assert!(!quiet.stderr.contains("left processes"), "{}", quiet.stderr);
 }
@@ -254,7 +254,7 @@ fn what_a_command_leaves_behind_is_told() {
 fn what_was_not_captured_and_is_gone_is_told() {
     let s = Sandbox::new();
     s.write("small", "1\n");
-    fs::File::create(s.ws("big")).unwrap().set_len(70 << 20).unwrap();
+    fs::File::create(s.ws("big")).expect("it works").set_len(70 << 20).expect("it works");
     let run = s.exec("rm big small").succeeds();
     run.says("1 path was not captured and is gone\n  big\n");
     let undo = s.retake(["undo", "--yes"]).succeeds();
