@@ -295,6 +295,12 @@ impl Workspace {
         Ok(Integrity { damage: checked.damage, affected })
     }
 
+    /// Has what a check found damaged stored again by the next checkpoint, as far as it is still on disk. Earlier checkpoints
+    /// that need it are whole again then.
+    pub fn note_damage(&self, damage: &[Damage]) -> Result<(), StoreError> {
+        self.store.note_damage(damage)
+    }
+
     /// What the store takes.
     pub fn usage(&self) -> Result<Usage, StoreError> {
         let dir = self.store.dir();

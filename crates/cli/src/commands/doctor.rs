@@ -125,8 +125,9 @@ fn store(workspace: &Workspace, progress: &dyn Progress) -> anyhow::Result<Check
     let damage = words::count(integrity.damage.len() as u64, "damaged place", "damaged places");
     let affected = words::count(integrity.affected.len() as u64, "checkpoint", "checkpoints");
     let text = format!("{damage} in the store; {affected} cannot be had whole any more");
-    let advice =
-        "all others can be used; check the disk, and take a new checkpoint: it stores again what is on disk now";
+    workspace.note_damage(&integrity.damage)?;
+    let advice = "all others can be used; check the disk, then run `retake doctor` again: what of this is still in the workspace \
+                  has been stored once more by then";
     Ok(Check::problem("store", text, advice).with(details))
 }
 

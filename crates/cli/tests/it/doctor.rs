@@ -34,9 +34,24 @@ fn damage_is_told_with_the_checkpoints_that_need_it() {
     assert_eq!(checks[0]["name"], "store");
     let details = checks[0]["details"].to_string();
     assert!(details.contains(&id[..8]) && details.contains("00000001.pack"), "{details}");
-    let run = s.retake(["doctor"]);
-    run.says("error: 1 problem was found\nhint: ");
-    assert!(String::from_utf8_lossy(&run.stdout).contains("problem  1 damaged place in the store"));
+    // What is still in the workspace was stored once more, and the checkpoint is whole again.
+    assert!(s.retake(["doctor"]).text().lines().all(|line| line.starts_with("ok ")));
+    assert_eq!(s.retake(["show", &format!("{id}:a")]).succeeds().stdout, noise(1, 5000));
+}
+
+#[test]
+fn damage_that_cannot_be_mended_goes_on_being_told() {
+    let s = Sandbox::new();
+    s.write("a", noise(1, 5000));
+    s.checkpoint();
+    fs::remove_file(s.ws("a")).expect("it is ours");
+    let pack = fs::OpenOptions::new().write(true).open(s.store().join("packs/00000001.pack")).expect("it is there");
+    pack.write_all_at(b"damage", 2000).expect("it can be written");
+    for _ in 0..2 {
+        let run = s.retake(["doctor"]);
+        run.says("error: 1 problem was found\nhint: ");
+        assert!(String::from_utf8_lossy(&run.stdout).contains("problem  1 damaged place in the store"));
+    }
 }
 
 #[test]

@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use rusqlite::{Transaction, params};
 
 use super::db::{self, Location};
+use super::loss::Lost;
 use super::pack::{Segment, SegmentId};
 use super::{Durability, Effort, Kind, Store, StoreError, gc, lock, record};
 use crate::{ObjectId, limits};
@@ -209,21 +210,22 @@ impl Drop for Batch<'_> {
     }
 }
 
-/// Inserts rows that are not there yet, or that point to lost segments; returns how many.
-fn insert_rows(
-    tx: &Transaction<'_>,
-    rows: &[(ObjectId, Location)],
-    lost: &HashSet<SegmentId>,
-) -> rusqlite::Result<usize> {
-    let lost: Vec<String> = lost.iter().map(SegmentId::to_string).collect();
+/// Inserts rows that are not there yet, or that store again what was lost; returns how many.
+fn insert_rows(tx: &Transaction<'_>, rows: &[(ObjectId, Location)], lost: &Lost) -> rusqlite::Result<usize> {
+    let segments: Vec<String> = lost.segments.iter().map(SegmentId::to_string).collect();
     let mut insert = tx.prepare_cached(&format!(
         "INSERT INTO objects VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE
-         SET pack = excluded.pack, offset = excluded.offset, len = excluded.len WHERE pack IN ({})",
-        lost.join(", ")
+         SET pack = excluded.pack, offset = excluded.offset, len = excluded.len
+         WHERE pack IN ({}) OR id IN (SELECT id FROM damaged)",
+        segments.join(", ")
     ))?;
     let mut inserted = 0;
     for (id, at) in rows {
         inserted += insert.execute(params![&id.as_bytes()[..], at.pack, at.offset, at.len])?;
+    }
+    let mended = rows.iter().filter(|(id, _)| lost.objects.contains(id));
+    for (id, _) in mended {
+        tx.prepare_cached("DELETE FROM damaged WHERE id = ?")?.execute([&id.as_bytes()[..]])?;
     }
     tx.prepare_cached("UPDATE meta SET value = value + 1 WHERE key = 'commits'")?.execute([])?;
     Ok(inserted)

@@ -143,6 +143,10 @@ const MIGRATIONS: &[&str] = &[
         node BLOB NOT NULL,
         PRIMARY KEY (operation, path, node)
     ) WITHOUT ROWID;
+    -- Objects that a check found damaged: they do not count as stored until they are stored again.
+    CREATE TABLE damaged (
+        id BLOB PRIMARY KEY
+    ) WITHOUT ROWID;
 ",
 ];
 

@@ -1,27 +1,66 @@
-//! Segments whose file is not what the database says: bytes that crashed processes left behind, and bytes that are gone.
+//! What is not as the database says: bytes that crashed processes left behind, bytes that are gone, and objects that a check
+//! found damaged.
 //!
-//! What was never committed is cut off. What is gone stays on record, in case the file comes back, but does not count as
-//! stored: a new checkpoint stores again what it needs of it.
+//! What was never committed is cut off. What is gone or damaged stays on record, in case the disk thinks better of it, but
+//! does not count as stored: a new checkpoint stores again what it needs of it.
 
 use std::collections::HashSet;
 
+use super::check::Damage;
+use super::db::in_transaction;
 use super::pack::{self, SegmentId};
-use super::{Store, StoreError, lock};
+use super::{Durability, Location, Store, StoreError, lock};
+use crate::ObjectId;
+
+/// What does not count as stored.
+#[derive(Debug, Default)]
+pub(super) struct Lost {
+    /// Segments that are missing or cut short.
+    pub(super) segments: HashSet<SegmentId>,
+    /// Objects that a check found damaged.
+    pub(super) objects: HashSet<ObjectId>,
+}
+
+impl Lost {
+    pub(super) fn has(&self, id: &ObjectId, location: &Location) -> bool {
+        self.segments.contains(&location.pack) || self.objects.contains(id)
+    }
+}
 
 impl Store {
-    /// Looks for segments that are missing or shorter than what was committed to them; returns whether there are any
-    /// that this process did not know of.
+    /// Looks for what does not count as stored any more: segments that are missing or shorter than what was committed to
+    /// them, and what checks have found damaged. Returns whether there is anything that this process did not know of.
     pub(crate) fn find_losses(&self) -> Result<bool, StoreError> {
-        let mut lost = HashSet::new();
+        let mut lost = Lost { objects: self.damaged()?, ..Lost::default() };
         for (id, committed) in self.committed()? {
             if self.segment_len(id) < committed {
-                lost.insert(id);
+                lost.segments.insert(id);
             }
         }
         let mut known = lock(&self.lost);
-        let news = lost.iter().any(|id| !known.contains(id));
+        let news = !lost.segments.is_subset(&known.segments) || !lost.objects.is_subset(&known.objects);
         *known = lost;
         Ok(news)
+    }
+
+    fn damaged(&self) -> Result<HashSet<ObjectId>, StoreError> {
+        self.db().read(|connection| {
+            let mut statement = connection.prepare_cached("SELECT id FROM damaged")?;
+            statement.query_map([], |row| Ok(ObjectId::from_bytes(row.get(0)?)))?.collect()
+        })
+    }
+
+    /// Has the objects of `damage` stored again by the next checkpoint that needs them.
+    pub(crate) fn note_damage(&self, damage: &[Damage]) -> Result<(), StoreError> {
+        let objects: Vec<ObjectId> = damage.iter().filter_map(|damage| damage.object).collect();
+        if objects.is_empty() {
+            return Ok(());
+        }
+        self.db().transaction(Durability::Synced, |tx| {
+            let mut insert =
+                tx.prepare_cached("INSERT OR IGNORE INTO damaged VALUES (?)").map_err(in_transaction(tx))?;
+            objects.iter().try_for_each(|id| insert.execute([&id.as_bytes()[..]]).map(drop).map_err(in_transaction(tx)))
+        })
     }
 
     /// Cuts off what was never committed to segments that nobody writes to.

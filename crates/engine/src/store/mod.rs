@@ -28,7 +28,7 @@ pub(crate) mod retire;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -46,6 +46,7 @@ pub(crate) use batch::Batch;
 use bundle::Bundle;
 pub(crate) use content::{CopyError, PutError};
 use db::{Db, Location};
+use loss::Lost;
 use pack::{Segment, SegmentId};
 pub(crate) use record::{Effort, Kind};
 
@@ -64,8 +65,8 @@ pub(crate) struct Store {
     bundles: Mutex<VecDeque<(SegmentId, u64, Arc<Bundle>)>>,
     /// The segment this process appends to, kept for as long as the store is open.
     segment: Mutex<Option<Segment>>,
-    /// Segments that are missing or cut short.
-    lost: Mutex<HashSet<SegmentId>>,
+    /// What does not count as stored although it is on record.
+    lost: Mutex<Lost>,
     /// Whether all segments are known to hold what was committed to them before the store was opened.
     tails_checked: AtomicBool,
 }
@@ -127,7 +128,7 @@ impl Store {
     /// Whether `id` is stored, as far as is known without reading it.
     pub(crate) fn contains(&self, id: &ObjectId) -> Result<bool, StoreError> {
         let location = self.db().locate(id)?;
-        Ok(location.is_some_and(|location| !lock(&self.lost).contains(&location.pack)))
+        Ok(location.is_some_and(|location| !lock(&self.lost).has(id, &location)))
     }
 
     /// Reads and verifies an object.

@@ -252,7 +252,7 @@ fn another_branch_has_to_be_confirmed() {
         Err(RewindError::Refused { plan }) => {
             let moved = plan.branch.unwrap();
             assert_eq!((moved.then.as_str(), moved.now.as_str()), ("main", "other"));
-            assert_eq!(plan.ledger[0].remedy.as_deref(), Some("git switch main"));
+            assert_eq!(plan.ledger[0].remedy.as_deref(), Some("git symbolic-ref HEAD refs/heads/main"));
         }
         other => panic!("{other:?}"),
     }
