@@ -23,7 +23,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use retake_engine::{Changed, Checkpoint, CheckpointError, Origin, StoreError};
+use retake_engine::{Changed, Checkpoint, Origin, StoreError};
 use thiserror::Error;
 
 use crate::args::{self, Cli, Command};
@@ -80,8 +80,6 @@ pub enum CommandError {
     BadBranch { name: String },
     #[error("nothing was changed, as you wished")]
     Declined,
-    #[error("the command has run, but the checkpoint after it could not be taken; the one before it is {point}")]
-    NoCheckpointAfter { point: String, source: Box<CheckpointError> },
 }
 
 impl CommandError {

@@ -188,9 +188,6 @@ fn for_command(error: &CommandError) -> Advice {
         CommandError::BranchTaken { .. } => refused("nothing was changed; choose another name"),
         CommandError::BadBranch { .. } => Advice { code: USAGE, hint: None },
         CommandError::Declined => failed(None),
-        CommandError::NoCheckpointAfter { .. } => failed(Some(
-            "its exit code is not told; the next checkpoint captures what it changed, and `retake rewind` to the point before takes it back",
-        )),
     }
 }
 
@@ -288,7 +285,7 @@ fn for_rewind(error: &RewindError) -> Advice {
             failed(Some("nothing is lost; `retake recover --go-back` takes the rewind back"))
         }
         RewindError::LeftOver { paths } => {
-            let paths: Vec<String> = paths.iter().map(|path| format!("\n  {}", path.display())).collect();
+            let paths: Vec<String> = paths.iter().map(|path| format!("\n  {}", quote::name(path.as_bytes()))).collect();
             failed(Some(&format!("{}{}", words::LEFT_OVER, paths.concat())))
         }
         RewindError::NotRecorded { .. } | RewindError::Unfinished { .. } => {
@@ -323,7 +320,7 @@ fn changed_since(paths: &[WorkspacePath]) -> String {
         "these stay as they are; `retake recover --finish` finishes the rest, `retake recover --go-back` takes it back",
     );
     for path in paths.iter().take(MAX_CHANGED) {
-        text.push_str(&format!("\n  {}", path.display()));
+        text.push_str(&format!("\n  {}", quote::name(path.as_bytes())));
     }
     if MAX_CHANGED < paths.len() {
         text.push_str(&format!("\n  … and {} more", paths.len() - MAX_CHANGED));

@@ -11,7 +11,7 @@ use thiserror::Error;
 
 /// A path on the command line that is not in the workspace.
 #[derive(Debug, Error)]
-#[error("`{}` is outside the workspace `{}`", .path.display(), .root.display())]
+#[error("{} outside the workspace `{}`", if .path.as_os_str().is_empty() { "an empty path is".to_owned() } else { format!("`{}` is", .path.display()) }, .root.display())]
 pub struct OutsideWorkspace {
     path: PathBuf,
     root: PathBuf,
@@ -45,6 +45,10 @@ impl Place {
 /// Resolves `typed` against `base`, an absolute directory; `root` is canonical.
 pub fn resolve(root: &Path, base: &Path, typed: &OsStr) -> Result<Place, OutsideWorkspace> {
     let outside = || OutsideWorkspace { path: typed.into(), root: root.to_owned() };
+    // Most likely a variable that is not set: it must not stand for everything.
+    if typed.is_empty() {
+        return Err(outside());
+    }
     let plain = normal(&base.join(typed));
     if let Ok(below) = plain.strip_prefix(root) {
         return place(below).ok_or_else(outside);

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use retake_engine::{NewCheckpoint, Operation, Recovered, RecoveryChoice, RewindError, Workspace};
+use retake_engine::{NewCheckpoint, Operation, OperationKind, Recovered, RecoveryChoice, RewindError, Workspace};
 
 use crate::clock;
 use crate::quote;
@@ -23,6 +23,20 @@ pub fn first(ui: &mut Ui, workspace: &mut Workspace) -> anyhow::Result<()> {
     if let Some(text) = describe(&recovered) {
         writeln!(ui.talk()?, "{text}")?;
     }
+    tell_displaced(ui, workspace, &recovered)
+}
+
+/// Says what others had saved before an interrupted rewind replaced it.
+pub fn tell_displaced(ui: &mut Ui, workspace: &Workspace, recovered: &Recovered) -> anyhow::Result<()> {
+    let Recovered::Finished(operation) = recovered else { return Ok(()) };
+    let saved = workspace.displaced(operation.id)?;
+    let saved: Vec<String> = saved.iter().map(|path| quote::name(path.as_bytes()).into_owned()).collect();
+    let back = if operation.kind == OperationKind::Undo { "`retake redo`" } else { "`retake undo`" };
+    ui.warn_of(
+        &format!("was saved by somebody else meanwhile; {back} brings that version back"),
+        &format!("were saved by somebody else meanwhile; {back} brings those versions back"),
+        &saved,
+    )?;
     Ok(())
 }
 

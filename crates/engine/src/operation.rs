@@ -9,7 +9,7 @@ use thiserror::Error;
 use crate::owner::window;
 use crate::store::db::in_transaction;
 use crate::store::{Store, StoreError};
-use crate::{CheckpointId, OperationId, SessionId, Timestamp, Workspace, limits};
+use crate::{CheckpointId, OperationId, SessionId, Timestamp, Workspace, WorkspacePath, limits};
 
 /// What an operation was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -338,6 +338,17 @@ impl Workspace {
             _ => Err(OperationError::Ambiguous { operation: text.to_owned(), candidates }),
         }
     }
+}
+
+/// Paths that somebody saved while `operation` was replacing them.
+pub(crate) fn displaced(store: &Store, operation: OperationId) -> Result<Vec<WorkspacePath>, StoreError> {
+    let paths: Vec<Vec<u8>> = store.db().read(|connection| {
+        let mut statement = connection.prepare_cached(
+            "SELECT DISTINCT path FROM displaced JOIN operations ON seq = operation WHERE id = ? ORDER BY path",
+        )?;
+        statement.query_map([&operation.as_bytes()[..]], |row| row.get(0))?.collect()
+    })?;
+    Ok(paths.iter().filter_map(|path| WorkspacePath::parse(path).ok()).collect())
 }
 
 /// Whether an operation is being made, or was when its process died.

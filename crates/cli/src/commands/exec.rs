@@ -16,7 +16,6 @@ use retake_engine::{
     check_label,
 };
 
-use super::CommandError;
 use crate::clock;
 use crate::interrupt::Passing;
 use crate::recovery;
@@ -81,9 +80,11 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &ExecArgs) -> anyhow::Result<E
         let progress = ui.progress();
         workspace.end(began.window, new, Durability::Synced, &progress)
     };
-    let after =
-        after.map_err(|source| CommandError::NoCheckpointAfter { point: before.id.short(), source: source.into() })?;
-    report::tell(ui, &workspace, &Ran { operation, session, before, after, code })?;
+    match after {
+        Ok(after) => report::tell(ui, &workspace, &Ran { operation, session, before, after, code })?,
+        // It ran, and whoever called it wants to know how that ended.
+        Err(error) => report::tell_without_after(ui, operation, session, &before, code, &error)?,
+    }
     Ok(ExitCode::from(code))
 }
 

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::clock;
 use crate::json;
+use crate::quote;
 use crate::recovery;
 use crate::surroundings::Surroundings;
 use crate::ui::{Format, Ui};
@@ -36,7 +37,11 @@ struct RecoverDocument {
 
 pub fn run(ui: &mut Ui, here: Surroundings, args: &RecoverArgs) -> anyhow::Result<()> {
     let recovered = match Workspace::open(here.environment) {
-        Ok(mut workspace) => recover(ui, &mut workspace, args)?,
+        Ok(mut workspace) => {
+            let recovered = recover(ui, &mut workspace, args)?;
+            recovery::tell_displaced(ui, &workspace, &recovered)?;
+            recovered
+        }
         Err(OpenError::NotAWorkspace { .. }) => Recovered::Nothing,
         Err(error) => return Err(error.into()),
     };
@@ -70,7 +75,7 @@ fn recover(ui: &mut Ui, workspace: &mut Workspace, args: &RecoverArgs) -> anyhow
         {
             writeln!(ui.talk()?, "These files were changed since; they stay as they are:")?;
             for path in &paths {
-                writeln!(ui.talk()?, "  {}", path.display())?;
+                writeln!(ui.talk()?, "  {}", quote::name(path.as_bytes()))?;
             }
             match ui.question("And the rest: finish, go back, or stop? [stop]")?.trim() {
                 "" => Err(RewindError::ChangedSinceCrash { operation, paths }.into()),

@@ -28,6 +28,9 @@ pub fn tell(ui: &mut Ui, workspace: &Workspace, kind: OperationKind, applied: &A
     ui.warn_of("was not captured then and cannot come back", "were not captured then and cannot come back", &gaps)?;
     let moved = plan.ledger.iter().filter(|item| item.kind != "command" || item.remedy.is_some());
     preview::write_ledger(ui.talk()?, Paint::Colour, &moved.cloned().collect::<Vec<LedgerItem>>())?;
+    if all_kept && kind == OperationKind::Undo {
+        writeln!(ui.talk()?, "`retake undo OP` undoes an earlier operation; `retake ops` lists them")?;
+    }
     if applied.operation.is_some() && !all_kept {
         let back = match kind {
             OperationKind::Undo => "`retake redo` repeats it",

@@ -16,14 +16,14 @@ pub fn why_refused(plan: &Plan) -> String {
         for path in stopping.iter().take(MAX_NAMED) {
             let names: Vec<&str> = choices(path).into_iter().map(choice_name).collect();
             let why = path.conflict.map(Conflict::describe).unwrap_or_default();
-            lines.push(format!("  {}: {why} ({})", path.path.display(), names.join(", ")));
+            lines.push(format!("  {}: {why} ({})", quote::name(path.path.as_bytes()), names.join(", ")));
         }
         if MAX_NAMED < stopping.len() {
             lines.push(format!("  … and {} more", stopping.len() - MAX_NAMED));
         }
     }
     for path in plan.blocked.iter().take(MAX_NAMED) {
-        lines.push(format!("`{}` {BLOCKED}; move its content away", path.display()));
+        lines.push(format!("{} {BLOCKED}; move its content away", quote::name(path.as_bytes())));
     }
     if let Some(branch) = &plan.branch {
         let (then, now) = (quote::one_line(&branch.then), quote::one_line(&branch.now));

@@ -272,3 +272,12 @@ fn a_repository_that_is_gone_is_told_without_advice() {
     undo.says("git: the git repository is gone, and it is not captured");
     assert!(!undo.stderr.contains("symbolic-ref"), "{}", undo.stderr);
 }
+
+#[test]
+fn the_exit_code_is_told_even_if_the_checkpoint_after_fails() {
+    let s = Sandbox::new();
+    s.write("a", "1\n");
+    let run = s.exec("rm -r \"$RETAKE_DATA_DIR\"; : > \"$RETAKE_DATA_DIR\"; exit 5");
+    assert_eq!(run.code(), Some(5));
+    run.says("the checkpoint after it could not be taken");
+}

@@ -146,8 +146,8 @@ fn a_conflict_stops_everything_and_is_listed() {
         "hint: 2 paths need a decision: `--on-conflict keep` or `overwrite` makes it for all; \
          on a terminal, without `--yes`, each is asked about\n",
     );
-    run.says("  both: somebody else changed it since (keep, overwrite, merge, stop)");
-    run.says("  tail: somebody else changed it since (keep, overwrite, stop)");
+    run.says("  both: somebody else seems to have changed it since (keep, overwrite, merge, stop)");
+    run.says("  tail: somebody else seems to have changed it since (keep, overwrite, stop)");
     assert_eq!(s.retake(["rewind", "start", "--yes"]).code(), Some(3));
     let document = s.retake(["rewind", "start", "--json"]).refused_with_json();
     assert_eq!(document["conflicts"][0]["path"], "both");
@@ -190,7 +190,7 @@ fn conflicts_can_be_kept_overwritten_or_merged() {
     let s = conflict();
     let run = s.retake(["rewind", "start", "--on-conflict", "keep"]).succeeds();
     run.says(
-        "warning: 2 paths stay as they are\n  both: somebody else changed it since\n  tail: somebody else changed it since\n",
+        "warning: 2 paths stay as they are\n  both: somebody else seems to have changed it since\n  tail: somebody else seems to have changed it since\n",
     );
     assert_eq!((s.read("plain"), s.read("tail")), ("1\n".to_owned(), "3\n".to_owned()));
     assert!(s.read("both").contains("agent\n") && s.read("both").contains("mine\n"));
@@ -282,4 +282,16 @@ fn names_of_any_bytes_are_restored_and_told() {
     let document = s.retake(["rewind", &id, "--json"]).json();
     assert_eq!(document["files"][0]["path"], json!({"bytes": "Y2Fm6Qo="}));
     assert_eq!(s.read(name), "1\n");
+}
+
+#[test]
+fn an_empty_path_does_not_stand_for_everything() {
+    let s = Sandbox::new();
+    s.write("a", "1\n");
+    let point = s.checkpoint();
+    s.write("a", "2\n");
+    let run = s.retake(["rewind", &point, "--yes", "--path", ""]);
+    run.says("an empty path is outside the workspace");
+    assert_eq!(run.code(), Some(2));
+    assert_eq!(s.read("a"), "2\n");
 }

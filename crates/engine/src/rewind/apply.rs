@@ -14,7 +14,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::displaced::{self};
+use super::displaced::{self, Patience};
 use super::files::{Failed, Files};
 use super::finish::{Finish, Meanwhile, mark};
 use super::goal::{self, Resolved};
@@ -183,7 +183,8 @@ impl Workspace {
         let stay = self.files().take_back(self.without_overtaken(intent, done));
         if stay.is_empty() {
             // Somebody may have saved a file while it was in place: the intent stays until that is in the store.
-            let keep = |item: &Item| self.keep_unless_seen(intent.operation, item, &item.temp, &BTreeMap::new());
+            let mut patience = Patience::default();
+            let mut keep = |item: &Item| self.keep(intent.operation, item, &item.temp, &mut patience);
             if !intent.items.iter().all(|item| matches!(keep(item), Ok(true))) {
                 return RewindError::Unfinished { what, path, source };
             }

@@ -11,6 +11,7 @@ use rustix::fs::FileType;
 
 use super::files::Files;
 use super::intent::Item;
+use super::same;
 use super::swap::Done;
 use crate::owner::rows::encode_node;
 use crate::scan::lease::{self, Writers};
@@ -67,8 +68,13 @@ pub(super) struct Displaced {
     pub(super) seen: BTreeMap<WorkspacePath, Facts>,
     /// Paths of files that somebody still had open for writing when patience had run out.
     pub(super) still_open: BTreeSet<WorkspacePath>,
-    /// When waiting for writers began; all of them together get the same time.
-    waiting_since: Option<Instant>,
+    pub(super) patience: Patience,
+}
+
+/// Waiting for writers: all of them together get the same time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Patience {
+    since: Option<Instant>,
 }
 
 /// Puts displaced contents that are not as captured into `batch`.
@@ -113,12 +119,15 @@ pub(super) fn keep_one(
         }
         FileType::RegularFile => {
             let Ok(file) = files.open(temp) else { return Ok(false) };
-            if !displaced.wait_for_writers(&file) {
+            if !displaced.patience.wait_for_writers(&file) {
                 displaced.still_open.insert(item.path.clone());
             }
             let Ok(now) = rustix::fs::fstat(&file).map(|stat| seen(&stat).facts) else { return Ok(false) };
             // Renaming moves the ctime, so that is not compared.
-            let untouched = |then: &Facts| (then.ino, then.size, then.mtime) == (now.ino, now.size, now.mtime);
+            let untouched = |then: &Facts| {
+                (then.ino, then.size, then.mtime, then.permissions())
+                    == (now.ino, now.size, now.mtime, now.permissions())
+            };
             if facts.is_some_and(untouched) {
                 displaced.seen.insert(temp.clone(), now);
                 return Ok(true);
@@ -133,7 +142,7 @@ pub(super) fn keep_one(
         }
         _ => return Ok(false),
     };
-    let is = |other: &Option<Node>| other.is_some_and(|other| (other.kind, other.content) == (node.kind, node.content));
+    let is = |other: &Option<Node>| same(other.as_ref(), Some(&node));
     if !is(&item.before) && !is(&item.after) {
         displaced.nodes.insert(item.path.clone(), node);
     }
@@ -163,11 +172,11 @@ fn put(batch: &Batch<'_>, mut file: std::fs::File, size: u64) -> Result<(ObjectI
     Ok((id, bytes.len() as u64))
 }
 
-impl Displaced {
+impl Patience {
     /// Gives those who have `file` open a moment to finish; `false` if they have not.
     fn wait_for_writers(&mut self, file: &std::fs::File) -> bool {
         while lease::writers(file) == Writers::Some {
-            if self.waiting_since.get_or_insert_with(Instant::now).elapsed() >= PATIENCE {
+            if self.since.get_or_insert_with(Instant::now).elapsed() >= PATIENCE {
                 return false;
             }
             std::thread::sleep(Duration::from_millis(5));

@@ -69,7 +69,7 @@ pub enum RewindError {
         paths: Vec<WorkspacePath>,
     },
     /// Tools of other sessions are at work in the workspace.
-    #[error("nothing was changed: {} still at work here", .tools.join(", "))]
+    #[error("nothing was changed: still at work here: {}", .tools.join(", "))]
     InUse {
         /// The tools.
         tools: Vec<String>,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::apply::{Swap, tighten};
-use super::displaced::{self, Captured, Displaced, Held};
+use super::displaced::{self, Captured, Displaced, Held, Patience};
 use super::files::Files;
 use super::intent::{self, Intent, Item, Stage};
 use super::{RewindError, same};
@@ -64,7 +64,7 @@ impl Workspace {
             .map_err(|source| RewindError::NotRecorded { source: Box::new(source) })?;
         overtaken.extend(given_back);
         // What cannot be removed now is removed by the next recovery; everything else is done.
-        let left_over = self.clean_up(intent, held, &displaced.seen).unwrap_or_default();
+        let left_over = self.clean_up(intent, held, &displaced.seen, displaced.patience).unwrap_or_default();
         Ok(Meanwhile { displaced: displaced.nodes, overtaken, still_open: displaced.still_open, left_over })
     }
 
@@ -128,12 +128,15 @@ impl Workspace {
         intent: &Intent,
         held: &[Held],
         seen: &BTreeMap<WorkspacePath, Facts>,
+        mut patience: Patience,
     ) -> Result<Vec<WorkspacePath>, RewindError> {
         // Without the permission to remove something it stays, and is told.
         self.loosen(intent).ok();
         let mut left_over = Vec::new();
         for Held { item, temp } in held {
-            let kept = self.keep_unless_seen(intent.operation, &intent.items[*item], temp, seen)?;
+            let item = &intent.items[*item];
+            let is_seen = matches!(self.files().look(temp), Ok(Some(now)) if seen.get(temp) == Some(&now.facts));
+            let kept = is_seen || self.keep(intent.operation, item, temp, &mut patience)?;
             if !kept || self.files().discard(temp).is_err() {
                 left_over.push(temp.clone());
             }
@@ -148,31 +151,25 @@ impl Workspace {
     /// Tries again to remove what earlier operations had to leave.
     pub(super) fn clean_up_again(&mut self) -> Result<(), RewindError> {
         for intent in intent::all(&self.store)?.iter().filter(|intent| intent.stage == Stage::Done) {
-            self.clean_up(intent, &displaced::possibly_held(&intent.items), &BTreeMap::new())?;
+            let held = displaced::possibly_held(&intent.items);
+            self.clean_up(intent, &held, &BTreeMap::new(), Patience::default())?;
         }
         Ok(())
     }
 
     /// Makes sure that the content of a temporary file, if there is one, is in the store; `false` if it cannot be read.
-    pub(super) fn keep_unless_seen(
+    pub(super) fn keep(
         &self,
         operation: i64,
         item: &Item,
         temp: &WorkspacePath,
-        seen: &BTreeMap<WorkspacePath, Facts>,
+        patience: &mut Patience,
     ) -> Result<bool, RewindError> {
         let files = self.files();
-        let now = match files.look(temp) {
-            Ok(Some(now)) => now.facts,
-            Ok(None) => return Ok(true),
-            Err(_) => return Ok(false),
-        };
-        if seen.get(temp) == Some(&now) {
-            return Ok(true);
-        }
         let batch = self.store.batch(Effort::Small)?;
-        let mut displaced = Displaced::default();
+        let mut displaced = Displaced { patience: *patience, ..Displaced::default() };
         let kept = displaced::keep_one(&files, &batch, item, temp, None, &mut displaced)?;
+        *patience = displaced.patience;
         if !displaced.nodes.is_empty() {
             batch.commit(Durability::Synced, |tx| displaced::insert(tx, operation, &displaced.nodes))?;
         }

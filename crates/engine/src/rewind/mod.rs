@@ -196,7 +196,7 @@ impl Conflict {
     pub fn describe(self) -> &'static str {
         match self {
             Self::ChangedByOthers => "somebody else changed it too",
-            Self::ChangedSince => "somebody else changed it since",
+            Self::ChangedSince => "somebody else seems to have changed it since",
             Self::Contested => "two sessions may have changed it",
             Self::NotCaptured => "what is there now cannot be saved, so it is not touched",
             Self::UnknownThen => "what was there then was not captured",

@@ -9,13 +9,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
+use super::displaced::Patience;
 use super::files::{Failed, StageError};
 use super::finish::Finish;
 use super::intent::{self, Intent, Item, Stage};
 use super::{RewindError, apply, displaced, same};
 use crate::operation::{self, Operation, OperationState};
 use crate::snapshot::tree::Kind;
-use crate::{CheckpointId, Node, ObjectId, Timestamp, Workspace, WorkspacePath};
+use crate::{CheckpointId, Node, ObjectId, OperationId, Timestamp, Workspace, WorkspacePath};
 
 /// What to do if files were changed after the crash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,6 +63,11 @@ impl Workspace {
         operation::pending(&self.store)
     }
 
+    /// Paths that somebody saved while `operation` was replacing them: taking the operation back brings that back.
+    pub fn displaced(&self, operation: OperationId) -> Result<Vec<WorkspacePath>, crate::StoreError> {
+        operation::displaced(&self.store, operation)
+    }
+
     /// Temporary names of operations that are done, under which something had to stay. Reads only.
     pub fn left_over(&self) -> Result<Vec<WorkspacePath>, crate::StoreError> {
         let intents = intent::all(&self.store)?.into_iter().filter(|intent| intent.stage == Stage::Done);
@@ -91,7 +97,7 @@ impl Workspace {
             }
             Stage::Done => {
                 let held = displaced::possibly_held(&intent.items);
-                self.clean_up(&intent, &held, &BTreeMap::new())?;
+                self.clean_up(&intent, &held, &BTreeMap::new(), Patience::default())?;
                 let paths = self.left_over()?;
                 if paths.is_empty() { Ok(Recovered::Nothing) } else { Err(RewindError::LeftOver { paths }) }
             }
@@ -119,6 +125,16 @@ impl Workspace {
             return Err(RewindError::ChangedSinceCrash { operation: Box::new(operation), paths });
         }
         let back = choice == RecoveryChoice::GoBack;
+        if back {
+            for (item, standing) in intent.items.iter().zip(&mut standings) {
+                // What somebody had saved before it was replaced is how it was.
+                if matches!(standing, Standing::After | Standing::Between)
+                    && self.put_back_saved(item).map_err(unfinished)?
+                {
+                    *standing = Standing::Other;
+                }
+            }
+        }
         let todo = intent.items.iter().cloned().zip(standings);
         let todo: Vec<Item> = todo.filter_map(|(item, standing)| remaining(item, standing, choice)).collect();
         let todo = Intent { items: todo, ..intent.clone() };
@@ -147,14 +163,14 @@ impl Workspace {
     fn stage_again(&self, intent: &Intent) -> Result<(), RewindError> {
         let files = self.files();
         self.loosen(intent).map_err(unfinished)?;
-        let mut missing = Vec::new();
+        let (mut missing, mut patience) = (Vec::new(), Patience::default());
         for item in &intent.items {
             let Some(node) = files.to_stage(item) else { continue };
             let there = self.state(&item.temp).map_err(unfinished)?;
             if same(there.as_ref(), Some(node)) {
                 continue;
             }
-            if !self.keep_unless_seen(intent.operation, item, &item.temp, &BTreeMap::new())? {
+            if !self.keep(intent.operation, item, &item.temp, &mut patience)? {
                 return Err(unfinished(files.failed("save", &item.temp)(Errno::ACCESS)));
             }
             files.discard(&item.temp).map_err(unfinished)?;
@@ -187,11 +203,32 @@ impl Workspace {
             Standing::Between
         } else if is_directory(&now) && is_directory(&item.before) {
             Standing::Before
-        } else if now.is_none() && item.before.is_some() {
+        } else if now.is_none() && (is_directory(&item.before) || self.is_set_aside(item)?) {
             Standing::Between
         } else {
             Standing::Other
         })
+    }
+
+    /// Whether what was at the path was set aside, so that nothing is there for the moment. A file that takes a file's place is
+    /// exchanged with it, where the file system can do that: if nothing is there then, somebody has deleted it.
+    fn is_set_aside(&self, item: &Item) -> Result<bool, Failed> {
+        let for_a_directory = item.after.is_some_and(|after| after.kind == Kind::Directory);
+        Ok(self.state(&item.aside())?.is_some() || for_a_directory && self.state(&item.temp)?.is_some())
+    }
+
+    /// Puts back what somebody had saved at a path before it was replaced; returns whether there was such a thing.
+    fn put_back_saved(&self, item: &Item) -> Result<bool, Failed> {
+        let files = self.files();
+        for temp in [item.temp.clone(), item.aside()] {
+            let held = self.state(&temp)?;
+            let is = |node: &Option<Node>| same(held.as_ref(), node.as_ref());
+            if held.is_some() && !is(&item.before) && !is(&item.after) {
+                files.give_back(item, &temp).map_err(files.failed("put back", &item.path))?;
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// What is at `path` on disk; `None` if nothing is.

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-use retake_engine::{Conflict, Owner, PathStatus, RecoveryChoice, RewindError, Side};
+use retake_engine::{Conflict, Owner, PathStatus, Recovered, RecoveryChoice, RewindError, Side};
 use retake_testkit::privilege::{assert_denied, give_to_nobody, run_as_nobody};
 use retake_testkit::rerun;
 
@@ -81,6 +81,66 @@ fn what_is_edited_between_a_crash_and_its_recovery_is_not_ours() {
         }
         assert_eq!(bench.read("file").as_deref(), Some("mine"), "{choice:?}");
     }
+}
+
+#[test]
+fn what_was_saved_before_a_crash_is_how_it_was() {
+    let _turn = take_turn();
+    for choice in [RecoveryChoice::GoBack, RecoveryChoice::Finish] {
+        let mut bench = changed_by_a_tool();
+        let file = bench.root.join("file");
+        when("rewind-armed", move || fs::write(&file, "saved meanwhile").unwrap());
+        undo_crashing_at("rewind-swapped", &mut bench);
+        fail::remove("rewind-armed");
+        assert_eq!(bench.read("file").as_deref(), Some("one"));
+        let new = bench.identities();
+        let recovered = bench.workspace.recover(choice, new.after, new.at).unwrap();
+        match recovered {
+            Recovered::TakenBack(_) => assert_eq!(bench.read("file").as_deref(), Some("saved meanwhile")),
+            Recovered::Finished(operation) => {
+                assert_eq!(bench.read("file").as_deref(), Some("one"));
+                assert_eq!(bench.workspace.displaced(operation.id).unwrap(), [path("file")]);
+                bench.redo().unwrap();
+                assert_eq!(bench.read("file").as_deref(), Some("saved meanwhile"));
+            }
+            Recovered::Nothing => panic!("something was interrupted"),
+        }
+        assert_eq!(bench.names(), ["file", "other"], "{choice:?}");
+    }
+}
+
+#[test]
+fn what_somebody_deletes_after_a_crash_stays_deleted() {
+    let _turn = take_turn();
+    for place in ["rewind-armed", "rewind-swapped"] {
+        let mut bench = changed_by_a_tool();
+        undo_crashing_at(place, &mut bench);
+        bench.remove("file");
+        let new = bench.identities();
+        let asked = bench.workspace.recover(RecoveryChoice::Ask, new.after, new.at);
+        assert!(matches!(asked, Err(RewindError::ChangedSinceCrash { .. })), "{place}: {asked:?}");
+        let new = bench.identities();
+        bench.workspace.recover(RecoveryChoice::Finish, new.after, new.at).unwrap();
+        assert_eq!(bench.names(), ["other"], "{place}");
+        assert_eq!(bench.read("other").as_deref(), Some("one"), "{place}");
+    }
+}
+
+#[test]
+fn permissions_that_somebody_gives_meanwhile_come_back() {
+    let _turn = take_turn();
+    let mut bench = changed_by_a_tool();
+    let file = bench.root.join("file");
+    let mode = |file: &PathBuf| fs::metadata(file).unwrap().permissions().mode() & 0o7777;
+    when("rewind-armed", {
+        let file = file.clone();
+        move || fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap()
+    });
+    let applied = bench.undo().unwrap();
+    fail::remove("rewind-armed");
+    assert_eq!(status(&applied, "file"), PathStatus::Displaced);
+    bench.redo().unwrap();
+    assert_eq!((bench.read("file").as_deref(), mode(&file)), (Some("two"), 0o600));
 }
 
 #[test]

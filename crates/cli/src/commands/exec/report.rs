@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 use retake_engine::{
-    Change, Changed, Checkpoint, Operation, OperationId, Owner, SessionId, Side, StoreError, Workspace, WorkspacePath,
+    Change, Changed, Checkpoint, CheckpointError, Operation, OperationId, Owner, SessionId, Side, StoreError,
+    Workspace, WorkspacePath,
 };
 use serde::Serialize;
 
@@ -27,7 +28,7 @@ pub struct Ran {
 #[derive(Serialize)]
 struct ExecDocument {
     version: u32,
-    /// Null if the command ran without a checkpoint; so is all that follows.
+    /// Null if the command ran without a checkpoint; so is all that follows. From `after` on also if the one after it failed.
     operation: Option<String>,
     session: Option<String>,
     before: Option<String>,
@@ -101,10 +102,34 @@ fn tell_changes(
     Ok(())
 }
 
-/// After a command that ran without a checkpoint there is only its exit code to tell.
-pub fn tell_unprotected(ui: &mut Ui, code: u8) -> anyhow::Result<()> {
+/// After a command without a checkpoint after it, what it changed is not known yet.
+pub fn tell_without_after(
+    ui: &mut Ui,
+    operation: OperationId,
+    session: SessionId,
+    before: &Checkpoint,
+    code: u8,
+    error: &CheckpointError,
+) -> anyhow::Result<()> {
+    let point = before.id.short();
+    ui.warn(&format!(
+        "the command has ended, but the checkpoint after it could not be taken: {error}; the next checkpoint captures what it \
+         changed, and `retake rewind {point}` takes that back"
+    ))?;
     if ui.format == Format::Json {
         ui.json(&ExecDocument {
+            operation: Some(operation.to_string()),
+            session: Some(session.to_string()),
+            before: Some(before.id.to_string()),
+            ..ExecDocument::without_checkpoint(code)
+        })?;
+    }
+    Ok(())
+}
+
+impl ExecDocument {
+    fn without_checkpoint(exit_code: u8) -> Self {
+        Self {
             version: json::VERSION,
             operation: None,
             session: None,
@@ -114,8 +139,15 @@ pub fn tell_unprotected(ui: &mut Ui, code: u8) -> anyhow::Result<()> {
             contested: None,
             running: Vec::new(),
             lost: Vec::new(),
-            exit_code: code,
-        })?;
+            exit_code,
+        }
+    }
+}
+
+/// After a command that ran without a checkpoint there is only its exit code to tell.
+pub fn tell_unprotected(ui: &mut Ui, code: u8) -> anyhow::Result<()> {
+    if ui.format == Format::Json {
+        ui.json(&ExecDocument::without_checkpoint(code))?;
     }
     Ok(())
 }
