@@ -280,7 +280,7 @@ fn for_rewind(error: &RewindError) -> Advice {
             "nothing is lost: all is as it was in checkpoint {}; once the cause is mended, `retake recover` goes on",
             safety.short()
         ))),
-        RewindError::InUse { .. } => refused("wait until it has ended, and run the command again"),
+        RewindError::InUse { .. } => refused("`--wait` waits until that has ended"),
         RewindError::DamagedTarget { .. } => {
             failed(Some("nothing is lost; `retake recover --go-back` takes the rewind back"))
         }
@@ -308,7 +308,7 @@ fn for_operation(error: &OperationError) -> Advice {
             "`retake ops` lists the operations; a rewind to any point is possible with `retake rewind POINT`",
         )),
         OperationError::NotFinished { .. } | OperationError::Running { .. } => {
-            refused("wait until it has ended; `retake ops` lists the operations")
+            refused("`--wait` waits until it has ended; `retake ops` lists the operations")
         }
         OperationError::NotReversible { .. } => failed(None),
         OperationError::Store(error) => for_store(error),

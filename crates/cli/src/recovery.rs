@@ -1,6 +1,7 @@
 //! An interrupted rewind: whoever is about to write finishes it first, whoever only reads says that it is there.
 
 use std::io::Write;
+use std::time::Duration;
 
 use retake_engine::{NewCheckpoint, Operation, OperationKind, Recovered, RecoveryChoice, RewindError, Workspace};
 
@@ -8,6 +9,9 @@ use crate::clock;
 use crate::quote;
 use crate::rewind::Options;
 use crate::ui::Ui;
+
+/// How often to look whether a command has ended.
+const POLL: Duration = Duration::from_millis(100);
 
 /// Finishes or takes back what was interrupted, and says so; for commands that write.
 pub fn first(ui: &mut Ui, workspace: &mut Workspace) -> anyhow::Result<()> {
@@ -46,11 +50,28 @@ pub fn before_going_back(ui: &mut Ui, workspace: &mut Workspace, options: &Optio
         return mention(ui, workspace);
     }
     first(ui, workspace)?;
+    if options.waits() {
+        wait(ui, workspace)?;
+    }
     let at = clock::now();
     let new = NewCheckpoint { id: clock::new_checkpoint_id(at)?, at, label: None };
     let progress = ui.progress();
     workspace.settle(new, &progress)?;
     Ok(())
+}
+
+/// Waits until no command is at work.
+fn wait(ui: &mut Ui, workspace: &Workspace) -> anyhow::Result<()> {
+    let mut told = false;
+    loop {
+        let under_way = workspace.under_way()?;
+        let Some(first) = under_way.iter().find(|window| !window.abandoned) else { return Ok(()) };
+        if !told {
+            writeln!(ui.talk()?, "Waiting for `{}` to end", quote::one_line(&first.tool))?;
+            told = true;
+        }
+        std::thread::sleep(POLL);
+    }
 }
 
 /// Says that something is to be recovered; for commands that read.

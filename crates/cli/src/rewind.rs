@@ -38,6 +38,9 @@ pub struct Options {
     /// Do not ask
     #[arg(short = 'y', long, conflicts_with = "dry_run")]
     yes: bool,
+    /// Wait until commands that are at work here have ended, rather than being refused
+    #[arg(long, conflicts_with = "dry_run")]
+    wait: bool,
     /// Go ahead although another branch is checked out than then
     #[arg(long)]
     across_branches: bool,
@@ -72,6 +75,11 @@ enum Manner {
 }
 
 impl Options {
+    /// Whether to wait for commands that are at work.
+    pub fn waits(&self) -> bool {
+        self.wait
+    }
+
     /// Whether nothing is to be written.
     pub fn only_shows(&self) -> bool {
         self.dry_run

@@ -118,9 +118,15 @@ fn a_command_that_is_still_running_is_not_undone() {
     for args in [["undo", "--yes"], ["undo", "--dry-run"]] {
         s.retake(args).fails(3).says("`sh -c 'echo ready; read answer'` is still running");
     }
+    let mut waiting = s.retake_command();
+    waiting.args(["undo", "--wait", "--yes"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut waiting = waiting.spawn().expect("it starts");
+    let mut told = [0; 11];
+    waiting.stderr.as_mut().expect("it is piped").read_exact(&mut told).expect("it says that it waits");
+    assert_eq!(&told, b"Waiting for");
     running.stdin.take().expect("it is piped").write_all(b"go\n").expect("it waits");
     Run::from_output(running.wait_with_output().expect("it ends")).succeeds();
-    s.retake(["undo"]).succeeds();
+    Run::from_output(waiting.wait_with_output().expect("it ends")).succeeds();
     assert_eq!(s.read("a"), "1\n");
 }
 
