@@ -56,6 +56,8 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &ShowArgs) -> anyhow::Result<(
     };
     let base = paths::base(workspace.root(), &here.current_dir);
     let base = if path.starts_with(b"./") || path.starts_with(b"../") { base } else { workspace.root() };
+    // `POINT:` is the directory one is in.
+    let path = if path.is_empty() { b"." } else { path };
     let place = paths::resolve(workspace.root(), base, OsStr::from_bytes(path))?;
     let side = Side::Stored(checkpoint.snapshot);
     let Place::Below(path) = place else {
