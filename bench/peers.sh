@@ -8,7 +8,7 @@
 # One line per peer, cells separated by tabs, each printed as soon as it is known:
 #   peer, first snapshot, nothing changed, after a turn, restore (microseconds, process start included), store growth in KiB,
 #   paths that differ after the first restore, what changed in the user's git repository
-# Each time is the best of three; a first snapshot over one second is taken once. The sequences are those of the tools' own
+# Each time is the best of several: three first snapshots, seven with nothing changed, five turns with their restores. The sequences are those of the tools' own
 # sources: same git commands, same order, same options.
 #
 # Nothing is deleted on the way. For minutes after a large tree is removed, ext4 steps over its inodes one by one whenever a
@@ -337,12 +337,11 @@ measure() {
         timed_first "$peer"
         [ -n "$RESULT" ] || return 1
         first=$(best "$first" "$TOOK")
-        [ "$TOOK" -lt 1000000 ] || break
     done
     target=$RESULT
     cell "$first"
     sync -f "$W"
-    for k in 2 3 4; do
+    for k in 2 3 4 5 6 7 8; do
         timed "${peer}_snap" "$k"
         [ -n "$RESULT" ] || return 1
         idle=$(best "$idle" "$TOOK")
@@ -352,7 +351,7 @@ measure() {
     if [ "$peer" = retake ] && ! quiet retake rewind --help; then can_restore=no; fi
     (manifest "$BASE" >"$OUT/manifest.before")
     (git_state "$BASE" >"$OUT/git.before")
-    for k in 5 6 7; do
+    for k in 9 10 11 12 13; do
         bash "$HERE/turn.sh" "$k"
         timed "${peer}_snap" "$k"
         [ -n "$RESULT" ] || return 1
@@ -361,7 +360,7 @@ measure() {
             timed "${peer}_restore" "$target"
             restore=$(best "$restore" "$TOOK")
         fi
-        if [ "$k" = 5 ]; then
+        if [ "$k" = 9 ]; then
             (manifest "$W" >"$OUT/manifest.after")
             (git_state "$W" >"$OUT/git.after")
         fi
