@@ -57,7 +57,7 @@ pub(super) fn whole_tree(scratch: &Path) -> Result<String> {
     tree::make(&base, WHOLE_TREE, 1)?;
     run(git(&base).args(["add", "-A"]))?;
     run(git(&base).args(["commit", "-q", "--no-verify", "-m", "start"]))?;
-    run(retake(&base, &store).args(["checkpoint", "--message", "start"]))?;
+    run(retake(&base, &store).args(["checkpoint", "-m", "start"]))?;
     let files = read(git(&base).args(["ls-files", "-z"]).stdout(Stdio::piped()))?;
     let files: Vec<_> = files.split('\0').filter(|name| !name.is_empty()).map(|name| base.join(name)).collect();
     let (mut theirs, mut ours) = (f64::MAX, f64::MAX);
