@@ -3,6 +3,13 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use retake_engine::WorkspacePath;
+
+/// Paths as [`name`] shows them.
+pub fn names<'a>(paths: impl IntoIterator<Item = &'a WorkspacePath>) -> Vec<String> {
+    paths.into_iter().map(|path| name(path.as_bytes()).into_owned()).collect()
+}
+
 /// A file name as git's diffs write it with `core.quotePath=false`: as it is when it is plain UTF-8, else C-quoted.
 ///
 /// `git apply` reads both back to the same bytes.

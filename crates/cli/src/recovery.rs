@@ -3,11 +3,11 @@
 use std::io::Write;
 use std::time::Duration;
 
-use retake_engine::{NewCheckpoint, Operation, OperationKind, Recovered, RecoveryChoice, RewindError, Workspace};
+use retake_engine::{NewCheckpoint, Operation, Recovered, RecoveryChoice, RewindError, Workspace};
 
 use crate::clock;
 use crate::quote;
-use crate::rewind::Options;
+use crate::rewind::{self, Options};
 use crate::ui::Ui;
 
 /// How often to look whether a command has ended.
@@ -33,15 +33,7 @@ pub fn first(ui: &mut Ui, workspace: &mut Workspace) -> anyhow::Result<()> {
 /// Says what others had saved before an interrupted rewind replaced it.
 pub fn tell_displaced(ui: &mut Ui, workspace: &Workspace, recovered: &Recovered) -> anyhow::Result<()> {
     let Recovered::Finished(operation) = recovered else { return Ok(()) };
-    let saved = workspace.displaced(operation.id)?;
-    let saved: Vec<String> = saved.iter().map(|path| quote::name(path.as_bytes()).into_owned()).collect();
-    let back = if operation.kind == OperationKind::Undo { "`retake redo`" } else { "`retake undo`" };
-    ui.warn_of(
-        &format!("was saved by somebody else meanwhile; {back} brings that version back"),
-        &format!("were saved by somebody else meanwhile; {back} brings those versions back"),
-        &saved,
-    )?;
-    Ok(())
+    rewind::tell_displaced(ui, operation.kind, &quote::names(&workspace.displaced(operation.id)?))
 }
 
 /// Before going back: [`first`], or [`mention`] if that is only shown; and what a command that was killed has changed becomes its own.

@@ -10,19 +10,21 @@ mod outcome;
 mod preview;
 mod refusal;
 
+use std::collections::HashSet;
 use std::io::{self, IsTerminal};
 
 use anyhow::Error;
 use retake_engine::{
-    CheckpointError, LedgerItem, OnConflict, OperationId, OperationKind, Plan, Progress, RewindError, RewindRequest,
-    ScanError, StoreError, Workspace,
+    CheckpointError, LedgerItem, OnConflict, OperationKind, Plan, Progress, RewindError, RewindRequest, ScanError,
+    StoreError, Workspace,
 };
 
 use crate::clock;
 use crate::commands::CommandError;
-use crate::survivors;
+use crate::survivors::{self, Survivor};
 use crate::ui::{Format, Ui};
 use document::RewindDocument;
+pub use outcome::tell_displaced;
 pub use refusal::why_refused;
 
 /// Options that `rewind`, `undo` and `redo` take.
@@ -126,9 +128,18 @@ fn plan(ui: &Ui, workspace: &Workspace, request: &RewindRequest) -> anyhow::Resu
 
 /// Adds processes to the ledger that commands have left behind: going back does not end them.
 fn add_running(workspace: &Workspace, plan: &mut Plan) -> Result<(), StoreError> {
-    let operations: Vec<OperationId> = workspace.operations()?.iter().map(|operation| operation.id).collect();
-    let item = |what| LedgerItem { kind: "running".to_owned(), what, remedy: None };
-    plan.ledger.extend(survivors::of(&operations).into_iter().map(item));
+    let survivors = survivors::all();
+    if survivors.is_empty() {
+        return Ok(());
+    }
+    // Other workspaces have theirs.
+    let ours: HashSet<String> = workspace.operations()?.iter().map(|operation| operation.id.to_string()).collect();
+    let ours = survivors.into_iter().filter(|survivor| ours.contains(&survivor.operation));
+    plan.ledger.extend(ours.map(|Survivor { name, .. }| LedgerItem {
+        kind: "running".to_owned(),
+        what: name,
+        remedy: None,
+    }));
     Ok(())
 }
 

@@ -3,34 +3,37 @@
 //! A command that is run gets a mark in its environment, which everything that it starts inherits. Whatever still has the mark
 //! afterwards goes on working unseen. Only where the system tells the environment of processes; elsewhere none are found.
 
-use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
-
-use retake_engine::OperationId;
 
 use crate::quote;
 
 /// The variable that marks processes, with the operation's id.
 pub const MARK: &str = "RETAKE_OPERATION";
 
-/// The processes that still run with the mark of one of `operations`, in words.
-pub fn of(operations: &[OperationId]) -> Vec<String> {
-    let marks: HashSet<String> = operations.iter().map(|operation| format!("{MARK}={operation}")).collect();
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let mut names: Vec<String> = processes.filter_map(|entry| name(&entry.path(), &marks)).collect();
-    names.sort();
-    names
+/// A process with a mark.
+#[derive(Debug)]
+pub struct Survivor {
+    /// The id of the operation that it belongs to.
+    pub operation: String,
+    /// What it is called.
+    pub name: String,
 }
 
-/// What the process in `directory` of `/proc` is called, if it has one of the marks.
-fn name(directory: &Path, marks: &HashSet<String>) -> Option<String> {
+/// All processes with a mark, by name.
+pub fn all() -> Vec<Survivor> {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let mut found: Vec<Survivor> = processes.filter_map(|entry| survivor(&entry.path())).collect();
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    found
+}
+
+/// The process in `directory` of `/proc`, if it has a mark and is not this one.
+fn survivor(directory: &Path) -> Option<Survivor> {
     let pid: u32 = directory.file_name()?.to_str()?.parse().ok()?;
-    let environment = fs::read(directory.join("environ")).ok()?;
-    let is_mark = |variable: &[u8]| str::from_utf8(variable).is_ok_and(|variable| marks.contains(variable));
-    if pid == std::process::id() || !environment.split(|byte| *byte == 0).any(is_mark) {
-        return None;
-    }
+    let environment = fs::read(directory.join("environ")).ok().filter(|_| pid != std::process::id())?;
+    let mark = format!("{MARK}=");
+    let operation = environment.split(|byte| *byte == 0).find_map(|variable| variable.strip_prefix(mark.as_bytes()))?;
     // One that has ended and waits for its parent to notice has no command line.
     let command = fs::read(directory.join("cmdline")).ok().filter(|command| !command.is_empty())?;
     let words: Vec<String> = command
@@ -38,5 +41,6 @@ fn name(directory: &Path, marks: &HashSet<String>) -> Option<String> {
         .filter(|word| !word.is_empty())
         .map(|word| quote::shell_word(&String::from_utf8_lossy(word)))
         .collect();
-    Some(format!("`{}` ({pid})", quote::one_line(&words.join(" "))))
+    let name = format!("`{}` ({pid})", quote::one_line(&words.join(" ")));
+    Some(Survivor { operation: String::from_utf8_lossy(operation).into_owned(), name })
 }

@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::CommandError;
 use crate::clock;
 use crate::json;
+use crate::quote;
 use crate::size::human;
 use crate::surroundings::Surroundings;
 use crate::ui::{Format, GREEN, RED, Ui, YELLOW};
@@ -146,7 +147,7 @@ fn interrupted(workspace: &Workspace) -> anyhow::Result<Check> {
     Ok(match workspace.interrupted()? {
         None if !left_over.is_empty() => {
             let text = "temporary files of a rewind are still there; they may hold what somebody saved meanwhile";
-            let details = left_over.iter().map(|path| path.display().to_string()).collect();
+            let details = quote::names(&left_over);
             Check::problem("interrupted", text, words::LEFT_OVER).with(details)
         }
         None => Check::ok("interrupted", "no rewind was interrupted"),

@@ -119,8 +119,6 @@ impl RewindDocument {
             ledger: plan.ledger.clone(),
             undoes: plan.undoes.clone(),
             foreign: plan.foreign,
-            still_open: Vec::new(),
-            left_over: Vec::new(),
             ..Self::empty(files)
         }
     }

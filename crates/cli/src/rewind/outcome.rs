@@ -24,7 +24,7 @@ pub fn tell(ui: &mut Ui, workspace: &Workspace, kind: OperationKind, applied: &A
     tell_kept(ui, applied)?;
     tell_meanwhile(ui, kind, applied)?;
     let gaps = plan.gaps.iter().filter(|gap| gap.kind.is_uncaptured() && !is_there(workspace, &gap.path));
-    let gaps: Vec<String> = gaps.map(|gap| quote::name(gap.path.as_bytes()).into_owned()).collect();
+    let gaps = quote::names(gaps.map(|gap| &gap.path));
     ui.warn_of("was not captured then and cannot come back", "were not captured then and cannot come back", &gaps)?;
     let moved = plan.ledger.iter().filter(|item| item.kind != "command" || item.remedy.is_some());
     preview::write_ledger(ui.talk()?, Paint::Colour, &moved.cloned().collect::<Vec<LedgerItem>>())?;
@@ -81,8 +81,29 @@ fn tell_kept(ui: &mut Ui, applied: &Applied) -> anyhow::Result<()> {
 fn tell_meanwhile(ui: &mut Ui, kind: OperationKind, applied: &Applied) -> anyhow::Result<()> {
     let with = |wanted: PathStatus| {
         let statuses = applied.statuses.iter().filter(move |(_, status)| *status == wanted);
-        statuses.map(|(path, _)| quote::name(path.as_bytes()).into_owned()).collect::<Vec<_>>()
+        quote::names(statuses.map(|(path, _)| path))
     };
+    tell_displaced(ui, kind, &with(PathStatus::Displaced))?;
+    ui.warn_of(
+        "was changed by somebody else meanwhile, and is as they left it",
+        "were changed by somebody else meanwhile, and are as they left them",
+        &with(PathStatus::Overtaken),
+    )?;
+    ui.warn_of(
+        "is still open in some program; what it writes from now on is lost",
+        "are still open in some program; what it writes from now on is lost",
+        &quote::names(&applied.still_open),
+    )?;
+    let left_over = quote::names(&applied.left_over);
+    ui.warn_of("stays beside its file", "stay beside their files", &left_over)?;
+    if !left_over.is_empty() {
+        writeln!(ui.talk()?, "{}", words::LEFT_OVER)?;
+    }
+    Ok(())
+}
+
+/// Names what somebody saved before it was replaced, and how to have that.
+pub fn tell_displaced(ui: &mut Ui, kind: OperationKind, names: &[String]) -> anyhow::Result<()> {
     let bring_back = match kind {
         OperationKind::Undo => "`retake redo`",
         OperationKind::Exec | OperationKind::Rewind | OperationKind::Redo => "`retake undo`",
@@ -90,26 +111,8 @@ fn tell_meanwhile(ui: &mut Ui, kind: OperationKind, applied: &Applied) -> anyhow
     ui.warn_of(
         &format!("was saved by somebody else meanwhile; {bring_back} brings that version back"),
         &format!("were saved by somebody else meanwhile; {bring_back} brings those versions back"),
-        &with(PathStatus::Displaced),
+        names,
     )?;
-    ui.warn_of(
-        "was changed by somebody else meanwhile, and is as they left it",
-        "were changed by somebody else meanwhile, and are as they left them",
-        &with(PathStatus::Overtaken),
-    )?;
-    let names = |paths: &[WorkspacePath]| {
-        paths.iter().map(|path| quote::name(path.as_bytes()).into_owned()).collect::<Vec<_>>()
-    };
-    ui.warn_of(
-        "is still open in some program; what it writes from now on is lost",
-        "are still open in some program; what it writes from now on is lost",
-        &names(&applied.still_open),
-    )?;
-    let left_over = names(&applied.left_over);
-    ui.warn_of("stays beside its file", "stay beside their files", &left_over)?;
-    if !left_over.is_empty() {
-        writeln!(ui.talk()?, "{}", words::LEFT_OVER)?;
-    }
     Ok(())
 }
 

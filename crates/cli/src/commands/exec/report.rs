@@ -48,7 +48,9 @@ pub fn tell(ui: &mut Ui, workspace: &Workspace, ran: &Ran) -> anyhow::Result<()>
     let changes = workspace.diff(&Side::Stored(ran.before.snapshot), &Side::Stored(ran.after.snapshot))?;
     let changed = Changed::count(&changes);
     let contested = contested(workspace, ran, &changes)?;
-    let running = survivors::of(&[ran.operation]);
+    let id = ran.operation.to_string();
+    let running = survivors::all().into_iter().filter(|survivor| survivor.operation == id);
+    let running: Vec<String> = running.map(|survivor| survivor.name).collect();
     let lost = lost(workspace, &ran.before)?;
     if ui.format == Format::Json {
         return Ok(ui.json(&ExecDocument {
@@ -65,8 +67,7 @@ pub fn tell(ui: &mut Ui, workspace: &Workspace, ran: &Ran) -> anyhow::Result<()>
         })?);
     }
     tell_changes(ui, workspace, ran, &changes, contested)?;
-    let lost: Vec<String> = lost.iter().map(|path| quote::name(path.as_bytes()).into_owned()).collect();
-    ui.warn_of("was not captured and is gone", "were not captured and are gone", &lost)?;
+    ui.warn_of("was not captured and is gone", "were not captured and are gone", &quote::names(&lost))?;
     if !running.is_empty() {
         ui.warn("it left processes behind; what they change from now on counts as somebody else's")?;
     }
