@@ -277,26 +277,16 @@ pub(crate) fn next_to_undo(store: &Store, session: Option<i64>) -> Result<Operat
         );
         select(connection, &rest, [session])
     })?;
+    let at_work = window::at_work(store)?;
     for operation in newest_first {
         if operation.state != OperationState::Running {
             return Ok(operation);
         }
-        if is_at_work(store, operation.seq)? {
+        if at_work.iter().any(|at_work| at_work.operation == Some(operation.seq)) {
             return Err(OperationError::Running { operation: operation.id, what: operation.what });
         }
     }
     Err(OperationError::NothingToUndo)
-}
-
-/// Whether the command that operation `seq` is has not ended and its process is there.
-fn is_at_work(store: &Store, seq: i64) -> Result<bool, StoreError> {
-    let window: Option<i64> = store.db().read(|connection| {
-        connection
-            .prepare_cached("SELECT seq FROM windows WHERE operation = ? AND closed IS NULL")?
-            .query_row([seq], |row| row.get(0))
-            .optional()
-    })?;
-    Ok(window.is_some_and(|window| !window::is_abandoned(store.dir(), window)))
 }
 
 /// The undo of `session` (of any, for `None`) that a redo would take back now: until something new is changed.

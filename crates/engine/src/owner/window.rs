@@ -294,6 +294,8 @@ pub(crate) struct AtWork {
     session: i64,
     /// The checkpoint before it.
     opened: i64,
+    /// The operation that it is, if it is one.
+    pub(crate) operation: Option<i64>,
     pub(crate) tool: String,
 }
 
@@ -308,10 +310,12 @@ impl AtWork {
 /// The tools that are at work.
 pub(crate) fn at_work(store: &Store) -> Result<Vec<AtWork>, StoreError> {
     let windows: Vec<(i64, AtWork)> = store.db().read(|connection| {
-        let mut statement = connection
-            .prepare_cached("SELECT seq, session, opened, tool FROM windows WHERE closed IS NULL ORDER BY seq")?;
+        let mut statement = connection.prepare_cached(
+            "SELECT seq, session, opened, operation, tool FROM windows WHERE closed IS NULL ORDER BY seq",
+        )?;
         let window = |row: &rusqlite::Row<'_>| {
-            Ok((row.get(0)?, AtWork { session: row.get(1)?, opened: row.get(2)?, tool: row.get(3)? }))
+            let (session, opened) = (row.get(1)?, row.get(2)?);
+            Ok((row.get(0)?, AtWork { session, opened, operation: row.get(3)?, tool: row.get(4)? }))
         };
         statement.query_map([], window)?.collect()
     })?;
