@@ -49,6 +49,7 @@ mod path;
 mod place;
 mod rewind;
 mod scan;
+pub mod session;
 mod settings;
 mod snapshot;
 mod store;
@@ -70,6 +71,7 @@ pub use rewind::{
 };
 pub use scan::{NoProgress, Phase, Progress, ScanError, Step, WatchState};
 pub use settings::{Breadth, Environment, Settings, Timestamp};
+pub use session::entry::EntryId;
 pub use snapshot::aside::Gap;
 pub use snapshot::diff::{Change, Changed};
 pub use snapshot::tree::{GapKind, Kind, Node};

@@ -1,0 +1,334 @@
+//! Entries: the immutable records that a conversation is made of.
+//!
+//! An entry is written once and never edited. What it means is told by its type, never by a text that somebody has to parse.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::Timestamp;
+
+/// An entry's identity: random, unique in its workspace.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EntryId([u8; 10]);
+
+impl EntryId {
+    /// Makes an id; `random` must be fresh for each id.
+    pub fn new(random: [u8; 10]) -> Self {
+        Self(random)
+    }
+
+    /// The first digits, for listings.
+    pub fn short(&self) -> String {
+        self.to_string()[..8].to_owned()
+    }
+}
+
+impl fmt::Display for EntryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for EntryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The text is not an entry's id.
+#[derive(Debug, Error)]
+#[error("`{0}` is not the id of an entry")]
+pub struct InvalidEntryId(String);
+
+impl FromStr for EntryId {
+    type Err = InvalidEntryId;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let invalid = || InvalidEntryId(text.to_owned());
+        if text.len() != 20 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(invalid());
+        }
+        let mut bytes = [0; 10];
+        for (at, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).map_err(|_| invalid())?;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+impl Serialize for EntryId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for EntryId {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// One record of a conversation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Its identity.
+    pub id: EntryId,
+    /// The entry that it continues; `None` for the first.
+    pub parent: Option<EntryId>,
+    /// When it was written.
+    pub at: Timestamp,
+    /// What it says.
+    #[serde(flatten)]
+    pub body: Body,
+}
+
+/// What an entry says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Body {
+    /// What the user typed; the only kind of entry that one can go back to *before*.
+    Prompt {
+        /// In order.
+        parts: Vec<Part>,
+    },
+    /// One answer of the model.
+    Reply {
+        /// In order.
+        blocks: Vec<Block>,
+        /// The model that gave it, as `provider/name`.
+        model: String,
+        /// What it cost.
+        usage: Usage,
+        /// Why the model stopped.
+        stop: StopReason,
+    },
+    /// What came of one tool call of the reply before it.
+    ToolResult {
+        /// The call.
+        call: CallId,
+        /// The call in words for people: `bash: npm install`.
+        title: String,
+        /// How it went.
+        outcome: Outcome,
+        /// What the model is told.
+        parts: Vec<Part>,
+        /// The todo list from here on, if the call changed it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        todos: Option<Vec<Todo>>,
+    },
+    /// Told to the model by Retake, never a target: which files went back, say.
+    Note {
+        /// The files that it is about.
+        about: Vec<String>,
+        /// What the model is told.
+        text: String,
+    },
+    /// What the model is told to begin with: by Retake, or by a file of the workspace.
+    Instructions {
+        /// `retake`, or the path of the file.
+        source: String,
+        /// The text.
+        text: String,
+    },
+    /// Stands for a range of entries in what the model sees; the range itself stays.
+    Summary {
+        /// The first entry that it stands for.
+        from: EntryId,
+        /// The last one.
+        to: EntryId,
+        /// The text.
+        text: String,
+    },
+    /// The model sees nothing of what is before it but instructions.
+    Cleared,
+    /// The user allows calls of this kind from now on.
+    Approved {
+        /// The tool.
+        tool: String,
+        /// Only commands that begin with these words; all calls of the tool for `None`.
+        prefix: Option<String>,
+    },
+    /// The end of a turn.
+    Ended {
+        /// Why it ended.
+        reason: EndReason,
+    },
+}
+
+/// A piece of a prompt or of a tool's result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Part {
+    /// Text.
+    Text {
+        /// The text.
+        text: String,
+    },
+    /// A block that was pasted.
+    Paste {
+        /// The text.
+        text: String,
+    },
+    /// A file that the user referred to.
+    File {
+        /// Its path.
+        path: String,
+        /// Its content at that time.
+        text: String,
+    },
+    /// An image.
+    Image {
+        /// Such as `image/png`.
+        media_type: String,
+        /// In base64.
+        data: String,
+    },
+}
+
+impl Part {
+    /// A text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text { text: text.into() }
+    }
+}
+
+/// A piece of a model's answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Block {
+    /// Text for the user.
+    Text {
+        /// The text.
+        text: String,
+    },
+    /// What the model thought.
+    Reasoning {
+        /// As far as it can be read.
+        text: String,
+        /// JSON of the provider that goes back to it exactly as it came.
+        opaque: String,
+    },
+    /// A tool call.
+    Call {
+        /// Its identity, as the model gave it.
+        id: CallId,
+        /// The tool.
+        name: String,
+        /// JSON, exactly as the model wrote it.
+        arguments: String,
+    },
+}
+
+/// The identity of a tool call, as the model gave it. Unique within its reply only.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CallId(pub String);
+
+impl fmt::Display for CallId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// How a tool call went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It did what it was asked to.
+    Done,
+    /// It could not; the result says why.
+    Failed,
+    /// The user, or the policy, did not allow it.
+    Denied,
+    /// The turn was interrupted before it ended.
+    Interrupted,
+}
+
+/// Why a model stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    /// It had said all.
+    Done,
+    /// It called tools.
+    Calls,
+    /// Its answer became too long.
+    Length,
+    /// It refused to answer.
+    Refused,
+    /// The user stopped it; what had come until then is kept.
+    Interrupted,
+}
+
+/// Why a turn ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "why", rename_all = "snake_case")]
+pub enum EndReason {
+    /// The model had said all.
+    Done,
+    /// The user stopped it, or the process ended.
+    Interrupted,
+    /// The model could not be asked.
+    Failed {
+        /// Why, and what to do.
+        message: String,
+    },
+    /// It took too many rounds.
+    RoundLimit,
+}
+
+/// An item of the todo list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Todo {
+    /// What is to be done.
+    pub text: String,
+    /// How far it is.
+    pub state: TodoState,
+}
+
+/// How far an item of the todo list is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TodoState {
+    /// Not begun.
+    Pending,
+    /// Under way.
+    Active,
+    /// Done.
+    Done,
+}
+
+/// What answers of a model cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens read, those from a cache included.
+    pub input: u64,
+    /// Tokens written.
+    pub output: u64,
+    /// Tokens of the input that came from a cache.
+    #[serde(default)]
+    pub cache_read: u64,
+    /// Tokens of the input that were put into a cache.
+    #[serde(default)]
+    pub cache_write: u64,
+    /// US dollars, if the provider or the settings tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        self.input += other.input;
+        self.output += other.output;
+        self.cache_read += other.cache_read;
+        self.cache_write += other.cache_write;
+        self.cost = match (self.cost, other.cost) {
+            (None, None) => None,
+            (one, two) => Some(one.unwrap_or(0.0) + two.unwrap_or(0.0)),
+        };
+    }
+}

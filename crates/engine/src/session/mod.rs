@@ -1,0 +1,4 @@
+//! Sessions: conversations that can be rewound.
+
+pub mod context;
+pub mod entry;
