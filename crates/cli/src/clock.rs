@@ -4,7 +4,7 @@ use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use jiff::tz::TimeZone;
-use retake_engine::{CheckpointId, NewRewind, OperationId, SessionId, Timestamp};
+use retake_engine::{CheckpointId, EntryId, NewRewind, OperationId, SessionId, Timestamp};
 
 /// The system clock, in milliseconds; a clock before 1970 counts as 1970.
 pub fn now() -> Timestamp {
@@ -31,7 +31,7 @@ pub fn new_operation_id(at: Timestamp) -> io::Result<OperationId> {
 pub fn new_rewind() -> io::Result<NewRewind> {
     let at = now();
     let (safety, after) = (new_checkpoint_id(at)?, new_checkpoint_id(at)?);
-    Ok(NewRewind { operation: new_operation_id(at)?, safety, after, at })
+    Ok(NewRewind { operation: new_operation_id(at)?, safety, after, note: EntryId::new(random_bytes()?), at })
 }
 
 /// `at` in UTC as RFC 3339, for JSON.

@@ -127,7 +127,7 @@ fn title(paint: Paint, checkpoint: &Checkpoint) -> String {
 /// Whether a point is before or after what its note tells, as a word and a blank.
 fn when(checkpoint: &Checkpoint) -> &'static str {
     match checkpoint.origin {
-        Origin::Checkpoint => "",
+        Origin::Checkpoint | Origin::Prompt | Origin::Turn => "",
         Origin::Before | Origin::Safety => "before ",
         Origin::After | Origin::Rewound => "after ",
     }

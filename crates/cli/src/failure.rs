@@ -273,6 +273,14 @@ fn for_rewind(error: &RewindError) -> Advice {
     match error {
         RewindError::Refused { plan } => refused(&rewind::why_refused(plan)),
         RewindError::Stale { .. } => refused("run the command again to see what it would do now"),
+        RewindError::StaleHead => refused("look at it again with `retake log`, then run the command again"),
+        RewindError::UnknownEntry { .. } | RewindError::NotATarget { .. } => {
+            failed(Some("`retake log` lists the prompts that one can go back to"))
+        }
+        RewindError::FilesGone { .. } => failed(Some(
+            "`--conversation` takes only the conversation back; `retake log` lists the points that are kept",
+        )),
+        RewindError::SessionNotOpen { .. } => failed(None),
         RewindError::Gone => failed(Some("`retake log --all` lists the points that are there")),
         RewindError::Pending { .. } => refused("nothing was changed; `retake recover` finishes it or takes it back"),
         RewindError::RolledBack { .. } => failed(Some("once the cause is mended, run the command again")),
@@ -310,6 +318,7 @@ fn for_operation(error: &OperationError) -> Advice {
         OperationError::NotFinished { .. } | OperationError::Running { .. } => {
             refused("`--wait` waits until it has ended; `retake ops` lists the operations")
         }
+        OperationError::NewerInLiveSession { operations } => refused(&one_of_newer(operations)),
         OperationError::NotReversible { .. } => failed(None),
         OperationError::Store(error) => for_store(error),
     }
@@ -329,8 +338,16 @@ fn changed_since(paths: &[WorkspacePath]) -> String {
 }
 
 fn one_of_operations(candidates: &[Operation]) -> String {
+    list_of("it could be one of these; name it by more digits of its id", candidates)
+}
+
+fn one_of_newer(operations: &[Operation]) -> String {
+    list_of("say which with `retake undo OP`, or `--session SESSION`", operations)
+}
+
+fn list_of(hint: &str, candidates: &[Operation]) -> String {
     let now = clock::now();
-    let mut text = String::from("it could be one of these; name it by more digits of its id");
+    let mut text = hint.to_owned();
     for operation in candidates.iter().take(MAX_CANDIDATES) {
         let (kind, what) = (operation.kind.name(), quote::one_line(&operation.what));
         text.push_str(&format!("\n  {}  {}  {kind} {what}", operation.id, clock::age(operation.at, now)));
@@ -347,6 +364,7 @@ fn for_resolve(error: &ResolveError) -> Advice {
     match error {
         ResolveError::Unknown { .. } => failed(Some("`retake log` lists the points")),
         ResolveError::Ambiguous { candidates, .. } => refused(&one_of(candidates)),
+        ResolveError::AmbiguousPoint { .. } => refused("give more digits of its id, or `--session SESSION`"),
         ResolveError::UnknownSession { .. } => failed(Some("`retake ops` lists the sessions")),
         ResolveError::AmbiguousSession { .. } => refused("give more digits of its id"),
         ResolveError::Store(error) => for_store(error),

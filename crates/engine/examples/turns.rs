@@ -86,6 +86,7 @@ impl Bench {
             random
         };
         Ok(NewRewind {
+            note: retake_engine::EntryId::new([0; 10]),
             operation: OperationId::new(at, random(1)),
             safety: CheckpointId::new(at, random(2)),
             after: CheckpointId::new(at, random(3)),

@@ -55,12 +55,18 @@ pub enum Origin {
     Safety = 3,
     /// Files had been rewound.
     Rewound = 4,
+    /// The user said something.
+    Prompt = 5,
+    /// A turn had ended, or the conversation was cut.
+    Turn = 6,
 }
 
 /// Why a checkpoint is taken, and what is to be written with it.
 pub(crate) struct Purpose<'a> {
     pub(crate) origin: Origin,
     pub(crate) session: Option<(i64, SessionId)>,
+    /// The entry of the session's conversation that it belongs to, by row number; the head for `None`.
+    pub(crate) entry: Option<i64>,
     pub(crate) note: Option<String>,
     /// What an operation has just done itself.
     pub(crate) own: Option<Own<'a>>,
@@ -81,7 +87,7 @@ pub(crate) struct Own<'a> {
 impl Purpose<'_> {
     /// Somebody asked for it.
     pub(crate) const ASKED: Self =
-        Self { origin: Origin::Checkpoint, session: None, note: None, own: None, also: &|_, _| Ok(()) };
+        Self { origin: Origin::Checkpoint, session: None, entry: None, note: None, own: None, also: &|_, _| Ok(()) };
 }
 
 /// What the caller gives to a new checkpoint.
@@ -175,6 +181,14 @@ pub enum ResolveError {
         point: String,
         /// All that answer to it, newest first.
         candidates: Vec<Checkpoint>,
+    },
+    /// More than one checkpoint or entry answers to it.
+    #[error("`{point}` could be any of {count} points")]
+    AmbiguousPoint {
+        /// What was asked for.
+        point: String,
+        /// How many answer to it.
+        count: usize,
     },
     /// No session has this id.
     #[error("there is no session `{session}`")]
@@ -304,7 +318,9 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Checkpoint> {
             1 => Origin::Before,
             2 => Origin::After,
             3 => Origin::Safety,
-            _ => Origin::Rewound,
+            4 => Origin::Rewound,
+            5 => Origin::Prompt,
+            _ => Origin::Turn,
         },
         session: row.get::<_, Option<[u8; 16]>>(12)?.map(SessionId::from_bytes),
         note: row.get(13)?,

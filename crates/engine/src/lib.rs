@@ -61,17 +61,20 @@ pub use care::{Collectable, Collected, Footprint, PurgeError, Purged, SelfTestEr
 pub use checkpoint::{Checkpoint, CheckpointError, InvalidLabel, NewCheckpoint, Origin, ResolveError, check_label};
 pub use git::{GitAction, GitState};
 pub use id::{CheckpointId, InvalidObjectId, ObjectId, OperationId, SessionId, SnapshotId};
-pub use operation::{Operation, OperationError, OperationKind, OperationState};
-pub use owner::{Began, Certainty, NewSession, NewWindow, Owner, PathChange, Reach, Session, Window};
+pub use operation::{MadeBy, Operation, OperationError, OperationKind, OperationState};
+pub use owner::{
+    Began, Certainty, NewSession, NewWindow, Owner, PartOf, PathChange, Reach, Session, SessionKind, Window,
+};
 pub use path::{InvalidPath, WorkspacePath};
 pub use place::OpenError;
 pub use rewind::{
-    Action, Applied, BranchMoved, Conflict, Goal, Kept, KeptBecause, LedgerItem, Merged, NewRewind, OnConflict,
-    PathStatus, Plan, PlannedPath, Recovered, RecoveryChoice, RewindError, RewindRequest,
+    Action, Applied, BranchMoved, Conflict, Discard, Files, Goal, HeadSeen, Kept, KeptBecause, LedgerItem, Merged,
+    NewRewind, OnConflict, PathStatus, Plan, PlannedPath, Recovered, RecoveryChoice, RewindError, RewindRequest,
 };
 pub use scan::{NoProgress, Phase, Progress, ScanError, Step, WatchState};
-pub use settings::{Breadth, Environment, Settings, Timestamp};
 pub use session::entry::EntryId;
+pub use session::{Point, Scope, SessionError, SessionWriter};
+pub use settings::{Breadth, Environment, Settings, Timestamp};
 pub use snapshot::aside::Gap;
 pub use snapshot::diff::{Change, Changed};
 pub use snapshot::tree::{GapKind, Kind, Node};

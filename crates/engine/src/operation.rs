@@ -7,6 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use thiserror::Error;
 
 use crate::owner::window;
+use crate::session::writer;
 use crate::store::db::in_transaction;
 use crate::store::{Store, StoreError};
 use crate::{CheckpointId, OperationId, SessionId, Timestamp, Workspace, WorkspacePath, limits};
@@ -23,6 +24,20 @@ pub enum OperationKind {
     Undo = 2,
     /// Repeating an operation that was taken back.
     Redo = 3,
+    /// A prompt and everything up to the agent's stop.
+    Turn = 4,
+    /// Cutting what the model sees of the conversation.
+    Clear = 5,
+}
+
+/// Who makes an operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MadeBy {
+    /// A command: `retake undo` finds it whatever session it belongs to.
+    #[default]
+    Command = 0,
+    /// A client of a live session, who undoes it there.
+    Client = 1,
 }
 
 impl OperationKind {
@@ -33,6 +48,8 @@ impl OperationKind {
             Self::Rewind => "rewind",
             Self::Undo => "undo",
             Self::Redo => "redo",
+            Self::Turn => "turn",
+            Self::Clear => "clear",
         }
     }
 }
@@ -74,6 +91,8 @@ pub struct Operation {
     pub state: OperationState,
     /// Whether it is taken back at the moment.
     pub undone: bool,
+    /// Whether it changed what is retained of the conversation.
+    pub moved_head: bool,
     pub(crate) seq: i64,
     pub(crate) session_seq: Option<i64>,
     pub(crate) before_seq: i64,
@@ -115,13 +134,19 @@ pub enum OperationError {
         /// The operation.
         operation: OperationId,
     },
-    /// The newest one is a command that is still running.
+    /// The newest one is a command or a turn that is still running.
     #[error("nothing was changed: `{what}` is still running")]
     Running {
         /// The operation.
         operation: OperationId,
         /// The command.
         what: String,
+    },
+    /// A session that is open elsewhere did something more recently: it has to be said which one is meant.
+    #[error("nothing was changed: a session that is open has newer operations")]
+    NewerInLiveSession {
+        /// Its operations, newest first, and the one that would be taken back otherwise.
+        operations: Vec<Operation>,
     },
     /// An undo or a redo is not itself undone: redo and undo do that.
     #[error("operation {} is {}", .operation.short(), if *kind == "undo" { "an undo; `retake redo` takes it back" } else { "a redo; `retake undo` takes it back" })]
@@ -143,6 +168,7 @@ pub(crate) struct NewOperation<'a> {
     pub(crate) session: Option<i64>,
     pub(crate) kind: OperationKind,
     pub(crate) what: &'a str,
+    pub(crate) made_by: MadeBy,
 }
 
 /// Writes an operation that begins after checkpoint `before`; returns its row number.
@@ -153,8 +179,8 @@ pub(crate) fn insert(
     reverses: Option<i64>,
 ) -> Result<i64, StoreError> {
     tx.execute(
-        "INSERT INTO operations (id, handle, at, session, kind, what, before, reverses, state)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)",
+        "INSERT INTO operations (id, handle, at, session, kind, what, before, reverses, live, state)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
         params![
             &new.id.as_bytes()[..],
             new.id.to_string(),
@@ -163,11 +189,19 @@ pub(crate) fn insert(
             new.kind as u8,
             new.what,
             before,
-            reverses
+            reverses,
+            new.made_by as u8,
         ],
     )
     .map_err(in_transaction(tx))?;
     Ok(tx.last_insert_rowid())
+}
+
+/// An operation's row number, inside a transaction.
+pub(crate) fn sequence(tx: &Transaction<'_>, id: OperationId) -> Result<Option<i64>, StoreError> {
+    tx.query_row("SELECT seq FROM operations WHERE id = ?", [&id.as_bytes()[..]], |row| row.get(0))
+        .optional()
+        .map_err(in_transaction(tx))
 }
 
 /// Writes how an operation ended.
@@ -203,7 +237,8 @@ const COLUMNS: &str = "operations.id, operations.at, sessions.id, operations.kin
     (SELECT id FROM checkpoints WHERE seq = operations.before),
     (SELECT id FROM checkpoints WHERE seq = operations.after),
     (SELECT id FROM operations AS other WHERE other.seq = operations.reverses),
-    operations.state, operations.undone, operations.seq, operations.session, operations.before, operations.reverses";
+    operations.state, operations.undone, operations.seq, operations.session, operations.before, operations.reverses,
+    json_extract(operations.conversation, '$.from') IS NOT json_extract(operations.conversation, '$.to')";
 
 fn from_row(row: &Row<'_>) -> rusqlite::Result<Operation> {
     let checkpoint =
@@ -216,7 +251,9 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Operation> {
             0 => OperationKind::Exec,
             1 => OperationKind::Rewind,
             2 => OperationKind::Undo,
-            _ => OperationKind::Redo,
+            3 => OperationKind::Redo,
+            4 => OperationKind::Turn,
+            _ => OperationKind::Clear,
         },
         what: row.get(4)?,
         before: checkpoint(5)?,
@@ -233,6 +270,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Operation> {
         session_seq: row.get(11)?,
         before_seq: row.get(12)?,
         reverses_seq: row.get(13)?,
+        moved_head: row.get(14)?,
     })
 }
 
@@ -262,16 +300,21 @@ const CHANGED_SOMETHING: &str = "(operations.kind <> 0 OR operations.state = 3
         AND (windows.closed IS NULL OR changes.checkpoint <= windows.closed)
         WHERE windows.operation = operations.seq AND changes.certainty = 3))";
 
-/// The newest operation of `session` (of any, for `None`) that can be undone: it changed something and is not undone. A
-/// newer command that is still running has to end first.
+/// Kinds of operations that an undo takes back.
+const REVERSIBLE: &str = "(0, 1, 4, 5)";
+
+/// Which operations are meant: those of a session, or those that commands made, whatever session they belong to.
+const MEANT: &str = "(operations.session = ?1 OR (?1 IS NULL AND operations.live = 0))";
+
+/// The newest operation of `session` (of those that commands made, for `None`) that can be undone: it changed something and is
+/// not undone. A newer one that is still running has to end first.
 pub(crate) fn next_to_undo(store: &Store, session: Option<i64>) -> Result<Operation, OperationError> {
     let newest_first = store.db().read(|connection| {
         let ended = format!("operations.state IN (1, 3) AND {CHANGED_SOMETHING}");
         let rest = format!(
-            "WHERE operations.kind IN (0, 1) AND NOT operations.undone AND (?1 IS NULL OR operations.session = ?1)
+            "WHERE operations.kind IN {REVERSIBLE} AND NOT operations.undone AND {MEANT}
                  AND operations.seq >= ifnull((SELECT max(operations.seq) FROM operations
-                     WHERE operations.kind IN (0, 1) AND NOT operations.undone AND {ended}
-                         AND (?1 IS NULL OR operations.session = ?1)), 0)
+                     WHERE operations.kind IN {REVERSIBLE} AND NOT operations.undone AND {ended} AND {MEANT}), 0)
                  AND (operations.state = 0 OR ({ended}))
              ORDER BY operations.seq DESC"
         );
@@ -280,24 +323,43 @@ pub(crate) fn next_to_undo(store: &Store, session: Option<i64>) -> Result<Operat
     let at_work = window::at_work(store)?;
     for operation in newest_first {
         if operation.state != OperationState::Running {
-            return Ok(operation);
+            return no_newer_elsewhere(store, session, operation);
         }
-        if at_work.iter().any(|at_work| at_work.operation == Some(operation.seq)) {
+        let is_turn = operation.kind == OperationKind::Turn;
+        let is_live = || operation.session.is_some_and(|session| writer::is_live(store.dir(), session));
+        if at_work.iter().any(|at_work| at_work.operation == Some(operation.seq)) || is_turn && is_live() {
             return Err(OperationError::Running { operation: operation.id, what: operation.what });
         }
     }
     Err(OperationError::NothingToUndo)
 }
 
-/// The undo of `session` (of any, for `None`) that a redo would take back now: until something new is changed.
+/// Refuses to undo what commands made if a session that is open did something since, which the user may mean.
+fn no_newer_elsewhere(store: &Store, session: Option<i64>, operation: Operation) -> Result<Operation, OperationError> {
+    if session.is_some() {
+        return Ok(operation);
+    }
+    let mut newer = store.db().read(|connection| {
+        let rest = "WHERE operations.seq > ? AND operations.live = 1 AND operations.kind IN (1, 4, 5)
+             AND operations.state IN (1, 3) AND NOT operations.undone ORDER BY operations.seq DESC";
+        select(connection, rest, [operation.seq])
+    })?;
+    newer.retain(|newer| newer.session.is_some_and(|session| writer::is_live(store.dir(), session)));
+    if newer.is_empty() {
+        return Ok(operation);
+    }
+    newer.push(operation);
+    Err(OperationError::NewerInLiveSession { operations: newer })
+}
+
+/// The undo of `session` (of those that commands made, for `None`) that a redo would take back now: until something new is
+/// changed.
 pub(crate) fn next_to_redo(store: &Store, session: Option<i64>) -> Result<Operation, OperationError> {
     let found = store.db().read(|connection| {
         let rest = format!(
-            "WHERE operations.kind = 2 AND operations.state IN (1, 3) AND NOT operations.undone
-                 AND (?1 IS NULL OR operations.session = ?1)
+            "WHERE operations.kind = 2 AND operations.state IN (1, 3) AND NOT operations.undone AND {MEANT}
                  AND operations.seq > ifnull((SELECT max(operations.seq) FROM operations
-                     WHERE operations.kind IN (0, 1) AND operations.state IN (1, 3) AND {CHANGED_SOMETHING}
-                         AND (?1 IS NULL OR operations.session = ?1)), 0)
+                     WHERE operations.kind IN {REVERSIBLE} AND operations.state IN (1, 3) AND {CHANGED_SOMETHING} AND {MEANT}), 0)
              ORDER BY operations.seq DESC LIMIT 1"
         );
         select(connection, &rest, [session])
@@ -309,6 +371,16 @@ impl Workspace {
     /// All operations, newest first.
     pub fn operations(&self) -> Result<Vec<Operation>, StoreError> {
         self.store.db().read(|connection| select(connection, "ORDER BY operations.seq DESC", []))
+    }
+
+    /// The operation that an undo would take back now.
+    pub fn next_to_undo(&self, session: Option<SessionId>) -> Result<Operation, OperationError> {
+        next_to_undo(&self.store, session_seq(&self.store, session)?)
+    }
+
+    /// The undo that a redo would take back now.
+    pub fn next_to_redo(&self, session: Option<SessionId>) -> Result<Operation, OperationError> {
+        next_to_redo(&self.store, session_seq(&self.store, session)?)
     }
 
     /// The operation that `text` names: the beginning of an id.
@@ -328,6 +400,11 @@ impl Workspace {
             _ => Err(OperationError::Ambiguous { operation: text.to_owned(), candidates }),
         }
     }
+}
+
+/// The row number of a session; one that no row has, for a session that is gone.
+fn session_seq(store: &Store, session: Option<SessionId>) -> Result<Option<i64>, StoreError> {
+    session.map(|id| Ok(window::sequence(store, id)?.unwrap_or(-1))).transpose()
 }
 
 /// Paths that somebody saved while `operation` was replacing them.

@@ -7,13 +7,17 @@ use std::collections::{BTreeSet, HashMap};
 use std::io::Read;
 use std::sync::Mutex;
 
+use rusqlite::Transaction;
+
 use crate::checkpoint::{self, Own, Purpose, check_label, refuse_taken};
 use crate::owner::{self, By, ChangeKind, rows, window};
 use crate::rewind::same;
 use crate::scan::rules::Rules;
 use crate::scan::{Counters, Scanned, Scanner, Sink};
+use crate::session::rows as session_rows;
 use crate::snapshot::diff;
 use crate::snapshot::known::{Knower, Known};
+use crate::store::db::in_transaction;
 use crate::store::{Batch, Effort, Kind, PutError, Store, lock, take_turn};
 use crate::workspace::counters;
 use crate::{
@@ -52,6 +56,17 @@ impl Workspace {
         if let Some(operation) = operation::pending(&self.store)? {
             return Err(CheckpointError::Pending { operation: Box::new(operation) });
         }
+        self.take_owned(new, purpose, durability, progress)
+    }
+
+    /// Takes a checkpoint for somebody who keeps everybody else from rewinding.
+    pub(crate) fn take_owned(
+        &mut self,
+        new: &NewCheckpoint,
+        purpose: &Purpose<'_>,
+        durability: Durability,
+        progress: &dyn Progress,
+    ) -> Result<Checkpoint, CheckpointError> {
         self.making_room(None, |this, effort| this.try_take(new, purpose, effort, durability, progress))
     }
 
@@ -239,7 +254,11 @@ impl Scene<'_> {
             for window in &abandoned {
                 window::close(tx, *window, seq)?;
             }
-            (purpose.also)(tx, seq).map(|()| None)
+            (purpose.also)(tx, seq)?;
+            if let Some(session) = session {
+                pair(tx, session, purpose.entry, seq)?;
+            }
+            Ok(None)
         })?;
         refuse_taken(checkpoint.label.as_deref(), taken)?;
         abandoned.iter().for_each(|window| window::forget_abandoned(self.store.dir(), *window));
@@ -325,6 +344,13 @@ impl Scene<'_> {
         Knower::new(self.scanned.snapshot.0, self.scanned.aside, BTreeSet::new(), |id| self.read(id))
             .having_sought(self.sought.clone())
     }
+}
+
+/// Pairs the checkpoint with an entry of its session: with the head, if none is named.
+fn pair(tx: &Transaction<'_>, session: i64, entry: Option<i64>, seq: i64) -> Result<(), StoreError> {
+    let head = || tx.query_row("SELECT head FROM sessions WHERE seq = ?", [session], |row| row.get(0));
+    let entry = entry.map_or_else(head, |entry| Ok(Some(entry))).map_err(in_transaction(tx))?;
+    entry.map_or(Ok(()), |entry| session_rows::pair(tx, entry, seq))
 }
 
 /// The steps of a change to a path that an operation has given the state `put`: somebody may have saved it once more before

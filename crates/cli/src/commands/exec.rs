@@ -12,8 +12,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
 use retake_engine::{
-    Began, Durability, NewCheckpoint, NewSession, NewWindow, OperationId, OperationState, Reach, SessionId, Workspace,
-    check_label,
+    Began, Durability, NewCheckpoint, NewSession, NewWindow, OperationId, OperationState, PartOf, Reach, SessionId,
+    SessionKind, Workspace, check_label,
 };
 
 use crate::clock;
@@ -101,7 +101,7 @@ fn protect(ui: &mut Ui, here: Surroundings, args: &ExecArgs) -> anyhow::Result<(
         tool,
         reach: Reach::Everything,
         declared: Vec::new(),
-        operation: Some(operation),
+        operation: PartOf::Own(operation),
     };
     let new = NewCheckpoint { id: clock::new_checkpoint_id(at)?, at, label: args.label.clone() };
     let progress = ui.progress();
@@ -118,7 +118,7 @@ fn session(workspace: &mut Workspace, args: &ExecArgs, around: Option<&str>, tit
         return Ok(session);
     }
     let at = clock::now();
-    let new = NewSession { id: clock::new_session_id(at)?, at, title: title.to_owned() };
+    let new = NewSession { id: clock::new_session_id(at)?, at, title: title.to_owned(), kind: SessionKind::Commands };
     Ok(workspace.create_session(new)?.id)
 }
 

@@ -80,8 +80,8 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &LogArgs) -> anyhow::Result<()
 /// Points that a rewind made are for undoing it, which needs no id.
 fn is_of_interest(point: &Checkpoint) -> bool {
     match point.origin {
-        Origin::Checkpoint | Origin::Before | Origin::After => true,
-        Origin::Safety | Origin::Rewound => point.label.is_some(),
+        Origin::Checkpoint | Origin::Before | Origin::After | Origin::Prompt => true,
+        Origin::Safety | Origin::Rewound | Origin::Turn => point.label.is_some(),
     }
 }
 

@@ -93,6 +93,11 @@ impl RewindDocument {
                 Some(Self { safety: Some(safety.to_string()), ..Self::empty(files) })
             }
             RewindError::Gone
+            | RewindError::StaleHead
+            | RewindError::UnknownEntry { .. }
+            | RewindError::NotATarget { .. }
+            | RewindError::FilesGone { .. }
+            | RewindError::SessionNotOpen { .. }
             | RewindError::Pending { .. }
             | RewindError::RolledBack { .. }
             | RewindError::NotRecorded { .. }

@@ -34,7 +34,7 @@ pub fn tell(ui: &mut Ui, workspace: &Workspace, kind: OperationKind, applied: &A
     if applied.operation.is_some() && !all_kept {
         let back = match kind {
             OperationKind::Undo => "`retake redo` repeats it",
-            OperationKind::Exec | OperationKind::Rewind | OperationKind::Redo => "`retake undo` takes this back",
+            _ => "`retake undo` takes this back",
         };
         writeln!(ui.talk()?, "{back}")?;
     }
@@ -57,7 +57,7 @@ fn nothing_done(kind: OperationKind, what: &str) -> String {
     match kind {
         OperationKind::Undo => format!("Nothing was undone of {what}"),
         OperationKind::Redo => format!("Nothing was redone of {what}"),
-        OperationKind::Exec | OperationKind::Rewind => format!("Nothing was rewound to {what}"),
+        _ => format!("Nothing was rewound to {what}"),
     }
 }
 
@@ -106,7 +106,7 @@ fn tell_meanwhile(ui: &mut Ui, kind: OperationKind, applied: &Applied) -> anyhow
 pub fn tell_displaced(ui: &mut Ui, kind: OperationKind, names: &[String]) -> anyhow::Result<()> {
     let bring_back = match kind {
         OperationKind::Undo => "`retake redo`",
-        OperationKind::Exec | OperationKind::Rewind | OperationKind::Redo => "`retake undo`",
+        _ => "`retake undo`",
     };
     ui.warn_of(
         &format!("was saved by somebody else meanwhile; {bring_back} brings that version back"),

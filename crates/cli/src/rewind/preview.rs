@@ -216,7 +216,7 @@ fn intent(kind: OperationKind, what: &str) -> String {
     match kind {
         OperationKind::Undo => format!("Undo {what}"),
         OperationKind::Redo => format!("Redo {what}"),
-        OperationKind::Exec | OperationKind::Rewind => format!("Rewind to {what}"),
+        _ => format!("Rewind to {what}"),
     }
 }
 
@@ -226,7 +226,7 @@ pub fn title(kind: OperationKind, what: &str) -> String {
     match kind {
         OperationKind::Undo => format!("Undid {what}"),
         OperationKind::Redo => format!("Redid {what}"),
-        OperationKind::Exec | OperationKind::Rewind => format!("Rewound to {what}"),
+        _ => format!("Rewound to {what}"),
     }
 }
 

@@ -169,7 +169,7 @@ fn the_point_before_a_tool_call_under_way_stays() {
     let mut s = Scene::new();
     s.checkpoint(1, b"old");
     let id = SessionId::new(Timestamp(0), [9; 10]);
-    let session = NewSession { id, at: Timestamp(0), title: "work".to_owned() };
+    let session = NewSession { id, at: Timestamp(0), title: "work".to_owned(), kind: crate::SessionKind::Commands };
     s.workspace.create_session(session).expect("it is new");
     let new = s.next(2);
     let window = NewWindow {
@@ -178,7 +178,7 @@ fn the_point_before_a_tool_call_under_way_stays() {
         tool: "bash: make".to_owned(),
         reach: Reach::Everything,
         declared: Vec::new(),
-        operation: Some(OperationId::new(Timestamp(2 * DAY_MS), [7; 10])),
+        operation: crate::PartOf::Own(OperationId::new(Timestamp(2 * DAY_MS), [7; 10])),
     };
     let began = s.workspace.begin(window, new, &NoProgress).expect("there is room");
     let newest = s.checkpoint(3, b"while it runs");

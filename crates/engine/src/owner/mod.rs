@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 use crate::{CheckpointId, Node, OperationId, SessionId, Timestamp, WorkspacePath};
 
-pub use window::{Began, NewSession, NewWindow, Reach, Session, Window};
+pub use window::{Began, NewSession, NewWindow, PartOf, Reach, Session, SessionKind, Window};
 
 /// How sure it is that a session made a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]

@@ -12,7 +12,7 @@ use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::rows;
 use crate::checkpoint::{Origin, Purpose};
-use crate::operation::{self, NewOperation, OperationKind, OperationState};
+use crate::operation::{self, MadeBy, NewOperation, OperationKind, OperationState};
 use crate::store::db::in_transaction;
 use crate::store::{Durability, Store, StoreError, create_private_dirs};
 use crate::{
@@ -27,8 +27,10 @@ pub struct Session {
     pub id: SessionId,
     /// When it began.
     pub at: Timestamp,
-    /// What it is called.
+    /// What it is called: the first line of its first prompt.
     pub title: String,
+    /// What it is.
+    pub kind: SessionKind,
 }
 
 /// What the caller gives to a new session.
@@ -40,6 +42,19 @@ pub struct NewSession {
     pub at: Timestamp,
     /// What it is called.
     pub title: String,
+    /// What it is.
+    pub kind: SessionKind,
+}
+
+/// What a session is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SessionKind {
+    /// Commands.
+    #[default]
+    Commands = 0,
+    /// A conversation with a model.
+    Conversation = 1,
 }
 
 /// What a tool may change.
@@ -64,8 +79,19 @@ pub struct NewWindow {
     pub reach: Reach,
     /// Paths that it will write; they are captured from now on whatever the rules say.
     pub declared: Vec<WorkspacePath>,
-    /// Makes it an operation of its own, which can be undone.
-    pub operation: Option<OperationId>,
+    /// The operation that it is, or is a part of.
+    pub operation: PartOf,
+}
+
+/// What a tool call is undone with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartOf {
+    /// It is an operation of its own.
+    Own(OperationId),
+    /// It belongs to a turn.
+    Turn(OperationId),
+    /// Nothing.
+    Nothing,
 }
 
 /// A tool call under way. Dropped without [`Workspace::end`], it ends with the next checkpoint.
@@ -96,20 +122,23 @@ impl Workspace {
     pub fn create_session(&mut self, new: NewSession) -> Result<Session, StoreError> {
         self.store.db().transaction(Durability::Soon, |tx| {
             tx.execute(
-                "INSERT INTO sessions (id, handle, at, title) VALUES (?, ?, ?, ?)",
-                params![&new.id.as_bytes()[..], new.id.to_string(), new.at.0, new.title],
+                "INSERT INTO sessions (id, handle, at, title, kind) VALUES (?, ?, ?, ?, ?)",
+                params![&new.id.as_bytes()[..], new.id.to_string(), new.at.0, new.title, new.kind as u8],
             )
             .map_err(in_transaction(tx))
         })?;
-        Ok(Session { id: new.id, at: new.at, title: new.title })
+        Ok(Session { id: new.id, at: new.at, title: new.title, kind: new.kind })
     }
 
     /// All sessions, newest first.
     pub fn sessions(&self) -> Result<Vec<Session>, StoreError> {
         self.store.db().read(|connection| {
-            let mut statement = connection.prepare_cached("SELECT id, at, title FROM sessions ORDER BY seq DESC")?;
+            let mut statement =
+                connection.prepare_cached("SELECT id, at, title, kind FROM sessions ORDER BY seq DESC")?;
             let rows = statement.query_map([], |row| {
-                Ok(Session { id: SessionId::from_bytes(row.get(0)?), at: Timestamp(row.get(1)?), title: row.get(2)? })
+                let kind = if row.get(3)? { SessionKind::Conversation } else { SessionKind::Commands };
+                let (id, at) = (SessionId::from_bytes(row.get(0)?), Timestamp(row.get(1)?));
+                Ok(Session { id, at, title: row.get(2)?, kind })
             })?;
             rows.collect()
         })
@@ -146,15 +175,20 @@ impl Workspace {
         let purpose = Purpose {
             origin: Origin::Before,
             session: Some((session, window.session)),
+            entry: None,
             note: Some(window.tool.clone()),
             own: None,
             also: &|tx, seq| {
-                let operation = window.operation.map(|id| {
-                    let session = Some(session);
-                    let new = NewOperation { id, at, session, kind: OperationKind::Exec, what: &window.tool };
-                    operation::insert(tx, &new, seq, None)
-                });
-                let row = insert(tx, &window, session, seq, operation.transpose()?)?;
+                let operation = match window.operation {
+                    PartOf::Own(id) => {
+                        let (kind, made_by) = (OperationKind::Exec, MadeBy::Command);
+                        let new = NewOperation { id, at, session: Some(session), kind, what: &window.tool, made_by };
+                        Some(operation::insert(tx, &new, seq, None)?)
+                    }
+                    PartOf::Turn(id) => operation::sequence(tx, id)?,
+                    PartOf::Nothing => None,
+                };
+                let row = insert(tx, &window, session, seq, operation)?;
                 // Before anybody else can see the window: without its lock it would be taken for abandoned.
                 opened.borrow_mut().take();
                 *opened.borrow_mut() = Some((row, lock_window(&store_dir, row)?));
@@ -163,8 +197,11 @@ impl Workspace {
         };
         let before = self.take(&new, &purpose, Durability::Soon, progress)?;
         let (seq, (path, lock)) = opened.into_inner().expect("a checkpoint that was taken has its window");
-        let window =
-            Window { seq, session: window.session, tool: window.tool, operation: window.operation, path, _lock: lock };
+        let operation = match window.operation {
+            PartOf::Own(id) | PartOf::Turn(id) => Some(id),
+            PartOf::Nothing => None,
+        };
+        let window = Window { seq, session: window.session, tool: window.tool, operation, path, _lock: lock };
         Ok(Began { window, before })
     }
 
@@ -181,6 +218,7 @@ impl Workspace {
         let purpose = Purpose {
             origin: Origin::After,
             session: Some((session, window.session)),
+            entry: None,
             note: Some(window.tool.clone()),
             own: None,
             also: &|tx, seq| close(tx, window.seq, seq),
@@ -246,7 +284,7 @@ pub(crate) fn close(tx: &Transaction<'_>, window: i64, closed: i64) -> Result<()
         .and_then(|_| {
             tx.execute(
                 "UPDATE operations SET state = ?, after = ?
-                 WHERE state = 0 AND seq = (SELECT operation FROM windows WHERE seq = ?)",
+                 WHERE state = 0 AND kind = 0 AND seq = (SELECT operation FROM windows WHERE seq = ?)",
                 params![OperationState::Done as u8, closed, window],
             )
         })

@@ -14,6 +14,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::converse;
 use super::displaced::{self, Patience};
 use super::files::{Failed, Files};
 use super::finish::{Finish, Meanwhile, mark};
@@ -21,12 +22,14 @@ use super::goal::{self, Resolved};
 use super::intent::{self, Intent, Item, Stage};
 use super::prepare::{Preparation, Prepared, insert_operation};
 use super::swap::Done;
-use super::{Applied, NewRewind, OnConflict, PathStatus, Plan, RewindError, RewindRequest, same};
+use super::{Applied, HeadSeen, NewRewind, OnConflict, PathStatus, Plan, RewindError, RewindRequest, same};
 use crate::operation::{self, OperationState};
 use crate::owner::window;
+use crate::session::aim::Aim;
+use crate::session::{Scope, SessionWriter, rows};
 use crate::snapshot::tree::Kind;
-use crate::store::Durability;
-use crate::{CheckpointId, Node, OperationId, Progress, Workspace, WorkspacePath, fault};
+use crate::store::{Durability, Store};
+use crate::{CheckpointId, Node, OperationId, Progress, SessionId, Workspace, WorkspacePath, fault};
 
 /// What swapping left alone.
 #[derive(Default)]
@@ -37,10 +40,35 @@ pub(super) struct Swapped {
 }
 
 impl Workspace {
+    /// Like [`apply`](Self::apply), for the conversation that `writer` writes: its head may move.
+    pub fn apply_in(
+        &mut self,
+        writer: &mut SessionWriter,
+        request: &RewindRequest,
+        expected: Option<&Plan>,
+        new: &NewRewind,
+        progress: &dyn Progress,
+    ) -> Result<Applied, RewindError> {
+        let applied = self.apply_for(Some(writer.id()), request, expected, new, progress);
+        writer.reload()?;
+        applied
+    }
+
     /// Carries out what `request` asks for, if it comes to what `expected` says (or to anything without a conflict, if
-    /// nothing was shown to anybody). One operation that can be undone.
+    /// nothing was shown to anybody). One operation that can be undone. What belongs to a conversation needs its writer.
     pub fn apply(
         &mut self,
+        request: &RewindRequest,
+        expected: Option<&Plan>,
+        new: &NewRewind,
+        progress: &dyn Progress,
+    ) -> Result<Applied, RewindError> {
+        self.apply_for(None, request, expected, new, progress)
+    }
+
+    fn apply_for(
+        &mut self,
+        open: Option<SessionId>,
         request: &RewindRequest,
         expected: Option<&Plan>,
         new: &NewRewind,
@@ -52,35 +80,63 @@ impl Workspace {
         }
         self.clean_up_again()?;
         let resolved = goal::resolve(&self.store, &request.goal)?;
+        if let Some(aim) = resolved.aim.as_ref().filter(|aim| Some(aim.id) != open) {
+            return Err(RewindError::SessionNotOpen { session: aim.id });
+        }
+        if let Some(aim) = converse::only_conversation(&resolved) {
+            return self.apply_conversation(request, expected, &resolved, aim, new, progress);
+        }
+        refuse_stale_head(&self.store, request, resolved.aim.as_ref())?;
+        let target_seq = resolved.target_seq()?;
         let mut at_work = window::at_work(&self.store)?;
-        at_work.retain(|tool| tool.prevents(resolved.session, resolved.target_seq));
+        at_work.retain(|tool| tool.prevents(resolved.session, target_seq));
         if !at_work.is_empty() {
             return Err(RewindError::InUse { tools: at_work.into_iter().map(|at_work| at_work.tool).collect() });
         }
-        let prepared = self.making_room(Some(resolved.target_seq), |this, effort| {
+        let prepared = self.making_room(Some(target_seq), |this, effort| {
             this.prepare(request, expected, &resolved, new, effort, progress)
         })?;
         match prepared {
             Preparation::Refused(err) => Err(err),
-            Preparation::Nothing(plan) => self.note_nothing(*plan, &resolved, new),
+            Preparation::Nothing(plan) => self.note_nothing(*plan, request, &resolved, new),
             Preparation::Ready(prepared) => self.carry_out(*prepared, request, &resolved, new),
         }
     }
 
-    /// An undo or a redo whose files are there already is still one, unless something of it was left as it is.
-    fn note_nothing(&mut self, plan: Plan, resolved: &Resolved, new: &NewRewind) -> Result<Applied, RewindError> {
+    /// An undo or a redo whose files are there already is still one, unless something of it was left as it is; and so is a move of
+    /// the conversation.
+    fn note_nothing(
+        &mut self,
+        plan: Plan,
+        request: &RewindRequest,
+        resolved: &Resolved,
+        new: &NewRewind,
+    ) -> Result<Applied, RewindError> {
         let mut operation = None;
+        let mut conversation_moved = None;
         let left_alone = plan.conflicts().any(|path| path.choice == OnConflict::Keep);
-        if resolved.reverses.is_some() && !left_alone {
-            self.store.db().transaction(Durability::Synced, |tx| {
-                insert_operation(tx, resolved, new, resolved.target_seq)?;
-                operation::finish(tx, new.operation, OperationState::Done, None)?;
-                mark(tx, resolved.kind, resolved.reverses.as_ref().map(|reversed| reversed.seq))
+        let moving = resolved.aim.as_ref().filter(|_| resolved.scope == Scope::Both);
+        if moving.is_some() || resolved.reverses.is_some() && !left_alone {
+            let before = resolved.target_seq()?;
+            let moved = self.store.db().transaction(Durability::Synced, |tx| {
+                let seq = insert_operation(tx, resolved, new, before, request.made_by)?;
+                let moved = moving.map_or(Ok(true), |aim| aim.moved(new).carry_out(tx, aim.session, seq, &[]))?;
+                let state = if moved { OperationState::Done } else { OperationState::Failed };
+                operation::finish(tx, new.operation, state, None)?;
+                if moved {
+                    mark(tx, resolved.kind, resolved.reverses.as_ref().map(|reversed| reversed.seq))?;
+                }
+                Ok(moved)
             })?;
+            if !moved {
+                return Err(RewindError::StaleHead);
+            }
             operation = Some(new.operation);
+            conversation_moved = moving.map(|_| true);
         }
         let statuses = statuses(&plan, &BTreeSet::new(), &Meanwhile::default());
-        Ok(Applied { plan, operation, statuses, safety: None, still_open: Vec::new(), left_over: Vec::new() })
+        let (still_open, left_over) = (Vec::new(), Vec::new());
+        Ok(Applied { plan, operation, conversation_moved, statuses, safety: None, still_open, left_over })
     }
 
     fn carry_out(
@@ -121,7 +177,8 @@ impl Workspace {
         let statuses = statuses(&plan, &swapped.kept, &meanwhile);
         let (operation, safety) = (Some(new.operation), Some(safety.id));
         let still_open = meanwhile.still_open.into_iter().collect();
-        Ok(Applied { plan, operation, statuses, safety, still_open, left_over: meanwhile.left_over })
+        let (left_over, conversation_moved) = (meanwhile.left_over, meanwhile.conversation_moved);
+        Ok(Applied { plan, operation, conversation_moved, statuses, safety, still_open, left_over })
     }
 
     /// Takes an operation back that has not touched a file yet.
@@ -239,6 +296,15 @@ impl Workspace {
     pub(super) fn files(&self) -> Files<'_> {
         Files::new(self.scanner.root_fd(), &self.env.root)
     }
+}
+
+/// Refuses what the caller decided on when the head was somewhere else.
+pub(super) fn refuse_stale_head(store: &Store, request: &RewindRequest, aim: Option<&Aim>) -> Result<(), RewindError> {
+    let (Some(HeadSeen(seen)), Some(aim)) = (request.head_seen, aim) else { return Ok(()) };
+    let now = store
+        .db()
+        .read(|connection| aim.from.map(|seq| rows::id_of(connection, seq)).transpose().map(Option::flatten))?;
+    if now == seen { Ok(()) } else { Err(RewindError::StaleHead) }
 }
 
 /// The states that `items` have brought, but for directories that were `kept`.

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use super::{PathStatus, Plan};
-use crate::{CheckpointError, CheckpointId, Operation, OperationError, ScanError, StoreError, WorkspacePath};
+use crate::{
+    CheckpointError, CheckpointId, EntryId, Operation, OperationError, ScanError, SessionId, StoreError, WorkspacePath,
+};
 
 /// A rewind did not happen. Unless it says otherwise nothing was changed.
 #[derive(Debug, Error)]
@@ -22,6 +24,33 @@ pub enum RewindError {
     Stale {
         /// The plan as it would be now.
         plan: Box<Plan>,
+    },
+    /// The conversation is not where the caller saw it.
+    #[error("nothing was changed: the conversation has moved on since")]
+    StaleHead,
+    /// The conversation has no such entry.
+    #[error("there is no entry {} in this conversation", .entry.short())]
+    UnknownEntry {
+        /// What was asked for.
+        entry: EntryId,
+    },
+    /// Nobody goes back to a note, an instruction or an approval.
+    #[error("entry {} is not a place to go back to", .entry.short())]
+    NotATarget {
+        /// The entry.
+        entry: EntryId,
+    },
+    /// The files of that moment are not kept any more, or never were.
+    #[error("the files as they were at {} are not kept", .entry.short())]
+    FilesGone {
+        /// The entry.
+        entry: EntryId,
+    },
+    /// The operation would move the head of a conversation that the caller has not opened.
+    #[error("session {} has to be opened first", .session.short())]
+    SessionNotOpen {
+        /// The session.
+        session: SessionId,
     },
     /// The checkpoint is gone.
     #[error("the checkpoint is not there any more")]

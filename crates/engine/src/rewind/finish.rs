@@ -1,5 +1,6 @@
 //! Finishing: the operation is recorded with the checkpoint after it, then what it displaced goes.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::apply::{Swap, tighten};
@@ -11,6 +12,7 @@ use crate::checkpoint::{Origin, Own, Purpose};
 use crate::operation::{self, OperationKind, OperationState};
 use crate::owner::{By, rows};
 use crate::scan::stat::Facts;
+use crate::session::heads::Moved;
 use crate::snapshot::known::Known;
 use crate::store::{Durability, Effort};
 use crate::take::{self, Failure, Scene};
@@ -45,6 +47,8 @@ pub(super) struct Meanwhile {
     pub(super) still_open: BTreeSet<WorkspacePath>,
     /// Temporary names under which something had to stay.
     pub(super) left_over: Vec<WorkspacePath>,
+    /// Whether the conversation went where it was to go; `None` if there is none.
+    pub(super) conversation_moved: Option<bool>,
 }
 
 impl Workspace {
@@ -59,13 +63,14 @@ impl Workspace {
         fault::place("rewind-swapped");
         let given_back = self.give_back_unstorable(&intent.items, held);
         finish.put.retain(|path, _| !given_back.contains(path));
-        let (displaced, mut overtaken) = self
+        let (displaced, mut overtaken, conversation_moved) = self
             .making_room(None, |this, effort| this.record_after(intent, &finish, facts, held, effort))
             .map_err(|source| RewindError::NotRecorded { source: Box::new(source) })?;
         overtaken.extend(given_back);
         // What cannot be removed now is removed by the next recovery; everything else is done.
         let left_over = self.clean_up(intent, held, &displaced.seen, displaced.patience).unwrap_or_default();
-        Ok(Meanwhile { displaced: displaced.nodes, overtaken, still_open: displaced.still_open, left_over })
+        let Displaced { nodes: displaced, still_open, .. } = displaced;
+        Ok(Meanwhile { displaced, overtaken, still_open, left_over, conversation_moved })
     }
 
     /// Gives displaced things that no store can hold back to whoever put them there. Returns their paths.
@@ -83,7 +88,7 @@ impl Workspace {
         facts: &BTreeMap<WorkspacePath, Captured>,
         held: &[Held],
         effort: Effort,
-    ) -> Result<(Displaced, BTreeSet<WorkspacePath>), Failure> {
+    ) -> Result<(Displaced, BTreeSet<WorkspacePath>, Option<bool>), Failure> {
         let mut rules = self.rules()?;
         let known = rules.declared.clone();
         let git = git::state(&self.env.root);
@@ -97,14 +102,19 @@ impl Workspace {
         let displaced = displaced::keep(&files, &scene.sink.batch, &intent.items, held, facts)?;
         scene.check_budget()?;
         let overtaken = overtaken(&scene, &finish.put)?;
+        let moved = Cell::new(None);
         let by = By::operation(finish.session.map(|(seq, _)| seq), intent.operation);
         let purpose = Purpose {
             origin: Origin::Rewound,
             session: finish.session,
+            entry: None,
             note: Some(format!("{} {}", finish.kind.name(), finish.what)),
             own: Some(Own { by, put: &finish.put, displaced: &displaced.nodes }),
             also: &|tx, seq| {
-                operation::finish(tx, finish.operation, finish.state, Some(seq))?;
+                moved.set(move_conversation(tx, finish, &overtaken)?);
+                // A half that was skipped is never announced as done.
+                let state = if moved.get() == Some(false) { OperationState::Partial } else { finish.state };
+                operation::finish(tx, finish.operation, state, Some(seq))?;
                 displaced::insert(tx, intent.operation, &displaced.nodes)?;
                 rows::declare(tx, &extra, seq)?;
                 if finish.state == OperationState::Done {
@@ -118,7 +128,7 @@ impl Workspace {
         let after = counters(&self.store);
         drop(scene);
         after.and_then(|after| self.scanner.save(after)).ok();
-        Ok((displaced, overtaken))
+        Ok((displaced, overtaken, moved.get()))
     }
 
     /// Removes temporary files; what they hold is in the store, unless somebody has written to one since it was `seen`,
@@ -175,6 +185,22 @@ impl Workspace {
         }
         Ok(kept)
     }
+}
+
+/// Takes the conversation where the operation was to take it, and tells the model which files have changed; `None` if the operation
+/// has nothing to do with one.
+fn move_conversation(
+    tx: &rusqlite::Transaction<'_>,
+    finish: &Finish,
+    overtaken: &BTreeSet<WorkspacePath>,
+) -> Result<Option<bool>, StoreError> {
+    let (Some((session, _)), OperationState::Done) = (finish.session, finish.state) else { return Ok(None) };
+    let Some((seq, moved)) = Moved::of(tx, finish.operation)? else { return Ok(None) };
+    let is_news = |(path, node): &(&WorkspacePath, &Option<Node>)| {
+        !overtaken.contains(*path) && node.is_none_or(|node| node.kind != crate::Kind::Directory)
+    };
+    let files: Vec<WorkspacePath> = finish.put.iter().filter(is_news).map(|(path, _)| path.clone()).collect();
+    moved.carry_out(tx, session, seq, &files).map(Some)
 }
 
 /// Paths that are not, or no longer, in the state that they were given.

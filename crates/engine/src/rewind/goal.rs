@@ -1,25 +1,42 @@
 //! What a goal names: the point, the session and the operation that it is about.
 
-use super::{Goal, RewindError};
+use super::{Files, Goal, RewindError};
 use crate::operation::{self, Operation, OperationKind, OperationState};
 use crate::owner::window;
+use crate::session::Scope;
+use crate::session::aim::{self, Aim};
 use crate::store::{Store, StoreError};
-use crate::{Checkpoint, CheckpointId, OperationError, OperationId, SessionId, checkpoint};
+use crate::{Checkpoint, CheckpointId, EntryId, OperationError, OperationId, SessionId, checkpoint};
 
 /// A goal with everything that it names looked up.
 #[derive(Clone, Debug)]
 pub(crate) struct Resolved {
     pub(crate) kind: OperationKind,
     pub(crate) what: String,
-    /// The point that files go back to, or that was before the operation that is reversed.
-    pub(crate) target: Checkpoint,
-    pub(crate) target_seq: i64,
+    /// What goes back.
+    pub(crate) scope: Scope,
+    /// The point that files go back to, or that was before the operation that is reversed; `None` if files stay.
+    target: Option<(Checkpoint, i64)>,
     /// The session whose operation this will be.
     pub(crate) session: Option<i64>,
     pub(crate) session_id: Option<SessionId>,
     /// The operation whose changes are taken back.
     pub(crate) reverses: Option<Operation>,
     pub(super) exact: bool,
+    /// Where the session's conversation goes, if it is one.
+    pub(crate) aim: Option<Aim>,
+}
+
+impl Resolved {
+    /// The point that files go back to.
+    pub(crate) fn target(&self) -> Result<&Checkpoint, RewindError> {
+        self.target.as_ref().map(|(target, _)| target).ok_or(RewindError::Gone)
+    }
+
+    /// Its row number.
+    pub(crate) fn target_seq(&self) -> Result<i64, RewindError> {
+        self.target.as_ref().map(|(_, seq)| *seq).ok_or(RewindError::Gone)
+    }
 }
 
 /// Looks up what `goal` names.
@@ -27,18 +44,16 @@ pub(crate) fn resolve(store: &Store, goal: &Goal) -> Result<Resolved, RewindErro
     match goal {
         Goal::Exact { checkpoint } => {
             let (target, target_seq) = find(store, *checkpoint)?;
-            let session_id = target.session;
-            let session = session_id.map(|id| window::sequence(store, id)).transpose()?.flatten();
-            let what = describe(&target);
-            let kind = OperationKind::Rewind;
-            Ok(Resolved { kind, what, target, target_seq, session, session_id, reverses: None, exact: true })
+            let session = target.session;
+            to_checkpoint(store, session, target, target_seq, Files::Exact)
         }
         Goal::Selective { session, checkpoint } => {
             let (target, target_seq) = find(store, *checkpoint)?;
-            let seq = window::sequence(store, *session)?.ok_or(RewindError::Gone)?;
-            let what = describe(&target);
-            let (kind, session, session_id) = (OperationKind::Rewind, Some(seq), Some(*session));
-            Ok(Resolved { kind, what, target, target_seq, session, session_id, reverses: None, exact: false })
+            to_checkpoint(store, Some(*session), target, target_seq, Files::Selective)
+        }
+        Goal::Entry { session, entry, scope, files, discard } => {
+            let aim = aim::at_entry(store, *session, *entry, *scope, *discard)?;
+            to_entry(store, *entry, *scope, *files, aim)
         }
         Goal::Undo { operation, session } => {
             let session = session_seq(store, *session)?;
@@ -53,6 +68,48 @@ pub(crate) fn resolve(store: &Store, goal: &Goal) -> Result<Resolved, RewindErro
             reversing(store, OperationKind::Redo, operation::next_to_redo(store, session)?)
         }
     }
+}
+
+fn to_checkpoint(
+    store: &Store,
+    session_id: Option<SessionId>,
+    target: Checkpoint,
+    target_seq: i64,
+    files: Files,
+) -> Result<Resolved, RewindError> {
+    let session = session_id.map(|id| window::sequence(store, id)).transpose()?.flatten();
+    if files == Files::Selective && session.is_none() {
+        return Err(RewindError::Gone);
+    }
+    Ok(Resolved {
+        kind: OperationKind::Rewind,
+        what: describe(&target),
+        scope: Scope::Code,
+        target: Some((target, target_seq)),
+        session,
+        session_id: session_id.filter(|_| session.is_some()),
+        reverses: None,
+        exact: files == Files::Exact,
+        aim: session_id.map(|id| aim::staying(store, id)).transpose()?.flatten(),
+    })
+}
+
+fn to_entry(store: &Store, entry: EntryId, scope: Scope, files: Files, aim: Aim) -> Result<Resolved, RewindError> {
+    let target = aim.point.map(|seq| checkpoint::by_seq(store, seq)).transpose()?.flatten().zip(aim.point);
+    if target.is_none() && scope != Scope::Conversation {
+        return Err(RewindError::FilesGone { entry });
+    }
+    Ok(Resolved {
+        kind: OperationKind::Rewind,
+        what: aim::describe(store, entry)?,
+        scope,
+        target,
+        session: Some(aim.session),
+        session_id: Some(aim.id),
+        reverses: None,
+        exact: files == Files::Exact,
+        aim: Some(aim),
+    })
 }
 
 fn session_seq(store: &Store, session: Option<SessionId>) -> Result<Option<i64>, RewindError> {
@@ -82,18 +139,20 @@ fn undoable(store: &Store, id: OperationId) -> Result<Operation, RewindError> {
 
 fn reversing(store: &Store, kind: OperationKind, operation: Operation) -> Result<Resolved, RewindError> {
     let target = checkpoint::by_seq(store, operation.before_seq)?.ok_or(RewindError::Gone)?;
+    let aim = aim::reversing(store, &operation)?;
     Ok(Resolved {
         kind,
         what: match kind {
             OperationKind::Redo => redone(store, &operation)?,
             _ => format!("{} {}", operation.kind.name(), operation.what),
         },
-        target,
-        target_seq: operation.before_seq,
+        scope: if aim.as_ref().is_some_and(Aim::moves) { Scope::Both } else { Scope::Code },
+        target: Some((target, operation.before_seq)),
         session: operation.session_seq,
         session_id: operation.session,
         reverses: Some(operation),
         exact: false,
+        aim,
     })
 }
 

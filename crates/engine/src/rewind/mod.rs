@@ -11,6 +11,7 @@
 
 pub(crate) mod apply;
 mod cancel;
+mod converse;
 mod displaced;
 mod error;
 pub(crate) mod files;
@@ -29,8 +30,10 @@ mod swap;
 
 use std::collections::BTreeMap;
 
+use crate::operation::MadeBy;
+use crate::session::{PlannedConversation, Scope};
 use crate::snapshot::tree::Kind;
-use crate::{Certainty, CheckpointId, Gap, Node, OperationId, SessionId, Timestamp, WorkspacePath};
+use crate::{Certainty, CheckpointId, EntryId, Gap, Node, OperationId, SessionId, Timestamp, WorkspacePath};
 
 pub use error::RewindError;
 pub use ledger::LedgerItem;
@@ -52,6 +55,19 @@ pub enum Goal {
         /// The checkpoint.
         checkpoint: CheckpointId,
     },
+    /// Go to a place in a conversation: before a prompt, after any other entry.
+    Entry {
+        /// The conversation.
+        session: SessionId,
+        /// The entry.
+        entry: EntryId,
+        /// What goes back.
+        scope: Scope,
+        /// Which files.
+        files: Files,
+        /// Whether what leaves the conversation is removed.
+        discard: Discard,
+    },
     /// Take back an operation.
     Undo {
         /// Which one; the newest that is not undone for `None`.
@@ -64,6 +80,28 @@ pub enum Goal {
         /// Only operations of this session.
         session: Option<SessionId>,
     },
+}
+
+/// Which files go back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Files {
+    /// Those that the session changed.
+    #[default]
+    Selective,
+    /// All.
+    Exact,
+}
+
+/// Whether what leaves a conversation is removed at once, so that it cannot come back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Discard {
+    /// It stays until retention takes it.
+    #[default]
+    No,
+    /// It goes.
+    Now,
 }
 
 /// What to do with a path that somebody else changed too.
@@ -94,7 +132,15 @@ pub struct RewindRequest {
     pub choices: BTreeMap<WorkspacePath, OnConflict>,
     /// Go ahead although another branch is checked out than at the target.
     pub across_branches: bool,
+    /// Where the caller saw the head; it is refused if it is somewhere else.
+    pub head_seen: Option<HeadSeen>,
+    /// Who makes the operation.
+    pub made_by: MadeBy,
 }
+
+/// Where a caller saw the head of a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeadSeen(pub Option<EntryId>);
 
 impl RewindRequest {
     /// Goes to `goal` with everything, and stops at conflicts.
@@ -105,6 +151,8 @@ impl RewindRequest {
             on_conflict: OnConflict::Stop,
             choices: BTreeMap::new(),
             across_branches: false,
+            head_seen: None,
+            made_by: MadeBy::Command,
         }
     }
 
@@ -126,6 +174,8 @@ pub struct NewRewind {
     pub safety: CheckpointId,
     /// The identity of the checkpoint that is taken when all is done.
     pub after: CheckpointId,
+    /// The identity of the note that tells the model, if there is one to be told.
+    pub note: EntryId,
     /// The time.
     pub at: Timestamp,
 }
@@ -315,6 +365,10 @@ pub struct Plan {
     pub foreign: u64,
     /// Tool calls that are undone too, oldest first.
     pub undoes: Vec<String>,
+    /// What goes back.
+    pub scope: Scope,
+    /// What would be done to the conversation, if anything.
+    pub conversation: Option<PlannedConversation>,
 }
 
 impl Plan {
@@ -344,7 +398,9 @@ impl Plan {
                 })
                 .collect()
         };
-        self.blocked == other.blocked && self.branch == other.branch && state(self) == state(other)
+        let head = |plan: &Self| plan.conversation.as_ref().map(|planned| (planned.from, planned.to));
+        let same_conversation = head(self) == head(other);
+        same_conversation && self.blocked == other.blocked && self.branch == other.branch && state(self) == state(other)
     }
 }
 
@@ -371,6 +427,8 @@ pub struct Applied {
     pub plan: Plan,
     /// The operation; `None` if there was nothing to do.
     pub operation: Option<OperationId>,
+    /// Whether the conversation is where it was to go; `None` if that was not asked for.
+    pub conversation_moved: Option<bool>,
     /// What became of each path, in the plan's order.
     pub statuses: Vec<(WorkspacePath, PathStatus)>,
     /// The point before.

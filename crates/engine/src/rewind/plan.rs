@@ -42,7 +42,7 @@ pub(crate) struct Made {
 
 /// Makes the plan for `request`, which `resolved` is about.
 pub(crate) fn make(request: &RewindRequest, resolved: &Resolved, now: &Now<'_>) -> Result<Made, RewindError> {
-    let then = knower(now.store, &resolved.target)?;
+    let then = knower(now.store, resolved.target()?)?;
     let mut draft = Draft::default();
     match (&resolved.reverses, resolved.exact) {
         (Some(operation), _) => draft_reverse(request, operation, now, &mut draft)?,
@@ -67,9 +67,10 @@ fn draft_exact(
     then: &Knower<'_>,
     draft: &mut Draft,
 ) -> Result<(), RewindError> {
+    let target = resolved.target()?;
     let changes = diff::diff(
         Some((now.snapshot.0, &|id| Ok(now.knower.tree(id)?.to_vec()))),
-        Some((resolved.target.snapshot.0, &|id| Ok(then.tree(id)?.to_vec()))),
+        Some((target.snapshot.0, &|id| Ok(then.tree(id)?.to_vec()))),
     )?;
     for change in changes.into_iter().filter(|change| request.covers(&change.path)) {
         let known_now = change.before.map_or_else(|| now.knower.at(&change.path), |node| Ok(Known::There(node)))?;
@@ -98,13 +99,14 @@ fn draft_selective(
         None => change.by.operation.is_some(),
     };
     let families = Families::load(now.store)?;
-    for (path, mut chain) in rows::of_session(now.store, resolved.target_seq, session)? {
+    let target_seq = resolved.target_seq()?;
+    for (path, mut chain) in rows::of_session(now.store, target_seq, session)? {
         if !request.covers(&path) {
             continue;
         }
         let mut target = then.at(&path)?;
         if target == Known::Unknown
-            && let Some(seq) = rows::first_declared(now.store, session, &path, resolved.target_seq)?
+            && let Some(seq) = rows::first_declared(now.store, session, &path, target_seq)?
             && let Some(before_tool) = checkpoint::by_seq(now.store, seq)?
         {
             target = knower(now.store, &before_tool)?.at(&path)?;
@@ -240,8 +242,8 @@ fn finish(request: &RewindRequest, resolved: &Resolved, now: &Now<'_>, draft: Dr
     // A conflict is told even if nothing is known of either side.
     let is_news = |path: &PlannedPath| path.conflict.is_some() || path.action != Action::Unchanged;
     let paths: Vec<PlannedPath> = paths.into_values().filter(is_news).collect();
-    let target = &resolved.target;
-    let mut ledger = commands_since(now.store, resolved.target_seq)?;
+    let (target, target_seq) = (resolved.target()?, resolved.target_seq()?);
+    let mut ledger = commands_since(now.store, target_seq)?;
     let running = window::at_work(now.store)?.into_iter();
     ledger.extend(running.map(|at_work| LedgerItem { kind: "running".to_owned(), what: at_work.tool, remedy: None }));
     ledger.extend(ledger::git_moves(&target.git, &now.git));
@@ -257,7 +259,7 @@ fn finish(request: &RewindRequest, resolved: &Resolved, now: &Now<'_>, draft: Dr
     let branch = branch_moved(&target.git, &now.git).filter(|_| !request.across_branches && !paths.is_empty());
     let undoes = match resolved.reverses {
         Some(_) => Vec::new(),
-        None => tools_since(now.store, resolved.target_seq, resolved.session.filter(|_| !resolved.exact))?,
+        None => tools_since(now.store, target_seq, resolved.session.filter(|_| !resolved.exact))?,
     };
     Ok(Plan {
         what: resolved.what.clone(),
@@ -270,6 +272,8 @@ fn finish(request: &RewindRequest, resolved: &Resolved, now: &Now<'_>, draft: Dr
         gaps,
         foreign,
         undoes,
+        scope: resolved.scope,
+        conversation: resolved.aim.as_ref().map(|aim| aim.planned(now.store)).transpose()?,
     })
 }
 
@@ -287,7 +291,7 @@ fn branch_moved(then: &GitState, now: &GitState) -> Option<BranchMoved> {
 }
 
 /// Commands that ran since checkpoint `seq`, oldest first.
-fn commands_since(store: &Store, seq: i64) -> Result<Vec<LedgerItem>, StoreError> {
+pub(super) fn commands_since(store: &Store, seq: i64) -> Result<Vec<LedgerItem>, StoreError> {
     let tools: Vec<String> = store.db().read(|connection| {
         let mut statement =
             connection.prepare_cached("SELECT tool FROM windows WHERE opened >= ? AND everything ORDER BY seq")?;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::os::fd::BorrowedFd;
 
+use super::converse;
 use super::displaced::Captured;
 use super::goal::{self, Resolved};
 use super::intent::{self, Intent, Item, Stage};
@@ -10,7 +11,7 @@ use super::plan::{self, Made, Now};
 use super::stage::mark_damaged;
 use super::{Conflict, NewRewind, OnConflict, Plan, PlannedPath, RewindError, RewindRequest, same};
 use crate::checkpoint::{Origin, Purpose};
-use crate::operation::{self, NewOperation};
+use crate::operation::{self, MadeBy, NewOperation};
 use crate::owner::rows;
 use crate::scan::rules::Rules;
 use crate::scan::stat;
@@ -45,6 +46,9 @@ impl Workspace {
     pub fn plan(&self, request: &RewindRequest, progress: &dyn Progress) -> Result<Plan, RewindError> {
         let store = &self.store;
         let resolved = goal::resolve(store, &request.goal)?;
+        if let Some(aim) = converse::only_conversation(&resolved) {
+            return self.plan_conversation(aim, &resolved.what);
+        }
         let mut rules = self.rules()?;
         let mut scanner = Scanner::open(&self.env.root, store.dir(), self.env.threads)?;
         scanner.fit_to(counters(store)?, |id, _| store.contains(id))?;
@@ -104,7 +108,8 @@ impl Workspace {
                 Ok(Some(plan)) => {
                     let extra: Vec<_> = rules.declared.difference(&known).cloned().collect();
                     let root = self.scanner.root_fd();
-                    let (intent, safety) = commit(&scene, root, &plan, resolved, new, &git, &extra)?;
+                    let made_by = request.made_by;
+                    let (intent, safety) = commit(&scene, root, &plan, resolved, new, &git, &extra, made_by)?;
                     let after = counters(&self.store);
                     drop(scene);
                     let facts = |item: &Item| {
@@ -170,6 +175,7 @@ fn commit(
     new: &NewRewind,
     git: &GitState,
     extra: &[Vec<u8>],
+    made_by: MadeBy,
 ) -> Result<(Intent, Checkpoint), Failure> {
     for merged in plan.paths.iter().filter(|path| path.choice == OnConflict::Merge).filter_map(|p| p.merged.as_ref()) {
         scene.sink.batch.put(ObjectKind::Blob, merged.node.content, &merged.content)?;
@@ -181,10 +187,11 @@ fn commit(
     let purpose = Purpose {
         origin: Origin::Safety,
         session: resolved.session.zip(resolved.session_id),
+        entry: None,
         note: Some(format!("{} {}", resolved.kind.name(), resolved.what)),
         own: None,
         also: &|tx, seq| {
-            operation.set(insert_operation(tx, resolved, new, seq)?);
+            operation.set(insert_operation(tx, resolved, new, seq, made_by)?);
             rows::declare(tx, extra, seq)?;
             intent::insert(tx, operation.get(), &items, &loosened)
         },
@@ -201,10 +208,14 @@ pub(super) fn insert_operation(
     resolved: &Resolved,
     new: &NewRewind,
     before: i64,
+    made_by: MadeBy,
 ) -> Result<i64, StoreError> {
     let Resolved { session, kind, what, .. } = resolved;
-    let operation = NewOperation { id: new.operation, at: new.at, session: *session, kind: *kind, what };
-    operation::insert(tx, &operation, before, resolved.reverses.as_ref().map(|reversed| reversed.seq))
+    let operation = NewOperation { id: new.operation, at: new.at, session: *session, kind: *kind, what, made_by };
+    let seq = operation::insert(tx, &operation, before, resolved.reverses.as_ref().map(|reversed| reversed.seq))?;
+    // What is to become of the conversation is written down before anything is touched: a crash is finished, not forgotten.
+    resolved.aim.as_ref().map_or(Ok(()), |aim| aim.moved(new).store(tx, seq))?;
+    Ok(seq)
 }
 
 /// What has to be done to the files.

@@ -1,9 +1,14 @@
 //! The context: what the model is to be told, made from the retained entries alone.
 //!
-//! [`build`] is a pure function, and a prefix of the entries that ends between turns gives a prefix of the messages: nothing that
-//! was said once is said differently later.
+//! [`build`] is a pure function, and as long as nothing is cleared or summarised the messages of the first entries are the first
+//! messages: nothing that was said once is said differently later.
+
+use std::collections::HashMap;
 
 use super::entry::{Block, Body, CallId, Entry, Outcome, Part};
+
+/// Who the instructions for the model as a whole are from.
+pub const RETAKE: &str = "retake";
 
 /// What the model is to be told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,19 +55,118 @@ pub struct CallResult {
 /// Makes the context of `entries`, which are all from the first one to the head.
 pub fn build(entries: &[Entry]) -> Context {
     let mut context = Context::default();
-    for entry in entries {
-        add(&mut context, entries, entry);
+    let shown = shown(entries);
+    let mut at = 0;
+    while at < entries.len() {
+        match shown[at] {
+            Shown::Hidden => {}
+            Shown::Entry => at += add(&mut context, entries, at),
+            Shown::Summary(text) => context
+                .messages
+                .push(framed(format!("Earlier parts of this conversation were replaced by this summary:\n\n{text}"))),
+        }
+        at += 1;
     }
     context
 }
 
-fn add(context: &mut Context, entries: &[Entry], entry: &Entry) {
-    let _ = entries;
-    match &entry.body {
+/// What the model sees in an entry's place.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shown<'a> {
+    Entry,
+    Hidden,
+    Summary(&'a str),
+}
+
+fn shown(entries: &[Entry]) -> Vec<Shown<'_>> {
+    let mut shown = vec![Shown::Entry; entries.len()];
+    let mut positions = None;
+    for (at, entry) in entries.iter().enumerate() {
+        // Instructions hold whatever else is cut.
+        let is_hidden = |at: usize| !matches!(entries[at].body, Body::Instructions { .. });
+        match &entry.body {
+            Body::Cleared => (0..at).filter(|at| is_hidden(*at)).for_each(|at| shown[at] = Shown::Hidden),
+            Body::Summary { from, to, text } => {
+                let positions = positions.get_or_insert_with(|| {
+                    entries.iter().enumerate().map(|(at, entry)| (entry.id, at)).collect::<HashMap<_, _>>()
+                });
+                if let (Some(&from), Some(&to)) = (positions.get(from), positions.get(to)) {
+                    let mut covered = (from..=to).filter(|at| is_hidden(*at));
+                    let first = covered.next();
+                    covered.for_each(|at| shown[at] = Shown::Hidden);
+                    first.into_iter().for_each(|at| shown[at] = Shown::Summary(text));
+                }
+            }
+            _ => {}
+        }
+    }
+    shown
+}
+
+/// Adds what `entries[at]` says, and returns how many entries after it are told with it.
+fn add(context: &mut Context, entries: &[Entry], at: usize) -> usize {
+    match &entries[at].body {
         Body::Prompt { parts } => context.messages.push(Message::User { parts: parts.clone() }),
         Body::Reply { blocks, model, .. } => {
+            if blocks.is_empty() {
+                return 0;
+            }
             context.messages.push(Message::Assistant { blocks: blocks.clone(), model: model.clone() });
+            let (results, told) = results(blocks, &entries[at + 1..]);
+            if !results.is_empty() {
+                context.messages.push(Message::Results { results });
+            }
+            return told;
         }
-        _ => {}
+        Body::Note { text, .. } => context.messages.push(framed(text.clone())),
+        Body::Instructions { source, text } if source == RETAKE => {
+            if !context.system.is_empty() {
+                context.system.push_str("\n\n");
+            }
+            context.system.push_str(text);
+        }
+        Body::Instructions { source, text } => {
+            context.messages.push(framed(format!("The workspace has instructions for you in `{source}`:\n\n{text}")))
+        }
+        // A result without its call would be refused.
+        Body::ToolResult { .. } | Body::Summary { .. } | Body::Cleared | Body::Approved { .. } | Body::Ended { .. } => {
+        }
     }
+    0
+}
+
+/// The results of all calls in `blocks`, which are among `after`, and how many entries that are.
+fn results(blocks: &[Block], after: &[Entry]) -> (Vec<CallResult>, usize) {
+    let mut found: Vec<&Entry> = Vec::new();
+    let mut told = 0;
+    for (at, entry) in after.iter().enumerate() {
+        match entry.body {
+            Body::ToolResult { .. } => {
+                found.push(entry);
+                told = at + 1;
+            }
+            // What the user allows comes between a call and its result.
+            Body::Approved { .. } => {}
+            _ => break,
+        }
+    }
+    let calls = blocks.iter().filter_map(|block| match block {
+        Block::Call { id, .. } => Some(id),
+        Block::Text { .. } | Block::Reasoning { .. } => None,
+    });
+    let result = |wanted: &CallId| {
+        let given = found.iter().find_map(|entry| match &entry.body {
+            Body::ToolResult { call, outcome, parts, .. } if call == wanted => Some((*outcome, parts.clone())),
+            _ => None,
+        });
+        // A call that never came to its end must not look as if it had.
+        let (outcome, parts) = given.unwrap_or_else(|| (Outcome::Interrupted, vec![Part::text("There is no result.")]));
+        CallResult { call: wanted.clone(), outcome, parts }
+    };
+    (calls.map(result).collect(), told)
+}
+
+/// A message of Retake itself, which the model must not take for the user's words.
+fn framed(text: String) -> Message {
+    Message::User { parts: vec![Part::text(format!("<retake-note>\n{text}\n</retake-note>"))] }
 }

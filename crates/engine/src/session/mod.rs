@@ -1,4 +1,29 @@
 //! Sessions: conversations that can be rewound.
+//!
+//! ```text
+//! entry          what is written: once, never edited
+//! conversation   the retained entries and what follows from them       (pure)
+//! context        what the model is to be told                          (pure)
+//! writer         the one who appends
+//! aim, heads     where a rewind or an undo takes the conversation, and doing it
+//! points         what one can go back to
+//! remove         what leaves for good
+//! ```
+//!
+//! The log is append-only: a rewind moves the head and leaves the entries where they are.
 
+pub(crate) mod aim;
 pub mod context;
+mod conversation;
 pub mod entry;
+pub(crate) mod heads;
+mod points;
+pub(crate) mod remove;
+pub(crate) mod rows;
+pub(crate) mod writer;
+
+pub use aim::{PlannedConversation, PromptLine, Scope};
+pub use conversation::{Approval, Conversation, first_line};
+pub use points::{Moment, Point, Target, TurnSummary};
+pub use remove::Deleted;
+pub use writer::{NewEntry, NewTurn, SessionError, SessionWriter, unanswered};

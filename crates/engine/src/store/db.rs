@@ -148,6 +148,39 @@ const MIGRATIONS: &[&str] = &[
         id BLOB PRIMARY KEY
     ) WITHOUT ROWID;
 ",
+    "
+    -- A session that is a conversation has a head, and what its user is about to say.
+    ALTER TABLE sessions ADD COLUMN kind INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE sessions ADD COLUMN head INTEGER;
+    ALTER TABLE sessions ADD COLUMN draft TEXT;
+    -- Written once, never edited. `parent` is the entry that it continues.
+    CREATE TABLE entries (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        id TEXT NOT NULL UNIQUE,
+        session INTEGER NOT NULL REFERENCES sessions (seq),
+        parent INTEGER,
+        at INTEGER NOT NULL,
+        kind INTEGER NOT NULL,
+        body TEXT NOT NULL
+    );
+    CREATE INDEX entries_session ON entries (session);
+    CREATE INDEX entries_parent ON entries (parent);
+    -- The checkpoint that was taken at an entry. It stays when the checkpoint goes, and tells that there was one.
+    CREATE TABLE points (
+        entry INTEGER NOT NULL,
+        checkpoint INTEGER NOT NULL,
+        PRIMARY KEY (entry, checkpoint)
+    ) WITHOUT ROWID;
+    -- The prompt that a turn is the answer to; what an operation did to the conversation; what a turn did to the files, in
+    -- short; whether a client of a live session made it, rather than a command.
+    ALTER TABLE operations ADD COLUMN entry INTEGER;
+    ALTER TABLE operations ADD COLUMN conversation TEXT;
+    ALTER TABLE operations ADD COLUMN summary TEXT;
+    ALTER TABLE operations ADD COLUMN live INTEGER NOT NULL DEFAULT 0;
+    CREATE INDEX operations_session ON operations (session);
+    CREATE INDEX windows_turn ON windows (turn) WHERE turn IS NOT NULL;
+    CREATE INDEX changes_window ON changes (window) WHERE window IS NOT NULL;
+",
 ];
 
 /// The newest format that this program knows.

@@ -3,10 +3,12 @@
 //! A checkpoint that something depends on never goes: the newest one, from which the next one tells what changed; the one
 //! before an interrupted rewind; the one before a tool call that is still under way.
 
+use std::collections::HashSet;
+
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::{Durability, Store, StoreError, db};
-use crate::Timestamp;
+use crate::{SessionId, Timestamp, session};
 
 /// Row numbers of checkpoints that something depends on.
 pub(super) const NEEDED: &str = "SELECT max(seq) FROM checkpoints
@@ -32,15 +34,42 @@ impl Store {
     /// Removes unlabelled checkpoints taken before `cutoff`.
     pub(crate) fn retire(&self, cutoff: Timestamp) -> Result<Retired, StoreError> {
         let outdated = self.outdated(cutoff)?;
-        self.db().transaction(Durability::Synced, |tx| remove(tx, &outdated))
+        self.db().transaction(Durability::Synced, |tx| {
+            let retired = remove(tx, &outdated)?;
+            session::remove::retire(tx, cutoff)?;
+            Ok(retired)
+        })
     }
 
     /// The checkpoints that [`retire`](Self::retire) would remove, by row number.
     pub(crate) fn outdated(&self, cutoff: Timestamp) -> Result<Vec<i64>, StoreError> {
-        self.db().read(|connection| {
+        let mut outdated: Vec<i64> = self.db().read(|connection| {
             let mut statement = connection.prepare(&format!("{OUTDATED} AND seq NOT IN ({NEEDED}) ORDER BY seq"))?;
             statement.query_map([cutoff.0], |row| row.get(0))?.collect()
-        })
+        })?;
+        let needed = self.needed_by_live_sessions()?;
+        outdated.retain(|seq| !needed.contains(seq));
+        Ok(outdated)
+    }
+
+    /// Checkpoints that operations of sessions refer to which somebody has open, by row number.
+    fn needed_by_live_sessions(&self) -> Result<HashSet<i64>, StoreError> {
+        let sessions: Vec<(i64, [u8; 16])> = self.db().read(|connection| {
+            let mut statement = connection.prepare("SELECT seq, id FROM sessions WHERE kind = 1")?;
+            statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+        })?;
+        let is_live = |id: [u8; 16]| session::writer::is_live(self.dir(), SessionId::from_bytes(id));
+        let mut needed = HashSet::new();
+        for (seq, _) in sessions.into_iter().filter(|(_, id)| is_live(*id)) {
+            let points: Vec<Option<i64>> = self.db().read(|connection| {
+                let mut statement = connection.prepare(
+                    "SELECT before FROM operations WHERE session = ?1 UNION SELECT after FROM operations WHERE session = ?1",
+                )?;
+                statement.query_map([seq], |row| row.get(0))?.collect()
+            })?;
+            needed.extend(points.into_iter().flatten());
+        }
+        Ok(needed)
     }
 }
 
@@ -69,7 +98,7 @@ fn remove_dependents(tx: &Transaction<'_>) -> rusqlite::Result<u64> {
     tx.execute("DELETE FROM changes WHERE checkpoint <= ?", [oldest])?;
     let operations = tx.execute(
         "DELETE FROM operations WHERE before NOT IN (SELECT seq FROM checkpoints)
-             AND seq NOT IN (SELECT operation FROM intents)",
+             AND NOT (kind = 4 AND state = 0) AND seq NOT IN (SELECT operation FROM intents)",
         [],
     )?;
     tx.execute(

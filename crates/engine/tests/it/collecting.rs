@@ -115,7 +115,13 @@ fn work(workspace: &mut Workspace, root: &Path, who: &str, round: i64) {
     let mut request = RewindRequest::new(Goal::Exact { checkpoint: target.id });
     request.paths = vec![WorkspacePath::parse(who.as_bytes()).unwrap()];
     let id = |n: i64| numbered(number + n).id;
-    let new = NewRewind { operation: operation(number), safety: id(1), after: id(2), at: Timestamp(0) };
+    let new = NewRewind {
+        note: retake_engine::EntryId::new([0; 10]),
+        operation: operation(number),
+        safety: id(1),
+        after: id(2),
+        at: Timestamp(0),
+    };
     workspace.apply(&request, None, &new, &NoProgress).unwrap();
     for (path, expected) in files(who, back) {
         assert!(fs::read(root.join(&path)).unwrap() == expected, "`{path}` after going back to {back}");

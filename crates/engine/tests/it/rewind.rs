@@ -73,7 +73,9 @@ impl Bench {
     pub(crate) fn session(&mut self) -> SessionId {
         let at = Timestamp(self.tick());
         let id = SessionId::new(at, random(at.0, 1));
-        self.workspace.create_session(NewSession { id, at, title: "test".to_owned() }).unwrap();
+        self.workspace
+            .create_session(NewSession { id, at, title: "test".to_owned(), kind: retake_engine::SessionKind::Commands })
+            .unwrap();
         id
     }
 
@@ -102,7 +104,7 @@ impl Bench {
             tool: "bash: work".to_owned(),
             reach: if declared.is_empty() { Reach::Everything } else { Reach::Declared },
             declared: declared.iter().map(|text| path(text)).collect(),
-            operation,
+            operation: operation.map_or(retake_engine::PartOf::Nothing, retake_engine::PartOf::Own),
         };
         let new = numbered(self.tick());
         let began = self.workspace.begin(window, new, &NoProgress).unwrap();
@@ -115,6 +117,7 @@ impl Bench {
     pub(crate) fn identities(&mut self) -> NewRewind {
         let at = Timestamp(self.tick());
         NewRewind {
+            note: retake_engine::EntryId::new([0; 10]),
             operation: OperationId::new(at, random(at.0, 2)),
             safety: CheckpointId::new(at, random(at.0, 3)),
             after: CheckpointId::new(at, random(at.0, 4)),

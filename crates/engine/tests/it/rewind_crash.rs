@@ -107,6 +107,7 @@ fn identities(number: i64) -> NewRewind {
         random
     };
     NewRewind {
+        note: retake_engine::EntryId::new([0; 10]),
         operation: OperationId::new(at, random(2)),
         safety: CheckpointId::new(at, random(3)),
         after: CheckpointId::new(at, random(4)),

@@ -40,7 +40,7 @@ fn an_operation_that_has_not_ended_is_not_undone() {
         tool: "make".to_owned(),
         reach: Reach::Everything,
         declared: Vec::new(),
-        operation: Some(operation),
+        operation: retake_engine::PartOf::Own(operation),
     };
     let new = numbered(bench.tick());
     let began = bench.workspace.begin(window, new, &NoProgress).unwrap();

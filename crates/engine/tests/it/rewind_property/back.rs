@@ -104,6 +104,7 @@ impl World<'_, '_> {
         let before = self.everything()?;
         let at = Timestamp(self.tick());
         let new = NewRewind {
+            note: retake_engine::EntryId::new([0; 10]),
             operation: OperationId::new(at, random(at.0, 2)),
             safety: CheckpointId::new(at, random(at.0, 3)),
             after: CheckpointId::new(at, random(at.0, 4)),

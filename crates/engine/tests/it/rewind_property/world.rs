@@ -50,7 +50,15 @@ impl<'a, 'b> World<'a, 'b> {
         let mut session = |number: i64| {
             let at = Timestamp(number);
             let id = SessionId::new(at, random(number, 1));
-            no_error("session", workspace.create_session(NewSession { id, at, title: "a session".to_owned() }))?;
+            no_error(
+                "session",
+                workspace.create_session(NewSession {
+                    id,
+                    at,
+                    title: "a session".to_owned(),
+                    kind: retake_engine::SessionKind::Commands,
+                }),
+            )?;
             Ok::<_, String>(id)
         };
         let sessions = [session(1)?, session(2)?];
@@ -179,7 +187,7 @@ impl<'a, 'b> World<'a, 'b> {
             tool: format!("tool {number}"),
             reach: if everything { Reach::Everything } else { Reach::Declared },
             declared: declared.iter().map(|path| parse(path)).collect(),
-            operation,
+            operation: operation.map_or(retake_engine::PartOf::Nothing, retake_engine::PartOf::Own),
         };
         let new = numbered(self.tick());
         let shown: Vec<_> = declared.iter().map(|path| path.escape_ascii().to_string()).collect();

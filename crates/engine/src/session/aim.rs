@@ -1,0 +1,250 @@
+//! Where a rewind, an undo or a redo takes a conversation. Reads only.
+
+use std::collections::HashSet;
+
+use rusqlite::Connection;
+
+use super::conversation::first_line;
+use super::entry::{Body, EntryId, Part};
+use super::heads::{self, Moved, NoteKind, PendingNote};
+use super::rows::{self, EntryRow, Standing};
+use crate::rewind::{Discard, NewRewind, RewindError};
+use crate::store::{Store, StoreError};
+use crate::{Operation, OperationKind, SessionId, Timestamp};
+
+/// What goes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// Files.
+    Code,
+    /// What was said.
+    Conversation,
+    /// Files and what was said, as one operation.
+    Both,
+}
+
+/// A prompt in a plan.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct PromptLine {
+    /// The prompt.
+    pub id: EntryId,
+    /// Its first line.
+    pub text: String,
+}
+
+/// What a plan would do to a conversation.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct PlannedConversation {
+    /// The head now.
+    pub from: Option<EntryId>,
+    /// The head afterwards, but for a note.
+    pub to: Option<EntryId>,
+    /// Prompts that leave the conversation, oldest first.
+    pub leaves: Vec<PromptLine>,
+    /// Prompts that come back, oldest first.
+    pub returns: Vec<PromptLine>,
+    /// What the user is then about to say; `None` if that stays as it is.
+    pub draft: Option<Vec<Part>>,
+    /// The conversation would go back, but it went on since.
+    pub went_on: bool,
+    /// What leaves is removed for good: this half cannot be undone.
+    pub discards: bool,
+}
+
+/// Where a conversation is to go.
+#[derive(Clone, Debug)]
+pub(crate) struct Aim {
+    pub(crate) session: i64,
+    pub(crate) id: SessionId,
+    pub(crate) from: Option<i64>,
+    pub(crate) to: Option<i64>,
+    draft_before: Vec<Part>,
+    draft: Option<Vec<Part>>,
+    went_on: bool,
+    pub(crate) discard: Discard,
+    /// The checkpoint that belongs to the place, by row number.
+    pub(crate) point: Option<i64>,
+    note: Option<NoteKind>,
+}
+
+impl Aim {
+    /// What the operation is to write down and carry out.
+    pub(crate) fn moved(&self, new: &NewRewind) -> Moved {
+        self.moved_at(new.note, new.at)
+    }
+
+    fn moved_at(&self, note: EntryId, at: Timestamp) -> Moved {
+        Moved {
+            from: self.from,
+            to: self.to,
+            draft_before: self.draft.is_some().then(|| self.draft_before.clone()),
+            draft_after: self.draft.clone(),
+            note: self.note.map(|kind| PendingNote { id: note, at, kind }),
+            discard: self.discard,
+        }
+    }
+
+    /// Whether the head goes somewhere else.
+    pub(crate) fn moves(&self) -> bool {
+        self.from != self.to
+    }
+
+    /// The same for people.
+    pub(crate) fn planned(&self, store: &Store) -> Result<PlannedConversation, StoreError> {
+        store.db().read(|connection| {
+            let (before, after) = (rows::prompts(connection, self.from)?, rows::prompts(connection, self.to)?);
+            let without = |all: &[i64], others: &[i64]| {
+                let others: HashSet<i64> = others.iter().copied().collect();
+                let lines = all.iter().filter(|seq| !others.contains(seq)).map(|seq| prompt_line(connection, *seq));
+                lines.filter_map(Result::transpose).collect::<rusqlite::Result<Vec<_>>>()
+            };
+            let id = |seq: Option<i64>| seq.map(|seq| rows::id_of(connection, seq)).transpose().map(Option::flatten);
+            Ok(PlannedConversation {
+                from: id(self.from)?,
+                to: id(self.to)?,
+                leaves: without(&before, &after)?,
+                returns: without(&after, &before)?,
+                draft: self.draft.clone(),
+                went_on: self.went_on,
+                discards: self.discard == Discard::Now,
+            })
+        })
+    }
+}
+
+fn prompt_line(connection: &Connection, seq: i64) -> rusqlite::Result<Option<PromptLine>> {
+    let Some((EntryRow { entry, .. }, _)) = rows::by_seq(connection, seq)? else { return Ok(None) };
+    let Body::Prompt { parts } = &entry.body else { return Ok(None) };
+    Ok(Some(PromptLine { id: entry.id, text: first_line(parts) }))
+}
+
+/// Aims at an entry: before it if it is a prompt, else after it and all that belongs to the same round.
+pub(crate) fn at_entry(
+    store: &Store,
+    session: SessionId,
+    entry: EntryId,
+    scope: Scope,
+    discard: Discard,
+) -> Result<Aim, RewindError> {
+    let found = store.db().read(|connection| {
+        let Some(standing) = rows::standing(connection, session)? else { return Ok(None) };
+        let Some((seq, owner)) = rows::find(connection, entry)? else { return Ok(None) };
+        let is_ours = owner == standing.seq || rows::chain_seqs(connection, standing.head)?.contains(&seq);
+        Ok(is_ours.then(|| rows::by_seq(connection, seq)).transpose()?.flatten().map(|row| (standing, row)))
+    })?;
+    let Some((standing, (row, parent))) = found else { return Err(RewindError::UnknownEntry { entry }) };
+    let (to, draft) = match row.entry.body {
+        Body::Prompt { parts } => (parent, Some(parts)),
+        Body::Note { .. } | Body::Instructions { .. } | Body::Approved { .. } => {
+            return Err(RewindError::NotATarget { entry });
+        }
+        Body::Reply { .. } | Body::ToolResult { .. } | Body::Summary { .. } | Body::Cleared | Body::Ended { .. } => {
+            (Some(store.db().read(|connection| heads::settled(connection, row.seq, standing.head))?), None)
+        }
+    };
+    let anchor = if draft.is_some() { Some(row.seq) } else { to };
+    let point = store.db().read(|connection| last_point(connection, anchor))?;
+    let Standing { seq, head, draft: draft_before } = standing;
+    let keeps = scope == Scope::Code;
+    let note = match scope {
+        Scope::Code => Some(NoteKind::FilesWentBack),
+        Scope::Conversation => Some(NoteKind::FilesStayed),
+        Scope::Both => None,
+    };
+    Ok(Aim {
+        session: seq,
+        id: session,
+        from: head,
+        to: if keeps { head } else { to },
+        draft: draft.filter(|_| !keeps),
+        draft_before,
+        went_on: false,
+        discard: if keeps { Discard::No } else { discard },
+        point,
+        note,
+    })
+}
+
+/// An entry in words: the prompt's first line, or the id.
+pub(crate) fn describe(store: &Store, entry: EntryId) -> Result<String, StoreError> {
+    let row = store.db().read(|connection| {
+        let found = rows::find(connection, entry)?;
+        found.map(|(seq, _)| rows::by_seq(connection, seq)).transpose().map(Option::flatten)
+    })?;
+    Ok(match row.map(|(row, _)| row.entry.body) {
+        Some(Body::Prompt { parts }) => format!("{} before \"{}\"", entry.short(), first_line(&parts)),
+        _ => format!("{} of the conversation", entry.short()),
+    })
+}
+
+/// Aims at where the conversation of `session` is; `None` if it is none. Files go back, and the model is told.
+pub(crate) fn staying(store: &Store, session: SessionId) -> Result<Option<Aim>, StoreError> {
+    let standing = store.db().read(|connection| rows::standing(connection, session))?;
+    Ok(standing.map(|standing| stay(session, standing)))
+}
+
+fn stay(session: SessionId, standing: Standing) -> Aim {
+    let Standing { seq, head, draft } = standing;
+    Aim {
+        session: seq,
+        id: session,
+        from: head,
+        to: head,
+        draft: None,
+        draft_before: draft,
+        went_on: false,
+        discard: Discard::No,
+        point: None,
+        note: Some(NoteKind::FilesWentBack),
+    }
+}
+
+/// The last checkpoint at or before an entry, by row number; it may be gone.
+pub(crate) fn last_point(connection: &Connection, entry: Option<i64>) -> rusqlite::Result<Option<i64>> {
+    let mut at = entry;
+    let mut parent = connection.prepare_cached("SELECT parent FROM entries WHERE seq = ?")?;
+    while let Some(seq) = at {
+        if let Some(point) = rows::paired(connection, seq)?.pop() {
+            return Ok(Some(point));
+        }
+        at = parent.query_row([seq], |row| row.get(0))?;
+    }
+    Ok(None)
+}
+
+/// Aims at where the conversation was before `operation`, or after it if that is an undo. `None` if the operation's session is no
+/// conversation.
+pub(crate) fn reversing(store: &Store, operation: &Operation) -> Result<Option<Aim>, StoreError> {
+    let Some(session) = operation.session else { return Ok(None) };
+    store.db().read(|connection| {
+        let Some(standing) = rows::standing(connection, session)? else { return Ok(None) };
+        let moved = Moved::by_seq(connection, operation.seq)?;
+        let head = standing.head;
+        let stays = stay(session, standing);
+        let Some(moved) = moved else { return Ok(Some(stays)) };
+        let is_there = |seq: Option<i64>| match seq {
+            None => Ok(true),
+            Some(seq) => rows::id_of(connection, seq).map(|id| id.is_some()),
+        };
+        if head != moved.to || moved.discard == Discard::Now || !is_there(moved.from)? {
+            return Ok(Some(Aim { went_on: moved.from != moved.to, ..stays }));
+        }
+        let mut draft = moved.draft_before.filter(|_| Some(&stays.draft_before) == moved.draft_after.as_ref());
+        if operation.kind == OperationKind::Turn && stays.draft_before.is_empty() {
+            draft = prompt_of(connection, operation.seq)?;
+        }
+        Ok(Some(Aim { to: moved.from, draft, note: None, ..stays }))
+    })
+}
+
+/// What the user said to begin the turn with row number `operation`.
+fn prompt_of(connection: &Connection, operation: i64) -> rusqlite::Result<Option<Vec<Part>>> {
+    let entry: Option<i64> =
+        connection.query_row("SELECT entry FROM operations WHERE seq = ?", [operation], |row| row.get(0))?;
+    let row = entry.map(|seq| rows::by_seq(connection, seq)).transpose()?.flatten();
+    Ok(row.and_then(|(row, _)| match row.entry.body {
+        Body::Prompt { parts } => Some(parts),
+        _ => None,
+    }))
+}

@@ -1,0 +1,114 @@
+//! The conversation as it stands: the retained entries, and everything that follows from them.
+//!
+//! Nothing that is derived is kept: numbers of turns, usage, todo list, approvals and title are worked out from the entries each
+//! time, so that after a rewind they are what they were.
+
+use super::context::{self, Context};
+use super::entry::{Body, Entry, EntryId, Part, Todo, Usage};
+
+/// The retained entries of a session, from the first one to the head.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Conversation {
+    entries: Vec<Entry>,
+}
+
+/// Calls that need not be asked for again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Approval {
+    /// The tool.
+    pub tool: String,
+    /// Only commands that begin with these words; all calls of the tool for `None`.
+    pub prefix: Option<String>,
+}
+
+impl Conversation {
+    /// Takes entries, each of which continues the one before it.
+    pub fn new(entries: Vec<Entry>) -> Self {
+        let mut parent = None;
+        for entry in &entries {
+            assert_eq!(entry.parent, parent, "entry {} continues the one before it", entry.id);
+            parent = Some(entry.id);
+        }
+        Self { entries }
+    }
+
+    /// The entries.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The entry that the next one continues.
+    pub fn head(&self) -> Option<EntryId> {
+        self.entries.last().map(|entry| entry.id)
+    }
+
+    /// What the model is to be told.
+    pub fn context(&self) -> Context {
+        context::build(&self.entries)
+    }
+
+    /// The prompts, oldest first.
+    pub fn prompts(&self) -> impl DoubleEndedIterator<Item = (&Entry, &[Part])> {
+        self.entries.iter().filter_map(|entry| match &entry.body {
+            Body::Prompt { parts } => Some((entry, parts.as_slice())),
+            _ => None,
+        })
+    }
+
+    /// What all answers cost.
+    pub fn usage(&self) -> Usage {
+        let mut total = Usage::default();
+        for entry in &self.entries {
+            if let Body::Reply { usage, .. } = &entry.body {
+                total += *usage;
+            }
+        }
+        total
+    }
+
+    /// The todo list.
+    pub fn todos(&self) -> &[Todo] {
+        let newest = self.entries.iter().rev().find_map(|entry| match &entry.body {
+            Body::ToolResult { todos: Some(todos), .. } => Some(todos.as_slice()),
+            _ => None,
+        });
+        newest.unwrap_or_default()
+    }
+
+    /// Calls that need not be asked for again.
+    pub fn approvals(&self) -> Vec<Approval> {
+        let approved = self.entries.iter().filter_map(|entry| match &entry.body {
+            Body::Approved { tool, prefix } => Some(Approval { tool: tool.clone(), prefix: prefix.clone() }),
+            _ => None,
+        });
+        approved.collect()
+    }
+
+    /// The first line of the first prompt.
+    pub fn title(&self) -> String {
+        self.prompts().next().map_or_else(String::new, |(_, parts)| first_line(parts))
+    }
+
+    pub(crate) fn push(&mut self, entry: Entry) {
+        assert_eq!(entry.parent, self.head(), "an entry continues the head");
+        self.entries.push(entry);
+    }
+}
+
+/// The first line that a person typed; what else the prompt begins with, if it has no text.
+pub fn first_line(parts: &[Part]) -> String {
+    let line = |text: &str| text.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned);
+    let typed = parts.iter().find_map(|part| match part {
+        Part::Text { text } => line(text),
+        _ => None,
+    });
+    let other = || {
+        parts.iter().find_map(|part| match part {
+            Part::Text { .. } => None,
+            Part::Paste { text } => line(text),
+            Part::File { path, .. } => Some(path.clone()),
+            Part::Image { .. } => Some("[image]".to_owned()),
+        })
+    };
+    typed.or_else(other).unwrap_or_default()
+}

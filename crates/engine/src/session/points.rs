@@ -1,0 +1,299 @@
+//! Points of a conversation: pairing checkpoints with entries, listing what one can go back to, finding it again.
+
+use std::collections::{BTreeMap, HashMap};
+
+use rusqlite::{Connection, Transaction, params};
+use serde::{Deserialize, Serialize};
+
+use super::aim;
+use super::conversation::first_line;
+use super::entry::{Body, Entry, EntryId};
+use super::rows;
+use super::writer::SessionError;
+use crate::checkpoint::{self, Origin, Purpose};
+use crate::owner::rows::decode_node;
+use crate::snapshot::tree::Kind;
+use crate::store::StoreError;
+use crate::store::db::in_transaction;
+use crate::{
+    Changed, Checkpoint, CheckpointError, CheckpointId, Durability, NewCheckpoint, Node, Progress, ResolveError,
+    SessionId, Timestamp, Workspace, limits,
+};
+
+/// What a checkpoint is taken for.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// The conversation.
+    pub session: SessionId,
+    /// The entry that it belongs to; the head for `None`.
+    pub entry: Option<EntryId>,
+    /// What it is taken for.
+    pub origin: Origin,
+}
+
+/// What a turn did to the files, in short.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnSummary {
+    /// Files added.
+    pub added: u64,
+    /// Files modified.
+    pub modified: u64,
+    /// Files deleted.
+    pub deleted: u64,
+    /// The tool calls that changed something, or could have, oldest first.
+    pub tools: Vec<String>,
+    /// Whether commands ran, whose other effects cannot be undone.
+    pub ran_commands: bool,
+}
+
+/// A prompt that one can go back to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Target {
+    /// The prompt.
+    pub id: EntryId,
+    /// Its number, for people.
+    pub number: u64,
+    /// When it was said.
+    pub at: Timestamp,
+    /// Its first line, exactly as the user typed it.
+    pub text: String,
+    /// What the turn did to the files.
+    pub files: TurnSummary,
+    /// The label of its checkpoint.
+    pub label: Option<String>,
+    /// Whether the files of that moment can still be had; what was said always can.
+    pub has_files: bool,
+}
+
+/// What a user means by a point.
+#[derive(Clone, Debug)]
+pub enum Point {
+    /// A checkpoint.
+    Checkpoint(Box<Checkpoint>),
+    /// An entry of a conversation.
+    Entry {
+        /// The conversation.
+        session: SessionId,
+        /// The entry.
+        entry: Box<Entry>,
+        /// The last checkpoint at or before it, if it can still be had.
+        checkpoint: Option<Box<Checkpoint>>,
+    },
+}
+
+impl Workspace {
+    /// Takes a checkpoint of a moment in a conversation.
+    #[expect(clippy::needless_pass_by_value, reason = "an id is for one checkpoint only")]
+    pub fn checkpoint_at(
+        &mut self,
+        moment: Moment,
+        new: NewCheckpoint,
+        durability: Durability,
+        progress: &dyn Progress,
+    ) -> Result<Checkpoint, CheckpointError> {
+        let found = self.store.db().read(|connection| {
+            let entry = moment.entry.map(|id| rows::find(connection, id)).transpose()?.flatten();
+            Ok((rows::standing(connection, moment.session)?, entry))
+        })?;
+        let (Some(standing), entry) = found else { return Err(CheckpointError::UnknownSession) };
+        let entry = entry.map(|(seq, _)| seq);
+        let purpose = Purpose {
+            origin: moment.origin,
+            session: Some((standing.seq, moment.session)),
+            entry,
+            note: None,
+            own: None,
+            also: &|tx, seq| match (moment.origin, entry) {
+                (Origin::Prompt, Some(entry)) => begins_turn(tx, entry, seq),
+                (Origin::Turn, _) => summarise_turns(tx, standing.seq, seq),
+                _ => Ok(()),
+            },
+        };
+        self.take(&new, &purpose, durability, progress)
+    }
+
+    /// The prompts of a conversation that one can go back to, newest first.
+    pub fn targets(&self, session: SessionId) -> Result<Vec<Target>, SessionError> {
+        let targets = self.store.db().read(|connection| {
+            let Some(standing) = rows::standing(connection, session)? else { return Ok(None) };
+            let prompts = rows::prompts(connection, standing.head)?;
+            let mut known = known(connection, standing.seq)?;
+            let mut targets = Vec::with_capacity(prompts.len());
+            for (number, seq) in prompts.into_iter().enumerate().rev() {
+                let Some((row, _)) = rows::by_seq(connection, seq)? else { continue };
+                let Body::Prompt { parts } = &row.entry.body else { continue };
+                let (files, label, has_files) = known.remove(&seq).unwrap_or_default();
+                targets.push(Target {
+                    id: row.entry.id,
+                    number: number as u64 + 1,
+                    at: row.entry.at,
+                    text: first_line(parts),
+                    files,
+                    label,
+                    has_files,
+                });
+            }
+            Ok(Some(targets))
+        })?;
+        targets.ok_or(SessionError::NotAConversation { session })
+    }
+
+    /// What `text` names: a label or the beginning of the id of a checkpoint or of an entry; of that session only, for entries.
+    pub fn resolve_point(&self, text: &str, session: Option<SessionId>) -> Result<Point, ResolveError> {
+        let entries = self.entries_like(text, session)?;
+        let checkpoint = self.resolve(text);
+        match (entries.len(), checkpoint) {
+            (0, Ok(checkpoint)) => {
+                self.entry_of(&checkpoint).map(|entry| entry.unwrap_or_else(|| Point::Checkpoint(Box::new(checkpoint))))
+            }
+            (0, Err(err)) => Err(err),
+            (1, Err(ResolveError::Unknown { .. })) => {
+                let (session, seq) = entries[0];
+                self.entry_point(session, seq)?.ok_or_else(|| ResolveError::Unknown { point: text.to_owned() })
+            }
+            (_, found) => Err(ResolveError::AmbiguousPoint {
+                point: text.to_owned(),
+                count: entries.len() + usize::from(!matches!(found, Err(ResolveError::Unknown { .. }))),
+            }),
+        }
+    }
+
+    fn entries_like(&self, text: &str, session: Option<SessionId>) -> Result<Vec<(SessionId, i64)>, StoreError> {
+        let lower = text.to_ascii_lowercase();
+        if lower.len() < limits::MIN_ID_DIGITS || !lower.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Ok(Vec::new());
+        }
+        let found: Vec<([u8; 16], i64)> = self.store.db().read(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT sessions.id, entries.seq FROM entries JOIN sessions ON sessions.seq = entries.session
+                 WHERE entries.id GLOB ?",
+            )?;
+            statement.query_map([format!("{lower}*")], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+        })?;
+        let found = found.into_iter().map(|(id, seq)| (SessionId::from_bytes(id), seq));
+        Ok(found.filter(|(owner, _)| session.is_none_or(|session| session == *owner)).collect())
+    }
+
+    /// The prompt that a checkpoint was taken at.
+    fn entry_of(&self, checkpoint: &Checkpoint) -> Result<Option<Point>, ResolveError> {
+        let (Origin::Prompt, Some(session)) = (checkpoint.origin, checkpoint.session) else { return Ok(None) };
+        let seq = self.store.db().read(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT entry FROM points JOIN checkpoints ON checkpoints.seq = points.checkpoint WHERE checkpoints.id = ?",
+            )?;
+            let mut rows = statement.query([&checkpoint.id.as_bytes()[..]])?;
+            rows.next()?.map(|row| row.get::<_, i64>(0)).transpose()
+        })?;
+        seq.map_or(Ok(None), |seq| self.entry_point(session, seq))
+    }
+
+    fn entry_point(&self, session: SessionId, seq: i64) -> Result<Option<Point>, ResolveError> {
+        let found = self.store.db().read(|connection| {
+            let row = rows::by_seq(connection, seq)?;
+            Ok(row.map(|(row, _)| row.entry).zip(Some(aim::last_point(connection, Some(seq))?)))
+        })?;
+        let Some((entry, point)) = found else { return Ok(None) };
+        let checkpoint = point.map(|seq| checkpoint::by_seq(&self.store, seq)).transpose()?.flatten().map(Box::new);
+        Ok(Some(Point::Entry { session, entry: Box::new(entry), checkpoint }))
+    }
+}
+
+/// The checkpoint with row number `checkpoint` is the one before the turn that `entry` began.
+fn begins_turn(tx: &Transaction<'_>, entry: i64, checkpoint: i64) -> Result<(), StoreError> {
+    tx.execute("UPDATE operations SET before = ? WHERE entry = ?", [checkpoint, entry])
+        .map(drop)
+        .map_err(in_transaction(tx))
+}
+
+/// Writes down what turns that have ended did to the files, and the checkpoint after them.
+fn summarise_turns(tx: &Transaction<'_>, session: i64, checkpoint: i64) -> Result<(), StoreError> {
+    let wrap = in_transaction(tx);
+    let open: Vec<i64> = tx
+        .prepare_cached("SELECT seq FROM operations WHERE session = ? AND kind = 4 AND state = 1 AND summary IS NULL")
+        .and_then(|mut statement| statement.query_map([session], |row| row.get(0))?.collect())
+        .map_err(&wrap)?;
+    for operation in open {
+        let summary = summarise(tx, operation).map_err(&wrap)?;
+        let text = serde_json::to_string(&summary).expect("counts and names serialise");
+        tx.execute("UPDATE operations SET summary = ?, after = ? WHERE seq = ?", params![text, checkpoint, operation])
+            .map_err(&wrap)?;
+    }
+    Ok(())
+}
+
+/// What the turn with row number `operation` did to the files.
+fn summarise(connection: &Connection, operation: i64) -> rusqlite::Result<TurnSummary> {
+    let mut summary = TurnSummary::default();
+    let mut tools =
+        connection.prepare_cached("SELECT tool, everything FROM windows WHERE operation = ? ORDER BY seq")?;
+    let mut rows = tools.query([operation])?;
+    while let Some(row) = rows.next()? {
+        summary.tools.push(row.get(0)?);
+        summary.ran_commands |= row.get::<_, bool>(1)?;
+    }
+    let mut changes = connection
+        .prepare_cached("SELECT path, before, after FROM changes WHERE operation = ? AND kind = 0 ORDER BY seq")?;
+    let mut rows = changes.query([operation])?;
+    let mut ends: BTreeMap<Vec<u8>, (Option<Node>, Option<Node>)> = BTreeMap::new();
+    while let Some(row) = rows.next()? {
+        let node = |column| {
+            let bytes: Option<Vec<u8>> = row.get(column)?;
+            Ok::<_, rusqlite::Error>(bytes.as_deref().and_then(decode_node))
+        };
+        let (before, after) = (node(1)?, node(2)?);
+        ends.entry(row.get(0)?).or_insert((before, None)).1 = after;
+    }
+    let mut changed = Changed::default();
+    for (before, after) in ends.into_values() {
+        if before.or(after).is_none_or(|node| node.kind == Kind::Directory) {
+            continue;
+        }
+        match (before, after) {
+            (None, Some(_)) => changed.added += 1,
+            (Some(_), None) => changed.deleted += 1,
+            (before, after) if before != after => changed.modified += 1,
+            _ => {}
+        }
+    }
+    Ok(TurnSummary { added: changed.added, modified: changed.modified, deleted: changed.deleted, ..summary })
+}
+
+type Known = (TurnSummary, Option<String>, bool);
+
+/// What is known of each prompt of a session, by row number.
+fn known(connection: &Connection, session: i64) -> rusqlite::Result<HashMap<i64, Known>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT operations.entry, operations.seq, operations.summary,
+             (SELECT max(label) FROM points JOIN checkpoints ON checkpoints.seq = points.checkpoint
+                 WHERE points.entry = operations.entry),
+             EXISTS (SELECT 1 FROM checkpoints WHERE checkpoints.seq =
+                 (SELECT max(checkpoint) FROM points WHERE points.entry = operations.entry))
+         FROM operations WHERE session = ? AND kind = 4",
+    )?;
+    let mut rows = statement.query([session])?;
+    let mut known = HashMap::new();
+    while let Some(row) = rows.next()? {
+        let Some(entry) = row.get::<_, Option<i64>>(0)? else { continue };
+        let summary: Option<String> = row.get(2)?;
+        let summary = summary.and_then(|text| serde_json::from_str(&text).ok());
+        let summary = summary.map_or_else(|| summarise(connection, row.get(1)?), Ok)?;
+        known.insert(entry, (summary, row.get(3)?, row.get(4)?));
+    }
+    Ok(known)
+}
+
+/// The id of the checkpoint before a prompt, for callers that only compare files.
+impl Point {
+    /// The checkpoint that the point's files are in.
+    pub fn checkpoint(&self) -> Option<&Checkpoint> {
+        match self {
+            Self::Checkpoint(checkpoint) => Some(checkpoint),
+            Self::Entry { checkpoint, .. } => checkpoint.as_deref(),
+        }
+    }
+
+    /// The id of that checkpoint.
+    pub fn checkpoint_id(&self) -> Option<CheckpointId> {
+        self.checkpoint().map(|checkpoint| checkpoint.id)
+    }
+}

@@ -1,0 +1,118 @@
+//! What leaves a conversation for good: a suffix that is discarded, branches that nobody can go back to any more, whole sessions.
+
+use std::collections::HashSet;
+
+use rusqlite::{Transaction, params};
+
+use super::rows;
+use super::writer::{SessionError, SessionWriter};
+use crate::store::db::in_transaction;
+use crate::store::{Durability, StoreError};
+use crate::{Timestamp, Workspace};
+
+/// What deleting a session took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Deleted {
+    /// Entries.
+    pub entries: u64,
+    /// Checkpoints; labelled ones stay.
+    pub checkpoints: u64,
+}
+
+impl Workspace {
+    /// Deletes a session with everything that only it needs. Files stay as they are, and what it did can no longer be taken back.
+    #[expect(clippy::needless_pass_by_value, reason = "nobody writes to it any more")]
+    pub fn delete_session(&mut self, writer: SessionWriter) -> Result<Deleted, SessionError> {
+        let session = writer.seq();
+        let _own = self.store.own()?;
+        self.store.db().erase_deleted()?;
+        Ok(self.store.db().transaction(Durability::Synced, |tx| delete(tx, session))?)
+    }
+}
+
+fn delete(tx: &Transaction<'_>, session: i64) -> Result<Deleted, StoreError> {
+    let wrap = in_transaction(tx);
+    let run = |sql: &str| tx.execute(sql, [session]).map_err(&wrap);
+    run("DELETE FROM points WHERE entry IN (SELECT seq FROM entries WHERE session = ?)")?;
+    let entries = run("DELETE FROM entries WHERE session = ?")?;
+    // The newest checkpoint tells the next one what has changed since; it stays, but not as this session's.
+    let checkpoints = run("DELETE FROM checkpoints WHERE session = ? AND label IS NULL
+             AND seq <> (SELECT max(seq) FROM checkpoints)")?;
+    run("UPDATE checkpoints SET session = NULL, note = NULL WHERE session = ?")?;
+    run("DELETE FROM intents WHERE operation IN (SELECT seq FROM operations WHERE session = ?)")?;
+    run("DELETE FROM operations WHERE session = ?")?;
+    run("UPDATE changes SET window = NULL, operation = NULL WHERE session = ?")?;
+    run("DELETE FROM windows WHERE session = ?")?;
+    run("DELETE FROM sessions WHERE seq = ?")?;
+    Ok(Deleted { entries: entries as u64, checkpoints: checkpoints as u64 })
+}
+
+/// Removes what is on the way from `to` to `from` and everything that continues it, unless another session does.
+pub(crate) fn discard(
+    tx: &Transaction<'_>,
+    session: i64,
+    from: Option<i64>,
+    to: Option<i64>,
+) -> Result<(), StoreError> {
+    let wrap = in_transaction(tx);
+    let kept: HashSet<i64> = rows::chain_seqs(tx, to).map_err(&wrap)?.into_iter().collect();
+    let leaving: Vec<i64> = rows::chain_seqs(tx, from).map_err(&wrap)?;
+    let Some(first) = leaving.into_iter().find(|seq| !kept.contains(seq)) else { return Ok(()) };
+    let branch: Vec<(i64, i64)> = tx
+        .prepare_cached(
+            "WITH RECURSIVE branch (seq) AS (
+                 VALUES (?1) UNION ALL SELECT entries.seq FROM entries JOIN branch ON entries.parent = branch.seq
+             ) SELECT branch.seq, entries.session FROM branch JOIN entries ON entries.seq = branch.seq",
+        )
+        .and_then(|mut statement| statement.query_map([first], |row| Ok((row.get(0)?, row.get(1)?)))?.collect())
+        .map_err(&wrap)?;
+    // A fork needs what it was made from.
+    if branch.iter().any(|(_, owner)| *owner != session) {
+        return Ok(());
+    }
+    remove(tx, branch.iter().map(|(seq, _)| *seq))
+}
+
+fn remove(tx: &Transaction<'_>, entries: impl Iterator<Item = i64>) -> Result<(), StoreError> {
+    let wrap = in_transaction(tx);
+    for seq in entries {
+        tx.prepare_cached("DELETE FROM points WHERE entry = ?").and_then(|mut s| s.execute([seq])).map_err(&wrap)?;
+        tx.prepare_cached("DELETE FROM entries WHERE seq = ?").and_then(|mut s| s.execute([seq])).map_err(&wrap)?;
+    }
+    Ok(())
+}
+
+/// Removes entries written before `cutoff` that are on no branch that leads to a head, to a label or to an operation that can be
+/// undone.
+pub(crate) fn retire(tx: &Transaction<'_>, cutoff: Timestamp) -> Result<u64, StoreError> {
+    let wrap = in_transaction(tx);
+    let roots: Vec<i64> = tx
+        .prepare_cached(
+            "SELECT head FROM sessions WHERE head IS NOT NULL
+             UNION SELECT seq FROM entries WHERE at >= ?1
+             UNION SELECT entry FROM points JOIN checkpoints ON checkpoints.seq = checkpoint WHERE label IS NOT NULL
+             UNION SELECT json_extract(conversation, '$.from') FROM operations WHERE conversation IS NOT NULL
+             UNION SELECT json_extract(conversation, '$.to') FROM operations WHERE conversation IS NOT NULL",
+        )
+        .and_then(|mut statement| {
+            statement
+                .query_map(params![cutoff.0], |row| row.get::<_, Option<i64>>(0))?
+                .filter_map(Result::transpose)
+                .collect()
+        })
+        .map_err(&wrap)?;
+    let parents: std::collections::HashMap<i64, Option<i64>> = tx
+        .prepare_cached("SELECT seq, parent FROM entries")
+        .and_then(|mut statement| statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect())
+        .map_err(&wrap)?;
+    let mut needed = HashSet::new();
+    for root in roots {
+        let mut at = Some(root);
+        while let Some(seq) = at.filter(|seq| needed.insert(*seq)) {
+            at = parents.get(&seq).copied().flatten();
+        }
+    }
+    let outdated: Vec<i64> = parents.keys().copied().filter(|seq| !needed.contains(seq)).collect();
+    remove(tx, outdated.iter().copied())?;
+    Ok(outdated.len() as u64)
+}

@@ -1,0 +1,412 @@
+//! The writer of a session: the one who appends to its conversation.
+//!
+//! There is one at a time, held by a lock on a file for as long as its process lives. It has a connection of its own, so that an
+//! entry is written at once even while a snapshot is being taken. Whoever opens a session first puts in order what a process that
+//! died has left: calls without results get one that says so, and the turn ends.
+
+use std::collections::HashSet;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rusqlite::{OptionalExtension, Transaction, params};
+use thiserror::Error;
+
+use super::conversation::{Conversation, first_line};
+use super::entry::{Block, Body, CallId, EndReason, Entry, EntryId, Outcome, Part};
+use super::heads::Moved;
+use super::rows;
+use crate::operation::{self, MadeBy, NewOperation, OperationKind, OperationState};
+use crate::rewind::Discard;
+use crate::store::db::{Db, in_transaction};
+use crate::store::{Durability, StoreError, create_private_dirs};
+use crate::{OperationId, SessionId, Timestamp, Workspace, limits};
+
+/// Something could not be done in a session; nothing was written.
+#[derive(Debug, Error)]
+pub enum SessionError {
+    /// Another process has it open.
+    #[error("session {} is open in another process", .session.short())]
+    Live {
+        /// The session.
+        session: SessionId,
+    },
+    /// There is no such session, or it is no conversation.
+    #[error("session {} is not a conversation", .session.short())]
+    NotAConversation {
+        /// The session.
+        session: SessionId,
+    },
+    /// The head is not where the caller saw it.
+    #[error("the conversation has moved on since")]
+    StaleHead,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// An entry that is about to be written.
+#[derive(Clone, Debug)]
+pub struct NewEntry {
+    /// Its identity, made from fresh random bytes.
+    pub id: EntryId,
+    /// The time.
+    pub at: Timestamp,
+    /// What it says.
+    pub body: Body,
+}
+
+/// A turn that is about to begin.
+#[derive(Clone, Debug)]
+pub struct NewTurn {
+    /// The operation that it is.
+    pub operation: OperationId,
+    /// The time.
+    pub at: Timestamp,
+    /// Who makes it.
+    pub made_by: MadeBy,
+    /// What is written first: the prompt comes last, and it is the only one.
+    pub entries: Vec<NewEntry>,
+}
+
+/// The one who appends to a session's conversation.
+#[derive(Debug)]
+pub struct SessionWriter {
+    db: Db,
+    id: SessionId,
+    seq: i64,
+    head: Option<i64>,
+    conversation: Conversation,
+    draft: Vec<Part>,
+    _lock: File,
+}
+
+impl Workspace {
+    /// Opens a session for writing. `random` gives fresh random bytes for entries that have to be added because a process died.
+    pub fn open_session(
+        &self,
+        session: SessionId,
+        at: Timestamp,
+        random: &mut dyn FnMut() -> [u8; 10],
+    ) -> Result<SessionWriter, SessionError> {
+        let lock = lock_patiently(self.store.dir(), session)?.ok_or(SessionError::Live { session })?;
+        let db = Db::open(&self.store.dir().join("retake.db"))?;
+        let standing = db.read(|connection| rows::standing(connection, session))?;
+        let standing = standing.ok_or(SessionError::NotAConversation { session })?;
+        let mut writer = SessionWriter {
+            db,
+            id: session,
+            seq: standing.seq,
+            head: None,
+            conversation: Conversation::default(),
+            draft: Vec::new(),
+            _lock: lock,
+        };
+        writer.reload()?;
+        writer.put_in_order(at, random)?;
+        Ok(writer)
+    }
+
+    /// Whether a process has the session open for writing.
+    pub fn is_live(&self, session: SessionId) -> bool {
+        is_live(self.store.dir(), session)
+    }
+
+    /// What a session's conversation is now.
+    pub fn conversation(&self, session: SessionId) -> Result<Conversation, SessionError> {
+        let chain = self.store.db().read(|connection| {
+            let Some(standing) = rows::standing(connection, session)? else { return Ok(None) };
+            rows::chain(connection, standing.head).map(Some)
+        })?;
+        let chain = chain.ok_or(SessionError::NotAConversation { session })?;
+        Ok(Conversation::new(chain.into_iter().map(|row| row.entry).collect()))
+    }
+
+    /// What the user of a session is about to say.
+    pub fn draft(&self, session: SessionId) -> Result<Vec<Part>, SessionError> {
+        let standing = self.store.db().read(|connection| rows::standing(connection, session))?;
+        standing.map(|standing| standing.draft).ok_or(SessionError::NotAConversation { session })
+    }
+
+    /// Everything that was ever said in a session, abandoned branches included, oldest first.
+    pub fn all_entries(&self, session: SessionId) -> Result<Vec<Entry>, SessionError> {
+        let all = self.store.db().read(|connection| {
+            let Some(standing) = rows::standing(connection, session)? else { return Ok(None) };
+            rows::all(connection, standing.seq).map(Some)
+        })?;
+        let all = all.ok_or(SessionError::NotAConversation { session })?;
+        Ok(all.into_iter().map(|row| row.entry).collect())
+    }
+}
+
+impl SessionWriter {
+    /// The session.
+    pub fn id(&self) -> SessionId {
+        self.id
+    }
+
+    /// The conversation as it is.
+    pub fn conversation(&self) -> &Conversation {
+        &self.conversation
+    }
+
+    /// What the user is about to say.
+    pub fn draft(&self) -> &[Part] {
+        &self.draft
+    }
+
+    pub(crate) fn seq(&self) -> i64 {
+        self.seq
+    }
+
+    /// Reads everything again: an operation has moved the head.
+    pub(crate) fn reload(&mut self) -> Result<(), StoreError> {
+        let (standing, chain) = self.db.read(|connection| {
+            let standing = rows::standing(connection, self.id)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+            let chain = rows::chain(connection, standing.head)?;
+            Ok((standing, chain))
+        })?;
+        self.head = standing.head;
+        self.draft = standing.draft;
+        self.conversation = Conversation::new(chain.into_iter().map(|row| row.entry).collect());
+        Ok(())
+    }
+
+    /// Appends to the conversation.
+    pub fn append(&mut self, new: Vec<NewEntry>, durability: Durability) -> Result<&[Entry], SessionError> {
+        self.write(new, durability, |_, _| Ok(()))
+    }
+
+    /// Begins a turn: its prompt is durable when this returns. What the user was about to say has been said.
+    pub fn begin_turn(&mut self, turn: NewTurn) -> Result<&[Entry], SessionError> {
+        let Some(Body::Prompt { parts }) = turn.entries.last().map(|entry| &entry.body) else {
+            panic!("a turn begins with a prompt");
+        };
+        let what = first_line(parts);
+        let is_first = self.conversation.prompts().next().is_none();
+        let (session, from, draft) = (self.seq, self.head, self.draft.clone());
+        let NewTurn { operation, at, made_by, entries } = turn;
+        self.write(entries, Durability::Synced, |tx, head| {
+            let before = newest_checkpoint(tx)?;
+            let new = NewOperation {
+                id: operation,
+                at,
+                session: Some(session),
+                kind: OperationKind::Turn,
+                what: &what,
+                made_by,
+            };
+            let seq = operation::insert(tx, &new, before, None)?;
+            let moved = Moved {
+                from,
+                to: Some(head),
+                draft_before: Some(draft),
+                draft_after: Some(Vec::new()),
+                note: None,
+                discard: Discard::No,
+            };
+            moved.store(tx, seq)?;
+            tx.execute("UPDATE operations SET entry = ? WHERE seq = ?", [head, seq]).map_err(in_transaction(tx))?;
+            // Until a checkpoint of its own is taken, the prompt has the one before it.
+            if before > 0 {
+                rows::pair(tx, head, before)?;
+            }
+            if is_first {
+                rows::set_title(tx, session, &what)?;
+            }
+            rows::set_draft(tx, session, &[])
+        })?;
+        self.draft.clear();
+        let written = self.conversation.entries();
+        Ok(&written[written.len() - 1..])
+    }
+
+    /// Cuts what the model sees of the conversation: it goes on after `cut`, and that can be undone.
+    pub fn clear(&mut self, operation: OperationId, made_by: MadeBy, cut: NewEntry) -> Result<&[Entry], SessionError> {
+        assert_eq!(cut.body, Body::Cleared, "only this cuts");
+        let (session, from, at) = (self.seq, self.head, cut.at);
+        self.write(vec![cut], Durability::Synced, |tx, head| {
+            let (kind, what) = (OperationKind::Clear, "what the model sees");
+            let new = NewOperation { id: operation, at, session: Some(session), kind, what, made_by };
+            let before = newest_checkpoint(tx)?;
+            let seq = operation::insert(tx, &new, before, None)?;
+            let (draft_before, draft_after) = (None, None);
+            Moved { from, to: Some(head), draft_before, draft_after, note: None, discard: Discard::No }
+                .store(tx, seq)?;
+            operation::finish(tx, operation, OperationState::Done, Some(before))
+        })
+    }
+
+    /// Ends a turn with a last entry.
+    pub fn end_turn(&mut self, operation: OperationId, end: NewEntry) -> Result<&[Entry], SessionError> {
+        self.write(vec![end], Durability::Synced, |tx, head| end_turn(tx, operation, head))
+    }
+
+    /// Takes a turn back that came to nothing: its prompt becomes what the user is about to say.
+    pub fn take_back_turn(&mut self, operation: OperationId) -> Result<(), SessionError> {
+        let session = self.seq;
+        let head = self.head;
+        self.db.transaction(Durability::Synced, |tx| {
+            let Some((seq, moved)) = Moved::of(tx, operation)? else { return Ok(()) };
+            let prompt: Option<i64> = tx
+                .query_row("SELECT entry FROM operations WHERE seq = ?", [seq], |row| row.get(0))
+                .map_err(in_transaction(tx))?;
+            let prompt = prompt.map(|seq| rows::by_seq(tx, seq)).transpose().map_err(in_transaction(tx))?.flatten();
+            if !rows::move_head(tx, session, head, moved.from)? {
+                return Ok(());
+            }
+            if let Some((row, _)) = prompt
+                && let Body::Prompt { parts } = row.entry.body
+            {
+                rows::set_draft(tx, session, &parts)?;
+            }
+            super::heads::retitle(tx, session, moved.from)?;
+            operation::finish(tx, operation, OperationState::Failed, None)
+        })?;
+        self.reload()?;
+        Ok(())
+    }
+
+    /// Sets what the user is about to say.
+    pub fn set_draft(&mut self, draft: Vec<Part>) -> Result<(), SessionError> {
+        let session = self.seq;
+        self.db.transaction(Durability::Soon, |tx| rows::set_draft(tx, session, &draft))?;
+        self.draft = draft;
+        Ok(())
+    }
+
+    /// Writes entries after the head and moves it, with whatever `also` writes, which is told the new head.
+    fn write(
+        &mut self,
+        new: Vec<NewEntry>,
+        durability: Durability,
+        also: impl FnOnce(&Transaction<'_>, i64) -> Result<(), StoreError>,
+    ) -> Result<&[Entry], SessionError> {
+        let mut parent = self.conversation.head();
+        let mut entries = Vec::with_capacity(new.len());
+        for NewEntry { id, at, body } in new {
+            entries.push(Entry { id, parent, at, body });
+            parent = Some(id);
+        }
+        let (session, from) = (self.seq, self.head);
+        let head = self.db.transaction(durability, |tx| {
+            if !rows::is_head(tx, session, from)? {
+                return Ok(None);
+            }
+            let mut head = from;
+            for entry in &entries {
+                head = Some(rows::insert(tx, session, head, entry)?);
+            }
+            rows::move_head(tx, session, from, head)?;
+            head.map_or(Ok(()), |head| also(tx, head))?;
+            Ok(Some(head))
+        })?;
+        let head = head.ok_or(SessionError::StaleHead)?;
+        self.head = head;
+        let before = self.conversation.entries().len();
+        entries.into_iter().for_each(|entry| self.conversation.push(entry));
+        Ok(&self.conversation.entries()[before..])
+    }
+
+    /// Ends what a process that died has left unfinished.
+    fn put_in_order(&mut self, at: Timestamp, random: &mut dyn FnMut() -> [u8; 10]) -> Result<(), SessionError> {
+        let session = self.seq;
+        let unfinished: Option<[u8; 16]> = self.db.read(|connection| {
+            connection
+                .prepare_cached("SELECT id FROM operations WHERE session = ? AND kind = 4 AND state = 0")?
+                .query_row([session], |row| row.get(0))
+                .optional()
+        })?;
+        let Some(operation) = unfinished.map(OperationId::from_bytes) else { return Ok(()) };
+        let mut end: Vec<NewEntry> = unanswered(self.conversation.entries())
+            .into_iter()
+            .map(|call| NewEntry { id: EntryId::new(random()), at, body: cut_short(call) })
+            .collect();
+        let reason = EndReason::Interrupted;
+        end.push(NewEntry { id: EntryId::new(random()), at, body: Body::Ended { reason } });
+        self.write(end, Durability::Synced, |tx, head| end_turn(tx, operation, head)).map(drop)
+    }
+}
+
+/// Calls of the last reply that have no result.
+pub fn unanswered(entries: &[Entry]) -> Vec<CallId> {
+    let mut answered = HashSet::new();
+    for entry in entries.iter().rev() {
+        match &entry.body {
+            Body::ToolResult { call, .. } => drop(answered.insert(call)),
+            Body::Approved { .. } => {}
+            Body::Reply { blocks, .. } => {
+                let calls = blocks.iter().filter_map(|block| match block {
+                    Block::Call { id, .. } => Some(id),
+                    Block::Text { .. } | Block::Reasoning { .. } => None,
+                });
+                return calls.filter(|call| !answered.contains(call)).cloned().collect();
+            }
+            _ => break,
+        }
+    }
+    Vec::new()
+}
+
+/// The result of a call that its process did not survive.
+fn cut_short(call: CallId) -> Body {
+    let text = "Retake was ended before this call came to its end. What it had done until then may have happened.";
+    Body::ToolResult {
+        call,
+        title: String::new(),
+        outcome: Outcome::Interrupted,
+        parts: vec![Part::text(text)],
+        todos: None,
+    }
+}
+
+/// The row number of the newest checkpoint; 0 if there is none.
+fn newest_checkpoint(tx: &Transaction<'_>) -> Result<i64, StoreError> {
+    tx.query_row("SELECT ifnull(max(seq), 0) FROM checkpoints", [], |row| row.get(0)).map_err(in_transaction(tx))
+}
+
+fn end_turn(tx: &Transaction<'_>, operation: OperationId, head: i64) -> Result<(), StoreError> {
+    if let Some((seq, moved)) = Moved::of(tx, operation)? {
+        Moved { to: Some(head), ..moved }.store(tx, seq)?;
+        tx.execute(
+            "UPDATE operations SET state = ?, after = ifnull(after, (SELECT max(seq) FROM checkpoints)) WHERE seq = ?",
+            params![OperationState::Done as u8, seq],
+        )
+        .map_err(in_transaction(tx))?;
+    }
+    Ok(())
+}
+
+fn lock_path(store_dir: &Path, session: SessionId) -> PathBuf {
+    store_dir.join("sessions").join(format!("{session}.lock"))
+}
+
+/// Whether a process has the session open for writing.
+pub(crate) fn is_live(store_dir: &Path, session: SessionId) -> bool {
+    lock_path(store_dir, session).exists() && matches!(lock(store_dir, session), Ok(None))
+}
+
+/// Takes the lock of a session; `None` if somebody keeps it. Whoever only asks whether it is taken has it for a moment.
+fn lock_patiently(store_dir: &Path, session: SessionId) -> Result<Option<File>, StoreError> {
+    for _ in 0..limits::LOCK_ATTEMPTS {
+        if let Some(file) = lock(store_dir, session)? {
+            return Ok(Some(file));
+        }
+        std::thread::sleep(std::time::Duration::from_millis(limits::LOCK_PAUSE_MS));
+    }
+    lock(store_dir, session)
+}
+
+/// Takes the lock of a session; `None` if somebody has it.
+fn lock(store_dir: &Path, session: SessionId) -> Result<Option<File>, StoreError> {
+    let path = lock_path(store_dir, session);
+    create_private_dirs(&store_dir.join("sessions"))?;
+    let mut options = OpenOptions::new();
+    let file = options.write(true).create(true).truncate(false).mode(0o600).open(&path);
+    let file = file.map_err(StoreError::io("create", &path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(err)) => Err(StoreError::io("lock", &path)(err)),
+    }
+}
