@@ -3,14 +3,14 @@
 use crate::GitState;
 
 /// Something that stays as it is.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct LedgerItem {
     /// What it is: `command`, `git`, or what a caller calls it.
     pub kind: String,
     /// What happened, in words.
     pub what: String,
     /// A command that would move it back, if there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
 }
 

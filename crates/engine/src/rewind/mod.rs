@@ -105,7 +105,7 @@ pub enum Discard {
 }
 
 /// What to do with a path that somebody else changed too.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnConflict {
     /// Do nothing at all.
@@ -222,7 +222,7 @@ impl Action {
 }
 
 /// Why a path cannot simply go back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Conflict {
     /// Somebody else changed it between our changes.
@@ -324,6 +324,14 @@ pub enum KeptBecause {
 }
 
 impl KeptBecause {
+    /// The reason as a word, for programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NotProven => "not_proven",
+            Self::HoldsOthers => "holds_others",
+        }
+    }
+
     /// The reason in words that follow a path.
     pub fn describe(self) -> &'static str {
         match self {

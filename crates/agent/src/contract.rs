@@ -1,0 +1,482 @@
+//! The contract with clients: commands in; answers, and events with sequence numbers, out. Everything is JSON, so that the terminal,
+//! the command line, the web page and editors all speak it.
+//!
+//! There is one stream of events for everybody. What a client shows is [`View`](crate::view::View), folded from it; a client that comes
+//! back names the last number it has seen and gets the rest.
+
+use retake_engine::session::Target;
+use retake_engine::session::entry::{CallId, EndReason, Entry, EntryId, Part};
+use retake_engine::{Discard, Files, OnConflict, Scope};
+use serde::{Deserialize, Serialize};
+
+use crate::document::{Bytes, RewindDocument};
+use crate::view::View;
+
+/// What a client sends.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Request {
+    /// Chosen by the client; the answer and the events that come of it carry it.
+    pub id: String,
+    /// What is wanted.
+    pub command: Command,
+}
+
+/// What a client wants.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Command {
+    /// Tells everything, and from then on every event; only what comes after `from`, if that is still known.
+    Attach {
+        /// The last number that the client has seen.
+        #[serde(default)]
+        from: Option<u64>,
+    },
+    /// Says something. While a turn runs it is held, and said when the turn has ended.
+    Prompt {
+        /// In order.
+        parts: Vec<Part>,
+    },
+    /// Stops the turn.
+    Interrupt,
+    /// Answers whether a call may run.
+    Answer {
+        /// The call.
+        call: CallId,
+        /// The answer.
+        answer: Answer,
+    },
+    /// Lists the prompts that one can go back to.
+    Targets {
+        /// Only those whose text, or a file of which, contains this.
+        #[serde(default)]
+        query: Option<String>,
+    },
+    /// Works out what a change would do.
+    Plan {
+        /// The change.
+        change: Change,
+    },
+    /// Makes a change.
+    Apply {
+        /// The change.
+        change: Change,
+        /// Where the client saw the head: it is refused if it is somewhere else. Inside, null means that there was nothing yet.
+        #[serde(default)]
+        head_seen: Option<Seen>,
+        /// Whether a turn that runs is stopped first.
+        #[serde(default)]
+        running: WhileRunning,
+    },
+    /// Sets what the user is about to say.
+    Draft {
+        /// In order.
+        parts: Vec<Part>,
+    },
+    /// Cuts what the model sees.
+    Clear,
+    /// Ends a background job.
+    EndJob {
+        /// The job.
+        job: String,
+    },
+    /// Tells what the model would be sent next.
+    Context,
+    /// Ends the session's process once all is stored.
+    Close,
+}
+
+/// Where a client saw the head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seen {
+    /// The head; null if there was no entry.
+    pub head: Option<EntryId>,
+}
+
+/// What to do if a turn is running.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WhileRunning {
+    /// Refuse.
+    #[default]
+    Refuse,
+    /// Stop it, then go on.
+    Interrupt,
+}
+
+/// Whether a call may run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Answer {
+    /// This one.
+    Allow,
+    /// This one, and all of this kind from now on, in this session.
+    AllowAlways {
+        /// The kind.
+        rule: Rule,
+    },
+    /// No.
+    Deny {
+        /// What the model is told.
+        #[serde(default)]
+        why: Option<String>,
+    },
+}
+
+/// A kind of calls.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rule {
+    /// The tool.
+    pub tool: String,
+    /// Only commands that begin with these words.
+    #[serde(default)]
+    pub prefix: Option<String>,
+}
+
+/// A change of what is retained.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// What is to be done.
+    #[serde(flatten)]
+    pub goal: ChangeGoal,
+    /// Only these paths and what is below them.
+    #[serde(default)]
+    pub paths: Vec<Bytes>,
+    /// What to do with conflicts.
+    #[serde(default)]
+    pub on_conflict: OnConflict,
+    /// What to do with the conflicts of single paths.
+    #[serde(default)]
+    pub choices: Vec<(Bytes, OnConflict)>,
+    /// Go ahead although another branch is checked out than then.
+    #[serde(default)]
+    pub across_branches: bool,
+}
+
+impl Change {
+    /// A change of everything that stops at conflicts.
+    pub fn new(goal: ChangeGoal) -> Self {
+        Self { goal, paths: Vec::new(), on_conflict: OnConflict::Stop, choices: Vec::new(), across_branches: false }
+    }
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case")]
+pub enum ChangeGoal {
+    /// Go back to before a prompt, or to after any other entry.
+    Rewind {
+        /// The entry.
+        entry: EntryId,
+        /// What goes back.
+        scope: Scope,
+        /// Which files.
+        #[serde(default)]
+        files: Files,
+        /// Whether what leaves the conversation is removed for good.
+        #[serde(default)]
+        discard: Discard,
+    },
+    /// Bring files back to a checkpoint.
+    Checkpoint {
+        /// A unique beginning of its id, or its label.
+        checkpoint: String,
+        /// Which files.
+        #[serde(default)]
+        files: Files,
+    },
+    /// Take back an operation.
+    Undo {
+        /// A unique beginning of its id; the newest of this session that is not undone for null.
+        #[serde(default)]
+        operation: Option<String>,
+    },
+    /// Repeat what was undone last.
+    Redo,
+}
+
+/// What a client gets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Outgoing {
+    /// The answer to a request.
+    Response(Box<Response>),
+    /// Something happened.
+    Event(Box<Event>),
+    /// The client was too slow and has missed events: it has to attach again.
+    Lagged,
+}
+
+/// The answer to a request.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Response {
+    /// The request.
+    pub id: String,
+    /// What came of it.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+/// What came of a request.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It was done.
+    Ok(Reply),
+    /// It was not.
+    Refused(Refusal),
+}
+
+/// What a request was answered with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Reply {
+    /// It was done, and there is nothing to tell.
+    Done,
+    /// Everything, up to and including event number `view.seq`.
+    View {
+        /// Everything.
+        view: Box<View>,
+    },
+    /// The prompt is said.
+    Said {
+        /// The prompt.
+        prompt: EntryId,
+    },
+    /// The prompt is held until the turn has ended.
+    Held {
+        /// How many are held now.
+        count: usize,
+    },
+    /// What one can go back to, newest first.
+    Targets {
+        /// The head, for [`Command::Apply`].
+        head: Option<EntryId>,
+        /// The prompts.
+        targets: Vec<Target>,
+    },
+    /// What a change would do, or has done.
+    Change {
+        /// The plan and what became of it.
+        document: Box<RewindDocument>,
+    },
+    /// What the model would be sent next.
+    Context {
+        /// The body of the request.
+        body: String,
+    },
+}
+
+/// Why a request was refused; nothing was changed unless `document` says otherwise.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// For programs.
+    pub reason: Reason,
+    /// For people.
+    pub message: String,
+    /// What to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// The plan, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document: Option<Box<RewindDocument>>,
+}
+
+/// Why a request was refused, for programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// A turn is running.
+    Running,
+    /// The head is somewhere else.
+    StaleHead,
+    /// Something has to be decided.
+    Conflicts,
+    /// Files have changed since the plan was made.
+    StalePlan,
+    /// Other tools are at work in the workspace.
+    InUse,
+    /// There is no such thing.
+    NotFound,
+    /// There is nothing to undo or redo.
+    Nothing,
+    /// The request makes no sense.
+    Invalid,
+    /// It could not be done.
+    Failed,
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// Its number; they follow one another.
+    pub seq: u64,
+    /// The request that it came of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
+    /// What happened.
+    #[serde(flatten)]
+    pub kind: EventKind,
+}
+
+/// What happened. What lasts is on disk before it is told.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum EventKind {
+    /// An entry continues the conversation.
+    Appended {
+        /// The entry.
+        entry: Entry,
+    },
+    /// The conversation now consists of what was there up to `keep`, and of `added`.
+    HeadMoved {
+        /// The operation that did it; null for a turn that came to nothing and took itself back.
+        operation: Option<String>,
+        /// The last entry that stays.
+        keep: Option<EntryId>,
+        /// What follows it.
+        added: Vec<Entry>,
+    },
+    /// What the user is about to say.
+    DraftChanged {
+        /// In order.
+        parts: Vec<Part>,
+    },
+    /// Text of the answer that is coming; superseded by the entry.
+    Delta {
+        /// The prompt that it answers.
+        turn: EntryId,
+        /// More text.
+        text: String,
+    },
+    /// What the model is thinking; superseded by the entry.
+    Thinking {
+        /// The prompt that it answers.
+        turn: EntryId,
+        /// More text.
+        text: String,
+    },
+    /// The model has begun to write a call.
+    CallBegan {
+        /// The prompt that it answers.
+        turn: EntryId,
+        /// The tool.
+        tool: String,
+    },
+    /// A call runs.
+    CallStarted {
+        /// The call.
+        call: CallId,
+        /// In words.
+        title: String,
+    },
+    /// Output of a running call.
+    CallOutput {
+        /// The call.
+        call: CallId,
+        /// More output.
+        text: String,
+    },
+    /// Somebody has to say whether a call may run.
+    PermissionAsked {
+        /// The question.
+        question: Question,
+    },
+    /// A question is settled.
+    PermissionSettled {
+        /// The call.
+        call: CallId,
+        /// Whether it may run.
+        allowed: bool,
+    },
+    /// What the session does now.
+    StateChanged {
+        /// The state.
+        state: State,
+    },
+    /// The model could not be asked and will be asked again.
+    Retrying {
+        /// When.
+        after_ms: u64,
+        /// How often it has been tried.
+        attempt: u32,
+        /// Why.
+        message: String,
+    },
+    /// How many prompts are held.
+    Held {
+        /// How many.
+        count: usize,
+    },
+    /// A checkpoint was taken.
+    Snapshot {
+        /// What for: `baseline`, `prompt`, `before`, `after`, `turn`.
+        moment: String,
+        /// The checkpoint; null if it could not be taken.
+        checkpoint: Option<String>,
+        /// How long it took.
+        ms: f64,
+        /// Why it could not be taken.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+    /// The background jobs.
+    JobsChanged {
+        /// All of them.
+        jobs: Vec<JobFacts>,
+    },
+    /// A turn is over and everything of it is stored.
+    TurnEnded {
+        /// The session.
+        session: String,
+        /// The prompt that began it.
+        prompt: EntryId,
+        /// Why it is over.
+        reason: EndReason,
+        /// The model's last words.
+        text: String,
+    },
+    /// Something that people should know.
+    Warning {
+        /// In words.
+        text: String,
+    },
+}
+
+/// What a session does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Nothing.
+    #[default]
+    Idle,
+    /// The model or a tool is at work.
+    Running,
+    /// The user stopped it, or is asked.
+    Paused,
+}
+
+/// Whether a call may run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    /// The call.
+    pub call: CallId,
+    /// The tool.
+    pub tool: String,
+    /// The call in words.
+    pub title: String,
+    /// Why it is asked.
+    pub why: String,
+    /// What could be allowed once for all.
+    pub rule: Option<Rule>,
+}
+
+/// A background job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobFacts {
+    /// Its name.
+    pub job: String,
+    /// The command.
+    pub command: String,
+    /// How it ended; null while it runs.
+    pub ended: Option<String>,
+}

@@ -1,0 +1,301 @@
+//! The turn: what happens next, decided without doing any of it.
+//!
+//! Facts go in, effects come out; the controller carries them out. Calls that only read run at once and side by side; calls that may
+//! change something run one after another, in the order in which the model made them, so that it is known who changed what. Calls are
+//! held by their number in the answer, so that a result that comes late or twice is harmless.
+
+use crate::limits;
+
+#[cfg(test)]
+mod tests;
+
+/// A call, by its number in the model's answer.
+pub type CallNumber = usize;
+
+/// Whether a call may run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It may.
+    Allowed,
+    /// Somebody has to be asked.
+    Ask,
+    /// It has its result already: it is denied, or makes no sense.
+    Settled,
+}
+
+/// What a call does to the workspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effects {
+    /// Nothing.
+    Reads,
+    /// It may change something.
+    Mutates,
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fact {
+    /// The user said something.
+    Prompted,
+    /// The model answered, and made these calls.
+    Answered(Vec<(Verdict, Effects)>),
+    /// The model could not be asked; it can be tried again after this many milliseconds, if at all.
+    Failed {
+        /// When to try again.
+        retry_after_ms: Option<u64>,
+        /// Why.
+        message: String,
+    },
+    /// It is time to try again.
+    RetryDue,
+    /// The user allowed a call.
+    Allowed(CallNumber),
+    /// A call has its result.
+    Settled(CallNumber),
+    /// The user stopped the turn.
+    Interrupted,
+    /// Calls that were told to end have had their time.
+    OutOfPatience,
+}
+
+/// Something to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Ask the model.
+    AskModel,
+    /// Ask the model again after this many milliseconds.
+    WaitToRetry {
+        /// The time.
+        ms: u64,
+        /// How often it has been tried.
+        attempt: u32,
+        /// Why.
+        message: String,
+    },
+    /// Ask the user.
+    AskPermission(CallNumber),
+    /// Run a call.
+    Run(CallNumber),
+    /// Stop asking the model; what has come of its answer is kept.
+    CancelModel,
+    /// Tell a running call to end.
+    CancelCall(CallNumber),
+    /// Give a call that has not begun, or did not end in time, the result that it was interrupted.
+    Abandon(CallNumber),
+    /// The turn is over.
+    End(Ending),
+}
+
+/// Why a turn is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The model had said all.
+    Done,
+    /// The user stopped it.
+    Interrupted,
+    /// The model could not be asked.
+    Failed(String),
+    /// It took too many rounds.
+    RoundLimit,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Asked,
+    Allowed,
+    Running,
+    Settled,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Call {
+    stage: Stage,
+    effects: Effects,
+}
+
+/// Where a turn stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Turn {
+    phase: Phase,
+    round: u32,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum Phase {
+    #[default]
+    Idle,
+    Asking {
+        attempt: u32,
+    },
+    Waiting {
+        attempt: u32,
+    },
+    Calling(Vec<Call>),
+    /// Interrupted: running calls are coming to their end.
+    Settling(Vec<Call>),
+}
+
+/// What a turn looks like from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activity {
+    /// Nothing is going on.
+    Idle,
+    /// The model or a tool is at work.
+    Running,
+    /// Nothing goes on until the user answers.
+    Waiting,
+}
+
+impl Turn {
+    /// What it looks like from outside.
+    pub fn activity(&self) -> Activity {
+        match &self.phase {
+            Phase::Idle => Activity::Idle,
+            Phase::Calling(calls) => {
+                let is = |wanted: Stage| calls.iter().any(|call| call.stage == wanted);
+                if is(Stage::Asked) && !is(Stage::Running) { Activity::Waiting } else { Activity::Running }
+            }
+            Phase::Asking { .. } | Phase::Waiting { .. } | Phase::Settling(_) => Activity::Running,
+        }
+    }
+
+    /// Takes a fact in and says what is to be done.
+    pub fn step(&mut self, fact: Fact) -> Vec<Effect> {
+        match (&mut self.phase, fact) {
+            (Phase::Idle, Fact::Prompted) => {
+                self.round = 1;
+                self.ask(0)
+            }
+            (Phase::Asking { .. }, Fact::Answered(calls)) if calls.is_empty() => self.end(Ending::Done),
+            (Phase::Asking { .. }, Fact::Answered(calls)) => self.begin_calls(calls),
+            (Phase::Asking { attempt }, Fact::Failed { retry_after_ms, message }) => {
+                let attempt = *attempt + 1;
+                match retry_after_ms.filter(|_| attempt < limits::MAX_ATTEMPTS) {
+                    Some(ms) => {
+                        self.phase = Phase::Waiting { attempt };
+                        vec![Effect::WaitToRetry { ms, attempt, message }]
+                    }
+                    None => self.end(Ending::Failed(message)),
+                }
+            }
+            (Phase::Waiting { attempt }, Fact::RetryDue) => {
+                let attempt = *attempt;
+                self.ask(attempt)
+            }
+            (Phase::Calling(calls), Fact::Allowed(number)) => {
+                if let Some(call) = calls.get_mut(number).filter(|call| call.stage == Stage::Asked) {
+                    call.stage = Stage::Allowed;
+                }
+                self.go_on()
+            }
+            (Phase::Calling(calls), Fact::Settled(number)) => {
+                if let Some(call) = calls.get_mut(number) {
+                    call.stage = Stage::Settled;
+                }
+                self.go_on()
+            }
+            (Phase::Asking { .. } | Phase::Waiting { .. }, Fact::Interrupted) => {
+                let mut effects = vec![Effect::CancelModel];
+                effects.extend(self.end(Ending::Interrupted));
+                effects
+            }
+            (Phase::Calling(_), Fact::Interrupted) => self.settle(),
+            (Phase::Settling(calls), Fact::Settled(number)) => {
+                if let Some(call) = calls.get_mut(number) {
+                    call.stage = Stage::Settled;
+                }
+                if calls.iter().all(|call| call.stage == Stage::Settled) { self.end(Ending::Interrupted) } else { Vec::new() }
+            }
+            (Phase::Settling(calls), Fact::OutOfPatience) => {
+                let late = calls.iter().enumerate().filter(|(_, call)| call.stage != Stage::Settled);
+                let mut effects: Vec<Effect> = late.map(|(number, _)| Effect::Abandon(number)).collect();
+                effects.extend(self.end(Ending::Interrupted));
+                effects
+            }
+            // Whatever comes too late changes nothing.
+            (
+                Phase::Idle | Phase::Asking { .. } | Phase::Waiting { .. } | Phase::Calling(_) | Phase::Settling(_),
+                Fact::Prompted
+                | Fact::Answered(_)
+                | Fact::Failed { .. }
+                | Fact::RetryDue
+                | Fact::Allowed(_)
+                | Fact::Settled(_)
+                | Fact::Interrupted
+                | Fact::OutOfPatience,
+            ) => Vec::new(),
+        }
+    }
+
+    fn ask(&mut self, attempt: u32) -> Vec<Effect> {
+        self.phase = Phase::Asking { attempt };
+        vec![Effect::AskModel]
+    }
+
+    fn end(&mut self, ending: Ending) -> Vec<Effect> {
+        self.phase = Phase::Idle;
+        vec![Effect::End(ending)]
+    }
+
+    fn begin_calls(&mut self, calls: Vec<(Verdict, Effects)>) -> Vec<Effect> {
+        let stage = |verdict| match verdict {
+            Verdict::Allowed => Stage::Allowed,
+            Verdict::Ask => Stage::Asked,
+            Verdict::Settled => Stage::Settled,
+        };
+        let calls: Vec<Call> =
+            calls.into_iter().map(|(verdict, effects)| Call { stage: stage(verdict), effects }).collect();
+        let asked = calls.iter().enumerate().filter(|(_, call)| call.stage == Stage::Asked);
+        let mut effects: Vec<Effect> = asked.map(|(number, _)| Effect::AskPermission(number)).collect();
+        self.phase = Phase::Calling(calls);
+        effects.extend(self.go_on());
+        effects
+    }
+
+    /// Starts what can be started; asks the model again once all calls have their results.
+    fn go_on(&mut self) -> Vec<Effect> {
+        let Phase::Calling(calls) = &mut self.phase else { return Vec::new() };
+        if calls.iter().all(|call| call.stage == Stage::Settled) {
+            if limits::MAX_ROUNDS <= self.round {
+                return self.end(Ending::RoundLimit);
+            }
+            self.round += 1;
+            return self.ask(0);
+        }
+        let mut effects = Vec::new();
+        let mut is_free = true;
+        for (number, call) in calls.iter_mut().enumerate() {
+            let may_run = call.effects == Effects::Reads || is_free;
+            if call.effects == Effects::Mutates && call.stage != Stage::Settled {
+                is_free = false;
+            }
+            if call.stage == Stage::Allowed && may_run {
+                call.stage = Stage::Running;
+                effects.push(Effect::Run(number));
+            }
+        }
+        effects
+    }
+
+    fn settle(&mut self) -> Vec<Effect> {
+        let Phase::Calling(calls) = &mut self.phase else { return Vec::new() };
+        let mut calls = std::mem::take(calls);
+        let mut effects = Vec::new();
+        for (number, call) in calls.iter_mut().enumerate() {
+            match call.stage {
+                Stage::Running => effects.push(Effect::CancelCall(number)),
+                Stage::Asked | Stage::Allowed => {
+                    call.stage = Stage::Settled;
+                    effects.push(Effect::Abandon(number));
+                }
+                Stage::Settled => {}
+            }
+        }
+        if calls.iter().all(|call| call.stage == Stage::Settled) {
+            effects.extend(self.end(Ending::Interrupted));
+        } else {
+            self.phase = Phase::Settling(calls);
+        }
+        effects
+    }
+}

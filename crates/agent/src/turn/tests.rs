@@ -1,0 +1,114 @@
+use super::*;
+
+fn reads() -> (Verdict, Effects) {
+    (Verdict::Allowed, Effects::Reads)
+}
+
+fn writes() -> (Verdict, Effects) {
+    (Verdict::Allowed, Effects::Mutates)
+}
+
+fn asked() -> (Verdict, Effects) {
+    (Verdict::Ask, Effects::Mutates)
+}
+
+/// A turn whose model has just made `calls`, and what came of that.
+fn calling(calls: &[(Verdict, Effects)]) -> (Turn, Vec<Effect>) {
+    let mut turn = Turn::default();
+    assert_eq!(turn.step(Fact::Prompted), [Effect::AskModel]);
+    let effects = turn.step(Fact::Answered(calls.to_vec()));
+    (turn, effects)
+}
+
+#[test]
+fn an_answer_without_calls_ends_the_turn() {
+    let (turn, effects) = calling(&[]);
+    assert_eq!(effects, [Effect::End(Ending::Done)]);
+    assert_eq!(turn.activity(), Activity::Idle);
+}
+
+#[test]
+fn the_model_is_asked_again_when_all_calls_have_their_results() {
+    let (mut turn, effects) = calling(&[reads(), reads()]);
+    assert_eq!(effects, [Effect::Run(0), Effect::Run(1)]);
+    assert_eq!(turn.step(Fact::Settled(1)), []);
+    assert_eq!(turn.step(Fact::Settled(1)), [], "a result that comes twice is one result");
+    assert_eq!(turn.step(Fact::Settled(0)), [Effect::AskModel]);
+}
+
+#[test]
+fn calls_that_change_something_run_in_order_and_reading_ones_beside_them() {
+    let (mut turn, effects) = calling(&[writes(), reads(), writes()]);
+    assert_eq!(effects, [Effect::Run(0), Effect::Run(1)]);
+    assert_eq!(turn.step(Fact::Settled(0)), [Effect::Run(2)]);
+}
+
+#[test]
+fn a_call_that_needs_an_answer_holds_up_those_after_it_that_change_something() {
+    let (mut turn, effects) = calling(&[asked(), writes(), reads()]);
+    assert_eq!(effects, [Effect::AskPermission(0), Effect::Run(2)]);
+    assert_eq!(turn.activity(), Activity::Running);
+    assert_eq!(turn.step(Fact::Settled(2)), []);
+    assert_eq!(turn.activity(), Activity::Waiting);
+    assert_eq!(turn.step(Fact::Allowed(0)), [Effect::Run(0)]);
+    assert_eq!(turn.step(Fact::Settled(0)), [Effect::Run(1)]);
+}
+
+#[test]
+fn a_denied_call_lets_the_others_go_on() {
+    let (mut turn, effects) = calling(&[(Verdict::Settled, Effects::Mutates), writes()]);
+    assert_eq!(effects, [Effect::Run(1)]);
+    assert_eq!(turn.step(Fact::Settled(1)), [Effect::AskModel]);
+    let (_, effects) = calling(&[(Verdict::Settled, Effects::Reads)]);
+    assert_eq!(effects, [Effect::AskModel], "the model is told of what makes no sense");
+}
+
+#[test]
+fn an_interrupt_ends_what_runs_and_abandons_what_does_not() {
+    let (mut turn, _) = calling(&[writes(), writes(), asked()]);
+    assert_eq!(turn.step(Fact::Interrupted), [Effect::CancelCall(0), Effect::Abandon(1), Effect::Abandon(2)]);
+    assert_eq!(turn.step(Fact::Interrupted), [], "once is enough");
+    assert_eq!(turn.step(Fact::Allowed(2)), [], "an answer that comes too late allows nothing");
+    assert_eq!(turn.step(Fact::Settled(0)), [Effect::End(Ending::Interrupted)]);
+    assert_eq!(turn.step(Fact::Settled(0)), [], "a result that comes late is ignored");
+}
+
+#[test]
+fn a_call_that_does_not_end_does_not_keep_the_turn_from_ending() {
+    let (mut turn, _) = calling(&[writes()]);
+    turn.step(Fact::Interrupted);
+    assert_eq!(turn.step(Fact::OutOfPatience), [Effect::Abandon(0), Effect::End(Ending::Interrupted)]);
+}
+
+#[test]
+fn an_interrupt_while_the_model_answers_drops_the_rest_of_the_answer() {
+    let mut turn = Turn::default();
+    turn.step(Fact::Prompted);
+    assert_eq!(turn.step(Fact::Interrupted), [Effect::CancelModel, Effect::End(Ending::Interrupted)]);
+    assert_eq!(turn.step(Fact::Answered(vec![writes()])), [], "nothing runs after the turn was stopped");
+}
+
+#[test]
+fn a_model_that_cannot_be_asked_is_asked_again_a_few_times() {
+    let mut turn = Turn::default();
+    turn.step(Fact::Prompted);
+    let failed = || Fact::Failed { retry_after_ms: Some(5), message: "busy".to_owned() };
+    for attempt in 1..limits::MAX_ATTEMPTS {
+        assert_eq!(turn.step(failed()), [Effect::WaitToRetry { ms: 5, attempt, message: "busy".to_owned() }]);
+        assert_eq!(turn.step(Fact::RetryDue), [Effect::AskModel]);
+    }
+    assert_eq!(turn.step(failed()), [Effect::End(Ending::Failed("busy".to_owned()))]);
+    turn.step(Fact::Prompted);
+    let hopeless = Fact::Failed { retry_after_ms: None, message: "no key".to_owned() };
+    assert_eq!(turn.step(hopeless), [Effect::End(Ending::Failed("no key".to_owned()))]);
+}
+
+#[test]
+fn a_turn_has_a_last_round() {
+    let (mut turn, _) = calling(&[reads()]);
+    for _ in 1..limits::MAX_ROUNDS {
+        assert_eq!(turn.step(Fact::Settled(0)), [Effect::AskModel]);
+        turn.step(Fact::Answered(vec![reads()]));
+    }
+    assert_eq!(turn.step(Fact::Settled(0)), [Effect::End(Ending::RoundLimit)]);
+}

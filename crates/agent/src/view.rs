@@ -1,0 +1,104 @@
+//! What a client shows of a session, folded from its events.
+//!
+//! [`View::apply`] is the only way to change it, and the controller folds the very events that it publishes: whoever has seen them all, or
+//! begins with a whole view, has the same one.
+
+use retake_engine::session::Conversation;
+use retake_engine::session::entry::{Entry, EntryId, Part, Todo, Usage};
+use serde::{Deserialize, Serialize};
+
+use crate::contract::{Event, EventKind, JobFacts, Question, State};
+
+/// What a client shows of a session.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct View {
+    /// The number of the last event that is in it.
+    pub seq: u64,
+    /// The session.
+    pub session: String,
+    /// The workspace's root.
+    pub workspace: String,
+    /// The model, as `provider/name`.
+    pub model: String,
+    /// What is retained of the conversation.
+    pub entries: Vec<Entry>,
+    /// What the user is about to say.
+    pub draft: Vec<Part>,
+    /// What the session does.
+    pub state: State,
+    /// What has come of the answer that is coming.
+    pub coming: Coming,
+    /// What is being asked.
+    pub questions: Vec<Question>,
+    /// How many prompts are held.
+    pub held: usize,
+    /// The background jobs.
+    pub jobs: Vec<JobFacts>,
+}
+
+/// What has come of an answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Coming {
+    /// Text.
+    pub text: String,
+    /// What the model is thinking.
+    pub thinking: String,
+}
+
+impl View {
+    /// Takes an event in. One that is in it already changes nothing.
+    pub fn apply(&mut self, event: &Event) {
+        if event.seq <= self.seq {
+            return;
+        }
+        self.seq = event.seq;
+        match &event.kind {
+            EventKind::Appended { entry } => {
+                self.coming = Coming::default();
+                self.entries.push(entry.clone());
+            }
+            EventKind::HeadMoved { keep, added, .. } => {
+                let kept = keep.map_or(0, |keep| self.entries.iter().position(|entry| entry.id == keep).map_or(0, |at| at + 1));
+                self.entries.truncate(kept);
+                self.entries.extend(added.iter().cloned());
+                self.coming = Coming::default();
+                self.questions.clear();
+            }
+            EventKind::DraftChanged { parts } => self.draft.clone_from(parts),
+            EventKind::Delta { text, .. } => self.coming.text.push_str(text),
+            EventKind::Thinking { text, .. } => self.coming.thinking.push_str(text),
+            EventKind::PermissionAsked { question } => self.questions.push(question.clone()),
+            EventKind::PermissionSettled { call, .. } => self.questions.retain(|question| question.call != *call),
+            EventKind::StateChanged { state } => self.state = *state,
+            EventKind::Retrying { .. } => self.coming = Coming::default(),
+            EventKind::Held { count } => self.held = *count,
+            EventKind::JobsChanged { jobs } => self.jobs.clone_from(jobs),
+            EventKind::TurnEnded { .. }
+            | EventKind::CallBegan { .. }
+            | EventKind::CallStarted { .. }
+            | EventKind::CallOutput { .. }
+            | EventKind::Snapshot { .. }
+            | EventKind::Warning { .. } => {}
+        }
+    }
+
+    /// The conversation.
+    pub fn conversation(&self) -> Conversation {
+        Conversation::new(self.entries.clone())
+    }
+
+    /// The entry that the next one continues.
+    pub fn head(&self) -> Option<EntryId> {
+        self.entries.last().map(|entry| entry.id)
+    }
+
+    /// What all answers cost.
+    pub fn usage(&self) -> Usage {
+        self.conversation().usage()
+    }
+
+    /// The todo list.
+    pub fn todos(&self) -> Vec<Todo> {
+        self.conversation().todos().to_vec()
+    }
+}
