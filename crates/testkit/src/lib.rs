@@ -1,4 +1,5 @@
-//! What Retake's tests share: a naive reference to compare with, random trees, git fixtures and ways to make things go wrong.
+//! What Retake's tests share: a naive reference to compare with, random trees, git fixtures, a scripted model and ways to make things go
+//! wrong.
 //!
 //! Nothing here knows the engine: the reference would prove nothing if it shared code with what it checks, and the engine could not
 //! use this crate in its own tests. Everything works on real directories through the operating system.
@@ -7,6 +8,7 @@
 
 pub mod fingerprint;
 pub mod killer;
+pub mod model;
 pub mod naive;
 pub mod privilege;
 pub mod repos;
@@ -17,5 +19,6 @@ pub mod tree;
 
 pub use fingerprint::{Fingerprint, fingerprint};
 pub use killer::{Ended, Killer, Lasting};
+pub use model::ScriptedModel;
 pub use scratch::Scratch;
 pub use tinyfs::TinyFs;

@@ -1,12 +1,27 @@
 //! Models: asking one, over HTTP, and reading its answer as it comes.
 //!
 //! Two wire formats, each in its own module that nothing else knows: Anthropic Messages and OpenAI-compatible chat completions. A
-//! request is made from a [`Context`] alone, so that the same log gives the same bytes. Nothing here retries, waits or writes: the
-//! turn decides that.
+//! request is made from a [`Context`](retake_engine::session::context::Context) alone, so that the same log gives the same bytes.
+//! Nothing here retries, waits or writes: the turn decides that, by what a [`ModelError`] says can be done.
 
-use retake_engine::session::context::Context;
+mod anthropic;
+mod client;
+mod error;
+mod failure;
+mod heard;
+mod ids;
+mod openai;
+mod settings;
+mod sse;
+mod words;
+
 use retake_engine::session::entry::{Block, StopReason, Usage};
 use serde_json::Value;
+
+pub use client::{Model, Request};
+pub use error::{ModelError, Server};
+pub use heard::Heard;
+pub use settings::{Api, Effort, Key, ModelSettings, Prices, Reasoning, SettingsError};
 
 /// What the model is told of a tool.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +43,8 @@ pub enum Delta {
     Reasoning(String),
     /// It began to write a call of this tool.
     CallBegan(String),
+    /// A block is complete, a thought with its signature, say; it stands for the pieces that came of it.
+    Finished(Block),
 }
 
 /// A model's whole answer.
@@ -37,9 +54,6 @@ pub struct Answer {
     pub blocks: Vec<Block>,
     /// What it cost.
     pub usage: Usage,
-    /// Why it stopped.
+    /// Why it stopped. After [`StopReason::Length`] the last call may be cut, and its arguments no JSON.
     pub stop: StopReason,
 }
-
-/// Stands for the helper's work.
-pub fn placeholder(_: &Context) {}

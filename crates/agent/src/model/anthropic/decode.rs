@@ -1,0 +1,270 @@
+//! Reads an answer, event by event.
+
+use retake_engine::session::entry::{Block, CallId, StopReason, Usage};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::model::client::Trouble;
+use crate::model::{Answer, Delta};
+
+/// What was read so far.
+#[derive(Default)]
+pub(crate) struct Decoder {
+    /// Those that have not ended, by the server's index.
+    open: Vec<(u64, Open)>,
+    blocks: Vec<Block>,
+    usage: WireUsage,
+    stop: Option<String>,
+    is_over: bool,
+}
+
+/// A block that has not ended.
+enum Open {
+    Text(String),
+    Thinking { text: String, signature: String },
+    Redacted { opaque: String },
+    Call { id: String, name: String, arguments: String, given: String },
+    /// Of a kind that we never asked for.
+    Unknown,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Event<'a> {
+    MessageStart {
+        message: Started,
+    },
+    ContentBlockStart {
+        index: u64,
+        #[serde(borrow)]
+        content_block: &'a RawValue,
+    },
+    ContentBlockDelta {
+        index: u64,
+        delta: WireDelta,
+    },
+    ContentBlockStop {
+        index: u64,
+    },
+    MessageDelta {
+        delta: Stopped,
+        #[serde(default)]
+        usage: WireUsage,
+    },
+    MessageStop,
+    Error,
+    /// `ping`, and whatever else will be thought of.
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Deserialize)]
+struct Started {
+    #[serde(default)]
+    usage: WireUsage,
+}
+
+#[derive(Deserialize)]
+struct Stopped {
+    stop_reason: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+struct WireUsage {
+    input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    cache_read_input_tokens: Option<u64>,
+    cache_creation_input_tokens: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum StartedBlock<'a> {
+    Text {
+        #[serde(default)]
+        text: String,
+    },
+    Thinking {
+        #[serde(default)]
+        thinking: String,
+        #[serde(default)]
+        signature: String,
+    },
+    RedactedThinking {},
+    ToolUse {
+        id: String,
+        name: String,
+        #[serde(borrow)]
+        input: Option<&'a RawValue>,
+    },
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[allow(clippy::enum_variant_names)]
+enum WireDelta {
+    TextDelta {
+        text: String,
+    },
+    ThinkingDelta {
+        thinking: String,
+    },
+    SignatureDelta {
+        signature: String,
+    },
+    InputJsonDelta {
+        partial_json: String,
+    },
+    #[serde(other)]
+    Other,
+}
+
+/// A thought as it goes back.
+#[derive(Serialize)]
+struct Thought<'a> {
+    r#type: &'static str,
+    thinking: &'a str,
+    signature: &'a str,
+}
+
+impl Decoder {
+    /// Takes the data of one event.
+    pub(crate) fn take(&mut self, data: &str) -> Result<Vec<Delta>, Trouble> {
+        let malformed = |error: serde_json::Error| Trouble::Malformed(format!("{error} in an event"));
+        match serde_json::from_str(data).map_err(malformed)? {
+            Event::MessageStart { message } => self.usage.update(&message.usage),
+            Event::ContentBlockStart { index, content_block } => return self.start(index, content_block),
+            Event::ContentBlockDelta { index, delta } => return Ok(self.extend(index, delta)),
+            Event::ContentBlockStop { index } => return Ok(self.end(index)),
+            Event::MessageDelta { delta, usage } => {
+                self.usage.update(&usage);
+                self.stop = delta.stop_reason.or(self.stop.take());
+            }
+            Event::MessageStop => self.is_over = true,
+            Event::Error => return Err(Trouble::Failed),
+            Event::Other => {}
+        }
+        Ok(Vec::new())
+    }
+
+    /// The last event came.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// What came is a whole answer, whether or not the last event came.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.is_over || self.stop.is_some()
+    }
+
+    /// The answer.
+    pub(crate) fn finish(mut self) -> Answer {
+        let left_open = std::mem::take(&mut self.open);
+        self.blocks.extend(left_open.into_iter().filter_map(|(_, open)| open.end()));
+        let calls = self.blocks.iter().any(|block| matches!(block, Block::Call { .. }));
+        let stop = match self.stop.as_deref() {
+            Some("max_tokens" | "model_context_window_exceeded") => StopReason::Length,
+            Some("refusal") => StopReason::Refused,
+            // `end_turn`, `tool_use`, `stop_sequence`, `pause_turn`: whether there is something to do is told by the calls.
+            _ if calls => StopReason::Calls,
+            _ => StopReason::Done,
+        };
+        Answer { blocks: self.blocks, usage: self.usage.total(), stop }
+    }
+
+    fn start(&mut self, index: u64, block: &RawValue) -> Result<Vec<Delta>, Trouble> {
+        let malformed = |error: serde_json::Error| Trouble::Malformed(format!("{error} in a block"));
+        let mut deltas = Vec::new();
+        let open = match serde_json::from_str(block.get()).map_err(malformed)? {
+            StartedBlock::Text { text } => {
+                deltas.extend((!text.is_empty()).then(|| Delta::Text(text.clone())));
+                Open::Text(text)
+            }
+            StartedBlock::Thinking { thinking, signature } => {
+                deltas.extend((!thinking.is_empty()).then(|| Delta::Reasoning(thinking.clone())));
+                Open::Thinking { text: thinking, signature }
+            }
+            StartedBlock::RedactedThinking {} => Open::Redacted { opaque: block.get().to_owned() },
+            StartedBlock::ToolUse { id, name, input } => {
+                deltas.push(Delta::CallBegan(name.clone()));
+                let given = input.map(|input| input.get().to_owned()).unwrap_or_default();
+                Open::Call { id, name, arguments: String::new(), given }
+            }
+            StartedBlock::Other => Open::Unknown,
+        };
+        self.open.push((index, open));
+        Ok(deltas)
+    }
+
+    fn extend(&mut self, index: u64, delta: WireDelta) -> Vec<Delta> {
+        let Some((_, open)) = self.open.iter_mut().find(|(open, _)| *open == index) else { return Vec::new() };
+        match (open, delta) {
+            (Open::Text(whole), WireDelta::TextDelta { text }) => {
+                whole.push_str(&text);
+                vec![Delta::Text(text)]
+            }
+            (Open::Thinking { text, .. }, WireDelta::ThinkingDelta { thinking }) => {
+                text.push_str(&thinking);
+                vec![Delta::Reasoning(thinking)]
+            }
+            (Open::Thinking { signature: whole, .. }, WireDelta::SignatureDelta { signature }) => {
+                whole.push_str(&signature);
+                Vec::new()
+            }
+            (Open::Call { arguments, .. }, WireDelta::InputJsonDelta { partial_json }) => {
+                arguments.push_str(&partial_json);
+                Vec::new()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn end(&mut self, index: u64) -> Vec<Delta> {
+        let Some(at) = self.open.iter().position(|(open, _)| *open == index) else { return Vec::new() };
+        let block = self.open.remove(at).1.end();
+        self.blocks.extend(block.clone());
+        block.map(Delta::Finished).into_iter().collect()
+    }
+}
+
+impl Open {
+    /// The block, unless there is nothing in it.
+    fn end(self) -> Option<Block> {
+        match self {
+            Self::Text(text) => (!text.is_empty()).then_some(Block::Text { text }),
+            Self::Thinking { text, signature } => {
+                let thought = Thought { r#type: "thinking", thinking: &text, signature: &signature };
+                // Without a signature the API would not take it back.
+                let opaque = if signature.is_empty() { Ok(String::new()) } else { serde_json::to_string(&thought) };
+                Some(Block::Reasoning { opaque: opaque.expect("strings can always be written"), text })
+            }
+            Self::Redacted { opaque } => Some(Block::Reasoning { text: String::new(), opaque }),
+            Self::Call { id, name, arguments, given } => {
+                let arguments = [arguments, given].into_iter().find(|json| !json.trim().is_empty());
+                Some(Block::Call { id: CallId(id), name, arguments: arguments.unwrap_or_else(|| "{}".to_owned()) })
+            }
+            Self::Unknown => None,
+        }
+    }
+}
+
+impl WireUsage {
+    /// Later numbers are totals, and stand for the earlier ones.
+    fn update(&mut self, later: &Self) {
+        let newer = |old: &mut Option<u64>, new: Option<u64>| *old = new.or(*old);
+        newer(&mut self.input_tokens, later.input_tokens);
+        newer(&mut self.output_tokens, later.output_tokens);
+        newer(&mut self.cache_read_input_tokens, later.cache_read_input_tokens);
+        newer(&mut self.cache_creation_input_tokens, later.cache_creation_input_tokens);
+    }
+
+    fn total(&self) -> Usage {
+        let cache_read = self.cache_read_input_tokens.unwrap_or(0);
+        let cache_write = self.cache_creation_input_tokens.unwrap_or(0);
+        // The API counts what came from a cache, or went there, apart.
+        let input = self.input_tokens.unwrap_or(0) + cache_read + cache_write;
+        Usage { input, output: self.output_tokens.unwrap_or(0), cache_read, cache_write, cost: None }
+    }
+}

@@ -1,0 +1,289 @@
+//! Asks a model over HTTP.
+//!
+//! One request, one answer: retrying is for whoever asked. There is no limit to how long an answer takes, only to how long nothing
+//! comes. Dropping the future of [`Model::ask`] closes the connection at once, which makes servers stop. Redirects are not followed:
+//! they would take the key elsewhere.
+
+use std::time::Duration;
+
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use reqwest::{Client, Response};
+use retake_engine::session::context::Context;
+use tokio::sync::mpsc;
+
+use super::error::ModelError;
+use super::failure::{self, Failure};
+use super::settings::{Api, ModelSettings};
+use super::sse::Sse;
+use super::{Answer, Delta, Heard, ToolSpec, anthropic, openai};
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
+/// Long enough for a local model that reads a long prompt.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(5 * 60);
+/// An error page that is longer is cut.
+const MAX_ERROR_BODY: usize = 64 * 1024;
+
+/// An answer in one piece that is longer is refused.
+const MAX_DOCUMENT: usize = 32 * 1024 * 1024;
+
+/// A request as it is sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    body: String,
+}
+
+impl Request {
+    /// The body, byte for byte.
+    pub fn body(&self) -> &str {
+        &self.body
+    }
+}
+
+/// A model that can be asked. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Model {
+    settings: ModelSettings,
+    client: Client,
+    headers: HeaderMap,
+    idle_timeout: Duration,
+}
+
+impl Model {
+    /// Makes a model of its settings; nothing is sent yet.
+    pub fn new(settings: ModelSettings) -> Result<Self, ModelError> {
+        if settings.key.is_none() && !settings.is_local() {
+            return Err(ModelError::NoKey { model: settings.full_name(), variable: settings.api.key_variable() });
+        }
+        let headers = headers(&settings)?;
+        let client = client(&settings).map_err(|error| failure::unreachable(&settings, error))?;
+        Ok(Self { settings, client, headers, idle_timeout: IDLE_TIMEOUT })
+    }
+
+    /// The same, but it gives up after `timeout` in which nothing came.
+    #[must_use]
+    pub fn with_idle_timeout(mut self, timeout: Duration) -> Self {
+        self.idle_timeout = timeout;
+        self
+    }
+
+    /// Its settings.
+    pub fn settings(&self) -> &ModelSettings {
+        &self.settings
+    }
+
+    /// `anthropic/NAME` or `openai/NAME`: what a reply says of who gave it.
+    pub fn full_name(&self) -> String {
+        self.settings.full_name()
+    }
+
+    /// The request for `context`: the same context gives the same bytes.
+    pub fn request(&self, context: &Context, tools: &[ToolSpec]) -> Request {
+        let body = match self.settings.api {
+            Api::Anthropic => anthropic::encode(&self.settings, context, tools),
+            Api::OpenAi => openai::encode(&self.settings, context, tools),
+        };
+        Request { body }
+    }
+
+    /// Sends `request` and reads the answer, of which `deltas` hears as it comes.
+    ///
+    /// Waits while `deltas` is full, and goes on if nobody listens any more. Dropping the future stops the model; a [`Heard`] that was
+    /// told all deltas then has what is worth keeping.
+    pub async fn ask(&self, request: &Request, deltas: &mpsc::Sender<Delta>) -> Result<Answer, ModelError> {
+        let post = self.client.post(self.settings.endpoint()).headers(self.headers.clone()).body(request.body.clone());
+        let Ok(sent) = tokio::time::timeout(self.idle_timeout, post.send()).await else {
+            return Err(self.cut(self.nothing_came(), Heard::default()));
+        };
+        let response = sent.map_err(|error| match error.is_connect() || error.is_timeout() {
+            true => failure::unreachable(&self.settings, error),
+            false => self.cut(failure::reason(error), Heard::default()),
+        })?;
+        if !response.status().is_success() {
+            return Err(self.read_failure(response).await);
+        }
+        let mut answer = match self.read(response, deltas).await? {
+            Read::Anthropic(decoder) => decoder.finish(),
+            Read::OpenAi(decoder) => decoder.finish(),
+        };
+        if let (None, Some(prices)) = (answer.usage.cost, &self.settings.prices) {
+            answer.usage.cost = Some(prices.cost(&answer.usage));
+        }
+        Ok(answer)
+    }
+
+    async fn read(&self, mut response: Response, deltas: &mpsc::Sender<Delta>) -> Result<Read, ModelError> {
+        let mut reading = Reading { read: Read::new(self.settings.api), heard: Heard::default(), deltas };
+        // A server that does not stream gives the whole answer as one document.
+        let mut document = is_json(&response).then(Vec::new);
+        let mut sse = Sse::default();
+        let ended = loop {
+            let chunk = match tokio::time::timeout(self.idle_timeout, response.chunk()).await {
+                Err(_) => break Some(self.nothing_came()),
+                Ok(Err(error)) => break Some(failure::reason(error)),
+                Ok(Ok(None)) => break None,
+                Ok(Ok(Some(chunk))) => chunk,
+            };
+            let too_long = |error: super::sse::TooLong| self.malformed(error.to_string());
+            let events = match &mut document {
+                Some(document) => {
+                    document.extend_from_slice(&chunk);
+                    if document.len() > MAX_DOCUMENT {
+                        return Err(self.malformed(format!("it is longer than {MAX_DOCUMENT} bytes")));
+                    }
+                    continue;
+                }
+                None => sse.push(&chunk).map_err(too_long)?,
+            };
+            for event in events {
+                self.take(&mut reading, &event).await?;
+            }
+            if reading.read.is_over() {
+                return Ok(reading.read);
+            }
+        };
+        let rest = document.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).or_else(|| sse.finish());
+        if let (None, Some(rest)) = (&ended, rest) {
+            self.take(&mut reading, &rest).await?;
+        }
+        if reading.read.is_complete() {
+            return Ok(reading.read);
+        }
+        Err(self.cut(ended.unwrap_or_else(|| "the server ended it early".to_owned()), reading.heard))
+    }
+
+    async fn take(&self, reading: &mut Reading<'_>, event: &str) -> Result<(), ModelError> {
+        let taken = match &mut reading.read {
+            Read::Anthropic(decoder) => decoder.take(event),
+            Read::OpenAi(decoder) => decoder.take(event),
+        };
+        let deltas = taken.map_err(|trouble| match trouble {
+            Trouble::Failed => Failure { status: 200, retry_after: None, body: event }.read(&self.settings),
+            Trouble::Malformed(reason) => self.malformed(reason),
+        })?;
+        for delta in deltas {
+            reading.heard.hear(&delta);
+            // Nobody listens any more: the answer still counts.
+            reading.deltas.send(delta).await.ok();
+        }
+        Ok(())
+    }
+
+    async fn read_failure(&self, mut response: Response) -> ModelError {
+        let status = response.status().as_u16();
+        let retry_after = retry_after(response.headers());
+        let mut body = Vec::new();
+        while let Ok(Ok(Some(chunk))) = tokio::time::timeout(self.idle_timeout, response.chunk()).await {
+            body.extend_from_slice(&chunk);
+            if body.len() > MAX_ERROR_BODY {
+                break;
+            }
+        }
+        Failure { status, retry_after, body: &String::from_utf8_lossy(&body) }.read(&self.settings)
+    }
+
+    fn nothing_came(&self) -> String {
+        format!("nothing came for {} seconds", self.idle_timeout.as_secs_f32())
+    }
+
+    fn cut(&self, reason: String, heard: Heard) -> ModelError {
+        ModelError::CutStream { reason, partial: heard.blocks() }
+    }
+
+    fn malformed(&self, reason: String) -> ModelError {
+        ModelError::Malformed { place: self.settings.place(), reason }
+    }
+}
+
+/// Why an event could not be taken.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// The event says that the server failed.
+    Failed,
+    /// It is not what the wire format has; says what is wrong.
+    Malformed(String),
+}
+
+struct Reading<'a> {
+    read: Read,
+    heard: Heard,
+    deltas: &'a mpsc::Sender<Delta>,
+}
+
+enum Read {
+    Anthropic(anthropic::Decoder),
+    OpenAi(openai::Decoder),
+}
+
+impl Read {
+    fn new(api: Api) -> Self {
+        match api {
+            Api::Anthropic => Self::Anthropic(anthropic::Decoder::default()),
+            Api::OpenAi => Self::OpenAi(openai::Decoder::default()),
+        }
+    }
+
+    /// Nothing more will come.
+    fn is_over(&self) -> bool {
+        match self {
+            Self::Anthropic(decoder) => decoder.is_over(),
+            Self::OpenAi(decoder) => decoder.is_over(),
+        }
+    }
+
+    /// What came is a whole answer.
+    fn is_complete(&self) -> bool {
+        match self {
+            Self::Anthropic(decoder) => decoder.is_complete(),
+            Self::OpenAi(decoder) => decoder.is_complete(),
+        }
+    }
+}
+
+fn client(settings: &ModelSettings) -> reqwest::Result<Client> {
+    // Fails if one is installed already, which is as good.
+    rustls::crypto::ring::default_provider().install_default().ok();
+    let mut builder =
+        Client::builder().connect_timeout(CONNECT_TIMEOUT).redirect(reqwest::redirect::Policy::none()).tcp_nodelay(true);
+    if settings.is_local() {
+        builder = builder.no_proxy();
+        if settings.base_url.scheme() == "http" {
+            // Spares reading the system's certificates, which a machine with a local model need not even have.
+            builder = builder.tls_certs_only([]);
+        }
+    }
+    builder.build()
+}
+
+fn headers(settings: &ModelSettings) -> Result<HeaderMap, ModelError> {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if settings.api == Api::Anthropic {
+        headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
+    }
+    if let Some(key) = &settings.key {
+        let (name, value) = match settings.api {
+            Api::Anthropic => (HeaderName::from_static("x-api-key"), key.secret().to_owned()),
+            Api::OpenAi => (reqwest::header::AUTHORIZATION, format!("Bearer {}", key.secret())),
+        };
+        let mut value = HeaderValue::from_str(&value).map_err(|_| ModelError::Unauthorized {
+            place: settings.place(),
+            variable: settings.api.key_variable(),
+            message: "it has characters that no key has".to_owned(),
+        })?;
+        value.set_sensitive(true);
+        headers.insert(name, value);
+    }
+    Ok(headers)
+}
+
+fn is_json(response: &Response) -> bool {
+    let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    content_type.is_some_and(|it| it.starts_with("application/json"))
+}
+
+/// In seconds, or in the milliseconds that some servers give besides; a date is not read.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let number = |name: &str| headers.get(name)?.to_str().ok()?.trim().parse::<f64>().ok();
+    let seconds = number("retry-after-ms").map(|ms| ms / 1000.0).or_else(|| number(RETRY_AFTER.as_str()))?;
+    Duration::try_from_secs_f64(seconds).ok()
+}

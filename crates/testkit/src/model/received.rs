@@ -1,0 +1,131 @@
+//! A request as the server received it, and ways to read it that are the same for both wire formats.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::http::Incoming;
+
+/// What marks the end of what a provider may cache. Within a string its quotes would be escaped, so it is only ever a mark.
+const MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
+
+/// The wire format of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wire {
+    /// Anthropic Messages.
+    Anthropic,
+    /// Chat completions.
+    OpenAi,
+}
+
+/// A request.
+#[derive(Clone, Debug)]
+pub struct Received {
+    /// The path that was asked for.
+    pub path: String,
+    /// The headers, with names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The body, byte for byte.
+    pub text: String,
+    /// The same, parsed; `null` if it is no JSON.
+    pub body: Value,
+}
+
+impl Received {
+    pub(super) fn new(incoming: Incoming) -> Self {
+        let text = String::from_utf8_lossy(&incoming.body).into_owned();
+        let body = serde_json::from_str(&text).unwrap_or_default();
+        Self { path: incoming.path, headers: incoming.headers, text, body }
+    }
+
+    /// Its wire format, by the path.
+    pub fn wire(&self) -> Wire {
+        if self.path.ends_with("/messages") { Wire::Anthropic } else { Wire::OpenAi }
+    }
+
+    /// The model that was asked for.
+    pub fn model(&self) -> &str {
+        self.body["model"].as_str().unwrap_or_default()
+    }
+
+    /// A header's value.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(it, _)| it == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The body without cache marks, otherwise byte for byte.
+    pub fn text_without_marks(&self) -> String {
+        self.text.replace(MARK, "")
+    }
+
+    /// Each message without cache marks, otherwise byte for byte.
+    pub fn messages(&self) -> Vec<String> {
+        let text = self.text_without_marks();
+        let fields: HashMap<String, Box<RawValue>> = serde_json::from_str(&text).expect("a body that is a JSON object");
+        let messages: Vec<Box<RawValue>> =
+            fields.get("messages").map_or_else(Vec::new, |all| serde_json::from_str(all.get()).expect("a list of messages"));
+        messages.iter().map(|message| message.get().to_owned()).collect()
+    }
+
+    /// The messages without cache marks, one a line.
+    pub fn messages_text(&self) -> String {
+        self.messages().join("\n")
+    }
+
+    /// The conversation for people to read, the same for both wire formats as long as results have no images.
+    pub fn transcript(&self) -> String {
+        let mut lines = Vec::new();
+        let system = texts(&self.body["system"]);
+        if !system.is_empty() {
+            lines.push(format!("system: {system}"));
+        }
+        for message in self.body["messages"].as_array().into_iter().flatten() {
+            add_lines(&mut lines, message);
+        }
+        lines.join("\n")
+    }
+}
+
+fn add_lines(lines: &mut Vec<String>, message: &Value) {
+    let role = message["role"].as_str().unwrap_or("?");
+    let blocks = message["content"].as_array().map_or(&[][..], Vec::as_slice);
+    let results = blocks.iter().filter(|block| block["type"] == "tool_result");
+    lines.extend(results.map(|result| format!("tool: {}", texts(&result["content"]))));
+    let mut said: Vec<String> = Vec::new();
+    said.extend(message["reasoning_content"].as_str().map(|thought| format!("[thought {thought}]")));
+    said.extend(blocks.iter().filter(|block| block["type"] == "thinking").map(|block| {
+        format!("[thought {}]", block["thinking"].as_str().unwrap_or_default())
+    }));
+    let text = texts(&message["content"]);
+    said.extend((!text.is_empty()).then_some(text));
+    said.extend(blocks.iter().filter(|block| block["type"] == "tool_use").map(|block| shown_call(&block["name"], &block["input"])));
+    for call in message["tool_calls"].as_array().into_iter().flatten() {
+        let arguments = call["function"]["arguments"].as_str().unwrap_or_default();
+        said.push(shown_call(&call["function"]["name"], &serde_json::from_str(arguments).unwrap_or_default()));
+    }
+    if !said.is_empty() {
+        lines.push(format!("{role}: {}", said.join(" ")));
+    }
+}
+
+fn shown_call(name: &Value, arguments: &Value) -> String {
+    format!("[call {} {arguments}]", name.as_str().unwrap_or("?"))
+}
+
+/// The texts of a content, whichever way it is written.
+fn texts(content: &Value) -> String {
+    if let Some(text) = content.as_str() {
+        return text.to_owned();
+    }
+    let text = |part: &Value| match part["type"].as_str()? {
+        "text" => part["text"].as_str().map(str::to_owned),
+        "image" => Some(format!("[image {}]", part["source"]["media_type"].as_str().unwrap_or("?"))),
+        "image_url" => {
+            let url = part["image_url"]["url"].as_str()?;
+            Some(format!("[image {}]", url.trim_start_matches("data:").split(';').next()?))
+        }
+        _ => None,
+    };
+    content.as_array().into_iter().flatten().filter_map(text).collect::<Vec<_>>().join("\n\n")
+}
