@@ -5,7 +5,7 @@
 //! back names the last number it has seen and gets the rest.
 
 use retake_engine::session::Target;
-use retake_engine::session::entry::{CallId, EndReason, Entry, EntryId, Part};
+use retake_engine::session::entry::{CallId, Entry, EntryId, Part, Usage};
 use retake_engine::{Discard, Files, OnConflict, Scope};
 use serde::{Deserialize, Serialize};
 
@@ -430,10 +430,15 @@ pub enum EventKind {
         session: String,
         /// The prompt that began it.
         prompt: EntryId,
-        /// Why it is over.
-        reason: EndReason,
+        /// Why it is over: `done`, `interrupted`, `failed` or `round_limit`.
+        reason: String,
+        /// What else there is to say about that.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
         /// The model's last words.
         text: String,
+        /// What its answers cost.
+        usage: Usage,
     },
     /// Something that people should know.
     Warning {

@@ -1,0 +1,263 @@
+//! The controller: one thread per session, the only one that writes to it.
+//!
+//! Commands of clients and facts from tools and models come in; entries go to the log and events to everybody. What is to happen next is
+//! decided by [`Turn`]; the controller carries it out. It never waits for a model or a tool: those report when they are done, each with
+//! the number of the turn that it belongs to, so that whatever comes after a turn was cut is dropped.
+
+mod calls;
+mod changes;
+mod open;
+mod publish;
+mod turns;
+
+use std::collections::{HashMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use retake_engine::session::entry::{CallId, EntryId, Part};
+use retake_engine::{Checkpoint, CheckpointError, MadeBy, OperationId, SessionId, SessionWriter, Window};
+use tokio::runtime;
+use tokio::sync::{broadcast, mpsc, oneshot};
+
+use crate::contract::{Command, Event, Outcome, Reason, Refusal, Reply, Request};
+use crate::keeper::Keeper;
+use crate::model::{Answer, Delta, Heard, Model, ModelError};
+use crate::permission::Policy;
+use crate::tool::{self, JobEnded, JobId, Toolbox};
+use crate::turn::{CallNumber, Turn};
+use crate::view::View;
+use calls::Call;
+
+pub use open::{OpenError, Setup, Which, open};
+
+/// Whether tools may change something that no snapshot protects.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unprotected {
+    /// The user is asked; if nobody can be, the tool fails.
+    #[default]
+    Ask,
+    /// They may.
+    Allow,
+}
+
+/// A client's way to a session.
+#[derive(Clone, Debug)]
+pub struct Handle {
+    session: SessionId,
+    messages: mpsc::Sender<Message>,
+}
+
+/// What a client has from when it attached.
+#[derive(Debug)]
+pub struct Attached {
+    /// Where to begin.
+    pub beginning: Beginning,
+    /// Everything that comes after it.
+    pub events: broadcast::Receiver<Arc<Event>>,
+}
+
+/// Where a client begins.
+#[derive(Debug)]
+pub enum Beginning {
+    /// With everything.
+    View(Box<View>),
+    /// With what it has missed.
+    Missed(Vec<Arc<Event>>),
+}
+
+/// What comes to a controller from clients.
+#[derive(Debug)]
+enum Message {
+    Request { request: Request, answer: oneshot::Sender<Outcome> },
+    Attach { from: Option<u64>, answer: oneshot::Sender<Attached> },
+}
+
+/// What comes to a controller from those who work for it.
+enum Fact {
+    Delta { turn: u64, delta: Delta },
+    Answered { turn: u64, result: Result<Answer, ModelError> },
+    RetryDue { turn: u64 },
+    OutOfPatience { turn: u64 },
+    WindowOpened { turn: u64, call: CallNumber, result: Result<Window, CheckpointError> },
+    CallOutput { turn: u64, call: CallNumber, text: String },
+    CallReturned { turn: u64, call: CallNumber, output: tool::Output },
+    WindowClosed { turn: u64, call: CallNumber, output: tool::Output },
+    Snapshot { moment: &'static str, result: Result<Checkpoint, CheckpointError>, ms: f64 },
+    TurnStored { ended: Box<crate::contract::EventKind> },
+    JobEnded(JobEnded),
+}
+
+/// A session is gone: its process is ending.
+fn gone() -> Refusal {
+    refusal(Reason::Failed, "the session has ended")
+}
+
+fn refusal(reason: Reason, message: impl Into<String>) -> Refusal {
+    Refusal { reason, message: message.into(), hint: None, document: None }
+}
+
+impl Handle {
+    /// The session.
+    pub fn session(&self) -> SessionId {
+        self.session
+    }
+
+    /// Has a command carried out.
+    pub async fn request(&self, command: Command) -> Result<Reply, Refusal> {
+        self.send(Request { id: String::new(), command }).await
+    }
+
+    /// Has a request carried out.
+    pub async fn send(&self, request: Request) -> Result<Reply, Refusal> {
+        let (answer, answered) = oneshot::channel();
+        self.messages.send(Message::Request { request, answer }).await.map_err(|_| gone())?;
+        match answered.await.map_err(|_| gone())? {
+            Outcome::Ok(reply) => Ok(reply),
+            Outcome::Refused(refusal) => Err(refusal),
+        }
+    }
+
+    /// Begins to listen: with everything, or with what came after event number `from`.
+    pub async fn attach(&self, from: Option<u64>) -> Result<Attached, Refusal> {
+        let (answer, answered) = oneshot::channel();
+        self.messages.send(Message::Attach { from, answer }).await.map_err(|_| gone())?;
+        answered.await.map_err(|_| gone())
+    }
+}
+
+/// The one who writes to a session.
+struct Controller {
+    runtime: runtime::Handle,
+    keeper: Keeper,
+    writer: SessionWriter,
+    root: PathBuf,
+    model: Model,
+    toolbox: Arc<Toolbox>,
+    policy: Policy,
+    unprotected: Unprotected,
+    made_by: MadeBy,
+    turn: Turn,
+    /// The number of the turn: whatever carries another one is late.
+    number: u64,
+    current: Option<Current>,
+    held: VecDeque<Vec<Part>>,
+    /// A change that waits for the turn to come to its end.
+    waiting: Option<(Request, oneshot::Sender<Outcome>)>,
+    /// Whether the user stopped the last turn.
+    stopped: bool,
+    /// Windows of background jobs.
+    job_windows: HashMap<JobId, Window>,
+    view: View,
+    events: broadcast::Sender<Arc<Event>>,
+    kept: VecDeque<Arc<Event>>,
+    /// The request that is being carried out.
+    request: Option<String>,
+    facts: mpsc::UnboundedSender<Fact>,
+    is_closing: bool,
+}
+
+/// A turn under way.
+struct Current {
+    prompt: EntryId,
+    operation: OperationId,
+    /// The request that began it.
+    request: Option<String>,
+    heard: Heard,
+    /// Whether anything has come of it that is kept.
+    has_output: bool,
+    attempt: u32,
+    calls: Vec<Call>,
+    asking: Option<tokio::task::AbortHandle>,
+}
+
+impl Controller {
+    /// Serves until it is told to close and everything has come to its end.
+    fn serve(mut self, mut messages: mpsc::Receiver<Message>, mut facts: mpsc::UnboundedReceiver<Fact>) {
+        enum Next {
+            Message(Message),
+            Fact(Fact),
+            Nobody,
+        }
+        let runtime = self.runtime.clone();
+        while !(self.is_closing && self.current.is_none()) {
+            let next = runtime.block_on(async {
+                tokio::select! {
+                    biased;
+                    Some(fact) = facts.recv() => Next::Fact(fact),
+                    message = messages.recv() => message.map_or(Next::Nobody, Next::Message),
+                }
+            });
+            match next {
+                Next::Fact(fact) => self.take_fact(fact),
+                Next::Message(Message::Attach { from, answer }) => drop(answer.send(self.attach(from))),
+                Next::Message(Message::Request { request, answer }) => self.take_request(request, answer),
+                // All clients are gone, and nobody can come back.
+                Next::Nobody => self.close(),
+            }
+        }
+        self.runtime.block_on(self.toolbox.shutdown());
+        for (_, window) in std::mem::take(&mut self.job_windows) {
+            self.end_window(window);
+        }
+    }
+
+    fn take_request(&mut self, request: Request, answer: oneshot::Sender<Outcome>) {
+        self.request = (!request.id.is_empty()).then(|| request.id.clone());
+        let outcome = match request.command {
+            Command::Apply { .. } => return self.apply(request, answer),
+            Command::Plan { change } => return self.plan(&change, answer),
+            Command::Attach { .. } => Ok(Reply::View { view: Box::new(self.view.clone()) }),
+            Command::Prompt { parts } => self.prompt(parts),
+            Command::Interrupt => self.interrupt(),
+            Command::Answer { call, answer } => self.answer(&call, answer),
+            Command::Targets { query } => self.targets(query.as_deref()),
+            Command::Draft { parts } => self.set_draft(parts),
+            Command::Clear => self.clear(),
+            Command::EndJob { job } => self.end_job(&job),
+            Command::Context => Ok(Reply::Context { body: self.model_request().body().to_owned() }),
+            Command::Close => {
+                self.close();
+                Ok(Reply::Done)
+            }
+        };
+        self.request = None;
+        // A client that is gone needs no answer.
+        answer.send(outcome.map_or_else(Outcome::Refused, Outcome::Ok)).ok();
+    }
+
+    fn take_fact(&mut self, fact: Fact) {
+        self.request = self.current.as_ref().and_then(|current| current.request.clone());
+        match fact {
+            Fact::Snapshot { moment, result, ms } => self.tell_snapshot(moment, result.as_ref(), ms),
+            Fact::TurnStored { ended } => self.publish(*ended),
+            Fact::JobEnded(ended) => self.job_ended(&ended),
+            Fact::WindowOpened { turn, call, result } => self.window_opened(turn, call, result),
+            Fact::CallReturned { turn, call, output } => self.call_returned(turn, call, output),
+            Fact::WindowClosed { turn, call, output } if turn == self.number => self.settle_call(call, output),
+            Fact::CallOutput { turn, call, text } if turn == self.number => self.call_output(call, text),
+            Fact::Delta { turn, delta } if turn == self.number => self.take_delta(&delta),
+            Fact::Answered { turn, result } if turn == self.number => self.take_answer(result),
+            Fact::RetryDue { turn } if turn == self.number => self.step(crate::turn::Fact::RetryDue),
+            Fact::OutOfPatience { turn } if turn == self.number => self.step(crate::turn::Fact::OutOfPatience),
+            // Of a turn that is over.
+            Fact::WindowClosed { .. }
+            | Fact::CallOutput { .. }
+            | Fact::Delta { .. }
+            | Fact::Answered { .. }
+            | Fact::RetryDue { .. }
+            | Fact::OutOfPatience { .. } => {}
+        }
+        self.request = None;
+    }
+
+    fn close(&mut self) {
+        self.is_closing = true;
+        if self.current.is_some() {
+            self.step(crate::turn::Fact::Interrupted);
+        }
+    }
+
+    fn call_id(&self, number: CallNumber) -> Option<CallId> {
+        Some(self.current.as_ref()?.calls.get(number)?.id.clone())
+    }
+}

@@ -1,0 +1,121 @@
+//! Telling clients: events get their numbers here, are folded into the view that newcomers get, and are kept for a while.
+
+use std::sync::Arc;
+
+use retake_engine::session::entry::{EntryId, Part};
+use retake_engine::{Checkpoint, CheckpointError};
+
+use super::{Attached, Beginning, Controller};
+use crate::contract::{Event, EventKind, JobFacts, State};
+use crate::limits;
+use crate::tool::JobState;
+use crate::turn::Activity;
+
+impl Controller {
+    /// Tells everybody. What lasts is on disk by now.
+    pub(super) fn publish(&mut self, kind: EventKind) {
+        let event = Arc::new(Event { seq: self.view.seq + 1, request: self.request.clone(), kind });
+        self.view.apply(&event);
+        if self.kept.len() == limits::KEPT_EVENTS {
+            self.kept.pop_front();
+        }
+        self.kept.push_back(Arc::clone(&event));
+        // Nobody may be listening.
+        self.events.send(event).ok();
+    }
+
+    /// Tells of the entries that were appended since the view was last told.
+    pub(super) fn publish_appended(&mut self) {
+        let told = self.view.entries.len();
+        let appended = self.writer.conversation().entries()[told..].to_vec();
+        appended.into_iter().for_each(|entry| self.publish(EventKind::Appended { entry }));
+    }
+
+    /// Tells that the conversation is another one now.
+    pub(super) fn publish_head_moved(&mut self, operation: Option<String>) {
+        let now = self.writer.conversation().entries();
+        let same = self.view.entries.iter().zip(now).take_while(|(told, now)| told.id == now.id).count();
+        if same == now.len() && same == self.view.entries.len() {
+            return;
+        }
+        let keep: Option<EntryId> = same.checked_sub(1).map(|last| now[last].id);
+        let added = now[same..].to_vec();
+        self.publish(EventKind::HeadMoved { operation, keep, added });
+    }
+
+    /// Tells what the user is about to say, if that is news.
+    pub(super) fn publish_draft(&mut self) {
+        let parts: Vec<Part> = self.writer.draft().to_vec();
+        if parts != self.view.draft {
+            self.publish(EventKind::DraftChanged { parts });
+        }
+    }
+
+    /// Tells what the session does now, if that is news.
+    pub(super) fn publish_state(&mut self) {
+        let state = match self.turn.activity() {
+            Activity::Idle if self.stopped => State::Paused,
+            Activity::Idle => State::Idle,
+            Activity::Running => State::Running,
+            Activity::Waiting => State::Paused,
+        };
+        if state != self.view.state {
+            self.publish(EventKind::StateChanged { state });
+        }
+    }
+
+    /// Tells of background jobs, if there is news.
+    pub(super) fn publish_jobs(&mut self) {
+        let jobs = self.toolbox.jobs().list();
+        let jobs: Vec<JobFacts> = jobs
+            .into_iter()
+            .map(|job| JobFacts {
+                job: job.id.to_string(),
+                command: job.command,
+                ended: match job.state {
+                    JobState::Running => None,
+                    JobState::Ended(exit) => Some(exit.to_string()),
+                },
+            })
+            .collect();
+        if jobs != self.view.jobs {
+            self.publish(EventKind::JobsChanged { jobs });
+        }
+    }
+
+    pub(super) fn tell_snapshot(
+        &mut self,
+        moment: &'static str,
+        result: Result<&Checkpoint, &CheckpointError>,
+        ms: f64,
+    ) {
+        let (checkpoint, error) = match result {
+            Ok(checkpoint) => (Some(checkpoint.id.to_string()), None),
+            Err(error) => (None, Some(in_words(error))),
+        };
+        self.publish(EventKind::Snapshot { moment: moment.to_owned(), checkpoint, ms, error });
+    }
+
+    pub(super) fn attach(&self, from: Option<u64>) -> Attached {
+        let events = self.events.subscribe();
+        let oldest = self.kept.front().map_or(self.view.seq + 1, |event| event.seq);
+        let beginning = match from {
+            Some(from) if oldest <= from + 1 && from <= self.view.seq => {
+                Beginning::Missed(self.kept.iter().filter(|event| event.seq > from).cloned().collect())
+            }
+            _ => Beginning::View(Box::new(self.view.clone())),
+        };
+        Attached { beginning, events }
+    }
+}
+
+/// An error with what caused it, in one line.
+pub(super) fn in_words(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    text
+}

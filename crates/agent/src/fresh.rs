@@ -1,0 +1,59 @@
+//! The time, and identities that nothing else has.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use retake_engine::{CheckpointId, EntryId, NewCheckpoint, NewRewind, OperationId, SessionId, Timestamp};
+
+/// The system clock, in milliseconds; a clock before 1970 counts as 1970.
+pub fn now() -> Timestamp {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// Random bytes.
+pub fn random() -> [u8; 10] {
+    let mut bytes = [0; 10];
+    fill(&mut bytes);
+    bytes
+}
+
+#[cfg(target_os = "linux")]
+fn fill(bytes: &mut [u8]) {
+    // A request this small is never cut short once the kernel's generator is seeded, and waits until it is.
+    let filled = rustix::rand::getrandom(&mut *bytes, rustix::rand::GetRandomFlags::empty());
+    assert_eq!(filled, Ok(bytes.len()), "the kernel has random bytes");
+}
+
+#[cfg(not(target_os = "linux"))]
+fn fill(bytes: &mut [u8]) {
+    let read = std::fs::File::open("/dev/urandom").and_then(|mut file| std::io::Read::read_exact(&mut file, bytes));
+    read.expect("the system has random bytes");
+}
+
+/// An entry's identity.
+pub fn entry() -> EntryId {
+    EntryId::new(random())
+}
+
+/// An operation's identity.
+pub fn operation() -> OperationId {
+    OperationId::new(now(), random())
+}
+
+/// A session's identity.
+pub fn session() -> SessionId {
+    SessionId::new(now(), random())
+}
+
+/// A checkpoint without a label.
+pub fn checkpoint() -> NewCheckpoint {
+    let at = now();
+    NewCheckpoint { id: CheckpointId::new(at, random()), at, label: None }
+}
+
+/// All that a rewind, an undo or a redo which begins now has to be given.
+pub fn rewind() -> NewRewind {
+    let at = now();
+    let checkpoint = || CheckpointId::new(at, random());
+    NewRewind { operation: OperationId::new(at, random()), safety: checkpoint(), after: checkpoint(), note: entry(), at }
+}
