@@ -2,5 +2,7 @@
 //!
 //! Everything that lasts is the engine's; this crate asks models, runs tools, and tells clients what happens.
 
+pub mod mcp;
 pub mod model;
+pub mod permission;
 pub mod tool;

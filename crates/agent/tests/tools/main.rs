@@ -1,0 +1,1 @@
+//! The tools, on real directories and processes.
