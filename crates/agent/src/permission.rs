@@ -83,7 +83,9 @@ pub enum Decision {
 /// Decides about a call.
 pub fn decide(policy: &Policy, tool: &str, access: &Access) -> Decision {
     if let Some(rule) = policy.deny.iter().find(|rule| denies(rule, tool, access)) {
-        return Decision::Deny { why: format!("The user's settings deny `{rule}`. Do not try to get around this; do it another way or ask.") };
+        return Decision::Deny {
+            why: format!("The user's settings deny `{rule}`. Do not try to get around this; do it another way or ask."),
+        };
     }
     if *access == Access::Reads || is_allowed(policy, tool, access) {
         return Decision::Allow;
@@ -92,7 +94,9 @@ pub fn decide(policy: &Policy, tool: &str, access: &Access) -> Decision {
         Mode::Interactive => Decision::Ask { suggested: suggest(tool, access) },
         Mode::Headless(Allowed::All) => Decision::Allow,
         Mode::Headless(Allowed::Edits) if is_edit(tool) => match policy.ask.iter().any(|rule| rule.fits_tool(tool)) {
-            true => Decision::Deny { why: format!("The user wants to be asked about `{tool}`, and nobody can be asked in this run.") },
+            true => Decision::Deny {
+                why: format!("The user wants to be asked about `{tool}`, and nobody can be asked in this run."),
+            },
             false => Decision::Allow,
         },
         Mode::Headless(Allowed::Edits) => Decision::Deny {
@@ -154,9 +158,15 @@ fn is_allowed(policy: &Policy, tool: &str, access: &Access) -> bool {
     }
     let Parsed::Commands(commands) = parse(command) else { return false };
     let begins = |rules: &[Rule], words: &[String]| {
-        rules.iter().filter(|rule| rule.fits_tool(tool)).filter_map(Rule::prefix).any(|prefix| words.starts_with(prefix))
+        rules
+            .iter()
+            .filter(|rule| rule.fits_tool(tool))
+            .filter_map(Rule::prefix)
+            .any(|prefix| words.starts_with(prefix))
     };
-    commands.iter().all(|words| begins(&policy.approved, words) || (!asked && (whole(&policy.allow) || begins(&policy.allow, words))))
+    commands.iter().all(|words| {
+        begins(&policy.approved, words) || (!asked && (whole(&policy.allow) || begins(&policy.allow, words)))
+    })
 }
 
 /// The rule that would allow this call and others like it.

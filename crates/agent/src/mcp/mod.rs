@@ -102,7 +102,9 @@ impl Servers {
             match started {
                 Ok(server) => {
                     let server = Arc::new(server);
-                    servers.tools.extend(offered(&server).into_iter().filter(|tool| names.insert(tool.spec.name.clone())));
+                    servers
+                        .tools
+                        .extend(offered(&server).into_iter().filter(|tool| names.insert(tool.spec.name.clone())));
                     servers.servers.push(server);
                 }
                 Err(error) => failures.push(error),

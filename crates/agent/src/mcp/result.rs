@@ -42,12 +42,16 @@ fn part(block: ContentBlock) -> Part {
         ContentBlock::Image(image) if !IMAGE_TYPES.contains(&image.mime_type.as_str()) => {
             Part::text(format!("[An image of type {} is left out.]", image.mime_type))
         }
-        ContentBlock::Image(image) if image.data.len() > MAX_IMAGE => Part::text("[An image is too large and left out.]"),
+        ContentBlock::Image(image) if image.data.len() > MAX_IMAGE => {
+            Part::text("[An image is too large and left out.]")
+        }
         ContentBlock::Image(image) => Part::Image { media_type: image.mime_type, data: image.data },
         ContentBlock::Audio(audio) => Part::text(format!("[Audio of type {} is left out.]", audio.mime_type)),
         ContentBlock::Resource(resource) => match resource.resource {
             ResourceContents::TextResourceContents { uri, text, .. } => Part::text(format!("{uri}:\n{text}")),
-            ResourceContents::BlobResourceContents { uri, .. } => Part::text(format!("[The binary resource {uri} is left out.]")),
+            ResourceContents::BlobResourceContents { uri, .. } => {
+                Part::text(format!("[The binary resource {uri} is left out.]"))
+            }
             _ => Part::text("[A resource of an unknown kind is left out.]"),
         },
         ContentBlock::ResourceLink(link) => Part::text(format!("[Resource: {}]", link.uri)),

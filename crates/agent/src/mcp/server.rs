@@ -80,7 +80,12 @@ impl Server {
     }
 
     /// Calls a tool. A call that is given up is cancelled at the server.
-    pub(crate) async fn call(&self, tool: String, arguments: Map<String, Value>, interrupted: watch::Receiver<bool>) -> Output {
+    pub(crate) async fn call(
+        &self,
+        tool: String,
+        arguments: Map<String, Value>,
+        interrupted: watch::Receiver<bool>,
+    ) -> Output {
         let calling = self.peer.call_tool_once(CallToolRequestParams::new(tool).with_arguments(arguments));
         let answer = tokio::select! {
             biased;
@@ -89,7 +94,9 @@ impl Server {
         };
         match answer {
             Ok(Ok(CallToolResponse::Complete(answer))) => result::told(answer),
-            Ok(Ok(_)) => Output::failed(format!("The MCP server `{}` asks for something that Retake cannot give.", self.name)),
+            Ok(Ok(_)) => {
+                Output::failed(format!("The MCP server `{}` asks for something that Retake cannot give.", self.name))
+            }
             Ok(Err(ServiceError::McpError(error))) => {
                 Output::failed(format!("The MCP server `{}` refused: {}", self.name, error.message))
             }
@@ -98,9 +105,11 @@ impl Server {
                 self.name,
                 self.stderr.on_lines()
             )),
-            Err(_) => {
-                Output::failed(format!("The MCP server `{}` gave no answer within {} s.", self.name, self.call_limit.as_secs()))
-            }
+            Err(_) => Output::failed(format!(
+                "The MCP server `{}` gave no answer within {} s.",
+                self.name,
+                self.call_limit.as_secs()
+            )),
         }
     }
 

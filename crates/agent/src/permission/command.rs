@@ -15,8 +15,8 @@ pub(crate) enum Parsed {
 
 /// Words that change what the words after them mean.
 const KEYWORDS: [&str; 22] = [
-    "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "select", "function", "time", "coproc", "in",
-    "!", "{", "}", "[[", "]]",
+    "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "select", "function",
+    "time", "coproc", "in", "!", "{", "}", "[[", "]]",
 ];
 
 /// Takes a command line apart.
@@ -154,8 +154,8 @@ fn plain(text: &str) -> Option<&str> {
 
 /// Commands that run what follows them, with how many words of their own at least.
 const WRAPPERS: [&str; 18] = [
-    "sudo", "doas", "env", "command", "builtin", "exec", "eval", "nohup", "nice", "ionice", "setsid", "stdbuf", "timeout", "time", "xargs",
-    "watch", "bash", "sh",
+    "sudo", "doas", "env", "command", "builtin", "exec", "eval", "nohup", "nice", "ionice", "setsid", "stdbuf",
+    "timeout", "time", "xargs", "watch", "bash", "sh",
 ];
 
 /// The words wherever a command could begin, quotes and all else taken away. Finds too much rather than too little.
@@ -198,13 +198,35 @@ fn beginnings(words: &[String]) -> Vec<Vec<String>> {
 
 /// Programs whose first plain word says what they do.
 const WITH_SUBCOMMANDS: [&str; 24] = [
-    "git", "cargo", "npm", "pnpm", "yarn", "bun", "deno", "go", "docker", "podman", "kubectl", "pip", "uv", "poetry", "gh", "jj", "hg", "svn",
-    "make", "just", "rustup", "terraform", "systemctl", "dotnet",
+    "git",
+    "cargo",
+    "npm",
+    "pnpm",
+    "yarn",
+    "bun",
+    "deno",
+    "go",
+    "docker",
+    "podman",
+    "kubectl",
+    "pip",
+    "uv",
+    "poetry",
+    "gh",
+    "jj",
+    "hg",
+    "svn",
+    "make",
+    "just",
+    "rustup",
+    "terraform",
+    "systemctl",
+    "dotnet",
 ];
 /// Programs that run whatever they are told; to allow them is to allow everything.
 const RUN_ANYTHING: [&str; 26] = [
-    "bash", "sh", "zsh", "fish", "dash", "sudo", "doas", "env", "xargs", "eval", "exec", "source", ".", "command", "nohup", "timeout", "python",
-    "python3", "node", "perl", "ruby", "ssh", "find", "awk", "rm", "dd",
+    "bash", "sh", "zsh", "fish", "dash", "sudo", "doas", "env", "xargs", "eval", "exec", "source", ".", "command",
+    "nohup", "timeout", "python", "python3", "node", "perl", "ruby", "ssh", "find", "awk", "rm", "dd",
 ];
 
 /// The words of a command that a user would allow: `git status`, `npm run build`, `ls`.

@@ -211,7 +211,9 @@ fn the_suggested_rule_allows_the_call_and_no_more_than_needed() {
         ("git status && git log", None),
         ("echo $HOME", None),
     ] {
-        let Decision::Ask { suggested: rule } = bash(&Policy::default(), command) else { panic!("{command} is asked about") };
+        let Decision::Ask { suggested: rule } = bash(&Policy::default(), command) else {
+            panic!("{command} is asked about")
+        };
         assert_eq!(rule.as_ref().map(ToString::to_string).as_deref(), suggested, "{command}");
         if let Some(rule) = rule {
             let prefix = rule.prefix_text();

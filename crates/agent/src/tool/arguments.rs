@@ -47,7 +47,8 @@ pub(crate) const fn optional(name: &'static str, kind: Kind, about: &'static str
 
 /// The JSON schema of an object with these fields.
 pub(crate) fn schema(fields: &[Argument]) -> Value {
-    let properties: Map<String, Value> = fields.iter().map(|field| (field.name.to_owned(), field_schema(field))).collect();
+    let properties: Map<String, Value> =
+        fields.iter().map(|field| (field.name.to_owned(), field_schema(field))).collect();
     let required: Vec<&str> = fields.iter().filter(|f| f.need == Need::Required).map(|f| f.name).collect();
     json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
 }
@@ -74,8 +75,9 @@ impl Arguments {
         let fault = |why: String| Output::failed(format!("{why} {}", usage(tool, fields)));
         // A call without arguments is written as nothing by some models.
         let raw = if raw.trim().is_empty() { "{}" } else { raw };
-        let value: Value = serde_json::from_str(raw)
-            .map_err(|error| fault(format!("The arguments of `{tool}` are not valid JSON ({error}); nothing was done.")))?;
+        let value: Value = serde_json::from_str(raw).map_err(|error| {
+            fault(format!("The arguments of `{tool}` are not valid JSON ({error}); nothing was done."))
+        })?;
         let Value::Object(given) = value else {
             return Err(fault(format!("The arguments of `{tool}` must be a JSON object; nothing was done.")));
         };
@@ -128,7 +130,10 @@ fn kind_in_words(kind: Kind) -> String {
         Kind::Flag => "boolean".to_owned(),
         Kind::Choice(choices) => format!("one of {}", choices.join(", ")),
         Kind::List(fields) => {
-            format!("array of objects with {}", fields.iter().map(|f| format!("`{}`", f.name)).collect::<Vec<_>>().join(", "))
+            format!(
+                "array of objects with {}",
+                fields.iter().map(|f| format!("`{}`", f.name)).collect::<Vec<_>>().join(", ")
+            )
         }
     }
 }
@@ -175,9 +180,9 @@ fn whole_number(value: &Value) -> Option<u64> {
     match value {
         Value::String(text) => text.trim().parse().ok(),
         // 12.0 is 12; what has a fraction is no line number.
-        Value::Number(number) => number.as_u64().or_else(|| {
-            number.as_f64().filter(|n| n.fract() == 0.0 && (0.0..9e15).contains(n)).map(|n| n as u64)
-        }),
+        Value::Number(number) => number
+            .as_u64()
+            .or_else(|| number.as_f64().filter(|n| n.fract() == 0.0 && (0.0..9e15).contains(n)).map(|n| n as u64)),
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
     }
 }

@@ -27,7 +27,8 @@ const OLD: Argument = required(
     "The text to replace, exactly as it is in the file, indentation included, without the line numbers of `read_file`.",
 );
 const NEW: Argument = required("new", Kind::Text, "The text to put in its place; empty to delete it.");
-const ALL: Argument = optional("replace_all", Kind::Flag, "Replace every occurrence. Default: false, then `old` must occur once.");
+const ALL: Argument =
+    optional("replace_all", Kind::Flag, "Replace every occurrence. Default: false, then `old` must occur once.");
 
 pub(crate) const EDIT: Tool = Tool {
     name: "edit_file",
@@ -69,7 +70,9 @@ fn prepare(bench: &Bench, arguments: &Arguments, edits: Vec<Edit>) -> Result<Pre
         // The links may have changed while the call waited to be allowed.
         match bench.places.to_write(&given, Link::Follow) {
             Ok(now) if now.real == target.real => change(&bench, &target, &edits),
-            Ok(_) => Output::failed(format!("`{given}` leads somewhere else than a moment ago; nothing was changed. Try again.")),
+            Ok(_) => Output::failed(format!(
+                "`{given}` leads somewhere else than a moment ago; nothing was changed. Try again."
+            )),
             Err(output) => output,
         }
     });
@@ -129,7 +132,10 @@ fn refusal(name: &str, content: &[u8], edit: &Edit, at: usize, of: usize, refuse
     let which = if of > 1 { format!("Edit {} of {of}: ", at + 1) } else { String::new() };
     let kept = if at > 0 { " No edit was made, those before it included." } else { " Nothing was changed." };
     let why = match refused {
-        Refused::Empty => "`old` is empty. Give the text to replace; to add text, give a line next to it and repeat it in `new`.".to_owned(),
+        Refused::Empty => {
+            "`old` is empty. Give the text to replace; to add text, give a line next to it and repeat it in `new`."
+                .to_owned()
+        }
         Refused::Same => "`old` and `new` are the same.".to_owned(),
         Refused::Several { lines, count } => {
             let shown: Vec<String> = lines.iter().map(ToString::to_string).collect();

@@ -55,9 +55,7 @@ fn nearest(lines: &[&str], wanted: &[&str]) -> Option<(usize, Likeness)> {
     let squeezed = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     let have: Vec<String> = lines.iter().map(|line| squeezed(line)).collect();
     let want: Vec<String> = wanted.iter().map(|line| squeezed(line)).collect();
-    let score = |at: usize| -> usize {
-        want.iter().zip(&have[at..]).map(|(want, have)| likeness(want, have)).sum()
-    };
+    let score = |at: usize| -> usize { want.iter().zip(&have[at..]).map(|(want, have)| likeness(want, have)).sum() };
     let (at, best) = (0..have.len()).map(|at| (at, score(at))).max_by_key(|(at, score)| (*score, usize::MAX - at))?;
     let perfect: usize = want.iter().map(|line| likeness(line, line)).sum();
     if best == perfect && best > 0 {

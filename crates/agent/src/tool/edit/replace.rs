@@ -133,7 +133,11 @@ mod tests {
     #[test]
     fn line_endings_stay_as_the_file_has_them() {
         assert_eq!(applied(b"a\r\nb\r\nc", &one("a\nb", "x\ny\nz")), b"x\r\ny\r\nz\r\nc");
-        assert_eq!(applied(b"a\r\nb\r\n", &one("a", "x\ny")), b"x\r\ny\r\nb\r\n", "also where only the new text has any");
+        assert_eq!(
+            applied(b"a\r\nb\r\n", &one("a", "x\ny")),
+            b"x\r\ny\r\nb\r\n",
+            "also where only the new text has any"
+        );
         assert_eq!(applied(b"a\nb\n", &one("a\r\nb", "x\r\ny")), b"x\ny\n");
         assert_eq!(applied(b"a\nb\r\nc\r\nd\n", &one("b\nc", "x\ny")), b"a\nx\r\ny\r\nd\n", "mixed");
         assert_eq!(applied(b"a\r\nb", &one("a\r\nb", "c\r\nd")), b"c\r\nd");

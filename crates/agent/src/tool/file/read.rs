@@ -100,7 +100,9 @@ fn cannot(given: &str, error: &io::Error) -> Output {
 fn image(mut file: File, given: &str, size: u64, media_type: &str) -> io::Result<Output> {
     if size > MAX_IMAGE {
         let size = kind::size_in_words(size);
-        return Ok(Output::failed(format!("`{given}` is an image of {size}, too large to be shown; make a smaller copy first.")));
+        return Ok(Output::failed(format!(
+            "`{given}` is an image of {size}, too large to be shown; make a smaller copy first."
+        )));
     }
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
@@ -200,7 +202,11 @@ impl Shown {
             }
             Some(_) if self.ends_without_newline => remarks.push("The last line has no newline at its end.".to_owned()),
             Some(_) => {}
-            None => remarks.push(format!("Lines {} to {last}, and more follow; go on with offset {}.", self.first, last + 1)),
+            None => remarks.push(format!(
+                "Lines {} to {last}, and more follow; go on with offset {}.",
+                self.first,
+                last + 1
+            )),
         }
         if self.cut > 0 {
             remarks.push(format!("{} lines are too long and were cut; `grep` finds what is in them.", self.cut));
@@ -227,7 +233,9 @@ fn missing(bench: &Bench, given: &str, real: &Path) -> Output {
     let near = near_names(bench, real);
     let hint = match near.is_empty() {
         true => "Use `glob` or `list_dir` to see which files there are.".to_owned(),
-        false => format!("Did you mean {}?", near.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" or ")),
+        false => {
+            format!("Did you mean {}?", near.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" or "))
+        }
     };
     Output::failed(format!("There is no file `{given}`. {hint}"))
 }

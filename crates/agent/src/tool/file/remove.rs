@@ -80,12 +80,18 @@ fn check_move(from: &Target, to: &Target) -> Result<(), Output> {
             let name = String::from_utf8_lossy(from.path.file_name());
             Err(Output::failed(format!("`{new}` is a directory that exists; to move into it give `{new}/{name}`.")))
         }
-        Ok(_) => Err(Output::failed(format!("`{new}` exists and is not overwritten. Delete it first if that is meant."))),
+        Ok(_) => {
+            Err(Output::failed(format!("`{new}` exists and is not overwritten. Delete it first if that is meant.")))
+        }
     }
 }
 
 fn rename(from: &Target, to: &Target) -> Output {
-    let moved = to.real.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| rename_without_replacing(&from.real, &to.real));
+    let moved = to
+        .real
+        .parent()
+        .map_or(Ok(()), fs::create_dir_all)
+        .and_then(|()| rename_without_replacing(&from.real, &to.real));
     match moved {
         Ok(()) => Output::done(format!("Moved `{}` to `{}`.", from.name(), to.name())),
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => Output::failed(format!(
@@ -150,7 +156,10 @@ fn delete(target: &Target, arguments: &Arguments) -> Output {
 fn still(before: &Target, now: &Target) -> Result<(), Output> {
     match before.real == now.real {
         true => Ok(()),
-        false => Err(Output::failed(format!("`{}` leads somewhere else than a moment ago; nothing was done.", before.name()))),
+        false => Err(Output::failed(format!(
+            "`{}` leads somewhere else than a moment ago; nothing was done.",
+            before.name()
+        ))),
     }
 }
 
@@ -160,7 +169,9 @@ fn below(target: &Target) -> Result<Option<Vec<std::path::PathBuf>>, Output> {
         Ok(Below::All(paths)) => Ok(Some(paths)),
         Ok(Below::TooMany) => Ok(None),
         Ok(Below::VersionControl(found)) => Err(version_control(target, &found)),
-        Err(error) => Err(Output::failed(format!("`{}` cannot be looked through: {error}; nothing was done.", target.name()))),
+        Err(error) => {
+            Err(Output::failed(format!("`{}` cannot be looked through: {error}; nothing was done.", target.name())))
+        }
     }
 }
 
@@ -171,7 +182,9 @@ fn refuse_version_control(target: &Target) -> Result<(), Output> {
     match tree::holds_version_control(&target.real) {
         Ok(None) => Ok(()),
         Ok(Some(found)) => Err(version_control(target, found.strip_prefix(&target.real).unwrap_or(&found))),
-        Err(error) => Err(Output::failed(format!("`{}` cannot be looked through: {error}; nothing was done.", target.name()))),
+        Err(error) => {
+            Err(Output::failed(format!("`{}` cannot be looked through: {error}; nothing was done.", target.name())))
+        }
     }
 }
 

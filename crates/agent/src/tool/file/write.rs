@@ -34,7 +34,9 @@ fn prepare(bench: &Bench, arguments: &Arguments) -> Result<Prepared, Output> {
         // The links may have changed while the call waited to be allowed.
         match bench.places.to_write(&given, Link::Follow) {
             Ok(now) if now.real == target.real => write(&bench, &target, &content),
-            Ok(_) => Output::failed(format!("`{given}` leads somewhere else than a moment ago; nothing was written. Try again.")),
+            Ok(_) => Output::failed(format!(
+                "`{given}` leads somewhere else than a moment ago; nothing was written. Try again."
+            )),
             Err(output) => output,
         }
     });
@@ -54,7 +56,9 @@ fn write(bench: &Bench, target: &Target, content: &str) -> Output {
     let lines = lines_in(content.as_bytes());
     match before {
         None => Output::done(format!("Created `{name}` with {lines} lines.")),
-        Some(before) if before == content.as_bytes() => Output::done(format!("`{name}` had exactly this content already.")),
+        Some(before) if before == content.as_bytes() => {
+            Output::done(format!("`{name}` had exactly this content already."))
+        }
         Some(before) => {
             let crlf = |text: &[u8]| text.windows(2).any(|pair| pair == b"\r\n");
             let remark = match crlf(&before) && !crlf(content.as_bytes()) {

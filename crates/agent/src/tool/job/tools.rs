@@ -53,7 +53,8 @@ fn known(bench: &Bench, id: JobId) -> Result<(), Output> {
         return Ok(());
     }
     let known: Vec<String> = jobs.iter().map(|job| format!("{} (`{}`)", job.id, job.command)).collect();
-    let known = if known.is_empty() { "There are no jobs.".to_owned() } else { format!("The jobs are {}.", known.join(", ")) };
+    let known =
+        if known.is_empty() { "There are no jobs.".to_owned() } else { format!("The jobs are {}.", known.join(", ")) };
     Err(Output::failed(format!("There is no job {id}. {known}")))
 }
 

@@ -79,6 +79,10 @@ fn find(bench: &Bench, real: &Path, pattern: &Pattern, stop: &Stop) -> Output {
     }
     let is_cut = found.len() > MAX_FOUND;
     found.truncate(MAX_FOUND);
-    let remark = if is_cut { format!("\n[Only the first {MAX_FOUND}; give a narrower pattern or a `path`.]") } else { String::new() };
+    let remark = if is_cut {
+        format!("\n[Only the first {MAX_FOUND}; give a narrower pattern or a `path`.]")
+    } else {
+        String::new()
+    };
     Output::done(found.join("\n") + &remark)
 }

@@ -66,7 +66,8 @@ fn prepare(bench: &Bench, arguments: &Arguments) -> Result<Prepared, Output> {
         "count" => Mode::Count,
         _ => Mode::Content,
     };
-    let search = Search { matcher, searcher, glob: arguments.text_if_given("glob").map(Pattern::parse).transpose()?, mode };
+    let search =
+        Search { matcher, searcher, glob: arguments.text_if_given("glob").map(Pattern::parse).transpose()?, mode };
     let real = start(bench, arguments.text_if_given("path"))?;
     let title = format!("grep {pattern}");
     let bench = bench.clone();

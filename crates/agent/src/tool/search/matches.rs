@@ -54,7 +54,10 @@ impl Found {
                 self.matches
             ),
             (Mode::Files | Mode::Count, true) => {
-                format!("[Only the first {} files are shown; there may be more. Narrow the search with `path` or `glob`.]", self.files)
+                format!(
+                    "[Only the first {} files are shown; there may be more. Narrow the search with `path` or `glob`.]",
+                    self.files
+                )
             }
         };
         Output::done(format!("{}{summary}", self.text))

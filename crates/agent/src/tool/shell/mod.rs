@@ -23,10 +23,10 @@ use super::toolbox::{Bench, Tool};
 use super::{Access, JobId, Output, Prepared, Surroundings};
 
 pub(crate) use self::kept::Unread;
-pub(crate) use self::live::Live;
-pub(crate) use self::process::{Group, new_mark, prepare as prepare_process};
 pub use self::live::Exit;
+pub(crate) use self::live::Live;
 pub use self::process::CALL_MARK;
+pub(crate) use self::process::{Group, new_mark, prepare as prepare_process};
 
 const DEFAULT_TIMEOUT: u64 = 120;
 const MAX_TIMEOUT: u64 = 600;
@@ -50,7 +50,11 @@ started. For a server, a watcher or anything that goes on, set `background`: the
     arguments: &[
         required("command", Kind::Text, "The command line."),
         optional("timeout_seconds", Kind::Integer(1), "End the command after this time. Default: 120, maximum: 600."),
-        optional("background", Kind::Flag, "Run it as a job and return at once; there is no timeout then. Default: false."),
+        optional(
+            "background",
+            Kind::Flag,
+            "Run it as a job and return at once; there is no timeout then. Default: false.",
+        ),
     ],
     prepare,
 };
@@ -158,7 +162,10 @@ async fn run(bench: &Bench, command: &str, limit: Duration, surroundings: Surrou
                 () = interruption(surroundings.interrupted) => end_at_once(&live.group).await,
             }
             settle(live, &mut record, guard).await;
-            let told = format!("Timed out after {} s and was ended. Give a longer `timeout_seconds`, or run it in the `background`.", limit.as_secs());
+            let told = format!(
+                "Timed out after {} s and was ended. Give a longer `timeout_seconds`, or run it in the `background`.",
+                limit.as_secs()
+            );
             Output::failed(record.tell(&told))
         }
         Ended::Interrupted => {

@@ -167,7 +167,8 @@ enum Tie {
 
 fn command_line(directory: &Path) -> String {
     let command = fs::read(directory.join("cmdline")).unwrap_or_default();
-    let words: Vec<_> = command.split(|byte| *byte == 0).filter(|word| !word.is_empty()).map(String::from_utf8_lossy).collect();
+    let words: Vec<_> =
+        command.split(|byte| *byte == 0).filter(|word| !word.is_empty()).map(String::from_utf8_lossy).collect();
     words.join(" ").chars().take(200).collect()
 }
 
