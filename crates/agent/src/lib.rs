@@ -1,11 +1,26 @@
 //! Runs the turns of a coding agent whose history can be rewound.
 //!
-//! Everything that lasts is the engine's; this crate asks models, runs tools, and tells clients what happens.
+//! ```text
+//! contract, view   what clients and a session tell each other, and what a client shows     (pure)
+//! turn             what happens next                                                       (pure)
+//! controller       one thread per session, the only one that writes to it
+//! keeper           one thread per workspace: snapshots, plans, rewinds
+//! model, tool, permission, mcp
+//! ```
+//!
+//! Everything that lasts is the engine's; this crate asks models, runs tools, and tells clients what happens. Clients decide nothing.
 
 pub mod contract;
+pub mod controller;
 pub mod document;
+pub mod fresh;
+mod instructions;
+mod keeper;
 mod limits;
+pub mod mcp;
 pub mod model;
+pub mod permission;
+pub mod socket;
 pub mod tool;
 mod turn;
 pub mod view;

@@ -45,7 +45,7 @@ impl Controller {
         let mut verdicts = Vec::new();
         let mut refused = Vec::new();
         let mut calls = Vec::new();
-        let policy = self.policy.clone().with_approvals(self.writer.conversation().entries());
+        let policy = self.policy.clone().with_approvals(self.writer().conversation().entries());
         for block in blocks {
             let Block::Call { id, name, arguments } = block else { continue };
             let (call, verdict, effects) = match self.toolbox.prepare(name, arguments) {
@@ -106,7 +106,7 @@ impl Controller {
 
     /// Runs a call: at once if it only reads, else when the snapshot before it is complete.
     pub(super) fn run_call(&mut self, number: CallNumber) {
-        let session = self.writer.id();
+        let session = self.writer().id();
         let Some(current) = &self.current else { return };
         let (turn_id, operation) = (current.prompt.to_string(), current.operation);
         let Some(call) = self.call_mut(number) else { return };
@@ -215,7 +215,7 @@ impl Controller {
     /// A call has come to its end: what it changed is found out before anybody is told.
     pub(super) fn call_returned(&mut self, turn: u64, number: CallNumber, output: tool::Output) {
         let window = if turn == self.number { self.call_mut(number).and_then(|call| call.window.take()) } else { None };
-        let (facts, session) = (self.facts.clone(), self.writer.id());
+        let (facts, session) = (self.facts.clone(), self.writer().id());
         let job = output.job;
         match (window, job) {
             (Some(window), Some(job)) => {

@@ -28,7 +28,7 @@ use crate::turn::{CallNumber, Turn};
 use crate::view::View;
 use calls::Call;
 
-pub use open::{OpenError, Setup, Which, open};
+pub use open::{OpenError, Opened, Setup, Which, open};
 
 /// Whether tools may change something that no snapshot protects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -129,7 +129,8 @@ impl Handle {
 struct Controller {
     runtime: runtime::Handle,
     keeper: Keeper,
-    writer: SessionWriter,
+    /// Away only while the keeper makes a change with it.
+    writer: Option<SessionWriter>,
     root: PathBuf,
     model: Model,
     toolbox: Arc<Toolbox>,
@@ -199,6 +200,16 @@ impl Controller {
         for (_, window) in std::mem::take(&mut self.job_windows) {
             self.end_window(window);
         }
+        self.forget_if_empty();
+    }
+
+    /// A session in which nothing was ever said is none.
+    fn forget_if_empty(&mut self) {
+        let Some(writer) = self.writer.take() else { return };
+        if writer.conversation().entries().is_empty() && writer.draft().is_empty() {
+            // One that stays is listed nowhere.
+            self.keeper.run(move |workspace| drop(workspace.delete_session(writer)));
+        }
     }
 
     fn take_request(&mut self, request: Request, answer: oneshot::Sender<Outcome>) {
@@ -206,11 +217,11 @@ impl Controller {
         let outcome = match request.command {
             Command::Apply { .. } => return self.apply(request, answer),
             Command::Plan { change } => return self.plan(&change, answer),
+            Command::Targets { query } => return self.list_targets(query, answer),
             Command::Attach { .. } => Ok(Reply::View { view: Box::new(self.view.clone()) }),
             Command::Prompt { parts } => self.prompt(parts),
             Command::Interrupt => self.interrupt(),
             Command::Answer { call, answer } => self.answer(&call, answer),
-            Command::Targets { query } => self.targets(query.as_deref()),
             Command::Draft { parts } => self.set_draft(parts),
             Command::Clear => self.clear(),
             Command::EndJob { job } => self.end_job(&job),
@@ -248,6 +259,23 @@ impl Controller {
             | Fact::OutOfPatience { .. } => {}
         }
         self.request = None;
+    }
+
+    /// The one who appends.
+    fn writer(&self) -> &SessionWriter {
+        self.writer.as_ref().expect("the writer is away only while a change is being made")
+    }
+
+    fn writer_mut(&mut self) -> &mut SessionWriter {
+        self.writer.as_mut().expect("the writer is away only while a change is being made")
+    }
+
+    /// Gives the writer away for as long as `work` takes.
+    fn lend_writer<T>(&mut self, work: impl FnOnce(SessionWriter) -> (SessionWriter, T)) -> T {
+        let writer = self.writer.take().expect("the writer is away only while a change is being made");
+        let (writer, value) = work(writer);
+        self.writer = Some(writer);
+        value
     }
 
     fn close(&mut self) {

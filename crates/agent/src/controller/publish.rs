@@ -27,13 +27,13 @@ impl Controller {
     /// Tells of the entries that were appended since the view was last told.
     pub(super) fn publish_appended(&mut self) {
         let told = self.view.entries.len();
-        let appended = self.writer.conversation().entries()[told..].to_vec();
+        let appended = self.writer().conversation().entries()[told..].to_vec();
         appended.into_iter().for_each(|entry| self.publish(EventKind::Appended { entry }));
     }
 
     /// Tells that the conversation is another one now.
     pub(super) fn publish_head_moved(&mut self, operation: Option<String>) {
-        let now = self.writer.conversation().entries();
+        let now = self.writer().conversation().entries();
         let same = self.view.entries.iter().zip(now).take_while(|(told, now)| told.id == now.id).count();
         if same == now.len() && same == self.view.entries.len() {
             return;
@@ -45,7 +45,7 @@ impl Controller {
 
     /// Tells what the user is about to say, if that is news.
     pub(super) fn publish_draft(&mut self) {
-        let parts: Vec<Part> = self.writer.draft().to_vec();
+        let parts: Vec<Part> = self.writer().draft().to_vec();
         if parts != self.view.draft {
             self.publish(EventKind::DraftChanged { parts });
         }
@@ -74,7 +74,7 @@ impl Controller {
                 command: job.command,
                 ended: match job.state {
                     JobState::Running => None,
-                    JobState::Ended(exit) => Some(exit.to_string()),
+                    JobState::Ended { exit } => Some(exit.to_string()),
                 },
             })
             .collect();

@@ -35,13 +35,14 @@ impl Controller {
 
     fn begin_turn(&mut self, parts: Vec<Part>) -> Result<Reply, Refusal> {
         let at = fresh::now();
-        let mut bodies = instructions::missing(self.writer.conversation(), &self.root);
+        let mut bodies = instructions::missing(self.writer().conversation(), &self.root);
         bodies.push(Body::Prompt { parts });
         let entries: Vec<NewEntry> = bodies.into_iter().map(|body| NewEntry { id: fresh::entry(), at, body }).collect();
         let operation = fresh::operation();
         let prompt = entries.last().expect("there is a prompt").id;
-        self.writer
-            .begin_turn(NewTurn { operation, at, made_by: self.made_by, entries })
+        let made_by = self.made_by;
+        self.writer_mut()
+            .begin_turn(NewTurn { operation, at, made_by, entries })
             .map_err(|err| refusal(Reason::Failed, in_words(&err)))?;
         self.number += 1;
         self.stopped = false;
@@ -57,7 +58,7 @@ impl Controller {
         });
         self.publish_appended();
         self.publish_draft();
-        let moment = Moment { session: self.writer.id(), entry: Some(prompt), origin: Origin::Prompt };
+        let moment = Moment { session: self.writer().id(), entry: Some(prompt), origin: Origin::Prompt };
         self.snapshot("prompt", moment);
         self.step(turn::Fact::Prompted);
         Ok(Reply::Said { prompt })
@@ -93,7 +94,7 @@ impl Controller {
 
     /// What the model would be sent now.
     pub(super) fn model_request(&self) -> Request {
-        self.model.request(&self.writer.conversation().context(), &self.toolbox.specs())
+        self.model.request(&self.writer().conversation().context(), &self.toolbox.specs())
     }
 
     fn ask_model(&mut self) {
@@ -170,7 +171,7 @@ impl Controller {
     pub(super) fn append(&mut self, bodies: Vec<Body>) {
         let at = fresh::now();
         let new = bodies.into_iter().map(|body| NewEntry { id: fresh::entry(), at, body }).collect();
-        match self.writer.append(new, Durability::Soon) {
+        match self.writer_mut().append(new, Durability::Soon) {
             Ok(_) => self.publish_appended(),
             Err(err) => self.break_off(&in_words(&err)),
         }
@@ -239,12 +240,12 @@ impl Controller {
             Ending::Failed(message) => EndReason::Failed { message },
             Ending::RoundLimit => EndReason::RoundLimit,
         };
-        let text = last_words(self.writer.conversation().entries(), current.prompt);
+        let text = last_words(self.writer().conversation().entries(), current.prompt);
         let stored = if came_to_nothing {
-            self.writer.take_back_turn(current.operation)
+            self.writer_mut().take_back_turn(current.operation)
         } else {
             let end = NewEntry { id: fresh::entry(), at: fresh::now(), body: Body::Ended { reason: reason.clone() } };
-            self.writer.end_turn(current.operation, end).map(drop)
+            self.writer_mut().end_turn(current.operation, end).map(drop)
         };
         if let Err(err) = stored {
             return self.break_off(&in_words(&err));
@@ -252,9 +253,9 @@ impl Controller {
         self.publish_head_moved(None);
         self.publish_draft();
         let is_done = reason == EndReason::Done || reason == EndReason::RoundLimit;
-        let usage = turn_usage(self.writer.conversation().entries(), current.prompt);
+        let usage = turn_usage(self.writer().conversation().entries(), current.prompt);
         let (reason, message) = name(reason);
-        let session = self.writer.id().to_string();
+        let session = self.writer().id().to_string();
         let ended = EventKind::TurnEnded { session, prompt: current.prompt, reason, message, text, usage };
         self.store_turn(ended);
         self.go_on_after_turn(is_done);
@@ -262,7 +263,7 @@ impl Controller {
 
     /// Takes the snapshot after a turn, and tells that it has ended when everything of it is stored.
     fn store_turn(&self, ended: EventKind) {
-        self.snapshot("turn", Moment { session: self.writer.id(), entry: None, origin: Origin::Turn });
+        self.snapshot("turn", Moment { session: self.writer().id(), entry: None, origin: Origin::Turn });
         let facts = self.facts.clone();
         self.keeper.run(move |_| drop(facts.send(Fact::TurnStored { ended: Box::new(ended) })));
     }
@@ -296,7 +297,7 @@ impl Controller {
             return;
         }
         let held = joined(self.held.iter());
-        let mut draft = self.writer.draft().to_vec();
+        let mut draft = self.writer().draft().to_vec();
         if draft != held {
             draft = joined([draft, held].iter());
         }
@@ -311,7 +312,7 @@ impl Controller {
     }
 
     pub(super) fn store_draft(&mut self, parts: Vec<Part>) -> Result<(), Refusal> {
-        self.writer.set_draft(parts).map_err(|err| refusal(Reason::Failed, in_words(&err)))?;
+        self.writer_mut().set_draft(parts).map_err(|err| refusal(Reason::Failed, in_words(&err)))?;
         self.publish_draft();
         Ok(())
     }
@@ -322,12 +323,13 @@ impl Controller {
             return Err(refusal(Reason::Running, "a turn is running; stop it first"));
         }
         let cut = NewEntry { id: fresh::entry(), at: fresh::now(), body: Body::Cleared };
-        self.writer
-            .clear(fresh::operation(), self.made_by, cut)
+        let made_by = self.made_by;
+        self.writer_mut()
+            .clear(fresh::operation(), made_by, cut)
             .map_err(|err| refusal(Reason::Failed, in_words(&err)))?;
         self.publish_appended();
         self.toolbox.forget_reads();
-        self.snapshot("turn", Moment { session: self.writer.id(), entry: None, origin: Origin::Turn });
+        self.snapshot("turn", Moment { session: self.writer().id(), entry: None, origin: Origin::Turn });
         Ok(Reply::Done)
     }
 }

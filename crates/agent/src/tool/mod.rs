@@ -3,12 +3,32 @@
 //! A call is first *prepared* (its arguments are read, and it is told what it may touch), then allowed or denied, then run. What goes
 //! wrong in a tool is told to the model as a result, never an error of ours.
 
+mod arguments;
+mod edit;
+mod file;
+mod job;
+mod place;
+mod run;
+mod search;
+pub(crate) mod shell;
+mod todo;
+mod toolbox;
+
 use std::path::PathBuf;
 use std::pin::Pin;
 
 use retake_engine::WorkspacePath;
 use retake_engine::session::entry::{Outcome, Part, Todo};
 use tokio::sync::{mpsc, watch};
+
+pub use job::{Job, JobEnded, JobId, JobOutput, JobState, Jobs};
+pub use shell::{CALL_MARK, Exit, Shell};
+pub use toolbox::Toolbox;
+
+pub(crate) use run::interruption;
+
+/// The tools that change files in the workspace and nothing else.
+pub const EDIT_TOOLS: [&str; 5] = ["write_file", "edit_file", "multi_edit", "move_file", "delete_file"];
 
 /// What a call may touch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +45,7 @@ pub enum Access {
         /// The command line.
         command: String,
     },
-    /// It may change anything: a tool of an MCP server.
+    /// It may change anything: a tool of an MCP server, or an edit of more paths than can be told beforehand.
     Unknown,
 }
 
@@ -51,6 +71,8 @@ pub struct Surroundings {
     pub output: mpsc::Sender<String>,
     /// Becomes `true` when the call has to end at once.
     pub interrupted: watch::Receiver<bool>,
+    /// What jobs that the call starts are tagged with: the prompt's id, say.
+    pub tag: String,
 }
 
 /// What came of a call.
@@ -62,16 +84,37 @@ pub struct Output {
     pub parts: Vec<Part>,
     /// The todo list from here on, if the call changed it.
     pub todos: Option<Vec<Todo>>,
+    /// The job that goes on after the call: it was started in the background, or the command left processes running.
+    pub job: Option<JobId>,
 }
 
 impl Output {
     /// It did what it was asked to.
     pub fn done(text: impl Into<String>) -> Self {
-        Self { outcome: Outcome::Done, parts: vec![Part::text(text)], todos: None }
+        Self::new(Outcome::Done, text)
     }
 
     /// It could not.
     pub fn failed(text: impl Into<String>) -> Self {
-        Self { outcome: Outcome::Failed, parts: vec![Part::text(text)], todos: None }
+        Self::new(Outcome::Failed, text)
+    }
+
+    /// It was stopped before its end.
+    pub fn interrupted(text: impl Into<String>) -> Self {
+        Self::new(Outcome::Interrupted, text)
+    }
+
+    /// An outcome with what the model is told.
+    pub fn new(outcome: Outcome, text: impl Into<String>) -> Self {
+        Self { outcome, parts: vec![Part::text(text)], todos: None, job: None }
+    }
+
+    /// All texts, for tests and for people.
+    pub fn text(&self) -> String {
+        let texts = self.parts.iter().filter_map(|part| match part {
+            Part::Text { text } => Some(text.as_str()),
+            Part::Paste { .. } | Part::File { .. } | Part::Image { .. } => None,
+        });
+        texts.collect::<Vec<_>>().join("\n")
     }
 }

@@ -1,0 +1,222 @@
+//! Changes of what is retained: planned beside everything else, made when nothing else goes on.
+
+use std::collections::HashSet;
+
+use retake_engine::session::entry::Body;
+use retake_engine::{
+    Goal, HeadSeen, NoProgress, OperationError, RewindError, RewindRequest, Scope, SessionId, Workspace,
+    WorkspacePath,
+};
+use tokio::sync::oneshot;
+
+use super::publish::in_words;
+use super::{Controller, refusal};
+use crate::contract::{
+    Change, ChangeGoal, Command, Outcome, Reason, Refusal, Reply, Request, Seen, WhileRunning,
+};
+use crate::document::{Bytes, RewindDocument};
+use crate::fresh;
+use crate::turn::Activity;
+
+impl Controller {
+    /// Lists what one can go back to.
+    pub(super) fn list_targets(&self, query: Option<String>, answer: oneshot::Sender<Outcome>) {
+        let (session, head) = (self.writer().id(), self.writer().conversation().head());
+        self.keeper.run(move |workspace| {
+            let outcome = match workspace.targets(session) {
+                Ok(mut targets) => {
+                    if let Some(query) = query.map(|query| query.to_lowercase()) {
+                        targets.retain(|target| {
+                            let tools = target.files.tools.iter();
+                            let texts = tools.chain(&target.label).chain([&target.text]);
+                            texts.into_iter().any(|text| text.to_lowercase().contains(&query))
+                        });
+                    }
+                    Outcome::Ok(Reply::Targets { head, targets })
+                }
+                Err(err) => Outcome::Refused(refusal(Reason::Failed, in_words(&err))),
+            };
+            answer.send(outcome).ok();
+        });
+    }
+
+    /// Works out what a change would do; the turn may go on meanwhile.
+    pub(super) fn plan(&self, change: &Change, answer: oneshot::Sender<Outcome>) {
+        let (session, change) = (self.writer().id(), change.clone());
+        self.keeper.run(move |workspace| {
+            let planned = to_request(workspace, session, &change)
+                .and_then(|request| workspace.plan(&request, &NoProgress).map_err(|err| refused(&err)));
+            let document = planned.map(|plan| RewindDocument::planned(&plan));
+            let outcome = document.map(|document| Reply::Change { document: Box::new(document) });
+            answer.send(outcome.map_or_else(Outcome::Refused, Outcome::Ok)).ok();
+        });
+    }
+
+    /// Makes a change: now if nothing goes on, else when the turn has come to its end.
+    pub(super) fn apply(&mut self, mut request: Request, answer: oneshot::Sender<Outcome>) {
+        let Command::Apply { head_seen, running, .. } = &mut request.command else { return };
+        let head = self.writer().conversation().head();
+        // What was seen is compared with what is there now: the end of the turn adds to it.
+        if head_seen.take().is_some_and(|Seen { head: seen }| seen != head) {
+            let text = "the conversation has moved on since; nothing was changed";
+            return drop(answer.send(Outcome::Refused(refusal(Reason::StaleHead, text))));
+        }
+        let running = *running;
+        match self.turn.activity() {
+            Activity::Idle => self.apply_now(request, answer),
+            Activity::Running if running == WhileRunning::Refuse => {
+                let mut refusal = refusal(Reason::Running, "nothing was changed: a turn is running");
+                refusal.hint = Some("stop it first, or ask for that with `--interrupt`".to_owned());
+                drop(answer.send(Outcome::Refused(refusal)));
+            }
+            Activity::Running | Activity::Waiting if self.waiting.is_some() => {
+                let text = "nothing was changed: another change waits for the turn to end";
+                drop(answer.send(Outcome::Refused(refusal(Reason::Running, text))));
+            }
+            Activity::Running | Activity::Waiting => {
+                self.waiting = Some((request, answer));
+                self.interrupt().ok();
+            }
+        }
+    }
+
+    /// Makes a change; nothing else goes on.
+    pub(super) fn apply_now(&mut self, request: Request, answer: oneshot::Sender<Outcome>) {
+        self.request = (!request.id.is_empty()).then(|| request.id.clone());
+        let outcome = match request.command {
+            Command::Apply { change, .. } => self.change(change),
+            _ => Err(refusal(Reason::Invalid, "this is no change")),
+        };
+        self.request = None;
+        answer.send(outcome.map_or_else(Outcome::Refused, Outcome::Ok)).ok();
+    }
+
+    fn change(&mut self, change: Change) -> Result<Reply, Refusal> {
+        self.end_jobs_since(&change.goal);
+        let session = self.writer().id();
+        let head = self.writer().conversation().head();
+        let made_by = self.made_by;
+        let keeper = self.keeper.clone();
+        // The writer is the keeper's for as long as that takes, and nobody else's.
+        let result = self.lend_writer(move |writer| {
+            keeper.ask(move |workspace| {
+                let mut writer = writer;
+                let result = to_request(workspace, session, &change).and_then(|mut request| {
+                    request.made_by = made_by;
+                    request.head_seen = Some(HeadSeen(head));
+                    let applied = workspace.apply_in(&mut writer, &request, None, &fresh::rewind(), &NoProgress);
+                    applied.map_err(|err| refused(&err))
+                });
+                (writer, result)
+            })
+        });
+        self.toolbox.forget_reads();
+        let applied = match result {
+            Ok(applied) => applied,
+            Err(refusal) => {
+                self.publish_head_moved(None);
+                return Err(refusal);
+            }
+        };
+        self.stopped = false;
+        self.publish_head_moved(applied.operation.map(|id| id.to_string()));
+        self.publish_draft();
+        self.publish_state();
+        Ok(Reply::Change { document: Box::new(RewindDocument::applied(&applied)) })
+    }
+
+    /// Ends background jobs that were started at or after the place that files go back to.
+    fn end_jobs_since(&mut self, goal: &ChangeGoal) {
+        let entries = self.writer().conversation().entries();
+        let since = match goal {
+            ChangeGoal::Rewind { scope: Scope::Conversation, .. } => return,
+            // On another branch: everything that runs is from after it.
+            ChangeGoal::Rewind { entry, .. } => entries.iter().position(|one| one.id == *entry).unwrap_or(0),
+            ChangeGoal::Undo { .. } => {
+                entries.iter().rposition(|one| matches!(one.body, Body::Prompt { .. })).unwrap_or(entries.len())
+            }
+            ChangeGoal::Checkpoint { .. } | ChangeGoal::Redo => return,
+        };
+        let later: HashSet<String> = entries[since..].iter().map(|one| one.id.to_string()).collect();
+        let earlier: HashSet<String> = entries[..since].iter().map(|one| one.id.to_string()).collect();
+        let jobs = self.toolbox.jobs().clone();
+        let is_later = |tag: &str| later.contains(tag) || !earlier.contains(tag);
+        let ended = self.runtime.block_on(jobs.end_if(|job| is_later(&job.tag)));
+        for job in ended {
+            if let Some(window) = self.job_windows.remove(&job.id) {
+                self.end_window(window);
+            }
+        }
+        self.publish_jobs();
+    }
+}
+
+/// What a change asks the engine for.
+fn to_request(workspace: &Workspace, session: SessionId, change: &Change) -> Result<RewindRequest, Refusal> {
+    let not_found = |err: &dyn std::error::Error| refusal(Reason::NotFound, in_words(err));
+    let goal = match &change.goal {
+        ChangeGoal::Rewind { entry, scope, files, discard } => {
+            Goal::Entry { session, entry: *entry, scope: *scope, files: *files, discard: *discard }
+        }
+        ChangeGoal::Checkpoint { checkpoint, files } => {
+            let checkpoint = workspace.resolve(checkpoint).map_err(|err| not_found(&err))?.id;
+            match files {
+                retake_engine::Files::Selective => Goal::Selective { session, checkpoint },
+                retake_engine::Files::Exact => Goal::Exact { checkpoint },
+            }
+        }
+        ChangeGoal::Undo { operation: None } => Goal::Undo { operation: None, session: Some(session) },
+        ChangeGoal::Undo { operation: Some(text) } => {
+            let operation = workspace.resolve_operation(text).map_err(|err| not_found(&err))?;
+            if operation.session != Some(session) {
+                let text = format!("operation {} is not one of this session", operation.id.short());
+                return Err(refusal(Reason::NotFound, text));
+            }
+            Goal::Undo { operation: Some(operation.id), session: Some(session) }
+        }
+        ChangeGoal::Redo => Goal::Redo { session: Some(session) },
+    };
+    let path = |bytes: &Bytes| -> Result<WorkspacePath, Refusal> {
+        let bytes = bytes.decode().ok_or_else(|| refusal(Reason::Invalid, "a path is not valid base64"))?;
+        WorkspacePath::parse(&bytes).map_err(|err| refusal(Reason::Invalid, err.to_string()))
+    };
+    let mut request = RewindRequest::new(goal);
+    request.paths = change.paths.iter().map(path).collect::<Result<_, _>>()?;
+    request.on_conflict = change.on_conflict;
+    let choices = change.choices.iter().map(|(bytes, choice)| Ok((path(bytes)?, *choice)));
+    request.choices = choices.collect::<Result<_, Refusal>>()?;
+    request.across_branches = change.across_branches;
+    Ok(request)
+}
+
+/// An error of the engine as clients are told it.
+pub(super) fn refused(error: &RewindError) -> Refusal {
+    let reason = match error {
+        RewindError::Refused { .. } | RewindError::Pending { .. } | RewindError::ChangedSinceCrash { .. } => Reason::Conflicts,
+        RewindError::Stale { .. } => Reason::StalePlan,
+        RewindError::StaleHead => Reason::StaleHead,
+        RewindError::InUse { .. } => Reason::InUse,
+        RewindError::UnknownEntry { .. } | RewindError::Gone | RewindError::FilesGone { .. } => Reason::NotFound,
+        RewindError::NotATarget { .. } => Reason::Invalid,
+        RewindError::Operation(error) => match error {
+            OperationError::NothingToUndo | OperationError::NothingToRedo => Reason::Nothing,
+            OperationError::Running { .. } | OperationError::NotFinished { .. } => Reason::Running,
+            OperationError::Unknown { .. } | OperationError::Ambiguous { .. } => Reason::NotFound,
+            OperationError::AlreadyUndone { .. }
+            | OperationError::NotReversible { .. }
+            | OperationError::NewerInLiveSession { .. } => Reason::Invalid,
+            OperationError::Store(_) => Reason::Failed,
+        },
+        RewindError::SessionNotOpen { .. }
+        | RewindError::RolledBack { .. }
+        | RewindError::Partial { .. }
+        | RewindError::NotRecorded { .. }
+        | RewindError::LeftOver { .. }
+        | RewindError::DamagedTarget { .. }
+        | RewindError::Unfinished { .. }
+        | RewindError::Safety(_)
+        | RewindError::Store(_) => Reason::Failed,
+    };
+    let document = RewindDocument::failed(error).map(Box::new);
+    Refusal { reason, message: in_words(error), hint: None, document }
+}

@@ -1,0 +1,152 @@
+//! Opening a session: everything is set up here, once, and whatever fails leaves nothing behind.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::thread;
+
+use retake_engine::session::{Moment, SessionError};
+use retake_engine::{
+    CheckpointError, Environment, MadeBy, NewSession, OpenError as WorkspaceError, Origin, RecoveryChoice, RewindError, SessionId,
+    SessionKind, StoreError, Workspace,
+};
+use thiserror::Error;
+use tokio::sync::{broadcast, mpsc};
+
+use super::{Controller, Fact, Handle, Unprotected};
+use crate::keeper::Keeper;
+use crate::model::Model;
+use crate::permission::Policy;
+use crate::tool::{JobEnded, Toolbox};
+use crate::turn::Turn;
+use crate::view::View;
+use crate::{fresh, limits};
+
+/// All that a session needs.
+pub struct Setup {
+    /// The workspace.
+    pub environment: Environment,
+    /// Which session.
+    pub which: Which,
+    /// The model.
+    pub model: Model,
+    /// What may run.
+    pub policy: Policy,
+    /// Whether tools may change something that no snapshot protects.
+    pub unprotected: Unprotected,
+    /// Who makes its operations.
+    pub made_by: MadeBy,
+    /// The tools, and the channel on which they tell that a job has ended.
+    pub tools: (Toolbox, mpsc::Receiver<JobEnded>),
+}
+
+/// Which session to open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// A new one.
+    New,
+    /// This one.
+    Existing(SessionId),
+}
+
+/// A session could not be opened; nothing was changed.
+#[derive(Debug, Error)]
+pub enum OpenError {
+    /// The workspace cannot be opened.
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+    /// The session cannot be opened: another process may have it.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// A rewind was interrupted, and has to be finished by somebody who decides how.
+    #[error(transparent)]
+    Recovery(#[from] RewindError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The first checkpoint failed.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    /// A thread could not be started.
+    #[error("cannot start a thread")]
+    Thread(#[source] std::io::Error),
+}
+
+/// A session that is open, and the thread that serves it.
+pub struct Opened {
+    /// The way to it.
+    pub handle: Handle,
+    /// Ends when the session is closed and everything is stored.
+    pub served: thread::JoinHandle<()>,
+}
+
+/// Opens a session and begins to serve it. Must be called from within a Tokio runtime, on a thread that may wait.
+pub fn open(setup: Setup) -> Result<Opened, OpenError> {
+    let mut workspace = Workspace::open_or_create(setup.environment)?;
+    let new = fresh::rewind();
+    workspace.recover(RecoveryChoice::Ask, new.after, new.at)?;
+    workspace.watch();
+    let session = match setup.which {
+        Which::Existing(session) => session,
+        Which::New => {
+            let (id, at) = (fresh::session(), fresh::now());
+            workspace.create_session(NewSession { id, at, title: String::new(), kind: SessionKind::Conversation })?.id
+        }
+    };
+    let writer = workspace.open_session(session, fresh::now(), &mut fresh::random)?;
+    let root = workspace.root().to_owned();
+    let (keeper, keeping) = Keeper::start(workspace).map_err(OpenError::Thread)?;
+    let (messages, inbox) = mpsc::channel(limits::INBOX);
+    let (facts, reported) = mpsc::unbounded_channel();
+    let (events, _) = broadcast::channel(limits::KEPT_EVENTS);
+    let (toolbox, jobs) = setup.tools;
+    let view = View {
+        session: session.to_string(),
+        workspace: root.display().to_string(),
+        model: setup.model.full_name(),
+        entries: writer.conversation().entries().to_vec(),
+        draft: writer.draft().to_vec(),
+        ..View::default()
+    };
+    let runtime = tokio::runtime::Handle::current();
+    runtime.spawn(report_jobs(jobs, facts.clone()));
+    let controller = Controller {
+        runtime,
+        keeper,
+        writer: Some(writer),
+        root,
+        model: setup.model,
+        toolbox: Arc::new(toolbox),
+        policy: setup.policy,
+        unprotected: setup.unprotected,
+        made_by: setup.made_by,
+        turn: Turn::default(),
+        number: 0,
+        current: None,
+        held: VecDeque::new(),
+        waiting: None,
+        stopped: false,
+        job_windows: HashMap::new(),
+        view,
+        events,
+        kept: VecDeque::new(),
+        request: None,
+        facts,
+        is_closing: false,
+    };
+    controller.snapshot("baseline", Moment { session, entry: None, origin: Origin::Turn });
+    let served = thread::Builder::new().name("controller".to_owned());
+    let served = served.spawn(move || {
+        controller.serve(inbox, reported);
+        // The last handle to the keeper is gone: it does what is left, and ends.
+        keeping.join().ok();
+    });
+    Ok(Opened { handle: Handle { session, messages }, served: served.map_err(OpenError::Thread)? })
+}
+
+async fn report_jobs(mut jobs: mpsc::Receiver<JobEnded>, facts: mpsc::UnboundedSender<Fact>) {
+    while let Some(ended) = jobs.recv().await {
+        if facts.send(Fact::JobEnded(ended)).is_err() {
+            return;
+        }
+    }
+}

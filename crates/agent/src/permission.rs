@@ -1,0 +1,189 @@
+//! Permissions: whether a call may run, must be asked about, or is refused. Pure.
+//!
+//! What only reads runs freely. For the rest there are rules, each for a tool or for commands that begin with some words, from the
+//! settings and from what the user allowed in this session; where no rule fits, the mode decides. Deny wins over everything.
+//!
+//! A command is allowed only if all of it is understood and every simple command in it is allowed. A deny rule is looked for more
+//! widely, inside what is not understood too. It is a guard against accidents, not a sandbox: a program can be run under another name.
+
+mod command;
+mod rule;
+
+use retake_engine::session::entry::{Body, Entry};
+
+pub use self::rule::{InvalidRule, Rule};
+
+use self::command::{Parsed, loosely, parse};
+use crate::tool::{Access, EDIT_TOOLS};
+
+/// What happens to calls for which there is no rule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Somebody can be asked.
+    #[default]
+    Interactive,
+    /// Nobody can be asked.
+    Headless(Allowed),
+}
+
+/// `--allow`: what runs without anybody to ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Allowed {
+    /// Everything that no rule denies.
+    All,
+    /// Reading and edit tools.
+    Edits,
+    /// Reading.
+    None,
+}
+
+/// The rules in force.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Policy {
+    /// What happens where no rule fits.
+    pub mode: Mode,
+    /// Never run.
+    pub deny: Vec<Rule>,
+    /// Asked about even if a rule of `allow` fits.
+    pub ask: Vec<Rule>,
+    /// Run without asking.
+    pub allow: Vec<Rule>,
+    /// What the user allowed in this session.
+    pub approved: Vec<Rule>,
+}
+
+impl Policy {
+    /// With the approvals of these entries, and no others.
+    pub fn with_approvals<'a>(self, entries: impl IntoIterator<Item = &'a Entry>) -> Self {
+        let approved = entries.into_iter().filter_map(|entry| match &entry.body {
+            Body::Approved { tool, prefix } => Rule::new(tool, prefix.as_deref()).ok(),
+            _ => None,
+        });
+        Self { approved: approved.collect(), ..self }
+    }
+}
+
+/// What is to be done about a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Run it.
+    Allow,
+    /// Ask the user.
+    Ask {
+        /// What could be allowed for the rest of the session; `None` if that can only be said of this one call.
+        suggested: Option<Rule>,
+    },
+    /// Do not run it.
+    Deny {
+        /// What the model is told.
+        why: String,
+    },
+}
+
+/// Decides about a call.
+pub fn decide(policy: &Policy, tool: &str, access: &Access) -> Decision {
+    if let Some(rule) = policy.deny.iter().find(|rule| denies(rule, tool, access)) {
+        return Decision::Deny {
+            why: format!("The user's settings deny `{rule}`. Do not try to get around this; do it another way or ask."),
+        };
+    }
+    if *access == Access::Reads || is_allowed(policy, tool, access) {
+        return Decision::Allow;
+    }
+    match policy.mode {
+        Mode::Interactive => Decision::Ask { suggested: suggest(tool, access) },
+        Mode::Headless(Allowed::All) => Decision::Allow,
+        Mode::Headless(Allowed::Edits) if is_edit(tool) => match policy.ask.iter().any(|rule| rule.fits_tool(tool)) {
+            true => Decision::Deny {
+                why: format!("The user wants to be asked about `{tool}`, and nobody can be asked in this run."),
+            },
+            false => Decision::Allow,
+        },
+        Mode::Headless(Allowed::Edits) => Decision::Deny {
+            why: format!(
+                "`{tool}` is not allowed in this run: it was started with `--allow edits`, so reading and the edit tools ({}) may be used, \
+                 shell commands and other tools may not. {}",
+                EDIT_TOOLS.join(", "),
+                commands_allowed(policy)
+            ),
+        },
+        Mode::Headless(Allowed::None) => Decision::Deny {
+            why: format!(
+                "`{tool}` is not allowed in this run: it was started with `--allow none`, so only tools that read may be used. {}",
+                commands_allowed(policy)
+            ),
+        },
+    }
+}
+
+/// What the rules allow although the mode does not, for the model.
+fn commands_allowed(policy: &Policy) -> String {
+    let rules: Vec<String> = policy.allow.iter().chain(&policy.approved).map(|rule| format!("`{rule}`")).collect();
+    match rules.is_empty() {
+        true => "Say what you would have done.".to_owned(),
+        false => format!("The settings allow {} besides.", rules.join(", ")),
+    }
+}
+
+fn is_edit(tool: &str) -> bool {
+    EDIT_TOOLS.contains(&tool)
+}
+
+fn denies(rule: &Rule, tool: &str, access: &Access) -> bool {
+    match access {
+        Access::Runs { command } if rule.fits_tool(tool) => rule.prefix().is_none_or(|prefix| {
+            let understood = match parse(command) {
+                Parsed::Commands(commands) => commands.iter().any(|words| words.starts_with(prefix)),
+                Parsed::NotUnderstood => false,
+            };
+            understood || loosely(command).iter().any(|words| words.starts_with(prefix))
+        }),
+        Access::Reads | Access::Writes { .. } | Access::Unknown => rule.prefix().is_none() && rule.fits_tool(tool),
+        Access::Runs { .. } => false,
+    }
+}
+
+fn is_allowed(policy: &Policy, tool: &str, access: &Access) -> bool {
+    let Access::Runs { command } = access else {
+        let fits = |rules: &[Rule]| rules.iter().any(|rule| rule.prefix().is_none() && rule.fits_tool(tool));
+        return fits(&policy.approved) || (fits(&policy.allow) && !fits(&policy.ask));
+    };
+    let whole = |rules: &[Rule]| rules.iter().any(|rule| rule.prefix().is_none() && rule.fits_tool(tool));
+    if whole(&policy.approved) {
+        return true;
+    }
+    let asked = policy.ask.iter().any(|rule| denies(rule, tool, access));
+    if whole(&policy.allow) && !asked {
+        return true;
+    }
+    let Parsed::Commands(commands) = parse(command) else { return false };
+    let begins = |rules: &[Rule], words: &[String]| {
+        rules
+            .iter()
+            .filter(|rule| rule.fits_tool(tool))
+            .filter_map(Rule::prefix)
+            .any(|prefix| words.starts_with(prefix))
+    };
+    commands.iter().all(|words| {
+        begins(&policy.approved, words) || (!asked && (whole(&policy.allow) || begins(&policy.allow, words)))
+    })
+}
+
+/// The rule that would allow this call and others like it.
+fn suggest(tool: &str, access: &Access) -> Option<Rule> {
+    match access {
+        Access::Reads => None,
+        Access::Writes { .. } => Some(Rule::edits()),
+        Access::Unknown => Rule::new(tool, None).ok(),
+        Access::Runs { command } => match parse(command) {
+            Parsed::Commands(commands) => match commands.as_slice() {
+                [words] => Some(Rule::for_words(tool, command::usual_prefix(words).to_vec())),
+                _ => None,
+            },
+            Parsed::NotUnderstood => None,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;

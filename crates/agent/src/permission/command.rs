@@ -1,0 +1,248 @@
+//! Reading command lines, conservatively.
+//!
+//! [`parse`] understands words, quotes, `;`, `&&`, `||`, `|`, and redirections that cannot write a file; nothing else of the shell's
+//! language. Whatever it is not sure of it does not understand: an expansion could become any word, an assignment could change any
+//! command. [`loosely`] is the opposite, for what is denied: it looks for commands wherever one could begin.
+
+/// A command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Parsed {
+    /// The words of each simple command; at least one.
+    Commands(Vec<Vec<String>>),
+    /// Something in it is not plain.
+    NotUnderstood,
+}
+
+/// Words that change what the words after them mean.
+const KEYWORDS: [&str; 22] = [
+    "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "select", "function",
+    "time", "coproc", "in", "!", "{", "}", "[[", "]]",
+];
+
+/// Takes a command line apart.
+pub(crate) fn parse(command: &str) -> Parsed {
+    let mut reader = Reader { rest: command.trim_matches([' ', '\t']), commands: Vec::new(), words: Vec::new() };
+    match reader.read() {
+        Some(()) => Parsed::Commands(reader.commands),
+        None => Parsed::NotUnderstood,
+    }
+}
+
+struct Reader<'a> {
+    rest: &'a str,
+    commands: Vec<Vec<String>>,
+    words: Vec<String>,
+}
+
+impl Reader<'_> {
+    /// `None` where something is not understood.
+    fn read(&mut self) -> Option<()> {
+        loop {
+            self.rest = self.rest.trim_start_matches([' ', '\t']);
+            let Some(next) = self.rest.chars().next() else { break };
+            match next {
+                ';' | '&' | '|' => self.operator()?,
+                '>' => self.redirection()?,
+                _ if self.rest.starts_with("2>") || self.rest.starts_with("1>") => self.redirection()?,
+                _ => {
+                    let word = self.word()?;
+                    self.words.push(word);
+                }
+            }
+        }
+        self.end_command()
+    }
+
+    fn operator(&mut self) -> Option<()> {
+        let operator = ["&&", "||", ";;", "|&", ";", "|"].into_iter().find(|operator| self.rest.starts_with(operator));
+        // A single `&` sends what is before it to the background.
+        let operator = operator.filter(|operator| !matches!(*operator, ";;" | "|&"))?;
+        self.rest = &self.rest[operator.len()..];
+        self.end_command()?;
+        // What ends with `;` is whole; what ends with another operator is not.
+        match operator == ";" || !self.rest.trim_matches([' ', '\t']).is_empty() {
+            true => Some(()),
+            false => None,
+        }
+    }
+
+    fn end_command(&mut self) -> Option<()> {
+        let words = std::mem::take(&mut self.words);
+        let Some(first) = words.first() else {
+            // Only behind a final `;`.
+            return (!self.commands.is_empty() && self.rest.is_empty()).then_some(());
+        };
+        let is_assignment = first.contains('=');
+        if first.is_empty() || is_assignment || KEYWORDS.contains(&first.as_str()) {
+            return None;
+        }
+        self.commands.push(words);
+        Some(())
+    }
+
+    /// Only what cannot write a file: to another output, or to `/dev/null`.
+    fn redirection(&mut self) -> Option<()> {
+        let rest = self.rest.trim_start_matches(['1', '2']);
+        let rest = rest.strip_prefix('>')?;
+        let rest = rest.strip_prefix('>').unwrap_or(rest);
+        let target = rest.trim_start_matches([' ', '\t']);
+        let behind = ["&1", "&2", "/dev/null"].into_iter().find_map(|name| target.strip_prefix(name))?;
+        let is_whole = behind.chars().next().is_none_or(|next| matches!(next, ' ' | '\t' | ';' | '|' | '&'));
+        self.rest = behind;
+        is_whole.then_some(())
+    }
+
+    fn word(&mut self) -> Option<String> {
+        let mut word = String::new();
+        let mut is_quoted = false;
+        loop {
+            let mut chars = self.rest.chars();
+            let Some(next) = chars.next() else { break };
+            match next {
+                ' ' | '\t' | ';' | '|' | '&' => break,
+                '\'' => {
+                    let (text, behind) = chars.as_str().split_once('\'')?;
+                    word.push_str(plain(text)?);
+                    (self.rest, is_quoted) = (behind, true);
+                    continue;
+                }
+                '"' => {
+                    self.rest = double_quoted(chars.as_str(), &mut word)?;
+                    is_quoted = true;
+                    continue;
+                }
+                '\\' => {
+                    let escaped = chars.next().filter(|c| !c.is_control())?;
+                    word.push(escaped);
+                    is_quoted = true;
+                }
+                // A digit before one may be a redirection of another stream.
+                '>' | '<' | '$' | '`' | '(' | ')' | '*' | '?' | '[' | ']' | '{' | '}' | '!' | '#' => return None,
+                c if c.is_control() || (c.is_whitespace() && c != ' ') => return None,
+                '~' if !word.is_empty() || is_quoted => word.push('~'),
+                // The home directory of whoever; never an option or a command of ours.
+                '~' if self.words.is_empty() => return None,
+                c => word.push(c),
+            }
+            self.rest = chars.as_str();
+        }
+        (is_quoted || !word.is_empty()).then_some(word)
+    }
+}
+
+/// Adds what is up to the closing quote, and returns what is behind it.
+fn double_quoted<'a>(text: &'a str, word: &mut String) -> Option<&'a str> {
+    let mut chars = text.chars();
+    loop {
+        match chars.next()? {
+            '"' => return Some(chars.as_str()),
+            '$' | '`' => return None,
+            '\\' => match chars.next()? {
+                escaped @ ('"' | '\\' | '$' | '`') => word.push(escaped),
+                other if other.is_control() => return None,
+                other => word.extend(['\\', other]),
+            },
+            c if c.is_control() && c != '\t' => return None,
+            c => word.push(c),
+        }
+    }
+}
+
+fn plain(text: &str) -> Option<&str> {
+    (!text.chars().any(|c| c.is_control() && c != '\t')).then_some(text)
+}
+
+/// Commands that run what follows them, with how many words of their own at least.
+const WRAPPERS: [&str; 18] = [
+    "sudo", "doas", "env", "command", "builtin", "exec", "eval", "nohup", "nice", "ionice", "setsid", "stdbuf",
+    "timeout", "time", "xargs", "watch", "bash", "sh",
+];
+
+/// The words wherever a command could begin, quotes and all else taken away. Finds too much rather than too little.
+pub(crate) fn loosely(command: &str) -> Vec<Vec<String>> {
+    let begins = |c: char| matches!(c, ';' | '&' | '|' | '\n' | '\r' | '(' | ')' | '`' | '{' | '}' | '<' | '>' | '!');
+    // As one text with its quotes, and as one without: `sh -c 'rm x'` hides a command in them, and so does `r"m" x`.
+    let bare: String = command.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
+    let spaced: String = command.chars().map(|c| if matches!(c, '\'' | '"' | '\\') { ';' } else { c }).collect();
+    let mut found = Vec::new();
+    for text in [bare, spaced] {
+        for segment in text.split(begins) {
+            let words: Vec<String> = segment.split_whitespace().map(str::to_owned).collect();
+            found.extend(beginnings(&words));
+        }
+    }
+    found
+}
+
+/// The words, again without each wrapper, keyword and assignment in front, and with the path of the program taken away.
+fn beginnings(words: &[String]) -> Vec<Vec<String>> {
+    let mut found = Vec::new();
+    let mut rest = words;
+    let mut is_wrapped = false;
+    while let [first, behind @ ..] = rest {
+        let name = first.rsplit('/').next().unwrap_or(first).trim_start_matches('$');
+        let mut as_named = rest.to_vec();
+        name.clone_into(&mut as_named[0]);
+        found.extend([rest.to_vec(), as_named]);
+        let is_assignment = first.contains('=');
+        let is_front = WRAPPERS.contains(&name) || KEYWORDS.contains(&name) || is_assignment;
+        // Options and numbers behind a wrapper are its own, and so may any word be: `timeout 5 rm`, `xargs -I x rm`.
+        if !is_front && !is_wrapped {
+            break;
+        }
+        is_wrapped |= WRAPPERS.contains(&name);
+        rest = behind;
+    }
+    found
+}
+
+/// Programs whose first plain word says what they do.
+const WITH_SUBCOMMANDS: [&str; 24] = [
+    "git",
+    "cargo",
+    "npm",
+    "pnpm",
+    "yarn",
+    "bun",
+    "deno",
+    "go",
+    "docker",
+    "podman",
+    "kubectl",
+    "pip",
+    "uv",
+    "poetry",
+    "gh",
+    "jj",
+    "hg",
+    "svn",
+    "make",
+    "just",
+    "rustup",
+    "terraform",
+    "systemctl",
+    "dotnet",
+];
+/// Programs that run whatever they are told; to allow them is to allow everything.
+const RUN_ANYTHING: [&str; 26] = [
+    "bash", "sh", "zsh", "fish", "dash", "sudo", "doas", "env", "xargs", "eval", "exec", "source", ".", "command",
+    "nohup", "timeout", "python", "python3", "node", "perl", "ruby", "ssh", "find", "awk", "rm", "dd",
+];
+
+/// The words of a command that a user would allow: `git status`, `npm run build`, `ls`.
+pub(crate) fn usual_prefix(words: &[String]) -> &[String] {
+    let is_plain = |at: usize| words.get(at).is_some_and(|word| word.starts_with(|c: char| c.is_ascii_lowercase()));
+    let first = words.first().map_or("", String::as_str);
+    let length = if RUN_ANYTHING.contains(&first) || first.contains('/') {
+        words.len()
+    } else if !WITH_SUBCOMMANDS.contains(&first) {
+        1
+    } else if is_plain(1) && words[1] == "run" && words.len() > 2 {
+        3
+    } else if is_plain(1) {
+        2
+    } else {
+        words.len()
+    };
+    &words[..length.min(words.len())]
+}

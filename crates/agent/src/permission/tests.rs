@@ -1,0 +1,245 @@
+//! Decisions, on tricky command lines above all.
+
+use super::*;
+
+fn policy(mode: Mode, allow: &[&str], deny: &[&str]) -> Policy {
+    let rules = |texts: &[&str]| texts.iter().map(|text| text.parse().expect("a rule")).collect();
+    Policy { mode, allow: rules(allow), deny: rules(deny), ..Policy::default() }
+}
+
+fn bash(policy: &Policy, command: &str) -> Decision {
+    decide(policy, "bash", &Access::Runs { command: command.to_owned() })
+}
+
+fn is_allowed_by(allow: &[&str], command: &str) -> bool {
+    bash(&policy(Mode::Interactive, allow, &[]), command) == Decision::Allow
+}
+
+fn is_denied_by(deny: &[&str], command: &str) -> bool {
+    matches!(bash(&policy(Mode::Headless(Allowed::All), &[], deny), command), Decision::Deny { .. })
+}
+
+#[test]
+fn a_prefix_allows_commands_that_begin_with_its_words() {
+    let allow = ["bash: git status", "bash: head", "bash: echo"];
+    for command in [
+        "git status",
+        "  git   status --short ",
+        "git status 'a b'",
+        "git status \"a b\"",
+        "git 'status'",
+        "g\\it status",
+        "git status 2>&1",
+        "git status >/dev/null 2>&1",
+        "git status 2>/dev/null | head -5",
+        "git status && echo ok",
+        "git status || echo 'no; rm -rf x'",
+        "git status; head x;",
+        "echo ~/x a=b",
+        "echo 'it'\\''s'",
+    ] {
+        assert!(is_allowed_by(&allow, command), "{command}");
+    }
+}
+
+#[test]
+fn what_could_run_something_else_is_asked_about() {
+    let allow = ["bash: git status", "bash: echo", "bash: head"];
+    for command in [
+        "git",
+        "git statusx",
+        "git stash",
+        "'git status'",
+        "git status; rm -rf x",
+        "git status;rm -rf x",
+        "git status && rm x",
+        "git status || rm x",
+        "git status | sh",
+        "git status | xargs rm",
+        "git status & rm x",
+        "git status &",
+        "git status |& sh",
+        "git status\nrm x",
+        "git status\r\nrm x",
+        "git status $(rm x)",
+        "git status \"$(rm x)\"",
+        "git status `rm x`",
+        "git status \"`rm x`\"",
+        "git status $X",
+        "git status \"$X\"",
+        "git status ${X}",
+        "git status $'a'",
+        "git status > file",
+        "git status >> file",
+        "git status >/dev/nullx",
+        "git status >/dev/null/../sda",
+        "git status 2> file",
+        "git status 3>file",
+        "git status &> file",
+        "git status >& file",
+        "git status >&3",
+        "git status >| file",
+        "git status < file",
+        "git status <(rm x)",
+        "git status <<EOF",
+        "X=1 git status",
+        "GIT_PAGER=rm git status",
+        "git status *",
+        "git status ?",
+        "git status [a]",
+        "git status {a,b}",
+        "git status # x",
+        "(git status)",
+        "{ git status; }",
+        "! git status",
+        "if git status; then echo; fi",
+        "time git status",
+        "~/git status",
+        "/tmp/git status",
+        "./git status",
+        "git status \\\nrm",
+        "git status 'unclosed",
+        "git status \"unclosed",
+        "git status \\",
+        "git status &&",
+        "&& git status",
+        "git status ;; echo",
+        "; git status",
+        "",
+        "   ",
+        "git\u{a0}status",
+        "git status\u{2028}rm",
+        "git\0status",
+        "echo hi | git status | tee x",
+        "function git { rm x; }; git status",
+        "echo a>b",
+        "head -c1 x>y",
+    ] {
+        assert!(!is_allowed_by(&allow, command), "{command:?}");
+    }
+}
+
+#[test]
+fn a_denied_prefix_is_found_in_each_command_of_a_line() {
+    for command in [
+        "rm -rf x",
+        "git status && rm -rf x",
+        "git status; rm x",
+        "git status | rm",
+        "git status\nrm x",
+        "echo $(rm x)",
+        "echo `rm x`",
+        "(rm x)",
+        "if true; then rm x; fi",
+        "X=1 rm x",
+        "sudo rm x",
+        "sudo -u me rm x",
+        "env A=b rm x",
+        "timeout 5 rm x",
+        "find . | xargs -n1 rm",
+        "/bin/rm x",
+        "r\"m\" x",
+        "'rm' x",
+        "\\rm x",
+        "sh -c 'rm x'",
+        "bash -c \"rm x\"",
+        "! rm x",
+        "nohup rm x &",
+    ] {
+        assert!(is_denied_by(&["bash: rm"], command), "{command:?}");
+    }
+    assert!(is_denied_by(&["bash: git push"], "cd a && git push --force"));
+    for command in ["git pull", "git status push", "echo git", "rmdir x", "ls rm", "cargo rm"] {
+        assert!(!is_denied_by(&["bash: git push", "bash: rm"], command), "{command}");
+    }
+}
+
+#[test]
+fn deny_wins_over_allow_and_over_approval() {
+    let mut policy = policy(Mode::Headless(Allowed::All), &["bash", "bash: git push"], &["bash: git push"]);
+    policy.approved = vec!["bash".parse().expect("a rule")];
+    assert!(matches!(bash(&policy, "git push"), Decision::Deny { .. }));
+    assert_eq!(bash(&policy, "git pull"), Decision::Allow);
+    let policy = Policy { deny: vec!["read_file".parse().expect("a rule")], ..Policy::default() };
+    assert!(matches!(decide(&policy, "read_file", &Access::Reads), Decision::Deny { .. }), "reads too");
+}
+
+#[test]
+fn an_ask_rule_holds_until_the_user_approves() {
+    let mut policy = policy(Mode::Interactive, &["bash: git"], &[]);
+    policy.ask = vec!["bash: git push".parse().expect("a rule")];
+    assert_eq!(bash(&policy, "git pull"), Decision::Allow);
+    assert!(matches!(bash(&policy, "git push"), Decision::Ask { .. }));
+    policy.approved = vec!["bash: git push".parse().expect("a rule")];
+    assert_eq!(bash(&policy, "git push origin"), Decision::Allow);
+}
+
+#[test]
+fn headless_modes_allow_what_their_flag_says() {
+    let edit = Access::Writes { paths: Vec::new() };
+    let run = |allowed| Policy { mode: Mode::Headless(allowed), ..Policy::default() };
+    let denied = |policy: &Policy, tool: &str, access: &Access| match decide(policy, tool, access) {
+        Decision::Deny { why } => why,
+        other => panic!("{tool} is {other:?}"),
+    };
+    for allowed in [Allowed::None, Allowed::Edits, Allowed::All] {
+        assert_eq!(decide(&run(allowed), "grep", &Access::Reads), Decision::Allow);
+    }
+    assert!(denied(&run(Allowed::None), "edit_file", &edit).contains("--allow none"));
+    assert_eq!(decide(&run(Allowed::Edits), "edit_file", &edit), Decision::Allow);
+    assert_eq!(decide(&run(Allowed::Edits), "move_file", &Access::Unknown), Decision::Allow);
+    let command = Access::Runs { command: "ls".to_owned() };
+    let why = denied(&run(Allowed::Edits), "bash", &command);
+    assert!(why.contains("--allow edits") && why.contains("edit_file"), "{why}");
+    assert!(denied(&run(Allowed::Edits), "db__drop", &Access::Unknown).contains("--allow edits"));
+    assert_eq!(decide(&run(Allowed::All), "bash", &Access::Runs { command: "$(x)".to_owned() }), Decision::Allow);
+    let with_rule = policy(Mode::Headless(Allowed::Edits), &["bash: cargo test"], &[]);
+    assert_eq!(bash(&with_rule, "cargo test -p x"), Decision::Allow);
+    assert!(matches!(bash(&with_rule, "cargo run"), Decision::Deny { why } if why.contains("bash: cargo test")));
+}
+
+#[test]
+fn the_suggested_rule_allows_the_call_and_no_more_than_needed() {
+    for (command, suggested) in [
+        ("git status --short", Some("bash: git status")),
+        ("git -C x status", Some("bash: git -C x status")),
+        ("npm run build -- --fast", Some("bash: npm run build")),
+        ("ls -la", Some("bash: ls")),
+        ("rm -rf build", Some("bash: rm -rf build")),
+        ("python3 -c 'print(1)'", Some("bash: python3 -c 'print(1)'")),
+        ("./run.sh x", Some("bash: ./run.sh x")),
+        ("git status && git log", None),
+        ("echo $HOME", None),
+    ] {
+        let Decision::Ask { suggested: rule } = bash(&Policy::default(), command) else {
+            panic!("{command} is asked about")
+        };
+        assert_eq!(rule.as_ref().map(ToString::to_string).as_deref(), suggested, "{command}");
+        if let Some(rule) = rule {
+            let prefix = rule.prefix_text();
+            let again = Rule::new(rule.tool(), prefix.as_deref()).expect("reads back");
+            let policy = Policy { approved: vec![again], ..Policy::default() };
+            assert_eq!(bash(&policy, command), Decision::Allow, "{command}");
+        }
+    }
+    let edit = Access::Writes { paths: Vec::new() };
+    assert_eq!(decide(&Policy::default(), "write_file", &edit), Decision::Ask { suggested: Some(Rule::edits()) });
+    let policy = Policy { approved: vec![Rule::edits()], ..Policy::default() };
+    assert_eq!(decide(&policy, "multi_edit", &edit), Decision::Allow);
+    assert!(matches!(bash(&policy, "ls"), Decision::Ask { .. }));
+}
+
+#[test]
+fn tools_of_a_server_can_be_allowed_together() {
+    let policy = policy(Mode::Interactive, &["db__*"], &["db__drop"]);
+    assert_eq!(decide(&policy, "db__query", &Access::Unknown), Decision::Allow);
+    assert!(matches!(decide(&policy, "db__drop", &Access::Unknown), Decision::Deny { .. }));
+    assert!(matches!(decide(&policy, "web__get", &Access::Unknown), Decision::Ask { .. }));
+}
+
+#[test]
+fn a_rule_that_could_mean_more_than_it_says_is_refused() {
+    for text in ["", "bash: ", "bash: a; b", "bash: $X", "bash: a | b", "ba sh", "bash: X=1 a"] {
+        assert!(text.parse::<Rule>().is_err(), "{text:?}");
+    }
+}

@@ -1,0 +1,14 @@
+//! The tools, on real directories and processes.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod bench;
+mod edits;
+mod files;
+mod jobs;
+mod mcp;
+mod paths;
+mod property;
+mod searches;
+mod shell;
+mod toolbox;
