@@ -1,0 +1,366 @@
+//! A scene: a workspace, a scripted model over real HTTP, and a live session between them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use retake_agent::contract::{Change, ChangeGoal, Command, Event, EventKind, Refusal, Reply, State, WhileRunning};
+use retake_agent::controller::{self, Attached, Beginning, Handle, Opened, Setup, Unprotected, Which};
+use retake_agent::document::RewindDocument;
+use retake_agent::model::{Model, ModelSettings};
+use retake_agent::permission::{Allowed, Mode, Policy};
+use retake_agent::tool::{Jobs, Shell, Toolbox};
+use retake_agent::view::View;
+use retake_engine::session::entry::{EntryId, Part};
+use retake_engine::session::{Conversation, Target};
+use retake_engine::{Breadth, Discard, Environment, Files, MadeBy, Scope, SessionId, Settings, Workspace};
+use retake_testkit::model::{Received, ScriptedModel};
+use tokio::runtime::Runtime;
+use tokio::sync::broadcast;
+
+/// How long a test waits for what has to come.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How the model is spoken to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wire {
+    Anthropic,
+    OpenAi,
+}
+
+pub struct Scene {
+    pub model: ScriptedModel,
+    pub dir: tempfile::TempDir,
+    wire: Wire,
+    mode: Mode,
+    runtime: Arc<Runtime>,
+    open: Option<Live>,
+    session: Option<SessionId>,
+    settings: Settings,
+    unprotected: Unprotected,
+}
+
+struct Live {
+    opened: Opened,
+    events: broadcast::Receiver<Arc<Event>>,
+    view: View,
+    /// Everything that was told.
+    told: Vec<Arc<Event>>,
+}
+
+impl Scene {
+    pub fn new() -> Self {
+        Self::with(Wire::Anthropic)
+    }
+
+    pub fn with(wire: Wire) -> Self {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        fs::create_dir(dir.path().join("w")).expect("a workspace");
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
+        Self {
+            model: ScriptedModel::start(),
+            dir,
+            wire,
+            mode: Mode::Headless(Allowed::All),
+            runtime: Arc::new(runtime),
+            open: None,
+            session: None,
+            settings: Settings::default(),
+            unprotected: Unprotected::Ask,
+        }
+    }
+
+    /// The user is asked.
+    pub fn interactive(mut self) -> Self {
+        self.mode = Mode::Interactive;
+        self
+    }
+
+    pub fn allowing(mut self, allowed: Allowed) -> Self {
+        self.mode = Mode::Headless(allowed);
+        self
+    }
+
+    pub fn with_settings(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+        change(&mut self.settings);
+        self
+    }
+
+    pub fn unprotected(mut self) -> Self {
+        self.unprotected = Unprotected::Allow;
+        self
+    }
+
+    /// Another session in the same workspace, with a model of its own.
+    pub fn beside(&self) -> (ScriptedModel, Opened, SessionId) {
+        let model = ScriptedModel::start();
+        let opened = self.open_with(&model, Which::New);
+        let session = opened.handle.session();
+        (model, opened, session)
+    }
+
+    pub fn root(&self) -> PathBuf {
+        self.dir.path().join("w")
+    }
+
+    pub fn file(self, path: &str, text: &str) -> Self {
+        self.write(path, text);
+        self
+    }
+
+    /// A person, or another program, writes a file.
+    pub fn write(&self, path: &str, text: &str) {
+        let path = self.root().join(path);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
+        fs::write(path, text).expect("a file");
+    }
+
+    pub fn read(&self, path: &str) -> Option<String> {
+        fs::read_to_string(self.root().join(path)).ok()
+    }
+
+    /// All files: `a.txt: one\n`.
+    pub fn files(&self) -> String {
+        let mut lines = Vec::new();
+        collect(&self.root(), &self.root(), &mut lines);
+        lines.sort();
+        lines.concat()
+    }
+
+    pub fn environment(&self) -> Environment {
+        Environment {
+            root: self.root(),
+            data_dir: self.dir.path().join("data"),
+            global_excludes: None,
+            homes: Vec::new(),
+            breadth: Breadth::Guarded,
+            settings: self.settings.clone(),
+            threads: 2,
+        }
+    }
+
+    /// The engine, beside the session.
+    pub fn workspace(&self) -> Workspace {
+        Workspace::open_or_create(self.environment()).expect("the workspace opens")
+    }
+
+    fn open_with(&self, model: &ScriptedModel, which: Which) -> Opened {
+        let name = match self.wire {
+            Wire::Anthropic => "anthropic/scripted",
+            Wire::OpenAi => "openai/scripted",
+        };
+        let settings = ModelSettings::parse(name, Some(&model.url()), |_| None).expect("settings");
+        let _inside = self.runtime.enter();
+        let (jobs, ended) = Jobs::new();
+        let setup = Setup {
+            environment: self.environment(),
+            which,
+            model: Model::new(settings).expect("a model"),
+            policy: Policy { mode: self.mode, ..Policy::default() },
+            unprotected: self.unprotected,
+            made_by: MadeBy::Client,
+            tools: (Toolbox::new(&self.root(), Shell::default(), jobs), ended),
+        };
+        controller::open(setup).expect("the session opens")
+    }
+
+    pub fn start(mut self) -> Self {
+        self.reopen();
+        self
+    }
+
+    fn reopen(&mut self) {
+        let which = self.session.map_or(Which::New, Which::Existing);
+        let opened = self.open_with(&self.model, which);
+        self.session = Some(opened.handle.session());
+        let Attached { beginning, events } =
+            self.runtime.block_on(opened.handle.attach(None)).expect("a client can attach");
+        let Beginning::View(view) = beginning else { panic!("a newcomer gets everything") };
+        self.open = Some(Live { opened, events, view: *view, told: Vec::new() });
+    }
+
+    /// Closes the session and opens it again, as after the program was ended.
+    pub fn restart(&mut self) {
+        self.close();
+        self.reopen();
+    }
+
+    pub fn close(&mut self) {
+        let Some(live) = self.open.take() else { return };
+        self.runtime.block_on(live.opened.handle.request(Command::Close)).expect("it closes");
+        live.opened.served.join().expect("the controller ends in good order");
+    }
+
+    fn live(&self) -> &Live {
+        self.open.as_ref().expect("the session is open")
+    }
+
+    fn live_mut(&mut self) -> &mut Live {
+        self.open.as_mut().expect("the session is open")
+    }
+
+    pub fn session(&self) -> SessionId {
+        self.session.expect("the session is open")
+    }
+
+    pub fn handle(&self) -> Handle {
+        self.live().opened.handle.clone()
+    }
+
+    pub fn runtime(&self) -> Arc<Runtime> {
+        Arc::clone(&self.runtime)
+    }
+
+    pub fn request(&self, command: Command) -> Result<Reply, Refusal> {
+        self.runtime.block_on(self.live().opened.handle.request(command))
+    }
+
+    /// Says something without waiting for anything.
+    pub fn say(&mut self, text: &str) -> EntryId {
+        match self.request(Command::Prompt { parts: vec![Part::text(text)] }).expect("it can be said") {
+            Reply::Said { prompt } => prompt,
+            other => panic!("not said: {other:?}"),
+        }
+    }
+
+    /// Says something and waits for the end of the turn.
+    pub fn prompt(&mut self, text: &str) -> EntryId {
+        let prompt = self.say(text);
+        let (reason, _) = self.until_ended(prompt);
+        assert_eq!(reason, "done", "{:#?}\n{:?}", self.told().last(), self.model.complaints());
+        prompt
+    }
+
+    /// Waits for the end of a turn; returns why it ended and the model's last words.
+    pub fn until_ended(&mut self, wanted: EntryId) -> (String, String) {
+        let event = self.until(|kind| matches!(kind, EventKind::TurnEnded { prompt, .. } if *prompt == wanted));
+        match event {
+            EventKind::TurnEnded { reason, text, .. } => (reason, text),
+            _ => unreachable!(),
+        }
+    }
+
+    /// Waits for an event, and shows all that come until then.
+    pub fn until(&mut self, mut wanted: impl FnMut(&EventKind) -> bool) -> EventKind {
+        let runtime = Arc::clone(&self.runtime);
+        let live = self.live_mut();
+        loop {
+            let next = runtime.block_on(async { tokio::time::timeout(PATIENCE, live.events.recv()).await });
+            let event = next.unwrap_or_else(|_| panic!("it never came; last: {:#?}", live.told.last())).expect("no event is missed");
+            assert_eq!(event.seq, live.view.seq + 1, "events follow one another");
+            live.view.apply(&event);
+            live.told.push(Arc::clone(&event));
+            if wanted(&event.kind) {
+                return event.kind.clone();
+            }
+        }
+    }
+
+    /// Takes in whatever has come.
+    pub fn catch_up(&mut self) {
+        let live = self.live_mut();
+        while let Ok(event) = live.events.try_recv() {
+            live.view.apply(&event);
+            live.told.push(event);
+        }
+    }
+
+    /// What a client shows after it has seen everything.
+    pub fn view(&mut self) -> View {
+        self.catch_up();
+        self.live().view.clone()
+    }
+
+    pub fn told(&mut self) -> Vec<EventKind> {
+        self.catch_up();
+        self.live().told.iter().map(|event| event.kind.clone()).collect()
+    }
+
+    pub fn state(&mut self) -> State {
+        self.view().state
+    }
+
+    pub fn change(&mut self, goal: ChangeGoal) -> Result<RewindDocument, Refusal> {
+        self.apply(Change::new(goal), WhileRunning::Refuse)
+    }
+
+    pub fn apply(&mut self, change: Change, running: WhileRunning) -> Result<RewindDocument, Refusal> {
+        match self.request(Command::Apply { change, head_seen: None, running })? {
+            Reply::Change { document } => Ok(*document),
+            other => panic!("no document: {other:?}"),
+        }
+    }
+
+    pub fn rewind(&mut self, entry: EntryId, scope: Scope) -> RewindDocument {
+        self.change(rewind_goal(entry, scope)).expect("the rewind is made")
+    }
+
+    pub fn undo(&mut self) -> RewindDocument {
+        self.change(ChangeGoal::Undo { operation: None }).expect("the undo is made")
+    }
+
+    pub fn redo(&mut self) -> RewindDocument {
+        self.change(ChangeGoal::Redo).expect("the redo is made")
+    }
+
+    pub fn targets(&self) -> Vec<Target> {
+        match self.request(Command::Targets { query: None }).expect("targets are listed") {
+            Reply::Targets { targets, .. } => targets,
+            other => panic!("no targets: {other:?}"),
+        }
+    }
+
+    /// The text of what the user is about to say.
+    pub fn draft(&mut self) -> String {
+        let texts = self.view().draft.into_iter().map(|part| match part {
+            Part::Text { text } | Part::Paste { text } => text,
+            other => format!("{other:?}"),
+        });
+        texts.collect::<Vec<_>>().join("\n")
+    }
+
+    /// The conversation as it is on disk.
+    pub fn stored(&self) -> Conversation {
+        self.workspace().conversation(self.session()).expect("it is stored")
+    }
+
+    /// Everything that every client may rely on: what is shown is what is stored, and what the model would be sent is made of it.
+    pub fn check(&mut self) {
+        let view = self.view();
+        assert_eq!(view.entries, self.stored().entries(), "a client shows what is stored");
+        assert_eq!(view.draft, self.workspace().draft(self.session()).expect("a draft"), "the draft is the stored one");
+        let again = self.runtime.block_on(self.handle().attach(None)).expect("a client can attach");
+        let Beginning::View(fresh) = again.beginning else { panic!("a newcomer gets everything") };
+        assert_eq!(*fresh, view, "a newcomer sees the same");
+    }
+
+    /// The newest request, as a text.
+    pub fn last_request(&self) -> Received {
+        self.model.last_request()
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.close();
+        }
+    }
+}
+
+pub fn rewind_goal(entry: EntryId, scope: Scope) -> ChangeGoal {
+    ChangeGoal::Rewind { entry, scope, files: Files::Selective, discard: Discard::No }
+}
+
+fn collect(root: &Path, dir: &Path, lines: &mut Vec<String>) {
+    for entry in fs::read_dir(dir).expect("a directory").map(|entry| entry.expect("an entry")) {
+        let path = entry.path();
+        if path.is_dir() {
+            collect(root, &path, lines);
+        } else {
+            let name = path.strip_prefix(root).expect("below the root").display().to_string();
+            lines.push(format!("{name}: {}", fs::read_to_string(&path).unwrap_or_else(|_| "(not text)\n".to_owned())));
+        }
+    }
+}
