@@ -20,6 +20,8 @@ use super::{Answer, Delta, Heard, ToolSpec, anthropic, openai};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 /// Long enough for a local model that reads a long prompt.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(5 * 60);
+/// A server that goes on after the last event has nothing to say; waiting for more would only make a turn slower.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(20);
 /// An error page that is longer is cut.
 const MAX_ERROR_BODY: usize = 64 * 1024;
 
@@ -138,6 +140,8 @@ impl Model {
                 self.take(&mut reading, &event).await?;
             }
             if reading.read.is_over() {
+                // What is left is the end of the body, and once that is read the connection can be used again.
+                tokio::time::timeout(DRAIN_TIMEOUT, response.chunk()).await.ok();
                 return Ok(reading.read);
             }
         };
@@ -242,8 +246,10 @@ impl Read {
 fn client(settings: &ModelSettings) -> reqwest::Result<Client> {
     // Fails if one is installed already, which is as good.
     rustls::crypto::ring::default_provider().install_default().ok();
-    let mut builder =
-        Client::builder().connect_timeout(CONNECT_TIMEOUT).redirect(reqwest::redirect::Policy::none()).tcp_nodelay(true);
+    let mut builder = Client::builder()
+        .connect_timeout(CONNECT_TIMEOUT)
+        .redirect(reqwest::redirect::Policy::none())
+        .tcp_nodelay(true);
     if settings.is_local() {
         builder = builder.no_proxy();
         if settings.base_url.scheme() == "http" {

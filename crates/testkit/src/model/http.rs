@@ -60,7 +60,8 @@ impl Connection {
             let Some((name, value)) = line.trim_end().split_once(':') else { break };
             headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
         }
-        let length = headers.iter().find(|(name, _)| name == "content-length").and_then(|(_, value)| value.parse().ok());
+        let length =
+            headers.iter().find(|(name, _)| name == "content-length").and_then(|(_, value)| value.parse().ok());
         let mut body = vec![0; length.unwrap_or(0)];
         self.reader.read_exact(&mut body)?;
         Ok(Some(Incoming { path, headers, body }))
@@ -183,7 +184,8 @@ impl Splitter {
             Split::Bytes(size) => size.max(1),
             Split::Random(_) => {
                 // Any sequence that looks irregular will do.
-                self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                self.random =
+                    self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 1 + (self.random >> 33) as usize % 40
             }
         }

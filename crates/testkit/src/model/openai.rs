@@ -16,7 +16,9 @@ pub(super) fn steps(answer: &Answer, model: &str, issued: &mut Issued) -> Vec<St
             Piece::Text(text) => in_pieces(text).iter().for_each(|part| stream.delta(json!({"content": part}))),
             Piece::Thought(text) => {
                 thought.push_str(text);
-                in_pieces(text).iter().for_each(|part| stream.delta(json!({"reasoning_content": part, "content": null})));
+                in_pieces(text)
+                    .iter()
+                    .for_each(|part| stream.delta(json!({"reasoning_content": part, "content": null})));
             }
             // All calls come together at the end; there is nothing like a secret thought here.
             Piece::Call { .. } | Piece::SecretThought => {}

@@ -210,9 +210,11 @@ fn mark(messages: &mut [WireMessage<'_>]) {
 fn told<'a>(parts: &'a [Part], placeholder: &'static str) -> Vec<Content<'a>> {
     let content = |told: Told<'a>| match told {
         Told::Text(text) => Content::text(text),
-        Told::Image { media_type, data } => {
-            Content::Image { r#type: "image", source: Source { r#type: "base64", media_type, data }, cache_control: None }
-        }
+        Told::Image { media_type, data } => Content::Image {
+            r#type: "image",
+            source: Source { r#type: "base64", media_type, data },
+            cache_control: None,
+        },
     };
     let mut contents: Vec<_> = words::tell(parts).into_iter().map(content).collect();
     if contents.is_empty() {
@@ -229,7 +231,9 @@ fn answer<'a>(blocks: &'a [Block], model: &str, ids: &WireIds<'_>) -> Vec<Conten
             Block::Text { text } if has_words(text) => contents.push(Content::text(text)),
             Block::Text { .. } => {}
             // A thought that was cut has nothing to give back, and other providers' thoughts mean nothing here.
-            Block::Reasoning { opaque, .. } if is_ours => contents.extend(serde_json::from_str(opaque).map(Content::Raw)),
+            Block::Reasoning { opaque, .. } if is_ours => {
+                contents.extend(serde_json::from_str(opaque).map(Content::Raw))
+            }
             Block::Reasoning { .. } => {}
             Block::Call { id, name, arguments } => contents.push(Content::ToolUse {
                 r#type: "tool_use",

@@ -17,6 +17,8 @@ pub(crate) struct Decoder {
     usage: Option<WireUsage>,
     finish: Option<String>,
     refused: bool,
+    /// That the model has thought enough was told.
+    thoughts_told: bool,
     is_over: bool,
 }
 
@@ -127,7 +129,7 @@ impl Decoder {
 
     /// What came is a whole answer. The end of the stream alone proves nothing, and not every server sends the last event.
     pub(crate) fn is_complete(&self) -> bool {
-        self.finish.is_some()
+        self.is_over || self.finish.is_some()
     }
 
     /// The answer.
@@ -141,7 +143,7 @@ impl Decoder {
             _ if has_calls => StopReason::Calls,
             _ => StopReason::Done,
         };
-        let mut blocks: Vec<_> = self.thoughts.finish(self.calls.len()).into_iter().collect();
+        let mut blocks: Vec<_> = self.thoughts.block(self.calls.len()).into_iter().collect();
         blocks.extend((!self.text.is_empty()).then_some(Block::Text { text: self.text }));
         let mut taken = Vec::new();
         blocks.extend(self.calls.into_iter().map(|call| call.end(&mut taken)));
@@ -154,7 +156,13 @@ impl Decoder {
         deltas.extend((!shown.is_empty()).then_some(Delta::Reasoning(shown)));
         let refusal = delta.refusal.filter(|text| !text.is_empty());
         self.refused |= refusal.is_some();
-        for text in [text_of(&delta.content), refusal.unwrap_or_default()] {
+        let content = text_of(&delta.content);
+        if !self.thoughts_told && !(content.is_empty() && delta.tool_calls.is_empty()) {
+            // No event says that a thought is complete; that something else begins does.
+            self.thoughts_told = true;
+            deltas.extend(self.thoughts.block(delta.tool_calls.len()).map(Delta::Finished));
+        }
+        for text in [content, refusal.unwrap_or_default()] {
             self.text.push_str(&text);
             deltas.extend((!text.is_empty()).then_some(Delta::Text(text)));
         }

@@ -54,21 +54,21 @@ impl Thoughts {
 
     /// The block, if there is anything to show or to give back. `calls` says whether the answer has any: the one case in which even
     /// an empty thought has to go back.
-    pub(super) fn finish(self, calls: usize) -> Option<Block> {
-        let is_worth_it = |text: &String| !text.is_empty() || calls > 0;
+    pub(super) fn block(&self, calls: usize) -> Option<Block> {
+        let is_worth_it = |text: &&String| !text.is_empty() || calls > 0;
         let mut back = GivenBack::default();
         // One field is enough; the details have most.
         if !self.details.is_empty() {
             back.reasoning_details = raw(&self.details);
-        } else if let Some(text) = self.reasoning_content.filter(is_worth_it) {
-            back.reasoning_content = raw(&text);
-        } else if let Some(text) = self.reasoning.filter(|text| !text.is_empty()) {
-            back.reasoning = raw(&text);
+        } else if let Some(text) = self.reasoning_content.as_ref().filter(is_worth_it) {
+            back.reasoning_content = raw(text);
+        } else if let Some(text) = self.reasoning.as_ref().filter(|text| !text.is_empty()) {
+            back.reasoning = raw(text);
         } else {
             return None;
         }
         let opaque = serde_json::to_string(&back).expect("raw JSON can always be written");
-        Some(Block::Reasoning { text: self.shown, opaque })
+        Some(Block::Reasoning { text: self.shown.clone(), opaque })
     }
 
     /// Fragments follow each other with the same type; the index is not to be relied on while streaming.
