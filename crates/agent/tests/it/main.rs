@@ -5,4 +5,5 @@
 mod model;
 mod model_cancel;
 mod model_errors;
+mod model_network;
 mod model_prefix;

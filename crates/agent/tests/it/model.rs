@@ -272,3 +272,32 @@ async fn nobody_has_to_listen() {
     let answer = model.ask(&model.request(&context(vec![user("hi")]), &[]), &sender).await.unwrap();
     assert_eq!(answer.blocks, [text("hi")]);
 }
+
+#[test]
+fn a_test_without_a_runtime_can_follow_the_server() {
+    let server = ScriptedModel::start();
+    let gate = server.says("hello").pauses();
+    let model = client(Api::OpenAi, &server);
+    let asking = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(ask(&model, &[user("hi")])).unwrap().0
+    });
+    assert_eq!(server.wait_for_request(1).transcript(), "system: You are careful.\nuser: hi");
+    gate.open();
+    assert_eq!(asking.join().unwrap().blocks, [text("hello")]);
+    server.assert_exhausted();
+}
+
+#[tokio::test]
+async fn a_conversation_of_many_turns_is_no_burden_to_a_server_in_a_hurry() {
+    let server = ScriptedModel::answering(|_| retake_testkit::model::Answer::default().calls("bash", json!({"n": 1})));
+    server.hurries();
+    let model = client(Api::Anthropic, &server);
+    let mut messages = vec![user("go")];
+    for _ in 0..300 {
+        let (answer, _) = ask(&model, &messages).await.unwrap();
+        messages.extend(and_then(&model, &answer));
+    }
+    assert_eq!(server.requests().len(), 1);
+    assert_eq!(server.wait_for_request(300).messages().len(), 599);
+}

@@ -67,3 +67,6 @@ fn tools<'a>(tools: impl Iterator<Item = (&'a Value, &'a Value)>) -> Result<(), 
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

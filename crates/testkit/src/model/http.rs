@@ -101,14 +101,14 @@ impl Connection {
         let mut splitter = Splitter::new(split);
         for (sent, step) in steps.into_iter().enumerate() {
             if cut_after == Some(sent) {
-                self.send_chunks(splitter.rest())?;
+                self.send_chunks(&splitter.rest())?;
                 self.close();
                 return Ok(Sent::Cut);
             }
             match step {
-                Step::Event(event) => self.send_chunks(splitter.push(event.as_bytes()))?,
+                Step::Event(event) => self.send_chunks(&splitter.push(event.as_bytes()))?,
                 Step::Wait(gate) => {
-                    self.send_chunks(splitter.rest())?;
+                    self.send_chunks(&splitter.rest())?;
                     self.writer.flush()?;
                     if !gate.pass(|| self.is_gone()) {
                         return Ok(Sent::Gone);
@@ -116,7 +116,7 @@ impl Connection {
                 }
             }
         }
-        self.send_chunks(splitter.rest())?;
+        self.send_chunks(&splitter.rest())?;
         self.writer.write_all(b"0\r\n\r\n")?;
         self.writer.flush()?;
         Ok(Sent::Whole)
@@ -135,7 +135,7 @@ impl Connection {
         headers.iter().try_for_each(|(name, value)| write!(self.writer, "{name}: {value}\r\n"))
     }
 
-    fn send_chunks(&mut self, chunks: Vec<Vec<u8>>) -> io::Result<()> {
+    fn send_chunks(&mut self, chunks: &[Vec<u8>]) -> io::Result<()> {
         for chunk in chunks.iter().filter(|chunk| !chunk.is_empty()) {
             write!(self.writer, "{:x}\r\n", chunk.len())?;
             self.writer.write_all(chunk)?;

@@ -160,6 +160,11 @@ impl ScriptedModel {
         self.shared.wait_until(&format!("{n} hang-ups"), |state| (state.hang_ups >= n).then_some(()));
     }
 
+    /// How many connections were made.
+    pub fn connections(&self) -> usize {
+        self.shared.lock().connections
+    }
+
     /// What the server had to refuse, and why.
     pub fn complaints(&self) -> Vec<String> {
         self.shared.lock().complaints.clone()

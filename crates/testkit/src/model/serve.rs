@@ -36,6 +36,7 @@ pub(super) struct State {
     pub(super) hurries: bool,
     pub(super) complaints: Vec<String>,
     pub(super) hang_ups: usize,
+    pub(super) connections: usize,
     pub(super) split: Split,
     pub(super) issued: Issued,
 }
@@ -123,6 +124,7 @@ pub(super) fn accept_in_background(listener: TcpListener, shared: &Arc<Shared>) 
                 return;
             }
             let Ok(stream) = stream else { continue };
+            shared.change(|state| state.connections += 1);
             let shared = Arc::clone(&shared);
             std::thread::spawn(move || {
                 // An error is a client that has gone; what matters of that is counted.

@@ -158,7 +158,7 @@ impl Decoder {
     /// The answer.
     pub(crate) fn finish(mut self) -> Answer {
         let left_open = std::mem::take(&mut self.open);
-        self.blocks.extend(left_open.into_iter().filter_map(|(_, open)| open.end()));
+        self.blocks.extend(left_open.into_iter().filter_map(|(_, open)| open.cut()));
         let calls = self.blocks.iter().any(|block| matches!(block, Block::Call { .. }));
         let stop = match self.stop.as_deref() {
             Some("max_tokens" | "model_context_window_exceeded") => StopReason::Length,
@@ -225,20 +225,28 @@ impl Decoder {
     }
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "`map_err` gives it by value")]
 fn malformed(error: serde_json::Error) -> Trouble {
     Trouble::Malformed(format!("{error} in an event"))
 }
 
 impl Open {
+    /// The block, though its end never came. A signature that may be cut would be refused from then on, so it is not kept.
+    fn cut(self) -> Option<Block> {
+        match self {
+            Self::Thinking { text, .. } => Some(Block::Reasoning { text, opaque: String::new() }),
+            whole => whole.end(),
+        }
+    }
+
     /// The block, unless there is nothing in it.
     fn end(self) -> Option<Block> {
         match self {
             Self::Text(text) => (!text.is_empty()).then_some(Block::Text { text }),
             Self::Thinking { text, signature } => {
                 let thought = Thought { r#type: "thinking", thinking: &text, signature: &signature };
-                // Without a signature the API would not take it back.
-                let opaque = if signature.is_empty() { Ok(String::new()) } else { serde_json::to_string(&thought) };
-                Some(Block::Reasoning { opaque: opaque.expect("strings can always be written"), text })
+                let opaque = serde_json::to_string(&thought).expect("strings can always be written");
+                Some(Block::Reasoning { text, opaque })
             }
             Self::Redacted { opaque } => Some(Block::Reasoning { text: String::new(), opaque }),
             Self::Call { id, name, arguments, given } => {

@@ -16,6 +16,7 @@ fn read(events: &[Value]) -> (Answer, Vec<Delta>) {
     (decoder.finish(), deltas)
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "a literal in a test reads better without a reference")]
 fn block(index: u64, start: Value, deltas: &[Value]) -> Vec<Value> {
     let delta = |delta: &Value| json!({"type": "content_block_delta", "index": index, "delta": delta});
     let mut events = vec![json!({"type": "content_block_start", "index": index, "content_block": start})];
@@ -92,6 +93,34 @@ fn a_call_without_arguments_has_an_empty_object_and_bad_ones_are_kept_as_written
     let content = answer_by("", answer.blocks);
     assert_eq!(content[0]["input"], json!({}));
     assert_eq!(content[1]["input"], json!({"invalid_json": "{\"p\": oops"}));
+}
+
+#[test]
+fn a_thought_that_was_never_signed_goes_only_where_nothing_is_signed() {
+    let events = block(0, json!({"type": "thinking", "thinking": "hm"}), &[]);
+    let blocks = read(&events).0.blocks;
+    let message = || Message::Assistant { blocks: blocks.clone(), model: "anthropic/m".into() };
+    let first = |settings: &ModelSettings| encoded(settings, vec![message()])["messages"][0]["content"][0].clone();
+    assert_eq!(first(&settings())["type"], "text");
+    let elsewhere = ModelSettings::parse("anthropic/m", Some("http://localhost"), |_| None).expect("good settings");
+    assert_eq!(first(&elsewhere), json!({"type": "thinking", "thinking": "hm", "signature": ""}));
+    let cut = read(&events[..1]).0.blocks;
+    assert_eq!(cut, [Block::Reasoning { text: "hm".into(), opaque: String::new() }]);
+}
+
+#[test]
+fn a_budget_is_left_out_where_the_api_would_miss_a_thought() {
+    let settings = ModelSettings { reasoning: Some(Reasoning::Budget(2000)), ..settings() };
+    let call = Block::Call { id: CallId("x".into()), name: "read".into(), arguments: "{}".into() };
+    let result = CallResult { call: CallId("x".into()), outcome: Outcome::Done, parts: vec![] };
+    let mut messages = vec![
+        Message::Assistant { blocks: vec![call], model: "openai/x".into() },
+        Message::Results { results: vec![result] },
+    ];
+    assert_eq!(encoded(&settings, messages.clone())["thinking"], Value::Null);
+    messages.push(Message::Assistant { blocks: vec![Block::Text { text: "done".into() }], model: "openai/x".into() });
+    messages.push(Message::User { parts: vec![Part::text("go on")] });
+    assert_eq!(encoded(&settings, messages)["thinking"]["budget_tokens"], 2000);
 }
 
 #[test]

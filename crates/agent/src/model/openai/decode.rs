@@ -157,7 +157,8 @@ impl Decoder {
         let refusal = delta.refusal.filter(|text| !text.is_empty());
         self.refused |= refusal.is_some();
         let content = text_of(&delta.content);
-        if !self.thoughts_told && !(content.is_empty() && delta.tool_calls.is_empty()) {
+        let begins = !content.is_empty() || !delta.tool_calls.is_empty();
+        if begins && !self.thoughts_told {
             // No event says that a thought is complete; that something else begins does.
             self.thoughts_told = true;
             deltas.extend(self.thoughts.block(delta.tool_calls.len()).map(Delta::Finished));

@@ -16,6 +16,7 @@ fn read(chunks: &[Value]) -> (Answer, Vec<Delta>) {
     (decoder.finish(), deltas)
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "a literal in a test reads better without a reference")]
 fn delta(delta: Value) -> Value {
     json!({"choices": [{"index": 0, "delta": delta, "finish_reason": null}], "usage": null})
 }
@@ -25,10 +26,12 @@ fn end(reason: &str) -> Value {
 }
 
 fn calls(answer: &Answer) -> Vec<(&str, &str, &str)> {
-    let call = |block| match block {
-        &Block::Call { ref id, ref name, ref arguments } => Some((id.0.as_str(), name.as_str(), arguments.as_str())),
-        _ => None,
-    };
+    fn call(block: &Block) -> Option<(&str, &str, &str)> {
+        match block {
+            Block::Call { id, name, arguments } => Some((id.0.as_str(), name.as_str(), arguments.as_str())),
+            _ => None,
+        }
+    }
     answer.blocks.iter().filter_map(call).collect()
 }
 
