@@ -114,9 +114,11 @@ impl Model {
     }
 
     async fn read(&self, mut response: Response, deltas: &mpsc::Sender<Delta>) -> Result<Read, ModelError> {
-        let mut reading = Reading { read: Read::new(self.settings.api), heard: Heard::default(), deltas };
+        let mut reading =
+            Reading { read: Read::new(self.settings.api), heard: Heard::default(), deltas, has_begun: false };
+        let is_events = content_type(&response).starts_with("text/event-stream");
         // A server that does not stream gives the whole answer as one document.
-        let mut document = is_json(&response).then(Vec::new);
+        let mut document = content_type(&response).starts_with("application/json").then(Vec::new);
         let mut sse = Sse::default();
         let ended = loop {
             let chunk = match tokio::time::timeout(self.idle_timeout, response.chunk()).await {
@@ -152,10 +154,14 @@ impl Model {
         if reading.read.is_complete() {
             return Ok(reading.read);
         }
+        if !is_events && !reading.has_begun {
+            return Err(self.malformed("it has no events; there may be a web page at this address".to_owned()));
+        }
         Err(self.cut(ended.unwrap_or_else(|| "the server ended it early".to_owned()), reading.heard))
     }
 
     async fn take(&self, reading: &mut Reading<'_>, event: &str) -> Result<(), ModelError> {
+        reading.has_begun = true;
         let taken = match &mut reading.read {
             Read::Anthropic(decoder) => decoder.take(event),
             Read::OpenAi(decoder) => decoder.take(event),
@@ -211,6 +217,8 @@ struct Reading<'a> {
     read: Read,
     heard: Heard,
     deltas: &'a mpsc::Sender<Delta>,
+    /// There was an event.
+    has_begun: bool,
 }
 
 enum Read {
@@ -282,9 +290,8 @@ fn headers(settings: &ModelSettings) -> Result<HeaderMap, ModelError> {
     Ok(headers)
 }
 
-fn is_json(response: &Response) -> bool {
-    let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    content_type.is_some_and(|it| it.starts_with("application/json"))
+fn content_type(response: &Response) -> &str {
+    response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
 /// In seconds, or in the milliseconds that some servers give besides; a date is not read.

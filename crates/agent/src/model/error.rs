@@ -67,7 +67,7 @@ pub enum ModelError {
         retry_after: Option<Duration>,
     },
     /// Something is wrong with the server.
-    #[error("{place} failed with status {status}: {message}")]
+    #[error("{place} failed: {message}")]
     Server {
         /// The server.
         place: String,

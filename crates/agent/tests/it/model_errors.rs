@@ -112,6 +112,9 @@ async fn what_is_no_answer_at_all_is_told() {
         server.streams("data: <html>welcome</html>\n\n");
         let error = ask(&model, &[user("hi")]).await.unwrap_err();
         assert!(matches!(error, ModelError::Malformed { .. }), "{error:?}");
+        server.fails_with(200, "<html>\nwelcome\n</html>").header("content-type", "text/html");
+        let error = ask(&model, &[user("hi")]).await.unwrap_err();
+        assert!(matches!(error, ModelError::Malformed { .. }), "{error:?}");
         server.hangs_up();
         let error = ask(&model, &[user("hi")]).await.unwrap_err();
         assert!(matches!(error, ModelError::CutStream { .. } | ModelError::Unreachable { .. }), "{error:?}");

@@ -48,6 +48,7 @@ fn parts() -> impl Strategy<Value = Vec<Part>> {
         text.clone().prop_map(|text| Part::Paste { text }),
         text.prop_map(|text| Part::File { path: "a \"b\"".into(), text }),
         Just(Part::Image { media_type: "image/png".into(), data: "AAAA".into() }),
+        Just(Part::Image { media_type: "image/bmp".into(), data: String::new() }),
     ];
     proptest::collection::vec(part, 0..4)
 }
@@ -60,11 +61,8 @@ fn block() -> impl Strategy<Value = Block> {
             text: "hm".into(),
             opaque: r#"{"type":"redacted_thinking","data":"secret-1"}"#.into()
         }),
-        ("[a-c.]{0,3}", prop_oneof!["\\{\"a\":[0-9]\\}", "[{\"a]{0,4}"]).prop_map(|(id, arguments)| Block::Call {
-            id: CallId(id),
-            name: "bash".into(),
-            arguments
-        }),
+        ("[a-c.]{0,3}", "[a-z.< ]{0,4}", prop_oneof!["\\{\"a\":[0-9]\\}", "[{\"a]{0,4}"])
+            .prop_map(|(id, name, arguments)| Block::Call { id: CallId(id), name, arguments }),
     ]
 }
 

@@ -131,7 +131,10 @@ impl Connection {
     }
 
     fn send_head(&mut self, status: u16, headers: &[(String, String)], content_type: &str) -> io::Result<()> {
-        write!(self.writer, "HTTP/1.1 {status} Scripted\r\ncontent-type: {content_type}\r\n")?;
+        write!(self.writer, "HTTP/1.1 {status} Scripted\r\n")?;
+        if !headers.iter().any(|(name, _)| name == "content-type") {
+            write!(self.writer, "content-type: {content_type}\r\n")?;
+        }
         headers.iter().try_for_each(|(name, value)| write!(self.writer, "{name}: {value}\r\n"))
     }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::model::client::Trouble;
-use crate::model::{Answer, Delta};
+use crate::model::{Answer, Delta, ids};
 
 /// What was read so far.
 #[derive(Default)]
@@ -186,12 +186,20 @@ impl Decoder {
             "tool_use" => {
                 deltas.push(Delta::CallBegan(started.name.clone()));
                 let given = started.input.map(|input| input.get().to_owned()).unwrap_or_default();
-                Open::Call { id: started.id, name: started.name, arguments: String::new(), given }
+                let id = if self.is_unusable(&started.id) { ids::mint() } else { started.id };
+                Open::Call { id, name: started.name, arguments: String::new(), given }
             }
             _ => Open::Unknown,
         };
         self.open.push((index, open));
         Ok(deltas)
+    }
+
+    /// Whether an id is missing, or another call has it.
+    fn is_unusable(&self, given: &str) -> bool {
+        let ended = self.blocks.iter().any(|block| matches!(block, Block::Call { id, .. } if id.0 == given));
+        let open = self.open.iter().any(|(_, open)| matches!(open, Open::Call { id, .. } if id == given));
+        given.is_empty() || ended || open
     }
 
     fn extend(&mut self, index: u64, delta: WireDelta) -> Vec<Delta> {

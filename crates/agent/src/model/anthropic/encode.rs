@@ -1,5 +1,7 @@
 //! Writes a request.
 
+use std::borrow::Cow;
+
 use retake_engine::session::context::{CallResult, Context, Message};
 use retake_engine::session::entry::{Block, Outcome, Part};
 use serde::Serialize;
@@ -111,7 +113,7 @@ enum Content<'a> {
     ToolUse {
         r#type: &'static str,
         id: String,
-        name: &'a str,
+        name: Cow<'a, str>,
         input: Box<RawValue>,
     },
     ToolResult {
@@ -278,7 +280,7 @@ fn answer<'a>(blocks: &'a [Block], model: &str, thoughts: Thoughts, ids: &WireId
             Block::Call { id, name, arguments } => contents.push(Content::ToolUse {
                 r#type: "tool_use",
                 id: ids.of(id),
-                name,
+                name: words::tool_name(name),
                 input: words::arguments(arguments),
             }),
         }

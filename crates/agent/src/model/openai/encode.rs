@@ -1,5 +1,7 @@
 //! Writes a request.
 
+use std::borrow::Cow;
+
 use retake_engine::session::context::{CallResult, Context, Message};
 use retake_engine::session::entry::{Block, Part};
 use serde::Serialize;
@@ -141,7 +143,7 @@ struct ToolCall<'a> {
 
 #[derive(Serialize)]
 struct CalledFunction<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     arguments: String,
 }
 
@@ -223,7 +225,7 @@ fn answer<'a>(blocks: &'a [Block], thoughts: GivenBack, ids: &WireIds<'_>) -> Wi
             Block::Text { .. } | Block::Reasoning { .. } => {}
             Block::Call { id, name, arguments } => {
                 let arguments = words::arguments(arguments).get().to_owned();
-                let function = CalledFunction { name, arguments };
+                let function = CalledFunction { name: words::tool_name(name), arguments };
                 tool_calls.push(ToolCall { id: ids.of(id), r#type: "function", function });
             }
         }
