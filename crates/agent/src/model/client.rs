@@ -20,6 +20,8 @@ use super::{Answer, Delta, Heard, ToolSpec, anthropic, openai};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 /// Long enough for a local model that reads a long prompt.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(5 * 60);
+/// After the reason to stop only the usage may follow, and not every server ends the stream.
+const LAST_WORDS: Duration = Duration::from_secs(10);
 /// A server that goes on after the last event has nothing to say; waiting for more would only make a turn slower.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(20);
 /// An error page that is longer is cut.
@@ -96,9 +98,12 @@ impl Model {
         let Ok(sent) = tokio::time::timeout(self.idle_timeout, post.send()).await else {
             return Err(self.cut(self.nothing_came(), Heard::default()));
         };
-        let response = sent.map_err(|error| match error.is_connect() || error.is_timeout() {
-            true => failure::unreachable(&self.settings, error),
-            false => self.cut(failure::reason(error), Heard::default()),
+        let response = sent.map_err(|error| {
+            if error.is_connect() || error.is_timeout() {
+                failure::unreachable(&self.settings, error)
+            } else {
+                self.cut(failure::reason(error), Heard::default())
+            }
         })?;
         if !response.status().is_success() {
             return Err(self.read_failure(response).await);
@@ -121,7 +126,8 @@ impl Model {
         let mut document = content_type(&response).starts_with("application/json").then(Vec::new);
         let mut sse = Sse::default();
         let ended = loop {
-            let chunk = match tokio::time::timeout(self.idle_timeout, response.chunk()).await {
+            let patience = if reading.read.is_complete() { LAST_WORDS } else { self.idle_timeout };
+            let chunk = match tokio::time::timeout(patience, response.chunk()).await {
                 Err(_) => break Some(self.nothing_came()),
                 Ok(Err(error)) => break Some(failure::reason(error)),
                 Ok(Ok(None)) => break None,

@@ -1,3 +1,5 @@
+//! What the API sends and takes, event by event and block by block.
+
 use retake_engine::session::context::{CallResult, Context, Message};
 use retake_engine::session::entry::{Block, CallId, Outcome, Part, StopReason};
 use serde_json::{Value, json};

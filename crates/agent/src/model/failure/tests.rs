@@ -1,3 +1,5 @@
+//! Failures as the different servers tell them.
+
 use super::*;
 
 fn read(status: u16, body: &str) -> ModelError {

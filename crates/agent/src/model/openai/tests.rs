@@ -1,3 +1,5 @@
+//! What the different servers send and take.
+
 use retake_engine::session::context::{CallResult, Context, Message};
 use retake_engine::session::entry::{Block, CallId, Outcome, Part, StopReason};
 use serde_json::{Value, json};

@@ -1,3 +1,5 @@
+//! Settings as people write them.
+
 use super::*;
 
 fn parse(model: &str, base_url: Option<&str>) -> Result<ModelSettings, SettingsError> {

@@ -1,3 +1,5 @@
+//! What is refused, and why.
+
 use std::sync::Arc;
 
 use serde_json::json;
