@@ -76,7 +76,8 @@ pub(super) fn tool_name(name: &str) -> Cow<'_, str> {
     Cow::Owned(name.chars().take(MAX_NAME).map(|c| if is_plain(c) { c } else { '_' }).collect())
 }
 
-fn raw(json: String) -> Box<RawValue> {
+/// JSON that is known to be good.
+pub(super) fn raw(json: String) -> Box<RawValue> {
     RawValue::from_string(json).expect("it was parsed, or written by serde_json")
 }
 

@@ -207,6 +207,24 @@ fn thoughts_of_other_models_and_cut_thoughts_stay_here() {
 }
 
 #[test]
+fn signatures_of_calls_go_back_with_their_calls() {
+    let extra = json!({"google": {"thought_signature": "Cr+/="}});
+    let call = |index: u64, extra: &Value| json!({"index": index, "id": format!("x{index}"), "function": {"name": "one"}, "extra_content": extra});
+    let chunks = [delta(json!({"tool_calls": [call(0, &extra), call(1, &Value::Null)]})), end("tool_calls")];
+    let calls = &given_back(&chunks)["tool_calls"];
+    assert_eq!(calls[0]["extra_content"], extra);
+    assert_eq!(calls[1].get("extra_content"), None);
+}
+
+#[test]
+fn deepseek_hears_of_every_answer_what_was_thought_even_if_it_was_nothing() {
+    let blocks = vec![Block::Text { text: "hi".into() }];
+    let message = Message::Assistant { blocks, model: "anthropic/claude".into() };
+    let body = encoded(&settings("https://api.deepseek.com"), vec![message]);
+    assert_eq!(body["messages"][0], json!({"role": "assistant", "content": "hi", "reasoning_content": ""}));
+}
+
+#[test]
 fn limits_and_efforts_are_told_by_the_names_that_the_server_knows() {
     let with = |url: &str, reasoning| {
         let settings = ModelSettings { max_output: Some(7), reasoning, ..settings(url) };
