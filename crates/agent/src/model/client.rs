@@ -20,6 +20,10 @@ use super::{Answer, Delta, Heard, ToolSpec, anthropic, openai};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 /// Long enough for a local model that reads a long prompt.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(5 * 60);
+/// After the reason to stop only the usage may follow, and not every server ends the stream.
+const LAST_WORDS: Duration = Duration::from_secs(10);
+/// A server that goes on after the last event has nothing to say; waiting for more would only make a turn slower.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(20);
 /// An error page that is longer is cut.
 const MAX_ERROR_BODY: usize = 64 * 1024;
 
@@ -94,9 +98,12 @@ impl Model {
         let Ok(sent) = tokio::time::timeout(self.idle_timeout, post.send()).await else {
             return Err(self.cut(self.nothing_came(), Heard::default()));
         };
-        let response = sent.map_err(|error| match error.is_connect() || error.is_timeout() {
-            true => failure::unreachable(&self.settings, error),
-            false => self.cut(failure::reason(error), Heard::default()),
+        let response = sent.map_err(|error| {
+            if error.is_connect() || error.is_timeout() {
+                failure::unreachable(&self.settings, error)
+            } else {
+                self.cut(failure::reason(error), Heard::default())
+            }
         })?;
         if !response.status().is_success() {
             return Err(self.read_failure(response).await);
@@ -112,12 +119,15 @@ impl Model {
     }
 
     async fn read(&self, mut response: Response, deltas: &mpsc::Sender<Delta>) -> Result<Read, ModelError> {
-        let mut reading = Reading { read: Read::new(self.settings.api), heard: Heard::default(), deltas };
+        let mut reading =
+            Reading { read: Read::new(self.settings.api), heard: Heard::default(), deltas, has_begun: false };
+        let is_events = content_type(&response).starts_with("text/event-stream");
         // A server that does not stream gives the whole answer as one document.
-        let mut document = is_json(&response).then(Vec::new);
+        let mut document = content_type(&response).starts_with("application/json").then(Vec::new);
         let mut sse = Sse::default();
         let ended = loop {
-            let chunk = match tokio::time::timeout(self.idle_timeout, response.chunk()).await {
+            let patience = if reading.read.is_complete() { LAST_WORDS } else { self.idle_timeout };
+            let chunk = match tokio::time::timeout(patience, response.chunk()).await {
                 Err(_) => break Some(self.nothing_came()),
                 Ok(Err(error)) => break Some(failure::reason(error)),
                 Ok(Ok(None)) => break None,
@@ -138,6 +148,8 @@ impl Model {
                 self.take(&mut reading, &event).await?;
             }
             if reading.read.is_over() {
+                // What is left is the end of the body, and once that is read the connection can be used again.
+                tokio::time::timeout(DRAIN_TIMEOUT, response.chunk()).await.ok();
                 return Ok(reading.read);
             }
         };
@@ -148,10 +160,14 @@ impl Model {
         if reading.read.is_complete() {
             return Ok(reading.read);
         }
+        if !is_events && !reading.has_begun {
+            return Err(self.malformed("it has no events; there may be a web page at this address".to_owned()));
+        }
         Err(self.cut(ended.unwrap_or_else(|| "the server ended it early".to_owned()), reading.heard))
     }
 
     async fn take(&self, reading: &mut Reading<'_>, event: &str) -> Result<(), ModelError> {
+        reading.has_begun = true;
         let taken = match &mut reading.read {
             Read::Anthropic(decoder) => decoder.take(event),
             Read::OpenAi(decoder) => decoder.take(event),
@@ -207,6 +223,8 @@ struct Reading<'a> {
     read: Read,
     heard: Heard,
     deltas: &'a mpsc::Sender<Delta>,
+    /// There was an event.
+    has_begun: bool,
 }
 
 enum Read {
@@ -242,8 +260,10 @@ impl Read {
 fn client(settings: &ModelSettings) -> reqwest::Result<Client> {
     // Fails if one is installed already, which is as good.
     rustls::crypto::ring::default_provider().install_default().ok();
-    let mut builder =
-        Client::builder().connect_timeout(CONNECT_TIMEOUT).redirect(reqwest::redirect::Policy::none()).tcp_nodelay(true);
+    let mut builder = Client::builder()
+        .connect_timeout(CONNECT_TIMEOUT)
+        .redirect(reqwest::redirect::Policy::none())
+        .tcp_nodelay(true);
     if settings.is_local() {
         builder = builder.no_proxy();
         if settings.base_url.scheme() == "http" {
@@ -276,9 +296,8 @@ fn headers(settings: &ModelSettings) -> Result<HeaderMap, ModelError> {
     Ok(headers)
 }
 
-fn is_json(response: &Response) -> bool {
-    let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    content_type.is_some_and(|it| it.starts_with("application/json"))
+fn content_type(response: &Response) -> &str {
+    response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
 /// In seconds, or in the milliseconds that some servers give besides; a date is not read.

@@ -67,7 +67,7 @@ pub enum ModelError {
         retry_after: Option<Duration>,
     },
     /// Something is wrong with the server.
-    #[error("{place} failed with status {status}: {message}")]
+    #[error("{place} failed: {message}")]
     Server {
         /// The server.
         place: String,
@@ -158,10 +158,14 @@ impl ModelError {
     pub fn advice(&self) -> String {
         match self {
             Self::NoKey { variable, .. } => format!("set {variable}, or name a local server with `--base-url`"),
-            Self::Unauthorized { variable, .. } => format!("check the key in {variable}, and that it is for this server"),
+            Self::Unauthorized { variable, .. } => {
+                format!("check the key in {variable}, and that it is for this server")
+            }
             Self::OutOfCredit { .. } => "add credit to the account, or choose another model with `--model`".to_owned(),
             Self::UnknownModel { .. } => "check the name after `--model`, and `--base-url`".to_owned(),
-            Self::RateLimited { .. } | Self::Overloaded { .. } => "wait a little, then send the prompt again".to_owned(),
+            Self::RateLimited { .. } | Self::Overloaded { .. } => {
+                "wait a little, then send the prompt again".to_owned()
+            }
             Self::Server { .. } | Self::CutStream { .. } => "send the prompt again".to_owned(),
             Self::ContextTooLong { .. } => "shorten it with `/compact`, or rewind to an earlier prompt".to_owned(),
             Self::Refused { .. } => "choose another model with `--model`, or rewind to before the prompt".to_owned(),

@@ -97,7 +97,7 @@ mod tests {
         let mut sse = Sse::default();
         let mut events = Vec::new();
         for piece in pieces {
-            events.extend(sse.push(piece).unwrap());
+            events.extend(sse.push(piece).expect("it is good"));
         }
         events.extend(sse.finish());
         events

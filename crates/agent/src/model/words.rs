@@ -2,7 +2,10 @@
 //!
 //! Everything here depends on the one part or call alone, so that a message never changes because of what comes after it.
 
+use std::borrow::Cow;
+
 use retake_engine::session::entry::Part;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// Stands for an answer of which nothing can be sent.
@@ -11,6 +14,11 @@ pub(super) const NOTHING_SAID: &str = "(nothing said)";
 pub(super) const NOTHING_ASKED: &str = "(empty)";
 /// Stands for a result without any text.
 pub(super) const NO_OUTPUT: &str = "(no output)";
+
+/// The images that all servers take.
+const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+/// OpenAI refuses longer names of tools.
+const MAX_NAME: usize = 64;
 
 /// A part as it goes to a model.
 pub(super) enum Told<'a> {
@@ -30,7 +38,13 @@ fn tell_one(part: &Part) -> Option<Told<'_>> {
             let path = path.replace('&', "&amp;").replace('"', "&quot;");
             Some(Told::Text(format!("<file path=\"{path}\">\n{text}\n</file>")))
         }
-        Part::Image { media_type, data } => Some(Told::Image { media_type, data }),
+        Part::Image { media_type, data } if IMAGE_TYPES.contains(&media_type.as_str()) && !data.is_empty() => {
+            Some(Told::Image { media_type, data })
+        }
+        // A server would refuse it, and with it every later request.
+        Part::Image { media_type, .. } => {
+            Some(Told::Text(format!("(an image of type {media_type} that cannot be shown)")))
+        }
     }
 }
 
@@ -45,11 +59,25 @@ pub(super) fn arguments(written: &str) -> Box<RawValue> {
         return raw("{}".to_owned());
     }
     let trimmed = written.trim();
-    let is_object = trimmed.starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(trimmed).is_ok();
+    // Read in full: half of a surrogate pair, say, is only found so.
+    let is_object = serde_json::from_str::<Value>(trimmed).is_ok_and(|value| value.is_object());
     if is_object { raw(trimmed.to_owned()) } else { raw(serde_json::json!({ "invalid_json": written }).to_string()) }
 }
 
-fn raw(json: String) -> Box<RawValue> {
+/// A tool's name as servers take it. Models call tools that do not exist, by names that no server would take back.
+pub(super) fn tool_name(name: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if name.is_empty() {
+        return Cow::Borrowed("unnamed");
+    }
+    if name.len() <= MAX_NAME && name.chars().all(is_plain) {
+        return Cow::Borrowed(name);
+    }
+    Cow::Owned(name.chars().take(MAX_NAME).map(|c| if is_plain(c) { c } else { '_' }).collect())
+}
+
+/// JSON that is known to be good.
+pub(super) fn raw(json: String) -> Box<RawValue> {
     RawValue::from_string(json).expect("it was parsed, or written by serde_json")
 }
 
@@ -62,7 +90,17 @@ mod tests {
         assert_eq!(arguments("{ \"b\" : 1.50,\n\"a\":2}").get(), "{ \"b\" : 1.50,\n\"a\":2}");
         assert_eq!(arguments("").get(), "{}");
         assert_eq!(arguments("{\"a\": ").get(), r#"{"invalid_json":"{\"a\": "}"#);
+        assert_eq!(arguments(r#"{"a":"\ud83d"}"#).get(), r#"{"invalid_json":"{\"a\":\"\\ud83d\"}"}"#);
         assert_eq!(arguments("[1]").get(), r#"{"invalid_json":"[1]"}"#);
+    }
+
+    #[test]
+    fn names_and_images_that_servers_refuse_are_told_differently() {
+        assert_eq!(tool_name("read_file"), "read_file");
+        assert_eq!(tool_name("functions.bash<|x|>"), "functions_bash__x__");
+        assert_eq!(tool_name(""), "unnamed");
+        let parts = [Part::Image { media_type: "image/svg+xml".into(), data: "AAAA".into() }];
+        assert!(matches!(&tell(&parts)[..], [Told::Text(text)] if text.contains("image/svg+xml")));
     }
 
     #[test]

@@ -1,5 +1,11 @@
-//! The agent over real HTTP, in real directories, with real processes.
-#![allow(clippy::unwrap_used, reason = "a test that fails says so by panicking")]
+//! The agent from outside, against real processes, files and HTTP.
 
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod model;
+mod model_cancel;
+mod model_errors;
+mod model_network;
+mod model_prefix;
 mod scene;
 mod session;

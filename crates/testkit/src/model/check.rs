@@ -29,7 +29,7 @@ pub(super) fn check(received: &Received, issued: &Issued) -> Result<(), Refusal>
     }
     let checked = match received.wire() {
         Wire::Anthropic => anthropic::check(received),
-        Wire::OpenAi => openai::check(&received.body, issued),
+        Wire::OpenAi => openai::check(received.body(), issued),
     };
     checked.map_err(|why| Refusal { status: 400, why })
 }
@@ -67,3 +67,6 @@ fn tools<'a>(tools: impl Iterator<Item = (&'a Value, &'a Value)>) -> Result<(), 
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -60,7 +60,8 @@ impl Connection {
             let Some((name, value)) = line.trim_end().split_once(':') else { break };
             headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
         }
-        let length = headers.iter().find(|(name, _)| name == "content-length").and_then(|(_, value)| value.parse().ok());
+        let length =
+            headers.iter().find(|(name, _)| name == "content-length").and_then(|(_, value)| value.parse().ok());
         let mut body = vec![0; length.unwrap_or(0)];
         self.reader.read_exact(&mut body)?;
         Ok(Some(Incoming { path, headers, body }))
@@ -100,14 +101,14 @@ impl Connection {
         let mut splitter = Splitter::new(split);
         for (sent, step) in steps.into_iter().enumerate() {
             if cut_after == Some(sent) {
-                self.send_chunks(splitter.rest())?;
+                self.send_chunks(&splitter.rest())?;
                 self.close();
                 return Ok(Sent::Cut);
             }
             match step {
-                Step::Event(event) => self.send_chunks(splitter.push(event.as_bytes()))?,
+                Step::Event(event) => self.send_chunks(&splitter.push(event.as_bytes()))?,
                 Step::Wait(gate) => {
-                    self.send_chunks(splitter.rest())?;
+                    self.send_chunks(&splitter.rest())?;
                     self.writer.flush()?;
                     if !gate.pass(|| self.is_gone()) {
                         return Ok(Sent::Gone);
@@ -115,7 +116,7 @@ impl Connection {
                 }
             }
         }
-        self.send_chunks(splitter.rest())?;
+        self.send_chunks(&splitter.rest())?;
         self.writer.write_all(b"0\r\n\r\n")?;
         self.writer.flush()?;
         Ok(Sent::Whole)
@@ -130,11 +131,14 @@ impl Connection {
     }
 
     fn send_head(&mut self, status: u16, headers: &[(String, String)], content_type: &str) -> io::Result<()> {
-        write!(self.writer, "HTTP/1.1 {status} Scripted\r\ncontent-type: {content_type}\r\n")?;
+        write!(self.writer, "HTTP/1.1 {status} Scripted\r\n")?;
+        if !headers.iter().any(|(name, _)| name == "content-type") {
+            write!(self.writer, "content-type: {content_type}\r\n")?;
+        }
         headers.iter().try_for_each(|(name, value)| write!(self.writer, "{name}: {value}\r\n"))
     }
 
-    fn send_chunks(&mut self, chunks: Vec<Vec<u8>>) -> io::Result<()> {
+    fn send_chunks(&mut self, chunks: &[Vec<u8>]) -> io::Result<()> {
         for chunk in chunks.iter().filter(|chunk| !chunk.is_empty()) {
             write!(self.writer, "{:x}\r\n", chunk.len())?;
             self.writer.write_all(chunk)?;
@@ -183,7 +187,8 @@ impl Splitter {
             Split::Bytes(size) => size.max(1),
             Split::Random(_) => {
                 // Any sequence that looks irregular will do.
-                self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                self.random =
+                    self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 1 + (self.random >> 33) as usize % 40
             }
         }

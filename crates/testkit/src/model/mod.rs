@@ -15,8 +15,8 @@
 //!
 //! It runs on threads of its own. Waiting for it blocks: from an async test, wait on a runtime with several threads.
 
-mod anthropic;
 mod answer;
+mod anthropic;
 mod check;
 mod gate;
 mod http;
@@ -34,7 +34,7 @@ pub use http::Split;
 pub use received::{Received, Wire};
 pub use script::Scripting;
 use serde_json::Value;
-use serve::Shared;
+use serve::{Shared, State};
 
 /// A model that answers by a script.
 pub struct ScriptedModel {
@@ -75,6 +75,11 @@ impl ScriptedModel {
     /// Cuts the bytes of all later answers up in this way.
     pub fn splits(&self, split: Split) {
         self.shared.lock().split = split;
+    }
+
+    /// From now on checks nothing and keeps only the newest request: for benches, whose conversations are long.
+    pub fn hurries(&self) {
+        self.shared.lock().hurries = true;
     }
 
     /// Adds an answer that says `text`; more can be chained. It counts once the statement ends.
@@ -133,7 +138,7 @@ impl ScriptedModel {
         Scripting::new(self)
     }
 
-    /// Every request so far, those that were refused included.
+    /// Every request so far, those that were refused included; the newest only after [`ScriptedModel::hurries`].
     pub fn requests(&self) -> Vec<Received> {
         self.shared.lock().received.clone()
     }
@@ -146,12 +151,18 @@ impl ScriptedModel {
     /// Waits until `n` requests were made, and gives the `n`th.
     pub fn wait_for_request(&self, n: usize) -> Received {
         assert!(n > 0, "requests are counted from one");
-        self.shared.wait_until(&format!("{n} requests"), |state| state.received.get(n - 1).cloned())
+        let find = |state: &State| state.received.get(n.checked_sub(1 + state.forgotten)?).cloned();
+        self.shared.wait_until(&format!("{n} requests"), find)
     }
 
     /// Waits until `n` connections were closed by the other side in the middle of an answer.
     pub fn wait_for_hang_up(&self, n: usize) {
         self.shared.wait_until(&format!("{n} hang-ups"), |state| (state.hang_ups >= n).then_some(()));
+    }
+
+    /// How many connections were made.
+    pub fn connections(&self) -> usize {
+        self.shared.lock().connections
     }
 
     /// What the server had to refuse, and why.

@@ -8,15 +8,17 @@ use super::serve::{Issued, unique};
 /// The events of `answer`; remembers in `issued` what has to come back with its calls.
 pub(super) fn steps(answer: &Answer, model: &str, issued: &mut Issued) -> Vec<Step> {
     let mut stream = Stream { id: unique("chatcmpl-"), model: model.to_owned(), steps: Vec::new() };
-    stream.delta(json!({"role": "assistant", "content": ""}));
+    stream.delta(&json!({"role": "assistant", "content": ""}));
     let mut thought = String::new();
     for piece in &answer.pieces {
         match piece {
             Piece::Wait(gate) => stream.steps.push(Step::Wait(gate.clone())),
-            Piece::Text(text) => in_pieces(text).iter().for_each(|part| stream.delta(json!({"content": part}))),
+            Piece::Text(text) => in_pieces(text).iter().for_each(|part| stream.delta(&json!({"content": part}))),
             Piece::Thought(text) => {
                 thought.push_str(text);
-                in_pieces(text).iter().for_each(|part| stream.delta(json!({"reasoning_content": part, "content": null})));
+                in_pieces(text)
+                    .iter()
+                    .for_each(|part| stream.delta(&json!({"reasoning_content": part, "content": null})));
             }
             // All calls come together at the end; there is nothing like a secret thought here.
             Piece::Call { .. } | Piece::SecretThought => {}
@@ -44,7 +46,7 @@ impl Stream {
         self.steps.push(Step::Event(format!("data: {data}\n\n")));
     }
 
-    fn chunk(&mut self, choices: Value, usage: Value) {
+    fn chunk(&mut self, choices: &Value, usage: &Value) {
         let (id, model) = (self.id.clone(), self.model.clone());
         let chunk = json!({
             "id": id, "object": "chat.completion.chunk", "created": 1, "model": model, "choices": choices, "usage": usage,
@@ -52,8 +54,8 @@ impl Stream {
         self.send(&chunk);
     }
 
-    fn delta(&mut self, delta: Value) {
-        self.chunk(json!([{"index": 0, "delta": delta, "finish_reason": null}]), Value::Null);
+    fn delta(&mut self, delta: &Value) {
+        self.chunk(&json!([{"index": 0, "delta": delta, "finish_reason": null}]), &Value::Null);
     }
 
     /// Begins all calls, then sends pieces of their arguments in turns; gives their ids.
@@ -61,12 +63,12 @@ impl Stream {
         let calls: Vec<(String, &str, &str)> = answer.pieces.iter().filter_map(call).collect();
         for (index, (id, tool, _)) in calls.iter().enumerate() {
             let function = json!({"name": tool, "arguments": ""});
-            self.delta(json!({"tool_calls": [{"index": index, "id": id, "type": "function", "function": function}]}));
+            self.delta(&json!({"tool_calls": [{"index": index, "id": id, "type": "function", "function": function}]}));
         }
         for turn in 0..3 {
             for (index, (_, _, arguments)) in calls.iter().enumerate() {
                 if let Some(part) = in_pieces(arguments).get(turn) {
-                    self.delta(json!({"tool_calls": [{"index": index, "function": {"arguments": part}}]}));
+                    self.delta(&json!({"tool_calls": [{"index": index, "function": {"arguments": part}}]}));
                 }
             }
         }
@@ -80,14 +82,14 @@ impl Stream {
             None if answer.has_calls() => "tool_calls",
             None => "stop",
         };
-        self.chunk(json!([{"index": 0, "delta": {}, "finish_reason": reason}]), Value::Null);
+        self.chunk(&json!([{"index": 0, "delta": {}, "finish_reason": reason}]), &Value::Null);
         let tokens = answer.tokens;
         let details = json!({"cached_tokens": tokens.cache_read, "cache_write_tokens": tokens.cache_write});
         let usage = json!({
             "prompt_tokens": tokens.input, "completion_tokens": tokens.output, "prompt_tokens_details": details,
             "total_tokens": tokens.input + tokens.output,
         });
-        self.chunk(json!([]), usage);
+        self.chunk(&json!([]), &usage);
         self.steps.push(Step::Event("data: [DONE]\n\n".to_owned()));
     }
 }

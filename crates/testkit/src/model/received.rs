@@ -1,6 +1,7 @@
 //! A request as the server received it, and ways to read it that are the same for both wire formats.
 
 use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -19,24 +20,27 @@ pub enum Wire {
     OpenAi,
 }
 
-/// A request.
+/// A request. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Received {
+    body: Arc<OnceLock<Value>>,
     /// The path that was asked for.
     pub path: String,
     /// The headers, with names in lower case.
     pub headers: Vec<(String, String)>,
     /// The body, byte for byte.
-    pub text: String,
-    /// The same, parsed; `null` if it is no JSON.
-    pub body: Value,
+    pub text: Arc<str>,
 }
 
 impl Received {
     pub(super) fn new(incoming: Incoming) -> Self {
-        let text = String::from_utf8_lossy(&incoming.body).into_owned();
-        let body = serde_json::from_str(&text).unwrap_or_default();
-        Self { path: incoming.path, headers: incoming.headers, text, body }
+        let text = String::from_utf8_lossy(&incoming.body).into();
+        Self { path: incoming.path, headers: incoming.headers, text, body: Arc::default() }
+    }
+
+    /// The body, parsed; `null` if it is no JSON.
+    pub fn body(&self) -> &Value {
+        self.body.get_or_init(|| serde_json::from_str(&self.text).unwrap_or_default())
     }
 
     /// Its wire format, by the path.
@@ -46,7 +50,7 @@ impl Received {
 
     /// The model that was asked for.
     pub fn model(&self) -> &str {
-        self.body["model"].as_str().unwrap_or_default()
+        self.body()["model"].as_str().unwrap_or_default()
     }
 
     /// A header's value.
@@ -63,8 +67,9 @@ impl Received {
     pub fn messages(&self) -> Vec<String> {
         let text = self.text_without_marks();
         let fields: HashMap<String, Box<RawValue>> = serde_json::from_str(&text).expect("a body that is a JSON object");
-        let messages: Vec<Box<RawValue>> =
-            fields.get("messages").map_or_else(Vec::new, |all| serde_json::from_str(all.get()).expect("a list of messages"));
+        let messages: Vec<Box<RawValue>> = fields
+            .get("messages")
+            .map_or_else(Vec::new, |all| serde_json::from_str(all.get()).expect("a list of messages"));
         messages.iter().map(|message| message.get().to_owned()).collect()
     }
 
@@ -76,11 +81,11 @@ impl Received {
     /// The conversation for people to read, the same for both wire formats as long as results have no images.
     pub fn transcript(&self) -> String {
         let mut lines = Vec::new();
-        let system = texts(&self.body["system"]);
+        let system = texts(&self.body()["system"]);
         if !system.is_empty() {
             lines.push(format!("system: {system}"));
         }
-        for message in self.body["messages"].as_array().into_iter().flatten() {
+        for message in self.body()["messages"].as_array().into_iter().flatten() {
             add_lines(&mut lines, message);
         }
         lines.join("\n")
@@ -94,12 +99,20 @@ fn add_lines(lines: &mut Vec<String>, message: &Value) {
     lines.extend(results.map(|result| format!("tool: {}", texts(&result["content"]))));
     let mut said: Vec<String> = Vec::new();
     said.extend(message["reasoning_content"].as_str().map(|thought| format!("[thought {thought}]")));
-    said.extend(blocks.iter().filter(|block| block["type"] == "thinking").map(|block| {
-        format!("[thought {}]", block["thinking"].as_str().unwrap_or_default())
-    }));
+    said.extend(
+        blocks
+            .iter()
+            .filter(|block| block["type"] == "thinking")
+            .map(|block| format!("[thought {}]", block["thinking"].as_str().unwrap_or_default())),
+    );
     let text = texts(&message["content"]);
     said.extend((!text.is_empty()).then_some(text));
-    said.extend(blocks.iter().filter(|block| block["type"] == "tool_use").map(|block| shown_call(&block["name"], &block["input"])));
+    said.extend(
+        blocks
+            .iter()
+            .filter(|block| block["type"] == "tool_use")
+            .map(|block| shown_call(&block["name"], &block["input"])),
+    );
     for call in message["tool_calls"].as_array().into_iter().flatten() {
         let arguments = call["function"]["arguments"].as_str().unwrap_or_default();
         said.push(shown_call(&call["function"]["name"], &serde_json::from_str(arguments).unwrap_or_default()));

@@ -31,8 +31,12 @@ pub(super) struct Shared {
 pub(super) struct State {
     pub(super) queue: VecDeque<Answer>,
     pub(super) received: Vec<Received>,
+    /// How many were received before those that are kept.
+    pub(super) forgotten: usize,
+    pub(super) hurries: bool,
     pub(super) complaints: Vec<String>,
     pub(super) hang_ups: usize,
+    pub(super) connections: usize,
     pub(super) split: Split,
     pub(super) issued: Issued,
 }
@@ -84,13 +88,20 @@ impl Shared {
     /// Checks and records the request, and finds what to answer.
     fn answer(&self, incoming: Incoming) -> (Received, Answer) {
         let received = Received::new(incoming);
-        let checked = check::check(&received, &self.lock().issued);
+        let checked = {
+            let state = self.lock();
+            if state.hurries { Ok(()) } else { check::check(&received, &state.issued) }
+        };
         let answer = match (checked, &self.answerer) {
             (Err(refusal), _) => Err(refusal),
             (Ok(()), Some(answerer)) => Ok(answerer(&received)),
             (Ok(()), None) => self.lock().queue.pop_front().ok_or_else(|| check::Refusal::surprise(&received)),
         };
         self.change(|state| {
+            if state.hurries {
+                state.forgotten += state.received.len();
+                state.received.clear();
+            }
             state.received.push(received.clone());
             if let Err(refusal) = &answer {
                 state.complaints.push(refusal.why.clone());
@@ -113,6 +124,7 @@ pub(super) fn accept_in_background(listener: TcpListener, shared: &Arc<Shared>) 
                 return;
             }
             let Ok(stream) = stream else { continue };
+            shared.change(|state| state.connections += 1);
             let shared = Arc::clone(&shared);
             std::thread::spawn(move || {
                 // An error is a client that has gone; what matters of that is counted.
@@ -151,10 +163,11 @@ fn serve(shared: &Shared, connection: &mut Connection) -> std::io::Result<()> {
             }
             How::Stream => {
                 let steps = {
-                    let issued = &mut shared.lock().issued;
+                    let state = &mut *shared.lock();
+                    let model = if state.hurries { "in-a-hurry" } else { received.model() };
                     match received.wire() {
-                        Wire::Anthropic => anthropic::steps(&answer, received.model()),
-                        Wire::OpenAi => openai::steps(&answer, received.model(), issued),
+                        Wire::Anthropic => anthropic::steps(&answer, model),
+                        Wire::OpenAi => openai::steps(&answer, model, &mut state.issued),
                     }
                 };
                 let split = shared.lock().split;

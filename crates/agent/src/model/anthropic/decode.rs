@@ -1,11 +1,13 @@
 //! Reads an answer, event by event.
 
+use std::borrow::Cow;
+
 use retake_engine::session::entry::{Block, CallId, StopReason, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::model::client::Trouble;
-use crate::model::{Answer, Delta};
+use crate::model::{Answer, Delta, ids};
 
 /// What was read so far.
 #[derive(Default)]
@@ -21,47 +23,41 @@ pub(crate) struct Decoder {
 /// A block that has not ended.
 enum Open {
     Text(String),
-    Thinking { text: String, signature: String },
-    Redacted { opaque: String },
-    Call { id: String, name: String, arguments: String, given: String },
+    Thinking {
+        text: String,
+        signature: String,
+    },
+    Redacted {
+        opaque: String,
+    },
+    Call {
+        id: String,
+        name: String,
+        arguments: String,
+        given: String,
+    },
     /// Of a kind that we never asked for.
     Unknown,
 }
 
+/// Any event. Raw JSON cannot be read out of an enum that is told apart by a field, so the fields of all events are here.
 #[derive(Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum Event<'a> {
-    MessageStart {
-        message: Started,
-    },
-    ContentBlockStart {
-        index: u64,
-        #[serde(borrow)]
-        content_block: &'a RawValue,
-    },
-    ContentBlockDelta {
-        index: u64,
-        delta: WireDelta,
-    },
-    ContentBlockStop {
-        index: u64,
-    },
-    MessageDelta {
-        delta: Stopped,
-        #[serde(default)]
-        usage: WireUsage,
-    },
-    MessageStop,
-    Error,
-    /// `ping`, and whatever else will be thought of.
-    #[serde(other)]
-    Other,
+struct Event<'a> {
+    #[serde(borrow)]
+    r#type: Cow<'a, str>,
+    #[serde(default)]
+    index: u64,
+    message: Option<Started>,
+    #[serde(borrow)]
+    content_block: Option<&'a RawValue>,
+    #[serde(borrow)]
+    delta: Option<&'a RawValue>,
+    usage: Option<WireUsage>,
 }
 
 #[derive(Deserialize)]
 struct Started {
-    #[serde(default)]
-    usage: WireUsage,
+    usage: Option<WireUsage>,
 }
 
 #[derive(Deserialize)]
@@ -78,27 +74,21 @@ struct WireUsage {
 }
 
 #[derive(Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum StartedBlock<'a> {
-    Text {
-        #[serde(default)]
-        text: String,
-    },
-    Thinking {
-        #[serde(default)]
-        thinking: String,
-        #[serde(default)]
-        signature: String,
-    },
-    RedactedThinking {},
-    ToolUse {
-        id: String,
-        name: String,
-        #[serde(borrow)]
-        input: Option<&'a RawValue>,
-    },
-    #[serde(other)]
-    Other,
+struct StartedBlock<'a> {
+    #[serde(borrow)]
+    r#type: Cow<'a, str>,
+    #[serde(default)]
+    text: String,
+    #[serde(default)]
+    thinking: String,
+    #[serde(default)]
+    signature: String,
+    #[serde(default)]
+    id: String,
+    #[serde(default)]
+    name: String,
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -132,19 +122,25 @@ struct Thought<'a> {
 impl Decoder {
     /// Takes the data of one event.
     pub(crate) fn take(&mut self, data: &str) -> Result<Vec<Delta>, Trouble> {
-        let malformed = |error: serde_json::Error| Trouble::Malformed(format!("{error} in an event"));
-        match serde_json::from_str(data).map_err(malformed)? {
-            Event::MessageStart { message } => self.usage.update(&message.usage),
-            Event::ContentBlockStart { index, content_block } => return self.start(index, content_block),
-            Event::ContentBlockDelta { index, delta } => return Ok(self.extend(index, delta)),
-            Event::ContentBlockStop { index } => return Ok(self.end(index)),
-            Event::MessageDelta { delta, usage } => {
-                self.usage.update(&usage);
+        let event: Event<'_> = serde_json::from_str(data).map_err(malformed)?;
+        if let Some(usage) = event.message.and_then(|message| message.usage).or(event.usage) {
+            self.usage.update(&usage);
+        }
+        match (&*event.r#type, event.content_block, event.delta) {
+            ("content_block_start", Some(block), _) => return self.start(event.index, block),
+            ("content_block_delta", _, Some(delta)) => {
+                let delta = serde_json::from_str(delta.get()).map_err(malformed)?;
+                return Ok(self.extend(event.index, delta));
+            }
+            ("content_block_stop", ..) => return Ok(self.end(event.index)),
+            ("message_delta", _, Some(delta)) => {
+                let delta: Stopped = serde_json::from_str(delta.get()).map_err(malformed)?;
                 self.stop = delta.stop_reason.or(self.stop.take());
             }
-            Event::MessageStop => self.is_over = true,
-            Event::Error => return Err(Trouble::Failed),
-            Event::Other => {}
+            ("message_stop", ..) => self.is_over = true,
+            ("error", ..) => return Err(Trouble::Failed),
+            // `ping`, and whatever else will be thought of.
+            _ => {}
         }
         Ok(Vec::new())
     }
@@ -162,7 +158,7 @@ impl Decoder {
     /// The answer.
     pub(crate) fn finish(mut self) -> Answer {
         let left_open = std::mem::take(&mut self.open);
-        self.blocks.extend(left_open.into_iter().filter_map(|(_, open)| open.end()));
+        self.blocks.extend(left_open.into_iter().filter_map(|(_, open)| open.cut()));
         let calls = self.blocks.iter().any(|block| matches!(block, Block::Call { .. }));
         let stop = match self.stop.as_deref() {
             Some("max_tokens" | "model_context_window_exceeded") => StopReason::Length,
@@ -175,27 +171,35 @@ impl Decoder {
     }
 
     fn start(&mut self, index: u64, block: &RawValue) -> Result<Vec<Delta>, Trouble> {
-        let malformed = |error: serde_json::Error| Trouble::Malformed(format!("{error} in a block"));
+        let started: StartedBlock<'_> = serde_json::from_str(block.get()).map_err(malformed)?;
         let mut deltas = Vec::new();
-        let open = match serde_json::from_str(block.get()).map_err(malformed)? {
-            StartedBlock::Text { text } => {
-                deltas.extend((!text.is_empty()).then(|| Delta::Text(text.clone())));
-                Open::Text(text)
+        let open = match &*started.r#type {
+            "text" => {
+                deltas.extend((!started.text.is_empty()).then(|| Delta::Text(started.text.clone())));
+                Open::Text(started.text)
             }
-            StartedBlock::Thinking { thinking, signature } => {
-                deltas.extend((!thinking.is_empty()).then(|| Delta::Reasoning(thinking.clone())));
-                Open::Thinking { text: thinking, signature }
+            "thinking" => {
+                deltas.extend((!started.thinking.is_empty()).then(|| Delta::Reasoning(started.thinking.clone())));
+                Open::Thinking { text: started.thinking, signature: started.signature }
             }
-            StartedBlock::RedactedThinking {} => Open::Redacted { opaque: block.get().to_owned() },
-            StartedBlock::ToolUse { id, name, input } => {
-                deltas.push(Delta::CallBegan(name.clone()));
-                let given = input.map(|input| input.get().to_owned()).unwrap_or_default();
-                Open::Call { id, name, arguments: String::new(), given }
+            "redacted_thinking" => Open::Redacted { opaque: block.get().to_owned() },
+            "tool_use" => {
+                deltas.push(Delta::CallBegan(started.name.clone()));
+                let given = started.input.map(|input| input.get().to_owned()).unwrap_or_default();
+                let id = if self.is_unusable(&started.id) { ids::mint() } else { started.id };
+                Open::Call { id, name: started.name, arguments: String::new(), given }
             }
-            StartedBlock::Other => Open::Unknown,
+            _ => Open::Unknown,
         };
         self.open.push((index, open));
         Ok(deltas)
+    }
+
+    /// Whether an id is missing, or another call has it.
+    fn is_unusable(&self, given: &str) -> bool {
+        let ended = self.blocks.iter().any(|block| matches!(block, Block::Call { id, .. } if id.0 == given));
+        let open = self.open.iter().any(|(_, open)| matches!(open, Open::Call { id, .. } if id == given));
+        given.is_empty() || ended || open
     }
 
     fn extend(&mut self, index: u64, delta: WireDelta) -> Vec<Delta> {
@@ -229,16 +233,28 @@ impl Decoder {
     }
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "`map_err` gives it by value")]
+fn malformed(error: serde_json::Error) -> Trouble {
+    Trouble::Malformed(format!("{error} in an event"))
+}
+
 impl Open {
+    /// The block, though its end never came. A signature that may be cut would be refused from then on, so it is not kept.
+    fn cut(self) -> Option<Block> {
+        match self {
+            Self::Thinking { text, .. } => Some(Block::Reasoning { text, opaque: String::new() }),
+            whole => whole.end(),
+        }
+    }
+
     /// The block, unless there is nothing in it.
     fn end(self) -> Option<Block> {
         match self {
             Self::Text(text) => (!text.is_empty()).then_some(Block::Text { text }),
             Self::Thinking { text, signature } => {
                 let thought = Thought { r#type: "thinking", thinking: &text, signature: &signature };
-                // Without a signature the API would not take it back.
-                let opaque = if signature.is_empty() { Ok(String::new()) } else { serde_json::to_string(&thought) };
-                Some(Block::Reasoning { opaque: opaque.expect("strings can always be written"), text })
+                let opaque = serde_json::to_string(&thought).expect("strings can always be written");
+                Some(Block::Reasoning { text, opaque })
             }
             Self::Redacted { opaque } => Some(Block::Reasoning { text: String::new(), opaque }),
             Self::Call { id, name, arguments, given } => {

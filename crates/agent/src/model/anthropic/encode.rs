@@ -1,5 +1,7 @@
 //! Writes a request.
 
+use std::borrow::Cow;
+
 use retake_engine::session::context::{CallResult, Context, Message};
 use retake_engine::session::entry::{Block, Outcome, Part};
 use serde::Serialize;
@@ -18,10 +20,11 @@ const MARKED_MESSAGES: usize = 2;
 
 /// The body of the request for `context`.
 pub(crate) fn encode(settings: &ModelSettings, context: &Context, tools: &[ToolSpec]) -> String {
-    let mut messages = messages(context);
+    let mut messages = messages(settings, context);
     mark(&mut messages);
     let max_tokens = settings.max_output.unwrap_or(MAX_OUTPUT);
-    let (thinking, output_config) = thinking(settings.reasoning, max_tokens);
+    let reasoning = settings.reasoning.filter(|reasoning| may_think(*reasoning, &messages));
+    let (thinking, output_config) = thinking(reasoning, max_tokens);
     let body = Body {
         model: &settings.name,
         max_tokens,
@@ -110,7 +113,7 @@ enum Content<'a> {
     ToolUse {
         r#type: &'static str,
         id: String,
-        name: &'a str,
+        name: Cow<'a, str>,
         input: Box<RawValue>,
     },
     ToolResult {
@@ -118,7 +121,7 @@ enum Content<'a> {
         tool_use_id: String,
         #[serde(skip_serializing_if = "Option::is_none")]
         is_error: Option<bool>,
-        content: Vec<Content<'a>>,
+        content: Vec<Self>,
         #[serde(skip_serializing_if = "Option::is_none")]
         cache_control: Option<Mark>,
     },
@@ -180,7 +183,21 @@ fn tools_marked<'a>(tools: &'a [ToolSpec]) -> Vec<Tool<'a>> {
     wired
 }
 
-fn messages(context: &Context) -> Vec<WireMessage<'_>> {
+/// With a budget, the API wants the last answer, if it has calls, to begin with a thought. One that another provider gave has none,
+/// and then the model has to go on without.
+fn may_think(reasoning: Reasoning, messages: &[WireMessage<'_>]) -> bool {
+    let is_call = |content: &Content<'_>| matches!(content, Content::ToolUse { .. });
+    let last = messages.iter().rev().find(|message| message.role == "assistant");
+    match (reasoning, last) {
+        (Reasoning::Budget(_), Some(last)) if last.content.iter().any(is_call) => {
+            matches!(last.content.first(), Some(Content::Raw(_)))
+        }
+        _ => true,
+    }
+}
+
+fn messages<'a>(settings: &ModelSettings, context: &'a Context) -> Vec<WireMessage<'a>> {
+    let thoughts = Thoughts::of(settings);
     let mut ids = WireIds::default();
     let mut messages = Vec::with_capacity(context.messages.len());
     for message in &context.messages {
@@ -188,7 +205,7 @@ fn messages(context: &Context) -> Vec<WireMessage<'_>> {
             Message::User { parts } => WireMessage { role: "user", content: told(parts, words::NOTHING_ASKED) },
             Message::Assistant { blocks, model } => {
                 ids.enter(blocks);
-                WireMessage { role: "assistant", content: answer(blocks, model, &ids) }
+                WireMessage { role: "assistant", content: answer(blocks, model, thoughts, &ids) }
             }
             Message::Results { results } => {
                 let content = results.iter().map(|result| tool_result(result, &ids)).collect();
@@ -210,9 +227,11 @@ fn mark(messages: &mut [WireMessage<'_>]) {
 fn told<'a>(parts: &'a [Part], placeholder: &'static str) -> Vec<Content<'a>> {
     let content = |told: Told<'a>| match told {
         Told::Text(text) => Content::text(text),
-        Told::Image { media_type, data } => {
-            Content::Image { r#type: "image", source: Source { r#type: "base64", media_type, data }, cache_control: None }
-        }
+        Told::Image { media_type, data } => Content::Image {
+            r#type: "image",
+            source: Source { r#type: "base64", media_type, data },
+            cache_control: None,
+        },
     };
     let mut contents: Vec<_> = words::tell(parts).into_iter().map(content).collect();
     if contents.is_empty() {
@@ -221,7 +240,32 @@ fn told<'a>(parts: &'a [Part], placeholder: &'static str) -> Vec<Content<'a>> {
     contents
 }
 
-fn answer<'a>(blocks: &'a [Block], model: &str, ids: &WireIds<'_>) -> Vec<Content<'a>> {
+/// Which thoughts a server takes back.
+#[derive(Clone, Copy)]
+enum Thoughts {
+    /// Anthropic's own takes what it signed.
+    Signed,
+    /// Others that speak its format may not sign anything, and still want it back.
+    All,
+}
+
+impl Thoughts {
+    fn of(settings: &ModelSettings) -> Self {
+        if settings.is_at("anthropic.com") { Self::Signed } else { Self::All }
+    }
+
+    /// The thought as it came, if the server takes it.
+    fn give_back(self, opaque: &str) -> Option<&RawValue> {
+        // Within a string the quotes would be escaped.
+        let is_unsigned = opaque.contains(r#""signature":"""#);
+        match self {
+            Self::Signed if is_unsigned => None,
+            Self::Signed | Self::All => serde_json::from_str(opaque).ok(),
+        }
+    }
+}
+
+fn answer<'a>(blocks: &'a [Block], model: &str, thoughts: Thoughts, ids: &WireIds<'_>) -> Vec<Content<'a>> {
     let is_ours = model.split_once('/').is_some_and(|(provider, _)| provider == Api::Anthropic.prefix());
     let mut contents = Vec::with_capacity(blocks.len());
     for block in blocks {
@@ -229,12 +273,14 @@ fn answer<'a>(blocks: &'a [Block], model: &str, ids: &WireIds<'_>) -> Vec<Conten
             Block::Text { text } if has_words(text) => contents.push(Content::text(text)),
             Block::Text { .. } => {}
             // A thought that was cut has nothing to give back, and other providers' thoughts mean nothing here.
-            Block::Reasoning { opaque, .. } if is_ours => contents.extend(serde_json::from_str(opaque).map(Content::Raw)),
+            Block::Reasoning { opaque, .. } if is_ours => {
+                contents.extend(thoughts.give_back(opaque).map(Content::Raw));
+            }
             Block::Reasoning { .. } => {}
             Block::Call { id, name, arguments } => contents.push(Content::ToolUse {
                 r#type: "tool_use",
                 id: ids.of(id),
-                name,
+                name: words::tool_name(name),
                 input: words::arguments(arguments),
             }),
         }

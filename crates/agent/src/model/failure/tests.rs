@@ -1,7 +1,10 @@
+//! Failures as the different servers tell them.
+
 use super::*;
 
 fn read(status: u16, body: &str) -> ModelError {
-    let settings = ModelSettings::parse("openai/some-model", None, |_| Some("sk-secret".to_owned())).unwrap();
+    let settings =
+        ModelSettings::parse("openai/some-model", None, |_| Some("sk-secret".to_owned())).expect("it is good");
     Failure { status, retry_after: Some(Duration::from_secs(3)), body }.read(&settings)
 }
 

@@ -3,8 +3,9 @@
 use retake_engine::session::entry::{Block, CallId, StopReason, Usage};
 use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
-use super::thoughts::Thoughts;
+use super::thoughts::{Extras, Thoughts};
 use crate::model::client::Trouble;
 use crate::model::{Answer, Delta, ids};
 
@@ -17,6 +18,8 @@ pub(crate) struct Decoder {
     usage: Option<WireUsage>,
     finish: Option<String>,
     refused: bool,
+    /// That the model has thought enough was told.
+    thoughts_told: bool,
     is_over: bool,
 }
 
@@ -26,6 +29,7 @@ struct Call {
     id: String,
     name: String,
     arguments: String,
+    extra: Option<Box<RawValue>>,
     /// That it began was told.
     told: bool,
 }
@@ -66,6 +70,7 @@ struct WireCall {
     id: Option<String>,
     #[serde(default, deserialize_with = "or_default")]
     function: WireFunction,
+    extra_content: Option<Box<RawValue>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -127,7 +132,7 @@ impl Decoder {
 
     /// What came is a whole answer. The end of the stream alone proves nothing, and not every server sends the last event.
     pub(crate) fn is_complete(&self) -> bool {
-        self.finish.is_some()
+        self.is_over || self.finish.is_some()
     }
 
     /// The answer.
@@ -141,10 +146,11 @@ impl Decoder {
             _ if has_calls => StopReason::Calls,
             _ => StopReason::Done,
         };
-        let mut blocks: Vec<_> = self.thoughts.finish(self.calls.len()).into_iter().collect();
+        let (mut taken, mut extras) = (Vec::new(), Extras::new());
+        let calls: Vec<_> = self.calls.into_iter().map(|call| call.end(&mut taken, &mut extras)).collect();
+        let mut blocks: Vec<_> = self.thoughts.block(calls.len(), extras).into_iter().collect();
         blocks.extend((!self.text.is_empty()).then_some(Block::Text { text: self.text }));
-        let mut taken = Vec::new();
-        blocks.extend(self.calls.into_iter().map(|call| call.end(&mut taken)));
+        blocks.extend(calls);
         Answer { blocks, usage: self.usage.map(|usage| usage.total()).unwrap_or_default(), stop }
     }
 
@@ -154,7 +160,14 @@ impl Decoder {
         deltas.extend((!shown.is_empty()).then_some(Delta::Reasoning(shown)));
         let refusal = delta.refusal.filter(|text| !text.is_empty());
         self.refused |= refusal.is_some();
-        for text in [text_of(&delta.content), refusal.unwrap_or_default()] {
+        let content = text_of(&delta.content);
+        let begins = !content.is_empty() || !delta.tool_calls.is_empty();
+        if begins && !self.thoughts_told {
+            // No event says that a thought is complete; that something else begins does.
+            self.thoughts_told = true;
+            deltas.extend(self.thoughts.block(delta.tool_calls.len(), Extras::new()).map(Delta::Finished));
+        }
+        for text in [content, refusal.unwrap_or_default()] {
             self.text.push_str(&text);
             deltas.extend((!text.is_empty()).then_some(Delta::Text(text)));
         }
@@ -199,6 +212,7 @@ impl Call {
         if let Some(name) = piece.function.name.filter(|_| self.name.is_empty()) {
             self.name = name;
         }
+        self.extra = piece.extra_content.or(self.extra.take());
         match piece.function.arguments {
             Value::Null => {}
             Value::String(text) => self.arguments.push_str(&text),
@@ -207,10 +221,11 @@ impl Call {
     }
 
     /// The block; an id that is missing or taken is replaced by a new one.
-    fn end(self, taken: &mut Vec<String>) -> Block {
+    fn end(self, taken: &mut Vec<String>, extras: &mut Extras) -> Block {
         let is_good = !self.id.is_empty() && !taken.contains(&self.id);
         let id = if is_good { self.id } else { ids::mint() };
         taken.push(id.clone());
+        extras.extend(self.extra.map(|extra| (id.clone(), extra)));
         let arguments = if self.arguments.trim().is_empty() { "{}".to_owned() } else { self.arguments };
         Block::Call { id: CallId(id), name: self.name, arguments }
     }

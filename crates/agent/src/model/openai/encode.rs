@@ -1,5 +1,7 @@
 //! Writes a request.
 
+use std::borrow::Cow;
+
 use retake_engine::session::context::{CallResult, Context, Message};
 use retake_engine::session::entry::{Block, Part};
 use serde::Serialize;
@@ -31,7 +33,7 @@ pub(crate) fn encode(settings: &ModelSettings, context: &Context, tools: &[ToolS
         reasoning_effort,
         reasoning,
         tools: tools.iter().map(Tool::new).collect(),
-        messages: messages(context, &settings.full_name()),
+        messages: messages(context, settings),
     };
     serde_json::to_string(&body).expect("strings, numbers and raw JSON can always be written")
 }
@@ -123,12 +125,8 @@ enum Content {
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum WirePart {
-    Text {
-        text: String,
-    },
-    ImageUrl {
-        image_url: ImageUrl,
-    },
+    Text { text: String },
+    ImageUrl { image_url: ImageUrl },
 }
 
 #[derive(Serialize)]
@@ -141,11 +139,13 @@ struct ToolCall<'a> {
     id: String,
     r#type: &'static str,
     function: CalledFunction<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extra_content: Option<Box<RawValue>>,
 }
 
 #[derive(Serialize)]
 struct CalledFunction<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     arguments: String,
 }
 
@@ -159,7 +159,8 @@ fn reasoning(settings: &ModelSettings) -> (Option<&'static str>, Option<Reasonin
     }
 }
 
-fn messages<'a>(context: &'a Context, full_name: &str) -> Vec<WireMessage<'a>> {
+fn messages<'a>(context: &'a Context, settings: &ModelSettings) -> Vec<WireMessage<'a>> {
+    let full_name = settings.full_name();
     let mut ids = WireIds::default();
     let mut messages = Vec::with_capacity(context.messages.len() + 1);
     if has_words(&context.system) {
@@ -170,7 +171,11 @@ fn messages<'a>(context: &'a Context, full_name: &str) -> Vec<WireMessage<'a>> {
             Message::User { parts } => messages.push(WireMessage::User { content: content(parts) }),
             Message::Assistant { blocks, model } => {
                 ids.enter(blocks);
-                let thoughts = if model == full_name { thoughts(blocks) } else { GivenBack::default() };
+                let mut thoughts = if *model == full_name { thoughts(blocks) } else { GivenBack::default() };
+                if settings.is_at("deepseek.com") {
+                    // It wants the field in every answer, in those of other models and in cut ones too: empty says that nothing came.
+                    thoughts.reasoning_content.get_or_insert_with(|| words::raw("\"\"".to_owned()));
+                }
                 messages.push(answer(blocks, thoughts, &ids));
             }
             Message::Results { results } => add_results(&mut messages, results, &ids),
@@ -218,7 +223,7 @@ fn thoughts(blocks: &[Block]) -> GivenBack {
     opaque.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default()
 }
 
-fn answer<'a>(blocks: &'a [Block], thoughts: GivenBack, ids: &WireIds<'_>) -> WireMessage<'a> {
+fn answer<'a>(blocks: &'a [Block], mut thoughts: GivenBack, ids: &WireIds<'_>) -> WireMessage<'a> {
     let mut texts = Vec::new();
     let mut tool_calls = Vec::new();
     for block in blocks {
@@ -227,8 +232,9 @@ fn answer<'a>(blocks: &'a [Block], thoughts: GivenBack, ids: &WireIds<'_>) -> Wi
             Block::Text { .. } | Block::Reasoning { .. } => {}
             Block::Call { id, name, arguments } => {
                 let arguments = words::arguments(arguments).get().to_owned();
-                let function = CalledFunction { name, arguments };
-                tool_calls.push(ToolCall { id: ids.of(id), r#type: "function", function });
+                let function = CalledFunction { name: words::tool_name(name), arguments };
+                let extra_content = thoughts.extra_content.remove(&id.0);
+                tool_calls.push(ToolCall { id: ids.of(id), r#type: "function", function, extra_content });
             }
         }
     }
@@ -237,7 +243,7 @@ fn answer<'a>(blocks: &'a [Block], thoughts: GivenBack, ids: &WireIds<'_>) -> Wi
         (true, false) => None,
         (false, _) => Some(texts.join("\n\n")),
     };
-    let GivenBack { reasoning_content, reasoning, reasoning_details } = thoughts;
+    let GivenBack { reasoning_content, reasoning, reasoning_details, .. } = thoughts;
     WireMessage::Assistant { content, reasoning_content, reasoning, reasoning_details, tool_calls }
 }
 

@@ -5,9 +5,9 @@
 
 mod decode;
 mod encode;
-mod thoughts;
 #[cfg(test)]
 mod tests;
+mod thoughts;
 
 pub(super) use decode::Decoder;
 pub(super) use encode::encode;

@@ -2,12 +2,17 @@
 //!
 //! DeepSeek, llama.cpp and vLLM stream `reasoning_content`, newer vLLM `reasoning`; DeepSeek refuses a conversation with tools that
 //! does not bring it back. OpenRouter streams `reasoning_details` besides, in fragments, and wants the whole blocks back: a signature
-//! covers the whole text of its block.
+//! covers the whole text of its block. Gemini signs calls, in their `extra_content`, and refuses calls without.
+
+use std::collections::BTreeMap;
 
 use retake_engine::session::entry::Block;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+
+/// What came with calls besides, by the calls' ids.
+pub(super) type Extras = BTreeMap<String, Box<RawValue>>;
 
 /// The fields of an assistant's message that hold what it thought, as they came.
 #[derive(Default, Deserialize, Serialize)]
@@ -18,6 +23,9 @@ pub(super) struct GivenBack {
     pub(super) reasoning: Option<Box<RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) reasoning_details: Option<Box<RawValue>>,
+    /// Not a field of the message itself, but of its calls.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) extra_content: Extras,
 }
 
 /// What was heard so far of what the model thinks.
@@ -54,21 +62,21 @@ impl Thoughts {
 
     /// The block, if there is anything to show or to give back. `calls` says whether the answer has any: the one case in which even
     /// an empty thought has to go back.
-    pub(super) fn finish(self, calls: usize) -> Option<Block> {
-        let is_worth_it = |text: &String| !text.is_empty() || calls > 0;
-        let mut back = GivenBack::default();
+    pub(super) fn block(&self, calls: usize, extra_content: Extras) -> Option<Block> {
+        let is_worth_it = |text: &&String| !text.is_empty() || calls > 0;
+        let mut back = GivenBack { extra_content, ..GivenBack::default() };
         // One field is enough; the details have most.
         if !self.details.is_empty() {
             back.reasoning_details = raw(&self.details);
-        } else if let Some(text) = self.reasoning_content.filter(is_worth_it) {
-            back.reasoning_content = raw(&text);
-        } else if let Some(text) = self.reasoning.filter(|text| !text.is_empty()) {
-            back.reasoning = raw(&text);
-        } else {
+        } else if let Some(text) = self.reasoning_content.as_ref().filter(is_worth_it) {
+            back.reasoning_content = raw(text);
+        } else if let Some(text) = self.reasoning.as_ref().filter(|text| !text.is_empty()) {
+            back.reasoning = raw(text);
+        } else if back.extra_content.is_empty() {
             return None;
         }
         let opaque = serde_json::to_string(&back).expect("raw JSON can always be written");
-        Some(Block::Reasoning { text: self.shown, opaque })
+        Some(Block::Reasoning { text: self.shown.clone(), opaque })
     }
 
     /// Fragments follow each other with the same type; the index is not to be relied on while streaming.

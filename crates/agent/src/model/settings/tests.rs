@@ -1,3 +1,5 @@
+//! Settings as people write them.
+
 use super::*;
 
 fn parse(model: &str, base_url: Option<&str>) -> Result<ModelSettings, SettingsError> {
@@ -5,15 +7,15 @@ fn parse(model: &str, base_url: Option<&str>) -> Result<ModelSettings, SettingsE
 }
 
 fn endpoint(model: &str, base_url: &str) -> String {
-    parse(model, Some(base_url)).unwrap().endpoint().to_string()
+    parse(model, Some(base_url)).expect("it is good").endpoint().to_string()
 }
 
 #[test]
 fn a_model_is_named_by_its_api_and_its_name() {
-    let claude = parse("anthropic/claude-sonnet-4-5", None).unwrap();
+    let claude = parse("anthropic/claude-sonnet-4-5", None).expect("it is good");
     assert_eq!((claude.api, claude.name.as_str()), (Api::Anthropic, "claude-sonnet-4-5"));
     assert_eq!(claude.place(), "https://api.anthropic.com");
-    let routed = parse("openai/deepseek/deepseek-chat", Some("https://openrouter.ai/api/v1/")).unwrap();
+    let routed = parse("openai/deepseek/deepseek-chat", Some("https://openrouter.ai/api/v1/")).expect("it is good");
     assert_eq!((routed.api, routed.name.as_str()), (Api::OpenAi, "deepseek/deepseek-chat"));
     assert_eq!(routed.full_name(), "openai/deepseek/deepseek-chat");
     assert!(routed.is_at("openrouter.ai") && !routed.is_at("router.ai"));
@@ -22,7 +24,7 @@ fn a_model_is_named_by_its_api_and_its_name() {
 #[test]
 fn an_unknown_provider_is_told_the_two_forms() {
     for given in ["gpt-5", "gemini/pro", "openai/", "/x", ""] {
-        let error = parse(given, None).unwrap_err().to_string();
+        let error = parse(given, None).expect_err("it is bad").to_string();
         assert!(error.contains("`anthropic/NAME` or `openai/NAME`"), "{error}");
     }
 }
@@ -30,19 +32,21 @@ fn an_unknown_provider_is_told_the_two_forms() {
 #[test]
 fn a_missing_key_is_an_error_that_names_the_variable_unless_the_server_is_local() {
     let parse = |model: &str, url| ModelSettings::parse(model, url, |_| None);
-    let error = parse("anthropic/claude", None).unwrap_err();
+    let error = parse("anthropic/claude", None).expect_err("it is bad");
     assert_eq!(error.to_string(), "no key for `anthropic/claude`: set ANTHROPIC_API_KEY");
-    let error = parse("openai/x", Some("https://api.deepseek.com")).unwrap_err();
+    let error = parse("openai/x", Some("https://api.deepseek.com")).expect_err("it is bad");
     assert!(matches!(error, SettingsError::NoKey { variable: "OPENAI_API_KEY", .. }));
     for local in ["http://localhost:11434/v1", "http://127.0.0.1:1", "http://[::1]:8080/v1", "http://llm.localhost"] {
-        assert!(parse("openai/x", Some(local)).unwrap().is_local(), "{local}");
+        assert!(parse("openai/x", Some(local)).expect("it is good").is_local(), "{local}");
     }
     assert!(parse("openai/x", Some("http://localhost.example.com")).is_err());
 }
 
 #[test]
 fn base_urls_work_however_they_are_pasted() {
-    for base in ["https://h.com", "https://h.com/", "https://h.com/v1", "https://h.com/v1/", "https://h.com/v1/messages"] {
+    for base in
+        ["https://h.com", "https://h.com/", "https://h.com/v1", "https://h.com/v1/", "https://h.com/v1/messages"]
+    {
         assert_eq!(endpoint("anthropic/x", base), "https://h.com/v1/messages", "{base}");
     }
     assert_eq!(endpoint("anthropic/x", "https://h.com/anthropic"), "https://h.com/anthropic/v1/messages");
@@ -56,8 +60,8 @@ fn base_urls_work_however_they_are_pasted() {
 
 #[test]
 fn a_key_never_shows_itself() {
-    let settings = parse("openai/x", Some("http://me:hush@h.com/v1")).unwrap();
-    let key = settings.key.clone().unwrap();
+    let settings = parse("openai/x", Some("http://me:hush@h.com/v1")).expect("it is good");
+    let key = settings.key.clone().expect("it is good");
     assert_eq!(key.secret(), "sk-secret");
     for shown in [format!("{key}"), format!("{key:?}"), format!("{settings:?}")] {
         assert!(!shown.contains("sk-secret"), "{shown}");

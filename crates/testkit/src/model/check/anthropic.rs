@@ -10,7 +10,7 @@ use super::{Received, ensure, is_name, list, messages};
 const MAX_MARKS: usize = 4;
 
 pub(super) fn check(received: &Received) -> Result<(), String> {
-    let body = &received.body;
+    let body = received.body();
     ensure(received.header("anthropic-version").is_some(), || "anthropic-version: header is required".to_owned())?;
     let max_tokens = body["max_tokens"].as_u64().ok_or("max_tokens: field required")?;
     let budget = body["thinking"]["budget_tokens"].as_u64().unwrap_or(0);

@@ -20,7 +20,9 @@ pub(super) fn check(body: &Value, issued: &Issued) -> Result<(), String> {
             open.retain(|open| *open != id);
             ensure(open.len() < before, || format!("messages[{at}]: no tool_call `{id}` waits for this result"))?;
         } else {
-            ensure(open.is_empty(), || format!("messages[{at}]: tool_calls without results right after them: {open:?}"))?;
+            ensure(open.is_empty(), || {
+                format!("messages[{at}]: tool_calls without results right after them: {open:?}")
+            })?;
         }
         match role {
             "assistant" => open = assistant(at, message, model, issued)?,
