@@ -13,11 +13,12 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use etcetera::BaseStrategy;
+use retake_agent::socket;
 use retake_engine::{Breadth, Environment, Workspace};
 use thiserror::Error;
 
 use crate::args::GlobalArgs;
-pub use settings::SettingsError;
+pub use settings::{AgentSettings, SettingsError};
 
 /// Why the workspace or the store could not be located.
 #[derive(Debug, Error)]
@@ -39,6 +40,10 @@ pub struct Surroundings {
     pub current_dir: PathBuf,
     /// The session of the `retake exec` that this runs in.
     pub session: Option<String>,
+    /// What the settings say for the agent.
+    pub agent: AgentSettings,
+    /// Where live sessions listen.
+    pub sockets: PathBuf,
 }
 
 /// Tells a command which session it runs in, so that a `retake exec` inside it belongs to it.
@@ -54,7 +59,7 @@ impl Surroundings {
         // Where it cannot be known, opening it tells why.
         let root = root::find(named, &current_dir, |dir| Workspace::exists(&data_dir, dir).unwrap_or(true));
         let root = root.canonicalize().map_err(|source| SurroundingsError::Workspace { path: root, source })?;
-        let settings = settings::load(settings_file(dirs.as_ref()))?;
+        let settings::Loaded { engine: settings, agent } = settings::load(settings_file(dirs.as_ref()))?;
         let environment = Environment {
             global_excludes: excludes::find(dirs.as_ref(), &root),
             homes: homes::find(dirs.as_ref().map(|dirs| dirs.home.as_path())),
@@ -65,7 +70,8 @@ impl Surroundings {
             settings,
         };
         let session = variable(SESSION_VARIABLE).and_then(|id| id.into_string().ok());
-        Ok(Self { environment, current_dir, session })
+        let sockets = socket::directory(variable("XDG_RUNTIME_DIR").as_deref().map(Path::new), &env::temp_dir());
+        Ok(Self { environment, current_dir, session, agent, sockets })
     }
 }
 
@@ -99,7 +105,7 @@ fn settings_file(dirs: Option<&Dirs>) -> settings::File {
 }
 
 /// An environment variable; an empty one counts as unset, as the XDG specification asks.
-fn variable(name: &str) -> Option<OsString> {
+pub fn variable(name: &str) -> Option<OsString> {
     env::var_os(name).filter(|value| !value.is_empty())
 }
 

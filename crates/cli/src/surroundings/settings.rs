@@ -4,7 +4,13 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use std::collections::BTreeMap;
+
+use retake_agent::mcp::ServerSettings;
+use retake_agent::model::{Effort, Prices, Reasoning};
+use retake_agent::permission::Rule;
 use retake_engine::Settings;
+use serde::Deserialize;
 use thiserror::Error;
 use toml::{Table, Value};
 
@@ -25,6 +31,38 @@ pub enum SettingsError {
     BadSize { path: PathBuf, key: String, source: BadSize },
 }
 
+/// What the file says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Loaded {
+    /// For the engine.
+    pub engine: Settings,
+    /// For the agent.
+    pub agent: AgentSettings,
+}
+
+/// What the agent can be told.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AgentSettings {
+    /// `model.name`: `anthropic/NAME` or `openai/NAME`.
+    pub model: Option<String>,
+    /// `model.base_url`
+    pub base_url: Option<String>,
+    /// `model.max_output`
+    pub max_output: Option<u64>,
+    /// `model.effort` or `model.thinking_tokens`
+    pub reasoning: Option<Reasoning>,
+    /// `model.prices`
+    pub prices: Option<Prices>,
+    /// `permissions.allow`
+    pub allow: Vec<Rule>,
+    /// `permissions.ask`
+    pub ask: Vec<Rule>,
+    /// `permissions.deny`
+    pub deny: Vec<Rule>,
+    /// `[mcp.NAME]`
+    pub servers: BTreeMap<String, ServerSettings>,
+}
+
 /// Where to look for settings.
 #[derive(Debug)]
 pub enum File {
@@ -36,15 +74,15 @@ pub enum File {
 }
 
 /// The settings in force: the engine's defaults, changed by the file.
-pub fn load(file: File) -> Result<Settings, SettingsError> {
+pub fn load(file: File) -> Result<Loaded, SettingsError> {
     let (path, may_be_absent) = match file {
         File::Named(path) => (path, false),
         File::Usual(path) => (path, true),
-        File::None => return Ok(Settings::default()),
+        File::None => return Ok(Loaded::default()),
     };
     match std::fs::read_to_string(&path) {
         Ok(text) => parse(&path, &text),
-        Err(error) if may_be_absent && is_absence(&error) => Ok(Settings::default()),
+        Err(error) if may_be_absent && is_absence(&error) => Ok(Loaded::default()),
         Err(source) => Err(SettingsError::Read { path, source }),
     }
 }
@@ -53,15 +91,15 @@ fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-fn parse(path: &Path, text: &str) -> Result<Settings, SettingsError> {
+fn parse(path: &Path, text: &str) -> Result<Loaded, SettingsError> {
     let table: Table = text.parse().map_err(|error: toml::de::Error| SettingsError::Syntax {
         path: path.to_owned(),
         line: error.span().map_or(1, |span| line_at(text, span.start)),
         message: error.message().to_owned(),
     })?;
-    let mut settings = Settings::default();
+    let mut settings = Loaded::default();
     for (section, value) in &table {
-        if !matches!(section.as_str(), "capture" | "store") {
+        if !matches!(section.as_str(), "capture" | "store" | "model" | "permissions" | "mcp") {
             return Err(SettingsError::UnknownKey { path: path.to_owned(), key: section.clone() });
         }
         let entry = Entry { path, key: section.clone(), value };
@@ -72,12 +110,23 @@ fn parse(path: &Path, text: &str) -> Result<Settings, SettingsError> {
     Ok(settings)
 }
 
-fn set(settings: &mut Settings, entry: &Entry<'_>) -> Result<(), SettingsError> {
+fn set(settings: &mut Loaded, entry: &Entry<'_>) -> Result<(), SettingsError> {
+    let Loaded { engine, agent } = settings;
     match entry.key.as_str() {
-        "capture.include" => settings.include = entry.strings()?,
-        "capture.max_file" => settings.max_file = entry.size()?,
-        "store.budget" => settings.budget = entry.size()?,
-        "store.keep_days" => settings.keep_days = entry.days()?,
+        "capture.include" => engine.include = entry.strings()?,
+        "capture.max_file" => engine.max_file = entry.size()?,
+        "store.budget" => engine.budget = entry.size()?,
+        "store.keep_days" => engine.keep_days = entry.days()?,
+        "model.name" => agent.model = Some(entry.text()?),
+        "model.base_url" => agent.base_url = Some(entry.text()?),
+        "model.max_output" => agent.max_output = Some(entry.count("a number of tokens")?),
+        "model.effort" => agent.reasoning = Some(Reasoning::Effort(entry.effort()?)),
+        "model.thinking_tokens" => agent.reasoning = Some(Reasoning::Budget(entry.count("a number of tokens")?)),
+        "model.prices" => agent.prices = Some(entry.prices()?),
+        "permissions.allow" => agent.allow = entry.rules()?,
+        "permissions.ask" => agent.ask = entry.rules()?,
+        "permissions.deny" => agent.deny = entry.rules()?,
+        key if key.starts_with("mcp.") => drop(agent.servers.insert(key[4..].to_owned(), entry.server()?)),
         _ => return Err(SettingsError::UnknownKey { path: entry.path.to_owned(), key: entry.key.clone() }),
     }
     Ok(())
@@ -119,6 +168,48 @@ impl<'a> Entry<'a> {
         }
     }
 
+    fn text(&self) -> Result<String, SettingsError> {
+        self.value.as_str().map(str::to_owned).ok_or_else(|| self.wrong_type("a text"))
+    }
+
+    fn count(&self, expected: &'static str) -> Result<u64, SettingsError> {
+        let count = self.value.as_integer().and_then(|count| u64::try_from(count).ok()).filter(|count| *count > 0);
+        count.ok_or_else(|| self.wrong_type(expected))
+    }
+
+    fn effort(&self) -> Result<Effort, SettingsError> {
+        let wrong = || self.wrong_type("one of \"minimal\", \"low\", \"medium\", \"high\", \"xhigh\", \"max\"");
+        self.value.as_str().and_then(Effort::parse).ok_or_else(wrong)
+    }
+
+    fn rules(&self) -> Result<Vec<Rule>, SettingsError> {
+        let wrong = || self.wrong_type("a list of rules such as \"edits\" or \"bash: git status\"");
+        self.strings()?.iter().map(|text| text.parse().map_err(|_| wrong())).collect()
+    }
+
+    fn prices(&self) -> Result<Prices, SettingsError> {
+        let wrong = || self.wrong_type("a table of dollars per million tokens: input, output, cache_read, cache_write");
+        let table = self.value.as_table().ok_or_else(wrong)?;
+        let mut prices = Prices { input: 0.0, output: 0.0, cache_read: 0.0, cache_write: 0.0 };
+        for (key, value) in table {
+            #[allow(clippy::cast_precision_loss, reason = "nobody pays that much")]
+            let value = value.as_float().or_else(|| value.as_integer().map(|value| value as f64)).ok_or_else(wrong)?;
+            match key.as_str() {
+                "input" => prices.input = value,
+                "output" => prices.output = value,
+                "cache_read" => prices.cache_read = value,
+                "cache_write" => prices.cache_write = value,
+                _ => return Err(wrong()),
+            }
+        }
+        Ok(prices)
+    }
+
+    fn server(&self) -> Result<ServerSettings, SettingsError> {
+        let wrong = || self.wrong_type("a table with `command`, and if need be `args`, `env` and `trust`");
+        ServerSettings::deserialize(self.value.clone()).map_err(|_| wrong())
+    }
+
     fn days(&self) -> Result<u32, SettingsError> {
         let days = self.value.as_integer().and_then(|days| u32::try_from(days).ok());
         days.ok_or_else(|| self.wrong_type("a number of days"))
@@ -139,7 +230,7 @@ mod tests {
 
     #[test]
     fn an_empty_file_leaves_the_defaults() {
-        assert_eq!(parse(Path::new("/c.toml"), "").expect("it is valid"), Settings::default());
+        assert_eq!(parse(Path::new("/c.toml"), "").expect("it is valid"), Loaded::default());
     }
 
     #[test]
@@ -147,7 +238,16 @@ mod tests {
         let text = "[capture]\ninclude = ['a', '*.b']\nmax_file = '1 MiB'\n[store]\nbudget = 1000\nkeep_days = 7\n";
         let wanted =
             Settings { include: vec!["a".into(), "*.b".into()], max_file: 1 << 20, budget: 1000, keep_days: 7 };
-        assert_eq!(parse(Path::new("/c.toml"), text).expect("it is valid"), wanted);
+        assert_eq!(parse(Path::new("/c.toml"), text).expect("it is valid").engine, wanted);
+        let text = "[model]\nname = 'openai/x'\nbase_url = 'http://127.0.0.1:1'\nmax_output = 10\neffort = 'low'\n\
+            prices = { input = 3, output = 15.5 }\n[permissions]\nallow = ['edits']\ndeny = ['bash: rm']\nask = ['bash']\n\
+            [mcp.files]\ncommand = 'server'\n";
+        let agent = parse(Path::new("/c.toml"), text).expect("it is valid").agent;
+        assert_eq!((agent.model.as_deref(), agent.max_output), (Some("openai/x"), Some(10)));
+        assert_eq!(agent.reasoning, Some(Reasoning::Effort(Effort::Low)));
+        assert_eq!(agent.prices.map(|prices| prices.output), Some(15.5));
+        assert_eq!((agent.allow.len(), agent.ask.len(), agent.deny.len()), (1, 1, 1));
+        assert_eq!(agent.servers["files"].command, "server");
     }
 
     #[test]
@@ -159,6 +259,9 @@ mod tests {
             refused("[store]\nbudget = '4 GoB'\n"),
             "bad value for `store.budget` in the settings file `/c.toml`"
         );
+        assert!(refused("[model]\neffort = 'much'\n").contains("`model.effort`"));
+        assert!(refused("[permissions]\nallow = ['bash: a; b']\n").contains("`permissions.allow`"));
+        assert!(refused("[mcp.x]\ncomand = 'y'\n").contains("`mcp.x`"));
         assert!(refused("[store]\nkeep_days = -1\n").contains("`store.keep_days`"));
         assert!(refused("[store]\n\nbudget = \n").contains("(line 3)"));
     }
@@ -166,7 +269,7 @@ mod tests {
     #[test]
     fn only_a_named_file_must_exist() {
         let gone = || PathBuf::from("/nonexistent/config.toml");
-        assert_eq!(load(File::Usual(gone())).expect("absence is fine"), Settings::default());
+        assert_eq!(load(File::Usual(gone())).expect("absence is fine"), Loaded::default());
         assert!(matches!(load(File::Named(gone())), Err(SettingsError::Read { .. })));
     }
 }

@@ -1,0 +1,238 @@
+//! What commands that ask a model share: which model, which session, and a live session in this process or another one.
+
+pub mod model;
+mod print;
+pub mod session;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use retake_agent::contract::{Command, Event, EventKind, Outcome, Outgoing, Refusal, Reply};
+use retake_agent::controller::{self, Attached, Beginning, Handle, Opened, Setup, Unprotected, Which};
+use retake_agent::mcp::Servers;
+use retake_agent::model::Model;
+use retake_agent::permission::{Allowed, Mode, Policy};
+use retake_agent::socket::{self, Client};
+use retake_agent::tool::{Jobs, Shell, Toolbox};
+use retake_engine::session::entry::Part;
+use retake_engine::{EntryId, MadeBy, SessionId};
+use thiserror::Error;
+use tokio::runtime::Runtime;
+use tokio::sync::broadcast;
+
+use crate::surroundings::Surroundings;
+use crate::ui::Ui;
+pub use print::Printer;
+
+/// How long an MCP server may take to start.
+const SERVER_LIMIT: Duration = Duration::from_secs(20);
+
+/// What keeps the agent from working.
+#[derive(Debug, Error)]
+pub enum AgentError {
+    #[error("no model is set")]
+    NoModel,
+    #[error(transparent)]
+    Settings(#[from] retake_agent::model::SettingsError),
+    #[error(transparent)]
+    Model(#[from] retake_agent::model::ModelError),
+    #[error(transparent)]
+    Open(#[from] controller::OpenError),
+    #[error("{message}")]
+    Refused { message: String, hint: Option<String>, refusal: Box<Refusal> },
+    #[error("there is no conversation here yet")]
+    NoSession,
+    #[error("the session ended before its turn did")]
+    Ended,
+    #[error("the turn failed: {message}")]
+    TurnFailed { message: String },
+    #[error("the turn was interrupted")]
+    Interrupted,
+    #[error("cannot read `{path}`: {why}")]
+    Attachment { path: String, why: String },
+    #[error("the prompt is empty")]
+    NoPrompt,
+    #[error("session {session} is open in another process that does not answer")]
+    Unreachable { session: String },
+}
+
+impl From<Refusal> for AgentError {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused { message: refusal.message.clone(), hint: refusal.hint.clone(), refusal: Box::new(refusal) }
+    }
+}
+
+/// A runtime for what is asynchronous.
+pub fn runtime() -> std::io::Result<Runtime> {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()
+}
+
+/// How a session is opened.
+#[derive(Clone, Copy, Debug)]
+pub struct Manner {
+    pub allowed: Allowed,
+    pub unprotected: Unprotected,
+}
+
+/// A session that this process serves.
+pub struct Serving {
+    pub opened: Opened,
+    _socket: Option<socket::Served>,
+}
+
+/// Opens a session in this process and listens on its socket.
+pub fn open(
+    ui: &mut Ui,
+    runtime: &Runtime,
+    here: &Surroundings,
+    model: Model,
+    which: Which,
+    manner: Manner,
+) -> anyhow::Result<Serving> {
+    let _inside = runtime.enter();
+    let root = here.environment.root.clone();
+    let shell = Shell::default();
+    let (jobs, ended) = Jobs::new();
+    let mut toolbox = Toolbox::new(&root, shell.clone(), jobs);
+    if !here.agent.servers.is_empty() {
+        let started = runtime.block_on(Servers::start(&here.agent.servers, &root, &shell, SERVER_LIMIT));
+        for failure in &started.1 {
+            ui.warn(&failure.to_string())?;
+        }
+        toolbox = toolbox.with_servers(started.0);
+    }
+    let policy = Policy {
+        mode: Mode::Headless(manner.allowed),
+        deny: here.agent.deny.clone(),
+        ask: here.agent.ask.clone(),
+        allow: here.agent.allow.clone(),
+        approved: Vec::new(),
+    };
+    let opened = controller::open(Setup {
+        environment: here.environment.clone(),
+        which,
+        model,
+        policy,
+        unprotected: manner.unprotected,
+        made_by: MadeBy::Command,
+        tools: (toolbox, ended),
+    })?;
+    // Without a socket the session works all the same, but nobody else can reach it.
+    let socket = match socket::serve(&here.sockets, opened.handle.clone()) {
+        Ok(served) => Some(served),
+        Err(err) => {
+            ui.warn(&format!("no other command can reach this session: {err}"))?;
+            None
+        }
+    };
+    Ok(Serving { opened, _socket: socket })
+}
+
+/// A session, wherever it lives.
+pub enum Session {
+    Here { handle: Handle, events: broadcast::Receiver<Arc<Event>> },
+    Elsewhere { client: Box<Client> },
+}
+
+impl Session {
+    pub async fn here(handle: Handle) -> Result<Self, AgentError> {
+        let Attached { beginning: Beginning::View(_) | Beginning::Missed(_), events } = handle.attach(None).await?;
+        Ok(Self::Here { handle, events })
+    }
+
+    pub async fn elsewhere(mut client: Client) -> Result<Self, AgentError> {
+        client.request(Command::Attach { from: None }).await.map_err(|_| AgentError::Ended)??;
+        Ok(Self::Elsewhere { client: Box::new(client) })
+    }
+
+    /// Says something; returns the prompt's id. What is held is said later, and its id comes with the turn.
+    pub async fn prompt(&mut self, parts: Vec<Part>, printer: &mut Printer) -> anyhow::Result<Said> {
+        let command = Command::Prompt { parts };
+        let reply = match self {
+            Self::Here { handle, .. } => handle.request(command).await.map_err(AgentError::from)?,
+            Self::Elsewhere { client } => {
+                let id = client.send(command).await?;
+                loop {
+                    match client.next().await?.ok_or(AgentError::Ended)? {
+                        Outgoing::Event(event) => printer.take(&event)?,
+                        Outgoing::Response(response) if response.id == id => match response.outcome {
+                            Outcome::Ok(reply) => break reply,
+                            Outcome::Refused(refusal) => return Err(AgentError::from(refusal).into()),
+                        },
+                        Outgoing::Response(_) => {}
+                        Outgoing::Lagged => return Err(AgentError::Ended.into()),
+                    }
+                }
+            }
+        };
+        match reply {
+            Reply::Said { prompt } => Ok(Said::Now(prompt)),
+            _ => Ok(Said::Held),
+        }
+    }
+
+    /// The next event.
+    pub async fn next(&mut self) -> anyhow::Result<Arc<Event>> {
+        match self {
+            Self::Here { events, .. } => loop {
+                match events.recv().await {
+                    Ok(event) => return Ok(event),
+                    // What was missed is of no use to anybody who prints it, and the end of the turn comes last.
+                    Err(broadcast::error::RecvError::Lagged(_)) => {}
+                    Err(broadcast::error::RecvError::Closed) => return Err(AgentError::Ended.into()),
+                }
+            },
+            Self::Elsewhere { client } => loop {
+                match client.next().await?.ok_or(AgentError::Ended)? {
+                    Outgoing::Event(event) => return Ok(Arc::from(event)),
+                    Outgoing::Response(_) => {}
+                    Outgoing::Lagged => drop(client.send(Command::Attach { from: None }).await?),
+                }
+            },
+        }
+    }
+
+    pub async fn interrupt(&mut self) -> anyhow::Result<()> {
+        match self {
+            Self::Here { handle, .. } => drop(handle.request(Command::Interrupt).await.map_err(AgentError::from)?),
+            Self::Elsewhere { client } => drop(client.send(Command::Interrupt).await?),
+        }
+        Ok(())
+    }
+}
+
+/// What became of a prompt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Said {
+    Now(EntryId),
+    Held,
+}
+
+/// Asks a live session in another process; `None` if it lives nowhere.
+pub fn ask_live(here: &Surroundings, session: SessionId, command: Command) -> anyhow::Result<Option<Result<Reply, Refusal>>> {
+    let runtime = runtime()?;
+    runtime.block_on(async {
+        let Some(mut client) = Client::connect(&here.sockets, session).await? else { return Ok(None) };
+        Ok(Some(client.request(command).await?))
+    })
+}
+
+/// A tally of what a turn did, for the last line.
+pub fn is_end_of(event: &Event, said: Said, text: &[Part], last_prompt: &mut Option<EntryId>) -> bool {
+    use retake_engine::session::entry::Body;
+    if let EventKind::Appended { entry } = &event.kind
+        && let Body::Prompt { parts } = &entry.body
+        && parts == text
+    {
+        *last_prompt = Some(entry.id);
+    }
+    let wanted = match said {
+        Said::Now(prompt) => Some(prompt),
+        Said::Held => *last_prompt,
+    };
+    matches!(&event.kind, EventKind::TurnEnded { prompt, .. } if Some(*prompt) == wanted)
+}
+
+/// Settings of MCP servers by name.
+pub type ServersByName = BTreeMap<String, retake_agent::mcp::ServerSettings>;

@@ -1,0 +1,112 @@
+//! A turn as people, or programs, see it on the command line: the model's words on stdout, what it does on stderr; or every event as a
+//! line of JSON.
+
+use std::io::{self, Write};
+
+use retake_agent::contract::{Event, EventKind};
+use retake_engine::session::entry::{Body, Outcome, Part};
+
+use crate::quote;
+use crate::ui::{DIM, Format, RED, Ui, YELLOW};
+
+/// Lines of a failed call's result that are shown.
+const MAX_LINES: usize = 5;
+
+/// Prints the events of a turn.
+pub struct Printer<'a> {
+    ui: &'a mut Ui,
+    /// Whether the last thing printed was a part of a line.
+    in_line: bool,
+    streamed: bool,
+}
+
+impl<'a> Printer<'a> {
+    pub fn new(ui: &'a mut Ui) -> Self {
+        Self { ui, in_line: false, streamed: false }
+    }
+
+    /// Prints one event.
+    pub fn take(&mut self, event: &Event) -> io::Result<()> {
+        if self.ui.format == Format::Json {
+            self.ui.json(event)?;
+            return self.ui.out.flush();
+        }
+        match &event.kind {
+            EventKind::Delta { text, .. } => {
+                self.ui.out.write_all(text.as_bytes())?;
+                self.ui.out.flush()?;
+                self.in_line = !text.ends_with('\n');
+                self.streamed = true;
+            }
+            EventKind::CallStarted { title, .. } => {
+                self.end_line()?;
+                writeln!(self.ui.talk()?, "{DIM}• {}{DIM:#}", quote::one_line(title))?;
+            }
+            EventKind::Appended { entry } => self.entry(&entry.body)?,
+            EventKind::Retrying { after_ms, message, .. } => {
+                self.end_line()?;
+                let seconds = after_ms.div_ceil(1000);
+                writeln!(self.ui.talk()?, "{YELLOW}{message}; trying again in {seconds} s{YELLOW:#}")?;
+            }
+            EventKind::Warning { text } => {
+                self.end_line()?;
+                self.ui.warn(text)?;
+            }
+            EventKind::Snapshot { error: Some(error), .. } => {
+                self.end_line()?;
+                self.ui.warn(&format!("no snapshot could be taken: {error}"))?;
+            }
+            EventKind::Held { count } if *count > 0 => {
+                writeln!(self.ui.talk()?, "{DIM}A turn is running; this is said when it has ended{DIM:#}")?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, body: &Body) -> io::Result<()> {
+        match body {
+            Body::Reply { .. } => {
+                self.end_line()?;
+                self.streamed = false;
+            }
+            Body::ToolResult { title, outcome, parts, .. } if *outcome != Outcome::Done => {
+                self.end_line()?;
+                let what = match outcome {
+                    Outcome::Failed => "failed",
+                    Outcome::Denied => "not allowed",
+                    Outcome::Interrupted => "interrupted",
+                    Outcome::Done => return Ok(()),
+                };
+                writeln!(self.ui.talk()?, "{RED}{what}{RED:#}: {}", quote::one_line(title))?;
+                let text = parts.iter().filter_map(|part| match part {
+                    Part::Text { text } => Some(text.as_str()),
+                    _ => None,
+                });
+                for line in text.flat_map(str::lines).take(MAX_LINES) {
+                    writeln!(self.ui.talk()?, "{DIM}  {}{DIM:#}", quote::one_line(line))?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn end_line(&mut self) -> io::Result<()> {
+        if self.in_line {
+            self.in_line = false;
+            writeln!(self.ui.out)?;
+            self.ui.out.flush()?;
+        }
+        Ok(())
+    }
+
+    /// After the last event.
+    pub fn finish(&mut self) -> io::Result<()> {
+        self.end_line()
+    }
+
+    pub fn ui(&mut self) -> &mut Ui {
+        self.ui
+    }
+}

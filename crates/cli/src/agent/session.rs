@@ -1,0 +1,20 @@
+//! Which session is meant, and whether it lives in another process.
+
+use retake_engine::{Session, SessionKind, Workspace};
+
+use super::AgentError;
+
+/// The conversations of a workspace, newest first. One in which nothing was said is none.
+pub fn conversations(workspace: &Workspace) -> anyhow::Result<Vec<Session>> {
+    let mut sessions = workspace.sessions()?;
+    sessions.retain(|session| session.kind == SessionKind::Conversation && (!session.title.is_empty() || workspace.is_live(session.id)));
+    Ok(sessions)
+}
+
+/// The session that `named` names, else the newest conversation.
+pub fn find(workspace: &Workspace, named: Option<&str>) -> anyhow::Result<Session> {
+    match named {
+        Some(text) => Ok(workspace.resolve_session(text)?),
+        None => Ok(conversations(workspace)?.into_iter().next().ok_or(AgentError::NoSession)?),
+    }
+}
