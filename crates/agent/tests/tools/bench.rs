@@ -72,8 +72,8 @@ impl Bench {
     }
 
     /// The paths that a call declares.
-    pub(crate) fn declared(&self, tool: &str, arguments: Value) -> Vec<String> {
-        match self.prepare(tool, &arguments).map(|prepared| prepared.access) {
+    pub(crate) fn declared(&self, tool: &str, arguments: &Value) -> Vec<String> {
+        match self.prepare(tool, arguments).map(|prepared| prepared.access) {
             Ok(Access::Writes { paths }) => paths.iter().map(|path| path.display().to_string()).collect(),
             other => panic!("{other:?}"),
         }

@@ -84,7 +84,7 @@ async fn a_pipe_is_not_waited_for() {
 async fn writing_creates_directories_and_declares_them() {
     let bench = Bench::new();
     let call = json!({ "path": "a/b/c.txt", "content": "one\ntwo" });
-    assert_eq!(bench.declared("write_file", call.clone()), ["a", "a/b", "a/b/c.txt"]);
+    assert_eq!(bench.declared("write_file", &call), ["a", "a/b", "a/b/c.txt"]);
     assert_eq!(bench.done("write_file", call).await, "Created `a/b/c.txt` with 2 lines.");
     assert_eq!(bench.content("a/b/c.txt"), b"one\ntwo");
 }
@@ -141,7 +141,7 @@ async fn moving_declares_everything_below_and_overwrites_nothing() {
     bench.file("d/a", "1");
     bench.file("d/e/b", "2");
     bench.file("other", "3");
-    let mut declared = bench.declared("move_file", json!({ "from": "d", "to": "x/y" }));
+    let mut declared = bench.declared("move_file", &json!({ "from": "d", "to": "x/y" }));
     declared.sort();
     assert_eq!(declared, ["d", "d/a", "d/e", "d/e/b", "x", "x/y", "x/y/a", "x/y/e", "x/y/e/b"]);
     assert_eq!(bench.done("move_file", json!({ "from": "d", "to": "x/y" })).await, "Moved `d` to `x/y`.");
@@ -158,10 +158,10 @@ async fn deleting_a_directory_needs_to_be_said_and_a_link_is_only_a_link() {
     let kept = bench.file("d/a", "1");
     symlink(bench.root().join("d"), bench.root().join("link")).unwrap();
     assert!(bench.failed("delete_file", json!({ "path": "d" })).await.contains("`recursive`"));
-    assert_eq!(bench.declared("delete_file", json!({ "path": "link", "recursive": true })), ["link"]);
+    assert_eq!(bench.declared("delete_file", &json!({ "path": "link", "recursive": true })), ["link"]);
     assert_eq!(bench.done("delete_file", json!({ "path": "link", "recursive": true })).await, "Deleted `link`.");
     assert!(kept.exists());
-    assert_eq!(bench.declared("delete_file", json!({ "path": "d", "recursive": "true" })), ["d", "d/a"]);
+    assert_eq!(bench.declared("delete_file", &json!({ "path": "d", "recursive": "true" })), ["d", "d/a"]);
     bench.done("delete_file", json!({ "path": "d", "recursive": true })).await;
     assert!(!bench.root().join("d").exists());
     assert!(bench.failed("delete_file", json!({ "path": "d" })).await.contains("nothing at `d`"));

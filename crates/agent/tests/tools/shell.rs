@@ -56,6 +56,15 @@ async fn a_command_runs_in_the_workspace_and_tells_its_exit_code() {
 
 #[tokio::test]
 async fn a_command_has_no_input_no_terminal_and_no_keys() {
+    if std::env::var_os("OPENAI_API_KEY").is_none() {
+        // Variables are a process's own, and other tests run in this one.
+        let name =
+            concat!(module_path!(), "::a_command_has_no_input_no_terminal_and_no_keys").split_once("::").unwrap().1;
+        let again =
+            retake_testkit::rerun::test(name).envs([("OPENAI_API_KEY", "x"), ("ANTHROPIC_API_KEY", "y")]).status();
+        assert!(again.unwrap().success());
+        return;
+    }
     let bench = Bench::new();
     let command =
         "cat; tty; echo $TERM $PAGER $GIT_PAGER $GIT_TERMINAL_PROMPT; env | grep -c API_KEY; set -o | grep pipefail";
@@ -132,8 +141,8 @@ async fn an_interrupted_command_is_gone_with_all_it_started() {
     let (output, took) = interrupted(&bench, &format!("{FAMILY}; trap '' TERM INT; while :; do sleep 0.1; done")).await;
     assert_eq!(output.outcome, Outcome::Interrupted);
     assert!(output.text().starts_with("ready\n[Interrupted"), "{output:?}");
-    // The promise is 100 ms; a machine that tests in parallel is given more.
-    assert!(took < Duration::from_secs(1), "{took:?}");
+    // The promise is 100 ms; a busy machine is given more, but less than a command gets that is ended in order.
+    assert!(took < Duration::from_secs(2), "{took:?}");
     let family = family(&bench);
     until("all gone", || !family.iter().any(|id| is_alive(*id))).await;
     assert_nothing_left(&bench);

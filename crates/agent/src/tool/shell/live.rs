@@ -19,6 +19,8 @@ use super::process::{self, Group};
 const LOOK: Duration = Duration::from_millis(250);
 /// Output of a shell that has ended is waiting in the pipe; what others write endlessly is not waited for.
 const DRAIN: Duration = Duration::from_millis(100);
+/// A process that was killed is gone by then, unless the system itself holds it.
+const REAP: Duration = Duration::from_millis(20);
 const BUFFER: usize = 64 << 10;
 
 /// How a shell ended.
@@ -109,7 +111,7 @@ impl Live {
 
     /// Waits until the shell, which was killed, is no more.
     pub(crate) async fn reap(&mut self) {
-        if timeout(Duration::from_millis(50), self.child.wait()).await.is_ok() {
+        if timeout(REAP, self.child.wait()).await.is_ok() {
             self.group.leader_ended();
         }
     }

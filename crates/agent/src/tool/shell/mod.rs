@@ -112,6 +112,9 @@ fn prepare(bench: &Bench, arguments: &Arguments) -> Result<Prepared, Output> {
 }
 
 fn start_job(bench: &Bench, command: &str, surroundings: Surroundings) -> Output {
+    if bench.jobs.is_full() {
+        return Output::failed("Too many jobs are running; nothing was started. End some with `job_end` first.");
+    }
     let started = Live::start(&bench.shell, &surroundings.root, command);
     match started.map(|live| bench.jobs.follow(live, command, surroundings.tag, None)) {
         Ok(id) => Output {
