@@ -66,6 +66,18 @@ async fn grep_shows_lines_files_or_counts() {
 }
 
 #[tokio::test]
+async fn rules_hold_without_a_repository_and_those_above_one_do_not() {
+    let bench = Bench::new();
+    bench.file(".gitignore", "*.log\n");
+    bench.file("src/a.log", "");
+    bench.file("src/a.rs", "");
+    assert_eq!(bench.done("glob", json!({ "pattern": "a.*", "path": "src" })).await, "src/a.rs");
+    std::fs::write(bench.scratch.path().join(".gitignore"), "*.rs\n").unwrap();
+    std::fs::create_dir(bench.root().join(".git")).unwrap();
+    assert_eq!(bench.done("glob", json!({ "pattern": "a.*", "path": "src" })).await, "src/a.rs");
+}
+
+#[tokio::test]
 async fn what_is_too_much_is_bounded_and_said() {
     let bench = Bench::new();
     bench.file("many", "needle\n".repeat(10_000));
