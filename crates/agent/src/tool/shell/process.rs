@@ -123,6 +123,11 @@ impl Group {
         }
     }
 
+    /// Kills what is in the group without looking for the rest; does not block.
+    pub(crate) fn kill_group(&self) {
+        self.signal(&[], Signal::KILL);
+    }
+
     /// Ends all of it: asks, waits for at most `grace`, kills. Blocks until nothing is left. For threads that may.
     pub(crate) fn end(&self, grace: Duration) {
         let begun = Instant::now();
