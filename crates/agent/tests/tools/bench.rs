@@ -19,8 +19,18 @@ pub(crate) struct Bench {
 impl Bench {
     pub(crate) fn new() -> Self {
         let scratch = Scratch::new();
+        let root = scratch.dir("work");
+        Self::with(scratch, &root)
+    }
+
+    /// With another directory as the workspace.
+    pub(crate) fn at(root: &Path) -> Self {
+        Self::with(Scratch::new(), root)
+    }
+
+    fn with(scratch: Scratch, root: &Path) -> Self {
         let (jobs, ended) = Jobs::new();
-        let toolbox = Toolbox::new(&scratch.dir("work"), Shell::default(), jobs);
+        let toolbox = Toolbox::new(root, Shell::default(), jobs);
         Self { scratch, toolbox, ended, interrupt: watch::Sender::new(false) }
     }
 

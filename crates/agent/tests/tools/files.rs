@@ -4,6 +4,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
 use retake_agent::tool::Access;
 use retake_engine::session::entry::{Outcome, Part};
+use retake_testkit::TinyFs;
+use retake_testkit::tinyfs::{Ran, within_mounts};
 use serde_json::json;
 
 use crate::bench::Bench;
@@ -133,6 +135,33 @@ async fn a_file_that_cannot_be_written_stays_as_it_was() {
     );
     std::fs::create_dir(bench.root().join("dir")).unwrap();
     assert!(bench.failed("write_file", json!({ "path": "dir", "content": "x" })).await.contains("is a directory"));
+}
+
+#[tokio::test]
+async fn on_a_full_disk_a_file_stays_as_it_was_and_a_new_one_leaves_nothing() {
+    let name = concat!(module_path!(), "::on_a_full_disk_a_file_stays_as_it_was_and_a_new_one_leaves_nothing");
+    if within_mounts(name.split_once("::").unwrap().1) == Ran::InChild {
+        return;
+    }
+    let tiny = TinyFs::mount(128 << 10);
+    let bench = Bench::at(tiny.path());
+    let old = "old line\n".repeat(5000);
+    std::fs::write(tiny.path().join("a"), &old).unwrap();
+    bench.done("read_file", json!({ "path": "a" })).await;
+    let much = "y".repeat(300_000);
+    for (tool, call) in [
+        ("write_file", json!({ "path": "a", "content": much })),
+        ("write_file", json!({ "path": "new/deep/b", "content": much })),
+        (
+            "multi_edit",
+            json!({ "path": "a", "edits": [{ "old": "old line\n", "new": "", "replace_all": true }, { "old": "", "new": "" }] }),
+        ),
+        ("edit_file", json!({ "path": "a", "old": "old", "new": "y".repeat(100), "replace_all": true })),
+    ] {
+        bench.failed(tool, call).await;
+        assert_eq!(std::fs::read_to_string(tiny.path().join("a")).unwrap(), old, "{tool}");
+        assert_eq!(std::fs::read_dir(tiny.path()).unwrap().count(), 1, "{tool}");
+    }
 }
 
 #[tokio::test]

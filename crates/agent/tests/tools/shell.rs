@@ -78,6 +78,15 @@ async fn a_command_has_no_input_no_terminal_and_no_keys() {
 }
 
 #[tokio::test]
+async fn a_command_cannot_reach_the_users_terminal() {
+    let bench = Bench::new();
+    let command =
+        "read -r _ _ _ _ group session _ < /proc/$$/stat; [ $group = $$ ] && [ $session = $$ ] && (: < /dev/tty) 2>&1";
+    let told = bench.failed("bash", json!({ "command": command })).await;
+    assert!(told.contains("/dev/tty: No such device or address"), "{told}");
+}
+
+#[tokio::test]
 async fn output_comes_as_it_is_written_and_clean() {
     let bench = Bench::new();
     let command =

@@ -65,15 +65,14 @@ impl Live {
         let (reader, writer) = io::pipe()?;
         let inode = rustix::fs::fstat(&reader).ok().map(|stat| stat.st_ino);
         let pipe = pipe::Receiver::from_owned_fd(reader.into())?;
-        let child = process::start_shell(|program| {
-            let mut started = std::process::Command::new(program);
+        let child = {
+            let mut started = process::shell();
             started.args(["-c", command]).current_dir(root).envs(shell.variables());
             process::prepare(&mut started, &mark, &shell.hidden);
-            started.stdout(Stdio::from(writer.try_clone()?)).stderr(Stdio::from(writer.try_clone()?));
-            // Our own copies of the pipe's end go with `started`.
-            Command::from(started).spawn()
-        })?;
-        drop(writer);
+            started.stdout(Stdio::from(writer.try_clone()?)).stderr(Stdio::from(writer));
+            // Our own ends of the pipe go with the command: nothing would ever end the output otherwise.
+            Command::from(started).spawn()?
+        };
         let group = child.id().and_then(|leader| Group::of(leader, mark, inode));
         let group = group.ok_or_else(|| io::Error::other("the shell has no process id"))?;
         Ok(Self { child, group, pipe, is_open: true, started: SystemTime::now() })
