@@ -164,9 +164,7 @@ fn is_allowed(policy: &Policy, tool: &str, access: &Access) -> bool {
             .filter_map(Rule::prefix)
             .any(|prefix| words.starts_with(prefix))
     };
-    commands.iter().all(|words| {
-        begins(&policy.approved, words) || (!asked && (whole(&policy.allow) || begins(&policy.allow, words)))
-    })
+    commands.iter().all(|words| begins(&policy.approved, words) || (!asked && begins(&policy.allow, words)))
 }
 
 /// The rule that would allow this call and others like it.

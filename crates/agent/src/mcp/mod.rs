@@ -22,6 +22,8 @@ use crate::tool::{Access, Output, Prepared, Shell};
 
 /// Providers refuse longer names of tools.
 const MAX_NAME: usize = 64;
+/// In characters. What a server says is sent with every request.
+const MAX_DESCRIPTION: usize = 4000;
 const DEFAULT_CALL_TIMEOUT: u64 = 300;
 
 /// `[mcp.NAME]` of the settings.
@@ -158,7 +160,7 @@ fn offered(server: &Arc<Server>) -> Vec<Offered> {
         Offered {
             spec: ToolSpec {
                 name: exposed_name(&server.name, &tool.name),
-                description: tool.description.as_deref().unwrap_or_default().to_owned(),
+                description: tool.description.as_deref().unwrap_or_default().chars().take(MAX_DESCRIPTION).collect(),
                 schema: Value::Object(tool.input_schema.as_ref().clone()),
             },
             name: tool.name.to_string(),

@@ -1,6 +1,7 @@
 //! One MCP server: its process and the conversation with it.
 
 use std::collections::VecDeque;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -127,7 +128,7 @@ impl Server {
 fn spawn(settings: &ServerSettings, root: &Path, shell: &Shell) -> std::io::Result<(Child, Group)> {
     let mark = new_mark();
     let mut command = std::process::Command::new(&settings.command);
-    command.args(&settings.args).current_dir(root);
+    command.args(&settings.args).current_dir(root).process_group(0);
     prepare_process(&mut command, &mark, &shell.hidden);
     command.envs(&settings.env).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = Command::from(command).spawn()?;

@@ -142,14 +142,19 @@ fn double_quoted<'a>(text: &'a str, word: &mut String) -> Option<&'a str> {
                 other if other.is_control() => return None,
                 other => word.extend(['\\', other]),
             },
-            c if c.is_control() && c != '\t' => return None,
+            c if !is_plain(c) => return None,
             c => word.push(c),
         }
     }
 }
 
 fn plain(text: &str) -> Option<&str> {
-    (!text.chars().any(|c| c.is_control() && c != '\t')).then_some(text)
+    text.chars().all(is_plain).then_some(text)
+}
+
+/// What quotes hold without doubt: a message may have several lines.
+fn is_plain(c: char) -> bool {
+    !c.is_control() || matches!(c, '\t' | '\n')
 }
 
 /// Commands that run what follows them, with how many words of their own at least.

@@ -88,6 +88,11 @@ pub struct Output {
     pub job: Option<JobId>,
 }
 
+/// A number with what it counts: `1 line`, `2 lines`.
+fn counted(number: usize, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
+
 impl Output {
     /// It did what it was asked to.
     pub fn done(text: impl Into<String>) -> Self {

@@ -15,10 +15,13 @@ use super::Output;
 /// Names of directories that belong to version control.
 pub(crate) const VERSION_CONTROL: [&str; 5] = [".git", ".hg", ".svn", ".jj", ".sl"];
 
-/// The workspace's root, by its real path.
+/// The workspace's root.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
+    /// By its real path.
     root: PathBuf,
+    /// As the user spells it.
+    spelled: PathBuf,
 }
 
 /// What happens to a link that is the last component of a path.
@@ -51,7 +54,7 @@ impl Target {
 impl Places {
     /// `root` is made canonical if it can be.
     pub(crate) fn new(root: &Path) -> Self {
-        Self { root: root.canonicalize().unwrap_or_else(|_| root.to_path_buf()) }
+        Self { root: root.canonicalize().unwrap_or_else(|_| root.to_path_buf()), spelled: root.to_path_buf() }
     }
 
     /// The real path of the root.
@@ -115,7 +118,8 @@ impl Places {
         let mut path = self.root.clone();
         let mut rest = Path::new(given);
         if rest.is_absolute() {
-            rest = rest.strip_prefix(&self.root).map_err(|_| self.outside(given))?;
+            let below = rest.strip_prefix(&self.root).or_else(|_| rest.strip_prefix(&self.spelled));
+            rest = below.map_err(|_| self.outside(given))?;
         }
         for component in rest.components() {
             match component {

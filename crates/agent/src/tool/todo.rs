@@ -7,7 +7,7 @@ use retake_engine::session::entry::{Todo, TodoState};
 use super::arguments::{Arguments, Kind, required};
 use super::run::answering;
 use super::toolbox::{Bench, Tool};
-use super::{Access, Output, Prepared};
+use super::{Access, Output, Prepared, counted};
 
 const MAX_ITEMS: usize = 100;
 
@@ -37,7 +37,7 @@ fn prepare(_: &Bench, arguments: &Arguments) -> Result<Prepared, Output> {
     let done = todos.iter().filter(|todo| todo.state == TodoState::Done).count();
     let text = match todos.len() {
         0 => "The todo list is empty now.".to_owned(),
-        all => format!("The todo list has {all} items, {done} of them done."),
+        all => format!("The todo list has {}, {done} done.", counted(all, "item")),
     };
     let output = Output { todos: Some(todos), ..Output::done(text) };
     Ok(Prepared { title: format!("todo: {done}/{} done", items.len()), access: Access::Reads, run: answering(output) })

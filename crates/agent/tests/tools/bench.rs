@@ -19,8 +19,18 @@ pub(crate) struct Bench {
 impl Bench {
     pub(crate) fn new() -> Self {
         let scratch = Scratch::new();
+        let root = scratch.dir("work");
+        Self::with(scratch, &root)
+    }
+
+    /// With another directory as the workspace.
+    pub(crate) fn at(root: &Path) -> Self {
+        Self::with(Scratch::new(), root)
+    }
+
+    fn with(scratch: Scratch, root: &Path) -> Self {
         let (jobs, ended) = Jobs::new();
-        let toolbox = Toolbox::new(&scratch.dir("work"), Shell::default(), jobs);
+        let toolbox = Toolbox::new(root, Shell::default(), jobs);
         Self { scratch, toolbox, ended, interrupt: watch::Sender::new(false) }
     }
 
@@ -72,8 +82,8 @@ impl Bench {
     }
 
     /// The paths that a call declares.
-    pub(crate) fn declared(&self, tool: &str, arguments: Value) -> Vec<String> {
-        match self.prepare(tool, &arguments).map(|prepared| prepared.access) {
+    pub(crate) fn declared(&self, tool: &str, arguments: &Value) -> Vec<String> {
+        match self.prepare(tool, arguments).map(|prepared| prepared.access) {
             Ok(Access::Writes { paths }) => paths.iter().map(|path| path.display().to_string()).collect(),
             other => panic!("{other:?}"),
         }

@@ -24,7 +24,7 @@ async fn an_edit_that_is_not_clear_is_refused_with_what_helps() {
     let told = bench.failed("edit_file", edit("x();", "y();")).await;
     assert!(told.contains("occurs 2 times in `a.rs`, at lines 2, 5"), "{told}");
     let told = bench.failed("edit_file", edit("fn b() {\n    x();", "z")).await;
-    assert!(told.contains("line 5 is indented with 1 tabs in the file and with 4 spaces"), "{told}");
+    assert!(told.contains("line 5 is indented with 1 tab in the file and with 4 spaces"), "{told}");
     assert!(told.contains("     4\tfn b() {\n     5\t\tx();"), "{told}");
     assert!(bench.failed("edit_file", edit("x", "x")).await.contains("the same"));
     assert!(bench.failed("edit_file", edit("", "x")).await.contains("`old` is empty"));

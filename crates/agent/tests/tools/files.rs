@@ -4,6 +4,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
 use retake_agent::tool::Access;
 use retake_engine::session::entry::{Outcome, Part};
+use retake_testkit::TinyFs;
+use retake_testkit::tinyfs::{Ran, within_mounts};
 use serde_json::json;
 
 use crate::bench::Bench;
@@ -21,7 +23,9 @@ async fn reading_numbers_lines_and_says_how_to_get_the_rest() {
     );
     let told = bench.done("read_file", json!({ "path": "./a.txt", "offset": "4999", "limit": 10 })).await;
     assert_eq!(told, "  4999\tline 4999\n  5000\tline 5000\n");
-    assert!(bench.failed("read_file", json!({ "path": "a.txt", "offset": 6000 })).await.contains("has 5000 lines"));
+    assert!(
+        bench.failed("read_file", json!({ "path": "a.txt", "offset": 6000 })).await.contains("ends with line 5000")
+    );
 }
 
 #[tokio::test]
@@ -30,7 +34,7 @@ async fn long_lines_no_newline_empty_and_crlf_are_shown_for_what_they_are() {
     bench.file("long", format!("{}é\nend", "x".repeat(1999)));
     let told = bench.done("read_file", json!({ "path": "long" })).await;
     assert!(told.contains("xxx[… 3 more bytes of this line …]\n     2\tend\n"), "{told}");
-    assert!(told.contains("no newline at its end") && told.contains("1 lines are too long"), "{told}");
+    assert!(told.contains("no newline at its end") && told.contains("too long and cut: 1."), "{told}");
     bench.file("huge", "y".repeat(3 << 20));
     assert!(bench.done("read_file", json!({ "path": "huge" })).await.len() < 3000);
     bench.file("empty", "");
@@ -84,7 +88,7 @@ async fn a_pipe_is_not_waited_for() {
 async fn writing_creates_directories_and_declares_them() {
     let bench = Bench::new();
     let call = json!({ "path": "a/b/c.txt", "content": "one\ntwo" });
-    assert_eq!(bench.declared("write_file", call.clone()), ["a", "a/b", "a/b/c.txt"]);
+    assert_eq!(bench.declared("write_file", &call), ["a", "a/b", "a/b/c.txt"]);
     assert_eq!(bench.done("write_file", call).await, "Created `a/b/c.txt` with 2 lines.");
     assert_eq!(bench.content("a/b/c.txt"), b"one\ntwo");
 }
@@ -96,7 +100,7 @@ async fn a_file_is_replaced_only_if_its_content_is_known() {
     let write = |content: &str| json!({ "path": "a.txt", "content": content });
     assert!(bench.failed("write_file", write("new\n")).await.contains("have not read it"));
     bench.done("read_file", json!({ "path": "a.txt" })).await;
-    assert_eq!(bench.done("write_file", write("new\n\n")).await, "Replaced `a.txt`: 1 lines before, 2 now.");
+    assert_eq!(bench.done("write_file", write("new\n\n")).await, "Replaced `a.txt`: 1 line before, 2 lines now.");
     assert!(bench.done("write_file", write("newer\n")).await.starts_with("Replaced"), "what it wrote itself it knows");
     std::fs::write(&path, "theirs\n").unwrap();
     assert!(bench.failed("write_file", write("mine\n")).await.contains("changed on disk"));
@@ -136,12 +140,39 @@ async fn a_file_that_cannot_be_written_stays_as_it_was() {
 }
 
 #[tokio::test]
+async fn on_a_full_disk_a_file_stays_as_it_was_and_a_new_one_leaves_nothing() {
+    let name = concat!(module_path!(), "::on_a_full_disk_a_file_stays_as_it_was_and_a_new_one_leaves_nothing");
+    if within_mounts(name.split_once("::").unwrap().1) == Ran::InChild {
+        return;
+    }
+    let tiny = TinyFs::mount(128 << 10);
+    let bench = Bench::at(tiny.path());
+    let old = "old line\n".repeat(5000);
+    std::fs::write(tiny.path().join("a"), &old).unwrap();
+    bench.done("read_file", json!({ "path": "a" })).await;
+    let much = "y".repeat(300_000);
+    for (tool, call) in [
+        ("write_file", json!({ "path": "a", "content": much })),
+        ("write_file", json!({ "path": "new/deep/b", "content": much })),
+        (
+            "multi_edit",
+            json!({ "path": "a", "edits": [{ "old": "old line\n", "new": "", "replace_all": true }, { "old": "", "new": "" }] }),
+        ),
+        ("edit_file", json!({ "path": "a", "old": "old", "new": "y".repeat(100), "replace_all": true })),
+    ] {
+        bench.failed(tool, call).await;
+        assert_eq!(std::fs::read_to_string(tiny.path().join("a")).unwrap(), old, "{tool}");
+        assert_eq!(std::fs::read_dir(tiny.path()).unwrap().count(), 1, "{tool}");
+    }
+}
+
+#[tokio::test]
 async fn moving_declares_everything_below_and_overwrites_nothing() {
     let bench = Bench::new();
     bench.file("d/a", "1");
     bench.file("d/e/b", "2");
     bench.file("other", "3");
-    let mut declared = bench.declared("move_file", json!({ "from": "d", "to": "x/y" }));
+    let mut declared = bench.declared("move_file", &json!({ "from": "d", "to": "x/y" }));
     declared.sort();
     assert_eq!(declared, ["d", "d/a", "d/e", "d/e/b", "x", "x/y", "x/y/a", "x/y/e", "x/y/e/b"]);
     assert_eq!(bench.done("move_file", json!({ "from": "d", "to": "x/y" })).await, "Moved `d` to `x/y`.");
@@ -158,10 +189,10 @@ async fn deleting_a_directory_needs_to_be_said_and_a_link_is_only_a_link() {
     let kept = bench.file("d/a", "1");
     symlink(bench.root().join("d"), bench.root().join("link")).unwrap();
     assert!(bench.failed("delete_file", json!({ "path": "d" })).await.contains("`recursive`"));
-    assert_eq!(bench.declared("delete_file", json!({ "path": "link", "recursive": true })), ["link"]);
+    assert_eq!(bench.declared("delete_file", &json!({ "path": "link", "recursive": true })), ["link"]);
     assert_eq!(bench.done("delete_file", json!({ "path": "link", "recursive": true })).await, "Deleted `link`.");
     assert!(kept.exists());
-    assert_eq!(bench.declared("delete_file", json!({ "path": "d", "recursive": "true" })), ["d", "d/a"]);
+    assert_eq!(bench.declared("delete_file", &json!({ "path": "d", "recursive": "true" })), ["d", "d/a"]);
     bench.done("delete_file", json!({ "path": "d", "recursive": true })).await;
     assert!(!bench.root().join("d").exists());
     assert!(bench.failed("delete_file", json!({ "path": "d" })).await.contains("nothing at `d`"));

@@ -94,12 +94,12 @@ async fn a_process_that_is_killed() {
 #[tokio::test]
 async fn when_retake_itself_is_killed_nothing_is_left() {
     let bench = Bench::new();
-    let mut retake = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["jobs::a_process_that_is_killed", "--exact"])
-        .env("RETAKE_TEST_KILLED", bench.root())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut retake =
+        retake_testkit::rerun::test(concat!(module_path!(), "::a_process_that_is_killed").split_once("::").unwrap().1)
+            .env("RETAKE_TEST_KILLED", bench.root())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
     let is_there = |name: &str| std::fs::read(bench.root().join(name)).is_ok_and(|text| text.ends_with(b"\n"));
     until("both run", || is_there("id") && is_there("other")).await;
     let (shell, other) = (id_in(&bench, "id"), id_in(&bench, "other"));

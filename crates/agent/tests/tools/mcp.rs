@@ -40,6 +40,8 @@ for line in sys.stdin:
         elif name == "echo":
             say(m["id"], result={"content": [{"type": "text", "text": args["text"]},
                                              {"type": "image", "data": "QUJD", "mimeType": "image/png"}]})
+        elif name == "hang":
+            open("called", "w").write("yes\n")
         elif name == "die":
             print("I cannot go on", file=sys.stderr, flush=True)
             sys.exit(3)
@@ -143,9 +145,10 @@ async fn an_interrupted_call_is_cancelled_at_the_server() {
     let bench = Bench::new();
     let toolbox = toolbox(&bench, python(SERVER)).await;
     let running = tokio::spawn((toolbox.prepare("t__hang", "{}").ok().unwrap().run)(bench.surroundings().0));
-    tokio::task::yield_now().await;
+    until("the server is at it", || bench.root().join("called").exists()).await;
     bench.interrupt.send_replace(true);
     assert_eq!(within(running).await.unwrap().outcome, Outcome::Interrupted);
+    until("the server was told", || bench.root().join("cancelled").exists()).await;
     toolbox.shutdown().await;
 }
 

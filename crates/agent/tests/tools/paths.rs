@@ -65,8 +65,8 @@ async fn a_link_is_edited_where_it_leads_if_that_is_inside() {
     symlink("nowhere", bench.root().join("dangling")).unwrap();
     symlink("loop", bench.root().join("loop")).unwrap();
     let edit = |path: &str| json!({ "path": path, "old": "secret", "new": "secret!" });
-    assert_eq!(bench.declared("edit_file", edit("in")), ["real/a"]);
-    assert_eq!(bench.declared("edit_file", edit("dir/a")), ["real/a"]);
+    assert_eq!(bench.declared("edit_file", &edit("in")), ["real/a"]);
+    assert_eq!(bench.declared("edit_file", &edit("dir/a")), ["real/a"]);
     bench.done("edit_file", edit("in")).await;
     assert!(bench.root().join("in").is_symlink());
     assert_eq!(bench.content("real/a"), b"secret!");
@@ -123,5 +123,5 @@ async fn an_absolute_path_inside_is_fine() {
     let bench = Bench::new();
     let path = bench.file("a", "x\n");
     bench.done("read_file", json!({ "path": path.to_str().unwrap() })).await;
-    assert_eq!(bench.declared("write_file", json!({ "path": path.to_str().unwrap(), "content": "" })), ["a"]);
+    assert_eq!(bench.declared("write_file", &json!({ "path": path.to_str().unwrap(), "content": "" })), ["a"]);
 }

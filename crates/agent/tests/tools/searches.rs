@@ -25,7 +25,7 @@ async fn a_listing_leaves_out_what_is_ignored_and_says_so() {
     let bench = project();
     symlink("src/main.rs", bench.root().join("link")).unwrap();
     let told = bench.done("list_dir", json!({ "path": "." })).await;
-    let wanted = "./\n  .gitignore (14)\n  .hidden/\n  blob.rs (8)\n  link -> src/main.rs\n  src/\n[2 ignored entries are not shown.]\n";
+    let wanted = "./\n  .gitignore (14)\n  .hidden/\n  blob.rs (8)\n  link -> src/main.rs\n  src/\n[Ignored and not shown: 2.]\n";
     assert_eq!(told, wanted);
     let told = bench.done("list_dir", json!({ "path": "src", "depth": 2 })).await;
     assert_eq!(told, "src/\n  deep/\n    lib.rs (10)\n  main.rs (34)\n");
@@ -59,10 +59,22 @@ async fn grep_shows_lines_files_or_counts() {
     let told = bench.done("grep", json!({ "pattern": "needle", "path": "src/main.rs", "context": 1 })).await;
     assert_eq!(
         told,
-        "src/main.rs\n     1-fn main() {\n     2:    let needle = 1;\n     3-}\n\n[1 matching lines in 1 files.]"
+        "src/main.rs\n     1-fn main() {\n     2:    let needle = 1;\n     3-}\n\n[1 matching line in 1 file.]"
     );
     assert!(bench.done("grep", json!({ "pattern": "nothing like it" })).await.contains("No match"));
     assert!(bench.failed("grep", json!({ "pattern": "fn main(" })).await.contains("have to be escaped"));
+}
+
+#[tokio::test]
+async fn rules_hold_without_a_repository_and_those_above_one_do_not() {
+    let bench = Bench::new();
+    bench.file(".gitignore", "*.log\n");
+    bench.file("src/a.log", "");
+    bench.file("src/a.rs", "");
+    assert_eq!(bench.done("glob", json!({ "pattern": "a.*", "path": "src" })).await, "src/a.rs");
+    std::fs::write(bench.scratch.path().join(".gitignore"), "*.rs\n").unwrap();
+    std::fs::create_dir(bench.root().join(".git")).unwrap();
+    assert_eq!(bench.done("glob", json!({ "pattern": "a.*", "path": "src" })).await, "src/a.rs");
 }
 
 #[tokio::test]

@@ -24,9 +24,14 @@ fn family(bench: &Bench) -> Vec<u32> {
     ["child", "session", "bare", "lone"].iter().filter_map(id).collect()
 }
 
-fn assert_nothing_left(bench: &Bench) {
+/// The processes that have the call's mark.
+fn marked(bench: &Bench) -> Vec<u32> {
     let mark = String::from_utf8(bench.content("mark")).unwrap();
-    assert_eq!(processes_with(&format!("{CALL_MARK}={}", mark.trim())), Vec::<u32>::new());
+    processes_with(&format!("{CALL_MARK}={}", mark.trim()))
+}
+
+fn assert_nothing_left(bench: &Bench) {
+    assert_eq!(marked(bench), Vec::<u32>::new());
     let family = family(bench);
     assert_eq!(family.len(), 4);
     assert!(!family.iter().any(|id| is_alive(*id)), "{family:?}");
@@ -56,11 +61,29 @@ async fn a_command_runs_in_the_workspace_and_tells_its_exit_code() {
 
 #[tokio::test]
 async fn a_command_has_no_input_no_terminal_and_no_keys() {
+    if std::env::var_os("OPENAI_API_KEY").is_none() {
+        // Variables are a process's own, and other tests run in this one.
+        let name =
+            concat!(module_path!(), "::a_command_has_no_input_no_terminal_and_no_keys").split_once("::").unwrap().1;
+        let again =
+            retake_testkit::rerun::test(name).envs([("OPENAI_API_KEY", "x"), ("ANTHROPIC_API_KEY", "y")]).status();
+        assert!(again.unwrap().success());
+        return;
+    }
     let bench = Bench::new();
     let command =
         "cat; tty; echo $TERM $PAGER $GIT_PAGER $GIT_TERMINAL_PROMPT; env | grep -c API_KEY; set -o | grep pipefail";
     let told = bench.done("bash", json!({ "command": command })).await;
     assert!(told.starts_with("not a tty\ndumb cat cat 0\n0\npipefail"), "{told}");
+}
+
+#[tokio::test]
+async fn a_command_cannot_reach_the_users_terminal() {
+    let bench = Bench::new();
+    let command =
+        "read -r _ _ _ _ group session _ < /proc/$$/stat; [ $group = $$ ] && [ $session = $$ ] && (: < /dev/tty) 2>&1";
+    let told = bench.failed("bash", json!({ "command": command })).await;
+    assert!(told.contains("/dev/tty: No such device or address"), "{told}");
 }
 
 #[tokio::test]
@@ -132,11 +155,11 @@ async fn an_interrupted_command_is_gone_with_all_it_started() {
     let (output, took) = interrupted(&bench, &format!("{FAMILY}; trap '' TERM INT; while :; do sleep 0.1; done")).await;
     assert_eq!(output.outcome, Outcome::Interrupted);
     assert!(output.text().starts_with("ready\n[Interrupted"), "{output:?}");
-    // The promise is 100 ms; a machine that tests in parallel is given more.
-    assert!(took < Duration::from_secs(1), "{took:?}");
+    // The promise is 100 ms; a busy machine is given more, but less than a command gets that is ended in order.
+    assert!(took < Duration::from_secs(2), "{took:?}");
+    // The call has ended; what it started ends a moment later if the machine is busy.
     let family = family(&bench);
-    until("all gone", || !family.iter().any(|id| is_alive(*id))).await;
-    assert_nothing_left(&bench);
+    until("all are gone", || marked(&bench).is_empty() && !family.iter().any(|id| is_alive(*id))).await;
 }
 
 #[tokio::test]

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use crate::tool::counted;
+
 const MAX_LINES: usize = 50_000;
 /// How much of the old text is compared.
 const MAX_WINDOW: usize = 60;
@@ -83,9 +85,9 @@ fn difference(region: &[&str], wanted: &[&str], at: usize) -> String {
         let (tabs, spaces) = (space.matches('\t').count(), space.matches(' ').count());
         match (tabs, spaces) {
             (0, 0) => "nothing".to_owned(),
-            (0, spaces) => format!("{spaces} spaces"),
-            (tabs, 0) => format!("{tabs} tabs"),
-            (tabs, spaces) => format!("{tabs} tabs and {spaces} spaces"),
+            (0, spaces) => counted(spaces, "space"),
+            (tabs, 0) => counted(tabs, "tab"),
+            (tabs, spaces) => format!("{} and {}", counted(tabs, "tab"), counted(spaces, "space")),
         }
     };
     let differing = region.iter().zip(wanted).enumerate().find(|(_, (have, want))| have != want);
@@ -111,7 +113,7 @@ mod tests {
     #[test]
     fn a_wrong_indentation_is_pointed_out() {
         let told = explain(b"fn a() {\n\tb();\n}\n", "fn a() {\n    b();\n}");
-        assert!(told.contains("line 2 is indented with 1 tabs in the file and with 4 spaces in `old`"), "{told}");
+        assert!(told.contains("line 2 is indented with 1 tab in the file and with 4 spaces in `old`"), "{told}");
         assert!(told.contains("     2\t\tb();"), "{told}");
     }
 

@@ -17,16 +17,12 @@ const MAX_KEPT: u64 = 256 << 20;
 /// that a crash of the machine can leave it torn, for which there is the snapshot from before the call. A write that fails, on a full
 /// disk say, is taken back here.
 pub(crate) fn put(real: &Path, content: &[u8]) -> io::Result<()> {
-    if let Some(parent) = real.parent() {
-        fs::create_dir_all(parent)?;
-    }
     let flags = OFlags::NOFOLLOW.bits() as i32;
     let before = match fs::symlink_metadata(real) {
         Ok(metadata) if metadata.is_file() && metadata.len() <= MAX_KEPT => Some(fs::read(real)?),
         Ok(_) => None,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let mut file = OpenOptions::new().write(true).create_new(true).custom_flags(flags).open(real)?;
-            return file.write_all(content).inspect_err(|_| discard(real));
+            return create(real, content, flags);
         }
         Err(error) => return Err(error),
     };
@@ -50,6 +46,15 @@ fn put_back(real: &Path, before: &[u8]) {
     drop(OpenOptions::new().write(true).open(real).and_then(|mut file| write_whole(&mut file, before)));
 }
 
-fn discard(real: &Path) {
-    drop(fs::remove_file(real));
+/// Makes the file with its directories, or nothing.
+fn create(real: &Path, content: &[u8], flags: i32) -> io::Result<()> {
+    let new: Vec<&Path> = real.ancestors().skip(1).take_while(|parent| fs::symlink_metadata(parent).is_err()).collect();
+    let made = real.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| {
+        let mut file = OpenOptions::new().write(true).create_new(true).custom_flags(flags).open(real)?;
+        file.write_all(content).inspect_err(|_| drop(fs::remove_file(real)))
+    });
+    made.inspect_err(|_| {
+        // Only those that are empty go, so nothing of anybody else's does.
+        new.iter().for_each(|parent| drop(fs::remove_dir(parent)));
+    })
 }

@@ -195,7 +195,7 @@ impl Shown {
         match self.total {
             Some(0) => return Output::done(format!("`{given}` is empty.")),
             Some(total) if self.count == 0 => {
-                return Output::failed(format!("`{given}` has {total} lines; there is no line {}.", self.first));
+                return Output::failed(format!("`{given}` ends with line {total}; there is no line {}.", self.first));
             }
             Some(total) if last < total => {
                 remarks.push(format!("Lines {} to {last} of {total}; go on with offset {}.", self.first, last + 1));
@@ -209,7 +209,7 @@ impl Shown {
             )),
         }
         if self.cut > 0 {
-            remarks.push(format!("{} lines are too long and were cut; `grep` finds what is in them.", self.cut));
+            remarks.push(format!("Lines that were too long and cut: {}. `grep` finds what is in them.", self.cut));
         }
         if self.is_lossy {
             remarks.push(

@@ -9,7 +9,7 @@ use crate::tool::arguments::{Arguments, Kind, required};
 use crate::tool::place::{Link, Target};
 use crate::tool::run::writing;
 use crate::tool::toolbox::{Bench, Tool};
-use crate::tool::{Access, Output, Prepared};
+use crate::tool::{Access, Output, Prepared, counted};
 
 pub(crate) const WRITE: Tool = Tool {
     name: "write_file",
@@ -55,7 +55,7 @@ fn write(bench: &Bench, target: &Target, content: &str) -> Output {
     bench.seen.note_now(&target.real);
     let lines = lines_in(content.as_bytes());
     match before {
-        None => Output::done(format!("Created `{name}` with {lines} lines.")),
+        None => Output::done(format!("Created `{name}` with {lines}.")),
         Some(before) if before == content.as_bytes() => {
             Output::done(format!("`{name}` had exactly this content already."))
         }
@@ -65,7 +65,7 @@ fn write(bench: &Bench, target: &Target, content: &str) -> Output {
                 true => " The old content had CRLF line endings, the new one has LF.",
                 false => "",
             };
-            Output::done(format!("Replaced `{name}`: {} lines before, {lines} now.{remark}", lines_in(&before)))
+            Output::done(format!("Replaced `{name}`: {} before, {lines} now.{remark}", lines_in(&before)))
         }
     }
 }
@@ -94,6 +94,6 @@ fn before(bench: &Bench, target: &Target) -> Result<Option<Vec<u8>>, Output> {
     }
 }
 
-fn lines_in(content: &[u8]) -> usize {
-    content.split_inclusive(|byte| *byte == b'\n').count()
+fn lines_in(content: &[u8]) -> String {
+    counted(content.split_inclusive(|byte| *byte == b'\n').count(), "line")
 }

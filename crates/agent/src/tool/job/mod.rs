@@ -23,6 +23,8 @@ pub(crate) use tools::{END, OUTPUT};
 
 /// Ends that nobody took yet; more than that waits.
 const ENDED: usize = 256;
+/// More jobs than this are a mistake.
+const MAX_RUNNING: usize = 32;
 /// Jobs that have ended and can still be read.
 const MAX_ENDED: usize = 50;
 
@@ -126,6 +128,11 @@ impl Jobs {
     /// All jobs, oldest first; those that have ended too, as long as they can be read.
     pub fn list(&self) -> Vec<Job> {
         self.0.jobs().values().map(|held| held.job()).collect()
+    }
+
+    /// Whether no more jobs should be started.
+    pub(crate) fn is_full(&self) -> bool {
+        self.0.jobs().values().filter(|held| held.is_running()).count() >= MAX_RUNNING
     }
 
     /// What a job wrote since this was last asked.

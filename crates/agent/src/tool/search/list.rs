@@ -63,7 +63,7 @@ fn list(name: &str, real: &Path, depth: usize, stop: &Stop) -> Output {
     if is_cut {
         writeln!(text, "[Only the first {MAX_ENTRIES} entries; list a directory below it, or use `glob`.]")
     } else if all > direct {
-        writeln!(text, "[{} ignored entries are not shown.]", all - direct)
+        writeln!(text, "[Ignored and not shown: {}.]", all - direct)
     } else if all == 0 {
         writeln!(text, "[The directory is empty.]")
     } else {

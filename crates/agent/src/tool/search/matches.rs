@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use grep_searcher::{Searcher, SinkContext, SinkFinish, SinkMatch};
 
-use crate::tool::Output;
 use crate::tool::run::Stop;
+use crate::tool::{Output, counted};
 
 const MAX_MATCHES: usize = 250;
 const MAX_FILES: usize = 500;
@@ -46,9 +46,13 @@ impl Found {
             return Output::done("No match. Ignored and binary files were left out.");
         }
         let summary = match (self.mode, self.is_full) {
-            (Mode::Content, false) => format!("[{} matching lines in {} files.]", self.matches, self.files),
-            (Mode::Files, false) => format!("[{} files.]", self.files),
-            (Mode::Count, false) => format!("[{} matching lines in {} files.]", self.matches, self.files),
+            (Mode::Content, false) => {
+                format!("[{} in {}.]", counted(self.matches, "matching line"), counted(self.files, "file"))
+            }
+            (Mode::Files, false) => format!("[{}.]", counted(self.files, "file")),
+            (Mode::Count, false) => {
+                format!("[{} in {}.]", counted(self.matches, "matching line"), counted(self.files, "file"))
+            }
             (Mode::Content, true) => format!(
                 "[Only the first {} matching lines are shown; there may be more. Narrow the search with `path`, `glob` or the pattern, or use mode `files`.]",
                 self.matches

@@ -20,10 +20,11 @@ pub(crate) enum Go {
 ///
 /// What cannot be read is passed over, as the user's own tools do.
 pub(crate) fn walk(start: &Path, depth: Option<usize>, stop: &Stop, mut visit: impl FnMut(&DirEntry) -> Go) {
+    // In a repository its own rules hold, and not those of directories above it; elsewhere all that are found do.
+    let is_in_repository = start.ancestors().any(|directory| directory.join(".git").exists());
     let entries = WalkBuilder::new(start)
         .hidden(false)
-        // Ignore rules hold without a repository too.
-        .require_git(false)
+        .require_git(is_in_repository)
         .follow_links(false)
         .max_depth(depth)
         .sort_by_file_name(Ord::cmp)

@@ -19,6 +19,8 @@ use super::process::{self, Group};
 const LOOK: Duration = Duration::from_millis(250);
 /// Output of a shell that has ended is waiting in the pipe; what others write endlessly is not waited for.
 const DRAIN: Duration = Duration::from_millis(100);
+/// A process that was killed is gone by then, unless the system itself holds it.
+const REAP: Duration = Duration::from_millis(20);
 const BUFFER: usize = 64 << 10;
 
 /// How a shell ended.
@@ -63,15 +65,14 @@ impl Live {
         let (reader, writer) = io::pipe()?;
         let inode = rustix::fs::fstat(&reader).ok().map(|stat| stat.st_ino);
         let pipe = pipe::Receiver::from_owned_fd(reader.into())?;
-        let child = process::start_shell(|program| {
-            let mut started = std::process::Command::new(program);
+        let child = {
+            let mut started = process::shell();
             started.args(["-c", command]).current_dir(root).envs(shell.variables());
             process::prepare(&mut started, &mark, &shell.hidden);
-            started.stdout(Stdio::from(writer.try_clone()?)).stderr(Stdio::from(writer.try_clone()?));
-            // Our own copies of the pipe's end go with `started`.
-            Command::from(started).spawn()
-        })?;
-        drop(writer);
+            started.stdout(Stdio::from(writer.try_clone()?)).stderr(Stdio::from(writer));
+            // Our own ends of the pipe go with the command: nothing would ever end the output otherwise.
+            Command::from(started).spawn()?
+        };
         let group = child.id().and_then(|leader| Group::of(leader, mark, inode));
         let group = group.ok_or_else(|| io::Error::other("the shell has no process id"))?;
         Ok(Self { child, group, pipe, is_open: true, started: SystemTime::now() })
@@ -109,7 +110,7 @@ impl Live {
 
     /// Waits until the shell, which was killed, is no more.
     pub(crate) async fn reap(&mut self) {
-        if timeout(Duration::from_millis(50), self.child.wait()).await.is_ok() {
+        if timeout(REAP, self.child.wait()).await.is_ok() {
             self.group.leader_ended();
         }
     }

@@ -112,6 +112,9 @@ fn prepare(bench: &Bench, arguments: &Arguments) -> Result<Prepared, Output> {
 }
 
 fn start_job(bench: &Bench, command: &str, surroundings: Surroundings) -> Output {
+    if bench.jobs.is_full() {
+        return Output::failed("Too many jobs are running; nothing was started. End some with `job_end` first.");
+    }
     let started = Live::start(&bench.shell, &surroundings.root, command);
     match started.map(|live| bench.jobs.follow(live, command, surroundings.tag, None)) {
         Ok(id) => Output {
@@ -184,7 +187,11 @@ async fn end(group: Group, grace: Duration) {
 
 /// The same, in the time that an interrupted call has. The killing goes on if it takes longer.
 async fn end_at_once(group: &Group) {
-    drop(tokio::time::timeout(INTERRUPTED_WITHIN, end(group.clone(), SHORT_GRACE)).await);
+    let ended = tokio::time::timeout(INTERRUPTED_WITHIN, end(group.clone(), SHORT_GRACE)).await;
+    if ended.is_err() {
+        // On a busy machine the thread may not have come to it; most of what there is can be killed from here.
+        group.kill_group();
+    }
 }
 
 /// Takes the last output of a command that was ended.

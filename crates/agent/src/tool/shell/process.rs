@@ -5,10 +5,10 @@
 //! Only a process that shed all three is not found. Without `/proc` only the group is known.
 
 use std::fs;
-use std::io::{self, Read};
+use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -123,6 +123,11 @@ impl Group {
         }
     }
 
+    /// Kills what is in the group without looking for the rest; does not block.
+    pub(crate) fn kill_group(&self) {
+        self.signal(&[], Signal::KILL);
+    }
+
     /// Ends all of it: asks, waits for at most `grace`, kills. Blocks until nothing is left. For threads that may.
     pub(crate) fn end(&self, grace: Duration) {
         let begun = Instant::now();
@@ -191,18 +196,33 @@ pub(crate) fn new_mark() -> String {
     format!("{}-{}", instance(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Prepares a command to be found again: its own process group, the mark, no keys of models.
-pub(crate) fn prepare(command: &mut std::process::Command, mark: &str, hidden: &[String]) {
-    command.process_group(0).env(CALL_MARK, mark).stdin(Stdio::null());
+/// Prepares a command to be found again, and not to have the keys of models. That it leads a process group is the caller's to see to.
+pub(crate) fn prepare(command: &mut Command, mark: &str, hidden: &[String]) {
+    command.env(CALL_MARK, mark).stdin(Stdio::null());
     hidden.iter().for_each(|name| {
         command.env_remove(name);
     });
 }
 
-/// Starts what `build` makes for `bash`, or for `sh` where there is none.
-pub(crate) fn start_shell<T>(build: impl Fn(&str) -> io::Result<T>) -> io::Result<T> {
-    match build("bash") {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => build("sh"),
-        started => started,
+/// A shell that leads a process group: `bash`, or `sh` where there is none.
+///
+/// With `setsid` it leads a session too and has no terminal, so that nothing can ask for a password on the user's screen, or be
+/// stopped for trying to. `setsid` becomes the shell without starting another process, as it leads no group itself.
+pub(crate) fn shell() -> Command {
+    static HAS: OnceLock<(bool, bool)> = OnceLock::new();
+    let (has_bash, has_setsid) = *HAS.get_or_init(|| (is_on_path("bash"), is_on_path("setsid")));
+    let shell = if has_bash { "bash" } else { "sh" };
+    if has_setsid {
+        let mut command = Command::new("setsid");
+        command.arg(shell);
+        return command;
     }
+    let mut command = Command::new(shell);
+    command.process_group(0);
+    command
+}
+
+fn is_on_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
 }
