@@ -4,7 +4,6 @@ pub mod model;
 mod print;
 pub mod session;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -147,7 +146,7 @@ impl Session {
     }
 
     /// Says something; returns the prompt's id. What is held is said later, and its id comes with the turn.
-    pub async fn prompt(&mut self, parts: Vec<Part>, printer: &mut Printer) -> anyhow::Result<Said> {
+    pub async fn prompt(&mut self, parts: Vec<Part>, printer: &mut Printer<'_>) -> anyhow::Result<Said> {
         let command = Command::Prompt { parts };
         let reply = match self {
             Self::Here { handle, .. } => handle.request(command).await.map_err(AgentError::from)?,
@@ -234,5 +233,3 @@ pub fn is_end_of(event: &Event, said: Said, text: &[Part], last_prompt: &mut Opt
     matches!(&event.kind, EventKind::TurnEnded { prompt, .. } if Some(*prompt) == wanted)
 }
 
-/// Settings of MCP servers by name.
-pub type ServersByName = BTreeMap<String, retake_agent::mcp::ServerSettings>;

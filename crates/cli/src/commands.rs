@@ -2,6 +2,7 @@
 
 pub mod checkpoint;
 pub mod completions;
+pub mod context;
 pub mod diff;
 pub mod doctor;
 pub mod du;
@@ -15,7 +16,10 @@ pub mod ops;
 pub mod purge;
 pub mod recover;
 pub mod relink;
+pub mod resume;
 pub mod rewind;
+pub mod run;
+pub mod sessions;
 pub mod show;
 pub mod undo;
 
@@ -78,6 +82,10 @@ pub enum CommandError {
     BranchTaken { name: String },
     #[error("`{name}` cannot be a branch's name")]
     BadBranch { name: String },
+    #[error("checkpoint {point} belongs to no prompt, so there is no conversation to take back")]
+    NoConversation { point: String },
+    #[error("nothing was deleted: this needs a confirmation")]
+    DeletionNotConfirmed,
     #[error("nothing was changed, as you wished")]
     Declined,
 }
@@ -94,6 +102,10 @@ pub fn run(ui: &mut Ui, cli: &Cli) -> anyhow::Result<ExitCode> {
     let here = || Surroundings::find(&cli.global);
     let done = match &cli.command {
         None => Ok(args::command().print_help().map_err(OutputError::wrap)?),
+        Some(Command::Run(args)) => return run::run(ui, &here()?, args),
+        Some(Command::Resume(args)) => return resume::run(ui, here()?, args),
+        Some(Command::Sessions(args)) => sessions::run(ui, here()?, args),
+        Some(Command::Context(args)) => context::run(ui, &here()?, args),
         Some(Command::Checkpoint(args)) => checkpoint::run(ui, here()?, args),
         Some(Command::Log(args)) => log::run(ui, here()?, args),
         Some(Command::Diff(args)) => diff::run(ui, here()?, args),

@@ -10,9 +10,12 @@ use anstream::AutoStream;
 use anyhow::Error;
 use retake_engine::{
     Checkpoint, CheckpointError, ContentError, InvalidLabel, OpenError, Operation, OperationError, PurgeError,
-    ResolveError, RewindError, ScanError, StoreError, WorkspacePath,
+    ResolveError, RewindError, ScanError, SessionError, StoreError, WorkspacePath,
 };
+use retake_agent::contract::Reason;
+use retake_agent::controller;
 
+use crate::agent::AgentError;
 use crate::clock;
 use crate::commands::CommandError;
 use crate::interrupt;
@@ -28,6 +31,8 @@ use crate::words;
 const FAILED: u8 = 1;
 const USAGE: u8 = 2;
 const REFUSED: u8 = 3;
+/// What a shell shows for a program that Ctrl-C ended.
+const INTERRUPTED: u8 = 130;
 
 /// Most candidates named for an ambiguous point.
 const MAX_CANDIDATES: usize = 5;
@@ -120,6 +125,12 @@ fn advice_for(cause: &(dyn std::error::Error + 'static)) -> Option<Advice> {
     if let Some(error) = cause.downcast_ref::<CommandError>() {
         return Some(for_command(error));
     }
+    if let Some(error) = cause.downcast_ref::<AgentError>() {
+        return Some(for_agent(error));
+    }
+    if let Some(error) = cause.downcast_ref::<SessionError>() {
+        return Some(for_session(error));
+    }
     if let Some(error) = cause.downcast_ref::<SurroundingsError>() {
         return Some(for_surroundings(error));
     }
@@ -157,8 +168,54 @@ fn advice_for(cause: &(dyn std::error::Error + 'static)) -> Option<Advice> {
     outside.map(|_| Advice { code: USAGE, hint: Some("name the workspace with `-C DIR`".to_owned()) })
 }
 
+fn for_agent(error: &AgentError) -> Advice {
+    match error {
+        AgentError::NoModel => Advice { code: USAGE, hint: Some(words::NO_MODEL.to_owned()) },
+        AgentError::Settings(retake_agent::model::SettingsError::NoKey { variable, .. }) => failed(Some(&format!(
+            "export {variable}=YOUR-KEY, or name a local server with `--base-url`"
+        ))),
+        AgentError::Settings(_) => Advice { code: USAGE, hint: Some(words::NO_MODEL.to_owned()) },
+        AgentError::Model(error) => failed(Some(&error.advice())),
+        AgentError::Open(error) => match error {
+            controller::OpenError::Workspace(error) => for_open(error),
+            controller::OpenError::Session(error) => for_session(error),
+            controller::OpenError::Recovery(error) => for_rewind(error),
+            controller::OpenError::Store(error) => for_store(error),
+            controller::OpenError::Checkpoint(error) => for_checkpoint(error),
+            controller::OpenError::Thread(_) => failed(None),
+        },
+        AgentError::Refused { hint, refusal, .. } => {
+            let code = match refusal.reason {
+                Reason::Running | Reason::StaleHead | Reason::Conflicts | Reason::StalePlan | Reason::InUse => REFUSED,
+                Reason::NotFound | Reason::Nothing | Reason::Invalid | Reason::Failed => FAILED,
+            };
+            Advice { code, hint: hint.clone() }
+        }
+        AgentError::NoSession => failed(Some("`retake run -p TEXT` begins one")),
+        AgentError::Ended => failed(Some("everything up to then is stored; `retake resume` says where it stands")),
+        AgentError::TurnFailed { .. } => failed(Some("the prompt can be said again; everything that was done is stored")),
+        AgentError::Interrupted => Advice {
+            code: INTERRUPTED,
+            hint: Some("everything that was done is stored; `retake resume` goes on, `retake undo` takes it back".to_owned()),
+        },
+        AgentError::Attachment { .. } | AgentError::NoPrompt => Advice { code: USAGE, hint: None },
+        AgentError::Unreachable { .. } => refused("close that process, then run the command again"),
+    }
+}
+
+fn for_session(error: &SessionError) -> Advice {
+    match error {
+        SessionError::Live { .. } => refused("do it there, or close it first"),
+        SessionError::NotAConversation { .. } => failed(Some("`retake sessions` lists the conversations")),
+        SessionError::StaleHead => refused("look at it again with `retake log`, then run the command again"),
+        SessionError::Store(error) => for_store(error),
+    }
+}
+
 fn for_command(error: &CommandError) -> Advice {
     match error {
+        CommandError::NoConversation { .. } => Advice { code: USAGE, hint: Some("leave the option out".to_owned()) },
+        CommandError::DeletionNotConfirmed => refused("`--yes` confirms it"),
         CommandError::Cancelled => cancelled(None),
         CommandError::Stopped => cancelled(Some("run the command again to go on from there")),
         CommandError::CleanUpUnfinished { .. } => {

@@ -2,34 +2,11 @@
 //!
 //! Every document is an object with `"version": 1`. Fields may be added to a version; none is ever renamed or removed in it.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+pub use retake_agent::document::{Bytes, GapList, VERSION};
 use retake_engine::{Changed, Checkpoint, Gap, Kind, Node, Origin};
 use serde::Serialize;
 
 use crate::clock;
-
-pub const VERSION: u32 = 1;
-
-/// Gaps listed in one document; `gaps_total` has the true count.
-const MAX_GAPS: usize = 1_000;
-
-/// Any bytes: text when they are UTF-8, else `{"bytes": "<base64>"}`.
-#[derive(Serialize, Debug)]
-#[serde(untagged)]
-pub enum Bytes {
-    Text(String),
-    Base64 { bytes: String },
-}
-
-impl Bytes {
-    pub fn new(bytes: &[u8]) -> Self {
-        match str::from_utf8(bytes) {
-            Ok(text) => Self::Text(text.to_owned()),
-            Err(_) => Self::Base64 { bytes: STANDARD.encode(bytes) },
-        }
-    }
-}
 
 /// What a command prints that fails before it has anything else to tell.
 #[derive(Serialize, Debug)]
@@ -75,19 +52,6 @@ struct CheckpointWithGaps {
     facts: Facts,
     #[serde(flatten)]
     gaps: GapList,
-}
-
-/// Gaps, the first of them by name and all of them counted.
-#[derive(Serialize, Debug)]
-pub struct GapList {
-    gaps: Vec<GapFacts>,
-    gaps_total: u64,
-}
-
-impl GapList {
-    pub fn new(gaps: &[Gap]) -> Self {
-        Self { gaps: gaps.iter().take(MAX_GAPS).map(GapFacts::new).collect(), gaps_total: gaps.len() as u64 }
-    }
 }
 
 /// What `log` prints.
@@ -164,19 +128,6 @@ pub struct Counts {
 impl Counts {
     pub fn new(changed: &Changed) -> Self {
         Self { added: changed.added, modified: changed.modified, deleted: changed.deleted }
-    }
-}
-
-#[derive(Serialize, Debug)]
-struct GapFacts {
-    path: Bytes,
-    kind: &'static str,
-    text: &'static str,
-}
-
-impl GapFacts {
-    fn new(gap: &Gap) -> Self {
-        Self { path: Bytes::new(gap.path.as_bytes()), kind: gap.kind.name(), text: gap.kind.describe() }
     }
 }
 

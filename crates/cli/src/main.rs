@@ -6,6 +6,7 @@
 
 #![expect(unreachable_pub, reason = "a program exports nothing; `pub` marks what a module offers to the others")]
 
+mod agent;
 mod args;
 mod authors;
 mod clock;

@@ -5,7 +5,7 @@
 //! list of what has to be decided.
 
 mod choose;
-mod document;
+mod forward;
 mod outcome;
 mod preview;
 mod refusal;
@@ -14,16 +14,17 @@ use std::collections::HashSet;
 use std::io::{self, IsTerminal};
 
 use anyhow::Error;
+use retake_agent::document::RewindDocument;
 use retake_engine::{
     CheckpointError, LedgerItem, OnConflict, OperationKind, Plan, Progress, RewindError, RewindRequest, ScanError,
-    StoreError, Workspace,
+    SessionId, SessionKind, SessionWriter, StoreError, Workspace,
 };
 
 use crate::clock;
 use crate::commands::CommandError;
+use crate::surroundings::Surroundings;
 use crate::survivors::{self, Survivor};
 use crate::ui::{Format, Ui};
-use document::RewindDocument;
 pub use outcome::tell_displaced;
 pub use refusal::why_refused;
 
@@ -46,6 +47,9 @@ pub struct Options {
     /// Go ahead although another branch is checked out than then
     #[arg(long)]
     across_branches: bool,
+    /// Stop the turn first that is running in the session
+    #[arg(long, conflicts_with = "dry_run")]
+    interrupt: bool,
 }
 
 /// What to do with a conflict, as typed.
@@ -98,23 +102,58 @@ impl Options {
     }
 }
 
+/// Who makes a change.
+enum Maker {
+    /// This process, with the writer of the conversation that it is about, if it is about one.
+    Here(Option<Box<SessionWriter>>),
+    /// The process that has the session open.
+    Elsewhere(SessionId),
+}
+
+/// What a change needs to know of its surroundings.
+pub struct Place<'a> {
+    pub here: &'a Surroundings,
+    pub workspace: &'a mut Workspace,
+    /// The session that the change is about.
+    pub session: Option<SessionId>,
+}
+
 /// Carries out `request` as the options say; `kind` is what it is called.
 pub fn run(
     ui: &mut Ui,
-    workspace: &mut Workspace,
+    place: Place<'_>,
     kind: OperationKind,
     mut request: RewindRequest,
     options: &Options,
 ) -> anyhow::Result<()> {
+    let Place { here, workspace, session } = place;
     request.on_conflict = options.on_conflict.into();
     request.across_branches = options.across_branches;
-    match options.manner(ui) {
-        Manner::Show => show(ui, workspace, kind, &request),
-        Manner::Apply => apply(ui, workspace, kind, &request, None),
+    let expected = match options.manner(ui) {
+        Manner::Show => return show(ui, workspace, kind, &request),
+        Manner::Apply => None,
         Manner::Ask => match choose::agree(ui, workspace, kind, &mut request)? {
-            Some(plan) => apply(ui, workspace, kind, &request, Some(&plan)),
-            None => Err(CommandError::Declined.into()),
+            Some(plan) => Some(plan),
+            None => return Err(CommandError::Declined.into()),
         },
+    };
+    match maker(workspace, session)? {
+        Maker::Here(writer) => apply(ui, workspace, writer, kind, &request, expected.as_ref()),
+        Maker::Elsewhere(session) => forward::apply(ui, here, session, kind, &request, expected.as_ref(), options),
+    }
+}
+
+/// Who has to make a change of `session`.
+fn maker(workspace: &Workspace, session: Option<SessionId>) -> anyhow::Result<Maker> {
+    let sessions = workspace.sessions()?;
+    let is_conversation = |id: &SessionId| {
+        sessions.iter().any(|session| session.id == *id && session.kind == SessionKind::Conversation)
+    };
+    let Some(session) = session.filter(is_conversation) else { return Ok(Maker::Here(None)) };
+    match workspace.open_session(session, clock::now(), &mut retake_agent::fresh::random) {
+        Ok(writer) => Ok(Maker::Here(Some(Box::new(writer)))),
+        Err(retake_engine::SessionError::Live { .. }) => Ok(Maker::Elsewhere(session)),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -161,6 +200,7 @@ fn show(ui: &mut Ui, workspace: &Workspace, kind: OperationKind, request: &Rewin
 fn apply(
     ui: &mut Ui,
     workspace: &mut Workspace,
+    writer: Option<Box<SessionWriter>>,
     kind: OperationKind,
     request: &RewindRequest,
     expected: Option<&Plan>,
@@ -168,7 +208,11 @@ fn apply(
     let new = clock::new_rewind()?;
     let applied = {
         let progress = ui.progress();
-        workspace.apply(request, expected, &new, &progress as &dyn Progress)
+        let progress = &progress as &dyn Progress;
+        match writer {
+            Some(mut writer) => workspace.apply_in(&mut writer, request, expected, &new, progress),
+            None => workspace.apply(request, expected, &new, progress),
+        }
     };
     match (applied, ui.format) {
         (Ok(mut applied), format) => {

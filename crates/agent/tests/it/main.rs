@@ -9,3 +9,4 @@ mod model_network;
 mod model_prefix;
 mod scene;
 mod session;
+mod tools;

@@ -3,7 +3,10 @@
 use std::ffi::OsString;
 use std::fs;
 
-use retake_engine::{Checkpoint, Goal, OperationKind, RewindRequest, Side, StoreError, Workspace, WorkspacePath};
+use retake_engine::{
+    Checkpoint, Discard, Files, Goal, OperationKind, Point, RewindRequest, Scope, SessionId, Side, StoreError, Workspace,
+    WorkspacePath,
+};
 
 use super::CommandError;
 use crate::paths::{self, Place};
@@ -12,9 +15,10 @@ use crate::rewind::{self, Options};
 use crate::surroundings::Surroundings;
 use crate::ui::Ui;
 
-/// Bring files back to how they were at a checkpoint
+/// Go back: files to how they were at a point, the conversation to before a prompt, or both
 ///
-/// At a point of `retake exec` only what its session changed since goes back, and what anybody else changed is left alone or, in the
+/// At a prompt, which `retake log --session SESSION` lists, files and conversation go back to before it, and what you had said waits
+/// to be said again. There and at a point of `retake exec` only what its session changed since goes back, and what anybody else changed is left alone or, in the
 /// same file, is a conflict; at any other point, and with `--exact`, the whole workspace becomes as it was. On a terminal the plan is
 /// shown first. What is there now is saved before anything is touched, so that `retake undo` takes the rewind back.
 #[derive(clap::Args, Debug)]
@@ -24,7 +28,7 @@ use crate::ui::Ui;
   retake rewind 3fa2 --path src/lib.rs --path tests
   retake rewind 3fa2 --on-conflict keep --yes")]
 pub struct RewindArgs {
-    /// Checkpoint: a unique beginning of its id, or its label
+    /// Prompt or checkpoint: a unique beginning of its id, or its label
     point: String,
     /// Make the workspace exactly as it was, whoever changed it since
     #[arg(long)]
@@ -32,10 +36,19 @@ pub struct RewindArgs {
     /// Only this file or directory, relative to the current directory; can be given more than once
     #[arg(long = "path", value_name = "PATH")]
     paths: Vec<OsString>,
-    /// Rewind files; there is nothing else to rewind yet
-    #[arg(long)]
+    /// Only files; the conversation goes on, and the model is told which files went back
+    #[arg(long, group = "scope")]
     code: bool,
-    /// Take back what this session changed since the checkpoint
+    /// Only the conversation; files and side effects stay, and the model is told which files differ
+    #[arg(long, group = "scope")]
+    conversation: bool,
+    /// Files and conversation, as one operation; the default for a point of a conversation
+    #[arg(long, group = "scope")]
+    both: bool,
+    /// Remove what leaves the conversation at once, so that it can never come back
+    #[arg(long)]
+    discard: bool,
+    /// The session that the point belongs to, or whose changes since then are taken back
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
     #[command(flatten)]
@@ -43,9 +56,12 @@ pub struct RewindArgs {
 }
 
 pub fn run(ui: &mut Ui, here: Surroundings, args: &RewindArgs) -> anyhow::Result<()> {
-    let mut workspace = Workspace::open(here.environment)?;
-    let checkpoint = workspace.resolve(&args.point)?;
-    let mut request = RewindRequest::new(goal(&workspace, &checkpoint, args)?);
+    let mut workspace = Workspace::open(here.environment.clone())?;
+    let named = args.session.as_deref().map(|text| workspace.resolve_session(text)).transpose()?;
+    let named = named.map(|session| session.id);
+    let point = workspace.resolve_point(&args.point, named)?;
+    let (goal, session) = goal(&point, named, args)?;
+    let mut request = RewindRequest::new(goal);
     let base = paths::base(workspace.root(), &here.current_dir);
     for typed in &args.paths {
         match paths::resolve(workspace.root(), base, typed)? {
@@ -57,14 +73,17 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &RewindArgs) -> anyhow::Result
             Place::Below(path) => request.paths.push(path),
         }
     }
-    for path in &request.paths {
-        if !is_anywhere(&workspace, &checkpoint, path)? {
-            let (path, point) = (path.display().to_string(), checkpoint.id.short());
-            return Err(CommandError::PathNowhere { path, point }.into());
+    if let Some(checkpoint) = point.checkpoint() {
+        for path in &request.paths {
+            if !is_anywhere(&workspace, checkpoint, path)? {
+                let (path, point) = (path.display().to_string(), checkpoint.id.short());
+                return Err(CommandError::PathNowhere { path, point }.into());
+            }
         }
     }
     recovery::before_going_back(ui, &mut workspace, &args.options)?;
-    rewind::run(ui, &mut workspace, OperationKind::Rewind, request, &args.options)
+    let place = rewind::Place { here: &here, workspace: &mut workspace, session };
+    rewind::run(ui, place, OperationKind::Rewind, request, &args.options)
 }
 
 /// Whether `path` is there now, was at the checkpoint, or is known to have been there then although that did not capture it.
@@ -84,11 +103,31 @@ fn is_anywhere(workspace: &Workspace, checkpoint: &Checkpoint, path: &WorkspaceP
     Ok(first.is_some_and(|change| change.before.is_some()))
 }
 
-fn goal(workspace: &Workspace, checkpoint: &Checkpoint, args: &RewindArgs) -> anyhow::Result<Goal> {
-    let named = args.session.as_deref().map(|text| workspace.resolve_session(text)).transpose()?;
-    let session = named.map(|session| session.id).or(checkpoint.session);
-    Ok(match session.filter(|_| !args.exact) {
-        Some(session) => Goal::Selective { session, checkpoint: checkpoint.id },
-        None => Goal::Exact { checkpoint: checkpoint.id },
-    })
+/// Where to go, and the session that it is about.
+fn goal(point: &Point, named: Option<SessionId>, args: &RewindArgs) -> anyhow::Result<(Goal, Option<SessionId>)> {
+    match point {
+        Point::Entry { session, entry, .. } => {
+            let scope = match (args.code, args.conversation) {
+                (true, _) => Scope::Code,
+                (_, true) => Scope::Conversation,
+                // Files of one path are no reason to forget what was said.
+                _ if !args.paths.is_empty() && !args.both => Scope::Code,
+                _ => Scope::Both,
+            };
+            let files = if args.exact { Files::Exact } else { Files::Selective };
+            let discard = if args.discard { Discard::Now } else { Discard::No };
+            Ok((Goal::Entry { session: *session, entry: entry.id, scope, files, discard }, Some(*session)))
+        }
+        Point::Checkpoint(checkpoint) => {
+            if args.conversation || args.both || args.discard {
+                return Err(CommandError::NoConversation { point: checkpoint.id.short() }.into());
+            }
+            let session = named.or(checkpoint.session);
+            let goal = match session.filter(|_| !args.exact) {
+                Some(session) => Goal::Selective { session, checkpoint: checkpoint.id },
+                None => Goal::Exact { checkpoint: checkpoint.id },
+            };
+            Ok((goal, session))
+        }
+    }
 }

@@ -3,13 +3,13 @@
 use retake_engine::{Goal, OperationKind, RewindRequest, Workspace};
 
 use crate::recovery;
-use crate::rewind::{self, Options};
+use crate::rewind::{self, Options, Place};
 use crate::surroundings::Surroundings;
 use crate::ui::Ui;
 
-/// Take back the last command run by `retake exec`, or the last rewind
+/// Take back the last turn of `retake run`, the last command of `retake exec`, or the last rewind
 ///
-/// The last is the newest that changed something and is not undone: a command that changed no file is passed over. Goes back one
+/// Of a turn both halves: its files, and what was said. The last is the newest that changed something and is not undone: a command that changed no file is passed over. Goes back one
 /// operation further each time. What somebody else changed since is left alone or, in the same file, is a conflict.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
@@ -39,19 +39,25 @@ pub struct RedoArgs {
 }
 
 pub fn run(ui: &mut Ui, here: Surroundings, args: &UndoArgs) -> anyhow::Result<()> {
-    let mut workspace = Workspace::open(here.environment)?;
+    let mut workspace = Workspace::open(here.environment.clone())?;
     recovery::before_going_back(ui, &mut workspace, &args.options)?;
     let session = args.session.as_deref().map(|text| workspace.resolve_session(text)).transpose()?;
-    let operation = args.operation.as_deref().map(|text| workspace.resolve_operation(text)).transpose()?;
-    let goal =
-        Goal::Undo { operation: operation.map(|operation| operation.id), session: session.map(|session| session.id) };
-    rewind::run(ui, &mut workspace, OperationKind::Undo, RewindRequest::new(goal), &args.options)
+    let session = session.map(|session| session.id);
+    let operation = match &args.operation {
+        Some(text) => workspace.resolve_operation(text)?,
+        None => workspace.next_to_undo(session)?,
+    };
+    let goal = Goal::Undo { operation: Some(operation.id), session };
+    let place = Place { here: &here, workspace: &mut workspace, session: operation.session };
+    rewind::run(ui, place, OperationKind::Undo, RewindRequest::new(goal), &args.options)
 }
 
 pub fn redo(ui: &mut Ui, here: Surroundings, args: &RedoArgs) -> anyhow::Result<()> {
-    let mut workspace = Workspace::open(here.environment)?;
+    let mut workspace = Workspace::open(here.environment.clone())?;
     recovery::before_going_back(ui, &mut workspace, &args.options)?;
     let session = args.session.as_deref().map(|text| workspace.resolve_session(text)).transpose()?;
-    let goal = Goal::Redo { session: session.map(|session| session.id) };
-    rewind::run(ui, &mut workspace, OperationKind::Redo, RewindRequest::new(goal), &args.options)
+    let session = session.map(|session| session.id);
+    let undone = workspace.next_to_redo(session)?;
+    let place = Place { here: &here, workspace: &mut workspace, session: undone.session };
+    rewind::run(ui, place, OperationKind::Redo, RewindRequest::new(Goal::Redo { session }), &args.options)
 }

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use retake_engine::{
-    Action, Applied, Conflict, KeptBecause, Kind, LedgerItem, OperationKind, PathStatus, PlannedPath, Workspace,
+    Action, Applied, Conflict, KeptBecause, Kind, LedgerItem, OperationKind, PathStatus, PlannedPath, Scope, Workspace,
     WorkspacePath,
 };
 
@@ -21,6 +21,7 @@ pub fn tell(ui: &mut Ui, workspace: &Workspace, kind: OperationKind, applied: &A
         None => writeln!(ui.out, "Nothing to do: the files are as they were at {}", preview::point(&plan.what))?,
         Some(_) => writeln!(ui.out, "{}: {}", preview::title(kind, &plan.what), counts(applied))?,
     }
+    tell_conversation(ui, applied)?;
     tell_kept(ui, applied)?;
     tell_meanwhile(ui, kind, applied)?;
     let gaps = plan.gaps.iter().filter(|gap| gap.kind.is_uncaptured() && !is_there(workspace, &gap.path));
@@ -37,6 +38,17 @@ pub fn tell(ui: &mut Ui, workspace: &Workspace, kind: OperationKind, applied: &A
             _ => "`retake undo` takes this back",
         };
         writeln!(ui.talk()?, "{back}")?;
+    }
+    Ok(())
+}
+
+/// Says what became of the conversation.
+fn tell_conversation(ui: &mut Ui, applied: &Applied) -> anyhow::Result<()> {
+    let Some(planned) = &applied.plan.conversation else { return Ok(()) };
+    match applied.conversation_moved {
+        Some(true) => preview::write_conversation(&mut ui.out, planned, preview::Tense::Done)?,
+        Some(false) => ui.warn("the conversation could not be taken back: it is where it was")?,
+        None => {}
     }
     Ok(())
 }
@@ -134,7 +146,11 @@ fn counts(applied: &Applied) -> String {
     let parts = parts.map(|(action, word)| (count(action), word));
     let parts: Vec<String> =
         parts.into_iter().filter(|(count, _)| *count != 0).map(|(count, word)| format!("{count} {word}")).collect();
-    if parts.is_empty() { "no file had to change".to_owned() } else { parts.join(", ") }
+    match applied.plan.scope {
+        Scope::Conversation => "the conversation only; files stay as they are".to_owned(),
+        _ if parts.is_empty() => "no file had to change".to_owned(),
+        _ => parts.join(", "),
+    }
 }
 
 fn is_directory(path: &PlannedPath) -> bool {

@@ -3,8 +3,10 @@
 use std::io::{self, Write};
 
 use retake_engine::{
-    Action, Change, Conflict, LedgerItem, OnConflict, OperationKind, Plan, PlannedPath, Side, SnapshotId, Workspace,
+    Action, Change, LedgerItem, OnConflict, OperationKind, Plan, PlannedPath, Scope, Side, SnapshotId, Workspace,
 };
+use retake_engine::session::{PlannedConversation, first_line};
+pub use retake_agent::document::choices;
 use unicode_width::UnicodeWidthStr;
 
 use crate::diff::stat::Row;
@@ -37,12 +39,17 @@ pub fn write(
 ) -> io::Result<()> {
     let (bold, yellow) = (paint.with(BOLD), paint.with(YELLOW));
     let title = intent(kind, &plan.what);
-    if plan.paths.is_empty() && plan.blocked.is_empty() {
+    if plan.scope == Scope::Conversation {
+        writeln!(out, "{bold}{title}{bold:#}: the conversation only; files and side effects stay")?;
+    } else if plan.paths.is_empty() && plan.blocked.is_empty() {
         writeln!(out, "{bold}{title}{bold:#}: nothing to do, the files are there already")?;
     } else {
         writeln!(out, "{bold}{title}{bold:#}:")?;
     }
     write_paths(out, paint, workspace, plan, length)?;
+    if let Some(planned) = &plan.conversation {
+        write_conversation(out, planned, Tense::Planned)?;
+    }
     for path in &plan.blocked {
         let red = paint.with(RED);
         writeln!(out, "  {red}!{red:#} {}/  {}", quote::name(path.as_bytes()), BLOCKED)?;
@@ -194,19 +201,51 @@ fn outcome(path: &PlannedPath) -> &'static str {
     }
 }
 
-/// What can be chosen for a conflict, besides stopping.
-pub fn choices(path: &PlannedPath) -> Vec<OnConflict> {
-    let overwrite = path.conflict.is_some_and(Conflict::can_overwrite).then_some(OnConflict::Overwrite);
-    let merge = path.merged.as_ref().map(|_| OnConflict::Merge);
-    [Some(OnConflict::Keep), overwrite, merge, Some(OnConflict::Stop)].into_iter().flatten().collect()
-}
-
 pub fn choice_name(choice: OnConflict) -> &'static str {
     match choice {
         OnConflict::Stop => "stop",
         OnConflict::Keep => "keep",
         OnConflict::Overwrite => "overwrite",
         OnConflict::Merge => "merge",
+    }
+}
+
+/// Whether something is told before or after it was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tense {
+    Planned,
+    Done,
+}
+
+/// Tells what becomes of a conversation.
+pub fn write_conversation(out: &mut dyn Write, planned: &PlannedConversation, tense: Tense) -> io::Result<()> {
+    let (leave, come) = match tense {
+        Tense::Planned => ("leave the conversation", "come back into the conversation"),
+        Tense::Done => ("have left the conversation", "are back in the conversation"),
+    };
+    for (prompts, what) in [(&planned.leaves, leave), (&planned.returns, come)] {
+        if prompts.is_empty() {
+            continue;
+        }
+        writeln!(out, "These prompts, and what was answered, {what}:")?;
+        for prompt in prompts.iter().take(MAX_LISTED) {
+            writeln!(out, "  {}  {}", prompt.id.short(), quote::one_line(&prompt.text))?;
+        }
+        if MAX_LISTED < prompts.len() {
+            writeln!(out, "  … and {} more", prompts.len() - MAX_LISTED)?;
+        }
+    }
+    if planned.went_on {
+        writeln!(out, "The conversation stays as it is: it went on since")?;
+    }
+    if planned.discards {
+        writeln!(out, "What leaves the conversation is removed for good: this half cannot be undone")?;
+    }
+    match &planned.draft {
+        Some(draft) if !draft.is_empty() => {
+            writeln!(out, "To be said again: {}", quote::one_line(&first_line(draft)))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -1,7 +1,5 @@
 //! The tools, on real directories and processes.
 
-#![allow(clippy::unwrap_used, missing_docs)]
-
 mod bench;
 mod edits;
 mod files;

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::bench::Bench;
+use super::bench::Bench;
 
 #[tokio::test]
 async fn an_edit_says_where_it_was_made() {

@@ -6,7 +6,7 @@ use retake_agent::tool::{Access, CALL_MARK, JobState, Output};
 use retake_engine::session::entry::Outcome;
 use serde_json::json;
 
-use crate::bench::{Bench, is_alive, processes_with, until, within};
+use super::bench::{Bench, is_alive, processes_with, until, within};
 
 /// A command that starts a child, a grandchild in a session of its own, one without the mark, and one without mark and group; each
 /// writes its id to a file.

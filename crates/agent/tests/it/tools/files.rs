@@ -8,7 +8,7 @@ use retake_testkit::TinyFs;
 use retake_testkit::tinyfs::{Ran, within_mounts};
 use serde_json::json;
 
-use crate::bench::Bench;
+use super::bench::Bench;
 
 #[tokio::test]
 async fn reading_numbers_lines_and_says_how_to_get_the_rest() {

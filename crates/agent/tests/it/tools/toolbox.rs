@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::bench::Bench;
+use super::bench::Bench;
 
 #[tokio::test]
 async fn every_tool_has_a_strict_schema_and_the_order_never_changes() {

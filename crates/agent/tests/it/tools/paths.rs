@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 
 use serde_json::json;
 
-use crate::bench::Bench;
+use super::bench::Bench;
 
 /// Every call that would write `path`.
 fn writes(path: &str) -> Vec<(&'static str, serde_json::Value)> {

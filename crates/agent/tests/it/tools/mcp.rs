@@ -8,7 +8,7 @@ use retake_agent::tool::{Access, Jobs, Output, Shell, Toolbox};
 use retake_engine::session::entry::{Outcome, Part};
 use serde_json::json;
 
-use crate::bench::{Bench, is_alive, until, within};
+use super::bench::{Bench, is_alive, until, within};
 
 /// Answers on standard input and output, one JSON document a line.
 const SERVER: &str = r#"

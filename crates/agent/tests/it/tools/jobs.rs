@@ -5,7 +5,7 @@ use std::process::Stdio;
 use retake_agent::tool::{Exit, JobState, Jobs, Shell, Toolbox};
 use serde_json::json;
 
-use crate::bench::{Bench, is_alive, until, within};
+use super::bench::{Bench, is_alive, until, within};
 
 fn id_in(bench: &Bench, name: &str) -> u32 {
     let read = || std::fs::read_to_string(bench.root().join(name)).unwrap_or_default();

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use retake_engine::session::entry::Outcome;
 use serde_json::json;
 
-use crate::bench::{Bench, within};
+use super::bench::{Bench, within};
 
 fn project() -> Bench {
     let bench = Bench::new();

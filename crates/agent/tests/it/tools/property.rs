@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::bench::Bench;
+use super::bench::Bench;
 
 /// Replaces by splitting: another way than the tool's.
 fn naive(text: &str, old: &str, new: &str) -> (usize, String) {

@@ -1,0 +1,61 @@
+//! `retake context`: exactly what the model would be sent next.
+
+use std::io::Write;
+use std::time::Duration;
+
+use retake_agent::contract::{Command, Reply};
+use retake_agent::mcp::Servers;
+use retake_agent::tool::{Jobs, Shell, Toolbox};
+use retake_engine::Workspace;
+use retake_engine::session::entry::Body;
+
+use crate::agent::model::{self, ModelArgs, Need};
+use crate::agent::{self, AgentError, session};
+use crate::surroundings::Surroundings;
+use crate::ui::Ui;
+
+/// How long an MCP server may take to start.
+const SERVER_LIMIT: Duration = Duration::from_secs(20);
+
+/// Print exactly what the model would be sent next
+///
+/// The body of the next request, as JSON in the model's own format, without what you are about to say.
+#[derive(clap::Args, Debug)]
+pub struct ContextArgs {
+    /// Session: a unique beginning of its id [default: the newest]
+    #[arg(long, value_name = "SESSION")]
+    session: Option<String>,
+    #[command(flatten)]
+    model: ModelArgs,
+}
+
+pub fn run(ui: &mut Ui, here: &Surroundings, args: &ContextArgs) -> anyhow::Result<()> {
+    let workspace = Workspace::open(here.environment.clone())?;
+    let session = session::find(&workspace, args.session.as_deref())?;
+    if let Some(reply) = agent::ask_live(here, session.id, Command::Context)? {
+        let Reply::Context { body } = reply.map_err(AgentError::from)? else { return Err(AgentError::Ended.into()) };
+        return Ok(writeln!(ui.out, "{body}")?);
+    }
+    let conversation = workspace.conversation(session.id)?;
+    let last = conversation.entries().iter().rev().find_map(|entry| match &entry.body {
+        Body::Reply { model, .. } => Some(model.as_str()),
+        _ => None,
+    });
+    let runtime = agent::runtime()?;
+    let model = model::find(&runtime, &args.model, &here.agent, Need::Encode, last)?;
+    let _inside = runtime.enter();
+    let root = &here.environment.root;
+    let (shell, (jobs, _ended)) = (Shell::default(), Jobs::new());
+    let mut toolbox = Toolbox::new(root, shell.clone(), jobs);
+    if !here.agent.servers.is_empty() {
+        let (servers, failures) = runtime.block_on(Servers::start(&here.agent.servers, root, &shell, SERVER_LIMIT));
+        for failure in failures {
+            ui.warn(&failure.to_string())?;
+        }
+        toolbox = toolbox.with_servers(servers);
+    }
+    let request = model.request(&conversation.context(), &toolbox.specs());
+    writeln!(ui.out, "{}", request.body())?;
+    runtime.block_on(toolbox.shutdown());
+    Ok(())
+}

@@ -1,0 +1,152 @@
+//! `retake resume`: where a session stands, and going on with it.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use retake_engine::session::entry::{Block, Body, EndReason, Part, TodoState};
+use retake_engine::session::{Conversation, first_line};
+use retake_engine::{Session, Workspace};
+use serde::Serialize;
+
+use super::run::{self, Allow, RunArgs};
+use crate::agent::model::ModelArgs;
+use crate::agent::session;
+use crate::clock;
+use crate::json;
+use crate::quote;
+use crate::recovery;
+use crate::surroundings::Surroundings;
+use crate::ui::{BOLD, DIM, Format, Ui};
+
+/// Go on with a session: say where it stands, or prompt it
+///
+/// Without a prompt: what was said last, what is still to be done, and what you were about to say. A turn that was cut off is put in
+/// order first, so that it can go on.
+#[derive(clap::Args, Debug)]
+pub struct ResumeArgs {
+    /// Session: a unique beginning of its id [default: the newest]
+    session: Option<String>,
+    /// What to do next; `-` reads it from stdin
+    #[arg(short = 'p', long, value_name = "TEXT")]
+    prompt: Option<String>,
+    /// What runs without anybody to ask: `all`, `edits` (reading and edit tools, no shell), `none` (reading only) [default: edits]
+    #[arg(long, value_name = "WHAT", default_value = "edits", hide_default_value = true, hide_possible_values = true)]
+    allow: Allow,
+    /// Let tools change files even if no snapshot can be taken before
+    #[arg(long)]
+    unprotected: bool,
+    #[command(flatten)]
+    model: ModelArgs,
+}
+
+#[derive(Serialize)]
+struct ResumeDocument<'a> {
+    version: u32,
+    session: String,
+    title: &'a str,
+    live: bool,
+    head: Option<String>,
+    prompts: usize,
+    /// The last prompt's first line.
+    prompt: Option<String>,
+    /// The model's last words.
+    text: String,
+    /// How the last turn ended.
+    ended: Option<&'a EndReason>,
+    todos: &'a [retake_engine::session::entry::Todo],
+    draft: &'a [Part],
+}
+
+pub fn run(ui: &mut Ui, here: Surroundings, args: &ResumeArgs) -> anyhow::Result<ExitCode> {
+    let mut workspace = Workspace::open(here.environment.clone())?;
+    let found = session::find(&workspace, args.session.as_deref())?;
+    if let Some(prompt) = &args.prompt {
+        drop(workspace);
+        let args = RunArgs {
+            prompt: prompt.clone(),
+            attach: Vec::new(),
+            session: Some(found.id.to_string()),
+            continue_newest: false,
+            allow: args.allow,
+            unprotected: args.unprotected,
+            model: args.model.clone(),
+        };
+        return run::run(ui, &here, &args);
+    }
+    let live = workspace.is_live(found.id);
+    if !live {
+        recovery::first(ui, &mut workspace)?;
+        // Puts in order what a process that died has left.
+        drop(workspace.open_session(found.id, clock::now(), &mut retake_agent::fresh::random)?);
+    }
+    let conversation = workspace.conversation(found.id)?;
+    let draft = workspace.draft(found.id)?;
+    tell(ui, &found, &conversation, &draft, live)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn tell(ui: &mut Ui, session: &Session, conversation: &Conversation, draft: &[Part], live: bool) -> anyhow::Result<()> {
+    let prompt = conversation.prompts().next_back().map(|(_, parts)| first_line(parts));
+    let text = last_words(conversation);
+    let ended = conversation.entries().iter().rev().find_map(|entry| match &entry.body {
+        Body::Ended { reason } => Some(reason),
+        _ => None,
+    });
+    if ui.format == Format::Json {
+        return Ok(ui.json(&ResumeDocument {
+            version: json::VERSION,
+            session: session.id.to_string(),
+            title: &session.title,
+            live,
+            head: conversation.head().map(|id| id.to_string()),
+            prompts: conversation.prompts().count(),
+            prompt,
+            text,
+            ended,
+            todos: conversation.todos(),
+            draft,
+        })?);
+    }
+    let (bold, dim) = (ui.paint.with(BOLD), ui.paint.with(DIM));
+    writeln!(ui.out, "{bold}{}{bold:#}  {dim}session {}{dim:#}", quote::one_line(&session.title), session.id.short())?;
+    if let Some(prompt) = prompt {
+        writeln!(ui.out, "{dim}>{dim:#} {}", quote::one_line(&prompt))?;
+    }
+    if !text.is_empty() {
+        writeln!(ui.out, "{text}")?;
+    }
+    match ended {
+        Some(EndReason::Interrupted) => writeln!(ui.out, "{dim}The last turn was interrupted.{dim:#}")?,
+        Some(EndReason::Failed { message }) => writeln!(ui.out, "{dim}The last turn failed: {message}{dim:#}")?,
+        Some(EndReason::RoundLimit) => writeln!(ui.out, "{dim}The last turn took too many rounds.{dim:#}")?,
+        Some(EndReason::Done) | None => {}
+    }
+    for todo in conversation.todos() {
+        let mark = match todo.state {
+            TodoState::Pending => "[ ]",
+            TodoState::Active => "[>]",
+            TodoState::Done => "[x]",
+        };
+        writeln!(ui.out, "{mark} {}", quote::one_line(&todo.text))?;
+    }
+    if !draft.is_empty() {
+        writeln!(ui.out, "{dim}You were about to say:{dim:#} {}", quote::one_line(&first_line(draft)))?;
+    }
+    let id = session.id.short();
+    writeln!(ui.talk()?, "`retake resume {id} -p TEXT` goes on; `retake log --session {id}` lists the points to go back to")?;
+    Ok(())
+}
+
+fn last_words(conversation: &Conversation) -> String {
+    let said = conversation.entries().iter().rev().find_map(|entry| match &entry.body {
+        Body::Reply { blocks, .. } => {
+            let texts = blocks.iter().filter_map(|block| match block {
+                Block::Text { text } => Some(text.as_str()),
+                Block::Reasoning { .. } | Block::Call { .. } => None,
+            });
+            Some(texts.collect::<Vec<_>>().join("\n")).filter(|text| !text.is_empty())
+        }
+        _ => None,
+    });
+    said.unwrap_or_default()
+}

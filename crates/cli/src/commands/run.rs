@@ -1,0 +1,222 @@
+//! `retake run`: one turn of the agent, without a terminal.
+
+use std::io::{IsTerminal, Read, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use retake_agent::contract::{Command, Event, EventKind};
+use retake_agent::controller::{Unprotected, Which};
+use retake_agent::permission::Allowed;
+use retake_agent::socket::Client;
+use retake_engine::session::entry::Part;
+use retake_engine::{OpenError, SessionId, Workspace};
+
+use crate::agent::model::{self, ModelArgs, Need};
+use crate::agent::{self, AgentError, Manner, Printer, Session, session};
+use crate::surroundings::Surroundings;
+use crate::ui::{DIM, Format, Ui};
+
+/// Largest file that can be attached.
+const MAX_ATTACHMENT: u64 = 5 << 20;
+
+/// Have the agent do something: one prompt, everything up to its stop
+///
+/// The model's words go to stdout, what it does to stderr. Every prompt is a point to go back to: `retake rewind PROMPT` takes back
+/// files, conversation or both, and `retake undo` the whole turn. Ctrl-C stops it in good order.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  retake run -p \"make the tests pass\" --allow all
+  retake run --continue -p \"now the documentation\"
+  git diff | retake run -p \"review this\" --attach -
+  retake run --json -p \"list the todos\" | jq -r 'select(.type == \"delta\").text'")]
+pub struct RunArgs {
+    /// What to do; `-` reads it from stdin
+    #[arg(short = 'p', long, value_name = "TEXT")]
+    pub prompt: String,
+    /// A file to show to the model, text or image; `-` is stdin; can be given more than once
+    #[arg(long, value_name = "FILE")]
+    pub attach: Vec<String>,
+    /// Go on with this session
+    #[arg(long, value_name = "SESSION", conflicts_with = "continue_newest")]
+    pub session: Option<String>,
+    /// Go on with the newest session
+    #[arg(long = "continue")]
+    pub continue_newest: bool,
+    /// What runs without anybody to ask: `all`, `edits` (reading and edit tools, no shell), `none` (reading only) [default: edits]
+    #[arg(long, value_name = "WHAT", default_value = "edits", hide_default_value = true, hide_possible_values = true)]
+    pub allow: Allow,
+    /// Let tools change files even if no snapshot can be taken before
+    #[arg(long)]
+    pub unprotected: bool,
+    #[command(flatten)]
+    pub model: ModelArgs,
+}
+
+/// `--allow`.
+#[derive(clap::ValueEnum, Clone, Copy, Debug)]
+pub enum Allow {
+    All,
+    Edits,
+    None,
+}
+
+pub fn run(ui: &mut Ui, here: &Surroundings, args: &RunArgs) -> anyhow::Result<ExitCode> {
+    let parts = parts(args)?;
+    let existing = existing(here, args)?;
+    let runtime = agent::runtime()?;
+    let client = match existing {
+        Some(session) => runtime.block_on(Client::connect(&here.sockets, session))?,
+        None => None,
+    };
+    if let Some(client) = client {
+        let mut printer = Printer::new(ui);
+        return runtime.block_on(async {
+            let mut session = Session::elsewhere(client).await?;
+            turn(&mut session, parts, &mut printer).await
+        });
+    }
+    let model = model::find(&runtime, &args.model, &here.agent, Need::Ask, None)?;
+    let which = existing.map_or(Which::New, Which::Existing);
+    let allowed = match args.allow {
+        Allow::All => Allowed::All,
+        Allow::Edits => Allowed::Edits,
+        Allow::None => Allowed::None,
+    };
+    let unprotected = if args.unprotected { Unprotected::Allow } else { Unprotected::Ask };
+    let serving = agent::open(ui, &runtime, here, model, which, Manner { allowed, unprotected })?;
+    let handle = serving.opened.handle.clone();
+    let mut printer = Printer::new(ui);
+    let code = runtime.block_on(async {
+        let mut session = Session::here(handle.clone()).await?;
+        let code = turn(&mut session, parts, &mut printer).await;
+        handle.request(Command::Close).await.ok();
+        code
+    });
+    // Whoever looks next finds everything stored.
+    drop(handle);
+    let agent::Serving { opened, .. } = serving;
+    drop(opened.handle);
+    opened.served.join().ok();
+    code
+}
+
+/// Says the prompt, and prints what comes of it until the end of the turn.
+async fn turn(session: &mut Session, parts: Vec<Part>, printer: &mut Printer<'_>) -> anyhow::Result<ExitCode> {
+    let said = session.prompt(parts.clone(), printer).await?;
+    let mut prompt = None;
+    let mut stops = 0;
+    loop {
+        let event = tokio::select! {
+            event = session.next() => event?,
+            _ = tokio::signal::ctrl_c() => {
+                stops += 1;
+                if stops > 1 {
+                    return Err(AgentError::Interrupted.into());
+                }
+                session.interrupt().await?;
+                continue;
+            }
+        };
+        printer.take(&event)?;
+        if agent::is_end_of(&event, said, &parts, &mut prompt) {
+            printer.finish()?;
+            return conclude(printer.ui(), &event);
+        }
+    }
+}
+
+/// Says how the turn ended and how to take it back.
+fn conclude(ui: &mut Ui, event: &Event) -> anyhow::Result<ExitCode> {
+    let EventKind::TurnEnded { session, prompt, reason, message, usage, .. } = &event.kind else {
+        return Ok(ExitCode::SUCCESS);
+    };
+    match reason.as_str() {
+        "failed" => return Err(AgentError::TurnFailed { message: message.clone().unwrap_or_default() }.into()),
+        "interrupted" => return Err(AgentError::Interrupted.into()),
+        _ => {}
+    }
+    if ui.format == Format::Text {
+        if let Some(message) = message {
+            ui.warn(message)?;
+        }
+        let cost = usage.cost.map(|cost| format!(", ${cost:.4}")).unwrap_or_default();
+        let (session, prompt) = (&session[..8], prompt.short());
+        writeln!(
+            ui.talk()?,
+            "{DIM}{} tokens in, {} out{cost} · session {session} · `retake undo` or `retake rewind {prompt}` takes this back{DIM:#}",
+            usage.input, usage.output
+        )?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The session that is to go on; `None` for a new one.
+fn existing(here: &Surroundings, args: &RunArgs) -> anyhow::Result<Option<SessionId>> {
+    if args.session.is_none() && !args.continue_newest {
+        return Ok(None);
+    }
+    let workspace = match Workspace::open(here.environment.clone()) {
+        Ok(workspace) => workspace,
+        Err(OpenError::NotAWorkspace { .. }) => return Err(AgentError::NoSession.into()),
+        Err(err) => return Err(err.into()),
+    };
+    Ok(Some(session::find(&workspace, args.session.as_deref())?.id))
+}
+
+fn parts(args: &RunArgs) -> anyhow::Result<Vec<Part>> {
+    let mut stdin = None;
+    let mut read_stdin = || -> std::io::Result<Vec<u8>> {
+        if stdin.is_none() {
+            let mut bytes = Vec::new();
+            if !std::io::stdin().is_terminal() {
+                std::io::stdin().take(MAX_ATTACHMENT + 1).read_to_end(&mut bytes)?;
+            }
+            stdin = Some(bytes);
+        }
+        Ok(stdin.clone().unwrap_or_default())
+    };
+    let text = match args.prompt.as_str() {
+        "-" => String::from_utf8_lossy(&read_stdin()?).into_owned(),
+        text => text.to_owned(),
+    };
+    if text.trim().is_empty() {
+        return Err(AgentError::NoPrompt.into());
+    }
+    let mut parts = vec![Part::text(text)];
+    for path in &args.attach {
+        let bytes = if path == "-" { read_stdin() } else { read(Path::new(path)) };
+        let bytes = bytes.map_err(|err| AgentError::Attachment { path: path.clone(), why: err.to_string() })?;
+        parts.push(attachment(path, bytes)?);
+    }
+    Ok(parts)
+}
+
+fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)?.take(MAX_ATTACHMENT + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// A file as a part of a prompt.
+fn attachment(path: &str, bytes: Vec<u8>) -> Result<Part, AgentError> {
+    let refuse = |why: &str| AgentError::Attachment { path: path.to_owned(), why: why.to_owned() };
+    if bytes.len() as u64 > MAX_ATTACHMENT {
+        return Err(refuse("it is larger than 5 MiB"));
+    }
+    let image = [
+        (&b"\x89PNG"[..], "image/png"),
+        (&b"\xff\xd8\xff"[..], "image/jpeg"),
+        (&b"GIF8"[..], "image/gif"),
+        (&b"RIFF"[..], "image/webp"),
+    ];
+    if let Some((_, media_type)) = image.iter().find(|(magic, _)| bytes.starts_with(magic)) {
+        return Ok(Part::Image { media_type: (*media_type).to_owned(), data: STANDARD.encode(bytes) });
+    }
+    let name = if path == "-" { "stdin" } else { path };
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(Part::File { path: name.to_owned(), text }),
+        Err(_) => Err(refuse("it is neither text nor an image")),
+    }
+}

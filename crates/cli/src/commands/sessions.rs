@@ -1,0 +1,143 @@
+//! `retake sessions`: the conversations of a workspace.
+
+use std::io::{IsTerminal, Write};
+
+use retake_engine::session::Conversation;
+use retake_engine::{OpenError, Session, Workspace};
+use serde::Serialize;
+
+use super::CommandError;
+use crate::agent::session;
+use crate::clock;
+use crate::json;
+use crate::quote;
+use crate::recovery;
+use crate::surroundings::Surroundings;
+use crate::ui::{DIM, Format, GREEN, Ui, YELLOW};
+use crate::words;
+
+/// List the conversations of this workspace, newest first
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  retake sessions\n  retake sessions rm 3fa2", args_conflicts_with_subcommands = true)]
+pub struct SessionsArgs {
+    #[command(subcommand)]
+    action: Option<Action>,
+}
+
+#[derive(clap::Subcommand, Debug)]
+enum Action {
+    /// Delete a session with everything that only it needs; files stay as they are
+    Rm {
+        /// Session: a unique beginning of its id
+        session: String,
+        /// Do not ask
+        #[arg(short = 'y', long)]
+        yes: bool,
+    },
+}
+
+#[derive(Serialize)]
+struct SessionsDocument {
+    version: u32,
+    sessions: Vec<SessionFacts>,
+}
+
+#[derive(Serialize)]
+struct SessionFacts {
+    id: String,
+    at: String,
+    title: String,
+    prompts: usize,
+    /// Whether a process has it open.
+    live: bool,
+    /// When something was last said.
+    last: Option<String>,
+    usage: retake_engine::session::entry::Usage,
+}
+
+#[derive(Serialize)]
+struct DeletedDocument {
+    version: u32,
+    deleted: String,
+    entries: u64,
+    checkpoints: u64,
+}
+
+pub fn run(ui: &mut Ui, here: Surroundings, args: &SessionsArgs) -> anyhow::Result<()> {
+    match &args.action {
+        None => list(ui, here),
+        Some(Action::Rm { session, yes }) => remove(ui, here, session, *yes),
+    }
+}
+
+fn list(ui: &mut Ui, here: Surroundings) -> anyhow::Result<()> {
+    let workspace = match Workspace::open(here.environment) {
+        Ok(workspace) => Some(workspace),
+        Err(OpenError::NotAWorkspace { .. }) => None,
+        Err(error) => return Err(error.into()),
+    };
+    let mut found: Vec<(Session, Conversation, bool)> = Vec::new();
+    if let Some(workspace) = &workspace {
+        recovery::mention(ui, workspace)?;
+        for session in session::conversations(workspace)? {
+            let conversation = workspace.conversation(session.id)?;
+            let live = workspace.is_live(session.id);
+            found.push((session, conversation, live));
+        }
+    }
+    let last = |conversation: &Conversation| conversation.entries().last().map(|entry| entry.at);
+    if ui.format == Format::Json {
+        let facts = |(session, conversation, live): &(Session, Conversation, bool)| SessionFacts {
+            id: session.id.to_string(),
+            at: clock::rfc3339(session.at),
+            title: session.title.clone(),
+            prompts: conversation.prompts().count(),
+            live: *live,
+            last: last(conversation).map(clock::rfc3339),
+            usage: conversation.usage(),
+        };
+        let sessions = found.iter().map(facts).collect();
+        return Ok(ui.json(&SessionsDocument { version: json::VERSION, sessions })?);
+    }
+    if found.is_empty() {
+        writeln!(ui.talk()?, "No conversations here yet. `retake run -p TEXT` begins one.")?;
+        return Ok(());
+    }
+    ui.start_pager()?;
+    let now = clock::now();
+    let (yellow, dim, green) = (ui.paint.with(YELLOW), ui.paint.with(DIM), ui.paint.with(GREEN));
+    for (session, conversation, live) in &found {
+        let prompts = words::count(conversation.prompts().count() as u64, "prompt", "prompts");
+        let live = if *live { format!("  {green}open{green:#}") } else { String::new() };
+        let age = clock::age(last(conversation).unwrap_or(session.at), now);
+        let (id, title) = (session.id.short(), quote::one_line(&session.title));
+        writeln!(ui.out, "{yellow}{id}{yellow:#}  {dim}{age:<14}  {prompts:<11}{dim:#}  {title}{live}")?;
+    }
+    Ok(())
+}
+
+fn remove(ui: &mut Ui, here: Surroundings, text: &str, yes: bool) -> anyhow::Result<()> {
+    let mut workspace = Workspace::open(here.environment)?;
+    recovery::first(ui, &mut workspace)?;
+    let session = workspace.resolve_session(text)?;
+    let writer = workspace.open_session(session.id, clock::now(), &mut retake_agent::fresh::random)?;
+    if !yes {
+        if !std::io::stdin().is_terminal() || ui.format == Format::Json {
+            return Err(CommandError::DeletionNotConfirmed.into());
+        }
+        let question = format!("Delete session {} \"{}\" for good? [y/N]", session.id.short(), quote::one_line(&session.title));
+        if !matches!(ui.question(&question)?.trim(), "y" | "Y" | "yes" | "Yes") {
+            return Err(CommandError::Declined.into());
+        }
+    }
+    let deleted = workspace.delete_session(writer)?;
+    if ui.format == Format::Json {
+        let (entries, checkpoints) = (deleted.entries, deleted.checkpoints);
+        let document = DeletedDocument { version: json::VERSION, deleted: session.id.to_string(), entries, checkpoints };
+        return Ok(ui.json(&document)?);
+    }
+    let entries = words::count(deleted.entries, "entry", "entries");
+    let checkpoints = words::count(deleted.checkpoints, "checkpoint", "checkpoints");
+    writeln!(ui.talk()?, "Deleted session {}: {entries}, {checkpoints}; `retake gc` frees the space", session.id.short())?;
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! A change of a session that lives in another process: that process makes it, so that there is one writer.
+
+use std::io::Write;
+use std::time::Duration;
+
+use retake_agent::contract::{Change, ChangeGoal, Command, Reason, Refusal, Reply, Seen, WhileRunning};
+use retake_agent::document::{Bytes, RewindDocument};
+use retake_engine::{Goal, OperationKind, Plan, RewindRequest, SessionId};
+
+use super::{Options, preview};
+use crate::agent::{self, AgentError};
+use crate::surroundings::Surroundings;
+use crate::ui::{Format, Ui};
+
+/// How often to ask again whether a turn has ended.
+const POLL: Duration = Duration::from_millis(200);
+
+/// Has the session's own process carry out `request`, and tells what came of it.
+pub fn apply(
+    ui: &mut Ui,
+    here: &Surroundings,
+    session: SessionId,
+    kind: OperationKind,
+    request: &RewindRequest,
+    expected: Option<&Plan>,
+    options: &Options,
+) -> anyhow::Result<()> {
+    let head_seen = expected.and_then(|plan| plan.conversation.as_ref()).map(|planned| Seen { head: planned.from });
+    let running = if options.interrupt { WhileRunning::Interrupt } else { WhileRunning::Refuse };
+    let change = change(request);
+    loop {
+        let command = Command::Apply { change: change.clone(), head_seen, running };
+        let reply = agent::ask_live(here, session, command)?;
+        match reply.ok_or_else(|| AgentError::Unreachable { session: session.short() })? {
+            Ok(Reply::Change { document }) => return tell(ui, kind, &document),
+            Ok(_) => return Err(AgentError::Ended.into()),
+            Err(Refusal { reason: Reason::Running | Reason::InUse, .. }) if options.wait => std::thread::sleep(POLL),
+            Err(refusal) => {
+                if let (Format::Json, Some(document)) = (ui.format, &refusal.document) {
+                    ui.json(document)?;
+                }
+                return Err(AgentError::from(refusal).into());
+            }
+        }
+    }
+}
+
+/// The request as clients make it.
+fn change(request: &RewindRequest) -> Change {
+    let goal = match &request.goal {
+        Goal::Entry { entry, scope, files, discard, .. } => {
+            ChangeGoal::Rewind { entry: *entry, scope: *scope, files: *files, discard: *discard }
+        }
+        Goal::Selective { checkpoint, .. } => {
+            ChangeGoal::Checkpoint { checkpoint: checkpoint.to_string(), files: retake_engine::Files::Selective }
+        }
+        Goal::Exact { checkpoint } => {
+            ChangeGoal::Checkpoint { checkpoint: checkpoint.to_string(), files: retake_engine::Files::Exact }
+        }
+        Goal::Undo { operation, .. } => ChangeGoal::Undo { operation: operation.map(|id| id.to_string()) },
+        Goal::Redo { .. } => ChangeGoal::Redo,
+    };
+    Change {
+        paths: request.paths.iter().map(|path| Bytes::new(path.as_bytes())).collect(),
+        on_conflict: request.on_conflict,
+        choices: request.choices.iter().map(|(path, choice)| (Bytes::new(path.as_bytes()), *choice)).collect(),
+        across_branches: request.across_branches,
+        ..Change::new(goal)
+    }
+}
+
+fn tell(ui: &mut Ui, kind: OperationKind, document: &RewindDocument) -> anyhow::Result<()> {
+    if ui.format == Format::Json {
+        return Ok(ui.json(document)?);
+    }
+    let count = |wanted: &str| document.files.iter().filter(|file| file.status == wanted).count();
+    let (done, kept) = (count("done") + count("displaced"), count("kept") + count("overtaken"));
+    let mut parts = vec![match done {
+        0 => "no file had to change".to_owned(),
+        1 => "1 file".to_owned(),
+        more => format!("{more} files"),
+    }];
+    if kept > 0 {
+        parts.push(format!("{kept} left as they are"));
+    }
+    writeln!(ui.out, "{}: {}, in the session that is open", preview::title(kind, &document.what), parts.join(", "))?;
+    if let Some(planned) = document.conversation.as_ref().filter(|_| document.conversation_moved == Some(true)) {
+        preview::write_conversation(&mut ui.out, planned, preview::Tense::Done)?;
+    }
+    let back = if kind == OperationKind::Undo { "`retake redo` repeats it" } else { "`retake undo` takes this back" };
+    let session = document.session.as_deref().map(|id| format!(" with `--session {}`", &id[..8])).unwrap_or_default();
+    writeln!(ui.talk()?, "{back}{session}")?;
+    Ok(())
+}
