@@ -204,7 +204,11 @@ impl Turn {
                 if let Some(call) = calls.get_mut(number) {
                     call.stage = Stage::Settled;
                 }
-                if calls.iter().all(|call| call.stage == Stage::Settled) { self.end(Ending::Interrupted) } else { Vec::new() }
+                if calls.iter().all(|call| call.stage == Stage::Settled) {
+                    self.end(Ending::Interrupted)
+                } else {
+                    Vec::new()
+                }
             }
             (Phase::Settling(calls), Fact::OutOfPatience) => {
                 let late = calls.iter().enumerate().filter(|(_, call)| call.stage != Stage::Settled);

@@ -209,7 +209,11 @@ pub enum Said {
 }
 
 /// Asks a live session in another process; `None` if it lives nowhere.
-pub fn ask_live(here: &Surroundings, session: SessionId, command: Command) -> anyhow::Result<Option<Result<Reply, Refusal>>> {
+pub fn ask_live(
+    here: &Surroundings,
+    session: SessionId,
+    command: Command,
+) -> anyhow::Result<Option<Result<Reply, Refusal>>> {
     let runtime = runtime()?;
     runtime.block_on(async {
         let Some(mut client) = Client::connect(&here.sockets, session).await? else { return Ok(None) };
@@ -232,4 +236,3 @@ pub fn is_end_of(event: &Event, said: Said, text: &[Part], last_prompt: &mut Opt
     };
     matches!(&event.kind, EventKind::TurnEnded { prompt, .. } if Some(*prompt) == wanted)
 }
-

@@ -82,6 +82,8 @@ pub enum CommandError {
     BranchTaken { name: String },
     #[error("`{name}` cannot be a branch's name")]
     BadBranch { name: String },
+    #[error("the files as they were at {point} are not kept")]
+    NoFiles { point: String },
     #[error("checkpoint {point} belongs to no prompt, so there is no conversation to take back")]
     NoConversation { point: String },
     #[error("nothing was deleted: this needs a confirmation")]
@@ -139,7 +141,8 @@ fn title(paint: Paint, checkpoint: &Checkpoint) -> String {
 /// Whether a point is before or after what its note tells, as a word and a blank.
 fn when(checkpoint: &Checkpoint) -> &'static str {
     match checkpoint.origin {
-        Origin::Checkpoint | Origin::Prompt | Origin::Turn => "",
+        Origin::Checkpoint | Origin::Turn => "",
+        Origin::Prompt => "> ",
         Origin::Before | Origin::Safety => "before ",
         Origin::After | Origin::Rewound => "after ",
     }

@@ -8,12 +8,12 @@ use std::process::ExitCode;
 
 use anstream::AutoStream;
 use anyhow::Error;
+use retake_agent::contract::Reason;
+use retake_agent::controller;
 use retake_engine::{
     Checkpoint, CheckpointError, ContentError, InvalidLabel, OpenError, Operation, OperationError, PurgeError,
     ResolveError, RewindError, ScanError, SessionError, StoreError, WorkspacePath,
 };
-use retake_agent::contract::Reason;
-use retake_agent::controller;
 
 use crate::agent::AgentError;
 use crate::clock;
@@ -171,9 +171,9 @@ fn advice_for(cause: &(dyn std::error::Error + 'static)) -> Option<Advice> {
 fn for_agent(error: &AgentError) -> Advice {
     match error {
         AgentError::NoModel => Advice { code: USAGE, hint: Some(words::NO_MODEL.to_owned()) },
-        AgentError::Settings(retake_agent::model::SettingsError::NoKey { variable, .. }) => failed(Some(&format!(
-            "export {variable}=YOUR-KEY, or name a local server with `--base-url`"
-        ))),
+        AgentError::Settings(retake_agent::model::SettingsError::NoKey { variable, .. }) => {
+            failed(Some(&format!("export {variable}=YOUR-KEY, or name a local server with `--base-url`")))
+        }
         AgentError::Settings(_) => Advice { code: USAGE, hint: Some(words::NO_MODEL.to_owned()) },
         AgentError::Model(error) => failed(Some(&error.advice())),
         AgentError::Open(error) => match error {
@@ -193,10 +193,14 @@ fn for_agent(error: &AgentError) -> Advice {
         }
         AgentError::NoSession => failed(Some("`retake run -p TEXT` begins one")),
         AgentError::Ended => failed(Some("everything up to then is stored; `retake resume` says where it stands")),
-        AgentError::TurnFailed { .. } => failed(Some("the prompt can be said again; everything that was done is stored")),
+        AgentError::TurnFailed { .. } => {
+            failed(Some("the prompt can be said again; everything that was done is stored"))
+        }
         AgentError::Interrupted => Advice {
             code: INTERRUPTED,
-            hint: Some("everything that was done is stored; `retake resume` goes on, `retake undo` takes it back".to_owned()),
+            hint: Some(
+                "everything that was done is stored; `retake resume` goes on, `retake undo` takes it back".to_owned(),
+            ),
         },
         AgentError::Attachment { .. } | AgentError::NoPrompt => Advice { code: USAGE, hint: None },
         AgentError::Unreachable { .. } => refused("close that process, then run the command again"),
@@ -215,6 +219,7 @@ fn for_session(error: &SessionError) -> Advice {
 fn for_command(error: &CommandError) -> Advice {
     match error {
         CommandError::NoConversation { .. } => Advice { code: USAGE, hint: Some("leave the option out".to_owned()) },
+        CommandError::NoFiles { .. } => failed(Some("`retake log` lists the points that are kept")),
         CommandError::DeletionNotConfirmed => refused("`--yes` confirms it"),
         CommandError::Cancelled => cancelled(None),
         CommandError::Stopped => cancelled(Some("run the command again to go on from there")),

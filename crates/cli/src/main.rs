@@ -19,6 +19,7 @@ mod interrupt;
 mod json;
 mod pager;
 mod paths;
+mod point;
 mod progress;
 mod quote;
 mod recovery;

@@ -146,9 +146,8 @@ pub fn run(
 /// Who has to make a change of `session`.
 fn maker(workspace: &Workspace, session: Option<SessionId>) -> anyhow::Result<Maker> {
     let sessions = workspace.sessions()?;
-    let is_conversation = |id: &SessionId| {
-        sessions.iter().any(|session| session.id == *id && session.kind == SessionKind::Conversation)
-    };
+    let is_conversation =
+        |id: &SessionId| sessions.iter().any(|session| session.id == *id && session.kind == SessionKind::Conversation);
     let Some(session) = session.filter(is_conversation) else { return Ok(Maker::Here(None)) };
     match workspace.open_session(session, clock::now(), &mut retake_agent::fresh::random) {
         Ok(writer) => Ok(Maker::Here(Some(Box::new(writer)))),

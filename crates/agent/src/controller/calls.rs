@@ -83,8 +83,9 @@ impl Controller {
             current.calls.iter().position(is_asked)
         });
         let Some(number) = asked else { return Err(refusal(Reason::NotFound, "nobody is asked about this call")) };
-        let is_about_protection = self.call_mut(number).and_then(|call| call.question.take()).is_some_and(|q| q.rule.is_none())
-            && self.call_mut(number).is_some_and(|call| call.unprotected);
+        let is_about_protection =
+            self.call_mut(number).and_then(|call| call.question.take()).is_some_and(|q| q.rule.is_none())
+                && self.call_mut(number).is_some_and(|call| call.unprotected);
         let allowed = !matches!(answer, Answer::Deny { .. });
         self.publish(EventKind::PermissionSettled { call: call.clone(), allowed });
         match answer {
@@ -96,7 +97,9 @@ impl Controller {
             }
             Answer::Deny { why } => {
                 let why = why.map(|why| format!(" They say: {why}")).unwrap_or_default();
-                let text = format!("The user did not allow this call. Do not try it another way; ask what to do instead.{why}");
+                let text = format!(
+                    "The user did not allow this call. Do not try it another way; ask what to do instead.{why}"
+                );
                 self.settle_call(number, tool::Output::new(Outcome::Denied, text));
             }
         }
@@ -133,7 +136,8 @@ impl Controller {
     }
 
     pub(super) fn window_opened(&mut self, turn: u64, number: CallNumber, result: Result<Window, CheckpointError>) {
-        let is_wanted = turn == self.number && self.call_mut(number).is_some_and(|call| !call.is_settled && !*call.interrupted.borrow());
+        let is_wanted = turn == self.number
+            && self.call_mut(number).is_some_and(|call| !call.is_settled && !*call.interrupted.borrow());
         match result {
             // The call was abandoned meanwhile.
             Ok(window) if !is_wanted => {

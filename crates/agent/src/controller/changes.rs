@@ -4,16 +4,13 @@ use std::collections::HashSet;
 
 use retake_engine::session::entry::Body;
 use retake_engine::{
-    Goal, HeadSeen, NoProgress, OperationError, RewindError, RewindRequest, Scope, SessionId, Workspace,
-    WorkspacePath,
+    Goal, HeadSeen, NoProgress, OperationError, RewindError, RewindRequest, Scope, SessionId, Workspace, WorkspacePath,
 };
 use tokio::sync::oneshot;
 
 use super::publish::in_words;
 use super::{Controller, refusal};
-use crate::contract::{
-    Change, ChangeGoal, Command, Outcome, Reason, Refusal, Reply, Request, Seen, WhileRunning,
-};
+use crate::contract::{Change, ChangeGoal, Command, Outcome, Reason, Refusal, Reply, Request, Seen, WhileRunning};
 use crate::document::{Bytes, RewindDocument};
 use crate::fresh;
 use crate::turn::Activity;
@@ -192,7 +189,9 @@ fn to_request(workspace: &Workspace, session: SessionId, change: &Change) -> Res
 /// An error of the engine as clients are told it.
 pub(super) fn refused(error: &RewindError) -> Refusal {
     let reason = match error {
-        RewindError::Refused { .. } | RewindError::Pending { .. } | RewindError::ChangedSinceCrash { .. } => Reason::Conflicts,
+        RewindError::Refused { .. } | RewindError::Pending { .. } | RewindError::ChangedSinceCrash { .. } => {
+            Reason::Conflicts
+        }
         RewindError::Stale { .. } => Reason::StalePlan,
         RewindError::StaleHead => Reason::StaleHead,
         RewindError::InUse { .. } => Reason::InUse,

@@ -179,7 +179,9 @@ impl Controller {
 
     /// The log cannot be written: what happens from now on would be forgotten, so nothing may happen.
     fn break_off(&mut self, why: &str) {
-        self.publish(EventKind::Warning { text: format!("the conversation cannot be stored: {why}; the turn was stopped") });
+        self.publish(EventKind::Warning {
+            text: format!("the conversation cannot be stored: {why}; the turn was stopped"),
+        });
         self.cancel_model();
         if let Some(current) = &self.current {
             current.calls.iter().for_each(super::Call::cancel);
@@ -389,6 +391,8 @@ fn name(reason: EndReason) -> (String, Option<String>) {
         EndReason::Done => ("done".to_owned(), None),
         EndReason::Interrupted => ("interrupted".to_owned(), None),
         EndReason::Failed { message } => ("failed".to_owned(), Some(message)),
-        EndReason::RoundLimit => ("round_limit".to_owned(), Some(format!("the turn took {} rounds", limits::MAX_ROUNDS))),
+        EndReason::RoundLimit => {
+            ("round_limit".to_owned(), Some(format!("the turn took {} rounds", limits::MAX_ROUNDS)))
+        }
     }
 }

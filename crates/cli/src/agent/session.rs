@@ -7,7 +7,9 @@ use super::AgentError;
 /// The conversations of a workspace, newest first. One in which nothing was said is none.
 pub fn conversations(workspace: &Workspace) -> anyhow::Result<Vec<Session>> {
     let mut sessions = workspace.sessions()?;
-    sessions.retain(|session| session.kind == SessionKind::Conversation && (!session.title.is_empty() || workspace.is_live(session.id)));
+    sessions.retain(|session| {
+        session.kind == SessionKind::Conversation && (!session.title.is_empty() || workspace.is_live(session.id))
+    });
     Ok(sessions)
 }
 

@@ -15,6 +15,7 @@ use crate::diff::patch::{self, Binary, Written};
 use crate::diff::{Comparison, MAX_COMPARED, Source, Uncaptured, Unheld, Why, document, stat};
 use crate::gaps::{self, Detail};
 use crate::paths::{self, Place};
+use crate::point::{self, SessionArgs};
 use crate::quote;
 use crate::recovery;
 use crate::size;
@@ -34,10 +35,11 @@ use crate::words;
   retake diff 3fa2 --by outside      what you, or any other program, changed meanwhile
   retake diff 9bc1 3fa2 | git apply  from 9bc1 back to 3fa2")]
 pub struct DiffArgs {
-    /// Checkpoint to start from: a unique beginning of its id, or its label [default: the newest]
+    /// Prompt (which means before it) or checkpoint to start from: a unique beginning of its id, or its label [default: the newest
+    /// checkpoint]
     #[arg(value_name = "A")]
     from: Option<String>,
-    /// Checkpoint to compare with [default: the workspace as it is now]
+    /// Prompt or checkpoint to compare with [default: the workspace as it is now]
     #[arg(value_name = "B")]
     to: Option<String>,
     /// Print changed lines per file instead
@@ -53,6 +55,8 @@ pub struct DiffArgs {
     /// its id
     #[arg(long, value_name = "WHO")]
     by: Option<String>,
+    #[command(flatten)]
+    session: SessionArgs,
     /// Only these files or directories, relative to the current directory
     #[arg(last = true, value_name = "PATH")]
     paths: Vec<OsString>,
@@ -74,11 +78,12 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &DiffArgs) -> anyhow::Result<(
     let base = paths::base(workspace.root(), &here.current_dir);
     let places = args.paths.iter().map(|path| paths::resolve(workspace.root(), base, path));
     let places = places.collect::<Result<Vec<Place>, _>>()?;
+    let session = args.session.resolve(&workspace)?;
     let from = match &args.from {
-        Some(point) => workspace.resolve(point)?,
+        Some(point) => point::checkpoint(&workspace, point, session)?,
         None => workspace.checkpoints()?.into_iter().next().ok_or(CommandError::NothingToCompare)?,
     };
-    let to = args.to.as_deref().map(|point| workspace.resolve(point)).transpose()?;
+    let to = args.to.as_deref().map(|point| point::checkpoint(&workspace, point, session)).transpose()?;
     let author = args.by.as_deref().map(|who| author(&workspace, who)).transpose()?;
     let current;
     let (to_side, mut gaps, after) = match &to {

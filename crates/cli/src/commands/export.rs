@@ -12,27 +12,41 @@ use retake_engine::{Checkpoint, Kind, Node, ObjectId, Side, Workspace, Workspace
 use serde::Serialize;
 
 use super::CommandError;
+use crate::agent::session;
 use crate::clock;
 use crate::json;
+use crate::point;
 use crate::quote;
 use crate::recovery;
 use crate::surroundings::Surroundings;
 use crate::ui::{Format, Ui};
 use crate::words;
 
-/// Write a checkpoint as a commit on a new git branch
+/// Write a checkpoint as a commit on a new git branch, or a conversation as JSON lines
 ///
-/// HEAD, the index and your files stay as they are. The commit holds everything that the checkpoint holds, files that git ignores
+/// With `--git-branch`: HEAD, the index and your files stay as they are. The commit holds everything that the checkpoint holds, files that git ignores
 /// included (`.env`, say), so look at it before you push it; empty directories and nested repositories' own data are left out, since
 /// git cannot keep them.
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Example:\n  retake export --git-branch attempt-1 3fa2")]
+#[command(after_help = "Examples:
+  retake export --git-branch attempt-1 3fa2
+  retake export --jsonl --session 9bc1 > conversation.jsonl")]
 pub struct ExportArgs {
+    /// Print a conversation, an entry a line, from the first to the last
+    #[arg(long, required_unless_present = "git_branch", conflicts_with = "git_branch")]
+    jsonl: bool,
+    /// Print also what was left behind by rewinds
+    #[arg(long, requires = "jsonl")]
+    all: bool,
     /// Branch to make; one that is there already is refused
-    #[arg(long, value_name = "NAME", required = true)]
-    git_branch: String,
-    /// Checkpoint: a unique beginning of its id, or its label
-    point: String,
+    #[arg(long, value_name = "NAME", requires = "point")]
+    git_branch: Option<String>,
+    /// Prompt or checkpoint: a unique beginning of its id, or its label
+    #[arg(conflicts_with = "jsonl")]
+    point: Option<String>,
+    /// The session [default, of a conversation: the newest]
+    #[arg(long, value_name = "SESSION")]
+    session: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -58,10 +72,33 @@ struct Entry {
 pub fn run(ui: &mut Ui, here: Surroundings, args: &ExportArgs) -> anyhow::Result<()> {
     let workspace = Workspace::open(here.environment)?;
     recovery::mention(ui, &workspace)?;
-    let checkpoint = workspace.resolve(&args.point)?;
+    match (&args.git_branch, &args.point) {
+        (Some(branch), Some(point)) => {
+            let session = args.session.as_deref().map(|text| workspace.resolve_session(text)).transpose()?;
+            let checkpoint = point::checkpoint(&workspace, point, session.map(|session| session.id))?;
+            to_branch(ui, &workspace, branch, &checkpoint)
+        }
+        _ => to_lines(ui, &workspace, args),
+    }
+}
+
+/// Prints a conversation, an entry a line.
+fn to_lines(ui: &mut Ui, workspace: &Workspace, args: &ExportArgs) -> anyhow::Result<()> {
+    let session = session::find(workspace, args.session.as_deref())?;
+    let entries = match args.all {
+        true => workspace.all_entries(session.id)?,
+        false => workspace.conversation(session.id)?.entries().to_vec(),
+    };
+    for entry in &entries {
+        ui.json(entry)?;
+    }
+    Ok(())
+}
+
+fn to_branch(ui: &mut Ui, workspace: &Workspace, branch: &str, checkpoint: &Checkpoint) -> anyhow::Result<()> {
     let git = Git { root: workspace.root() };
     let prefix = git.prefix()?;
-    let reference = git.new_branch(&args.git_branch)?;
+    let reference = git.new_branch(branch)?;
     let parent = checkpoint.git.head.clone().filter(|head| git.has_commit(head));
     let author = git.identity("GIT_AUTHOR_IDENT")?;
     let committer = git.identity("GIT_COMMITTER_IDENT")?;
@@ -70,14 +107,14 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &ExportArgs) -> anyhow::Result
     let mut left_out = 0;
     let written = {
         let input = import.stdin.take().expect("it was asked for");
-        let mut stream = Stream { out: BufWriter::new(input), workspace: &workspace, marks: HashMap::new() };
+        let mut stream = Stream { out: BufWriter::new(input), workspace, marks: HashMap::new() };
         let mut entries = Vec::new();
-        let contents = stream.contents(&checkpoint, None, &prefix, &mut entries, &mut left_out);
+        let contents = stream.contents(checkpoint, None, &prefix, &mut entries, &mut left_out);
         // Without a commit git keeps contents that nothing refers to, and its garbage collection removes them.
         let committed = contents.and_then(|()| {
             let head =
                 Head { reference: &reference, author: &author, committer: &committer, parent: parent.as_deref() };
-            Ok(stream.commit(&checkpoint, &head, &prefix, &entries)?)
+            Ok(stream.commit(checkpoint, &head, &prefix, &entries)?)
         });
         let ended = stream.end();
         committed.and_then(|()| Ok(ended?))
@@ -93,13 +130,13 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &ExportArgs) -> anyhow::Result
         return Ok(ui.json(&ExportDocument {
             version: json::VERSION,
             checkpoint: checkpoint.id.to_string(),
-            branch: &args.git_branch,
+            branch: branch,
             commit: &commit,
             parent: parent.as_deref(),
         })?);
     }
     let short: String = commit.chars().take(10).collect();
-    writeln!(ui.out, "Checkpoint {} is commit {short} on `{}`", checkpoint.id.short(), args.git_branch)?;
+    writeln!(ui.out, "Checkpoint {} is commit {short} on `{}`", checkpoint.id.short(), branch)?;
     if 0 < left_out {
         let paths = words::count(left_out, "path is", "paths are");
         ui.warn(&format!("{paths} not in it: empty directories and version-control data, which git cannot keep"))?;

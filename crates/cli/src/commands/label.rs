@@ -6,6 +6,7 @@ use retake_engine::Workspace;
 use serde::Serialize;
 
 use crate::json;
+use crate::point::{self, SessionArgs};
 use crate::quote;
 use crate::recovery;
 use crate::surroundings::Surroundings;
@@ -18,7 +19,7 @@ use crate::ui::{Format, Ui};
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  retake label 3fa2 \"all tests pass\"\n  retake label 3fa2 --remove")]
 pub struct LabelArgs {
-    /// Checkpoint: a unique beginning of its id, or its present label
+    /// Prompt or checkpoint: a unique beginning of its id, or its present label
     point: String,
     /// New label
     #[arg(required_unless_present = "remove", conflicts_with = "remove")]
@@ -26,6 +27,8 @@ pub struct LabelArgs {
     /// Take the label away
     #[arg(long)]
     remove: bool,
+    #[command(flatten)]
+    session: SessionArgs,
 }
 
 #[derive(Serialize)]
@@ -43,7 +46,8 @@ struct Labelled<'a> {
 pub fn run(ui: &mut Ui, here: Surroundings, args: &LabelArgs) -> anyhow::Result<()> {
     let mut workspace = Workspace::open(here.environment)?;
     recovery::first(ui, &mut workspace)?;
-    let checkpoint = workspace.resolve(&args.point)?;
+    let session = args.session.resolve(&workspace)?;
+    let checkpoint = point::checkpoint(&workspace, &args.point, session)?;
     let label = args.text.as_deref();
     workspace.set_label(checkpoint.id, label)?;
     if ui.format == Format::Json {

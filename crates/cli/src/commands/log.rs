@@ -1,10 +1,15 @@
 //! `retake log`: the points, newest first, or the history of a path.
 
+mod prompts;
+
 use std::ffi::OsString;
 use std::io::Write;
 
-use retake_engine::{Changed, Checkpoint, OpenError, Origin, Timestamp, Workspace};
+use std::collections::HashSet;
 
+use retake_engine::{Changed, Checkpoint, OpenError, Origin, SessionId, SessionKind, Timestamp, Workspace};
+
+use crate::agent::session;
 use crate::clock;
 use crate::gaps;
 use crate::history;
@@ -14,6 +19,7 @@ use crate::quote;
 use crate::recovery;
 use crate::surroundings::Surroundings;
 use crate::ui::{BOLD, DIM, Format, GREEN, Paint, RED, Ui, YELLOW};
+use prompts::Shown;
 
 /// List the points of the workspace, newest first, or the history of a path
 ///
@@ -24,15 +30,20 @@ use crate::ui::{BOLD, DIM, Format, GREEN, Paint, RED, Ui, YELLOW};
 #[command(after_help = "Examples:
   retake log
   retake log --all -n 20
+  retake log --session 3fa2         the prompts of a conversation
+  retake log --graph                its branches, those left behind too
   retake log -- src/lib.rs          when it changed, and who did it")]
 pub struct LogArgs {
     /// Show at most this many
     #[arg(short = 'n', long, value_name = "COUNT")]
     max_count: Option<usize>,
-    /// Show also the points that rewinds made before and after they touched files
+    /// Show also the points that rewinds and the agent's tools made, and prompts that were left behind
     #[arg(long)]
     all: bool,
-    /// Only points of this session
+    /// Show the prompts of a conversation as a tree, with those that were left behind
+    #[arg(long, conflicts_with = "paths")]
+    graph: bool,
+    /// Only points of this session; of a conversation, its prompts
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
     /// Show the history of these files or directories, relative to the current directory
@@ -55,9 +66,24 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &LogArgs) -> anyhow::Result<()
             let places = args.paths.iter().map(|path| paths::resolve(workspace.root(), base, path));
             return history::print(ui, workspace, &places.collect::<Result<Vec<Place>, _>>()?, max_count);
         }
+        let session = match (&args.session, args.graph) {
+            (Some(text), _) => Some(workspace.resolve_session(text)?),
+            (None, true) => Some(session::find(workspace, None)?),
+            (None, false) => None,
+        };
+        if let Some(session) = session.as_ref().filter(|session| session.kind == SessionKind::Conversation) {
+            let shown = match (args.graph, args.all) {
+                (true, _) => Shown::Graph,
+                (false, true) => Shown::All,
+                (false, false) => Shown::Retained,
+            };
+            return prompts::print(ui, workspace, session, shown, max_count);
+        }
         checkpoints = workspace.checkpoints()?;
-        let session = args.session.as_deref().map(|text| workspace.resolve_session(text)).transpose()?;
-        checkpoints.retain(|point| args.all || is_of_interest(point));
+        let conversations: HashSet<SessionId> =
+            session::conversations(workspace)?.into_iter().map(|session| session.id).collect();
+        let is_of_conversation = |point: &Checkpoint| point.session.is_some_and(|id| conversations.contains(&id));
+        checkpoints.retain(|point| args.all || is_of_interest(point, is_of_conversation(point)));
         checkpoints.retain(|point| session.as_ref().is_none_or(|session| point.session == Some(session.id)));
     }
     let is_empty = checkpoints.is_empty();
@@ -77,9 +103,10 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &LogArgs) -> anyhow::Result<()
     Ok(())
 }
 
-/// Points that a rewind made are for undoing it, which needs no id.
-fn is_of_interest(point: &Checkpoint) -> bool {
+/// Points that a rewind made are for undoing it, which needs no id; those of the agent's tools lie between prompts.
+fn is_of_interest(point: &Checkpoint, is_of_conversation: bool) -> bool {
     match point.origin {
+        Origin::Before | Origin::After if is_of_conversation => point.label.is_some(),
         Origin::Checkpoint | Origin::Before | Origin::After | Origin::Prompt => true,
         Origin::Safety | Origin::Rewound | Origin::Turn => point.label.is_some(),
     }

@@ -133,7 +133,10 @@ fn tell(ui: &mut Ui, session: &Session, conversation: &Conversation, draft: &[Pa
         writeln!(ui.out, "{dim}You were about to say:{dim:#} {}", quote::one_line(&first_line(draft)))?;
     }
     let id = session.id.short();
-    writeln!(ui.talk()?, "`retake resume {id} -p TEXT` goes on; `retake log --session {id}` lists the points to go back to")?;
+    writeln!(
+        ui.talk()?,
+        "`retake resume {id} -p TEXT` goes on; `retake log --session {id}` lists the points to go back to"
+    )?;
     Ok(())
 }
 

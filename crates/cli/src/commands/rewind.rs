@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::fs;
 
 use retake_engine::{
-    Checkpoint, Discard, Files, Goal, OperationKind, Point, RewindRequest, Scope, SessionId, Side, StoreError, Workspace,
-    WorkspacePath,
+    Checkpoint, Discard, Files, Goal, OperationKind, Point, RewindRequest, Scope, SessionId, Side, StoreError,
+    Workspace, WorkspacePath,
 };
 
 use super::CommandError;

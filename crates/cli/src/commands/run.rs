@@ -146,7 +146,8 @@ fn conclude(ui: &mut Ui, event: &Event) -> anyhow::Result<ExitCode> {
         writeln!(
             ui.talk()?,
             "{DIM}{} tokens in, {} out{cost} · session {session} · `retake undo` or `retake rewind {prompt}` takes this back{DIM:#}",
-            usage.input, usage.output
+            usage.input,
+            usage.output
         )?;
     }
     Ok(ExitCode::SUCCESS)

@@ -18,7 +18,10 @@ use crate::words;
 
 /// List the conversations of this workspace, newest first
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Examples:\n  retake sessions\n  retake sessions rm 3fa2", args_conflicts_with_subcommands = true)]
+#[command(
+    after_help = "Examples:\n  retake sessions\n  retake sessions rm 3fa2",
+    args_conflicts_with_subcommands = true
+)]
 pub struct SessionsArgs {
     #[command(subcommand)]
     action: Option<Action>,
@@ -125,7 +128,8 @@ fn remove(ui: &mut Ui, here: Surroundings, text: &str, yes: bool) -> anyhow::Res
         if !std::io::stdin().is_terminal() || ui.format == Format::Json {
             return Err(CommandError::DeletionNotConfirmed.into());
         }
-        let question = format!("Delete session {} \"{}\" for good? [y/N]", session.id.short(), quote::one_line(&session.title));
+        let question =
+            format!("Delete session {} \"{}\" for good? [y/N]", session.id.short(), quote::one_line(&session.title));
         if !matches!(ui.question(&question)?.trim(), "y" | "Y" | "yes" | "Yes") {
             return Err(CommandError::Declined.into());
         }
@@ -133,11 +137,16 @@ fn remove(ui: &mut Ui, here: Surroundings, text: &str, yes: bool) -> anyhow::Res
     let deleted = workspace.delete_session(writer)?;
     if ui.format == Format::Json {
         let (entries, checkpoints) = (deleted.entries, deleted.checkpoints);
-        let document = DeletedDocument { version: json::VERSION, deleted: session.id.to_string(), entries, checkpoints };
+        let document =
+            DeletedDocument { version: json::VERSION, deleted: session.id.to_string(), entries, checkpoints };
         return Ok(ui.json(&document)?);
     }
     let entries = words::count(deleted.entries, "entry", "entries");
     let checkpoints = words::count(deleted.checkpoints, "checkpoint", "checkpoints");
-    writeln!(ui.talk()?, "Deleted session {}: {entries}, {checkpoints}; `retake gc` frees the space", session.id.short())?;
+    writeln!(
+        ui.talk()?,
+        "Deleted session {}: {entries}, {checkpoints}; `retake gc` frees the space",
+        session.id.short()
+    )?;
     Ok(())
 }

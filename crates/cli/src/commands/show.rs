@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 
-use retake_engine::{Checkpoint, ContentError, Kind, Node, ResolveError, Side, Workspace, WorkspacePath};
+use retake_engine::{Checkpoint, ContentError, Kind, Node, SessionId, Side, Workspace, WorkspacePath};
 use serde::Serialize;
 
 use super::CommandError;
@@ -12,6 +12,7 @@ use crate::clock;
 use crate::gaps::{self, Detail};
 use crate::json::{self, Bytes, CheckpointDocument, NodeFacts};
 use crate::paths::{self, Place};
+use crate::point::{self, SessionArgs};
 use crate::quote;
 use crate::recovery;
 use crate::surroundings::Surroundings;
@@ -27,9 +28,11 @@ use crate::ui::{BOLD, Format, Ui};
   retake show 3fa2:src/main.rs > main.rs
   retake show \"before the refactor:\"      entries of the workspace at that point")]
 pub struct ShowArgs {
-    /// Checkpoint (a unique beginning of its id, or its label), and after a colon a path in it
+    /// Prompt or checkpoint (a unique beginning of its id, or its label), and after a colon a path in it
     #[arg(value_name = "POINT[:PATH]")]
     what: OsString,
+    #[command(flatten)]
+    session: SessionArgs,
 }
 
 #[derive(Serialize)]
@@ -50,7 +53,8 @@ struct Listed {
 pub fn run(ui: &mut Ui, here: Surroundings, args: &ShowArgs) -> anyhow::Result<()> {
     let workspace = Workspace::open(here.environment)?;
     recovery::mention(ui, &workspace)?;
-    let (checkpoint, path) = resolve(&workspace, args.what.as_bytes())?;
+    let session = args.session.resolve(&workspace)?;
+    let (checkpoint, path) = resolve(&workspace, args.what.as_bytes(), session)?;
     let Some(path) = path else {
         return show_point(ui, &workspace, &checkpoint);
     };
@@ -77,26 +81,31 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &ShowArgs) -> anyhow::Result<(
 }
 
 /// Splits `POINT[:PATH]`. Labels may hold colons, so the whole is tried first, then each colon from the left.
-fn resolve<'a>(workspace: &Workspace, what: &'a [u8]) -> anyhow::Result<(Checkpoint, Option<&'a [u8]>)> {
+fn resolve<'a>(
+    workspace: &Workspace,
+    what: &'a [u8],
+    session: Option<SessionId>,
+) -> anyhow::Result<(Checkpoint, Option<&'a [u8]>)> {
+    let find = |text: &str| point::checkpoint(workspace, text, session);
     let text = |bytes: &'a [u8]| str::from_utf8(bytes).map_err(|_| CommandError::PointNotText);
     let colons: Vec<usize> = (0..what.len()).filter(|&at| what[at] == b':').collect();
     if colons.is_empty() {
-        return Ok((workspace.resolve(text(what)?)?, None));
+        return Ok((find(text(what)?)?, None));
     }
     if let Ok(whole) = text(what) {
-        match workspace.resolve(whole) {
-            Err(ResolveError::Unknown { .. }) => {}
+        match find(whole) {
+            Err(error) if point::is_unknown(&error) => {}
             other => return Ok((other?, None)),
         }
     }
     let mut unknown = None;
     for at in colons {
-        match workspace.resolve(text(&what[..at])?) {
-            Err(error @ ResolveError::Unknown { .. }) => unknown = unknown.or(Some(error)),
+        match find(text(&what[..at])?) {
+            Err(error) if point::is_unknown(&error) => unknown = unknown.or(Some(error)),
             other => return Ok((other?, Some(&what[at + 1..]))),
         }
     }
-    Err(unknown.expect("there was a colon, so the first try is kept").into())
+    Err(unknown.expect("there was a colon, so the first try is kept"))
 }
 
 fn show_point(ui: &mut Ui, workspace: &Workspace, checkpoint: &Checkpoint) -> anyhow::Result<()> {

@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
+pub use retake_agent::document::choices;
+use retake_engine::session::{PlannedConversation, first_line};
 use retake_engine::{
     Action, Change, LedgerItem, OnConflict, OperationKind, Plan, PlannedPath, Scope, Side, SnapshotId, Workspace,
 };
-use retake_engine::session::{PlannedConversation, first_line};
-pub use retake_agent::document::choices;
 use unicode_width::UnicodeWidthStr;
 
 use crate::diff::stat::Row;

@@ -1,0 +1,193 @@
+//! The prompts of a conversation: those that are retained, and with `--all` or `--graph` those that were left behind.
+
+use std::collections::{HashMap, HashSet};
+use std::io::Write;
+
+use retake_engine::session::entry::{Body, Entry, EntryId};
+use retake_engine::session::{Target, first_line};
+use retake_engine::{Session, Timestamp, Workspace};
+use serde::Serialize;
+
+use super::counts;
+use crate::clock;
+use crate::json;
+use crate::quote;
+use crate::ui::{BOLD, DIM, Format, Paint, RED, Ui, YELLOW};
+
+/// Tool calls named beside a prompt.
+const MAX_TOOLS: usize = 3;
+
+/// How much is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// What is retained.
+    Retained,
+    /// What was left behind too.
+    All,
+    /// The same, as a tree.
+    Graph,
+}
+
+#[derive(Serialize)]
+struct PromptsDocument {
+    version: u32,
+    session: String,
+    head: Option<String>,
+    /// What one can go back to, newest first.
+    prompts: Vec<PromptFacts>,
+}
+
+#[derive(Serialize)]
+struct PromptFacts {
+    id: String,
+    /// Null for a prompt that was left behind.
+    number: Option<u64>,
+    at: String,
+    text: String,
+    retained: bool,
+    /// The prompt before it on its branch.
+    parent: Option<String>,
+    files: Option<retake_engine::session::TurnSummary>,
+    label: Option<String>,
+    has_files: Option<bool>,
+}
+
+/// A prompt, retained or not.
+struct Prompt {
+    id: EntryId,
+    at: Timestamp,
+    text: String,
+    parent: Option<EntryId>,
+    target: Option<Target>,
+}
+
+/// Prints the prompts of `session`.
+pub fn print(
+    ui: &mut Ui,
+    workspace: &Workspace,
+    session: &Session,
+    shown: Shown,
+    max_count: usize,
+) -> anyhow::Result<()> {
+    let conversation = workspace.conversation(session.id)?;
+    let entries = workspace.all_entries(session.id)?;
+    let mut prompts = prompts(&entries, workspace.targets(session.id)?);
+    if shown == Shown::Retained {
+        prompts.retain(|prompt| prompt.target.is_some());
+    }
+    if shown != Shown::Graph {
+        prompts.truncate(max_count);
+    }
+    if ui.format == Format::Json {
+        let (session, head) = (session.id.to_string(), conversation.head().map(|id| id.to_string()));
+        let prompts = prompts.iter().map(facts).collect();
+        return Ok(ui.json(&PromptsDocument { version: json::VERSION, session, head, prompts })?);
+    }
+    if prompts.is_empty() {
+        writeln!(ui.talk()?, "Nothing has been said in this session.")?;
+        return Ok(());
+    }
+    ui.start_pager()?;
+    let now = clock::now();
+    match shown {
+        Shown::Retained | Shown::All => {
+            for prompt in &prompts {
+                writeln!(ui.out, "{}", line(ui.paint, prompt, now))?;
+            }
+        }
+        Shown::Graph => {
+            for row in graph(ui.paint, &prompts, now).into_iter().take(max_count) {
+                writeln!(ui.out, "{row}")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// All prompts among `entries`, newest first.
+fn prompts(entries: &[Entry], targets: Vec<Target>) -> Vec<Prompt> {
+    let mut targets: HashMap<EntryId, Target> = targets.into_iter().map(|target| (target.id, target)).collect();
+    // For each entry, the last prompt at or before it.
+    let mut last: HashMap<EntryId, EntryId> = HashMap::new();
+    let mut prompts = Vec::new();
+    for entry in entries {
+        let before = entry.parent.and_then(|parent| last.get(&parent).copied());
+        let Body::Prompt { parts } = &entry.body else {
+            before.map(|before| last.insert(entry.id, before));
+            continue;
+        };
+        last.insert(entry.id, entry.id);
+        let (text, target) = (first_line(parts), targets.remove(&entry.id));
+        prompts.push(Prompt { id: entry.id, at: entry.at, text, parent: before, target });
+    }
+    prompts.reverse();
+    prompts
+}
+
+fn facts(prompt: &Prompt) -> PromptFacts {
+    let target = prompt.target.as_ref();
+    PromptFacts {
+        id: prompt.id.to_string(),
+        number: target.map(|target| target.number),
+        at: clock::rfc3339(prompt.at),
+        text: prompt.text.clone(),
+        retained: target.is_some(),
+        parent: prompt.parent.map(|id| id.to_string()),
+        files: target.map(|target| target.files.clone()),
+        label: target.and_then(|target| target.label.clone()),
+        has_files: target.map(|target| target.has_files),
+    }
+}
+
+fn line(paint: Paint, prompt: &Prompt, now: Timestamp) -> String {
+    let (yellow, dim, bold, red) = (paint.with(YELLOW), paint.with(DIM), paint.with(BOLD), paint.with(RED));
+    let (id, age) = (prompt.id.short(), clock::age(prompt.at, now));
+    let Some(target) = &prompt.target else {
+        let text = quote::one_line(&prompt.text);
+        return format!("{yellow}{id}{yellow:#}  {dim}{age:<14}  {:<14}  {text}  left behind{dim:#}", "");
+    };
+    let files = &target.files;
+    let changed = retake_engine::Changed { added: files.added, modified: files.modified, deleted: files.deleted };
+    let mut line = format!(
+        "{yellow}{id}{yellow:#}  {dim}{age:<14}{dim:#}  {}  {}",
+        counts(paint, &changed),
+        quote::one_line(&prompt.text)
+    );
+    if let Some(label) = &target.label {
+        line.push_str(&format!("  {bold}{}{bold:#}", quote::one_line(label)));
+    }
+    if !files.tools.is_empty() {
+        let mut tools: Vec<String> =
+            files.tools.iter().take(MAX_TOOLS).map(|tool| quote::one_line(tool).into_owned()).collect();
+        if MAX_TOOLS < files.tools.len() {
+            tools.push(format!("{} more", files.tools.len() - MAX_TOOLS));
+        }
+        line.push_str(&format!("  {dim}{}{dim:#}", tools.join(", ")));
+    }
+    if !target.has_files {
+        line.push_str(&format!("  {red}! files not kept{red:#}"));
+    }
+    line
+}
+
+/// The prompts as a tree, newest first: what is retained is the trunk, and what was left behind branches off below the prompt after
+/// which it was said.
+fn graph(paint: Paint, newest_first: &[Prompt], now: Timestamp) -> Vec<String> {
+    let by_id: HashMap<EntryId, &Prompt> = newest_first.iter().map(|prompt| (prompt.id, prompt)).collect();
+    let retained: HashSet<EntryId> =
+        newest_first.iter().filter(|prompt| prompt.target.is_some()).map(|prompt| prompt.id).collect();
+    let depth = |prompt: &Prompt| {
+        let mut depth = 0;
+        let mut at = Some(prompt);
+        while let Some(here) = at.filter(|here| !retained.contains(&here.id)) {
+            depth += 1;
+            at = here.parent.and_then(|parent| by_id.get(&parent).copied());
+        }
+        depth
+    };
+    let rows = newest_first.iter().map(|prompt| match depth(prompt) {
+        0 => format!("*  {}", line(paint, prompt, now)),
+        depth => format!("|{} o  {}", "  ".repeat(depth - 1), line(paint, prompt, now)),
+    });
+    rows.collect()
+}

@@ -1,0 +1,35 @@
+//! Points as users name them: checkpoints and entries of conversations, by label or by the beginning of an id.
+
+use retake_engine::{Checkpoint, Point, ResolveError, SessionId, Workspace};
+
+use crate::commands::CommandError;
+
+/// The option that commands with a POINT have.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub struct SessionArgs {
+    /// The session that the point belongs to
+    #[arg(long, value_name = "SESSION")]
+    pub session: Option<String>,
+}
+
+impl SessionArgs {
+    /// The session that is meant.
+    pub fn resolve(&self, workspace: &Workspace) -> Result<Option<SessionId>, ResolveError> {
+        let named = self.session.as_deref().map(|text| workspace.resolve_session(text)).transpose()?;
+        Ok(named.map(|session| session.id))
+    }
+}
+
+/// The checkpoint that `text` names: itself, the one before a prompt, the last one at or before another entry.
+pub fn checkpoint(workspace: &Workspace, text: &str, session: Option<SessionId>) -> anyhow::Result<Checkpoint> {
+    match workspace.resolve_point(text, session)? {
+        Point::Checkpoint(checkpoint) => Ok(*checkpoint),
+        Point::Entry { checkpoint: Some(checkpoint), .. } => Ok(*checkpoint),
+        Point::Entry { entry, checkpoint: None, .. } => Err(CommandError::NoFiles { point: entry.id.short() }.into()),
+    }
+}
+
+/// Whether nothing has this name.
+pub fn is_unknown(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(ResolveError::Unknown { .. }))
+}
