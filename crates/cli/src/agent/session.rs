@@ -4,13 +4,17 @@ use retake_engine::{Session, SessionKind, Workspace};
 
 use super::AgentError;
 
-/// The conversations of a workspace, newest first. One in which nothing was said is none.
+/// The conversations of a workspace, newest first. One in which nothing was said, and nothing is to be said, is none.
 pub fn conversations(workspace: &Workspace) -> anyhow::Result<Vec<Session>> {
-    let mut sessions = workspace.sessions()?;
-    sessions.retain(|session| {
-        session.kind == SessionKind::Conversation && (!session.title.is_empty() || workspace.is_live(session.id))
-    });
-    Ok(sessions)
+    let mut found = Vec::new();
+    for session in workspace.sessions()? {
+        if session.kind == SessionKind::Conversation
+            && (!session.title.is_empty() || workspace.is_live(session.id) || !workspace.draft(session.id)?.is_empty())
+        {
+            found.push(session);
+        }
+    }
+    Ok(found)
 }
 
 /// The session that `named` names, else the newest conversation.

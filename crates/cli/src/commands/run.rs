@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use retake_agent::contract::{Command, Event, EventKind};
-use retake_agent::controller::{Unprotected, Which};
+use retake_agent::contract::{Command, Event, EventKind, Reply, State};
+use retake_agent::controller::{Handle, Unprotected, Which};
 use retake_agent::permission::Allowed;
 use retake_agent::socket::Client;
 use retake_engine::session::entry::Part;
@@ -91,6 +91,8 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &RunArgs) -> anyhow::Result<E
     let code = runtime.block_on(async {
         let mut session = Session::here(handle.clone()).await?;
         let code = turn(&mut session, parts, &mut printer).await;
+        // Others may have said something here meanwhile.
+        while is_busy(&handle).await && session.next().await.is_ok() {}
         handle.request(Command::Close).await.ok();
         code
     });
@@ -100,6 +102,12 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &RunArgs) -> anyhow::Result<E
     drop(opened.handle);
     opened.served.join().ok();
     code
+}
+
+/// Whether a turn is running, or one is about to.
+async fn is_busy(handle: &Handle) -> bool {
+    let reply = handle.request(Command::Attach { from: None }).await;
+    matches!(reply, Ok(Reply::View { view }) if view.state == State::Running || view.held > 0)
 }
 
 /// Says the prompt, and prints what comes of it until the end of the turn.

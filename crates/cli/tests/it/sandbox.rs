@@ -252,8 +252,9 @@ impl Run {
     }
 
     #[track_caller]
-    pub(crate) fn says(&self, text: &str) {
+    pub(crate) fn says(&self, text: &str) -> &Self {
         assert!(self.stderr.contains(text), "`{text}` is not in: {}", self.stderr);
+        self
     }
 }
 

@@ -1,0 +1,184 @@
+//! `retake run` and everything around it, on a scripted model over real HTTP.
+
+mod live;
+
+use std::process::Command;
+
+use retake_testkit::model::ScriptedModel;
+use serde_json::{Value, json};
+
+use crate::sandbox::{Run, Sandbox};
+
+/// A sandbox with a model.
+pub(crate) struct Agent {
+    pub(crate) sandbox: Sandbox,
+    pub(crate) model: ScriptedModel,
+}
+
+impl Agent {
+    pub(crate) fn new() -> Self {
+        Self { sandbox: Sandbox::new(), model: ScriptedModel::start() }
+    }
+
+    /// `retake`, with the model set, not yet started.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = self.sandbox.retake_command();
+        command
+            .env("RETAKE_MODEL", "anthropic/scripted")
+            .env("RETAKE_BASE_URL", self.model.url())
+            .env("XDG_RUNTIME_DIR", self.sandbox.path("home"));
+        command
+    }
+
+    #[must_use = "say what was expected"]
+    pub(crate) fn retake<const N: usize>(&self, args: [&str; N]) -> Run {
+        Run::of(self.command().args(args))
+    }
+
+    /// Runs a turn that must succeed; returns its last line.
+    pub(crate) fn turn<const N: usize>(&self, prompt: &str, more: [&str; N]) -> Value {
+        let run = Run::of(self.command().args(["run", "--json", "--allow", "all", "-p", prompt]).args(more));
+        last_line(&run.succeeds().stdout)
+    }
+
+    pub(crate) fn json<const N: usize>(&self, args: [&str; N]) -> Value {
+        let run = Run::of(self.command().arg("--json").args(args)).succeeds();
+        serde_json::from_slice(&run.stdout).expect("it is one JSON document")
+    }
+}
+
+pub(crate) fn lines(stdout: &[u8]) -> Vec<Value> {
+    let text = std::str::from_utf8(stdout).expect("JSON is text");
+    text.lines().map(|line| serde_json::from_str(line).expect("each line is a document")).collect()
+}
+
+pub(crate) fn last_line(stdout: &[u8]) -> Value {
+    let last = lines(stdout).pop().expect("there is a last line");
+    assert_eq!(last["type"], "turn_ended", "{last}");
+    last
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().expect("it is text")
+}
+
+#[test]
+fn a_turn_prints_the_models_words_and_how_to_take_it_back() {
+    let agent = Agent::new();
+    agent.sandbox.write("a.txt", "one\n");
+    agent.model.says("I will write it.").calls("write_file", json!({"path": "b.txt", "content": "two\n"}));
+    agent.model.says("Done.");
+    let run = agent.retake(["run", "-p", "write b"]).succeeds();
+    assert_eq!(std::str::from_utf8(&run.stdout), Ok("I will write it.\nDone.\n"));
+    run.says("write b.txt").says("`retake undo`");
+    assert_eq!(std::fs::read(agent.sandbox.ws("b.txt")).expect("it was written"), b"two\n");
+    agent.retake(["undo"]).succeeds();
+    assert!(!agent.sandbox.ws("b.txt").exists());
+    agent.model.assert_exhausted();
+}
+
+#[test]
+fn the_last_line_of_json_tells_how_the_turn_ended_and_its_prompt_is_a_point() {
+    let agent = Agent::new();
+    agent.sandbox.write("a.txt", "one\n");
+    agent.model.calls("bash", json!({"command": "echo two > a.txt"}));
+    agent.model.says("Changed.");
+    let ended = agent.turn("change a", []);
+    assert_eq!((&ended["reason"], &ended["text"]), (&json!("done"), &json!("Changed.")));
+    let prompt = text(&ended["prompt"]);
+    let listed = agent.json(["log", "--session", text(&ended["session"])]);
+    assert_eq!(listed["prompts"][0]["id"], prompt);
+    assert_eq!(listed["prompts"][0]["files"]["modified"], 1);
+    let rewound = agent.json(["rewind", &prompt[..8]]);
+    assert_eq!((&rewound["applied"], &rewound["conversation_moved"]), (&json!(true), &json!(true)));
+    assert_eq!(std::fs::read(agent.sandbox.ws("a.txt")).expect("it is there"), b"one\n");
+    let resumed = agent.json(["resume"]);
+    assert_eq!(resumed["draft"][0]["text"], "change a");
+    agent.json(["undo"]);
+    assert_eq!(std::fs::read(agent.sandbox.ws("a.txt")).expect("it is there"), b"two\n");
+    assert_eq!(agent.json(["resume"])["text"], "Changed.");
+}
+
+#[test]
+fn what_context_prints_is_what_the_model_is_sent_next() {
+    let agent = Agent::new();
+    agent.model.says("Hello.");
+    agent.turn("hello", []);
+    let context = agent.retake(["context"]).text();
+    agent.model.says("Again.");
+    agent.turn("again", ["--continue"]);
+    let sent = agent.model.last_request();
+    let messages = |body: &Value| body["messages"].as_array().expect("messages").clone();
+    let context: Value = serde_json::from_str(&context).expect("it is JSON");
+    let (told, next) = (messages(&context), messages(&sent.body()));
+    assert_eq!(told.len() + 1, next.len());
+    assert_eq!((&context["tools"], &context["system"]), (&sent.body()["tools"], &sent.body()["system"]));
+}
+
+#[test]
+fn without_a_model_it_says_how_to_set_one() {
+    let agent = Agent::new();
+    let run = Run::of(agent.sandbox.retake_command().args(["run", "-p", "hi"])).fails(2);
+    run.says("ANTHROPIC_API_KEY").says("--base-url");
+    Run::of(agent.sandbox.retake_command().args(["run", "-p", "hi", "--model", "anthropic/x"]))
+        .fails(1)
+        .says("export ANTHROPIC_API_KEY");
+    Run::of(agent.sandbox.retake_command().args(["run", "-p", "hi", "--model", "claude"])).fails(2).says("openai/NAME");
+}
+
+#[test]
+fn a_model_that_cannot_be_reached_leaves_nothing_said() {
+    let agent = Agent::new();
+    let url = ScriptedModel::refusing_url();
+    let run = Run::of(agent.command().env("RETAKE_BASE_URL", &url).args(["run", "-p", "hi"])).fails(1);
+    run.says("cannot").says("start the local server");
+    assert_eq!(agent.json(["resume"])["draft"][0]["text"], "hi");
+}
+
+#[test]
+fn a_conversation_can_be_exported_and_deleted() {
+    let agent = Agent::new();
+    agent.model.says("Hello.");
+    let ended = agent.turn("hello", []);
+    let session = text(&ended["session"]);
+    let exported = lines(&agent.retake(["export", "--jsonl"]).succeeds().stdout);
+    let types: Vec<&str> = exported.iter().map(|entry| text(&entry["type"])).collect();
+    assert_eq!(types, ["instructions", "prompt", "reply", "ended"]);
+    agent.retake(["sessions", "rm", session]).fails(3).says("--yes");
+    assert_eq!(agent.json(["sessions"])["sessions"][0]["title"], "hello");
+    agent.retake(["sessions", "rm", session, "--yes"]).succeeds();
+    assert_eq!(agent.json(["sessions"])["sessions"], json!([]));
+}
+
+#[test]
+fn what_is_not_allowed_is_told_to_the_model_and_to_the_user() {
+    let agent = Agent::new();
+    agent.model.calls("bash", json!({"command": "touch x"}));
+    agent.model.says("I may not.");
+    agent.retake(["run", "-p", "touch x"]).succeeds().says("not allowed: bash: touch x");
+    assert!(agent.model.last_request().transcript().contains("--allow edits"));
+    assert!(!agent.sandbox.ws("x").exists());
+}
+
+#[test]
+fn a_branch_that_was_left_behind_is_shown_as_one() {
+    let agent = Agent::new();
+    agent.model.says("One.");
+    let first = agent.turn("first", []);
+    agent.model.says("Two.");
+    let second = agent.turn("second", ["--continue"]);
+    agent.retake(["rewind", &text(&second["prompt"])[..8], "--conversation"]).succeeds();
+    agent.model.says("Three.");
+    agent.turn("third", ["--continue"]);
+    let session = text(&first["session"]);
+    let listed = |more: &str| {
+        let run = Run::of(agent.command().args(["log", "--session", session, more])).text();
+        let texts = run.lines().map(|line| line.split_whitespace().last().expect("words").to_owned());
+        texts.collect::<Vec<_>>()
+    };
+    assert_eq!(listed("--no-pager"), ["third", "first"]);
+    assert_eq!(listed("--all"), ["third", "behind", "first"]);
+    let graph = agent.retake(["log", "--graph"]).text();
+    let marks: Vec<&str> = graph.lines().map(|line| &line[..3]).collect();
+    assert_eq!(marks, ["*  ", "| o", "*  "], "{graph}");
+}

@@ -1,0 +1,86 @@
+//! Commands on a session that another process has open.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStdout, Stdio};
+
+use serde_json::{Value, json};
+
+use super::{Agent, text};
+use crate::sandbox::Run;
+
+/// A turn in another process.
+struct Turn {
+    child: Child,
+    lines: std::io::Lines<BufReader<ChildStdout>>,
+}
+
+impl Turn {
+    fn begin(agent: &Agent, prompt: &str) -> Self {
+        let mut child = agent
+            .command()
+            .args(["run", "--json", "--allow", "all", "-p", prompt])
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let lines = BufReader::new(child.stdout.take().expect("it was asked for")).lines();
+        Self { child, lines }
+    }
+
+    /// Waits for an event of this type.
+    fn until(&mut self, wanted: &str) -> Value {
+        for line in self.lines.by_ref() {
+            let event: Value = serde_json::from_str(&line.expect("text")).expect("a document");
+            if event["type"] == wanted {
+                return event;
+            }
+        }
+        panic!("there was no {wanted}");
+    }
+}
+
+#[test]
+fn a_rewind_of_a_running_session_is_refused_or_stops_it_first() {
+    let agent = Agent::new();
+    agent.sandbox.write("a.txt", "one\n");
+    agent.model.calls("bash", json!({"command": "echo two > a.txt; echo ready; sleep 1000"}));
+    let mut turn = Turn::begin(&agent, "change a, slowly");
+    let prompt = turn.until("appended");
+    let prompt = if prompt["entry"]["type"] == "prompt" { prompt } else { turn.until("appended") };
+    let prompt = text(&prompt["entry"]["id"]).to_owned();
+    turn.until("call_output");
+    agent.retake(["rewind", &prompt]).fails(3).says("a turn is running").says("--interrupt");
+    let document = agent.json(["rewind", &prompt, "--interrupt"]);
+    assert_eq!((&document["applied"], &document["conversation_moved"]), (&json!(true), &json!(true)));
+    assert_eq!(std::fs::read(agent.sandbox.ws("a.txt")).expect("it is there"), b"one\n");
+    assert_eq!(turn.until("turn_ended")["reason"], "interrupted");
+    turn.child.wait().expect("it ends");
+    assert_eq!(agent.json(["resume"])["draft"][0]["text"], "change a, slowly");
+}
+
+#[test]
+fn a_prompt_to_a_session_that_runs_elsewhere_is_said_there_when_its_turn_has_ended() {
+    let agent = Agent::new();
+    let gate = agent.model.says("Slowly.").pauses();
+    agent.model.says("Then this.");
+    let mut turn = Turn::begin(&agent, "first");
+    gate.wait_until_reached();
+    let mut other = Run::of(agent.command().args(["sessions", "--json"]));
+    let sessions: Value = serde_json::from_slice(&other.stdout).expect("a document");
+    assert_eq!(sessions["sessions"][0]["live"], true);
+    let session = text(&sessions["sessions"][0]["id"]).to_owned();
+    let mut second = agent
+        .command()
+        .args(["run", "--session", &session, "-p", "second"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    turn.until("held");
+    gate.open();
+    turn.until("turn_ended");
+    other.stdout.clear();
+    let output = second.wait().expect("it ends");
+    drop(output);
+    turn.child.wait().expect("it ends");
+    let said = agent.json(["resume"]);
+    assert_eq!(said["prompts"], 2, "{said}");
+}
