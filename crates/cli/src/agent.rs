@@ -221,7 +221,13 @@ pub fn ask_live(
     })
 }
 
-/// A tally of what a turn did, for the last line.
+/// Whether a live session in another process answers.
+pub fn is_served(here: &Surroundings, session: SessionId) -> anyhow::Result<bool> {
+    let runtime = runtime()?;
+    Ok(runtime.block_on(Client::connect(&here.sockets, session))?.is_some())
+}
+
+/// Whether `event` is the end of the turn that `said` began. A prompt that was held has its id from when it was said.
 pub fn is_end_of(event: &Event, said: Said, text: &[Part], last_prompt: &mut Option<EntryId>) -> bool {
     use retake_engine::session::entry::Body;
     if let EventKind::Appended { entry } = &event.kind

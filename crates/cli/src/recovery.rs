@@ -3,7 +3,9 @@
 use std::io::Write;
 use std::time::Duration;
 
-use retake_engine::{NewCheckpoint, Operation, Recovered, RecoveryChoice, RewindError, Workspace};
+use retake_engine::{
+    NewCheckpoint, Operation, OperationKind, OperationState, Recovered, RecoveryChoice, RewindError, Workspace,
+};
 
 use crate::clock;
 use crate::quote;
@@ -42,6 +44,7 @@ pub fn before_going_back(ui: &mut Ui, workspace: &mut Workspace, options: &Optio
         return mention(ui, workspace);
     }
     first(ui, workspace)?;
+    end_cut_turns(workspace)?;
     if options.waits() {
         wait(ui, workspace)?;
     }
@@ -49,6 +52,17 @@ pub fn before_going_back(ui: &mut Ui, workspace: &mut Workspace, options: &Optio
     let new = NewCheckpoint { id: clock::new_checkpoint_id(at)?, at, label: None };
     let progress = ui.progress();
     workspace.settle(new, &progress)?;
+    Ok(())
+}
+
+/// Ends turns whose process died, so that they can be taken back like any other.
+fn end_cut_turns(workspace: &Workspace) -> anyhow::Result<()> {
+    for operation in workspace.operations()? {
+        let is_cut = operation.kind == OperationKind::Turn && operation.state == OperationState::Running;
+        if let Some(session) = operation.session.filter(|session| is_cut && !workspace.is_live(*session)) {
+            drop(workspace.open_session(session, clock::now(), &mut retake_agent::fresh::random)?);
+        }
+    }
     Ok(())
 }
 

@@ -20,6 +20,7 @@ use retake_engine::{
     SessionId, SessionKind, SessionWriter, StoreError, Workspace,
 };
 
+use crate::agent;
 use crate::clock;
 use crate::commands::CommandError;
 use crate::surroundings::Surroundings;
@@ -137,23 +138,23 @@ pub fn run(
             None => return Err(CommandError::Declined.into()),
         },
     };
-    match maker(workspace, session)? {
+    match maker(here, workspace, session)? {
         Maker::Here(writer) => apply(ui, workspace, writer, kind, &request, expected.as_ref()),
         Maker::Elsewhere(session) => forward::apply(ui, here, session, kind, &request, expected.as_ref(), options),
     }
 }
 
 /// Who has to make a change of `session`.
-fn maker(workspace: &Workspace, session: Option<SessionId>) -> anyhow::Result<Maker> {
+fn maker(here: &Surroundings, workspace: &Workspace, session: Option<SessionId>) -> anyhow::Result<Maker> {
     let sessions = workspace.sessions()?;
     let is_conversation =
         |id: &SessionId| sessions.iter().any(|session| session.id == *id && session.kind == SessionKind::Conversation);
     let Some(session) = session.filter(is_conversation) else { return Ok(Maker::Here(None)) };
-    match workspace.open_session(session, clock::now(), &mut retake_agent::fresh::random) {
-        Ok(writer) => Ok(Maker::Here(Some(Box::new(writer)))),
-        Err(retake_engine::SessionError::Live { .. }) => Ok(Maker::Elsewhere(session)),
-        Err(error) => Err(error.into()),
+    if agent::is_served(here, session)? {
+        return Ok(Maker::Elsewhere(session));
     }
+    let writer = workspace.open_session(session, clock::now(), &mut retake_agent::fresh::random)?;
+    Ok(Maker::Here(Some(Box::new(writer))))
 }
 
 /// Works out what would be done.

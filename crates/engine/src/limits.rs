@@ -29,9 +29,10 @@ pub const WATCH_SHARE: f64 = 0.5;
 pub const MAX_MERGE: u64 = 1 << 20;
 /// Fewest digits by which an id can be named.
 pub const MIN_ID_DIGITS: usize = 4;
-/// How often, and with what pause, a session's lock is tried before it counts as taken.
-pub const LOCK_ATTEMPTS: u32 = 5;
+/// How often, and with what pause, a session's lock is tried before it counts as taken: a child that a process had just forked when it
+/// was killed holds it for a moment.
+pub const LOCK_ATTEMPTS: u32 = 50;
 /// See [`LOCK_ATTEMPTS`].
-pub const LOCK_PAUSE_MS: u64 = 10;
+pub const LOCK_PAUSE_MS: u64 = 20;
 /// Most files that a note to the model names.
 pub const MAX_NOTED_FILES: usize = 50;

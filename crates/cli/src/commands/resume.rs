@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::run::{self, Allow, RunArgs};
 use crate::agent::model::ModelArgs;
-use crate::agent::session;
+use crate::agent::{self, session};
 use crate::clock;
 use crate::json;
 use crate::quote;
@@ -73,7 +73,7 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &ResumeArgs) -> anyhow::Result
         };
         return run::run(ui, &here, &args);
     }
-    let live = workspace.is_live(found.id);
+    let live = agent::is_served(&here, found.id)?;
     if !live {
         recovery::first(ui, &mut workspace)?;
         // Puts in order what a process that died has left.

@@ -1,5 +1,6 @@
 //! `retake run` and everything around it, on a scripted model over real HTTP.
 
+mod kill;
 mod live;
 
 use std::process::Command;
