@@ -192,6 +192,15 @@ impl Session {
         }
     }
 
+    /// Cuts what the model sees.
+    pub async fn clear(&mut self) -> anyhow::Result<()> {
+        match self {
+            Self::Here { handle, .. } => drop(handle.request(Command::Clear).await.map_err(AgentError::from)?),
+            Self::Elsewhere { client } => drop(client.request(Command::Clear).await?.map_err(AgentError::from)?),
+        }
+        Ok(())
+    }
+
     pub async fn interrupt(&mut self) -> anyhow::Result<()> {
         match self {
             Self::Here { handle, .. } => drop(handle.request(Command::Interrupt).await.map_err(AgentError::from)?),

@@ -67,6 +67,7 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &ResumeArgs) -> anyhow::Result
             attach: Vec::new(),
             session: Some(found.id.to_string()),
             continue_newest: false,
+            clear: false,
             allow: args.allow,
             unprotected: args.unprotected,
             model: args.model.clone(),

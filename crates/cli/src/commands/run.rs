@@ -44,6 +44,9 @@ pub struct RunArgs {
     /// Go on with the newest session
     #[arg(long = "continue")]
     pub continue_newest: bool,
+    /// Cut what the model sees of the session first; `retake undo` takes that back too
+    #[arg(long)]
+    pub clear: bool,
     /// What runs without anybody to ask: `all`, `edits` (reading and edit tools, no shell), `none` (reading only) [default: edits]
     #[arg(long, value_name = "WHAT", default_value = "edits", hide_default_value = true, hide_possible_values = true)]
     pub allow: Allow,
@@ -74,6 +77,9 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &RunArgs) -> anyhow::Result<E
         let mut printer = Printer::new(ui);
         return runtime.block_on(async {
             let mut session = Session::elsewhere(client).await?;
+            if args.clear {
+                session.clear().await?;
+            }
             turn(&mut session, parts, &mut printer).await
         });
     }
@@ -90,6 +96,9 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &RunArgs) -> anyhow::Result<E
     let mut printer = Printer::new(ui);
     let code = runtime.block_on(async {
         let mut session = Session::here(handle.clone()).await?;
+        if args.clear {
+            session.clear().await?;
+        }
         let code = turn(&mut session, parts, &mut printer).await;
         // Others may have said something here meanwhile.
         while is_busy(&handle).await && session.next().await.is_ok() {}
