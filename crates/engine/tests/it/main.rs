@@ -25,4 +25,5 @@ mod rewind_property;
 mod scanners;
 #[cfg(feature = "faults")]
 mod seeded;
+mod session;
 mod watching;
