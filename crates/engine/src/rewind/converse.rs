@@ -61,8 +61,8 @@ impl Workspace {
         let before = self.point_before(aim, new, &resolved.what, progress)?;
         let differing = aim.point.map_or_else(|| Ok(Vec::new()), |point| differing(&self.store, point))?;
         let moved = self.store.db().transaction(Durability::Synced, |tx| {
-            let seq = insert_operation(tx, resolved, new, before, request.made_by)?;
-            let moved = aim.moved(new).carry_out(tx, aim.session, seq, &differing)?;
+            let (seq, moved) = insert_operation(tx, resolved, new, &plan, before, request.made_by)?;
+            let moved = moved.map_or(Ok(true), |moved| moved.carry_out(tx, aim.session, seq, &differing))?;
             let state = if moved { OperationState::Done } else { OperationState::Failed };
             operation::finish(tx, new.operation, state, Some(before))?;
             Ok(moved)

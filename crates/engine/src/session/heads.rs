@@ -38,6 +38,9 @@ pub(crate) struct PendingNote {
     pub(crate) id: EntryId,
     pub(crate) at: Timestamp,
     pub(crate) kind: NoteKind,
+    /// The files that it is about, if they are known beforehand.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) about: Vec<String>,
 }
 
 /// What a note is about.
@@ -47,6 +50,8 @@ pub(crate) enum NoteKind {
     FilesWentBack,
     /// The conversation went back, and files did not.
     FilesStayed,
+    /// Both moved, but for these files.
+    FilesKept,
 }
 
 impl Moved {
@@ -90,8 +95,7 @@ impl Moved {
         if !rows::is_head(tx, session, self.from)? {
             return Ok(false);
         }
-        if let Some(note) = self.note.take().filter(|_| !files.is_empty()) {
-            let entry = note.entry(files);
+        if let Some(entry) = self.note.take().and_then(|note| note.entry(files)) {
             self.to = Some(rows::insert(tx, session, self.to, &entry)?);
         }
         rows::move_head(tx, session, self.from, self.to)?;
@@ -112,8 +116,15 @@ fn parse(text: Option<String>) -> Option<Moved> {
 }
 
 impl PendingNote {
-    fn entry(&self, files: &[WorkspacePath]) -> Entry {
-        let about: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
+    /// The note as an entry, if there is anything to tell: `files` are those that the operation was about.
+    fn entry(self, files: &[WorkspacePath]) -> Option<Entry> {
+        let about = match self.kind {
+            NoteKind::FilesWentBack | NoteKind::FilesStayed => files.iter().map(name).collect(),
+            NoteKind::FilesKept => self.about,
+        };
+        if about.is_empty() {
+            return None;
+        }
         let mut list: Vec<String> =
             about.iter().take(limits::MAX_NOTED_FILES).map(|path| format!("- {path}")).collect();
         if about.len() > list.len() {
@@ -128,10 +139,47 @@ impl PendingNote {
                 "The user has taken this conversation back to here, but not the files. These files differ from what you last \
                  saw; read them again before you rely on what is in them:"
             }
+            NoteKind::FilesKept => {
+                "The user has taken this conversation and the files to where they are here, but for these files. They may not be \
+                 as you last saw them; read them again before you rely on what is in them:"
+            }
         };
         let text = format!("{what}\n{}", list.join("\n"));
-        Entry { id: self.id, parent: None, at: self.at, body: Body::Note { about, text } }
+        Some(Entry { id: self.id, parent: None, at: self.at, body: Body::Note { about, text } })
     }
+}
+
+/// A path as a note tells it.
+pub(crate) fn name(path: &WorkspacePath) -> String {
+    path.display().to_string()
+}
+
+/// What notes after the entry `to` are about that undos and redos have added; `None` if anything else was said since.
+pub(crate) fn noted_since(
+    connection: &Connection,
+    session: i64,
+    head: Option<i64>,
+    to: Option<i64>,
+) -> rusqlite::Result<Option<Vec<String>>> {
+    let mut noted = Vec::new();
+    let mut at = head;
+    while at != to {
+        let Some(seq) = at else { return Ok(None) };
+        let Some((row, parent)) = rows::by_seq(connection, seq)? else { return Ok(None) };
+        let Body::Note { about, .. } = row.entry.body else { return Ok(None) };
+        let by_undo: bool = connection
+            .prepare_cached(
+                "SELECT EXISTS (SELECT 1 FROM operations WHERE session = ? AND kind IN (2, 3)
+                     AND json_extract(conversation, '$.to') = ?)",
+            )?
+            .query_row([session, seq], |row| row.get(0))?;
+        if !by_undo {
+            return Ok(None);
+        }
+        noted.extend(about);
+        at = parent;
+    }
+    Ok(Some(noted))
 }
 
 /// Calls a session after the first prompt of what is retained.

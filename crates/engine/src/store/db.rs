@@ -178,6 +178,8 @@ const MIGRATIONS: &[&str] = &[
     ALTER TABLE operations ADD COLUMN summary TEXT;
     ALTER TABLE operations ADD COLUMN live INTEGER NOT NULL DEFAULT 0;
     CREATE INDEX operations_session ON operations (session);
+    CREATE INDEX operations_entry ON operations (entry) WHERE entry IS NOT NULL;
+    CREATE INDEX operations_unsummarised ON operations (session) WHERE kind = 4 AND summary IS NULL;
     CREATE INDEX windows_turn ON windows (turn) WHERE turn IS NOT NULL;
     CREATE INDEX changes_window ON changes (window) WHERE window IS NOT NULL;
 ",

@@ -166,3 +166,24 @@ fn nothing_is_said_while_an_interrupted_rewind_waits() {
     });
     assert!(checked);
 }
+
+#[test]
+fn a_session_with_an_interrupted_rewind_is_not_deleted() {
+    let scene = Scene::new(Scope::Both);
+    let mut checked = false;
+    Killer::new(|| scene.set_up()).crash_at_every_step(|_, _| {
+        let mut workspace = workspace(scene.scratch.path());
+        if checked || workspace.interrupted().unwrap().is_none() {
+            return;
+        }
+        checked = true;
+        let writer = workspace.open_session(scene.session, Timestamp(300), &mut || [3; 10]).unwrap();
+        let refused = workspace.delete_session(writer);
+        assert!(matches!(refused, Err(retake_engine::SessionError::Pending { .. })), "{refused:?}");
+        let id = identities(200);
+        workspace.recover(RecoveryChoice::Ask, id.after, id.at).unwrap();
+        let writer = workspace.open_session(scene.session, Timestamp(300), &mut || [3; 10]).unwrap();
+        workspace.delete_session(writer).unwrap();
+    });
+    assert!(checked);
+}

@@ -188,3 +188,33 @@ fn a_turn_that_is_running_is_not_undone() {
     let operations = desk.workspace().operations().unwrap();
     assert_eq!(operations[0].state, OperationState::Running);
 }
+
+#[test]
+fn a_note_of_an_undo_does_not_keep_the_next_undo_from_the_conversation() {
+    let mut desk = Desk::new();
+    let first = desk.writes("one", "a", "1");
+    let between = desk.conversation();
+    desk.writes("two", "b", "2");
+    desk.undo_of(first.operation).unwrap();
+    let noted = desk.conversation();
+    let applied = desk.undo().unwrap();
+    assert_eq!(applied.conversation_moved, Some(true));
+    assert_eq!((desk.prompts(), desk.bench.read("b")), (vec!["one".to_owned()], None));
+    assert_eq!(desk.notes(), [["a"]], "the model is told again what it could not know otherwise");
+    assert_eq!(desk.conversation().entries()[..between.entries().len()], *between.entries());
+    desk.redo().unwrap();
+    assert_eq!((desk.conversation(), desk.bench.read("b").as_deref()), (noted, Some("2")));
+    desk.redo().unwrap();
+    assert_eq!((desk.notes().len(), desk.bench.read("a").as_deref()), (0, Some("1")));
+}
+
+#[test]
+fn a_code_rewind_in_force_keeps_an_older_turn_in_the_conversation() {
+    let mut desk = Desk::new();
+    let first = desk.writes("one", "a", "1");
+    desk.rewind(first.prompt, Scope::Code).unwrap();
+    desk.undo_of(first.operation).unwrap();
+    assert_eq!(desk.prompts(), ["one"], "the head has moved since");
+    desk.undo().unwrap();
+    assert_eq!((desk.prompts(), desk.bench.read("a").as_deref()), (vec!["one".to_owned()], Some("1")));
+}
