@@ -11,6 +11,7 @@ use crate::owner::{rows, window};
 use crate::rewind::prepare::insert_operation;
 use crate::session::Scope;
 use crate::session::aim::Aim;
+use crate::session::rows as session_rows;
 use crate::store::{Durability, Store};
 use crate::{CheckpointError, LedgerItem, NewCheckpoint, Node, Progress, StoreError, Workspace, WorkspacePath, git};
 
@@ -63,6 +64,8 @@ impl Workspace {
         let moved = self.store.db().transaction(Durability::Synced, |tx| {
             let (seq, moved) = insert_operation(tx, resolved, new, &plan, before, request.made_by)?;
             let moved = moved.map_or(Ok(true), |moved| moved.carry_out(tx, aim.session, seq, &differing))?;
+            // At the note the files are as they are now, not as they were at what it is added to.
+            session_rows::pair_new_head(tx, aim.session, aim.to, before)?;
             let state = if moved { OperationState::Done } else { OperationState::Failed };
             operation::finish(tx, new.operation, state, Some(before))?;
             Ok(moved)

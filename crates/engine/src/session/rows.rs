@@ -255,6 +255,17 @@ pub(crate) fn pair(tx: &Transaction<'_>, entry: i64, checkpoint: i64) -> Result<
     tx.execute("INSERT OR IGNORE INTO points VALUES (?, ?)", [entry, checkpoint]).map(drop).map_err(in_transaction(tx))
 }
 
+/// Pairs a checkpoint with the head of a session, unless that is at `known`.
+pub(crate) fn pair_new_head(
+    tx: &Transaction<'_>,
+    session: i64,
+    known: Option<i64>,
+    checkpoint: i64,
+) -> Result<(), StoreError> {
+    let sql = "INSERT OR IGNORE INTO points SELECT head, ?3 FROM sessions WHERE seq = ?1 AND head IS NOT ?2";
+    tx.execute(sql, params![session, known, checkpoint]).map(drop).map_err(in_transaction(tx))
+}
+
 /// Row numbers of checkpoints paired with an entry, newest last. Some may be gone.
 pub(crate) fn paired(connection: &Connection, entry: i64) -> rusqlite::Result<Vec<i64>> {
     let mut statement =

@@ -16,8 +16,8 @@ use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, Test
 
 use crate::compare::Verdict;
 
-/// Below this many cases a kind of thing may be missing by chance.
-const ENOUGH_TO_MEET_ALL: u32 = 1_000;
+/// How many cases, unless told: below this many a kind of thing may be missing by chance.
+const USUAL: u32 = 1_000;
 
 /// Counts what a run has met.
 pub(crate) trait Tally: Default + Display + Send {
@@ -34,8 +34,19 @@ pub(crate) fn run_all<S: Strategy, T: Tally>(
 ) where
     S::Value: Debug,
 {
+    run_usually(USUAL, strategy, run);
+}
+
+/// The same, with another number of cases than usual, in which everything has to be met.
+pub(crate) fn run_usually<S: Strategy, T: Tally>(
+    usual: u32,
+    strategy: impl Fn() -> S + Sync,
+    run: impl Fn(&S::Value, &mut T) -> Verdict + Sync,
+) where
+    S::Value: Debug,
+{
     switch_on_what_was_asked_for();
-    let cases: u32 = number("RETAKE_CASES").unwrap_or(1_000);
+    let cases: u32 = number("RETAKE_CASES").unwrap_or(usual);
     let seed: u64 = number("RETAKE_SEED").unwrap_or_else(fresh_seed);
     let jobs: u32 =
         number("RETAKE_JOBS").unwrap_or_else(|| thread::available_parallelism().map_or(1, |n| n.get() as u32));
@@ -59,7 +70,7 @@ pub(crate) fn run_all<S: Strategy, T: Tally>(
     }
     eprintln!("{tally}");
     let missing = tally.missing();
-    assert!(cases < ENOUGH_TO_MEET_ALL || missing.is_empty(), "the generator never made {missing:?}");
+    assert!(cases < usual || missing.is_empty(), "the generator never made {missing:?}");
 }
 
 /// Runs one thread's share of the cases, unless another one fails; the report of a failure holds the smallest case found.

@@ -26,4 +26,5 @@ mod scanners;
 #[cfg(feature = "faults")]
 mod seeded;
 mod session;
+mod session_property;
 mod watching;

@@ -90,7 +90,7 @@ impl Desk {
         turn
     }
 
-    fn point(&mut self, moment: Moment) {
+    pub(crate) fn point(&mut self, moment: Moment) {
         let new = numbered(self.bench.tick());
         self.workspace().checkpoint_at(moment, new, Durability::Soon, &NoProgress).unwrap();
     }
@@ -172,6 +172,7 @@ impl Desk {
         let (cut, operation) = (self.entry(Body::Cleared), operation(&mut self.bench));
         let id = cut.id;
         self.writer().clear(operation, MadeBy::Client, cut).unwrap();
+        self.point(Moment { session: self.session, entry: Some(id), origin: Origin::Turn });
         id
     }
 
@@ -294,7 +295,7 @@ fn now(bench: &mut Bench) -> Timestamp {
     numbered(bench.tick()).at
 }
 
-fn operation(bench: &mut Bench) -> OperationId {
+pub(crate) fn operation(bench: &mut Bench) -> OperationId {
     let at = now(bench);
     OperationId::new(at, bytes(at.0, 6))
 }
