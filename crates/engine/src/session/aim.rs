@@ -4,10 +4,9 @@ use std::collections::{BTreeSet, HashSet};
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::conversation::first_line;
-use super::entry::{Body, EntryId, Part};
+use super::entry::{Body, Entry, EntryId, Part};
 use super::heads::{self, Moved, NoteKind, PendingNote};
-use super::rows::{self, EntryRow, Standing};
+use super::rows::{self, Standing};
 use crate::rewind::{Discard, NewRewind, RewindError};
 use crate::store::{Store, StoreError};
 use crate::{Operation, OperationKind, SessionId};
@@ -117,9 +116,8 @@ impl Aim {
 }
 
 fn prompt_line(connection: &Connection, seq: i64) -> rusqlite::Result<Option<PromptLine>> {
-    let Some((EntryRow { entry, .. }, _)) = rows::by_seq(connection, seq)? else { return Ok(None) };
-    let Body::Prompt { parts } = &entry.body else { return Ok(None) };
-    Ok(Some(PromptLine { id: entry.id, text: first_line(parts) }))
+    let prompt = rows::prompt(connection, seq)?;
+    Ok(prompt.map(|Entry { id, body, .. }| PromptLine { id, text: body.first_line() }))
 }
 
 /// Aims at an entry: before it if it is a prompt, else after it and all that belongs to the same round.
@@ -179,7 +177,7 @@ pub(crate) fn describe(store: &Store, entry: EntryId) -> Result<String, StoreErr
         found.map(|(seq, _)| rows::by_seq(connection, seq)).transpose().map(Option::flatten)
     })?;
     Ok(match row.map(|(row, _)| row.entry.body) {
-        Some(Body::Prompt { parts }) => format!("{} before \"{}\"", entry.short(), first_line(&parts)),
+        Some(prompt @ Body::Prompt { .. }) => format!("{} before \"{}\"", entry.short(), prompt.first_line()),
         _ => format!("{} of the conversation", entry.short()),
     })
 }
@@ -257,8 +255,8 @@ pub(crate) fn reversing(store: &Store, operation: &Operation) -> Result<Option<A
 pub(super) fn prompt_of(connection: &Connection, operation: i64) -> rusqlite::Result<Option<Vec<Part>>> {
     let entry: Option<i64> =
         connection.query_row("SELECT entry FROM operations WHERE seq = ?", [operation], |row| row.get(0))?;
-    let row = entry.map(|seq| rows::by_seq(connection, seq)).transpose()?.flatten();
-    Ok(row.and_then(|(row, _)| match row.entry.body {
+    let prompt = entry.map(|seq| rows::prompt(connection, seq)).transpose()?.flatten();
+    Ok(prompt.and_then(|prompt| match prompt.body {
         Body::Prompt { parts } => Some(parts),
         _ => None,
     }))

@@ -6,7 +6,6 @@
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use serde::{Deserialize, Serialize};
 
-use super::conversation::first_line;
 use super::entry::{Block, Body, Entry, EntryId, Part};
 use super::remove;
 use super::rows::{self, EntryRow};
@@ -167,13 +166,15 @@ pub(crate) fn noted_since(
         let Some(seq) = at else { return Ok(None) };
         let Some((row, parent)) = rows::by_seq(connection, seq)? else { return Ok(None) };
         let Body::Note { about, .. } = row.entry.body else { return Ok(None) };
-        let by_undo: bool = connection
+        // Later operations may have come back to it.
+        let by_undo: Option<bool> = connection
             .prepare_cached(
-                "SELECT EXISTS (SELECT 1 FROM operations WHERE session = ? AND kind IN (2, 3)
-                     AND json_extract(conversation, '$.to') = ?)",
+                "SELECT kind IN (2, 3) FROM operations WHERE session = ? AND json_extract(conversation, '$.to') = ?
+                 ORDER BY seq LIMIT 1",
             )?
-            .query_row([session, seq], |row| row.get(0))?;
-        if !by_undo {
+            .query_row([session, seq], |row| row.get(0))
+            .optional()?;
+        if by_undo != Some(true) {
             return Ok(None);
         }
         noted.extend(about);
@@ -190,11 +191,7 @@ pub(crate) fn retitle(tx: &Transaction<'_>, session: i64, head: Option<i64>) -> 
 
 fn title(connection: &Connection, head: Option<i64>) -> rusqlite::Result<String> {
     let Some(first) = rows::prompts(connection, head)?.into_iter().next() else { return Ok(String::new()) };
-    let row = rows::by_seq(connection, first)?;
-    Ok(row.map_or_else(String::new, |(row, _)| match &row.entry.body {
-        Body::Prompt { parts } => first_line(parts),
-        _ => String::new(),
-    }))
+    Ok(rows::prompt(connection, first)?.map_or_else(String::new, |prompt| prompt.body.first_line()))
 }
 
 /// The last entry of the round that the entry with row number `seq` is in: a call is never cut off from its results.

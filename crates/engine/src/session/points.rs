@@ -6,7 +6,6 @@ use rusqlite::{Connection, Transaction, params};
 use serde::{Deserialize, Serialize};
 
 use super::aim;
-use super::conversation::first_line;
 use super::entry::{Body, Entry, EntryId};
 use super::rows::{self, EntryRow};
 use super::writer::SessionError;
@@ -120,14 +119,13 @@ impl Workspace {
             let mut known = known(connection, standing.seq)?;
             let mut targets = Vec::with_capacity(prompts.len());
             for (number, seq) in prompts.into_iter().enumerate().rev() {
-                let Some((row, _)) = rows::by_seq(connection, seq)? else { continue };
-                let Body::Prompt { parts } = &row.entry.body else { continue };
+                let Some(Entry { id, at, body, .. }) = rows::prompt(connection, seq)? else { continue };
                 let (files, label, has_files) = known.remove(&seq).unwrap_or_default();
                 targets.push(Target {
-                    id: row.entry.id,
+                    id,
                     number: number as u64 + 1,
-                    at: row.entry.at,
-                    text: first_line(parts),
+                    at,
+                    text: body.first_line(),
                     files,
                     label,
                     has_files,

@@ -163,7 +163,8 @@ const MIGRATIONS: &[&str] = &[
         kind INTEGER NOT NULL,
         body TEXT NOT NULL
     );
-    CREATE INDEX entries_session ON entries (session);
+    -- Enough to follow a conversation without reading what was said.
+    CREATE INDEX entries_chain ON entries (session, seq, parent, kind);
     CREATE INDEX entries_parent ON entries (parent);
     -- The checkpoint that was taken at an entry. It stays when the checkpoint goes, and tells that there was one.
     CREATE TABLE points (

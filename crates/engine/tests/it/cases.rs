@@ -16,8 +16,8 @@ use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, Test
 
 use crate::compare::Verdict;
 
-/// How many cases, unless told: below this many a kind of thing may be missing by chance.
-const USUAL: u32 = 1_000;
+/// Below this many cases a kind of thing may be missing by chance.
+const ENOUGH_TO_MEET_ALL: u32 = 1_000;
 
 /// Counts what a run has met.
 pub(crate) trait Tally: Default + Display + Send {
@@ -34,10 +34,10 @@ pub(crate) fn run_all<S: Strategy, T: Tally>(
 ) where
     S::Value: Debug,
 {
-    run_usually(USUAL, strategy, run);
+    run_usually(ENOUGH_TO_MEET_ALL, strategy, run);
 }
 
-/// The same, with another number of cases than usual, in which everything has to be met.
+/// The same, with another number of cases unless told.
 pub(crate) fn run_usually<S: Strategy, T: Tally>(
     usual: u32,
     strategy: impl Fn() -> S + Sync,
@@ -70,7 +70,7 @@ pub(crate) fn run_usually<S: Strategy, T: Tally>(
     }
     eprintln!("{tally}");
     let missing = tally.missing();
-    assert!(cases < usual || missing.is_empty(), "the generator never made {missing:?}");
+    assert!(cases < ENOUGH_TO_MEET_ALL || missing.is_empty(), "the generator never made {missing:?}");
 }
 
 /// Runs one thread's share of the cases, unless another one fails; the report of a failure holds the smallest case found.

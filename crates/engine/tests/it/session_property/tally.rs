@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::cases::Tally;
 
-/// Everything that a normal run has to bring up.
+/// Everything that a thousand stories have to bring up.
 const ALL: &[&str] = &[
     "clear",
     "draft: taken back",
