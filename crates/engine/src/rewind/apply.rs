@@ -120,7 +120,8 @@ impl Workspace {
             let before = resolved.target_seq()?;
             let moved = self.store.db().transaction(Durability::Synced, |tx| {
                 let (seq, moved) = insert_operation(tx, resolved, new, &plan, before, request.made_by)?;
-                let moved = moving.zip(moved).map_or(Ok(true), |(aim, moved)| moved.carry_out(tx, aim.session, seq, &[]))?;
+                let moved =
+                    moving.zip(moved).map_or(Ok(true), |(aim, moved)| moved.carry_out(tx, aim.session, seq, &[]))?;
                 let state = if moved { OperationState::Done } else { OperationState::Failed };
                 operation::finish(tx, new.operation, state, None)?;
                 if moved {

@@ -87,9 +87,9 @@ impl Aim {
         }
     }
 
-    /// Whether the head goes somewhere else.
+    /// Whether the head, or what the user is about to say, becomes another.
     pub(crate) fn moves(&self) -> bool {
-        self.from != self.to
+        self.from != self.to || self.draft.is_some()
     }
 
     /// The same for people.

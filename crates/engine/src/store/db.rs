@@ -243,6 +243,8 @@ impl Db {
         // Without this every short-lived process would checkpoint the log on its way out: three syncs for nothing.
         self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         self.connection.set_prepared_statement_cache_capacity(64);
+        // In KiB, if negative: a long conversation is read more than once.
+        self.connection.pragma_update(None, "cache_size", -(32 << 10))?;
         if self.writable {
             self.connection.pragma_update(None, "journal_mode", "wal")?;
             self.connection.pragma_update(None, "synchronous", "full")?;

@@ -138,8 +138,7 @@ fn a_call_is_never_cut_off_from_its_results() {
 #[test]
 fn only_what_was_said_or_done_is_a_target() {
     let mut desk = Desk::new();
-    let instructions =
-        desk.append(Body::Instructions { source: "AGENTS.md".to_owned(), text: "be brief".to_owned() });
+    let instructions = desk.append(Body::Instructions { source: "AGENTS.md".to_owned(), text: "be brief".to_owned() });
     let turn = desk.say("  \n typed \n more");
     let approved = desk.append(Body::Approved { tool: "bash".to_owned(), prefix: None });
     desk.reply("yes", 0);

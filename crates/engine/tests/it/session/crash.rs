@@ -162,7 +162,10 @@ fn nothing_is_said_while_an_interrupted_rewind_waits() {
         let body = retake_engine::session::entry::Body::Cleared;
         let entry = retake_engine::session::NewEntry { id, at: Timestamp(300), body };
         let refused = writer.append(vec![entry], retake_engine::Durability::Soon);
-        assert!(matches!(refused, Err(retake_engine::SessionError::StaleHead)), "the head is about to move: {refused:?}");
+        assert!(
+            matches!(refused, Err(retake_engine::SessionError::StaleHead)),
+            "the head is about to move: {refused:?}"
+        );
     });
     assert!(checked);
 }

@@ -138,7 +138,11 @@ fn the_newest_turn_is_offered_at_once() {
     desk.writes("one", "a", "1");
     let turn = desk.begin(vec![Part::text("two")]);
     let newest = desk.targets().remove(0);
-    assert_eq!((newest.id, newest.number, newest.has_files), (turn.prompt, 2, true), "before any checkpoint of its own");
+    assert_eq!(
+        (newest.id, newest.number, newest.has_files),
+        (turn.prompt, 2, true),
+        "before any checkpoint of its own"
+    );
     let (_, calls) = desk.reply("on it", 1);
     desk.tool(turn, &["b"], |root| std::fs::write(root.join("b"), "2").unwrap());
     desk.result(&calls[0], "written");

@@ -218,3 +218,36 @@ fn a_code_rewind_in_force_keeps_an_older_turn_in_the_conversation() {
     desk.undo().unwrap();
     assert_eq!((desk.prompts(), desk.bench.read("a").as_deref()), (vec!["one".to_owned()], Some("1")));
 }
+
+#[test]
+fn undo_takes_a_draft_back_even_if_nothing_else_moved() {
+    let mut desk = Desk::new();
+    let first = desk.turn("one", |_| {});
+    desk.rewind(first.prompt, Scope::Both).unwrap();
+    desk.writer().set_draft(vec![Part::text("two")]).unwrap();
+    desk.rewind(first.prompt, Scope::Both).unwrap();
+    assert_eq!(desk.draft(), [Part::text("one")]);
+    desk.undo().unwrap();
+    assert_eq!(desk.draft(), [Part::text("two")]);
+    desk.redo().unwrap();
+    assert_eq!(desk.draft(), [Part::text("one")]);
+}
+
+#[test]
+fn a_file_that_a_turn_wrote_several_times_is_in_nobodys_way_once_that_is_undone() {
+    let mut desk = Desk::new();
+    desk.writes("one", "a", "1");
+    for contents in [["2", "3"], ["2", "1"]] {
+        let turn = desk.say("two");
+        let (_, calls) = desk.reply("twice", 2);
+        for (content, call) in contents.iter().zip(&calls) {
+            desk.tool(turn, &["a"], |root| std::fs::write(root.join("a"), content).unwrap());
+            desk.result(call, "written");
+        }
+        desk.end(turn);
+        desk.undo().unwrap();
+        desk.undo().unwrap();
+        assert_eq!((desk.prompts().len(), desk.bench.read("a").as_deref()), (0, Some("0")), "{contents:?}");
+        desk.redo().unwrap();
+    }
+}

@@ -60,7 +60,11 @@ enum End {
 /// Something that happens.
 #[derive(Clone, Debug)]
 enum Step {
-    Turn { prompt: u8, rounds: Vec<Vec<Call>>, end: End },
+    Turn {
+        prompt: u8,
+        rounds: Vec<Vec<Call>>,
+        end: End,
+    },
     Outside(Effect),
     /// To a prompt that is listed.
     Rewind(Scope, usize),

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use retake_engine::session::entry::{Block, Body, CallId, EndReason, Entry, Outcome, Part, StopReason, Todo, TodoState, Usage};
+use retake_engine::session::entry::{
+    Block, Body, CallId, EndReason, Entry, Outcome, Part, StopReason, Todo, TodoState, Usage,
+};
 use retake_engine::session::{Moment, NewEntry, NewTurn};
 use retake_engine::{
     Applied, Durability, MadeBy, NoProgress, OperationError, OperationId, OperationKind, Origin, RewindError, Scope,
@@ -111,7 +113,8 @@ impl<'a> Play<'a> {
         for target in self.desk.targets() {
             for scope in [Scope::Both, Scope::Conversation, Scope::Code] {
                 let request = self.desk.goal(target.id, scope);
-                let plan = self.desk.workspace().plan(&request, &NoProgress).map_err(|err| format!("ERROR: {err:?}"))?;
+                let plan =
+                    self.desk.workspace().plan(&request, &NoProgress).map_err(|err| format!("ERROR: {err:?}"))?;
                 check("no conflict", &plan.conflicts().count(), &0)?;
             }
         }
@@ -138,8 +141,7 @@ impl<'a> Play<'a> {
         let new = self.entry(Body::Prompt { parts: parts.clone() });
         let turn = Turn { prompt: new.id, operation: operation(&mut self.desk.bench) };
         self.model.told.insert(turn.prompt, told);
-        let new =
-            NewTurn { operation: turn.operation, at: new.at, made_by: MadeBy::Client, entries: vec![new] };
+        let new = NewTurn { operation: turn.operation, at: new.at, made_by: MadeBy::Client, entries: vec![new] };
         self.desk.writer().begin_turn(new).unwrap();
         self.model.draft.clear();
         self.checkpoint(Origin::Prompt);
@@ -185,7 +187,8 @@ impl<'a> Play<'a> {
                 Call::Edit(name, content) => {
                     let effect = Effect::Write(*name, *content);
                     // A tool declares the directories that it has to make, too.
-                    let parent = Path::new(OURS[*name]).parent().and_then(Path::to_str).filter(|parent| !parent.is_empty());
+                    let parent =
+                        Path::new(OURS[*name]).parent().and_then(Path::to_str).filter(|parent| !parent.is_empty());
                     let declared: Vec<&str> = parent.into_iter().chain([OURS[*name]]).collect();
                     self.desk.tool(turn, &declared, |root| affect(root, &OURS, &effect));
                 }
@@ -294,8 +297,7 @@ impl<'a> Play<'a> {
             Scope::Code => differing(&self.model.files, &files),
             Scope::Conversation => differing(&then, &self.model.files),
         };
-        let (entries, draft) =
-            if scope == Scope::Code { (self.model.entries.clone(), None) } else { (entries, draft) };
+        let (entries, draft) = if scope == Scope::Code { (self.model.entries.clone(), None) } else { (entries, draft) };
         let outcome = model::Outcome { entries, note, draft, files, noted: Vec::new() };
         self.carried_out(&applied, OperationKind::Rewind, &outcome, scope, None)?;
         let told = self.model.told.get(&entry).filter(|_| scope != Scope::Code).cloned();
