@@ -32,16 +32,16 @@ fn main() -> Fallible<()> {
     let entries = conversation.entries().len();
     let mut random = || [0; 10];
     let mut figures = vec![
-        ("open_session", best(|| Ok(drop(workspace.open_session(session, Timestamp(0), &mut random)?)))?),
-        ("conversation", best(|| Ok(drop(workspace.conversation(session)?)))?),
-        ("context", best(|| Ok(drop(conversation.context())))?),
-        ("targets", best(|| Ok(drop(workspace.targets(session)?)))?),
-        ("next_to_undo", best(|| Ok(drop(workspace.next_to_undo(Some(session))?)))?),
+        ("open_session", best(|| Ok(workspace.open_session(session, Timestamp(0), &mut random)?))?),
+        ("conversation", best(|| Ok(workspace.conversation(session)?))?),
+        ("context", best(|| Ok(conversation.context()))?),
+        ("targets", best(|| Ok(workspace.targets(session)?))?),
+        ("next_to_undo", best(|| Ok(workspace.next_to_undo(Some(session))?))?),
     ];
     for (name, scope) in [("plan_conversation", Scope::Conversation), ("plan_both", Scope::Both)] {
         let (files, discard) = (Files::Selective, Discard::No);
         let request = RewindRequest::new(Goal::Entry { session, entry: early, scope, files, discard });
-        figures.push((name, best(|| Ok(drop(workspace.plan(&request, &NoProgress)?)))?));
+        figures.push((name, best(|| Ok(workspace.plan(&request, &NoProgress)?))?));
     }
     let mut writer = workspace.open_session(session, Timestamp(0), &mut random)?;
     figures.push(("turn", bench.turn(&mut writer, session)?));
@@ -162,11 +162,11 @@ impl Bench {
     }
 }
 
-fn best(mut work: impl FnMut() -> Fallible<()>) -> Fallible<f64> {
+fn best<T>(mut work: impl FnMut() -> Fallible<T>) -> Fallible<f64> {
     let mut best = f64::MAX;
     for _ in 0..ROUNDS {
         let started = Instant::now();
-        work()?;
+        drop(work()?);
         best = best.min(millis(started));
     }
     Ok(best)

@@ -168,6 +168,7 @@ fn verdict(mut plan: Plan, expected: Option<&Plan>, request: &RewindRequest) -> 
 }
 
 /// Commits the safety snapshot with the operation and its intent; from here on a crash is recovered from.
+#[expect(clippy::too_many_arguments, reason = "everything that one transaction writes")]
 fn commit(
     scene: &Scene<'_>,
     root: BorrowedFd<'_>,

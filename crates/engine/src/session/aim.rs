@@ -73,8 +73,8 @@ impl Aim {
     /// What the operation is to write down and carry out, if `kept` are the files that it leaves as they are.
     pub(crate) fn moved(&self, new: &NewRewind, kept: impl Iterator<Item = String>) -> Moved {
         let about: BTreeSet<String> = match self.note {
-            NoteKind::FilesKept => self.noted.iter().cloned().chain(kept).collect(),
-            NoteKind::FilesWentBack | NoteKind::FilesStayed => BTreeSet::new(),
+            NoteKind::Kept => self.noted.iter().cloned().chain(kept).collect(),
+            NoteKind::WentBack | NoteKind::Stayed => BTreeSet::new(),
         };
         let about = about.into_iter().collect();
         Moved {
@@ -151,9 +151,9 @@ pub(crate) fn at_entry(
     let Standing { seq, head, draft: draft_before } = standing;
     let keeps = scope == Scope::Code;
     let note = match scope {
-        Scope::Code => NoteKind::FilesWentBack,
-        Scope::Conversation => NoteKind::FilesStayed,
-        Scope::Both => NoteKind::FilesKept,
+        Scope::Code => NoteKind::WentBack,
+        Scope::Conversation => NoteKind::Stayed,
+        Scope::Both => NoteKind::Kept,
     };
     Ok(Aim {
         session: seq,
@@ -200,7 +200,7 @@ fn stay(session: SessionId, standing: Standing) -> Aim {
         went_on: false,
         discard: Discard::No,
         point: None,
-        note: NoteKind::FilesWentBack,
+        note: NoteKind::WentBack,
         noted: Vec::new(),
     }
 }
@@ -246,7 +246,7 @@ pub(crate) fn reversing(store: &Store, operation: &Operation) -> Result<Option<A
         }
         // An operation that left the head alone has nothing to bring back there.
         let to = if moved.from == moved.to { stays.to } else { moved.from };
-        let note = if to == stays.to { NoteKind::FilesWentBack } else { NoteKind::FilesKept };
+        let note = if to == stays.to { NoteKind::WentBack } else { NoteKind::Kept };
         Ok(Some(Aim { to, draft, note, noted, ..stays }))
     })
 }

@@ -61,7 +61,7 @@ pub fn build(entries: &[Entry]) -> Context {
             Shown::Entry => add(&mut context, entries, at),
             Shown::Summary(text) => context
                 .messages
-                .push(framed(format!("Earlier parts of this conversation were replaced by this summary:\n\n{text}"))),
+                .push(framed(&format!("Earlier parts of this conversation were replaced by this summary:\n\n{text}"))),
         }
     }
     context
@@ -114,7 +114,7 @@ fn add(context: &mut Context, entries: &[Entry], at: usize) {
                 context.messages.push(Message::Results { results });
             }
         }
-        Body::Note { text, .. } => context.messages.push(framed(text.clone())),
+        Body::Note { text, .. } => context.messages.push(framed(text)),
         Body::Instructions { source, text } if source == RETAKE => {
             if !context.system.is_empty() {
                 context.system.push_str("\n\n");
@@ -122,7 +122,7 @@ fn add(context: &mut Context, entries: &[Entry], at: usize) {
             context.system.push_str(text);
         }
         Body::Instructions { source, text } => {
-            context.messages.push(framed(format!("The workspace has instructions for you in `{source}`:\n\n{text}")))
+            context.messages.push(framed(&format!("The workspace has instructions for you in `{source}`:\n\n{text}")))
         }
         // A result is told with its call; without it, it would be refused.
         Body::ToolResult { .. } | Body::Summary { .. } | Body::Cleared | Body::Approved { .. } | Body::Ended { .. } => {
@@ -152,6 +152,6 @@ fn results(blocks: &[Block], after: &[Entry]) -> Vec<CallResult> {
 }
 
 /// A message of Retake itself, which the model must not take for the user's words.
-fn framed(text: String) -> Message {
+fn framed(text: &str) -> Message {
     Message::User { parts: vec![Part::text(format!("<retake-note>\n{text}\n</retake-note>"))] }
 }

@@ -46,11 +46,11 @@ pub(crate) struct PendingNote {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum NoteKind {
     /// Files went back, and the conversation did not.
-    FilesWentBack,
+    WentBack,
     /// The conversation went back, and files did not.
-    FilesStayed,
+    Stayed,
     /// Both moved, but for these files.
-    FilesKept,
+    Kept,
 }
 
 impl Moved {
@@ -118,8 +118,8 @@ impl PendingNote {
     /// The note as an entry, if there is anything to tell: `files` are those that the operation was about.
     fn entry(self, files: &[WorkspacePath]) -> Option<Entry> {
         let about = match self.kind {
-            NoteKind::FilesWentBack | NoteKind::FilesStayed => files.iter().map(name).collect(),
-            NoteKind::FilesKept => self.about,
+            NoteKind::WentBack | NoteKind::Stayed => files.iter().map(name).collect(),
+            NoteKind::Kept => self.about,
         };
         if about.is_empty() {
             return None;
@@ -130,15 +130,15 @@ impl PendingNote {
             list.push(format!("- and {} more", about.len() - list.len()));
         }
         let what = match self.kind {
-            NoteKind::FilesWentBack => {
+            NoteKind::WentBack => {
                 "The user has taken these files back to an earlier state. They are no longer as you left or saw them; read them \
                  again before you rely on what is in them:"
             }
-            NoteKind::FilesStayed => {
+            NoteKind::Stayed => {
                 "The user has taken this conversation back to here, but not the files. These files differ from what you last \
                  saw; read them again before you rely on what is in them:"
             }
-            NoteKind::FilesKept => {
+            NoteKind::Kept => {
                 "The user has taken this conversation and the files to where they are here, but for these files. They may not be \
                  as you last saw them; read them again before you rely on what is in them:"
             }
