@@ -418,6 +418,22 @@ pub(crate) fn displaced(store: &Store, operation: OperationId) -> Result<Vec<Wor
     Ok(paths.iter().filter_map(|path| WorkspacePath::parse(path).ok()).collect())
 }
 
+/// Whether an operation of `session` is being made, or was when its process died.
+pub(crate) fn is_pending(tx: &Transaction<'_>, session: i64) -> Result<bool, StoreError> {
+    tx.prepare_cached(
+        "SELECT EXISTS (SELECT 1 FROM intents JOIN operations ON seq = operation
+             WHERE intents.state < 2 AND session = ?)",
+    )
+    .and_then(|mut statement| statement.query_row([session], |row| row.get(0)))
+    .map_err(in_transaction(tx))
+}
+
+/// An operation of `session` that is being made, or that had to leave something under a temporary name.
+pub(crate) fn unfinished(store: &Store, session: i64) -> Result<Option<Operation>, StoreError> {
+    let rest = "JOIN intents ON intents.operation = operations.seq WHERE operations.session = ? LIMIT 1";
+    store.db().read(|connection| Ok(select(connection, rest, [session])?.pop()))
+}
+
 /// Whether an operation is being made, or was when its process died.
 pub(crate) fn pending(store: &Store) -> Result<Option<Operation>, StoreError> {
     let seq: Option<i64> = store.db().read(|connection| {

@@ -119,8 +119,9 @@ impl Workspace {
         if moving.is_some() || resolved.reverses.is_some() && !left_alone {
             let before = resolved.target_seq()?;
             let moved = self.store.db().transaction(Durability::Synced, |tx| {
-                let seq = insert_operation(tx, resolved, new, before, request.made_by)?;
-                let moved = moving.map_or(Ok(true), |aim| aim.moved(new).carry_out(tx, aim.session, seq, &[]))?;
+                let (seq, moved) = insert_operation(tx, resolved, new, &plan, before, request.made_by)?;
+                let moved =
+                    moving.zip(moved).map_or(Ok(true), |(aim, moved)| moved.carry_out(tx, aim.session, seq, &[]))?;
                 let state = if moved { OperationState::Done } else { OperationState::Failed };
                 operation::finish(tx, new.operation, state, None)?;
                 if moved {
@@ -177,7 +178,8 @@ impl Workspace {
         let statuses = statuses(&plan, &swapped.kept, &meanwhile);
         let (operation, safety) = (Some(new.operation), Some(safety.id));
         let still_open = meanwhile.still_open.into_iter().collect();
-        let (left_over, conversation_moved) = (meanwhile.left_over, meanwhile.conversation_moved);
+        let conversation_moved = meanwhile.conversation_moved.filter(|_| resolved.scope == Scope::Both);
+        let left_over = meanwhile.left_over;
         Ok(Applied { plan, operation, conversation_moved, statuses, safety, still_open, left_over })
     }
 

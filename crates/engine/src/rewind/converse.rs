@@ -11,6 +11,7 @@ use crate::owner::{rows, window};
 use crate::rewind::prepare::insert_operation;
 use crate::session::Scope;
 use crate::session::aim::Aim;
+use crate::session::rows as session_rows;
 use crate::store::{Durability, Store};
 use crate::{CheckpointError, LedgerItem, NewCheckpoint, Node, Progress, StoreError, Workspace, WorkspacePath, git};
 
@@ -61,8 +62,10 @@ impl Workspace {
         let before = self.point_before(aim, new, &resolved.what, progress)?;
         let differing = aim.point.map_or_else(|| Ok(Vec::new()), |point| differing(&self.store, point))?;
         let moved = self.store.db().transaction(Durability::Synced, |tx| {
-            let seq = insert_operation(tx, resolved, new, before, request.made_by)?;
-            let moved = aim.moved(new).carry_out(tx, aim.session, seq, &differing)?;
+            let (seq, moved) = insert_operation(tx, resolved, new, &plan, before, request.made_by)?;
+            let moved = moved.map_or(Ok(true), |moved| moved.carry_out(tx, aim.session, seq, &differing))?;
+            // At the note the files are as they are now, not as they were at what it is added to.
+            session_rows::pair_new_head(tx, aim.session, aim.to, before)?;
             let state = if moved { OperationState::Done } else { OperationState::Failed };
             operation::finish(tx, new.operation, state, Some(before))?;
             Ok(moved)

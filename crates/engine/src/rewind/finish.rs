@@ -111,7 +111,7 @@ impl Workspace {
             note: Some(format!("{} {}", finish.kind.name(), finish.what)),
             own: Some(Own { by, put: &finish.put, displaced: &displaced.nodes }),
             also: &|tx, seq| {
-                moved.set(move_conversation(tx, finish, &overtaken)?);
+                moved.set(move_conversation(tx, finish, &intent.items, &overtaken)?);
                 // A half that was skipped is never announced as done.
                 let state = if moved.get() == Some(false) { OperationState::Partial } else { finish.state };
                 operation::finish(tx, finish.operation, state, Some(seq))?;
@@ -192,14 +192,17 @@ impl Workspace {
 fn move_conversation(
     tx: &rusqlite::Transaction<'_>,
     finish: &Finish,
+    items: &[Item],
     overtaken: &BTreeSet<WorkspacePath>,
 ) -> Result<Option<bool>, StoreError> {
     let (Some((session, _)), OperationState::Done) = (finish.session, finish.state) else { return Ok(None) };
     let Some((seq, moved)) = Moved::of(tx, finish.operation)? else { return Ok(None) };
-    let is_news = |(path, node): &(&WorkspacePath, &Option<Node>)| {
-        !overtaken.contains(*path) && node.is_none_or(|node| node.kind != crate::Kind::Directory)
+    let is_file = |node: Option<Node>| node.is_some_and(|node| node.kind != crate::Kind::Directory);
+    let is_news = |item: &&Item| {
+        let is_ours = finish.put.contains_key(&item.path) && !overtaken.contains(&item.path);
+        is_ours && (is_file(item.before) || is_file(item.after))
     };
-    let files: Vec<WorkspacePath> = finish.put.iter().filter(is_news).map(|(path, _)| path.clone()).collect();
+    let files: Vec<WorkspacePath> = items.iter().filter(is_news).map(|item| item.path.clone()).collect();
     moved.carry_out(tx, session, seq, &files).map(Some)
 }
 

@@ -16,6 +16,7 @@ use crate::owner::rows;
 use crate::scan::rules::Rules;
 use crate::scan::stat;
 use crate::scan::{Scanner, open};
+use crate::session::heads::{self, Moved};
 use crate::snapshot::known::Knower;
 use crate::snapshot::tree::Kind;
 use crate::store::{Durability, Effort, Kind as ObjectKind, Store};
@@ -167,6 +168,7 @@ fn verdict(mut plan: Plan, expected: Option<&Plan>, request: &RewindRequest) -> 
 }
 
 /// Commits the safety snapshot with the operation and its intent; from here on a crash is recovered from.
+#[expect(clippy::too_many_arguments, reason = "everything that one transaction writes")]
 fn commit(
     scene: &Scene<'_>,
     root: BorrowedFd<'_>,
@@ -191,7 +193,7 @@ fn commit(
         note: Some(format!("{} {}", resolved.kind.name(), resolved.what)),
         own: None,
         also: &|tx, seq| {
-            operation.set(insert_operation(tx, resolved, new, seq, made_by)?);
+            operation.set(insert_operation(tx, resolved, new, plan, seq, made_by)?.0);
             rows::declare(tx, extra, seq)?;
             intent::insert(tx, operation.get(), &items, &loosened)
         },
@@ -202,20 +204,23 @@ fn commit(
     Ok((Intent { operation, stage: Stage::Staging, items, loosened }, safety))
 }
 
-/// Writes the row of the operation that `resolved` is.
+/// Writes the row of the operation that `resolved` is; returns its number, and what it is to do to the conversation.
 pub(super) fn insert_operation(
     tx: &rusqlite::Transaction<'_>,
     resolved: &Resolved,
     new: &NewRewind,
+    plan: &Plan,
     before: i64,
     made_by: MadeBy,
-) -> Result<i64, StoreError> {
+) -> Result<(i64, Option<Moved>), StoreError> {
     let Resolved { session, kind, what, .. } = resolved;
     let operation = NewOperation { id: new.operation, at: new.at, session: *session, kind: *kind, what, made_by };
     let seq = operation::insert(tx, &operation, before, resolved.reverses.as_ref().map(|reversed| reversed.seq))?;
     // What is to become of the conversation is written down before anything is touched: a crash is finished, not forgotten.
-    resolved.aim.as_ref().map_or(Ok(()), |aim| aim.moved(new).store(tx, seq))?;
-    Ok(seq)
+    let kept = plan.conflicts().filter(|path| path.choice == OnConflict::Keep);
+    let moved = resolved.aim.as_ref().map(|aim| aim.moved(new, kept.map(|path| heads::name(&path.path))));
+    moved.as_ref().map_or(Ok(()), |moved| moved.store(tx, seq))?;
+    Ok((seq, moved))
 }
 
 /// What has to be done to the files.

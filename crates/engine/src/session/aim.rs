@@ -1,16 +1,15 @@
 //! Where a rewind, an undo or a redo takes a conversation. Reads only.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
 
-use super::conversation::first_line;
-use super::entry::{Body, EntryId, Part};
+use super::entry::{Body, Entry, EntryId, Part};
 use super::heads::{self, Moved, NoteKind, PendingNote};
-use super::rows::{self, EntryRow, Standing};
+use super::rows::{self, Standing};
 use crate::rewind::{Discard, NewRewind, RewindError};
 use crate::store::{Store, StoreError};
-use crate::{Operation, OperationKind, SessionId, Timestamp};
+use crate::{Operation, OperationKind, SessionId};
 
 /// What goes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -65,29 +64,32 @@ pub(crate) struct Aim {
     pub(crate) discard: Discard,
     /// The checkpoint that belongs to the place, by row number.
     pub(crate) point: Option<i64>,
-    note: Option<NoteKind>,
+    note: NoteKind,
+    /// Files that notes were about which the head passes over.
+    noted: Vec<String>,
 }
 
 impl Aim {
-    /// What the operation is to write down and carry out.
-    pub(crate) fn moved(&self, new: &NewRewind) -> Moved {
-        self.moved_at(new.note, new.at)
-    }
-
-    fn moved_at(&self, note: EntryId, at: Timestamp) -> Moved {
+    /// What the operation is to write down and carry out, if `kept` are the files that it leaves as they are.
+    pub(crate) fn moved(&self, new: &NewRewind, kept: impl Iterator<Item = String>) -> Moved {
+        let about: BTreeSet<String> = match self.note {
+            NoteKind::Kept => self.noted.iter().cloned().chain(kept).collect(),
+            NoteKind::WentBack | NoteKind::Stayed => BTreeSet::new(),
+        };
+        let about = about.into_iter().collect();
         Moved {
             from: self.from,
             to: self.to,
             draft_before: self.draft.is_some().then(|| self.draft_before.clone()),
             draft_after: self.draft.clone(),
-            note: self.note.map(|kind| PendingNote { id: note, at, kind }),
+            note: Some(PendingNote { id: new.note, at: new.at, kind: self.note, about }),
             discard: self.discard,
         }
     }
 
-    /// Whether the head goes somewhere else.
+    /// Whether the head, or what the user is about to say, becomes another.
     pub(crate) fn moves(&self) -> bool {
-        self.from != self.to
+        self.from != self.to || self.draft.is_some()
     }
 
     /// The same for people.
@@ -114,9 +116,8 @@ impl Aim {
 }
 
 fn prompt_line(connection: &Connection, seq: i64) -> rusqlite::Result<Option<PromptLine>> {
-    let Some((EntryRow { entry, .. }, _)) = rows::by_seq(connection, seq)? else { return Ok(None) };
-    let Body::Prompt { parts } = &entry.body else { return Ok(None) };
-    Ok(Some(PromptLine { id: entry.id, text: first_line(parts) }))
+    let prompt = rows::prompt(connection, seq)?;
+    Ok(prompt.map(|Entry { id, body, .. }| PromptLine { id, text: body.first_line() }))
 }
 
 /// Aims at an entry: before it if it is a prompt, else after it and all that belongs to the same round.
@@ -143,14 +144,16 @@ pub(crate) fn at_entry(
             (Some(store.db().read(|connection| heads::settled(connection, row.seq, standing.head))?), None)
         }
     };
-    let anchor = if draft.is_some() { Some(row.seq) } else { to };
-    let point = store.db().read(|connection| last_point(connection, anchor))?;
+    let point = store.db().read(|connection| match draft {
+        Some(_) => point_before(connection, row.seq),
+        None => last_point(connection, to),
+    })?;
     let Standing { seq, head, draft: draft_before } = standing;
     let keeps = scope == Scope::Code;
     let note = match scope {
-        Scope::Code => Some(NoteKind::FilesWentBack),
-        Scope::Conversation => Some(NoteKind::FilesStayed),
-        Scope::Both => None,
+        Scope::Code => NoteKind::WentBack,
+        Scope::Conversation => NoteKind::Stayed,
+        Scope::Both => NoteKind::Kept,
     };
     Ok(Aim {
         session: seq,
@@ -163,6 +166,7 @@ pub(crate) fn at_entry(
         discard: if keeps { Discard::No } else { discard },
         point,
         note,
+        noted: Vec::new(),
     })
 }
 
@@ -173,7 +177,7 @@ pub(crate) fn describe(store: &Store, entry: EntryId) -> Result<String, StoreErr
         found.map(|(seq, _)| rows::by_seq(connection, seq)).transpose().map(Option::flatten)
     })?;
     Ok(match row.map(|(row, _)| row.entry.body) {
-        Some(Body::Prompt { parts }) => format!("{} before \"{}\"", entry.short(), first_line(&parts)),
+        Some(prompt @ Body::Prompt { .. }) => format!("{} before \"{}\"", entry.short(), prompt.first_line()),
         _ => format!("{} of the conversation", entry.short()),
     })
 }
@@ -196,11 +200,20 @@ fn stay(session: SessionId, standing: Standing) -> Aim {
         went_on: false,
         discard: Discard::No,
         point: None,
-        note: Some(NoteKind::FilesWentBack),
+        note: NoteKind::WentBack,
+        noted: Vec::new(),
     }
 }
 
-/// The last checkpoint at or before an entry, by row number; it may be gone.
+/// The checkpoint before the turn that a prompt began, by row number; it may be gone.
+pub(crate) fn point_before(connection: &Connection, prompt: i64) -> rusqlite::Result<Option<i64>> {
+    connection
+        .prepare_cached("SELECT before FROM operations WHERE entry = ? AND before > 0")?
+        .query_row([prompt], |row| row.get(0))
+        .optional()
+}
+
+/// The last checkpoint at or before an entry that is no prompt, by row number; it may be gone.
 pub(crate) fn last_point(connection: &Connection, entry: Option<i64>) -> rusqlite::Result<Option<i64>> {
     let mut at = entry;
     let mut parent = connection.prepare_cached("SELECT parent FROM entries WHERE seq = ?")?;
@@ -220,30 +233,30 @@ pub(crate) fn reversing(store: &Store, operation: &Operation) -> Result<Option<A
     store.db().read(|connection| {
         let Some(standing) = rows::standing(connection, session)? else { return Ok(None) };
         let moved = Moved::by_seq(connection, operation.seq)?;
-        let head = standing.head;
         let stays = stay(session, standing);
         let Some(moved) = moved else { return Ok(Some(stays)) };
-        let is_there = |seq: Option<i64>| match seq {
-            None => Ok(true),
-            Some(seq) => rows::id_of(connection, seq).map(|id| id.is_some()),
-        };
-        if head != moved.to || moved.discard == Discard::Now || !is_there(moved.from)? {
+        let is_there = moved.from.map_or(Ok(true), |seq| rows::id_of(connection, seq).map(|id| id.is_some()))?;
+        let noted = heads::noted_since(connection, stays.session, stays.from, moved.to)?;
+        let Some(noted) = noted.filter(|_| moved.discard == Discard::No).filter(|_| is_there) else {
             return Ok(Some(Aim { went_on: moved.from != moved.to, ..stays }));
-        }
+        };
         let mut draft = moved.draft_before.filter(|_| Some(&stays.draft_before) == moved.draft_after.as_ref());
         if operation.kind == OperationKind::Turn && stays.draft_before.is_empty() {
             draft = prompt_of(connection, operation.seq)?;
         }
-        Ok(Some(Aim { to: moved.from, draft, note: None, ..stays }))
+        // An operation that left the head alone has nothing to bring back there.
+        let to = if moved.from == moved.to { stays.to } else { moved.from };
+        let note = if to == stays.to { NoteKind::WentBack } else { NoteKind::Kept };
+        Ok(Some(Aim { to, draft, note, noted, ..stays }))
     })
 }
 
 /// What the user said to begin the turn with row number `operation`.
-fn prompt_of(connection: &Connection, operation: i64) -> rusqlite::Result<Option<Vec<Part>>> {
+pub(super) fn prompt_of(connection: &Connection, operation: i64) -> rusqlite::Result<Option<Vec<Part>>> {
     let entry: Option<i64> =
         connection.query_row("SELECT entry FROM operations WHERE seq = ?", [operation], |row| row.get(0))?;
-    let row = entry.map(|seq| rows::by_seq(connection, seq)).transpose()?.flatten();
-    Ok(row.and_then(|(row, _)| match row.entry.body {
+    let prompt = entry.map(|seq| rows::prompt(connection, seq)).transpose()?.flatten();
+    Ok(prompt.and_then(|prompt| match prompt.body {
         Body::Prompt { parts } => Some(parts),
         _ => None,
     }))

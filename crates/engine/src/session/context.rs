@@ -55,17 +55,14 @@ pub struct CallResult {
 /// Makes the context of `entries`, which are all from the first one to the head.
 pub fn build(entries: &[Entry]) -> Context {
     let mut context = Context::default();
-    let shown = shown(entries);
-    let mut at = 0;
-    while at < entries.len() {
-        match shown[at] {
+    for (at, shown) in shown(entries).into_iter().enumerate() {
+        match shown {
             Shown::Hidden => {}
-            Shown::Entry => at += add(&mut context, entries, at),
+            Shown::Entry => add(&mut context, entries, at),
             Shown::Summary(text) => context
                 .messages
-                .push(framed(format!("Earlier parts of this conversation were replaced by this summary:\n\n{text}"))),
+                .push(framed(&format!("Earlier parts of this conversation were replaced by this summary:\n\n{text}"))),
         }
-        at += 1;
     }
     context
 }
@@ -103,22 +100,21 @@ fn shown(entries: &[Entry]) -> Vec<Shown<'_>> {
     shown
 }
 
-/// Adds what `entries[at]` says, and returns how many entries after it are told with it.
-fn add(context: &mut Context, entries: &[Entry], at: usize) -> usize {
+/// Adds what `entries[at]` says; a reply is followed by the results of its calls.
+fn add(context: &mut Context, entries: &[Entry], at: usize) {
     match &entries[at].body {
         Body::Prompt { parts } => context.messages.push(Message::User { parts: parts.clone() }),
         Body::Reply { blocks, model, .. } => {
             if blocks.is_empty() {
-                return 0;
+                return;
             }
             context.messages.push(Message::Assistant { blocks: blocks.clone(), model: model.clone() });
-            let (results, told) = results(blocks, &entries[at + 1..]);
+            let results = results(blocks, &entries[at + 1..]);
             if !results.is_empty() {
                 context.messages.push(Message::Results { results });
             }
-            return told;
         }
-        Body::Note { text, .. } => context.messages.push(framed(text.clone())),
+        Body::Note { text, .. } => context.messages.push(framed(text)),
         Body::Instructions { source, text } if source == RETAKE => {
             if !context.system.is_empty() {
                 context.system.push_str("\n\n");
@@ -126,30 +122,19 @@ fn add(context: &mut Context, entries: &[Entry], at: usize) -> usize {
             context.system.push_str(text);
         }
         Body::Instructions { source, text } => {
-            context.messages.push(framed(format!("The workspace has instructions for you in `{source}`:\n\n{text}")))
+            context.messages.push(framed(&format!("The workspace has instructions for you in `{source}`:\n\n{text}")))
         }
-        // A result without its call would be refused.
+        // A result is told with its call; without it, it would be refused.
         Body::ToolResult { .. } | Body::Summary { .. } | Body::Cleared | Body::Approved { .. } | Body::Ended { .. } => {
         }
     }
-    0
 }
 
-/// The results of all calls in `blocks`, which are among `after`, and how many entries that are.
-fn results(blocks: &[Block], after: &[Entry]) -> (Vec<CallResult>, usize) {
-    let mut found: Vec<&Entry> = Vec::new();
-    let mut told = 0;
-    for (at, entry) in after.iter().enumerate() {
-        match entry.body {
-            Body::ToolResult { .. } => {
-                found.push(entry);
-                told = at + 1;
-            }
-            // What the user allows comes between a call and its result.
-            Body::Approved { .. } => {}
-            _ => break,
-        }
-    }
+/// The results of all calls in `blocks`, which are among the first of `after`.
+fn results(blocks: &[Block], after: &[Entry]) -> Vec<CallResult> {
+    // What the user allows comes between a call and its result.
+    let round = |entry: &&Entry| matches!(entry.body, Body::ToolResult { .. } | Body::Approved { .. });
+    let found: Vec<&Entry> = after.iter().take_while(round).collect();
     let calls = blocks.iter().filter_map(|block| match block {
         Block::Call { id, .. } => Some(id),
         Block::Text { .. } | Block::Reasoning { .. } => None,
@@ -163,10 +148,10 @@ fn results(blocks: &[Block], after: &[Entry]) -> (Vec<CallResult>, usize) {
         let (outcome, parts) = given.unwrap_or_else(|| (Outcome::Interrupted, vec![Part::text("There is no result.")]));
         CallResult { call: wanted.clone(), outcome, parts }
     };
-    (calls.map(result).collect(), told)
+    calls.map(result).collect()
 }
 
 /// A message of Retake itself, which the model must not take for the user's words.
-fn framed(text: String) -> Message {
+fn framed(text: &str) -> Message {
     Message::User { parts: vec![Part::text(format!("<retake-note>\n{text}\n</retake-note>"))] }
 }

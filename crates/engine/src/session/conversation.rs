@@ -95,6 +95,16 @@ impl Conversation {
     }
 }
 
+impl Body {
+    /// The first line of a prompt; nothing for anything else.
+    pub(crate) fn first_line(&self) -> String {
+        match self {
+            Self::Prompt { parts } => first_line(parts),
+            _ => String::new(),
+        }
+    }
+}
+
 /// The first line that a person typed; what else the prompt begins with, if it has no text.
 pub fn first_line(parts: &[Part]) -> String {
     let line = |text: &str| text.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned);

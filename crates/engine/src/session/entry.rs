@@ -51,9 +51,10 @@ impl FromStr for EntryId {
         if text.len() != 20 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(invalid());
         }
+        let digit = |digit: u8| if digit.is_ascii_digit() { digit - b'0' } else { (digit | 0x20) - b'a' + 10 };
         let mut bytes = [0; 10];
-        for (at, byte) in bytes.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).map_err(|_| invalid())?;
+        for (byte, digits) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+            *byte = digit(digits[0]) << 4 | digit(digits[1]);
         }
         Ok(Self(bytes))
     }

@@ -6,7 +6,6 @@
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use serde::{Deserialize, Serialize};
 
-use super::conversation::first_line;
 use super::entry::{Block, Body, Entry, EntryId, Part};
 use super::remove;
 use super::rows::{self, EntryRow};
@@ -38,15 +37,20 @@ pub(crate) struct PendingNote {
     pub(crate) id: EntryId,
     pub(crate) at: Timestamp,
     pub(crate) kind: NoteKind,
+    /// The files that it is about, if they are known beforehand.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) about: Vec<String>,
 }
 
 /// What a note is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum NoteKind {
     /// Files went back, and the conversation did not.
-    FilesWentBack,
+    WentBack,
     /// The conversation went back, and files did not.
-    FilesStayed,
+    Stayed,
+    /// Both moved, but for these files.
+    Kept,
 }
 
 impl Moved {
@@ -90,8 +94,7 @@ impl Moved {
         if !rows::is_head(tx, session, self.from)? {
             return Ok(false);
         }
-        if let Some(note) = self.note.take().filter(|_| !files.is_empty()) {
-            let entry = note.entry(files);
+        if let Some(entry) = self.note.take().and_then(|note| note.entry(files)) {
             self.to = Some(rows::insert(tx, session, self.to, &entry)?);
         }
         rows::move_head(tx, session, self.from, self.to)?;
@@ -112,26 +115,72 @@ fn parse(text: Option<String>) -> Option<Moved> {
 }
 
 impl PendingNote {
-    fn entry(&self, files: &[WorkspacePath]) -> Entry {
-        let about: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
+    /// The note as an entry, if there is anything to tell: `files` are those that the operation was about.
+    fn entry(self, files: &[WorkspacePath]) -> Option<Entry> {
+        let about = match self.kind {
+            NoteKind::WentBack | NoteKind::Stayed => files.iter().map(name).collect(),
+            NoteKind::Kept => self.about,
+        };
+        if about.is_empty() {
+            return None;
+        }
         let mut list: Vec<String> =
             about.iter().take(limits::MAX_NOTED_FILES).map(|path| format!("- {path}")).collect();
         if about.len() > list.len() {
             list.push(format!("- and {} more", about.len() - list.len()));
         }
         let what = match self.kind {
-            NoteKind::FilesWentBack => {
+            NoteKind::WentBack => {
                 "The user has taken these files back to an earlier state. They are no longer as you left or saw them; read them \
                  again before you rely on what is in them:"
             }
-            NoteKind::FilesStayed => {
+            NoteKind::Stayed => {
                 "The user has taken this conversation back to here, but not the files. These files differ from what you last \
                  saw; read them again before you rely on what is in them:"
             }
+            NoteKind::Kept => {
+                "The user has taken this conversation and the files to where they are here, but for these files. They may not be \
+                 as you last saw them; read them again before you rely on what is in them:"
+            }
         };
         let text = format!("{what}\n{}", list.join("\n"));
-        Entry { id: self.id, parent: None, at: self.at, body: Body::Note { about, text } }
+        Some(Entry { id: self.id, parent: None, at: self.at, body: Body::Note { about, text } })
     }
+}
+
+/// A path as a note tells it.
+pub(crate) fn name(path: &WorkspacePath) -> String {
+    path.display().to_string()
+}
+
+/// What notes after the entry `to` are about that undos and redos have added; `None` if anything else was said since.
+pub(crate) fn noted_since(
+    connection: &Connection,
+    session: i64,
+    head: Option<i64>,
+    to: Option<i64>,
+) -> rusqlite::Result<Option<Vec<String>>> {
+    let mut noted = Vec::new();
+    let mut at = head;
+    while at != to {
+        let Some(seq) = at else { return Ok(None) };
+        let Some((row, parent)) = rows::by_seq(connection, seq)? else { return Ok(None) };
+        let Body::Note { about, .. } = row.entry.body else { return Ok(None) };
+        // Later operations may have come back to it.
+        let by_undo: Option<bool> = connection
+            .prepare_cached(
+                "SELECT kind IN (2, 3) FROM operations WHERE session = ? AND json_extract(conversation, '$.to') = ?
+                 ORDER BY seq LIMIT 1",
+            )?
+            .query_row([session, seq], |row| row.get(0))
+            .optional()?;
+        if by_undo != Some(true) {
+            return Ok(None);
+        }
+        noted.extend(about);
+        at = parent;
+    }
+    Ok(Some(noted))
 }
 
 /// Calls a session after the first prompt of what is retained.
@@ -142,11 +191,7 @@ pub(crate) fn retitle(tx: &Transaction<'_>, session: i64, head: Option<i64>) -> 
 
 fn title(connection: &Connection, head: Option<i64>) -> rusqlite::Result<String> {
     let Some(first) = rows::prompts(connection, head)?.into_iter().next() else { return Ok(String::new()) };
-    let row = rows::by_seq(connection, first)?;
-    Ok(row.map_or_else(String::new, |(row, _)| match &row.entry.body {
-        Body::Prompt { parts } => first_line(parts),
-        _ => String::new(),
-    }))
+    Ok(rows::prompt(connection, first)?.map_or_else(String::new, |prompt| prompt.body.first_line()))
 }
 
 /// The last entry of the round that the entry with row number `seq` is in: a call is never cut off from its results.

@@ -6,6 +6,7 @@
 //! context        what the model is to be told                          (pure)
 //! writer         the one who appends
 //! aim, heads     where a rewind or an undo takes the conversation, and doing it
+//! parse          entries as the database holds them
 //! points         what one can go back to
 //! remove         what leaves for good
 //! ```
@@ -17,6 +18,7 @@ pub mod context;
 mod conversation;
 pub mod entry;
 pub(crate) mod heads;
+mod parse;
 mod points;
 pub(crate) mod remove;
 pub(crate) mod rows;

@@ -6,9 +6,8 @@ use rusqlite::{Connection, Transaction, params};
 use serde::{Deserialize, Serialize};
 
 use super::aim;
-use super::conversation::first_line;
 use super::entry::{Body, Entry, EntryId};
-use super::rows;
+use super::rows::{self, EntryRow};
 use super::writer::SessionError;
 use crate::checkpoint::{self, Origin, Purpose};
 use crate::owner::rows::decode_node;
@@ -120,14 +119,13 @@ impl Workspace {
             let mut known = known(connection, standing.seq)?;
             let mut targets = Vec::with_capacity(prompts.len());
             for (number, seq) in prompts.into_iter().enumerate().rev() {
-                let Some((row, _)) = rows::by_seq(connection, seq)? else { continue };
-                let Body::Prompt { parts } = &row.entry.body else { continue };
+                let Some(Entry { id, at, body, .. }) = rows::prompt(connection, seq)? else { continue };
                 let (files, label, has_files) = known.remove(&seq).unwrap_or_default();
                 targets.push(Target {
-                    id: row.entry.id,
+                    id,
                     number: number as u64 + 1,
-                    at: row.entry.at,
-                    text: first_line(parts),
+                    at,
+                    text: body.first_line(),
                     files,
                     label,
                     has_files,
@@ -189,8 +187,12 @@ impl Workspace {
 
     fn entry_point(&self, session: SessionId, seq: i64) -> Result<Option<Point>, ResolveError> {
         let found = self.store.db().read(|connection| {
-            let row = rows::by_seq(connection, seq)?;
-            Ok(row.map(|(row, _)| row.entry).zip(Some(aim::last_point(connection, Some(seq))?)))
+            let Some((EntryRow { entry, .. }, _)) = rows::by_seq(connection, seq)? else { return Ok(None) };
+            let point = match entry.body {
+                Body::Prompt { .. } => aim::point_before(connection, seq)?,
+                _ => aim::last_point(connection, Some(seq))?,
+            };
+            Ok(Some((entry, point)))
         })?;
         let Some((entry, point)) = found else { return Ok(None) };
         let checkpoint = point.map(|seq| checkpoint::by_seq(&self.store, seq)).transpose()?.flatten().map(Box::new);
@@ -263,12 +265,9 @@ type Known = (TurnSummary, Option<String>, bool);
 /// What is known of each prompt of a session, by row number.
 fn known(connection: &Connection, session: i64) -> rusqlite::Result<HashMap<i64, Known>> {
     let mut statement = connection.prepare_cached(
-        "SELECT operations.entry, operations.seq, operations.summary,
-             (SELECT max(label) FROM points JOIN checkpoints ON checkpoints.seq = points.checkpoint
-                 WHERE points.entry = operations.entry),
-             EXISTS (SELECT 1 FROM checkpoints WHERE checkpoints.seq =
-                 (SELECT max(checkpoint) FROM points WHERE points.entry = operations.entry))
-         FROM operations WHERE session = ? AND kind = 4",
+        "SELECT operations.entry, operations.seq, operations.summary, checkpoints.label, checkpoints.seq IS NOT NULL
+         FROM operations LEFT JOIN checkpoints ON checkpoints.seq = operations.before
+         WHERE operations.session = ? AND operations.kind = 4",
     )?;
     let mut rows = statement.query([session])?;
     let mut known = HashMap::new();
@@ -282,7 +281,6 @@ fn known(connection: &Connection, session: i64) -> rusqlite::Result<HashMap<i64,
     Ok(known)
 }
 
-/// The id of the checkpoint before a prompt, for callers that only compare files.
 impl Point {
     /// The checkpoint that the point's files are in.
     pub fn checkpoint(&self) -> Option<&Checkpoint> {

@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use rusqlite::{Transaction, params};
 
 use super::rows;
-use super::writer::{SessionError, SessionWriter};
+use super::writer::{self, SessionError, SessionWriter};
 use crate::store::db::in_transaction;
 use crate::store::{Durability, StoreError};
-use crate::{Timestamp, Workspace};
+use crate::{Timestamp, Workspace, operation};
 
 /// What deleting a session took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,8 +25,14 @@ impl Workspace {
     pub fn delete_session(&mut self, writer: SessionWriter) -> Result<Deleted, SessionError> {
         let session = writer.seq();
         let _own = self.store.own()?;
+        // What it has replaced may still be needed to put everything in order.
+        if let Some(operation) = operation::unfinished(&self.store, session)? {
+            return Err(SessionError::Pending { operation: Box::new(operation) });
+        }
         self.store.db().erase_deleted()?;
-        Ok(self.store.db().transaction(Durability::Synced, |tx| delete(tx, session))?)
+        let deleted = self.store.db().transaction(Durability::Synced, |tx| delete(tx, session))?;
+        writer::forget_lock(self.store.dir(), writer.id());
+        Ok(deleted)
     }
 }
 
@@ -39,7 +45,6 @@ fn delete(tx: &Transaction<'_>, session: i64) -> Result<Deleted, StoreError> {
     let checkpoints = run("DELETE FROM checkpoints WHERE session = ? AND label IS NULL
              AND seq <> (SELECT max(seq) FROM checkpoints)")?;
     run("UPDATE checkpoints SET session = NULL, note = NULL WHERE session = ?")?;
-    run("DELETE FROM intents WHERE operation IN (SELECT seq FROM operations WHERE session = ?)")?;
     run("DELETE FROM operations WHERE session = ?")?;
     run("UPDATE changes SET window = NULL, operation = NULL WHERE session = ?")?;
     run("DELETE FROM windows WHERE session = ?")?;

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use super::entry::{Body, Entry, EntryId, Part};
+use super::parse;
 use crate::store::StoreError;
 use crate::store::db::in_transaction;
 use crate::{SessionId, Timestamp};
@@ -110,13 +111,12 @@ pub(crate) fn set_title(tx: &Transaction<'_>, session: i64, title: &str) -> Resu
 }
 
 fn from_row(row: &Row<'_>, parent: Option<EntryId>) -> rusqlite::Result<EntryRow> {
-    let (seq, id, at): (i64, String, i64) = (row.get(0)?, row.get(1)?, row.get(3)?);
-    let body = row.get_ref(4)?.as_str()?;
+    let (seq, at) = (row.get(0)?, row.get(3)?);
     let invalid = |column, err: Box<dyn std::error::Error + Send + Sync>| {
         rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, err)
     };
-    let body: Body = serde_json::from_str(body).map_err(|err| invalid(4, err.into()))?;
-    let id: EntryId = id.parse().map_err(|err| invalid(1, Box::new(err)))?;
+    let body = parse::body(row.get_ref(4)?.as_str()?).map_err(|err| invalid(4, err.into()))?;
+    let id: EntryId = row.get_ref(1)?.as_str()?.parse().map_err(|err| invalid(1, Box::new(err)))?;
     Ok(EntryRow { seq, entry: Entry { id, parent, at: Timestamp(at), body } })
 }
 
@@ -190,6 +190,15 @@ pub(crate) fn prompts(connection: &Connection, head: Option<i64>) -> rusqlite::R
     Ok(walk(connection, head)?.into_iter().filter_map(is_prompt).collect())
 }
 
+/// The entry with this row number, if it is a prompt, without its parent.
+pub(crate) fn prompt(connection: &Connection, seq: i64) -> rusqlite::Result<Option<Entry>> {
+    let entry = connection
+        .prepare_cached("SELECT seq, id, parent, at, body FROM entries WHERE seq = ? AND kind = 1")?
+        .query_row([seq], |row| from_row(row, None))
+        .optional()?;
+    Ok(entry.map(|row| row.entry))
+}
+
 /// One entry, with the row number of its parent.
 pub(crate) fn by_seq(connection: &Connection, seq: i64) -> rusqlite::Result<Option<(EntryRow, Option<i64>)>> {
     connection
@@ -253,6 +262,17 @@ pub(crate) fn all(connection: &Connection, session: i64) -> rusqlite::Result<Vec
 /// Pairs the checkpoint with row number `checkpoint` with an entry.
 pub(crate) fn pair(tx: &Transaction<'_>, entry: i64, checkpoint: i64) -> Result<(), StoreError> {
     tx.execute("INSERT OR IGNORE INTO points VALUES (?, ?)", [entry, checkpoint]).map(drop).map_err(in_transaction(tx))
+}
+
+/// Pairs a checkpoint with the head of a session, unless that is at `known`.
+pub(crate) fn pair_new_head(
+    tx: &Transaction<'_>,
+    session: i64,
+    known: Option<i64>,
+    checkpoint: i64,
+) -> Result<(), StoreError> {
+    let sql = "INSERT OR IGNORE INTO points SELECT head, ?3 FROM sessions WHERE seq = ?1 AND head IS NOT ?2";
+    tx.execute(sql, params![session, known, checkpoint]).map(drop).map_err(in_transaction(tx))
 }
 
 /// Row numbers of checkpoints paired with an entry, newest last. Some may be gone.

@@ -12,11 +12,12 @@ use std::path::{Path, PathBuf};
 use rusqlite::{OptionalExtension, Transaction, params};
 use thiserror::Error;
 
+use super::aim;
 use super::conversation::{Conversation, first_line};
 use super::entry::{Block, Body, CallId, EndReason, Entry, EntryId, Outcome, Part};
-use super::heads::Moved;
+use super::heads::{self, Moved};
 use super::rows;
-use crate::operation::{self, MadeBy, NewOperation, OperationKind, OperationState};
+use crate::operation::{self, MadeBy, NewOperation, Operation, OperationKind, OperationState};
 use crate::rewind::Discard;
 use crate::store::db::{Db, in_transaction};
 use crate::store::{Durability, StoreError, create_private_dirs};
@@ -37,9 +38,15 @@ pub enum SessionError {
         /// The session.
         session: SessionId,
     },
-    /// The head is not where the caller saw it.
+    /// The head is not where the caller saw it, or an interrupted rewind is still to move it.
     #[error("the conversation has moved on since")]
     StaleHead,
+    /// An interrupted operation has to be recovered first.
+    #[error("an interrupted {} of `{}` has to be finished first", .operation.kind.name(), .operation.what)]
+    Pending {
+        /// The operation.
+        operation: Box<Operation>,
+    },
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -244,27 +251,23 @@ impl SessionWriter {
 
     /// Takes a turn back that came to nothing: its prompt becomes what the user is about to say.
     pub fn take_back_turn(&mut self, operation: OperationId) -> Result<(), SessionError> {
-        let session = self.seq;
-        let head = self.head;
-        self.db.transaction(Durability::Synced, |tx| {
-            let Some((seq, moved)) = Moved::of(tx, operation)? else { return Ok(()) };
-            let prompt: Option<i64> = tx
-                .query_row("SELECT entry FROM operations WHERE seq = ?", [seq], |row| row.get(0))
-                .map_err(in_transaction(tx))?;
-            let prompt = prompt.map(|seq| rows::by_seq(tx, seq)).transpose().map_err(in_transaction(tx))?.flatten();
+        let (session, head) = (self.seq, self.head);
+        let is_taken_back = self.db.transaction(Durability::Synced, |tx| {
+            let Some((seq, moved)) = Moved::of(tx, operation)? else { return Ok(false) };
             if !rows::move_head(tx, session, head, moved.from)? {
-                return Ok(());
+                return Ok(false);
             }
-            if let Some((row, _)) = prompt
-                && let Body::Prompt { parts } = row.entry.body
-            {
+            if let Some(parts) = aim::prompt_of(tx, seq).map_err(in_transaction(tx))? {
                 rows::set_draft(tx, session, &parts)?;
             }
-            super::heads::retitle(tx, session, moved.from)?;
-            operation::finish(tx, operation, OperationState::Failed, None)
+            heads::retitle(tx, session, moved.from)?;
+            operation::finish(tx, operation, OperationState::Failed, None)?;
+            Ok(true)
         })?;
-        self.reload()?;
-        Ok(())
+        if !is_taken_back {
+            return Err(SessionError::StaleHead);
+        }
+        Ok(self.reload()?)
     }
 
     /// Sets what the user is about to say.
@@ -290,7 +293,8 @@ impl SessionWriter {
         }
         let (session, from) = (self.seq, self.head);
         let head = self.db.transaction(durability, |tx| {
-            if !rows::is_head(tx, session, from)? {
+            // An interrupted rewind is still to move it.
+            if !rows::is_head(tx, session, from)? || operation::is_pending(tx, session)? {
                 return Ok(None);
             }
             let mut head = from;
@@ -311,13 +315,19 @@ impl SessionWriter {
     /// Ends what a process that died has left unfinished.
     fn put_in_order(&mut self, at: Timestamp, random: &mut dyn FnMut() -> [u8; 10]) -> Result<(), SessionError> {
         let session = self.seq;
-        let unfinished: Option<[u8; 16]> = self.db.read(|connection| {
+        let unfinished: Option<([u8; 16], Option<i64>)> = self.db.read(|connection| {
             connection
-                .prepare_cached("SELECT id FROM operations WHERE session = ? AND kind = 4 AND state = 0")?
-                .query_row([session], |row| row.get(0))
+                .prepare_cached(
+                    "SELECT id, entry FROM operations WHERE session = ? AND kind = 4 AND summary IS NULL AND state = 0",
+                )?
+                .query_row([session], |row| Ok((row.get(0)?, row.get(1)?)))
                 .optional()
         })?;
-        let Some(operation) = unfinished.map(OperationId::from_bytes) else { return Ok(()) };
+        let Some((id, prompt)) = unfinished else { return Ok(()) };
+        let operation = OperationId::from_bytes(id);
+        if prompt.is_some() && prompt == self.head {
+            return self.take_back_turn(operation);
+        }
         let mut end: Vec<NewEntry> = unanswered(self.conversation.entries())
             .into_iter()
             .map(|call| NewEntry { id: EntryId::new(random()), at, body: cut_short(call) })
@@ -384,6 +394,12 @@ fn lock_path(store_dir: &Path, session: SessionId) -> PathBuf {
 /// Whether a process has the session open for writing.
 pub(crate) fn is_live(store_dir: &Path, session: SessionId) -> bool {
     lock_path(store_dir, session).exists() && matches!(lock(store_dir, session), Ok(None))
+}
+
+/// Removes what tells that somebody has a session open, which is gone.
+pub(super) fn forget_lock(store_dir: &Path, session: SessionId) {
+    // If it stays, it is a file that nobody has locked.
+    std::fs::remove_file(lock_path(store_dir, session)).ok();
 }
 
 /// Takes the lock of a session; `None` if somebody keeps it. Whoever only asks whether it is taken has it for a moment.

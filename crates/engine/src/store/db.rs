@@ -163,7 +163,8 @@ const MIGRATIONS: &[&str] = &[
         kind INTEGER NOT NULL,
         body TEXT NOT NULL
     );
-    CREATE INDEX entries_session ON entries (session);
+    -- Enough to follow a conversation without reading what was said.
+    CREATE INDEX entries_chain ON entries (session, seq, parent, kind);
     CREATE INDEX entries_parent ON entries (parent);
     -- The checkpoint that was taken at an entry. It stays when the checkpoint goes, and tells that there was one.
     CREATE TABLE points (
@@ -178,6 +179,8 @@ const MIGRATIONS: &[&str] = &[
     ALTER TABLE operations ADD COLUMN summary TEXT;
     ALTER TABLE operations ADD COLUMN live INTEGER NOT NULL DEFAULT 0;
     CREATE INDEX operations_session ON operations (session);
+    CREATE INDEX operations_entry ON operations (entry) WHERE entry IS NOT NULL;
+    CREATE INDEX operations_unsummarised ON operations (session) WHERE kind = 4 AND summary IS NULL;
     CREATE INDEX windows_turn ON windows (turn) WHERE turn IS NOT NULL;
     CREATE INDEX changes_window ON changes (window) WHERE window IS NOT NULL;
 ",
@@ -240,6 +243,8 @@ impl Db {
         // Without this every short-lived process would checkpoint the log on its way out: three syncs for nothing.
         self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         self.connection.set_prepared_statement_cache_capacity(64);
+        // In KiB, if negative: a long conversation is read more than once.
+        self.connection.pragma_update(None, "cache_size", -(32 << 10))?;
         if self.writable {
             self.connection.pragma_update(None, "journal_mode", "wal")?;
             self.connection.pragma_update(None, "synchronous", "full")?;

@@ -34,8 +34,19 @@ pub(crate) fn run_all<S: Strategy, T: Tally>(
 ) where
     S::Value: Debug,
 {
+    run_usually(ENOUGH_TO_MEET_ALL, strategy, run);
+}
+
+/// The same, with another number of cases unless told.
+pub(crate) fn run_usually<S: Strategy, T: Tally>(
+    usual: u32,
+    strategy: impl Fn() -> S + Sync,
+    run: impl Fn(&S::Value, &mut T) -> Verdict + Sync,
+) where
+    S::Value: Debug,
+{
     switch_on_what_was_asked_for();
-    let cases: u32 = number("RETAKE_CASES").unwrap_or(1_000);
+    let cases: u32 = number("RETAKE_CASES").unwrap_or(usual);
     let seed: u64 = number("RETAKE_SEED").unwrap_or_else(fresh_seed);
     let jobs: u32 =
         number("RETAKE_JOBS").unwrap_or_else(|| thread::available_parallelism().map_or(1, |n| n.get() as u32));

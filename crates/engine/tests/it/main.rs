@@ -25,4 +25,6 @@ mod rewind_property;
 mod scanners;
 #[cfg(feature = "faults")]
 mod seeded;
+mod session;
+mod session_property;
 mod watching;

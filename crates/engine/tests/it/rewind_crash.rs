@@ -99,7 +99,7 @@ fn state(root: &Path) -> State {
     found
 }
 
-fn identities(number: i64) -> NewRewind {
+pub(crate) fn identities(number: i64) -> NewRewind {
     let at = Timestamp(number);
     let random = |kind: u8| {
         let mut random = [kind; 10];
@@ -199,13 +199,7 @@ impl Scene {
     }
 
     fn save(&self) {
-        for name in ["root", "store"] {
-            let copy = self.path(&format!("{name}.saved"));
-            if copy.exists() {
-                fs::remove_dir_all(&copy).unwrap();
-            }
-            copy_all(&self.path(name), &copy);
-        }
+        save(self.scratch.path());
     }
 
     /// Puts files and store back.
@@ -249,7 +243,18 @@ impl Scene {
     }
 }
 
-fn empty(directory: &Path) {
+/// Copies files and store in `place`, to be put back before every run.
+pub(crate) fn save(place: &Path) {
+    for name in ["root", "store"] {
+        let copy = place.join(format!("{name}.saved"));
+        if copy.exists() {
+            fs::remove_dir_all(&copy).unwrap();
+        }
+        copy_all(&place.join(name), &copy);
+    }
+}
+
+pub(crate) fn empty(directory: &Path) {
     for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
         if entry.file_type().unwrap().is_dir() {
             fs::remove_dir_all(entry.path()).unwrap();
@@ -265,7 +270,7 @@ fn copy_all(from: &Path, to: &Path) {
     copy_into(from, to);
 }
 
-fn copy_into(from: &Path, to: &Path) {
+pub(crate) fn copy_into(from: &Path, to: &Path) {
     for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
         let target = to.join(entry.file_name());
         let kind = entry.file_type().unwrap();

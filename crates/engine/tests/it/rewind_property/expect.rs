@@ -292,16 +292,22 @@ impl Planner<'_> {
     /// What others did and took back at once is as if it had not been.
     fn without_cancelled<'r>(&self, chain: &[&'r Row], is_ours: &dyn Fn(&Row) -> bool) -> Vec<&'r Row> {
         let operation = |row: &Row| self.model.operation_of(row.by);
-        let is_taken_back = |row: &Row, next: &Row| {
-            let pair = operation(row).zip(operation(next)).filter(|(one, other)| one != other);
-            pair.is_some_and(|(one, other)| self.model.root_of(one) == self.model.root_of(other))
-                && (&row.before, &row.after) == (&next.after, &next.before)
+        let root = |row: &Row| operation(row).filter(|_| !is_ours(row)).map(|number| self.model.root_of(number));
+        // Steps of one operation and of its undos and redos that come to nothing, unless it is in force and alone.
+        let is_taken_back = |steps: &[&Row]| {
+            let (first, last) = (steps[0], steps[steps.len() - 1]);
+            let family = root(first);
+            let is_undone = family.is_some_and(|root| self.model.operations[root].is_undone);
+            family.is_some()
+                && steps.iter().all(|step| root(step) == family)
+                && (is_undone || steps.iter().any(|step| operation(step) != operation(last)))
+                && first.before == last.after
         };
         let mut left: Vec<&Row> = Vec::new();
         for row in chain {
-            match left.last() {
-                Some(last) if !is_ours(last) && !is_ours(row) && is_taken_back(last, row) => drop(left.pop()),
-                _ => left.push(row),
+            left.push(row);
+            if let Some(first) = (0..left.len()).rev().find(|first| is_taken_back(&left[*first..])) {
+                left.truncate(first);
             }
         }
         left

@@ -1,0 +1,304 @@
+//! Rewinding: what goes back, what stays, what is refused.
+
+use retake_engine::session::entry::{Body, Part};
+use retake_engine::{
+    Conflict, Discard, Goal, HeadSeen, NoProgress, OnConflict, OperationKind, Origin, RewindError, RewindRequest, Scope,
+};
+
+use super::{Desk, Moment, conversation, open, result};
+use crate::rewind::{conflicts, path};
+
+#[test]
+fn both_takes_files_and_conversation_back_in_one_operation() {
+    let mut desk = Desk::new();
+    desk.writes("one", "a", "1");
+    let before = desk.conversation();
+    let second = desk.turn("two", |root| {
+        std::fs::write(root.join("a"), "2").unwrap();
+        std::fs::rename(root.join("a"), root.join("b")).unwrap();
+    });
+    desk.writes("three", "c", "3");
+    let operations = desk.workspace().operations().unwrap().len();
+    let request = desk.goal(second.prompt, Scope::Both);
+    let plan = desk.workspace().plan(&request, &NoProgress).unwrap();
+    let planned = plan.conversation.unwrap();
+    assert_eq!(planned.leaves.iter().map(|line| line.text.as_str()).collect::<Vec<_>>(), ["two", "three"]);
+    assert_eq!((planned.to, planned.discards, planned.went_on), (before.head(), false, false));
+
+    let applied = desk.rewind(second.prompt, Scope::Both).unwrap();
+    assert_eq!(applied.conversation_moved, Some(true));
+    assert_eq!((desk.bench.read("a").as_deref(), desk.bench.read("b"), desk.bench.read("c")), (Some("1"), None, None));
+    assert_eq!(desk.conversation(), before);
+    let made = desk.workspace().operations().unwrap();
+    assert_eq!(made.len(), operations + 1, "one operation");
+    assert!(made[0].kind == OperationKind::Rewind && made[0].moved_head && made[0].session == Some(desk.session));
+    assert_eq!(desk.notes(), Vec::<Vec<String>>::new(), "the model knows the files as they are");
+}
+
+#[test]
+fn code_leaves_the_conversation_and_conversation_leaves_the_files() {
+    let mut desk = Desk::new();
+    let first = desk.writes("one", "a", "1");
+    let (before, said) = (desk.conversation(), desk.prompts());
+    desk.rewind(first.prompt, Scope::Code).unwrap();
+    assert_eq!((desk.bench.read("a").as_deref(), desk.prompts()), (Some("0"), said));
+    assert_eq!(desk.draft(), [], "what was said has been said");
+    desk.undo().unwrap();
+    assert_eq!((desk.bench.read("a").as_deref(), desk.conversation()), (Some("1"), before));
+
+    let applied = desk.rewind(first.prompt, Scope::Conversation).unwrap();
+    assert_eq!((desk.bench.read("a").as_deref(), desk.prompts().len()), (Some("1"), 0));
+    assert_eq!((applied.conversation_moved, applied.plan.paths.len()), (Some(true), 0));
+    assert_eq!(desk.draft(), [Part::text("one")]);
+}
+
+#[test]
+fn a_code_rewind_does_not_say_that_the_conversation_moved() {
+    let mut desk = Desk::new();
+    let first = desk.writes("one", "a", "1");
+    let applied = desk.rewind(first.prompt, Scope::Code).unwrap();
+    assert_eq!(applied.conversation_moved, None, "that was not asked for");
+}
+
+#[test]
+fn an_empty_code_half_is_legal() {
+    let mut desk = Desk::new();
+    let first = desk.turn("talk", |_| {});
+    let applied = desk.rewind(first.prompt, Scope::Both).unwrap();
+    assert!(applied.plan.paths.is_empty() && applied.operation.is_some());
+    assert_eq!(applied.conversation_moved, Some(true));
+    assert_eq!(desk.prompts().len(), 0);
+    desk.undo().unwrap();
+    assert_eq!(desk.prompts(), ["talk"]);
+}
+
+#[test]
+fn a_head_that_moved_since_the_caller_looked_is_refused() {
+    let mut desk = Desk::new();
+    let first = desk.writes("one", "a", "1");
+    let seen = desk.conversation().head();
+    desk.writes("two", "a", "2");
+    let now = desk.conversation().head();
+    for scope in [Scope::Both, Scope::Conversation, Scope::Code] {
+        let request = RewindRequest { head_seen: Some(HeadSeen(seen)), ..desk.goal(first.prompt, scope) };
+        assert!(matches!(desk.apply(&request), Err(RewindError::StaleHead)), "{scope:?}");
+        assert_eq!((desk.bench.read("a").as_deref(), desk.conversation().head()), (Some("2"), now));
+    }
+    let request = RewindRequest { head_seen: Some(HeadSeen(now)), ..desk.goal(first.prompt, Scope::Both) };
+    desk.apply(&request).unwrap();
+}
+
+#[test]
+fn a_plan_that_was_made_before_the_head_moved_is_refused() {
+    let mut desk = Desk::new();
+    let first = desk.writes("one", "a", "1");
+    let request = desk.goal(first.prompt, Scope::Conversation);
+    let plan = desk.workspace().plan(&request, &NoProgress).unwrap();
+    desk.turn("two", |_| {});
+    let new = super::identities(&mut desk.bench);
+    let Desk { bench, writer, .. } = &mut desk;
+    let refused = bench.workspace.apply_in(writer.as_mut().unwrap(), &request, Some(&plan), &new, &NoProgress);
+    assert!(matches!(refused, Err(RewindError::Stale { .. })), "{refused:?}");
+}
+
+#[test]
+fn without_its_writer_no_conversation_is_touched() {
+    let mut desk = Desk::new();
+    let first = desk.writes("one", "a", "1");
+    let request = desk.goal(first.prompt, Scope::Both);
+    let refused = desk.bench.apply(&request);
+    assert!(matches!(refused, Err(RewindError::SessionNotOpen { .. })), "{refused:?}");
+    assert_eq!((desk.bench.read("a").as_deref(), desk.prompts()), (Some("1"), vec!["one".to_owned()]));
+}
+
+#[test]
+fn a_call_is_never_cut_off_from_its_results() {
+    let mut desk = Desk::new();
+    let turn = desk.say("two calls");
+    let (reply, calls) = desk.reply("both", 2);
+    desk.tool(turn, &[], |root| std::fs::write(root.join("a"), "1").unwrap());
+    let first = desk.result(&calls[0], "first");
+    desk.append(Body::Approved { tool: "bash".to_owned(), prefix: None });
+    desk.tool(turn, &["b"], |root| std::fs::write(root.join("b"), "1").unwrap());
+    let second = desk.result(&calls[1], "second");
+    let settled = desk.conversation();
+    desk.reply("and", 0);
+    desk.end(turn);
+    desk.writes("later", "a", "2");
+    for entry in [reply, first, second] {
+        desk.rewind(entry, Scope::Both).unwrap();
+        assert_eq!(desk.conversation(), settled, "sibling results stay");
+        let files = (desk.bench.read("a"), desk.bench.read("b"));
+        assert_eq!(files, (Some("1".to_owned()), Some("1".to_owned())), "and so does what they did");
+        desk.undo().unwrap();
+        assert_eq!(desk.bench.read("a").as_deref(), Some("2"));
+    }
+}
+
+#[test]
+fn only_what_was_said_or_done_is_a_target() {
+    let mut desk = Desk::new();
+    let instructions = desk.append(Body::Instructions { source: "AGENTS.md".to_owned(), text: "be brief".to_owned() });
+    let turn = desk.say("  \n typed \n more");
+    let approved = desk.append(Body::Approved { tool: "bash".to_owned(), prefix: None });
+    desk.reply("yes", 0);
+    desk.end(turn);
+    desk.writes("two", "a", "2");
+    desk.rewind(turn.prompt, Scope::Code).unwrap();
+    let note = desk.conversation().head().unwrap();
+    for entry in [instructions, approved, note] {
+        let refused = desk.rewind(entry, Scope::Both);
+        assert!(matches!(refused, Err(RewindError::NotATarget { .. })), "{refused:?}");
+    }
+    let unknown = super::EntryId::new([9; 10]);
+    assert!(matches!(desk.rewind(unknown, Scope::Both), Err(RewindError::UnknownEntry { .. })));
+    let texts: Vec<String> = desk.targets().into_iter().map(|target| target.text).collect();
+    assert_eq!(texts, ["two", "typed"], "what was typed, newest first, and nothing else");
+}
+
+#[test]
+fn an_entry_of_another_conversation_is_no_target() {
+    let mut desk = Desk::new();
+    let first = desk.writes("one", "a", "1");
+    let other = conversation(&mut desk.bench);
+    let mut writer = open(&mut desk.bench, other).unwrap();
+    let goal = Goal::Entry {
+        session: other,
+        entry: first.prompt,
+        scope: Scope::Both,
+        files: retake_engine::Files::Selective,
+        discard: Discard::No,
+    };
+    let new = super::identities(&mut desk.bench);
+    let refused = desk.workspace().apply_in(&mut writer, &RewindRequest::new(goal), None, &new, &NoProgress);
+    assert!(matches!(refused, Err(RewindError::UnknownEntry { .. })), "{refused:?}");
+}
+
+#[test]
+fn edits_of_others_are_kept_or_decided_on_before_anything_moves() {
+    let mut desk = Desk::new();
+    let first = desk.turn("one", |root| {
+        std::fs::write(root.join("a"), "1").unwrap();
+        std::fs::write(root.join("b"), "1").unwrap();
+    });
+    desk.bench.write("mine", "typed by hand");
+    let other = desk.bench.session();
+    desk.bench.tool(other, &["theirs"], |root| std::fs::write(root.join("theirs"), "x").unwrap());
+    desk.bench.write("b", "edited by hand");
+    let said = desk.conversation();
+    let refused = desk.rewind(first.prompt, Scope::Both);
+    assert_eq!(conflicts(refused), [("b".to_owned(), Conflict::ChangedSince)]);
+    assert_eq!((desk.conversation(), desk.bench.read("a").as_deref()), (said, Some("1")), "neither half");
+
+    let request = RewindRequest { on_conflict: OnConflict::Keep, ..desk.goal(first.prompt, Scope::Both) };
+    desk.apply(&request).unwrap();
+    assert_eq!(desk.prompts().len(), 0);
+    let read = |name: &str| desk.bench.read(name).unwrap_or_default();
+    assert_eq!([read("a"), read("b"), read("mine"), read("theirs")], ["0", "edited by hand", "typed by hand", "x"]);
+}
+
+#[test]
+fn one_can_go_to_a_branch_that_was_left() {
+    let mut desk = Desk::new();
+    let first = desk.writes("one", "a", "1");
+    let second = desk.writes("two", "a", "2");
+    let left = desk.conversation();
+    let end = left.head().unwrap();
+    desk.rewind(first.prompt, Scope::Both).unwrap();
+    desk.writes("other", "a", "other");
+    let request = desk.goal(end, Scope::Both);
+    let planned = desk.workspace().plan(&request, &NoProgress).unwrap().conversation.unwrap();
+    assert_eq!((planned.leaves.len(), planned.returns.len()), (1, 2));
+    desk.rewind(end, Scope::Conversation).unwrap();
+    let entries = desk.conversation();
+    assert_eq!(entries.entries()[..left.entries().len()], *left.entries());
+    desk.rewind(second.prompt, Scope::Conversation).unwrap();
+    assert_eq!(desk.prompts(), ["one"]);
+    assert_eq!(desk.bench.read("a").as_deref(), Some("other"));
+}
+
+#[test]
+fn what_a_background_job_did_after_the_prompt_goes_back_with_it() {
+    let mut desk = Desk::new();
+    let first = desk.say("start the job");
+    let window = retake_engine::NewWindow {
+        session: desk.session,
+        turn: None,
+        tool: "bash: job &".to_owned(),
+        reach: retake_engine::Reach::Everything,
+        declared: vec![path("job")],
+        operation: retake_engine::PartOf::Turn(first.operation),
+    };
+    let new = crate::scanners::numbered(desk.bench.tick());
+    let began = desk.workspace().begin(window, new, &NoProgress).unwrap();
+    desk.bench.write("job", "1");
+    desk.reply("started", 0);
+    desk.end(first);
+    let second = desk.say("and now?");
+    desk.bench.write("job", "2");
+    let new = crate::scanners::numbered(desk.bench.tick());
+    desk.workspace().end(began.window, new, retake_engine::Durability::Soon, &NoProgress).unwrap();
+    desk.reply("it has ended", 0);
+    desk.end(second);
+    desk.rewind(second.prompt, Scope::Both).unwrap();
+    assert_eq!(desk.bench.read("job").as_deref(), Some("1"), "as it was when the prompt was said");
+}
+
+#[test]
+fn discarding_makes_the_conversation_half_final_and_removes_what_was_said() {
+    for scope in [Scope::Both, Scope::Conversation] {
+        let mut desk = Desk::new();
+        let first = desk.writes("one", "a", "1");
+        let kept = desk.conversation();
+        let second = desk.writes("two", "a", "2");
+        let mut request = desk.goal(second.prompt, scope);
+        let Goal::Entry { discard, .. } = &mut request.goal else { unreachable!() };
+        *discard = Discard::Now;
+        let plan = desk.workspace().plan(&request, &NoProgress).unwrap();
+        assert!(plan.conversation.unwrap().discards, "the plan says so");
+        desk.apply(&request).unwrap();
+        desk.reopen();
+        let said = desk.bench.workspace.all_entries(desk.session).unwrap();
+        let prompts = said.iter().filter(|entry| matches!(entry.body, Body::Prompt { .. })).count();
+        assert_eq!((prompts, desk.prompts()), (1, vec!["one".to_owned()]), "only the first was kept");
+        assert!(matches!(desk.rewind(second.prompt, scope), Err(RewindError::UnknownEntry { .. })));
+        desk.undo().unwrap();
+        assert_eq!(desk.prompts(), ["one"], "what was said does not come back");
+        assert_eq!(desk.bench.read("a").as_deref(), Some("2"), "the files do");
+        desk.rewind(first.prompt, Scope::Conversation).unwrap();
+        assert_eq!(desk.conversation().entries().iter().filter(|e| kept.entries().contains(e)).count(), 0);
+    }
+}
+
+#[test]
+fn a_code_rewind_discards_nothing() {
+    let mut desk = Desk::new();
+    let first = desk.writes("one", "a", "1");
+    let mut request = desk.goal(first.prompt, Scope::Code);
+    let Goal::Entry { discard, .. } = &mut request.goal else { unreachable!() };
+    *discard = Discard::Now;
+    desk.apply(&request).unwrap();
+    assert_eq!(desk.prompts(), ["one"]);
+    desk.undo().unwrap();
+    assert_eq!((desk.prompts(), desk.bench.read("a").as_deref()), (vec!["one".to_owned()], Some("1")));
+}
+
+#[test]
+fn a_late_checkpoint_belongs_to_the_entry_that_it_names() {
+    let mut desk = Desk::new();
+    let first = desk.begin(vec![Part::text("one")]);
+    desk.reply("quick", 0);
+    let end = desk.entry(Body::Ended { reason: retake_engine::session::entry::EndReason::Done });
+    desk.writer().end_turn(first.operation, end).unwrap();
+    let second = desk.begin(vec![Part::text("two")]);
+    // Both come after the second prompt.
+    desk.point(Moment { session: desk.session, entry: Some(first.prompt), origin: Origin::Prompt });
+    desk.point(Moment { session: desk.session, entry: Some(second.prompt), origin: Origin::Prompt });
+    let (_, calls) = desk.reply("on it", 1);
+    desk.tool(second, &["a"], |root| std::fs::write(root.join("a"), "2").unwrap());
+    desk.append(result(&calls[0], "written"));
+    desk.end(second);
+    assert!(desk.targets().iter().all(|target| target.has_files));
+    desk.rewind(second.prompt, Scope::Both).unwrap();
+    assert_eq!((desk.bench.read("a").as_deref(), desk.prompts()), (Some("0"), vec!["one".to_owned()]));
+}

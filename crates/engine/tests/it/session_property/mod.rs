@@ -1,0 +1,138 @@
+//! Random conversations with rewinds, undos, redos, clears, crashes and restarts, against a naive model: a list of entries, and full
+//! copies of the files.
+//!
+//! What the agent writes and what others write are different files, so that nothing is in conflict unless an older turn is undone:
+//! who may overwrite whom is the subject of [`rewind_property`](crate::rewind_property).
+//!
+//! How many cases, and which: see [`cases`](crate::cases).
+
+mod model;
+mod play;
+mod tally;
+
+use proptest::collection::vec;
+use proptest::prelude::{Strategy, any, prop_oneof};
+use proptest::strategy::Just;
+use retake_engine::Scope;
+
+use crate::cases;
+use crate::compare::Verdict;
+use play::Play;
+use tally::Met;
+
+/// Cases of a normal run.
+const CASES: u32 = 200;
+
+/// Files of the agent.
+const OURS: [&str; 4] = ["a", "b", "d/x", "d/y"];
+/// Files of others.
+const THEIRS: [&str; 2] = ["o", "p/o"];
+
+/// What is done to a file.
+#[derive(Clone, Debug)]
+enum Effect {
+    Write(usize, u8),
+    Delete(usize),
+    Move(usize, usize),
+}
+
+/// A tool call.
+#[derive(Clone, Debug)]
+enum Call {
+    /// Edits one file, which it declares.
+    Edit(usize, u8),
+    /// Does anything.
+    Shell(Vec<Effect>),
+    /// Changes the todo list.
+    Todo(u8),
+    /// Is allowed from now on, and changes nothing.
+    Approved,
+}
+
+/// How a turn ends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum End {
+    Done,
+    /// The process dies: before any output, in the middle of a round, after one.
+    Dies,
+}
+
+/// Something that happens.
+#[derive(Clone, Debug)]
+enum Step {
+    Turn {
+        prompt: u8,
+        rounds: Vec<Vec<Call>>,
+        end: End,
+    },
+    Outside(Effect),
+    /// To a prompt that is listed.
+    Rewind(Scope, usize),
+    /// To any entry that there ever was.
+    RewindToEntry(Scope, usize),
+    Undo,
+    UndoOf(usize),
+    Redo,
+    Clear,
+    Summarise(usize, usize),
+    Draft(u8),
+    Reopen,
+}
+
+fn effect(names: usize) -> impl Strategy<Value = Effect> {
+    prop_oneof![
+        4 => (0..names, 0..9_u8).prop_map(|(name, content)| Effect::Write(name, content)),
+        1 => (0..names).prop_map(Effect::Delete),
+        1 => (0..names, 0..names).prop_map(|(from, to)| Effect::Move(from, to)),
+    ]
+}
+
+fn call() -> impl Strategy<Value = Call> {
+    prop_oneof![
+        3 => (0..OURS.len(), 0..9_u8).prop_map(|(name, content)| Call::Edit(name, content)),
+        3 => vec(effect(OURS.len()), 0..3).prop_map(Call::Shell),
+        1 => (0..9_u8).prop_map(Call::Todo),
+        1 => Just(Call::Approved),
+    ]
+}
+
+fn scope() -> impl Strategy<Value = Scope> {
+    prop_oneof![Just(Scope::Both), Just(Scope::Code), Just(Scope::Conversation)]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let end = prop_oneof![6 => Just(End::Done), 1 => Just(End::Dies)];
+    let turn = (0..9_u8, vec(vec(call(), 0..3), 0..3), end);
+    prop_oneof![
+        8 => turn.prop_map(|(prompt, rounds, end)| Step::Turn { prompt, rounds, end }),
+        2 => effect(THEIRS.len()).prop_map(Step::Outside),
+        4 => (scope(), any::<usize>()).prop_map(|(scope, at)| Step::Rewind(scope, at)),
+        2 => (scope(), any::<usize>()).prop_map(|(scope, at)| Step::RewindToEntry(scope, at)),
+        5 => Just(Step::Undo),
+        3 => any::<usize>().prop_map(Step::UndoOf),
+        4 => Just(Step::Redo),
+        1 => Just(Step::Clear),
+        1 => (any::<usize>(), any::<usize>()).prop_map(|(from, to)| Step::Summarise(from, to)),
+        1 => (0..3_u8).prop_map(Step::Draft),
+        1 => Just(Step::Reopen),
+    ]
+}
+
+#[test]
+fn conversations_do_what_a_naive_model_says() {
+    cases::run_usually(CASES, || vec(step(), 1..18), run_guarded);
+}
+
+/// Plays one story; a panic of the engine becomes a report that tells the steps too.
+fn run_guarded(story: &Vec<Step>, met: &mut Met) -> Verdict {
+    let mut done = Vec::new();
+    let verdict = cases::guarded(|| {
+        let mut play = Play::new(met);
+        for step in story {
+            done.push(format!("{step:?}"));
+            play.step(step)?;
+        }
+        play.plan_every_target()
+    });
+    verdict.map_err(|report| format!("{report}\nafter\n  {}", done.join("\n  ")))
+}

@@ -1,0 +1,70 @@
+//! What a run has met: a generator that no longer makes one of these is noticed.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::cases::Tally;
+
+/// Everything that a thousand stories have to bring up.
+const ALL: &[&str] = &[
+    "clear",
+    "draft: taken back",
+    "draft: the user's stays",
+    "none: nothing to redo",
+    "none: nothing to undo",
+    "note: retracted",
+    "note: told",
+    "note: told again",
+    "outside edit",
+    "redo: clear",
+    "redo: rewind",
+    "redo: turn",
+    "reopen",
+    "rewind both",
+    "rewind code",
+    "rewind conversation",
+    "rewind: across a clear",
+    "rewind: across a summary",
+    "rewind: into the middle of a round",
+    "rewind: no target",
+    "rewind: to a branch that was left",
+    "summary",
+    "turn",
+    "turn: died before any output",
+    "turn: died in the middle",
+    "undo of an older operation",
+    "undo of an older operation: refused",
+    "undo of an older operation: the conversation stays",
+    "undo: clear",
+    "undo: rewind",
+    "undo: turn",
+];
+
+/// How often each was met.
+#[derive(Debug, Default)]
+pub(super) struct Met(BTreeMap<String, u64>);
+
+impl Met {
+    /// Counts one.
+    pub(super) fn add(&mut self, what: &str) {
+        *self.0.entry(what.to_owned()).or_default() += 1;
+    }
+}
+
+impl Tally for Met {
+    fn merge(&mut self, other: &Self) {
+        for (what, count) in &other.0 {
+            *self.0.entry(what.clone()).or_default() += count;
+        }
+    }
+
+    fn missing(&self) -> Vec<&'static str> {
+        ALL.iter().filter(|what| !self.0.contains_key(**what)).copied().collect()
+    }
+}
+
+impl fmt::Display for Met {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|(what, count)| writeln!(f, "{count:>9}  {what}"))
+    }
+}
