@@ -211,6 +211,7 @@ fn for_session(error: &SessionError) -> Advice {
     match error {
         SessionError::Live { .. } => refused("do it there, or close it first"),
         SessionError::NotAConversation { .. } => failed(Some("`retake sessions` lists the conversations")),
+        SessionError::Pending { .. } => refused("nothing was changed; `retake recover` finishes it or takes it back"),
         SessionError::StaleHead => refused("look at it again with `retake log`, then run the command again"),
         SessionError::Store(error) => for_store(error),
     }

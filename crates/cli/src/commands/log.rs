@@ -43,6 +43,9 @@ pub struct LogArgs {
     /// Show the prompts of a conversation as a tree, with those that were left behind
     #[arg(long, conflicts_with = "paths")]
     graph: bool,
+    /// Only prompts whose text, label, tools or changed files contain this
+    #[arg(long, value_name = "TEXT", requires = "session")]
+    search: Option<String>,
     /// Only points of this session; of a conversation, its prompts
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
@@ -77,7 +80,8 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &LogArgs) -> anyhow::Result<()
                 (false, true) => Shown::All,
                 (false, false) => Shown::Retained,
             };
-            return prompts::print(ui, workspace, session, shown, max_count);
+            let what = prompts::What { shown, max_count, search: args.search.as_deref() };
+            return prompts::print(ui, workspace, session, &what);
         }
         checkpoints = workspace.checkpoints()?;
         let conversations: HashSet<SessionId> =

@@ -183,3 +183,24 @@ fn a_branch_that_was_left_behind_is_shown_as_one() {
     let marks: Vec<&str> = graph.lines().map(|line| &line[..3]).collect();
     assert_eq!(marks, ["*  ", "| o", "*  "], "{graph}");
 }
+
+#[test]
+fn prompts_are_found_by_their_words_and_by_the_files_they_changed() {
+    let agent = Agent::new();
+    agent.model.calls("write_file", json!({"path": "src/Widget.rs", "content": "x\n"}));
+    agent.model.says("Written.");
+    let first = agent.turn("make a thing", []);
+    agent.model.says("Hello.");
+    agent.turn("Greet me", ["--continue"]);
+    let session = text(&first["session"]);
+    let found = |query: &str| {
+        let listed = agent.json(["log", "--session", session, "--search", query]);
+        let prompts = listed["prompts"].as_array().expect("a list").clone();
+        prompts.iter().map(|prompt| text(&prompt["text"]).to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(found("widget"), ["make a thing"]);
+    assert_eq!(found("greet"), ["Greet me"]);
+    assert_eq!(found("nothing of the kind"), Vec::<String>::new());
+    let log = agent.retake(["log"]).text();
+    assert!(log.contains("> make a thing"), "{log}");
+}

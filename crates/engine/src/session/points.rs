@@ -1,6 +1,6 @@
 //! Points of a conversation: pairing checkpoints with entries, listing what one can go back to, finding it again.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use rusqlite::{Connection, Transaction, params};
 use serde::{Deserialize, Serialize};
@@ -92,15 +92,23 @@ impl Workspace {
     ) -> Result<Checkpoint, CheckpointError> {
         let found = self.store.db().read(|connection| {
             let entry = moment.entry.map(|id| rows::find(connection, id)).transpose()?.flatten();
-            Ok((rows::standing(connection, moment.session)?, entry))
+            let entry = entry.map(|(seq, _)| seq);
+            let prompt = match moment.origin {
+                Origin::Prompt => entry.map(|seq| rows::prompt(connection, seq)).transpose()?.flatten(),
+                _ => None,
+            };
+            Ok((rows::standing(connection, moment.session)?, entry, prompt))
         })?;
-        let (Some(standing), entry) = found else { return Err(CheckpointError::UnknownSession) };
-        let entry = entry.map(|(seq, _)| seq);
+        let (Some(standing), entry, prompt) = found else { return Err(CheckpointError::UnknownSession) };
+        let note = prompt.and_then(|prompt| match &prompt.body {
+            Body::Prompt { parts } => Some(super::first_line(parts)),
+            _ => None,
+        });
         let purpose = Purpose {
             origin: moment.origin,
             session: Some((standing.seq, moment.session)),
             entry,
-            note: None,
+            note,
             own: None,
             also: &|tx, seq| match (moment.origin, entry) {
                 (Origin::Prompt, Some(entry)) => begins_turn(tx, entry, seq),
@@ -134,6 +142,27 @@ impl Workspace {
             Ok(Some(targets))
         })?;
         targets.ok_or(SessionError::NotAConversation { session })
+    }
+
+    /// The prompts of a conversation whose text, label, tools or changed files contain `query`, newest first. Case does not matter.
+    pub fn search(&self, session: SessionId, query: &str) -> Result<Vec<Target>, SessionError> {
+        let query = query.to_lowercase();
+        let by_path: HashSet<String> = self.store.db().read(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT DISTINCT entries.id FROM operations JOIN entries ON entries.seq = operations.entry
+                     JOIN changes ON changes.operation = operations.seq
+                 WHERE operations.session = (SELECT seq FROM sessions WHERE id = ?1) AND operations.kind = 4
+                     AND instr(lower(CAST(changes.path AS TEXT)), ?2)",
+            )?;
+            statement.query_map(params![&session.as_bytes()[..], query], |row| row.get(0))?.collect()
+        })?;
+        let mut targets = self.targets(session)?;
+        targets.retain(|target| {
+            let texts = target.files.tools.iter().chain(&target.label).chain([&target.text]);
+            texts.into_iter().any(|text| text.to_lowercase().contains(&query))
+                || by_path.contains(&target.id.to_string())
+        });
+        Ok(targets)
     }
 
     /// What `text` names: a label or the beginning of the id of a checkpoint or of an entry; of that session only, for entries.

@@ -28,6 +28,14 @@ pub enum Shown {
     Graph,
 }
 
+/// What is to be listed.
+#[derive(Clone, Copy, Debug)]
+pub struct What<'a> {
+    pub shown: Shown,
+    pub max_count: usize,
+    pub search: Option<&'a str>,
+}
+
 #[derive(Serialize)]
 struct PromptsDocument {
     version: u32,
@@ -62,16 +70,17 @@ struct Prompt {
 }
 
 /// Prints the prompts of `session`.
-pub fn print(
-    ui: &mut Ui,
-    workspace: &Workspace,
-    session: &Session,
-    shown: Shown,
-    max_count: usize,
-) -> anyhow::Result<()> {
+pub fn print(ui: &mut Ui, workspace: &Workspace, session: &Session, what: &What<'_>) -> anyhow::Result<()> {
+    let What { shown, max_count, search } = *what;
     let conversation = workspace.conversation(session.id)?;
     let entries = workspace.all_entries(session.id)?;
     let mut prompts = prompts(&entries, workspace.targets(session.id)?);
+    if let Some(query) = search {
+        let found: HashSet<EntryId> =
+            workspace.search(session.id, query)?.into_iter().map(|target| target.id).collect();
+        let lower = query.to_lowercase();
+        prompts.retain(|prompt| found.contains(&prompt.id) || prompt.text.to_lowercase().contains(&lower));
+    }
     if shown == Shown::Retained {
         prompts.retain(|prompt| prompt.target.is_some());
     }
