@@ -200,6 +200,11 @@ impl RewindDocument {
         }
     }
 
+    /// Of a turn that came to nothing and was taken back.
+    pub fn taken_back(what: &str) -> Self {
+        Self { applied: true, what: what.to_owned(), conversation_moved: Some(true), ..Self::empty(Vec::new()) }
+    }
+
     fn new(plan: &Plan, files: Vec<File>) -> Self {
         let branch = plan.branch.as_ref().map(|moved| Branch { then: moved.then.clone(), now: moved.now.clone() });
         Self {

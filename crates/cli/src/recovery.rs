@@ -39,12 +39,13 @@ pub fn tell_displaced(ui: &mut Ui, workspace: &Workspace, recovered: &Recovered)
 }
 
 /// Before going back: [`first`], or [`mention`] if that is only shown; and what a command that was killed has changed becomes its own.
-pub fn before_going_back(ui: &mut Ui, workspace: &mut Workspace, options: &Options) -> anyhow::Result<()> {
+/// Returns the prompts of turns that were cut off before anything came of them: they have been taken back.
+pub fn before_going_back(ui: &mut Ui, workspace: &mut Workspace, options: &Options) -> anyhow::Result<Vec<String>> {
     if options.only_shows() {
-        return mention(ui, workspace);
+        return mention(ui, workspace).map(|()| Vec::new());
     }
     first(ui, workspace)?;
-    end_cut_turns(workspace)?;
+    let taken_back = end_cut_turns(workspace)?;
     if options.waits() {
         wait(ui, workspace)?;
     }
@@ -52,18 +53,26 @@ pub fn before_going_back(ui: &mut Ui, workspace: &mut Workspace, options: &Optio
     let new = NewCheckpoint { id: clock::new_checkpoint_id(at)?, at, label: None };
     let progress = ui.progress();
     workspace.settle(new, &progress)?;
-    Ok(())
+    Ok(taken_back)
 }
 
-/// Ends turns whose process died, so that they can be taken back like any other.
-fn end_cut_turns(workspace: &Workspace) -> anyhow::Result<()> {
-    for operation in workspace.operations()? {
-        let is_cut = operation.kind == OperationKind::Turn && operation.state == OperationState::Running;
-        if let Some(session) = operation.session.filter(|session| is_cut && !workspace.is_live(*session)) {
-            drop(workspace.open_session(session, clock::now(), &mut retake_agent::fresh::random)?);
+/// Ends turns whose process died, so that they can be taken back like any other. Of those that had come to nothing, and so were taken
+/// back by this, the prompts are returned.
+fn end_cut_turns(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
+    let is_turn = |operation: &Operation| operation.kind == OperationKind::Turn;
+    let mut taken_back = Vec::new();
+    for operation in workspace.operations()?.into_iter().filter(is_turn) {
+        let is_cut = operation.state == OperationState::Running;
+        let Some(session) = operation.session.filter(|session| is_cut && !workspace.is_live(*session)) else {
+            continue;
+        };
+        drop(workspace.open_session(session, clock::now(), &mut retake_agent::fresh::random)?);
+        let now = workspace.resolve_operation(&operation.id.to_string())?;
+        if now.state == OperationState::Failed {
+            taken_back.push(now.what);
         }
     }
-    Ok(())
+    Ok(taken_back)
 }
 
 /// Waits until no command is at work.

@@ -1,11 +1,15 @@
 //! `retake undo` and `retake redo`: the last operation taken back, and repeated.
 
+use std::io::Write;
+
+use retake_agent::document::RewindDocument;
 use retake_engine::{Goal, OperationKind, RewindRequest, Workspace};
 
+use crate::quote;
 use crate::recovery;
 use crate::rewind::{self, Options, Place};
 use crate::surroundings::Surroundings;
-use crate::ui::Ui;
+use crate::ui::{Format, Ui};
 
 /// Take back the last turn of `retake run`, the last command of `retake exec`, or the last rewind
 ///
@@ -40,7 +44,11 @@ pub struct RedoArgs {
 
 pub fn run(ui: &mut Ui, here: Surroundings, args: &UndoArgs) -> anyhow::Result<()> {
     let mut workspace = Workspace::open(here.environment.clone())?;
-    recovery::before_going_back(ui, &mut workspace, &args.options)?;
+    let taken_back = recovery::before_going_back(ui, &mut workspace, &args.options)?;
+    if let (Some(prompt), None) = (taken_back.first(), &args.operation) {
+        // That is what was to be undone: going further would take back what nobody meant.
+        return tell_taken_back(ui, prompt);
+    }
     let session = args.session.as_deref().map(|text| workspace.resolve_session(text)).transpose()?;
     let session = session.map(|session| session.id);
     let operation = match &args.operation {
@@ -50,6 +58,16 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &UndoArgs) -> anyhow::Result<(
     let goal = Goal::Undo { operation: Some(operation.id), session };
     let place = Place { here: &here, workspace: &mut workspace, session: operation.session };
     rewind::run(ui, place, OperationKind::Undo, RewindRequest::new(goal), &args.options)
+}
+
+/// Says that a turn which was cut off before anything came of it is taken back.
+fn tell_taken_back(ui: &mut Ui, prompt: &str) -> anyhow::Result<()> {
+    let what = format!("turn {prompt}");
+    if ui.format == Format::Json {
+        return Ok(ui.json(&RewindDocument::taken_back(&what))?);
+    }
+    let what = quote::one_line(&what);
+    Ok(writeln!(ui.out, "Undid {what}: it was cut off before anything came of it, and waits to be said again")?)
 }
 
 pub fn redo(ui: &mut Ui, here: Surroundings, args: &RedoArgs) -> anyhow::Result<()> {
