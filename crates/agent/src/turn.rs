@@ -48,6 +48,8 @@ pub enum Fact {
     },
     /// It is time to try again.
     RetryDue,
+    /// A call that was to run cannot before the user has answered.
+    Asked(CallNumber),
     /// The user allowed a call.
     Allowed(CallNumber),
     /// A call has its result.
@@ -182,6 +184,12 @@ impl Turn {
                 let attempt = *attempt;
                 self.ask(attempt)
             }
+            (Phase::Calling(calls), Fact::Asked(number)) => {
+                if let Some(call) = calls.get_mut(number).filter(|call| call.stage == Stage::Running) {
+                    call.stage = Stage::Asked;
+                }
+                Vec::new()
+            }
             (Phase::Calling(calls), Fact::Allowed(number)) => {
                 if let Some(call) = calls.get_mut(number).filter(|call| call.stage == Stage::Asked) {
                     call.stage = Stage::Allowed;
@@ -219,6 +227,7 @@ impl Turn {
                 | Fact::Answered(_)
                 | Fact::Failed { .. }
                 | Fact::RetryDue
+                | Fact::Asked(_)
                 | Fact::Allowed(_)
                 | Fact::Settled(_)
                 | Fact::Interrupted
@@ -280,10 +289,10 @@ impl Turn {
     fn settle(&mut self) -> Vec<Effect> {
         let Phase::Calling(calls) = &mut self.phase else { return Vec::new() };
         let mut calls = std::mem::take(calls);
-        let mut effects = Vec::new();
+        let (mut effects, mut running) = (Vec::new(), Vec::new());
         for (number, call) in calls.iter_mut().enumerate() {
             match call.stage {
-                Stage::Running => effects.push(Effect::CancelCall(number)),
+                Stage::Running => running.push(Effect::CancelCall(number)),
                 Stage::Asked | Stage::Allowed => {
                     call.stage = Stage::Settled;
                     effects.push(Effect::Abandon(number));
@@ -291,6 +300,8 @@ impl Turn {
                 Stage::Settled => {}
             }
         }
+        // Last: one that ends at once may be what the end of the turn waits for.
+        effects.extend(running);
         if calls.iter().all(|call| call.stage == Stage::Settled) {
             effects.extend(self.end(Ending::Interrupted));
         } else {

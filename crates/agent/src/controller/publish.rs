@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use retake_engine::session::entry::{EntryId, Part};
+use retake_engine::session::entry::EntryId;
 use retake_engine::{Checkpoint, CheckpointError};
 
 use super::{Attached, Beginning, Controller};
@@ -45,8 +45,8 @@ impl Controller {
 
     /// Tells what the user is about to say, if that is news.
     pub(super) fn publish_draft(&mut self) {
-        let parts: Vec<Part> = self.writer().draft().to_vec();
-        if parts != self.view.draft {
+        if self.draft != self.view.draft {
+            let parts = self.draft.clone();
             self.publish(EventKind::DraftChanged { parts });
         }
     }

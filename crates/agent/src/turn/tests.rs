@@ -66,11 +66,22 @@ fn a_denied_call_lets_the_others_go_on() {
 #[test]
 fn an_interrupt_ends_what_runs_and_abandons_what_does_not() {
     let (mut turn, _) = calling(&[writes(), writes(), asked()]);
-    assert_eq!(turn.step(Fact::Interrupted), [Effect::CancelCall(0), Effect::Abandon(1), Effect::Abandon(2)]);
+    assert_eq!(turn.step(Fact::Interrupted), [Effect::Abandon(1), Effect::Abandon(2), Effect::CancelCall(0)]);
     assert_eq!(turn.step(Fact::Interrupted), [], "once is enough");
     assert_eq!(turn.step(Fact::Allowed(2)), [], "an answer that comes too late allows nothing");
     assert_eq!(turn.step(Fact::Settled(0)), [Effect::End(Ending::Interrupted)]);
     assert_eq!(turn.step(Fact::Settled(0)), [], "a result that comes late is ignored");
+}
+
+#[test]
+fn a_call_that_turns_out_to_need_an_answer_waits_for_it_and_is_then_begun_again() {
+    let (mut turn, effects) = calling(&[writes(), writes()]);
+    assert_eq!(effects, [Effect::Run(0)]);
+    assert_eq!(turn.step(Fact::Asked(0)), []);
+    assert_eq!(turn.activity(), Activity::Waiting);
+    assert_eq!(turn.step(Fact::Allowed(0)), [Effect::Run(0)]);
+    turn.step(Fact::Asked(0));
+    assert_eq!(turn.step(Fact::Interrupted)[..2], [Effect::Abandon(0), Effect::Abandon(1)]);
 }
 
 #[test]
