@@ -194,9 +194,9 @@ pub enum ChangeGoal {
     Redo,
 }
 
-/// What a client gets.
+/// What a client gets: `{"response": …}`, `{"event": …}` or `"lagged"`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum Outgoing {
     /// The answer to a request.
     Response(Box<Response>),

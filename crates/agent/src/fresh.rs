@@ -55,5 +55,11 @@ pub fn checkpoint() -> NewCheckpoint {
 pub fn rewind() -> NewRewind {
     let at = now();
     let checkpoint = || CheckpointId::new(at, random());
-    NewRewind { operation: OperationId::new(at, random()), safety: checkpoint(), after: checkpoint(), note: entry(), at }
+    NewRewind {
+        operation: OperationId::new(at, random()),
+        safety: checkpoint(),
+        after: checkpoint(),
+        note: entry(),
+        at,
+    }
 }

@@ -10,11 +10,11 @@ use crate::limits;
 mod tests;
 
 /// A call, by its number in the model's answer.
-pub type CallNumber = usize;
+pub(crate) type CallNumber = usize;
 
 /// Whether a call may run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// It may.
     Allowed,
     /// Somebody has to be asked.
@@ -25,7 +25,7 @@ pub enum Verdict {
 
 /// What a call does to the workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effects {
+pub(crate) enum Effects {
     /// Nothing.
     Reads,
     /// It may change something.
@@ -34,7 +34,7 @@ pub enum Effects {
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fact {
+pub(crate) enum Fact {
     /// The user said something.
     Prompted,
     /// The model answered, and made these calls.
@@ -62,7 +62,7 @@ pub enum Fact {
 
 /// Something to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Effect {
+pub(crate) enum Effect {
     /// Ask the model.
     AskModel,
     /// Ask the model again after this many milliseconds.
@@ -90,7 +90,7 @@ pub enum Effect {
 
 /// Why a turn is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub(crate) enum Ending {
     /// The model had said all.
     Done,
     /// The user stopped it.
@@ -117,7 +117,7 @@ struct Call {
 
 /// Where a turn stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Turn {
+pub(crate) struct Turn {
     phase: Phase,
     round: u32,
 }
@@ -139,7 +139,7 @@ enum Phase {
 
 /// What a turn looks like from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Activity {
+pub(crate) enum Activity {
     /// Nothing is going on.
     Idle,
     /// The model or a tool is at work.
@@ -150,7 +150,7 @@ pub enum Activity {
 
 impl Turn {
     /// What it looks like from outside.
-    pub fn activity(&self) -> Activity {
+    pub(crate) fn activity(&self) -> Activity {
         match &self.phase {
             Phase::Idle => Activity::Idle,
             Phase::Calling(calls) => {
@@ -162,7 +162,7 @@ impl Turn {
     }
 
     /// Takes a fact in and says what is to be done.
-    pub fn step(&mut self, fact: Fact) -> Vec<Effect> {
+    pub(crate) fn step(&mut self, fact: Fact) -> Vec<Effect> {
         match (&mut self.phase, fact) {
             (Phase::Idle, Fact::Prompted) => {
                 self.round = 1;
@@ -212,7 +212,11 @@ impl Turn {
                 if let Some(call) = calls.get_mut(number) {
                     call.stage = Stage::Settled;
                 }
-                if calls.iter().all(|call| call.stage == Stage::Settled) { self.end(Ending::Interrupted) } else { Vec::new() }
+                if calls.iter().all(|call| call.stage == Stage::Settled) {
+                    self.end(Ending::Interrupted)
+                } else {
+                    Vec::new()
+                }
             }
             (Phase::Settling(calls), Fact::OutOfPatience) => {
                 let late = calls.iter().enumerate().filter(|(_, call)| call.stage != Stage::Settled);

@@ -75,7 +75,8 @@ impl View {
                 self.entries.push(entry.clone());
             }
             EventKind::HeadMoved { keep, added, .. } => {
-                let kept = keep.map_or(0, |keep| self.entries.iter().position(|entry| entry.id == keep).map_or(0, |at| at + 1));
+                let kept = keep
+                    .map_or(0, |keep| self.entries.iter().position(|entry| entry.id == keep).map_or(0, |at| at + 1));
                 self.entries.truncate(kept);
                 self.entries.extend(added.iter().cloned());
                 self.coming = Coming::default();

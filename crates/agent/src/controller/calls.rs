@@ -102,7 +102,9 @@ impl Controller {
             Answer::Allow | Answer::AllowAlways { .. } => self.step(turn::Fact::Allowed(number)),
             Answer::Deny { why } => {
                 let why = why.map(|why| format!(" They say: {why}")).unwrap_or_default();
-                let text = format!("The user did not allow this call. Do not try it another way; ask what to do instead.{why}");
+                let text = format!(
+                    "The user did not allow this call. Do not try it another way; ask what to do instead.{why}"
+                );
                 self.settle_call(number, tool::Output::new(Outcome::Denied, text));
             }
         }
@@ -121,7 +123,8 @@ impl Controller {
         let policy = self.policy.clone().with_approvals(self.writer().conversation().entries());
         let is_allowed = |call: &Call| {
             let prepared = call.prepared.as_ref().filter(|_| call.question.is_some() && !call.unprotected);
-            prepared.is_some_and(|prepared| permission::decide(&policy, &call.tool, &prepared.access) == Decision::Allow)
+            prepared
+                .is_some_and(|prepared| permission::decide(&policy, &call.tool, &prepared.access) == Decision::Allow)
         };
         let calls = self.current.iter().flat_map(|current| current.calls.iter().enumerate());
         let allowed: Vec<CallNumber> = calls.filter(|(_, call)| is_allowed(call)).map(|(number, _)| number).collect();
@@ -281,7 +284,8 @@ impl Controller {
     pub(super) fn abandon_call(&mut self, number: CallNumber) {
         let Some(call) = self.call_mut(number) else { return };
         call.cancel();
-        let text = if call.prepared.is_some() { "The user stopped this before it began." } else { "The user stopped this." };
+        let text =
+            if call.prepared.is_some() { "The user stopped this before it began." } else { "The user stopped this." };
         self.release_window(number);
         self.settle_call(number, tool::Output::interrupted(text));
     }

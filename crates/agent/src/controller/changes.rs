@@ -10,9 +10,7 @@ use tokio::sync::oneshot;
 
 use super::publish::in_words;
 use super::{Controller, refusal};
-use crate::contract::{
-    Change, ChangeGoal, Command, Outcome, Reason, Refusal, Reply, Request, Seen, WhileRunning,
-};
+use crate::contract::{Change, ChangeGoal, Command, Outcome, Reason, Refusal, Reply, Request, Seen, WhileRunning};
 use crate::document::{Bytes, RewindDocument};
 use crate::fresh;
 use crate::tool::{Job, JobState};
@@ -126,7 +124,8 @@ impl Controller {
         let goal = &change.goal;
         let jobs = self.toolbox.jobs().clone();
         let is_running = |job: &Job| matches!(job.state, JobState::Running);
-        if matches!(goal, ChangeGoal::Rewind { scope: Scope::Conversation, .. }) || !jobs.list().iter().any(is_running) {
+        if matches!(goal, ChangeGoal::Rewind { scope: Scope::Conversation, .. }) || !jobs.list().iter().any(is_running)
+        {
             return Ok(());
         }
         let (session, change) = (self.writer().id(), change.clone());
@@ -211,7 +210,9 @@ fn to_request(workspace: &Workspace, session: SessionId, change: &Change) -> Res
 /// An error of the engine as clients are told it.
 pub(super) fn refused(error: &RewindError) -> Refusal {
     let reason = match error {
-        RewindError::Refused { .. } | RewindError::Pending { .. } | RewindError::ChangedSinceCrash { .. } => Reason::Conflicts,
+        RewindError::Refused { .. } | RewindError::Pending { .. } | RewindError::ChangedSinceCrash { .. } => {
+            Reason::Conflicts
+        }
         RewindError::Stale { .. } => Reason::StalePlan,
         RewindError::StaleHead => Reason::StaleHead,
         RewindError::InUse { .. } => Reason::InUse,

@@ -6,8 +6,8 @@ use std::thread;
 
 use retake_engine::session::{Moment, SessionError};
 use retake_engine::{
-    CheckpointError, Environment, MadeBy, NewSession, OpenError as WorkspaceError, Origin, RecoveryChoice, RewindError, SessionId,
-    SessionKind, StoreError, Workspace,
+    CheckpointError, Environment, MadeBy, NewSession, OpenError as WorkspaceError, Origin, RecoveryChoice, RewindError,
+    SessionId, SessionKind, StoreError, Workspace,
 };
 use thiserror::Error;
 use tokio::sync::{broadcast, mpsc};

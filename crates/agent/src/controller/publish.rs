@@ -100,7 +100,7 @@ impl Controller {
         let events = self.events.subscribe();
         let oldest = self.kept.front().map_or(self.view.seq + 1, |event| event.seq);
         let beginning = match from {
-            Some(from) if oldest <= from + 1 && from <= self.view.seq => {
+            Some(from) if oldest <= from.saturating_add(1) && from <= self.view.seq => {
                 Beginning::Missed(self.kept.iter().filter(|event| event.seq > from).cloned().collect())
             }
             _ => Beginning::View(Box::new(self.view.clone())),

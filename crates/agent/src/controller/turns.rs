@@ -169,7 +169,9 @@ impl Controller {
 
     /// The log cannot be written: what happens from now on would be forgotten, so nothing may happen.
     fn break_off(&mut self, why: &str) {
-        self.publish(EventKind::Warning { text: format!("the conversation cannot be stored: {why}; the turn was stopped") });
+        self.publish(EventKind::Warning {
+            text: format!("the conversation cannot be stored: {why}; the turn was stopped"),
+        });
         self.cancel_model();
         if let Some(current) = &self.current {
             current.calls.iter().for_each(super::Call::cancel);
@@ -236,7 +238,7 @@ impl Controller {
         let Some(current) = self.current.take() else { return };
         self.number += 1;
         self.stopped = ending == Ending::Interrupted;
-        let goes_on = !matches!(ending, Ending::Failed(_));
+        let goes_on = !matches!(ending, Ending::Failed(_)) && !self.is_closing;
         let came_to_nothing = !current.has_output && matches!(ending, Ending::Interrupted | Ending::Failed(_));
         let reason = match ending {
             Ending::Done => EndReason::Done,
@@ -246,7 +248,11 @@ impl Controller {
         };
         let text = last_words(self.writer().conversation().entries(), current.prompt);
         let usage = turn_usage(self.writer().conversation().entries(), current.prompt);
-        let stored = if came_to_nothing { self.take_back(current.operation) } else { self.write_end(&current, reason.clone()) };
+        if !goes_on && self.waiting.is_none() {
+            self.return_held();
+        }
+        let stored =
+            if came_to_nothing { self.take_back(current.operation) } else { self.write_end(&current, reason.clone()) };
         if let Err(err) = stored {
             return self.break_off(&in_words(&err));
         }
@@ -285,8 +291,8 @@ impl Controller {
     fn go_on_after_turn(&mut self, goes_on: bool) {
         match self.waiting.take() {
             Some((request, answer)) => self.apply_now(request, answer),
-            None if goes_on && !self.is_closing => self.say_held(),
-            None => self.return_held(),
+            None if goes_on => self.say_held(),
+            None => {}
         }
     }
 
@@ -347,6 +353,8 @@ fn name(reason: EndReason) -> (String, Option<String>) {
         EndReason::Done => ("done".to_owned(), None),
         EndReason::Interrupted => ("interrupted".to_owned(), None),
         EndReason::Failed { message } => ("failed".to_owned(), Some(message)),
-        EndReason::RoundLimit => ("round_limit".to_owned(), Some(format!("the turn took {} rounds", limits::MAX_ROUNDS))),
+        EndReason::RoundLimit => {
+            ("round_limit".to_owned(), Some(format!("the turn took {} rounds", limits::MAX_ROUNDS)))
+        }
     }
 }
