@@ -39,10 +39,10 @@ pub(crate) enum Fact {
     Prompted,
     /// The model answered, and made these calls.
     Answered(Vec<(Verdict, Effects)>),
-    /// The model could not be asked; it can be tried again after this many milliseconds, if at all.
+    /// The model could not be asked.
     Failed {
-        /// When to try again.
-        retry_after_ms: Option<u64>,
+        /// Whether to try again.
+        retry: Retry,
         /// Why.
         message: String,
     },
@@ -58,6 +58,17 @@ pub(crate) enum Fact {
     Interrupted,
     /// Calls that were told to end have had their time.
     OutOfPatience,
+}
+
+/// Whether a model that could not be asked is asked again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Retry {
+    /// It would be of no use.
+    Never,
+    /// After a pause that doubles each time.
+    Soon,
+    /// After this many milliseconds, as the server wishes.
+    After(u64),
 }
 
 /// Something to be done.
@@ -170,15 +181,18 @@ impl Turn {
             }
             (Phase::Asking { .. }, Fact::Answered(calls)) if calls.is_empty() => self.end(Ending::Done),
             (Phase::Asking { .. }, Fact::Answered(calls)) => self.begin_calls(calls),
-            (Phase::Asking { attempt }, Fact::Failed { retry_after_ms, message }) => {
+            (Phase::Asking { attempt }, Fact::Failed { retry, message }) => {
                 let attempt = *attempt + 1;
-                match retry_after_ms.filter(|_| attempt < limits::MAX_ATTEMPTS) {
-                    Some(ms) => {
-                        self.phase = Phase::Waiting { attempt };
-                        vec![Effect::WaitToRetry { ms, attempt, message }]
-                    }
-                    None => self.end(Ending::Failed(message)),
+                let ms = match retry {
+                    Retry::Never => return self.end(Ending::Failed(message)),
+                    Retry::Soon => (limits::FIRST_PAUSE_MS << (attempt - 1)).min(limits::LONGEST_PAUSE_MS),
+                    Retry::After(ms) => ms,
+                };
+                if limits::MAX_ATTEMPTS <= attempt {
+                    return self.end(Ending::Failed(message));
                 }
+                self.phase = Phase::Waiting { attempt };
+                vec![Effect::WaitToRetry { ms, attempt, message }]
             }
             (Phase::Waiting { attempt }, Fact::RetryDue) => {
                 let attempt = *attempt;

@@ -11,7 +11,7 @@ use retake_engine::session::entry::{Block, Body, CallId, Outcome, Part};
 use retake_engine::{CheckpointError, Durability, NewWindow, NoProgress, Origin, PartOf, Reach, Window, Workspace};
 use tokio::sync::{mpsc, watch};
 
-use super::publish::in_words;
+use super::publish::{in_words, snapshot};
 use super::{Controller, Fact, Unprotected, refusal};
 use crate::contract::{Answer, EventKind, Question, Reason, Refusal, Reply, Rule};
 use crate::permission::{self, Decision, Mode};
@@ -154,11 +154,9 @@ impl Controller {
         self.keeper.run(move |workspace| {
             let began = Instant::now();
             let result = workspace.begin(window, fresh::checkpoint(), &NoProgress);
-            let ms = began.elapsed().as_secs_f64() * 1e3;
-            let result = result.map(|began| {
-                put(&slot, began.window);
-                facts.send(Fact::Snapshot { request, moment: "before", result: Ok(began.before), ms }).ok();
-            });
+            let kind = snapshot("before", began, result.as_ref().map(|began| &began.before));
+            facts.send(Fact::Told { request, kind }).ok();
+            let result = result.map(|began| put(&slot, began.window));
             facts.send(Fact::WindowOpened { turn, call: number, result }).ok();
         });
     }
@@ -384,6 +382,5 @@ fn take(slot: &Slot) -> Option<Window> {
 fn end(workspace: &mut Workspace, window: Window, request: Option<String>, facts: &mpsc::UnboundedSender<Fact>) {
     let began = Instant::now();
     let result = workspace.end(window, fresh::checkpoint(), Durability::Soon, &NoProgress);
-    let ms = began.elapsed().as_secs_f64() * 1e3;
-    facts.send(Fact::Snapshot { request, moment: "after", result, ms }).ok();
+    facts.send(Fact::Told { request, kind: snapshot("after", began, result.as_ref()) }).ok();
 }

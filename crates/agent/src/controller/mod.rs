@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use retake_engine::session::entry::{CallId, EntryId, Part};
-use retake_engine::{Checkpoint, CheckpointError, MadeBy, OperationId, SessionId, SessionWriter, Window};
+use retake_engine::{CheckpointError, MadeBy, OperationId, SessionId, SessionWriter, Window};
 use tokio::runtime;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
@@ -75,16 +75,45 @@ enum Message {
 
 /// What comes to a controller from those who work for it.
 enum Fact {
-    Delta { turn: u64, delta: Delta },
-    Answered { turn: u64, result: Result<Answer, ModelError> },
-    RetryDue { turn: u64 },
-    OutOfPatience { turn: u64 },
-    WindowOpened { turn: u64, call: CallNumber, result: Result<(), CheckpointError> },
-    CallOutput { turn: u64, call: CallNumber, text: String },
-    CallReturned { turn: u64, call: CallNumber, output: tool::Output },
-    WindowClosed { turn: u64, call: CallNumber, output: tool::Output },
-    Snapshot { request: Option<String>, moment: &'static str, result: Result<Checkpoint, CheckpointError>, ms: f64 },
-    TurnStored { request: Option<String>, ended: Box<EventKind> },
+    Delta {
+        turn: u64,
+        delta: Delta,
+    },
+    Answered {
+        turn: u64,
+        result: Result<Answer, ModelError>,
+    },
+    RetryDue {
+        turn: u64,
+    },
+    OutOfPatience {
+        turn: u64,
+    },
+    WindowOpened {
+        turn: u64,
+        call: CallNumber,
+        result: Result<(), CheckpointError>,
+    },
+    CallOutput {
+        turn: u64,
+        call: CallNumber,
+        text: String,
+    },
+    CallReturned {
+        turn: u64,
+        call: CallNumber,
+        output: tool::Output,
+    },
+    WindowClosed {
+        turn: u64,
+        call: CallNumber,
+        output: tool::Output,
+    },
+    /// The keeper has come to something that everybody is to be told.
+    Told {
+        request: Option<String>,
+        kind: Box<EventKind>,
+    },
     JobEnded(JobEnded),
 }
 
@@ -177,7 +206,6 @@ struct Current {
     heard: Heard,
     /// Whether anything has come of it that is kept.
     has_output: bool,
-    attempt: u32,
     calls: Vec<Call>,
     asking: Option<tokio::task::AbortHandle>,
 }
@@ -269,13 +297,9 @@ impl Controller {
     fn take_fact(&mut self, fact: Fact) {
         self.request = self.current.as_ref().and_then(|current| current.request.clone());
         match fact {
-            Fact::Snapshot { request, moment, result, ms } => {
+            Fact::Told { request, kind } => {
                 self.request = request;
-                self.tell_snapshot(moment, result.as_ref(), ms);
-            }
-            Fact::TurnStored { request, ended } => {
-                self.request = request;
-                self.publish(*ended);
+                self.publish(*kind);
             }
             Fact::JobEnded(ended) => self.job_ended(&ended),
             Fact::WindowOpened { turn, call, result } => self.window_opened(turn, call, result),

@@ -1,6 +1,7 @@
 //! Telling clients: events get their numbers here, are folded into the view that newcomers get, and are kept for a while.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use retake_engine::session::entry::EntryId;
 use retake_engine::{Checkpoint, CheckpointError};
@@ -83,19 +84,6 @@ impl Controller {
         }
     }
 
-    pub(super) fn tell_snapshot(
-        &mut self,
-        moment: &'static str,
-        result: Result<&Checkpoint, &CheckpointError>,
-        ms: f64,
-    ) {
-        let (checkpoint, error) = match result {
-            Ok(checkpoint) => (Some(checkpoint.id.to_string()), None),
-            Err(error) => (None, Some(in_words(error))),
-        };
-        self.publish(EventKind::Snapshot { moment: moment.to_owned(), checkpoint, ms, error });
-    }
-
     pub(super) fn attach(&self, from: Option<u64>) -> Attached {
         let events = self.events.subscribe();
         let oldest = self.kept.front().map_or(self.view.seq + 1, |event| event.seq);
@@ -107,6 +95,16 @@ impl Controller {
         };
         Attached { beginning, events }
     }
+}
+
+/// What is told of a snapshot.
+pub(super) fn snapshot(moment: &str, began: Instant, result: Result<&Checkpoint, &CheckpointError>) -> Box<EventKind> {
+    let ms = began.elapsed().as_secs_f64() * 1e3;
+    let (checkpoint, error) = match result {
+        Ok(checkpoint) => (Some(checkpoint.id.to_string()), None),
+        Err(error) => (None, Some(in_words(error))),
+    };
+    Box::new(EventKind::Snapshot { moment: moment.to_owned(), checkpoint, ms, error })
 }
 
 /// An error with what caused it, in one line.

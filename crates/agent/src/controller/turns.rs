@@ -6,11 +6,11 @@ use retake_engine::session::entry::{Block, Body, EndReason, Part, StopReason, Us
 use retake_engine::session::{Moment, NewEntry, NewTurn, SessionError};
 use retake_engine::{Durability, NoProgress, OperationId, Origin};
 
-use super::publish::in_words;
+use super::publish::{in_words, snapshot};
 use super::{Controller, Current, Fact, refusal};
 use crate::contract::{EventKind, Reason, Refusal, Reply};
 use crate::model::{Answer, Delta, Heard, ModelError, Request};
-use crate::turn::{self, Activity, Effect, Ending};
+use crate::turn::{self, Activity, Effect, Ending, Retry};
 use crate::{fresh, instructions, limits};
 
 impl Controller {
@@ -41,7 +41,6 @@ impl Controller {
             request: self.request.clone(),
             heard: Heard::default(),
             has_output: false,
-            attempt: 0,
             calls: Vec::new(),
             asking: None,
         });
@@ -60,8 +59,7 @@ impl Controller {
         self.keeper.run(move |workspace| {
             let began = Instant::now();
             let result = workspace.checkpoint_at(moment, fresh::checkpoint(), Durability::Soon, &NoProgress);
-            let ms = began.elapsed().as_secs_f64() * 1e3;
-            facts.send(Fact::Snapshot { request, moment: name, result, ms }).ok();
+            facts.send(Fact::Told { request, kind: snapshot(name, began, result.as_ref()) }).ok();
         });
     }
 
@@ -131,20 +129,19 @@ impl Controller {
         match result {
             Ok(answer) => {
                 current.heard = Heard::default();
-                current.attempt = 0;
                 let Answer { blocks, usage, stop } = answer;
                 self.append_reply(blocks.clone(), usage, stop);
                 self.begin_calls(&blocks);
             }
             Err(error) => {
-                current.attempt += 1;
-                let pause = limits::FIRST_PAUSE_MS << (current.attempt - 1).min(10);
-                let pause = Duration::from_millis(pause.min(limits::LONGEST_PAUSE_MS));
-                let pause = error.retry_after().unwrap_or(pause);
-                let ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
-                let retry_after_ms = error.is_retryable().then_some(ms);
+                let wish = error.retry_after().map(|wish| u64::try_from(wish.as_millis()).unwrap_or(u64::MAX));
+                let retry = match wish {
+                    _ if !error.is_retryable() => Retry::Never,
+                    None => Retry::Soon,
+                    Some(ms) => Retry::After(ms),
+                };
                 let message = format!("{}; {}", in_words(&error), error.advice());
-                self.step(turn::Fact::Failed { retry_after_ms, message });
+                self.step(turn::Fact::Failed { retry, message });
             }
         }
     }
@@ -283,8 +280,8 @@ impl Controller {
     /// Takes the snapshot after a turn, and tells that it has ended when everything of it is stored.
     fn store_turn(&self, ended: EventKind) {
         self.snapshot("turn", Moment { session: self.writer().id(), entry: None, origin: Origin::Turn });
-        let (facts, request, ended) = (self.facts.clone(), self.request.clone(), Box::new(ended));
-        self.keeper.run(move |_| drop(facts.send(Fact::TurnStored { request, ended })));
+        let (facts, request, kind) = (self.facts.clone(), self.request.clone(), Box::new(ended));
+        self.keeper.run(move |_| drop(facts.send(Fact::Told { request, kind })));
     }
 
     /// A change that waited for the end comes first; then what was held, if there is any sense in that.

@@ -43,14 +43,11 @@ fn a_busy_model_is_asked_again_with_the_same_bytes() {
         assert_eq!(requests.len(), 4);
         assert!(requests.windows(2).all(|pair| pair[0].text == pair[1].text));
         let told = scene.told();
-        let attempts: Vec<u32> = told
-            .iter()
-            .filter_map(|kind| match kind {
-                EventKind::Retrying { attempt, .. } => Some(*attempt),
-                _ => None,
-            })
-            .collect();
-        assert_eq!(attempts, [1, 2, 3]);
+        let attempts = told.iter().filter_map(|kind| match kind {
+            EventKind::Retrying { attempt, after_ms, .. } => Some((*attempt, *after_ms)),
+            _ => None,
+        });
+        assert_eq!(attempts.collect::<Vec<_>>(), [(1, 0), (2, 1_000), (3, 2_000)]);
         assert!(!scene.context().contains("Half an ans"));
         scene.check();
         scene.model.assert_exhausted();

@@ -36,7 +36,7 @@ fn whoever_comes_back_sees_what_a_newcomer_sees_at_any_moment() {
     let first = scene.say("first");
     scene.until(|kind| matches!(kind, EventKind::Delta { .. }));
     views.push(scene.view());
-    gate.wait_until_reached();
+    scene.until(|kind| matches!(kind, EventKind::Delta { text, .. } if text.ends_with('w')));
     assert_eq!(newcomer(&scene).coming.text, "Slow");
     gate.open();
     scene.until_ended(first);
@@ -158,7 +158,9 @@ fn a_session_that_nobody_can_reach_any_more_ends_and_stores_its_turn() {
     let gate = model.says_slowly(["Half", " an answer."]);
     let mut events = scene.runtime().block_on(other.handle.attach(None)).unwrap().events;
     scene.runtime().block_on(other.handle.request(Command::Prompt { parts: vec![Part::text("hello")] })).unwrap();
-    scene.runtime().block_on(async { while !matches!(events.recv().await.unwrap().kind, EventKind::Delta { .. }) {} });
+    scene.runtime().block_on(async {
+        while !matches!(&events.recv().await.unwrap().kind, EventKind::Delta { text, .. } if text.ends_with('f')) {}
+    });
     let retake_agent::controller::Opened { handle, served } = other;
     drop(handle);
     served.join().unwrap();

@@ -32,6 +32,12 @@ fn held_prompts_are_said_after_the_turn_in_order_and_the_draft_stays() {
     assert_eq!((hold(&mut scene, "second"), hold(&mut scene, "third")), (1, 2));
     scene.request(Command::Draft { parts: vec![Part::text("half a thou")] }).unwrap();
     assert_eq!(scene.draft(), "half a thou", "what is held is not about to be said again");
+    let stored = scene.workspace().draft(scene.session()).unwrap();
+    assert_eq!(
+        stored,
+        [Part::text("second\n\nthird\n\nhalf a thou")],
+        "but should the process die, all of it is there"
+    );
     gate.open();
     for _ in 0..3 {
         until_any_ended(&mut scene);

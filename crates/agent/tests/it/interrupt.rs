@@ -42,7 +42,6 @@ fn an_interrupted_command_leaves_no_process_and_keeps_its_output() {
         scene.request(Command::Interrupt).unwrap();
         scene.until(|kind| matches!(kind, EventKind::StateChanged { state: State::Paused }));
         let took = asked.elapsed();
-        println!("interrupt to state change: {took:?}");
         assert!(took < Duration::from_secs(3), "{took:?}");
         scene.until_ended(prompt);
         assert_eq!(left_over(&word), Vec::<String>::new());

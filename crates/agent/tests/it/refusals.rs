@@ -55,7 +55,7 @@ fn a_running_turn_is_not_rewound_unless_it_may_be_interrupted() {
     scene.model.calls("bash", json!({"command": "echo a > a.txt"}));
     let gate = scene.model.says_slowly(["And now", " a lot more."]);
     let first = scene.say("first");
-    scene.until(|kind| matches!(kind, EventKind::Delta { .. }));
+    scene.until(|kind| matches!(kind, EventKind::Delta { text, .. } if text.ends_with('w')));
     let refusal = scene.change(rewind_goal(first, Scope::Both)).unwrap_err();
     assert_eq!(refusal.reason, Reason::Running);
     assert!(refusal.message.contains("running") && refusal.hint.is_some(), "{refusal:?}");
@@ -84,6 +84,38 @@ fn a_running_turn_is_not_rewound_unless_it_may_be_interrupted() {
     assert!(scene.context().contains("And now"), "what was cut can be had again");
     scene.check();
     scene.model.assert_exhausted();
+}
+
+#[test]
+fn a_rewind_that_interrupts_a_command_takes_back_what_it_had_done() {
+    let mut scene = Scene::new().file("a.txt", "one\n").start();
+    scene.model.calls("bash", json!({"command": "echo two > a.txt; echo on; sleep 300"}));
+    let first = scene.say("first");
+    scene.until(|kind| matches!(kind, EventKind::CallOutput { .. }));
+    scene.apply(Change::new(rewind_goal(first, Scope::Both)), WhileRunning::Interrupt).unwrap();
+    assert_eq!((scene.files().as_str(), scene.draft().as_str()), ("a.txt: one\n", "first"));
+    scene.check();
+    scene.undo();
+    assert_eq!(scene.files(), "a.txt: two\n");
+    scene.check();
+    scene.model.says("I see.");
+    scene.prompt("what was it?");
+    assert!(scene.last_request().transcript().contains("tool: on"));
+    scene.model.assert_exhausted();
+}
+
+#[test]
+fn a_rewind_of_both_without_files_to_go_back_is_legal_and_says_so() {
+    let mut scene = Scene::new().file("a.txt", "one\n").start();
+    scene.model.says("One.");
+    let first = scene.prompt("first");
+    let document = scene.rewind(first, Scope::Both);
+    assert!(document.applied && document.operation.is_some() && document.files.is_empty(), "{document:#?}");
+    assert_eq!(document.conversation_moved, Some(true));
+    assert_eq!(scene.files(), "a.txt: one\n");
+    scene.undo();
+    assert!(scene.context().contains("One."));
+    scene.check();
 }
 
 #[test]
