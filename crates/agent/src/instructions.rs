@@ -15,6 +15,9 @@ use crate::limits;
 /// Files of the workspace that have instructions for the model.
 const FILES: [&str; 1] = ["AGENTS.md"];
 
+/// What is told of a file that is gone.
+const GONE: &str = "The file is gone: what it said holds no longer.";
+
 /// What is to be written before the next prompt: instructions that the conversation does not have yet, or not as they are now.
 pub(crate) fn missing(conversation: &Conversation, root: &Path) -> Vec<Body> {
     let mut missing = Vec::new();
@@ -22,8 +25,13 @@ pub(crate) fn missing(conversation: &Conversation, root: &Path) -> Vec<Body> {
         missing.push(Body::Instructions { source: RETAKE.to_owned(), text: general(root) });
     }
     for file in FILES {
-        let Some(text) = read(&root.join(file)) else { continue };
-        if told(conversation, file) != Some(&text) {
+        let told = told(conversation, file);
+        let text = match read(&root.join(file)) {
+            Some(text) => text,
+            None if told.is_some() => GONE.to_owned(),
+            None => continue,
+        };
+        if told != Some(&text) {
             missing.push(Body::Instructions { source: file.to_owned(), text });
         }
     }

@@ -20,5 +20,9 @@ pub(crate) const MAX_HELD: usize = 16;
 pub(crate) const MAX_INSTRUCTIONS: u64 = 64 << 10;
 /// Longest line that a client of the socket may send, in bytes.
 pub(crate) const MAX_LINE: usize = 64 << 20;
+/// What is shown of a running call's output, in bytes: its end.
+pub(crate) const SHOWN_OUTPUT: usize = 64 << 10;
+/// How long no client is accepted after one could not be, in milliseconds.
+pub(crate) const ACCEPT_PAUSE_MS: u64 = 100;
 /// Clients of one session.
 pub(crate) const MAX_CLIENTS: usize = 64;

@@ -7,6 +7,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use retake_engine::SessionId;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -41,22 +42,27 @@ pub fn serve(directory: &Path, handle: Handle) -> io::Result<Served> {
     }
     let listener = UnixListener::bind(&path)?;
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
+    let meta = std::fs::symlink_metadata(&path)?;
+    let identity = (meta.dev(), meta.ino());
     let accepting = tokio::spawn(accept(listener, handle));
-    Ok(Served { path, accepting })
+    Ok(Served { path, identity, accepting })
 }
 
 /// A socket that is being served.
 #[derive(Debug)]
 pub struct Served {
     path: PathBuf,
+    identity: (u64, u64),
     accepting: tokio::task::JoinHandle<()>,
 }
 
 impl Drop for Served {
     fn drop(&mut self) {
         self.accepting.abort();
-        // One that stays answers nobody, which clients notice.
-        std::fs::remove_file(&self.path).ok();
+        // Another process may serve the session by now. One that stays answers nobody, which clients notice.
+        if std::fs::symlink_metadata(&self.path).is_ok_and(|meta| (meta.dev(), meta.ino()) == self.identity) {
+            std::fs::remove_file(&self.path).ok();
+        }
     }
 }
 
@@ -80,7 +86,11 @@ fn prepare(directory: &Path) -> io::Result<()> {
 async fn accept(listener: UnixListener, handle: Handle) {
     let places = Arc::new(Semaphore::new(limits::MAX_CLIENTS));
     while let Ok(place) = Arc::clone(&places).acquire_owned().await {
-        let Ok((stream, _)) = listener.accept().await else { return };
+        let Ok((stream, _)) = listener.accept().await else {
+            // Too many files are open, say: that passes.
+            tokio::time::sleep(Duration::from_millis(limits::ACCEPT_PAUSE_MS)).await;
+            continue;
+        };
         let handle = handle.clone();
         tokio::spawn(async move {
             // A client that goes away is no error.
@@ -96,18 +106,23 @@ async fn converse(stream: UnixStream, handle: Handle) -> io::Result<()> {
     let (outgoing, queue) = mpsc::channel(limits::INBOX);
     let writing = tokio::spawn(write_all(writer, queue));
     let mut lines = BufReader::new(reader);
-    while let Some(line) = read_line(&mut lines).await? {
-        let request: Request = match serde_json::from_str(&line) {
+    let mut listening: Option<tokio::task::JoinHandle<()>> = None;
+    while let Ok(Some(line)) = read_line(&mut lines).await {
+        let request: Request = match serde_json::from_slice(&line) {
             Ok(request) => request,
             Err(err) => {
                 let refusal = Refusal { reason: Reason::Invalid, message: err.to_string(), hint: None, document: None };
-                respond(&outgoing, String::new(), Err(refusal)).await;
+                respond(&outgoing, id_of(&line), Err(refusal)).await;
                 continue;
             }
         };
         let (handle, outgoing) = (handle.clone(), outgoing.clone());
         match request.command {
-            Command::Attach { from } => attach(request.id, from, &handle, outgoing).await,
+            Command::Attach { from } => {
+                // Nobody listens twice.
+                listening.take().inspect(tokio::task::JoinHandle::abort);
+                listening = attach(request.id, from, &handle, outgoing).await;
+            }
             // One that takes long must not hold up an interrupt.
             _ => drop(tokio::spawn(async move {
                 let id = request.id.clone();
@@ -116,8 +131,16 @@ async fn converse(stream: UnixStream, handle: Handle) -> io::Result<()> {
             })),
         }
     }
+    // Answers that are still to come are told; events would be told for ever.
+    listening.inspect(tokio::task::JoinHandle::abort);
     drop(outgoing);
     writing.await.map_err(io::Error::other)?
+}
+
+/// The id of a request that makes no sense otherwise, if it has one.
+fn id_of(line: &[u8]) -> String {
+    let request: Option<serde_json::Value> = serde_json::from_slice(line).ok();
+    request.and_then(|request| request["id"].as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 async fn respond(outgoing: &mpsc::Sender<Outgoing>, id: String, reply: Result<Reply, Refusal>) {
@@ -126,10 +149,18 @@ async fn respond(outgoing: &mpsc::Sender<Outgoing>, id: String, reply: Result<Re
 }
 
 /// Tells a client everything, and from then on every event.
-async fn attach(id: String, from: Option<u64>, handle: &Handle, outgoing: mpsc::Sender<Outgoing>) {
+async fn attach(
+    id: String,
+    from: Option<u64>,
+    handle: &Handle,
+    outgoing: mpsc::Sender<Outgoing>,
+) -> Option<tokio::task::JoinHandle<()>> {
     let Attached { beginning, events } = match handle.attach(from).await {
         Ok(attached) => attached,
-        Err(refusal) => return respond(&outgoing, id, Err(refusal)).await,
+        Err(refusal) => {
+            respond(&outgoing, id, Err(refusal)).await;
+            return None;
+        }
     };
     match beginning {
         Beginning::View(view) => respond(&outgoing, id, Ok(Reply::View { view })).await,
@@ -140,7 +171,7 @@ async fn attach(id: String, from: Option<u64>, handle: &Handle, outgoing: mpsc::
             }
         }
     }
-    tokio::spawn(forward(events, outgoing));
+    Some(tokio::spawn(forward(events, outgoing)))
 }
 
 async fn forward(mut events: broadcast::Receiver<Arc<Event>>, outgoing: mpsc::Sender<Outgoing>) {
@@ -169,10 +200,10 @@ async fn write_all(mut writer: OwnedWriteHalf, mut queue: mpsc::Receiver<Outgoin
 }
 
 /// The next line; `None` at the end.
-async fn read_line(reader: &mut BufReader<OwnedReadHalf>) -> io::Result<Option<String>> {
-    let mut line = String::new();
-    let read = reader.take(limits::MAX_LINE as u64).read_line(&mut line).await?;
-    if read == limits::MAX_LINE && !line.ends_with('\n') {
+async fn read_line(reader: &mut BufReader<OwnedReadHalf>) -> io::Result<Option<Vec<u8>>> {
+    let mut line = Vec::new();
+    let read = reader.take(limits::MAX_LINE as u64).read_until(b'\n', &mut line).await?;
+    if read == limits::MAX_LINE && !line.ends_with(b"\n") {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "a line is too long"));
     }
     Ok((read > 0).then_some(line))
@@ -212,7 +243,7 @@ impl Client {
     /// What comes next; `None` if the session has ended.
     pub async fn next(&mut self) -> io::Result<Option<Outgoing>> {
         let Some(line) = read_line(&mut self.reader).await? else { return Ok(None) };
-        serde_json::from_str(&line).map(Some).map_err(io::Error::other)
+        serde_json::from_slice(&line).map(Some).map_err(io::Error::other)
     }
 
     /// Sends a command and waits for the answer; events that come meanwhile are passed over.

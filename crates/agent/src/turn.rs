@@ -10,11 +10,11 @@ use crate::limits;
 mod tests;
 
 /// A call, by its number in the model's answer.
-pub type CallNumber = usize;
+pub(crate) type CallNumber = usize;
 
 /// Whether a call may run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// It may.
     Allowed,
     /// Somebody has to be asked.
@@ -25,7 +25,7 @@ pub enum Verdict {
 
 /// What a call does to the workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effects {
+pub(crate) enum Effects {
     /// Nothing.
     Reads,
     /// It may change something.
@@ -34,20 +34,22 @@ pub enum Effects {
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fact {
+pub(crate) enum Fact {
     /// The user said something.
     Prompted,
     /// The model answered, and made these calls.
     Answered(Vec<(Verdict, Effects)>),
-    /// The model could not be asked; it can be tried again after this many milliseconds, if at all.
+    /// The model could not be asked.
     Failed {
-        /// When to try again.
-        retry_after_ms: Option<u64>,
+        /// Whether to try again.
+        retry: Retry,
         /// Why.
         message: String,
     },
     /// It is time to try again.
     RetryDue,
+    /// A call that was to run cannot before the user has answered.
+    Asked(CallNumber),
     /// The user allowed a call.
     Allowed(CallNumber),
     /// A call has its result.
@@ -58,9 +60,20 @@ pub enum Fact {
     OutOfPatience,
 }
 
+/// Whether a model that could not be asked is asked again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Retry {
+    /// It would be of no use.
+    Never,
+    /// After a pause that doubles each time.
+    Soon,
+    /// After this many milliseconds, as the server wishes.
+    After(u64),
+}
+
 /// Something to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Effect {
+pub(crate) enum Effect {
     /// Ask the model.
     AskModel,
     /// Ask the model again after this many milliseconds.
@@ -88,7 +101,7 @@ pub enum Effect {
 
 /// Why a turn is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub(crate) enum Ending {
     /// The model had said all.
     Done,
     /// The user stopped it.
@@ -115,7 +128,7 @@ struct Call {
 
 /// Where a turn stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Turn {
+pub(crate) struct Turn {
     phase: Phase,
     round: u32,
 }
@@ -137,7 +150,7 @@ enum Phase {
 
 /// What a turn looks like from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Activity {
+pub(crate) enum Activity {
     /// Nothing is going on.
     Idle,
     /// The model or a tool is at work.
@@ -148,7 +161,7 @@ pub enum Activity {
 
 impl Turn {
     /// What it looks like from outside.
-    pub fn activity(&self) -> Activity {
+    pub(crate) fn activity(&self) -> Activity {
         match &self.phase {
             Phase::Idle => Activity::Idle,
             Phase::Calling(calls) => {
@@ -160,7 +173,7 @@ impl Turn {
     }
 
     /// Takes a fact in and says what is to be done.
-    pub fn step(&mut self, fact: Fact) -> Vec<Effect> {
+    pub(crate) fn step(&mut self, fact: Fact) -> Vec<Effect> {
         match (&mut self.phase, fact) {
             (Phase::Idle, Fact::Prompted) => {
                 self.round = 1;
@@ -168,19 +181,28 @@ impl Turn {
             }
             (Phase::Asking { .. }, Fact::Answered(calls)) if calls.is_empty() => self.end(Ending::Done),
             (Phase::Asking { .. }, Fact::Answered(calls)) => self.begin_calls(calls),
-            (Phase::Asking { attempt }, Fact::Failed { retry_after_ms, message }) => {
+            (Phase::Asking { attempt }, Fact::Failed { retry, message }) => {
                 let attempt = *attempt + 1;
-                match retry_after_ms.filter(|_| attempt < limits::MAX_ATTEMPTS) {
-                    Some(ms) => {
-                        self.phase = Phase::Waiting { attempt };
-                        vec![Effect::WaitToRetry { ms, attempt, message }]
-                    }
-                    None => self.end(Ending::Failed(message)),
+                let ms = match retry {
+                    Retry::Never => return self.end(Ending::Failed(message)),
+                    Retry::Soon => (limits::FIRST_PAUSE_MS << (attempt - 1)).min(limits::LONGEST_PAUSE_MS),
+                    Retry::After(ms) => ms,
+                };
+                if limits::MAX_ATTEMPTS <= attempt {
+                    return self.end(Ending::Failed(message));
                 }
+                self.phase = Phase::Waiting { attempt };
+                vec![Effect::WaitToRetry { ms, attempt, message }]
             }
             (Phase::Waiting { attempt }, Fact::RetryDue) => {
                 let attempt = *attempt;
                 self.ask(attempt)
+            }
+            (Phase::Calling(calls), Fact::Asked(number)) => {
+                if let Some(call) = calls.get_mut(number).filter(|call| call.stage == Stage::Running) {
+                    call.stage = Stage::Asked;
+                }
+                Vec::new()
             }
             (Phase::Calling(calls), Fact::Allowed(number)) => {
                 if let Some(call) = calls.get_mut(number).filter(|call| call.stage == Stage::Asked) {
@@ -223,6 +245,7 @@ impl Turn {
                 | Fact::Answered(_)
                 | Fact::Failed { .. }
                 | Fact::RetryDue
+                | Fact::Asked(_)
                 | Fact::Allowed(_)
                 | Fact::Settled(_)
                 | Fact::Interrupted
@@ -284,10 +307,10 @@ impl Turn {
     fn settle(&mut self) -> Vec<Effect> {
         let Phase::Calling(calls) = &mut self.phase else { return Vec::new() };
         let mut calls = std::mem::take(calls);
-        let mut effects = Vec::new();
+        let (mut effects, mut running) = (Vec::new(), Vec::new());
         for (number, call) in calls.iter_mut().enumerate() {
             match call.stage {
-                Stage::Running => effects.push(Effect::CancelCall(number)),
+                Stage::Running => running.push(Effect::CancelCall(number)),
                 Stage::Asked | Stage::Allowed => {
                     call.stage = Stage::Settled;
                     effects.push(Effect::Abandon(number));
@@ -295,6 +318,8 @@ impl Turn {
                 Stage::Settled => {}
             }
         }
+        // Last: one that ends at once may be what the end of the turn waits for.
+        effects.extend(running);
         if calls.iter().all(|call| call.stage == Stage::Settled) {
             effects.extend(self.end(Ending::Interrupted));
         } else {

@@ -4,10 +4,11 @@
 //! begins with a whole view, has the same one.
 
 use retake_engine::session::Conversation;
-use retake_engine::session::entry::{Entry, EntryId, Part, Todo, Usage};
+use retake_engine::session::entry::{Body, CallId, Entry, EntryId, Part, Todo, Usage};
 use serde::{Deserialize, Serialize};
 
 use crate::contract::{Event, EventKind, JobFacts, Question, State};
+use crate::limits;
 
 /// What a client shows of a session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -28,6 +29,8 @@ pub struct View {
     pub state: State,
     /// What has come of the answer that is coming.
     pub coming: Coming,
+    /// Calls that run.
+    pub calls: Vec<RunningCall>,
     /// What is being asked.
     pub questions: Vec<Question>,
     /// How many prompts are held.
@@ -45,6 +48,17 @@ pub struct Coming {
     pub thinking: String,
 }
 
+/// A call that runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunningCall {
+    /// The call.
+    pub call: CallId,
+    /// In words.
+    pub title: String,
+    /// The end of its output so far.
+    pub output: String,
+}
+
 impl View {
     /// Takes an event in. One that is in it already changes nothing.
     pub fn apply(&mut self, event: &Event) {
@@ -55,6 +69,9 @@ impl View {
         match &event.kind {
             EventKind::Appended { entry } => {
                 self.coming = Coming::default();
+                if let Body::ToolResult { call: ended, .. } = &entry.body {
+                    self.calls.retain(|one| one.call != *ended);
+                }
                 self.entries.push(entry.clone());
             }
             EventKind::HeadMoved { keep, added, .. } => {
@@ -63,11 +80,22 @@ impl View {
                 self.entries.truncate(kept);
                 self.entries.extend(added.iter().cloned());
                 self.coming = Coming::default();
+                self.calls.clear();
                 self.questions.clear();
             }
             EventKind::DraftChanged { parts } => self.draft.clone_from(parts),
             EventKind::Delta { text, .. } => self.coming.text.push_str(text),
             EventKind::Thinking { text, .. } => self.coming.thinking.push_str(text),
+            EventKind::CallStarted { call, title } => {
+                self.calls.push(RunningCall { call: call.clone(), title: title.clone(), output: String::new() });
+            }
+            EventKind::CallOutput { call, text } => {
+                if let Some(running) = self.calls.iter_mut().find(|one| one.call == *call) {
+                    running.output.push_str(text);
+                    let excess = running.output.len().saturating_sub(limits::SHOWN_OUTPUT);
+                    running.output.drain(..running.output.ceil_char_boundary(excess));
+                }
+            }
             EventKind::PermissionAsked { question } => self.questions.push(question.clone()),
             EventKind::PermissionSettled { call, .. } => self.questions.retain(|question| question.call != *call),
             EventKind::StateChanged { state } => self.state = *state,
@@ -76,8 +104,6 @@ impl View {
             EventKind::JobsChanged { jobs } => self.jobs.clone_from(jobs),
             EventKind::TurnEnded { .. }
             | EventKind::CallBegan { .. }
-            | EventKind::CallStarted { .. }
-            | EventKind::CallOutput { .. }
             | EventKind::Snapshot { .. }
             | EventKind::Warning { .. } => {}
         }

@@ -3,20 +3,24 @@
 //! A call that may change something waits for its window: the snapshot before it. What it changed is found by the snapshot after it. A
 //! background job keeps its window until it ends.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use retake_engine::session::Moment;
 use retake_engine::session::entry::{Block, Body, CallId, Outcome, Part};
-use retake_engine::{CheckpointError, Durability, NewWindow, NoProgress, Origin, PartOf, Reach, Window};
+use retake_engine::{CheckpointError, Durability, NewWindow, NoProgress, Origin, PartOf, Reach, Window, Workspace};
 use tokio::sync::{mpsc, watch};
 
-use super::publish::in_words;
+use super::publish::{in_words, snapshot};
 use super::{Controller, Fact, Unprotected, refusal};
 use crate::contract::{Answer, EventKind, Question, Reason, Refusal, Reply, Rule};
 use crate::permission::{self, Decision, Mode};
 use crate::tool::{self, Access, JobEnded, JobId, Prepared, Surroundings};
 use crate::turn::{self, CallNumber, Effects, Verdict};
 use crate::{fresh, limits};
+
+/// A call's window. The keeper puts it in, and closes it if the call is not to run after all.
+type Slot = Arc<Mutex<Option<Window>>>;
 
 /// A call of the model's last answer.
 pub(super) struct Call {
@@ -25,9 +29,9 @@ pub(super) struct Call {
     title: String,
     prepared: Option<Prepared>,
     question: Option<Question>,
-    /// The user knows that nothing protects it.
+    /// What is asked, or was allowed, is to run it without a snapshot.
     unprotected: bool,
-    window: Option<Window>,
+    window: Slot,
     interrupted: watch::Sender<bool>,
     is_settled: bool,
 }
@@ -83,18 +87,19 @@ impl Controller {
             current.calls.iter().position(is_asked)
         });
         let Some(number) = asked else { return Err(refusal(Reason::NotFound, "nobody is asked about this call")) };
-        let is_about_protection =
-            self.call_mut(number).and_then(|call| call.question.take()).is_some_and(|q| q.rule.is_none())
-                && self.call_mut(number).is_some_and(|call| call.unprotected);
-        let allowed = !matches!(answer, Answer::Deny { .. });
-        self.publish(EventKind::PermissionSettled { call: call.clone(), allowed });
+        if let Answer::AllowAlways { rule } = &answer {
+            let checked = permission::Rule::new(&rule.tool, rule.prefix.as_deref());
+            checked.map_err(|err| refusal(Reason::Invalid, err.to_string()))?;
+        }
+        let is_about_protection = self.call_mut(number).is_some_and(|call| call.unprotected);
+        self.settle_question(number, !matches!(answer, Answer::Deny { .. }));
         match answer {
-            Answer::Allow | Answer::AllowAlways { .. } if is_about_protection => self.start_call(number, None),
-            Answer::Allow => self.step(turn::Fact::Allowed(number)),
-            Answer::AllowAlways { rule: Rule { tool, prefix } } => {
+            Answer::AllowAlways { rule: Rule { tool, prefix } } if !is_about_protection => {
                 self.append(vec![Body::Approved { tool, prefix }]);
                 self.step(turn::Fact::Allowed(number));
+                self.allow_others();
             }
+            Answer::Allow | Answer::AllowAlways { .. } => self.step(turn::Fact::Allowed(number)),
             Answer::Deny { why } => {
                 let why = why.map(|why| format!(" They say: {why}")).unwrap_or_default();
                 let text = format!(
@@ -107,6 +112,28 @@ impl Controller {
         Ok(Reply::Done)
     }
 
+    /// Tells that nobody is asked about a call any more, if somebody was.
+    fn settle_question(&mut self, number: CallNumber, allowed: bool) {
+        let Some(question) = self.call_mut(number).and_then(|call| call.question.take()) else { return };
+        self.publish(EventKind::PermissionSettled { call: question.call, allowed });
+    }
+
+    /// Lets calls run that are asked about and that the user has allowed with another one.
+    fn allow_others(&mut self) {
+        let policy = self.policy.clone().with_approvals(self.writer().conversation().entries());
+        let is_allowed = |call: &Call| {
+            let prepared = call.prepared.as_ref().filter(|_| call.question.is_some() && !call.unprotected);
+            prepared
+                .is_some_and(|prepared| permission::decide(&policy, &call.tool, &prepared.access) == Decision::Allow)
+        };
+        let calls = self.current.iter().flat_map(|current| current.calls.iter().enumerate());
+        let allowed: Vec<CallNumber> = calls.filter(|(_, call)| is_allowed(call)).map(|(number, _)| number).collect();
+        for number in allowed {
+            self.settle_question(number, true);
+            self.step(turn::Fact::Allowed(number));
+        }
+    }
+
     /// Runs a call: at once if it only reads, else when the snapshot before it is complete.
     pub(super) fn run_call(&mut self, number: CallNumber) {
         let session = self.writer().id();
@@ -115,43 +142,31 @@ impl Controller {
         let Some(call) = self.call_mut(number) else { return };
         let Some(prepared) = &call.prepared else { return };
         let (reach, declared) = match &prepared.access {
-            Access::Reads => return self.start_call(number, None),
+            Access::Reads => return self.start_call(number),
             Access::Writes { paths } => (Reach::Declared, paths.clone()),
             Access::Runs { .. } | Access::Unknown => (Reach::Everything, Vec::new()),
         };
         let tool = call.title.clone();
         let window =
             NewWindow { session, turn: Some(turn_id), tool, reach, declared, operation: PartOf::Turn(operation) };
-        let (facts, turn) = (self.facts.clone(), self.number);
+        let slot = Arc::clone(&call.window);
+        let (facts, turn, request) = (self.facts.clone(), self.number, self.request.clone());
         self.keeper.run(move |workspace| {
             let began = Instant::now();
             let result = workspace.begin(window, fresh::checkpoint(), &NoProgress);
-            let ms = began.elapsed().as_secs_f64() * 1e3;
-            let result = result.map(|began| {
-                facts.send(Fact::Snapshot { moment: "before", result: Ok(began.before), ms }).ok();
-                began.window
-            });
+            let kind = snapshot("before", began, result.as_ref().map(|began| &began.before));
+            facts.send(Fact::Told { request, kind }).ok();
+            let result = result.map(|began| put(&slot, began.window));
             facts.send(Fact::WindowOpened { turn, call: number, result }).ok();
         });
     }
 
-    pub(super) fn window_opened(&mut self, turn: u64, number: CallNumber, result: Result<Window, CheckpointError>) {
-        let is_wanted = turn == self.number
-            && self.call_mut(number).is_some_and(|call| !call.is_settled && !*call.interrupted.borrow());
+    pub(super) fn window_opened(&mut self, turn: u64, number: CallNumber, result: Result<(), CheckpointError>) {
+        let is_wanted = turn == self.number && self.call_mut(number).is_some_and(|call| !call.is_settled);
         match result {
-            // The call was abandoned meanwhile.
-            Ok(window) if !is_wanted => {
-                self.end_window(window);
-                if turn == self.number {
-                    self.settle_call(number, tool::Output::interrupted("The user stopped this before it began."));
-                }
-            }
-            Ok(window) => self.start_call(number, Some(window)),
-            Err(_) if !is_wanted => {
-                if turn == self.number {
-                    self.settle_call(number, tool::Output::interrupted("The user stopped this before it began."));
-                }
-            }
+            // It was stopped meanwhile.
+            _ if !is_wanted => {}
+            Ok(()) => self.start_call(number),
             Err(error) => self.without_protection(number, &error),
         }
     }
@@ -159,23 +174,26 @@ impl Controller {
     /// The snapshot before a call could not be taken.
     fn without_protection(&mut self, number: CallNumber, error: &CheckpointError) {
         let why = in_words(error);
+        let Some(call) = self.call_mut(number) else { return };
+        let is_allowed = call.unprotected;
         match (self.unprotected, self.policy.mode) {
+            _ if is_allowed => self.start_call(number),
             (Unprotected::Allow, _) => {
                 self.publish(EventKind::Warning { text: format!("not protected by a snapshot: {why}") });
-                self.start_call(number, None);
+                self.start_call(number);
             }
             (Unprotected::Ask, Mode::Interactive) => {
                 let Some(call) = self.call_mut(number) else { return };
                 call.unprotected = true;
-                let question = Question {
+                call.question = Some(Question {
                     call: call.id.clone(),
                     tool: call.tool.clone(),
                     title: call.title.clone(),
                     why: format!("what this changes could not be taken back: {why}"),
                     rule: None,
-                };
-                call.question = Some(question.clone());
-                self.publish(EventKind::PermissionAsked { question });
+                });
+                self.ask_permission(number);
+                self.step(turn::Fact::Asked(number));
             }
             (Unprotected::Ask, Mode::Headless(_)) => {
                 let text = format!(
@@ -187,11 +205,10 @@ impl Controller {
         }
     }
 
-    fn start_call(&mut self, number: CallNumber, window: Option<Window>) {
+    fn start_call(&mut self, number: CallNumber) {
         let (facts, turn, root) = (self.facts.clone(), self.number, self.root.clone());
         let Some(tag) = self.current.as_ref().map(|current| current.prompt.to_string()) else { return };
         let Some(call) = self.call_mut(number) else { return };
-        call.window = window;
         let Some(prepared) = call.prepared.take() else { return };
         let interrupted = call.interrupted.subscribe();
         let started = EventKind::CallStarted { call: call.id.clone(), title: call.title.clone() };
@@ -218,25 +235,22 @@ impl Controller {
 
     /// A call has come to its end: what it changed is found out before anybody is told.
     pub(super) fn call_returned(&mut self, turn: u64, number: CallNumber, output: tool::Output) {
-        let window = if turn == self.number { self.call_mut(number).and_then(|call| call.window.take()) } else { None };
-        let (facts, session) = (self.facts.clone(), self.writer().id());
-        let job = output.job;
-        match (window, job) {
-            (Some(window), Some(job)) => {
-                self.job_windows.insert(job, window);
-                let moment = Moment { session, entry: None, origin: Origin::After };
-                self.snapshot("after", moment);
-                self.keeper.run(move |_| drop(facts.send(Fact::WindowClosed { turn, call: number, output })));
-                self.publish_jobs();
-            }
-            (Some(window), None) => {
-                self.keeper.run(move |workspace| {
-                    end(workspace, window, &facts);
-                    facts.send(Fact::WindowClosed { turn, call: number, output }).ok();
-                });
-            }
-            (None, _) if turn == self.number => self.settle_call(number, output),
-            (None, _) => {}
+        if turn != self.number {
+            return;
+        }
+        let Some(window) = self.call_mut(number).and_then(|call| take(&call.window)) else {
+            return self.settle_call(number, output);
+        };
+        let (facts, request) = (self.facts.clone(), self.request.clone());
+        if let Some(job) = output.job {
+            self.job_windows.insert(job, window);
+            self.snapshot("after", Moment { session: self.writer().id(), entry: None, origin: Origin::After });
+            self.keeper.run(move |_| drop(facts.send(Fact::WindowClosed { turn, call: number, output })));
+        } else {
+            self.keeper.run(move |workspace| {
+                end(workspace, window, request, &facts);
+                facts.send(Fact::WindowClosed { turn, call: number, output }).ok();
+            });
         }
     }
 
@@ -244,45 +258,51 @@ impl Controller {
     pub(super) fn settle_call(&mut self, number: CallNumber, output: tool::Output) {
         let Some(call) = self.call_mut(number).filter(|call| !call.is_settled) else { return };
         call.is_settled = true;
-        let (id, title) = (call.id.clone(), call.title.clone());
-        let was_asked = call.question.take().is_some();
-        if was_asked {
-            self.publish(EventKind::PermissionSettled { call: id.clone(), allowed: false });
-        }
+        let (id, title, job) = (call.id.clone(), call.title.clone(), output.job);
+        self.settle_question(number, false);
         self.append(vec![result(&id, &title, output)]);
+        if let Some((job, entry)) = job.zip(self.view.head()) {
+            self.job_entries.insert(job, entry);
+        }
+        self.publish_jobs();
         self.step(turn::Fact::Settled(number));
     }
 
+    /// Tells a call to end. One that waits for the snapshot before it has not begun, and never will.
     pub(super) fn cancel_call(&mut self, number: CallNumber) {
-        if let Some(call) = self.call_mut(number) {
-            call.cancel();
-            // It waits for the user, and nothing of it runs.
-            if call.question.is_some() {
-                self.settle_call(number, tool::Output::interrupted("The user stopped this before it began."));
-            }
+        let Some(call) = self.call_mut(number) else { return };
+        call.cancel();
+        if call.prepared.is_some() {
+            self.release_window(number);
+            self.settle_call(number, tool::Output::interrupted("The user stopped this before it began."));
         }
     }
 
     /// Gives a call that never ran, or does not end, its result; what it changes from now on is found by the next snapshot.
     pub(super) fn abandon_call(&mut self, number: CallNumber) {
-        let Some(call) = self.call_mut(number).filter(|call| !call.is_settled) else { return };
+        let Some(call) = self.call_mut(number) else { return };
         call.cancel();
-        call.is_settled = true;
-        let (id, title, window) = (call.id.clone(), call.title.clone(), call.window.take());
-        let was_asked = call.question.take().is_some();
-        if was_asked {
-            self.publish(EventKind::PermissionSettled { call: id.clone(), allowed: false });
-        }
-        self.append(vec![result(&id, &title, tool::Output::interrupted("The user stopped this."))]);
-        if let Some(window) = window {
-            self.end_window(window);
-        }
+        let text =
+            if call.prepared.is_some() { "The user stopped this before it began." } else { "The user stopped this." };
+        self.release_window(number);
+        self.settle_call(number, tool::Output::interrupted(text));
+    }
+
+    /// Has the keeper close a call's window once it is open, if it is ever going to be.
+    fn release_window(&mut self, number: CallNumber) {
+        let Some(slot) = self.call_mut(number).map(|call| Arc::clone(&call.window)) else { return };
+        let (facts, request) = (self.facts.clone(), self.request.clone());
+        self.keeper.run(move |workspace| {
+            if let Some(window) = take(&slot) {
+                end(workspace, window, request, &facts);
+            }
+        });
     }
 
     /// Has a window closed by a snapshot.
     pub(super) fn end_window(&self, window: Window) {
-        let facts = self.facts.clone();
-        self.keeper.run(move |workspace| end(workspace, window, &facts));
+        let (facts, request) = (self.facts.clone(), self.request.clone());
+        self.keeper.run(move |workspace| end(workspace, window, request, &facts));
     }
 
     pub(super) fn job_ended(&mut self, ended: &JobEnded) {
@@ -311,7 +331,7 @@ impl Call {
             prepared,
             question: None,
             unprotected: false,
-            window: None,
+            window: Slot::default(),
             interrupted: watch::Sender::new(false),
         }
     }
@@ -351,9 +371,16 @@ fn result(call: &CallId, title: &str, output: tool::Output) -> Body {
     Body::ToolResult { call: call.clone(), title: title.to_owned(), outcome, parts, todos }
 }
 
-fn end(workspace: &mut retake_engine::Workspace, window: Window, facts: &mpsc::UnboundedSender<Fact>) {
+fn put(slot: &Slot, window: Window) {
+    *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(window);
+}
+
+fn take(slot: &Slot) -> Option<Window> {
+    slot.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
+
+fn end(workspace: &mut Workspace, window: Window, request: Option<String>, facts: &mpsc::UnboundedSender<Fact>) {
     let began = Instant::now();
     let result = workspace.end(window, fresh::checkpoint(), Durability::Soon, &NoProgress);
-    let ms = began.elapsed().as_secs_f64() * 1e3;
-    facts.send(Fact::Snapshot { moment: "after", result, ms }).ok();
+    facts.send(Fact::Told { request, kind: snapshot("after", began, result.as_ref()) }).ok();
 }

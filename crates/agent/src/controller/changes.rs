@@ -1,10 +1,10 @@
 //! Changes of what is retained: planned beside everything else, made when nothing else goes on.
 
-use std::collections::HashSet;
-
-use retake_engine::session::entry::Body;
+use retake_engine::session::Moment;
+use retake_engine::session::entry::{Body, Entry, EntryId};
 use retake_engine::{
-    Goal, HeadSeen, NoProgress, OperationError, RewindError, RewindRequest, Scope, SessionId, Workspace, WorkspacePath,
+    Durability, Goal, HeadSeen, NoProgress, OperationError, Origin, Plan, RewindError, RewindRequest, Scope, SessionId,
+    Workspace, WorkspacePath,
 };
 use tokio::sync::oneshot;
 
@@ -13,6 +13,7 @@ use super::{Controller, refusal};
 use crate::contract::{Change, ChangeGoal, Command, Outcome, Reason, Refusal, Reply, Request, Seen, WhileRunning};
 use crate::document::{Bytes, RewindDocument};
 use crate::fresh;
+use crate::tool::{Job, JobState};
 use crate::turn::Activity;
 
 impl Controller {
@@ -72,7 +73,7 @@ impl Controller {
             }
             Activity::Running | Activity::Waiting => {
                 self.waiting = Some((request, answer));
-                self.interrupt().ok();
+                self.stop();
             }
         }
     }
@@ -89,10 +90,11 @@ impl Controller {
     }
 
     fn change(&mut self, change: Change) -> Result<Reply, Refusal> {
-        self.end_jobs_since(&change.goal);
-        let session = self.writer().id();
-        let head = self.writer().conversation().head();
-        let made_by = self.made_by;
+        let held = self.held.iter().flat_map(|held| held.parts.clone()).collect();
+        self.return_held();
+        let draft = self.draft.clone();
+        self.end_jobs_since(&change)?;
+        let (session, head, made_by) = (self.writer().id(), self.writer().conversation().head(), self.made_by);
         let keeper = self.keeper.clone();
         // The writer is the keeper's for as long as that takes, and nobody else's.
         let result = self.lend_writer(move |writer| {
@@ -108,44 +110,63 @@ impl Controller {
             })
         });
         self.toolbox.forget_reads();
-        let applied = match result {
-            Ok(applied) => applied,
-            Err(refusal) => {
-                self.publish_head_moved(None);
-                return Err(refusal);
-            }
-        };
+        let operation = result.as_ref().ok().and_then(|applied| applied.operation);
+        self.publish_head_moved(operation.map(|id| id.to_string()));
+        self.take_draft(&draft, held);
+        let applied = result?;
         self.stopped = false;
-        self.publish_head_moved(applied.operation.map(|id| id.to_string()));
-        self.publish_draft();
         self.publish_state();
         Ok(Reply::Change { document: Box::new(RewindDocument::applied(&applied)) })
     }
 
-    /// Ends background jobs that were started at or after the place that files go back to.
-    fn end_jobs_since(&mut self, goal: &ChangeGoal) {
-        let entries = self.writer().conversation().entries();
-        let since = match goal {
-            ChangeGoal::Rewind { scope: Scope::Conversation, .. } => return,
-            // On another branch: everything that runs is from after it.
-            ChangeGoal::Rewind { entry, .. } => entries.iter().position(|one| one.id == *entry).unwrap_or(0),
-            ChangeGoal::Undo { .. } => {
-                entries.iter().rposition(|one| matches!(one.body, Body::Prompt { .. })).unwrap_or(entries.len())
-            }
-            ChangeGoal::Checkpoint { .. } | ChangeGoal::Redo => return,
-        };
-        let later: HashSet<String> = entries[since..].iter().map(|one| one.id.to_string()).collect();
-        let earlier: HashSet<String> = entries[..since].iter().map(|one| one.id.to_string()).collect();
+    /// Ends background jobs that were started at or after the place that files go back to; none, if nothing will go back.
+    fn end_jobs_since(&mut self, change: &Change) -> Result<(), Refusal> {
+        let goal = &change.goal;
         let jobs = self.toolbox.jobs().clone();
-        let is_later = |tag: &str| later.contains(tag) || !earlier.contains(tag);
-        let ended = self.runtime.block_on(jobs.end_if(|job| is_later(&job.tag)));
-        for job in ended {
+        let is_running = |job: &Job| matches!(job.state, JobState::Running);
+        if matches!(goal, ChangeGoal::Rewind { scope: Scope::Conversation, .. }) || !jobs.list().iter().any(is_running)
+        {
+            return Ok(());
+        }
+        let (session, change) = (self.writer().id(), change.clone());
+        let plan = self.keeper.ask(move |workspace| {
+            let request = to_request(workspace, session, &change)?;
+            // What jobs have changed until now is theirs, and a plan has to know it.
+            let moment = Moment { session, entry: None, origin: Origin::After };
+            let taken = workspace.checkpoint_at(moment, fresh::checkpoint(), Durability::Soon, &NoProgress);
+            taken.map_err(|err| refusal(Reason::Failed, in_words(&err)))?;
+            workspace.plan(&request, &NoProgress).map_err(|err| refused(&err))
+        })?;
+        if !plan.is_applicable() {
+            return Err(refused(&RewindError::Refused { plan: Box::new(plan) }));
+        }
+        let entries = self.writer().conversation().entries();
+        let retained = &entries[..retained(entries, goal, &plan)];
+        let is_later = |job: &Job| {
+            let entry = self.job_entries.get(&job.id);
+            is_running(job) && !entry.is_some_and(|entry| retained.iter().any(|one| one.id == *entry))
+        };
+        for job in self.runtime.block_on(jobs.end_if(is_later)) {
             if let Some(window) = self.job_windows.remove(&job.id) {
                 self.end_window(window);
             }
         }
         self.publish_jobs();
+        Ok(())
     }
+}
+
+/// How many of the entries were there at the place that files go back to.
+fn retained(entries: &[Entry], goal: &ChangeGoal, plan: &Plan) -> usize {
+    let position = |wanted: EntryId| entries.iter().position(|one| one.id == wanted);
+    if let ChangeGoal::Rewind { entry, scope: Scope::Code, .. } = goal {
+        let is_prompt = |at: usize| matches!(entries[at].body, Body::Prompt { .. });
+        return position(*entry).map_or(0, |at| if is_prompt(at) { at } else { at + 1 });
+    }
+    let Some(conversation) = &plan.conversation else { return entries.len() };
+    let after = conversation.to.map_or(Some(0), |to| position(to).map(|at| at + 1));
+    // On another branch: from where they part.
+    after.or_else(|| position(conversation.leaves.first()?.id)).unwrap_or(entries.len())
 }
 
 /// What a change asks the engine for.

@@ -6,6 +6,7 @@
 
 mod calls;
 mod changes;
+mod held;
 mod open;
 mod publish;
 mod turns;
@@ -15,11 +16,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use retake_engine::session::entry::{CallId, EntryId, Part};
-use retake_engine::{Checkpoint, CheckpointError, MadeBy, OperationId, SessionId, SessionWriter, Window};
+use retake_engine::{CheckpointError, MadeBy, OperationId, SessionId, SessionWriter, Window};
 use tokio::runtime;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
-use crate::contract::{Command, Event, Outcome, Reason, Refusal, Reply, Request};
+use crate::contract::{Command, Event, EventKind, Outcome, Reason, Refusal, Reply, Request};
 use crate::keeper::Keeper;
 use crate::model::{Answer, Delta, Heard, Model, ModelError};
 use crate::permission::Policy;
@@ -74,16 +75,45 @@ enum Message {
 
 /// What comes to a controller from those who work for it.
 enum Fact {
-    Delta { turn: u64, delta: Delta },
-    Answered { turn: u64, result: Result<Answer, ModelError> },
-    RetryDue { turn: u64 },
-    OutOfPatience { turn: u64 },
-    WindowOpened { turn: u64, call: CallNumber, result: Result<Window, CheckpointError> },
-    CallOutput { turn: u64, call: CallNumber, text: String },
-    CallReturned { turn: u64, call: CallNumber, output: tool::Output },
-    WindowClosed { turn: u64, call: CallNumber, output: tool::Output },
-    Snapshot { moment: &'static str, result: Result<Checkpoint, CheckpointError>, ms: f64 },
-    TurnStored { ended: Box<crate::contract::EventKind> },
+    Delta {
+        turn: u64,
+        delta: Delta,
+    },
+    Answered {
+        turn: u64,
+        result: Result<Answer, ModelError>,
+    },
+    RetryDue {
+        turn: u64,
+    },
+    OutOfPatience {
+        turn: u64,
+    },
+    WindowOpened {
+        turn: u64,
+        call: CallNumber,
+        result: Result<(), CheckpointError>,
+    },
+    CallOutput {
+        turn: u64,
+        call: CallNumber,
+        text: String,
+    },
+    CallReturned {
+        turn: u64,
+        call: CallNumber,
+        output: tool::Output,
+    },
+    WindowClosed {
+        turn: u64,
+        call: CallNumber,
+        output: tool::Output,
+    },
+    /// The keeper has come to something that everybody is to be told.
+    Told {
+        request: Option<String>,
+        kind: Box<EventKind>,
+    },
     JobEnded(JobEnded),
 }
 
@@ -141,13 +171,17 @@ struct Controller {
     /// The number of the turn: whatever carries another one is late.
     number: u64,
     current: Option<Current>,
-    held: VecDeque<Vec<Part>>,
+    held: VecDeque<Held>,
+    /// What the user is about to say. The stored one begins with what is held, should the process die.
+    draft: Vec<Part>,
     /// A change that waits for the turn to come to its end.
     waiting: Option<(Request, oneshot::Sender<Outcome>)>,
     /// Whether the user stopped the last turn.
     stopped: bool,
     /// Windows of background jobs.
     job_windows: HashMap<JobId, Window>,
+    /// The results that told the model of background jobs.
+    job_entries: HashMap<JobId, EntryId>,
     view: View,
     events: broadcast::Sender<Arc<Event>>,
     kept: VecDeque<Arc<Event>>,
@@ -155,6 +189,12 @@ struct Controller {
     request: Option<String>,
     facts: mpsc::UnboundedSender<Fact>,
     is_closing: bool,
+}
+
+/// A prompt that waits for the end of the turn.
+struct Held {
+    request: Option<String>,
+    parts: Vec<Part>,
 }
 
 /// A turn under way.
@@ -166,7 +206,6 @@ struct Current {
     heard: Heard,
     /// Whether anything has come of it that is kept.
     has_output: bool,
-    attempt: u32,
     calls: Vec<Call>,
     asking: Option<tokio::task::AbortHandle>,
 }
@@ -180,12 +219,14 @@ impl Controller {
             Nobody,
         }
         let runtime = self.runtime.clone();
+        let mut is_alone = false;
         while !(self.is_closing && self.current.is_none()) {
             let next = runtime.block_on(async {
                 tokio::select! {
                     biased;
                     Some(fact) = facts.recv() => Next::Fact(fact),
-                    message = messages.recv() => message.map_or(Next::Nobody, Next::Message),
+                    message = messages.recv(), if !is_alone => message.map_or(Next::Nobody, Next::Message),
+                    else => Next::Nobody,
                 }
             });
             match next {
@@ -193,12 +234,20 @@ impl Controller {
                 Next::Message(Message::Attach { from, answer }) => drop(answer.send(self.attach(from))),
                 Next::Message(Message::Request { request, answer }) => self.take_request(request, answer),
                 // All clients are gone, and nobody can come back.
-                Next::Nobody => self.close(),
+                Next::Nobody => {
+                    is_alone = true;
+                    self.close();
+                }
             }
         }
         self.runtime.block_on(self.toolbox.shutdown());
         for (_, window) in std::mem::take(&mut self.job_windows) {
             self.end_window(window);
+        }
+        // Whoever still listens is told how it ended.
+        self.keeper.ask(|_| ());
+        while let Ok(fact) = facts.try_recv() {
+            self.take_fact(fact);
         }
         self.forget_if_empty();
     }
@@ -206,10 +255,16 @@ impl Controller {
     /// A session in which nothing was ever said is none.
     fn forget_if_empty(&mut self) {
         let Some(writer) = self.writer.take() else { return };
-        if writer.conversation().entries().is_empty() && writer.draft().is_empty() {
-            // One that stays is listed nowhere.
-            self.keeper.run(move |workspace| drop(workspace.delete_session(writer)));
+        if !writer.conversation().entries().is_empty() || !writer.draft().is_empty() {
+            return;
         }
+        self.keeper.run(move |workspace| {
+            // What was said and taken back can be had again.
+            if workspace.all_entries(writer.id()).is_ok_and(|entries| entries.is_empty()) {
+                // One that stays is listed nowhere.
+                workspace.delete_session(writer).ok();
+            }
+        });
     }
 
     fn take_request(&mut self, request: Request, answer: oneshot::Sender<Outcome>) {
@@ -220,7 +275,10 @@ impl Controller {
             Command::Targets { query } => return self.list_targets(query, answer),
             Command::Attach { .. } => Ok(Reply::View { view: Box::new(self.view.clone()) }),
             Command::Prompt { parts } => self.prompt(parts),
-            Command::Interrupt => self.interrupt(),
+            Command::Interrupt => {
+                self.interrupt();
+                Ok(Reply::Done)
+            }
             Command::Answer { call, answer } => self.answer(&call, answer),
             Command::Draft { parts } => self.set_draft(parts),
             Command::Clear => self.clear(),
@@ -239,8 +297,10 @@ impl Controller {
     fn take_fact(&mut self, fact: Fact) {
         self.request = self.current.as_ref().and_then(|current| current.request.clone());
         match fact {
-            Fact::Snapshot { moment, result, ms } => self.tell_snapshot(moment, result.as_ref(), ms),
-            Fact::TurnStored { ended } => self.publish(*ended),
+            Fact::Told { request, kind } => {
+                self.request = request;
+                self.publish(*kind);
+            }
             Fact::JobEnded(ended) => self.job_ended(&ended),
             Fact::WindowOpened { turn, call, result } => self.window_opened(turn, call, result),
             Fact::CallReturned { turn, call, output } => self.call_returned(turn, call, output),
@@ -281,7 +341,7 @@ impl Controller {
     fn close(&mut self) {
         self.is_closing = true;
         if self.current.is_some() {
-            self.step(crate::turn::Fact::Interrupted);
+            self.interrupt();
         }
     }
 

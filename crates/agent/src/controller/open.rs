@@ -99,12 +99,15 @@ pub fn open(setup: Setup) -> Result<Opened, OpenError> {
     let (facts, reported) = mpsc::unbounded_channel();
     let (events, _) = broadcast::channel(limits::KEPT_EVENTS);
     let (toolbox, jobs) = setup.tools;
+    let draft = writer.draft().to_vec();
     let view = View {
         session: session.to_string(),
         workspace: root.display().to_string(),
         model: setup.model.full_name(),
         entries: writer.conversation().entries().to_vec(),
-        draft: writer.draft().to_vec(),
+        draft: draft.clone(),
+        // Numbers go on after a restart, so that none is ever given twice.
+        seq: u64::try_from(fresh::now().0).unwrap_or_default(),
         ..View::default()
     };
     let runtime = tokio::runtime::Handle::current();
@@ -123,9 +126,11 @@ pub fn open(setup: Setup) -> Result<Opened, OpenError> {
         number: 0,
         current: None,
         held: VecDeque::new(),
+        draft,
         waiting: None,
         stopped: false,
         job_windows: HashMap::new(),
+        job_entries: HashMap::new(),
         view,
         events,
         kept: VecDeque::new(),

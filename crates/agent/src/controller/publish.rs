@@ -1,8 +1,9 @@
 //! Telling clients: events get their numbers here, are folded into the view that newcomers get, and are kept for a while.
 
 use std::sync::Arc;
+use std::time::Instant;
 
-use retake_engine::session::entry::{EntryId, Part};
+use retake_engine::session::entry::EntryId;
 use retake_engine::{Checkpoint, CheckpointError};
 
 use super::{Attached, Beginning, Controller};
@@ -45,8 +46,8 @@ impl Controller {
 
     /// Tells what the user is about to say, if that is news.
     pub(super) fn publish_draft(&mut self) {
-        let parts: Vec<Part> = self.writer().draft().to_vec();
-        if parts != self.view.draft {
+        if self.draft != self.view.draft {
+            let parts = self.draft.clone();
             self.publish(EventKind::DraftChanged { parts });
         }
     }
@@ -83,30 +84,27 @@ impl Controller {
         }
     }
 
-    pub(super) fn tell_snapshot(
-        &mut self,
-        moment: &'static str,
-        result: Result<&Checkpoint, &CheckpointError>,
-        ms: f64,
-    ) {
-        let (checkpoint, error) = match result {
-            Ok(checkpoint) => (Some(checkpoint.id.to_string()), None),
-            Err(error) => (None, Some(in_words(error))),
-        };
-        self.publish(EventKind::Snapshot { moment: moment.to_owned(), checkpoint, ms, error });
-    }
-
     pub(super) fn attach(&self, from: Option<u64>) -> Attached {
         let events = self.events.subscribe();
         let oldest = self.kept.front().map_or(self.view.seq + 1, |event| event.seq);
         let beginning = match from {
-            Some(from) if oldest <= from + 1 && from <= self.view.seq => {
+            Some(from) if oldest <= from.saturating_add(1) && from <= self.view.seq => {
                 Beginning::Missed(self.kept.iter().filter(|event| event.seq > from).cloned().collect())
             }
             _ => Beginning::View(Box::new(self.view.clone())),
         };
         Attached { beginning, events }
     }
+}
+
+/// What is told of a snapshot.
+pub(super) fn snapshot(moment: &str, began: Instant, result: Result<&Checkpoint, &CheckpointError>) -> Box<EventKind> {
+    let ms = began.elapsed().as_secs_f64() * 1e3;
+    let (checkpoint, error) = match result {
+        Ok(checkpoint) => (Some(checkpoint.id.to_string()), None),
+        Err(error) => (None, Some(in_words(error))),
+    };
+    Box::new(EventKind::Snapshot { moment: moment.to_owned(), checkpoint, ms, error })
 }
 
 /// An error with what caused it, in one line.

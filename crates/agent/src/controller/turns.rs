@@ -3,14 +3,14 @@
 use std::time::{Duration, Instant};
 
 use retake_engine::session::entry::{Block, Body, EndReason, Part, StopReason, Usage};
-use retake_engine::session::{Moment, NewEntry, NewTurn};
-use retake_engine::{Durability, NoProgress, Origin};
+use retake_engine::session::{Moment, NewEntry, NewTurn, SessionError};
+use retake_engine::{Durability, NoProgress, OperationId, Origin};
 
-use super::publish::in_words;
+use super::publish::{in_words, snapshot};
 use super::{Controller, Current, Fact, refusal};
 use crate::contract::{EventKind, Reason, Refusal, Reply};
 use crate::model::{Answer, Delta, Heard, ModelError, Request};
-use crate::turn::{self, Activity, Effect, Ending};
+use crate::turn::{self, Activity, Effect, Ending, Retry};
 use crate::{fresh, instructions, limits};
 
 impl Controller {
@@ -19,21 +19,10 @@ impl Controller {
         if parts.is_empty() || parts.iter().all(|part| matches!(part, Part::Text { text } if text.trim().is_empty())) {
             return Err(refusal(Reason::Invalid, "a prompt must say something"));
         }
-        if self.turn.activity() == Activity::Idle {
-            return self.begin_turn(parts);
-        }
-        if limits::MAX_HELD <= self.held.len() {
-            return Err(refusal(Reason::Running, "a turn is running, and too many prompts are held already"));
-        }
-        self.held.push_back(parts);
-        // Should the process die, they are what the user was about to say.
-        self.store_draft(joined(self.held.iter()))?;
-        let count = self.held.len();
-        self.publish(EventKind::Held { count });
-        Ok(Reply::Held { count })
+        if self.turn.activity() == Activity::Idle { self.begin_turn(parts) } else { self.hold(parts) }
     }
 
-    fn begin_turn(&mut self, parts: Vec<Part>) -> Result<Reply, Refusal> {
+    pub(super) fn begin_turn(&mut self, parts: Vec<Part>) -> Result<Reply, Refusal> {
         let at = fresh::now();
         let mut bodies = instructions::missing(self.writer().conversation(), &self.root);
         bodies.push(Body::Prompt { parts });
@@ -52,11 +41,11 @@ impl Controller {
             request: self.request.clone(),
             heard: Heard::default(),
             has_output: false,
-            attempt: 0,
             calls: Vec::new(),
             asking: None,
         });
         self.publish_appended();
+        self.draft.clear();
         self.publish_draft();
         let moment = Moment { session: self.writer().id(), entry: Some(prompt), origin: Origin::Prompt };
         self.snapshot("prompt", moment);
@@ -66,12 +55,11 @@ impl Controller {
 
     /// Has a snapshot taken; nobody waits for it but what comes after it.
     pub(super) fn snapshot(&self, name: &'static str, moment: Moment) {
-        let facts = self.facts.clone();
+        let (facts, request) = (self.facts.clone(), self.request.clone());
         self.keeper.run(move |workspace| {
             let began = Instant::now();
             let result = workspace.checkpoint_at(moment, fresh::checkpoint(), Durability::Soon, &NoProgress);
-            let ms = began.elapsed().as_secs_f64() * 1e3;
-            facts.send(Fact::Snapshot { moment: name, result, ms }).ok();
+            facts.send(Fact::Told { request, kind: snapshot(name, began, result.as_ref()) }).ok();
         });
     }
 
@@ -141,20 +129,19 @@ impl Controller {
         match result {
             Ok(answer) => {
                 current.heard = Heard::default();
-                current.attempt = 0;
                 let Answer { blocks, usage, stop } = answer;
                 self.append_reply(blocks.clone(), usage, stop);
                 self.begin_calls(&blocks);
             }
             Err(error) => {
-                current.attempt += 1;
-                let pause = limits::FIRST_PAUSE_MS << (current.attempt - 1).min(10);
-                let pause = Duration::from_millis(pause.min(limits::LONGEST_PAUSE_MS));
-                let pause = error.retry_after().unwrap_or(pause);
-                let ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
-                let retry_after_ms = error.is_retryable().then_some(ms);
+                let wish = error.retry_after().map(|wish| u64::try_from(wish.as_millis()).unwrap_or(u64::MAX));
+                let retry = match wish {
+                    _ if !error.is_retryable() => Retry::Never,
+                    None => Retry::Soon,
+                    Some(ms) => Retry::After(ms),
+                };
                 let message = format!("{}; {}", in_words(&error), error.advice());
-                self.step(turn::Fact::Failed { retry_after_ms, message });
+                self.step(turn::Fact::Failed { retry, message });
             }
         }
     }
@@ -191,6 +178,7 @@ impl Controller {
         self.turn = turn::Turn::default();
         self.number += 1;
         self.is_closing = true;
+        self.publish_state();
     }
 
     fn wait_to_retry(&mut self, ms: u64, attempt: u32, message: String) {
@@ -212,29 +200,42 @@ impl Controller {
 
     /// Stops asking; what was heard is kept.
     fn cancel_model(&mut self) {
-        let Some(current) = &mut self.current else { return };
-        if let Some(asking) = current.asking.take() {
+        if let Some(asking) = self.current.as_mut().and_then(|current| current.asking.take()) {
             asking.abort();
         }
+        self.keep_heard();
+    }
+
+    /// Makes what was heard of an answer that does not come to its end an entry. A thought alone is nothing to go on from.
+    fn keep_heard(&mut self) {
+        let Some(current) = &mut self.current else { return };
         let blocks = std::mem::take(&mut current.heard).blocks();
-        if !blocks.is_empty() {
+        let says_something = |block: &Block| matches!(block, Block::Text { text } if !text.trim().is_empty());
+        if blocks.iter().any(says_something) {
             self.append_reply(blocks, Usage::default(), StopReason::Interrupted);
         }
     }
 
+    /// Stops the turn for the user: what was held is to be thought over.
+    pub(super) fn interrupt(&mut self) {
+        self.return_held();
+        self.stop();
+    }
+
     /// Stops the turn.
-    pub(super) fn interrupt(&mut self) -> Result<Reply, Refusal> {
+    pub(super) fn stop(&mut self) {
         self.step(turn::Fact::Interrupted);
         if self.turn.activity() != Activity::Idle {
             self.later(limits::PATIENCE_MS, Fact::OutOfPatience { turn: self.number });
         }
-        Ok(Reply::Done)
     }
 
     fn end_turn(&mut self, ending: Ending) {
+        self.keep_heard();
         let Some(current) = self.current.take() else { return };
         self.number += 1;
         self.stopped = ending == Ending::Interrupted;
+        let goes_on = !matches!(ending, Ending::Failed(_)) && !self.is_closing;
         let came_to_nothing = !current.has_output && matches!(ending, Ending::Interrupted | Ending::Failed(_));
         let reason = match ending {
             Ending::Done => EndReason::Done,
@@ -243,80 +244,53 @@ impl Controller {
             Ending::RoundLimit => EndReason::RoundLimit,
         };
         let text = last_words(self.writer().conversation().entries(), current.prompt);
-        let stored = if came_to_nothing {
-            self.writer_mut().take_back_turn(current.operation)
-        } else {
-            let end = NewEntry { id: fresh::entry(), at: fresh::now(), body: Body::Ended { reason: reason.clone() } };
-            self.writer_mut().end_turn(current.operation, end).map(drop)
-        };
+        let usage = turn_usage(self.writer().conversation().entries(), current.prompt);
+        if !goes_on && self.waiting.is_none() {
+            self.return_held();
+        }
+        let stored =
+            if came_to_nothing { self.take_back(current.operation) } else { self.write_end(&current, reason.clone()) };
         if let Err(err) = stored {
             return self.break_off(&in_words(&err));
         }
-        self.publish_head_moved(None);
-        self.publish_draft();
-        let is_done = reason == EndReason::Done || reason == EndReason::RoundLimit;
-        let usage = turn_usage(self.writer().conversation().entries(), current.prompt);
         let (reason, message) = name(reason);
         let session = self.writer().id().to_string();
-        let ended = EventKind::TurnEnded { session, prompt: current.prompt, reason, message, text, usage };
-        self.store_turn(ended);
-        self.go_on_after_turn(is_done);
+        self.request = current.request;
+        self.store_turn(EventKind::TurnEnded { session, prompt: current.prompt, reason, message, text, usage });
+        self.go_on_after_turn(goes_on);
+    }
+
+    fn write_end(&mut self, current: &Current, reason: EndReason) -> Result<(), SessionError> {
+        let end = NewEntry { id: fresh::entry(), at: fresh::now(), body: Body::Ended { reason } };
+        self.writer_mut().end_turn(current.operation, end)?;
+        self.publish_appended();
+        Ok(())
+    }
+
+    /// Takes a turn back that came to nothing: what was said is to be said again, and then what else was about to be.
+    fn take_back(&mut self, operation: OperationId) -> Result<(), SessionError> {
+        let before = self.writer().draft().to_vec();
+        self.writer_mut().take_back_turn(operation)?;
+        self.publish_head_moved(None);
+        let draft = self.draft.clone();
+        self.take_draft(&before, draft);
+        Ok(())
     }
 
     /// Takes the snapshot after a turn, and tells that it has ended when everything of it is stored.
     fn store_turn(&self, ended: EventKind) {
         self.snapshot("turn", Moment { session: self.writer().id(), entry: None, origin: Origin::Turn });
-        let facts = self.facts.clone();
-        self.keeper.run(move |_| drop(facts.send(Fact::TurnStored { ended: Box::new(ended) })));
+        let (facts, request, kind) = (self.facts.clone(), self.request.clone(), Box::new(ended));
+        self.keeper.run(move |_| drop(facts.send(Fact::Told { request, kind })));
     }
 
-    /// A change that waited for the end comes first; then what was held, unless the user stopped the turn.
-    fn go_on_after_turn(&mut self, is_done: bool) {
-        if let Some((request, answer)) = self.waiting.take() {
-            self.return_held();
-            return self.apply_now(request, answer);
+    /// A change that waited for the end comes first; then what was held, if there is any sense in that.
+    fn go_on_after_turn(&mut self, goes_on: bool) {
+        match self.waiting.take() {
+            Some((request, answer)) => self.apply_now(request, answer),
+            None if goes_on => self.say_held(),
+            None => {}
         }
-        if self.is_closing || !is_done {
-            return self.return_held();
-        }
-        if let Some(parts) = self.held.pop_front() {
-            let count = self.held.len();
-            self.publish(EventKind::Held { count });
-            if let Err(refusal) = self.begin_turn(parts) {
-                self.publish(EventKind::Warning { text: refusal.message });
-            }
-            if !self.held.is_empty() {
-                // Beginning the turn has said everything; the others are still to be said.
-                let draft = joined(self.held.iter());
-                self.store_draft(draft).ok();
-            }
-        }
-    }
-
-    /// Makes held prompts what the user is about to say, after what that is already.
-    fn return_held(&mut self) {
-        if self.held.is_empty() {
-            return;
-        }
-        let held = joined(self.held.iter());
-        let mut draft = self.writer().draft().to_vec();
-        if draft != held {
-            draft = joined([draft, held].iter());
-        }
-        self.held.clear();
-        self.store_draft(draft).ok();
-        self.publish(EventKind::Held { count: 0 });
-    }
-
-    pub(super) fn set_draft(&mut self, parts: Vec<Part>) -> Result<Reply, Refusal> {
-        self.store_draft(parts)?;
-        Ok(Reply::Done)
-    }
-
-    pub(super) fn store_draft(&mut self, parts: Vec<Part>) -> Result<(), Refusal> {
-        self.writer_mut().set_draft(parts).map_err(|err| refusal(Reason::Failed, in_words(&err)))?;
-        self.publish_draft();
-        Ok(())
     }
 
     /// Cuts what the model sees.
@@ -334,21 +308,6 @@ impl Controller {
         self.snapshot("turn", Moment { session: self.writer().id(), entry: None, origin: Origin::Turn });
         Ok(Reply::Done)
     }
-}
-
-/// Prompts one after another, as one.
-fn joined<'a>(prompts: impl Iterator<Item = &'a Vec<Part>>) -> Vec<Part> {
-    let mut parts: Vec<Part> = Vec::new();
-    for prompt in prompts.filter(|prompt| !prompt.is_empty()) {
-        if let (Some(Part::Text { text }), Some(Part::Text { text: next })) = (parts.last_mut(), prompt.first()) {
-            text.push_str("\n\n");
-            text.push_str(next);
-            parts.extend(prompt[1..].iter().cloned());
-        } else {
-            parts.extend(prompt.iter().cloned());
-        }
-    }
-    parts
 }
 
 /// The entries of a turn.

@@ -66,11 +66,22 @@ fn a_denied_call_lets_the_others_go_on() {
 #[test]
 fn an_interrupt_ends_what_runs_and_abandons_what_does_not() {
     let (mut turn, _) = calling(&[writes(), writes(), asked()]);
-    assert_eq!(turn.step(Fact::Interrupted), [Effect::CancelCall(0), Effect::Abandon(1), Effect::Abandon(2)]);
+    assert_eq!(turn.step(Fact::Interrupted), [Effect::Abandon(1), Effect::Abandon(2), Effect::CancelCall(0)]);
     assert_eq!(turn.step(Fact::Interrupted), [], "once is enough");
     assert_eq!(turn.step(Fact::Allowed(2)), [], "an answer that comes too late allows nothing");
     assert_eq!(turn.step(Fact::Settled(0)), [Effect::End(Ending::Interrupted)]);
     assert_eq!(turn.step(Fact::Settled(0)), [], "a result that comes late is ignored");
+}
+
+#[test]
+fn a_call_that_turns_out_to_need_an_answer_waits_for_it_and_is_then_begun_again() {
+    let (mut turn, effects) = calling(&[writes(), writes()]);
+    assert_eq!(effects, [Effect::Run(0)]);
+    assert_eq!(turn.step(Fact::Asked(0)), []);
+    assert_eq!(turn.activity(), Activity::Waiting);
+    assert_eq!(turn.step(Fact::Allowed(0)), [Effect::Run(0)]);
+    turn.step(Fact::Asked(0));
+    assert_eq!(turn.step(Fact::Interrupted)[..2], [Effect::Abandon(0), Effect::Abandon(1)]);
 }
 
 #[test]
@@ -92,14 +103,20 @@ fn an_interrupt_while_the_model_answers_drops_the_rest_of_the_answer() {
 fn a_model_that_cannot_be_asked_is_asked_again_a_few_times() {
     let mut turn = Turn::default();
     turn.step(Fact::Prompted);
-    let failed = || Fact::Failed { retry_after_ms: Some(5), message: "busy".to_owned() };
+    let failed = || Fact::Failed { retry: Retry::Soon, message: "busy".to_owned() };
+    let mut ms = limits::FIRST_PAUSE_MS;
     for attempt in 1..limits::MAX_ATTEMPTS {
-        assert_eq!(turn.step(failed()), [Effect::WaitToRetry { ms: 5, attempt, message: "busy".to_owned() }]);
+        assert_eq!(turn.step(failed()), [Effect::WaitToRetry { ms, attempt, message: "busy".to_owned() }]);
+        ms *= 2;
         assert_eq!(turn.step(Fact::RetryDue), [Effect::AskModel]);
     }
     assert_eq!(turn.step(failed()), [Effect::End(Ending::Failed("busy".to_owned()))]);
     turn.step(Fact::Prompted);
-    let hopeless = Fact::Failed { retry_after_ms: None, message: "no key".to_owned() };
+    let wishes = Fact::Failed { retry: Retry::After(7), message: "later".to_owned() };
+    assert_eq!(turn.step(wishes), [Effect::WaitToRetry { ms: 7, attempt: 1, message: "later".to_owned() }]);
+    turn.step(Fact::Interrupted);
+    turn.step(Fact::Prompted);
+    let hopeless = Fact::Failed { retry: Retry::Never, message: "no key".to_owned() };
     assert_eq!(turn.step(hopeless), [Effect::End(Ending::Failed("no key".to_owned()))]);
 }
 

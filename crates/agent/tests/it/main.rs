@@ -1,12 +1,25 @@
 //! The agent from outside, against real processes, files and HTTP.
 
-#![allow(clippy::unwrap_used, missing_docs)]
+#![allow(clippy::unwrap_used, missing_docs, unreachable_pub)]
 
+mod answers;
+mod clients;
+mod derived;
+mod held;
+mod instructions;
+mod interrupt;
+mod jobs;
 mod model;
 mod model_cancel;
 mod model_errors;
 mod model_network;
 mod model_prefix;
+mod notes;
+mod permissions;
+mod prefix;
+mod refusals;
 mod scene;
 mod session;
+mod snapshots;
+mod socket;
 mod tools;

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use retake_agent::contract::{Change, ChangeGoal, Command, Event, EventKind, Refusal, Reply, State, WhileRunning};
+use retake_agent::contract::{
+    Answer, Change, ChangeGoal, Command, Event, EventKind, Question, Refusal, Reply, State, WhileRunning,
+};
 use retake_agent::controller::{self, Attached, Beginning, Handle, Opened, Setup, Unprotected, Which};
 use retake_agent::document::RewindDocument;
 use retake_agent::model::{Model, ModelSettings};
@@ -193,6 +195,12 @@ impl Scene {
         live.opened.served.join().expect("the controller ends in good order");
     }
 
+    /// Waits for the end of a session that somebody closed.
+    pub fn join(&mut self) {
+        let Some(live) = self.open.take() else { return };
+        live.opened.served.join().expect("the controller ends in good order");
+    }
+
     fn live(&self) -> &Live {
         self.open.as_ref().expect("the session is open")
     }
@@ -280,6 +288,12 @@ impl Scene {
         self.live().told.iter().map(|event| event.kind.clone()).collect()
     }
 
+    /// The requests that events came of.
+    pub fn requests_of(&mut self, wanted: impl Fn(&EventKind) -> bool) -> Vec<Option<String>> {
+        self.catch_up();
+        self.live().told.iter().filter(|event| wanted(&event.kind)).map(|event| event.request.clone()).collect()
+    }
+
     pub fn state(&mut self) -> State {
         self.view().state
     }
@@ -330,12 +344,64 @@ impl Scene {
 
     /// Everything that every client may rely on: what is shown is what is stored, and what the model would be sent is made of it.
     pub fn check(&mut self) {
-        let view = self.view();
+        let (view, newcomers) = loop {
+            let again = self.runtime.block_on(self.handle().attach(None)).expect("a client can attach");
+            let Beginning::View(fresh) = again.beginning else { panic!("a newcomer gets everything") };
+            let view = self.view();
+            // Snapshots may end at any time.
+            if view.seq == fresh.seq {
+                break (view, *fresh);
+            }
+        };
+        assert_eq!(newcomers, view, "a newcomer sees the same");
         assert_eq!(view.entries, self.stored().entries(), "a client shows what is stored");
-        assert_eq!(view.draft, self.workspace().draft(self.session()).expect("a draft"), "the draft is the stored one");
-        let again = self.runtime.block_on(self.handle().attach(None)).expect("a client can attach");
-        let Beginning::View(fresh) = again.beginning else { panic!("a newcomer gets everything") };
-        assert_eq!(*fresh, view, "a newcomer sees the same");
+        if view.held == 0 {
+            let stored = self.workspace().draft(self.session()).expect("a draft");
+            assert_eq!(view.draft, stored, "the draft is the stored one");
+        }
+    }
+
+    /// What the model would be sent next, without cache marks.
+    pub fn context(&self) -> String {
+        match self.request(Command::Context).expect("the context is told") {
+            Reply::Context { body } => body.replace(r#","cache_control":{"type":"ephemeral"}"#, ""),
+            other => panic!("no context: {other:?}"),
+        }
+    }
+
+    /// Interrupts the turn and waits for its end.
+    pub fn interrupt(&mut self, prompt: EntryId) {
+        self.request(Command::Interrupt).expect("it can be interrupted");
+        let (reason, _) = self.until_ended(prompt);
+        assert_eq!(reason, "interrupted");
+    }
+
+    /// Waits until the user is asked, and gives the question.
+    pub fn until_asked(&mut self) -> Question {
+        match self.until(|kind| matches!(kind, EventKind::PermissionAsked { .. })) {
+            EventKind::PermissionAsked { question } => question,
+            _ => unreachable!(),
+        }
+    }
+
+    pub fn answer(&mut self, question: &Question, answer: Answer) {
+        self.request(Command::Answer { call: question.call.clone(), answer }).expect("it can be answered");
+    }
+
+    /// Says something in another session and waits for the end of the turn.
+    pub fn say_beside(&self, handle: &Handle, text: &str) {
+        self.runtime.block_on(async {
+            let mut events = handle.attach(None).await.expect("a client can attach").events;
+            let said = handle.request(Command::Prompt { parts: vec![Part::text(text)] }).await.expect("it can be said");
+            let Reply::Said { prompt: said } = said else { panic!("not said: {said:?}") };
+            loop {
+                let event =
+                    tokio::time::timeout(PATIENCE, events.recv()).await.expect("it ends").expect("no event is missed");
+                if matches!(&event.kind, EventKind::TurnEnded { prompt, .. } if *prompt == said) {
+                    return;
+                }
+            }
+        });
     }
 
     /// The newest request, as a text.

@@ -1,0 +1,95 @@
+//! What the user is about to say, and what they said while a turn ran.
+
+use retake_engine::session::entry::Part;
+
+use super::publish::in_words;
+use super::{Controller, Held, refusal};
+use crate::contract::{EventKind, Reason, Refusal, Reply};
+use crate::limits;
+
+impl Controller {
+    /// Keeps a prompt until the turn has ended.
+    pub(super) fn hold(&mut self, parts: Vec<Part>) -> Result<Reply, Refusal> {
+        if limits::MAX_HELD <= self.held.len() {
+            return Err(refusal(Reason::Running, "a turn is running, and too many prompts are held already"));
+        }
+        self.held.push_back(Held { request: self.request.clone(), parts });
+        // It was the draft until now.
+        self.store_draft(Vec::new())?;
+        let count = self.held.len();
+        self.publish(EventKind::Held { count });
+        Ok(Reply::Held { count })
+    }
+
+    /// Says what was held first; whatever the user is about to say stays.
+    pub(super) fn say_held(&mut self) {
+        let Some(Held { request, parts }) = self.held.pop_front() else { return };
+        let count = self.held.len();
+        self.publish(EventKind::Held { count });
+        let draft = std::mem::take(&mut self.draft);
+        self.request = request;
+        let begun = self.begin_turn(parts.clone());
+        if let Err(refusal) = begun {
+            self.publish(EventKind::Warning { text: refusal.message });
+            self.draft = parts;
+            return self.return_held();
+        }
+        if !self.held.is_empty() || !draft.is_empty() {
+            self.store_draft(draft).ok();
+        }
+    }
+
+    /// Makes held prompts what the user is about to say, before whatever that is.
+    pub(super) fn return_held(&mut self) {
+        if self.held.is_empty() {
+            return;
+        }
+        let draft = self.with_held(self.draft.clone());
+        self.held.clear();
+        self.store_draft(draft).ok();
+        self.publish(EventKind::Held { count: 0 });
+    }
+
+    /// Goes on with what an operation has made the stored draft, which was `before`, and with what would be lost by that.
+    pub(super) fn take_draft(&mut self, before: &[Part], lost: Vec<Part>) {
+        let stored = self.writer().draft().to_vec();
+        if stored == before || lost.is_empty() {
+            self.draft = stored;
+            return self.publish_draft();
+        }
+        self.store_draft(joined([stored, lost])).ok();
+    }
+
+    pub(super) fn set_draft(&mut self, parts: Vec<Part>) -> Result<Reply, Refusal> {
+        self.store_draft(parts)?;
+        Ok(Reply::Done)
+    }
+
+    fn store_draft(&mut self, parts: Vec<Part>) -> Result<(), Refusal> {
+        let stored = self.with_held(parts.clone());
+        self.writer_mut().set_draft(stored).map_err(|err| refusal(Reason::Failed, in_words(&err)))?;
+        self.draft = parts;
+        self.publish_draft();
+        Ok(())
+    }
+
+    /// What is held, and then `draft`.
+    fn with_held(&self, draft: Vec<Part>) -> Vec<Part> {
+        joined(self.held.iter().map(|held| held.parts.clone()).chain([draft]))
+    }
+}
+
+/// Prompts one after another, as one.
+fn joined(prompts: impl IntoIterator<Item = Vec<Part>>) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    for prompt in prompts {
+        let mut prompt = prompt.into_iter().peekable();
+        if let (Some(Part::Text { text }), Some(Part::Text { text: next })) = (parts.last_mut(), prompt.peek()) {
+            text.push_str("\n\n");
+            text.push_str(next);
+            prompt.next();
+        }
+        parts.extend(prompt);
+    }
+    parts
+}

@@ -1,0 +1,100 @@
+//! R34: background jobs and rewinds.
+
+use retake_agent::contract::{Command, EventKind, Reason};
+use retake_engine::Scope;
+use serde_json::json;
+
+use crate::scene::{Scene, rewind_goal};
+
+/// A turn that starts a job; it runs when this returns.
+fn start_job(scene: &mut Scene, prompt: &str, command: &str) -> retake_engine::EntryId {
+    scene.model.calls("bash", json!({"command": command, "background": true}));
+    scene.model.says("Started.");
+    scene.prompt(prompt)
+}
+
+/// The commands of the jobs that run.
+fn running(scene: &mut Scene) -> Vec<String> {
+    let jobs = scene.view().jobs;
+    jobs.into_iter().filter(|job| job.ended.is_none()).map(|job| job.command).collect()
+}
+
+#[test]
+fn jobs_since_the_target_are_ended_and_older_ones_stay() {
+    for scope in [Scope::Code, Scope::Both] {
+        let mut scene = Scene::new().file("a.txt", "a\n").start();
+        start_job(&mut scene, "first", "echo 1 > one.txt; sleep 300");
+        let second = start_job(&mut scene, "second", "echo 2 > two.txt; sleep 301");
+        while scene.read("two.txt").is_none_or(|text| text.is_empty())
+            || scene.read("one.txt").is_none_or(|text| text.is_empty())
+        {
+            std::thread::yield_now();
+        }
+        assert_eq!(running(&mut scene).len(), 2);
+        scene.rewind(second, scope);
+        assert_eq!(running(&mut scene), ["echo 1 > one.txt; sleep 300"], "{scope:?}");
+        assert_eq!(scene.files(), "a.txt: a\none.txt: 1\n", "{scope:?}");
+        scene.check();
+        scene.model.assert_exhausted();
+    }
+}
+
+#[test]
+fn a_rewind_of_the_conversation_alone_ends_no_job() {
+    let mut scene = Scene::new().start();
+    let first = start_job(&mut scene, "first", "sleep 300");
+    scene.rewind(first, Scope::Conversation);
+    assert_eq!(running(&mut scene), ["sleep 300"]);
+    scene.check();
+}
+
+#[test]
+fn a_rewind_that_is_refused_ends_no_job() {
+    let mut scene = Scene::new().file("a.txt", "one\n").start();
+    scene.model.calls("bash", json!({"command": "echo two > a.txt"}));
+    scene.model.calls("bash", json!({"command": "sleep 300", "background": true}));
+    scene.model.says("Done.");
+    let first = scene.prompt("first");
+    // The end of the next turn closes nothing, and the person's edit is nobody else's: the job's window is open, but it declared nothing.
+    scene.model.calls("job_end", json!({"job": "1"}));
+    scene.model.says("Ended.");
+    scene.prompt("end it");
+    scene.write("a.txt", "mine\n");
+    start_job(&mut scene, "another", "sleep 301");
+    let refusal = scene.change(rewind_goal(first, Scope::Both)).unwrap_err();
+    assert_eq!(refusal.reason, Reason::Conflicts, "{refusal:?}");
+    assert_eq!(running(&mut scene), ["sleep 301"], "nothing was changed, so nothing was ended");
+    assert_eq!(scene.files(), "a.txt: mine\n");
+    scene.check();
+}
+
+#[test]
+fn undoing_a_rewind_ends_no_job_and_undoing_its_turn_does() {
+    let mut scene = Scene::new().start();
+    scene.model.calls("bash", json!({"command": "echo a > a.txt"}));
+    scene.model.says("Done.");
+    let first = scene.prompt("first");
+    scene.rewind(first, Scope::Code);
+    start_job(&mut scene, "start", "sleep 300");
+    scene.undo();
+    assert_eq!(running(&mut scene), Vec::<String>::new(), "the turn that started it is undone");
+    scene.redo();
+    assert_eq!(running(&mut scene), Vec::<String>::new(), "nothing is ever run again by itself");
+    scene.check();
+}
+
+#[test]
+fn a_job_can_be_ended_and_what_it_did_is_its_turns() {
+    let mut scene = Scene::new().start();
+    let first = start_job(&mut scene, "first", "echo 1 > one.txt; sleep 300");
+    while scene.read("one.txt").is_none_or(|text| text.is_empty()) {
+        std::thread::yield_now();
+    }
+    let job = scene.view().jobs[0].job.clone();
+    assert!(scene.request(Command::EndJob { job: "no such job".to_owned() }).is_err());
+    scene.request(Command::EndJob { job }).unwrap();
+    scene.until(|kind| matches!(kind, EventKind::JobsChanged { jobs } if jobs[0].ended.is_some()));
+    scene.rewind(first, Scope::Both);
+    assert_eq!(scene.files(), "");
+    scene.check();
+}

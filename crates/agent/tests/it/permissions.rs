@@ -1,0 +1,117 @@
+//! R61: who may do what.
+
+use retake_agent::contract::{Answer, EventKind, State};
+use retake_agent::permission::Allowed;
+use serde_json::{Value, json};
+
+use crate::scene::{Scene, Wire};
+
+const BOTH: [Wire; 2] = [Wire::Anthropic, Wire::OpenAi];
+
+fn write(path: &str) -> Value {
+    json!({"path": path, "content": "x\n"})
+}
+
+#[test]
+fn the_user_is_asked_and_the_session_is_paused_until_they_answer() {
+    let mut scene = Scene::new().interactive().start();
+    scene.model.calls("bash", json!({"command": "echo x > a.txt"}));
+    scene.model.says("Done.");
+    let prompt = scene.say("write");
+    let question = scene.until_asked();
+    assert_eq!((question.tool.as_str(), question.title.as_str()), ("bash", "bash: echo x > a.txt"));
+    scene.until(|kind| matches!(kind, EventKind::StateChanged { state: State::Paused }));
+    assert_eq!(scene.files(), "");
+    scene.check();
+    scene.answer(&question, Answer::Allow);
+    scene.until_ended(prompt);
+    assert_eq!((scene.files().as_str(), scene.state()), ("a.txt: x\n", State::Idle));
+    scene.check();
+    scene.model.assert_exhausted();
+}
+
+#[test]
+fn a_denied_call_is_told_to_the_model_with_the_reason() {
+    for wire in BOTH {
+        let mut scene = Scene::with(wire).interactive().start();
+        scene.model.calls("write_file", write("a.txt"));
+        scene.model.says("Sorry.");
+        let prompt = scene.say("write");
+        let question = scene.until_asked();
+        scene.answer(&question, Answer::Deny { why: Some("not there".to_owned()) });
+        scene.until_ended(prompt);
+        let transcript = scene.last_request().transcript();
+        assert!(
+            transcript.contains("tool: The user did not allow this call.") && transcript.contains("not there"),
+            "{transcript}"
+        );
+        assert_eq!(scene.files(), "");
+        scene.check();
+        scene.model.assert_exhausted();
+    }
+}
+
+#[test]
+fn what_is_allowed_always_is_not_asked_again_after_a_restart_either() {
+    let mut scene = Scene::new().interactive().start();
+    scene.model.calls("write_file", write("a.txt")).calls("write_file", write("b.txt"));
+    scene.model.says("Both.");
+    let prompt = scene.say("write two");
+    let question = scene.until_asked();
+    let rule = question.rule.clone().unwrap();
+    scene.answer(&question, Answer::AllowAlways { rule });
+    // The other one is of the same kind, and nobody has to answer for it.
+    scene.until_ended(prompt);
+    assert_eq!(scene.files(), "a.txt: x\nb.txt: x\n");
+    assert!(scene.view().questions.is_empty());
+    scene.restart();
+    scene.model.calls("write_file", write("c.txt"));
+    scene.model.says("Written.");
+    scene.prompt("a third");
+    assert_eq!(scene.files(), "a.txt: x\nb.txt: x\nc.txt: x\n");
+    scene.check();
+    scene.model.assert_exhausted();
+}
+
+#[test]
+fn reading_is_free_and_goes_on_beside_a_question() {
+    let mut scene = Scene::new().interactive().file("a.txt", "alpha\n").start();
+    scene.model.calls("write_file", write("b.txt")).calls("read_file", json!({"path": "a.txt"}));
+    scene.model.says("Done.");
+    let prompt = scene.say("both");
+    let question = scene.until_asked();
+    scene.until(|kind| matches!(kind, EventKind::Appended { entry } if format!("{entry:?}").contains("alpha")));
+    scene.answer(&question, Answer::Allow);
+    scene.until_ended(prompt);
+    scene.check();
+    scene.model.assert_exhausted();
+}
+
+#[test]
+fn without_anybody_to_ask_the_flag_decides() {
+    for (allowed, files, words) in [
+        (Allowed::None, "", "--allow none"),
+        (Allowed::Edits, "a.txt: x\n", "--allow edits"),
+        (Allowed::All, "a.txt: x\nb.txt: x\n", ""),
+    ] {
+        let mut scene = Scene::new().allowing(allowed).start();
+        scene.model.calls("write_file", write("a.txt")).calls("bash", json!({"command": "echo x > b.txt"}));
+        scene.model.says("Done.");
+        scene.prompt("both");
+        assert_eq!(scene.files(), files, "{allowed:?}");
+        assert!(scene.last_request().transcript().contains(words), "{allowed:?}");
+        scene.check();
+        scene.model.assert_exhausted();
+    }
+}
+
+#[test]
+fn nothing_is_written_outside_the_workspace() {
+    let mut scene = Scene::new().start();
+    scene.model.calls("write_file", write("../outside.txt"));
+    scene.model.says("No.");
+    scene.prompt("write outside");
+    assert!(!scene.dir.path().join("outside.txt").exists());
+    assert!(scene.last_request().transcript().contains("outside"));
+    scene.model.assert_exhausted();
+}
