@@ -44,8 +44,9 @@ pub fn serve(directory: &Path, handle: Handle) -> io::Result<Served> {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
     let meta = std::fs::symlink_metadata(&path)?;
     let identity = (meta.dev(), meta.ino());
-    let accepting = tokio::spawn(accept(listener, handle));
-    Ok(Served { path, identity, accepting })
+    let places = Arc::new(Semaphore::new(limits::MAX_CLIENTS));
+    let accepting = tokio::spawn(accept(listener, handle, Arc::clone(&places)));
+    Ok(Served { path, identity, accepting, places })
 }
 
 /// A socket that is being served.
@@ -54,6 +55,18 @@ pub struct Served {
     path: PathBuf,
     identity: (u64, u64),
     accepting: tokio::task::JoinHandle<()>,
+    places: Arc<Semaphore>,
+}
+
+impl Served {
+    /// Waits until every client has been told everything, but not for ever. For a session that has ended.
+    pub async fn finish(self) {
+        self.accepting.abort();
+        let all = u32::try_from(limits::MAX_CLIENTS).unwrap_or(u32::MAX);
+        let patience = Duration::from_millis(limits::PATIENCE_MS);
+        // A client that does not read is left behind.
+        tokio::time::timeout(patience, self.places.acquire_many(all)).await.ok();
+    }
 }
 
 impl Drop for Served {
@@ -83,8 +96,7 @@ fn prepare(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-async fn accept(listener: UnixListener, handle: Handle) {
-    let places = Arc::new(Semaphore::new(limits::MAX_CLIENTS));
+async fn accept(listener: UnixListener, handle: Handle, places: Arc<Semaphore>) {
     while let Ok(place) = Arc::clone(&places).acquire_owned().await {
         let Ok((stream, _)) = listener.accept().await else {
             // Too many files are open, say: that passes.
@@ -107,7 +119,13 @@ async fn converse(stream: UnixStream, handle: Handle) -> io::Result<()> {
     let writing = tokio::spawn(write_all(writer, queue));
     let mut lines = BufReader::new(reader);
     let mut listening: Option<tokio::task::JoinHandle<()>> = None;
-    while let Ok(Some(line)) = read_line(&mut lines).await {
+    loop {
+        let line = tokio::select! {
+            line = read_line(&mut lines) => line,
+            // What has happened until then is still told, and nothing more can.
+            () = handle.ended() => break drop(listening.take()),
+        };
+        let Ok(Some(line)) = line else { break };
         let request: Request = match serde_json::from_slice(&line) {
             Ok(request) => request,
             Err(err) => {

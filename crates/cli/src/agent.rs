@@ -77,7 +77,7 @@ pub struct Manner {
 /// A session that this process serves.
 pub struct Serving {
     pub opened: Opened,
-    _socket: Option<socket::Served>,
+    pub socket: Option<socket::Served>,
 }
 
 /// Opens a session in this process and listens on its socket.
@@ -125,7 +125,7 @@ pub fn open(
             None
         }
     };
-    Ok(Serving { opened, _socket: socket })
+    Ok(Serving { opened, socket })
 }
 
 /// A session, wherever it lives.

@@ -147,6 +147,11 @@ impl Handle {
         }
     }
 
+    /// Waits until the session has ended.
+    pub async fn ended(&self) {
+        self.messages.closed().await;
+    }
+
     /// Begins to listen: with everything, or with what came after event number `from`.
     pub async fn attach(&self, from: Option<u64>) -> Result<Attached, Refusal> {
         let (answer, answered) = oneshot::channel();

@@ -14,7 +14,7 @@ use retake_engine::session::entry::Part;
 use retake_engine::{OpenError, SessionId, Workspace};
 
 use crate::agent::model::{self, ModelArgs, Need};
-use crate::agent::{self, AgentError, Manner, Printer, Session, session};
+use crate::agent::{self, AgentError, Manner, Printer, Said, Session, session};
 use crate::surroundings::Surroundings;
 use crate::ui::{DIM, Format, Ui};
 
@@ -107,9 +107,12 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &RunArgs) -> anyhow::Result<E
     });
     // Whoever looks next finds everything stored.
     drop(handle);
-    let agent::Serving { opened, .. } = serving;
+    let agent::Serving { opened, socket } = serving;
     drop(opened.handle);
     opened.served.join().ok();
+    if let Some(socket) = socket {
+        runtime.block_on(socket.finish());
+    }
     code
 }
 
@@ -136,8 +139,12 @@ async fn turn(session: &mut Session, parts: Vec<Part>, printer: &mut Printer<'_>
                 continue;
             }
         };
-        printer.take(&event)?;
-        if agent::is_end_of(&event, said, &parts, &mut prompt) {
+        let is_end = agent::is_end_of(&event, said, &parts, &mut prompt);
+        // What comes before a prompt that is held belongs to somebody else's turn.
+        if said != Said::Held || prompt.is_some() || matches!(event.kind, EventKind::Held { .. }) {
+            printer.take(&event)?;
+        }
+        if is_end {
             printer.finish()?;
             return conclude(printer.ui(), &event);
         }

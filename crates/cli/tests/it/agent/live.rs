@@ -64,22 +64,17 @@ fn a_prompt_to_a_session_that_runs_elsewhere_is_said_there_when_its_turn_has_end
     agent.model.says("Then this.");
     let mut turn = Turn::begin(&agent, "first");
     gate.wait_until_reached();
-    let mut other = Run::of(agent.command().args(["sessions", "--json"]));
-    let sessions: Value = serde_json::from_slice(&other.stdout).expect("a document");
+    let sessions = agent.json(["sessions"]);
     assert_eq!(sessions["sessions"][0]["live"], true);
     let session = text(&sessions["sessions"][0]["id"]).to_owned();
-    let mut second = agent
-        .command()
-        .args(["run", "--session", &session, "-p", "second"])
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("it starts");
+    let mut command = agent.command();
+    command.args(["run", "--session", &session, "-p", "second"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let second = command.spawn().expect("it starts");
     turn.until("held");
     gate.open();
     turn.until("turn_ended");
-    other.stdout.clear();
-    let output = second.wait().expect("it ends");
-    drop(output);
+    let second = Run::from_output(second.wait_with_output().expect("it ends")).succeeds();
+    assert_eq!(second.stdout, b"Then this.\n");
     turn.child.wait().expect("it ends");
     let said = agent.json(["resume"]);
     assert_eq!(said["prompts"], 2, "{said}");
