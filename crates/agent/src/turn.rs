@@ -183,37 +183,22 @@ impl Turn {
             (Phase::Asking { .. }, Fact::Answered(calls)) => self.begin_calls(calls),
             (Phase::Asking { attempt }, Fact::Failed { retry, message }) => {
                 let attempt = *attempt + 1;
-                let ms = match retry {
-                    Retry::Never => return self.end(Ending::Failed(message)),
-                    Retry::Soon => (limits::FIRST_PAUSE_MS << (attempt - 1)).min(limits::LONGEST_PAUSE_MS),
-                    Retry::After(ms) => ms,
-                };
-                if limits::MAX_ATTEMPTS <= attempt {
-                    return self.end(Ending::Failed(message));
-                }
-                self.phase = Phase::Waiting { attempt };
-                vec![Effect::WaitToRetry { ms, attempt, message }]
+                self.failed(attempt, retry, message)
             }
             (Phase::Waiting { attempt }, Fact::RetryDue) => {
                 let attempt = *attempt;
                 self.ask(attempt)
             }
             (Phase::Calling(calls), Fact::Asked(number)) => {
-                if let Some(call) = calls.get_mut(number).filter(|call| call.stage == Stage::Running) {
-                    call.stage = Stage::Asked;
-                }
+                set(calls, number, &[Stage::Running], Stage::Asked);
                 Vec::new()
             }
             (Phase::Calling(calls), Fact::Allowed(number)) => {
-                if let Some(call) = calls.get_mut(number).filter(|call| call.stage == Stage::Asked) {
-                    call.stage = Stage::Allowed;
-                }
+                set(calls, number, &[Stage::Asked], Stage::Allowed);
                 self.go_on()
             }
             (Phase::Calling(calls), Fact::Settled(number)) => {
-                if let Some(call) = calls.get_mut(number) {
-                    call.stage = Stage::Settled;
-                }
+                set(calls, number, &[Stage::Asked, Stage::Allowed, Stage::Running], Stage::Settled);
                 self.go_on()
             }
             (Phase::Asking { .. } | Phase::Waiting { .. }, Fact::Interrupted) => {
@@ -223,9 +208,7 @@ impl Turn {
             }
             (Phase::Calling(_), Fact::Interrupted) => self.settle(),
             (Phase::Settling(calls), Fact::Settled(number)) => {
-                if let Some(call) = calls.get_mut(number) {
-                    call.stage = Stage::Settled;
-                }
+                set(calls, number, &[Stage::Running], Stage::Settled);
                 if calls.iter().all(|call| call.stage == Stage::Settled) {
                     self.end(Ending::Interrupted)
                 } else {
@@ -239,19 +222,23 @@ impl Turn {
                 effects
             }
             // Whatever comes too late changes nothing.
-            (
-                Phase::Idle | Phase::Asking { .. } | Phase::Waiting { .. } | Phase::Calling(_) | Phase::Settling(_),
-                Fact::Prompted
-                | Fact::Answered(_)
-                | Fact::Failed { .. }
-                | Fact::RetryDue
-                | Fact::Asked(_)
-                | Fact::Allowed(_)
-                | Fact::Settled(_)
-                | Fact::Interrupted
-                | Fact::OutOfPatience,
-            ) => Vec::new(),
+            (_, Fact::Prompted | Fact::Answered(_) | Fact::Failed { .. } | Fact::RetryDue) => Vec::new(),
+            (_, Fact::Asked(_) | Fact::Allowed(_) | Fact::Settled(_)) => Vec::new(),
+            (_, Fact::Interrupted | Fact::OutOfPatience) => Vec::new(),
         }
+    }
+
+    fn failed(&mut self, attempt: u32, retry: Retry, message: String) -> Vec<Effect> {
+        let ms = match retry {
+            Retry::Never => return self.end(Ending::Failed(message)),
+            Retry::Soon => (limits::FIRST_PAUSE_MS << (attempt - 1)).min(limits::LONGEST_PAUSE_MS),
+            Retry::After(ms) => ms,
+        };
+        if limits::MAX_ATTEMPTS <= attempt {
+            return self.end(Ending::Failed(message));
+        }
+        self.phase = Phase::Waiting { attempt };
+        vec![Effect::WaitToRetry { ms, attempt, message }]
     }
 
     fn ask(&mut self, attempt: u32) -> Vec<Effect> {
@@ -326,5 +313,12 @@ impl Turn {
             self.phase = Phase::Settling(calls);
         }
         effects
+    }
+}
+
+/// Brings a call from one of some stages to another; one that is elsewhere stays there.
+fn set(calls: &mut [Call], number: CallNumber, from: &[Stage], to: Stage) {
+    if let Some(call) = calls.get_mut(number).filter(|call| from.contains(&call.stage)) {
+        call.stage = to;
     }
 }

@@ -52,13 +52,9 @@ fn a_rewind_of_the_conversation_alone_ends_no_job() {
 fn a_rewind_that_is_refused_ends_no_job() {
     let mut scene = Scene::new().file("a.txt", "one\n").start();
     scene.model.calls("bash", json!({"command": "echo two > a.txt"}));
-    scene.model.calls("bash", json!({"command": "sleep 300", "background": true}));
     scene.model.says("Done.");
     let first = scene.prompt("first");
-    // The end of the next turn closes nothing, and the person's edit is nobody else's: the job's window is open, but it declared nothing.
-    scene.model.calls("job_end", json!({"job": "1"}));
-    scene.model.says("Ended.");
-    scene.prompt("end it");
+    // While no tool is at work, so that it is nobody's but the person's.
     scene.write("a.txt", "mine\n");
     start_job(&mut scene, "another", "sleep 301");
     let refusal = scene.change(rewind_goal(first, Scope::Both)).unwrap_err();
@@ -71,11 +67,15 @@ fn a_rewind_that_is_refused_ends_no_job() {
 #[test]
 fn undoing_a_rewind_ends_no_job_and_undoing_its_turn_does() {
     let mut scene = Scene::new().start();
+    start_job(&mut scene, "start", "sleep 300");
     scene.model.calls("bash", json!({"command": "echo a > a.txt"}));
     scene.model.says("Done.");
-    let first = scene.prompt("first");
-    scene.rewind(first, Scope::Code);
-    start_job(&mut scene, "start", "sleep 300");
+    let second = scene.prompt("second");
+    scene.rewind(second, Scope::Both);
+    scene.undo();
+    assert_eq!((running(&mut scene).len(), scene.files().as_str()), (1, "a.txt: a\n"), "the rewind is undone");
+    scene.undo();
+    assert_eq!((running(&mut scene).len(), scene.files().as_str()), (1, ""), "the second turn is undone");
     scene.undo();
     assert_eq!(running(&mut scene), Vec::<String>::new(), "the turn that started it is undone");
     scene.redo();

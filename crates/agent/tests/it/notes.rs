@@ -15,7 +15,7 @@ fn after_files_alone_went_back_the_model_is_told_which() {
         let first = scene.prompt("change a");
         let before = scene.context();
         let document = scene.rewind(first, Scope::Code);
-        assert_eq!(document.conversation_moved, None, "{document:#?}");
+        assert!(document.conversation.as_ref().is_some_and(|planned| planned.leaves.is_empty()), "{document:#?}");
         assert_eq!((scene.files().as_str(), scene.draft().as_str()), ("a.txt: one\n", ""));
         scene.check();
         scene.model.says("I see.");
@@ -68,6 +68,19 @@ fn after_words_alone_went_back_the_model_is_told_which_files_differ() {
         scene.check();
         scene.model.assert_exhausted();
     }
+}
+
+#[test]
+fn nothing_is_said_of_files_that_are_as_the_model_saw_them() {
+    let mut scene = Scene::new().file("a.txt", "one\n").start();
+    scene.model.says("Hello.");
+    scene.prompt("hello");
+    let before = scene.context();
+    scene.model.says("Yes.");
+    let second = scene.prompt("are you there?");
+    scene.rewind(second, Scope::Conversation);
+    assert_eq!(scene.context(), before);
+    scene.check();
 }
 
 #[test]

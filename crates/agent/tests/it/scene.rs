@@ -22,7 +22,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::broadcast;
 
 /// How long a test waits for what has to come.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How the model is spoken to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 
-use crate::scene::Scene;
+use crate::scene::{PATIENCE, Scene};
 
 /// Serves a scene's session in a directory of its own.
 fn serve(scene: &Scene) -> (PathBuf, socket::Served) {
@@ -123,7 +123,7 @@ fn clients_that_go_away_leave_their_place_to_others() {
         // More than there are places at a time.
         for _ in 0..100 {
             let mut client = Client::connect(&directory, scene.session()).await.unwrap().unwrap();
-            attach(&mut client).await;
+            tokio::time::timeout(PATIENCE, attach(&mut client)).await.expect("there is a place");
         }
     });
 }
