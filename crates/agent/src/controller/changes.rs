@@ -21,17 +21,12 @@ impl Controller {
     pub(super) fn list_targets(&self, query: Option<String>, answer: oneshot::Sender<Outcome>) {
         let (session, head) = (self.writer().id(), self.writer().conversation().head());
         self.keeper.run(move |workspace| {
-            let outcome = match workspace.targets(session) {
-                Ok(mut targets) => {
-                    if let Some(query) = query.map(|query| query.to_lowercase()) {
-                        targets.retain(|target| {
-                            let tools = target.files.tools.iter();
-                            let texts = tools.chain(&target.label).chain([&target.text]);
-                            texts.into_iter().any(|text| text.to_lowercase().contains(&query))
-                        });
-                    }
-                    Outcome::Ok(Reply::Targets { head, targets })
-                }
+            let found = match query {
+                Some(query) => workspace.search(session, &query),
+                None => workspace.targets(session),
+            };
+            let outcome = match found {
+                Ok(targets) => Outcome::Ok(Reply::Targets { head, targets }),
                 Err(err) => Outcome::Refused(refusal(Reason::Failed, in_words(&err))),
             };
             answer.send(outcome).ok();

@@ -136,7 +136,7 @@ pub(crate) fn at_entry(
     })?;
     let Some((standing, (row, parent))) = found else { return Err(RewindError::UnknownEntry { entry }) };
     let (to, draft) = match row.entry.body {
-        Body::Prompt { parts } => (parent, Some(parts)),
+        Body::Prompt { parts } => (store.db().read(|connection| before_turn(connection, row.seq, parent))?, Some(parts)),
         Body::Note { .. } | Body::Instructions { .. } | Body::Approved { .. } => {
             return Err(RewindError::NotATarget { entry });
         }
@@ -168,6 +168,17 @@ pub(crate) fn at_entry(
         note,
         noted: Vec::new(),
     })
+}
+
+/// The head before the turn that the prompt `seq` began: instructions that were written with it go with it. What the prompt continues,
+/// if nothing is known of the turn any more.
+fn before_turn(connection: &Connection, seq: i64, parent: Option<i64>) -> rusqlite::Result<Option<i64>> {
+    let turn: Option<i64> = connection
+        .prepare_cached("SELECT seq FROM operations WHERE entry = ?")?
+        .query_row([seq], |row| row.get(0))
+        .optional()?;
+    let moved = turn.map(|turn| Moved::by_seq(connection, turn)).transpose()?.flatten();
+    Ok(moved.map_or(parent, |moved| moved.from))
 }
 
 /// An entry in words: the prompt's first line, or the id.
