@@ -7,5 +7,7 @@ mod model_cancel;
 mod model_errors;
 mod model_network;
 mod model_prefix;
+mod owners;
 mod scene;
 mod session;
+mod task;
