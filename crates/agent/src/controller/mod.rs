@@ -207,8 +207,13 @@ impl Controller {
     fn forget_if_empty(&mut self) {
         let Some(writer) = self.writer.take() else { return };
         if writer.conversation().entries().is_empty() && writer.draft().is_empty() {
-            // One that stays is listed nowhere.
-            self.keeper.run(move |workspace| drop(workspace.delete_session(writer)));
+            self.keeper.run(move |workspace| {
+                // What was undone was said, and can be said again.
+                if workspace.all_entries(writer.id()).is_ok_and(|all| all.is_empty()) {
+                    // One that stays is listed nowhere.
+                    drop(workspace.delete_session(writer));
+                }
+            });
         }
     }
 

@@ -11,3 +11,4 @@ mod owners;
 mod scene;
 mod session;
 mod task;
+mod world;

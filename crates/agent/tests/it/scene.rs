@@ -332,7 +332,17 @@ impl Scene {
         assert_eq!(view.draft, self.workspace().draft(self.session()).expect("a draft"), "the draft is the stored one");
         let again = self.runtime.block_on(self.handle().attach(None)).expect("a client can attach");
         let Beginning::View(fresh) = again.beginning else { panic!("a newcomer gets everything") };
-        assert_eq!(*fresh, view, "a newcomer sees the same");
+        // A snapshot may have been told of in between.
+        let seq = fresh.seq;
+        let is_behind = self.live().view.seq < seq;
+        let mut told = self.live().view.seq;
+        if is_behind {
+            self.until(|_| {
+                told += 1;
+                told == seq
+            });
+        }
+        assert_eq!(*fresh, self.live().view, "a newcomer sees the same");
     }
 
     /// The newest request, as a text.

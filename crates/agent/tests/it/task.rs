@@ -182,3 +182,18 @@ fn within_a_turn_one_can_go_back_to_after_any_round() {
     assert_eq!((scene.files(), scene.stored()), (files, stored));
     scene.check();
 }
+
+#[test]
+fn a_session_whose_only_turn_was_undone_is_not_forgotten() {
+    let mut scene = Scene::new().start();
+    scene.model.calls("write_file", json!({"path": "a.txt", "content": "a\n"}));
+    scene.model.says("Done.");
+    scene.prompt("write it");
+    let stored = scene.stored();
+    scene.undo();
+    scene.request(retake_agent::contract::Command::Draft { parts: Vec::new() }).unwrap();
+    scene.restart();
+    scene.redo();
+    assert_eq!((scene.files().as_str(), scene.stored()), ("a.txt: a\n", stored));
+    scene.check();
+}
