@@ -18,7 +18,7 @@ use retake_agent::model::{Model, ModelSettings};
 use retake_agent::permission::{Allowed, Mode, Policy};
 use retake_agent::tool::{Jobs, Shell, Toolbox};
 use retake_engine::session::entry::{Body, EntryId, Part};
-use retake_engine::{Breadth, Discard, Environment, Files, MadeBy, Scope, Settings};
+use retake_engine::{Breadth, Discard, Environment, Files, MadeBy, Scope, Settings, Workspace};
 use retake_testkit::model::{Answer, ScriptedModel};
 use serde_json::json;
 use tokio::runtime::Runtime;
@@ -77,6 +77,22 @@ fn main() {
     println!("opened again in {:.1} ms", ms(began.elapsed()));
     on_demand(&runtime, &opened.handle, first.expect("a turn was made"));
     close(&runtime, opened);
+    let workspace = Workspace::open_or_create(environment).expect("it opens");
+    let began = Instant::now();
+    let conversation = workspace.conversation(session).expect("it is stored");
+    let read = began.elapsed();
+    let began = Instant::now();
+    let context = conversation.context();
+    let built = began.elapsed();
+    let (began, messages) = (Instant::now(), context.messages.len());
+    drop(context);
+    println!(
+        "{} entries read in {:.1} ms; a context of {messages} messages built in {:.1} ms and dropped in {:.1} ms",
+        conversation.entries().len(),
+        ms(read),
+        ms(built),
+        ms(began.elapsed())
+    );
 }
 
 /// Answers by the number of the request alone, and notes when it came.
@@ -132,16 +148,21 @@ fn turn(
     asked.lock().expect("no panic").clear();
     let began = Instant::now();
     let parts = vec![Part::text("write the next file, run the command and read the file again")];
-    let said = runtime.block_on(handle.request(Command::Prompt { parts })).expect("it is said");
-    let Reply::Said { prompt } = said else { panic!("not said: {said:?}") };
-    first.get_or_insert(prompt);
+    // Not waited for here, so that what follows is seen when it happens.
+    let saying = runtime.spawn({
+        let handle = handle.clone();
+        async move { handle.request(Command::Prompt { parts }).await.expect("it is said") }
+    });
     let (mut last, mut round) = (began, 0);
     loop {
         let event = runtime.block_on(events.recv()).expect("no event is missed");
         let now = Instant::now();
         let phase = match &event.kind {
             EventKind::Appended { entry } => match &entry.body {
-                Body::Prompt { .. } => 0,
+                Body::Prompt { .. } => {
+                    first.get_or_insert(entry.id);
+                    0
+                }
                 Body::Reply { .. } => {
                     let came = asked.lock().expect("no panic")[round];
                     cost.phases[1] += came.saturating_duration_since(last);
@@ -166,6 +187,7 @@ fn turn(
         last = now;
         if phase == 6 {
             cost.all = now - began;
+            runtime.block_on(saying).expect("no panic");
             return cost;
         }
     }

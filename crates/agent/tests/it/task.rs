@@ -197,3 +197,15 @@ fn a_session_whose_only_turn_was_undone_is_not_forgotten() {
     assert_eq!((scene.files().as_str(), scene.stored()), ("a.txt: a\n", stored));
     scene.check();
 }
+
+#[test]
+fn what_is_cleared_before_the_first_snapshot_is_complete_can_be_undone() {
+    let scene = Scene::new();
+    (0..3_000).for_each(|file| scene.write(&format!("d{}/{file}", file % 50), "x"));
+    let mut scene = scene.start();
+    scene.request(retake_agent::contract::Command::Clear).unwrap();
+    assert_eq!(scene.view().entries.len(), 1);
+    scene.undo();
+    assert_eq!(scene.view().entries.len(), 0);
+    scene.check();
+}

@@ -42,6 +42,7 @@ const ALL: &[&str] = &[
     "rewind: conversation",
     "rewind: files changed",
     "rewind: into another branch",
+    "rewind: into a turn",
     "rewind: note",
     "rewind: nothing to do",
     "turn: came to nothing",

@@ -33,6 +33,17 @@ struct Said {
     entries: Vec<Entry>,
 }
 
+/// Somewhere to go.
+struct Aim {
+    id: EntryId,
+    moment: usize,
+    /// What is left of the conversation there.
+    entries: Vec<Entry>,
+    /// What is to be said again.
+    draft: Option<String>,
+    is_listed: bool,
+}
+
 pub(super) struct Player<'a> {
     scene: Scene,
     script: Arc<Mutex<Script>>,
@@ -40,8 +51,12 @@ pub(super) struct Player<'a> {
     log: &'a mut Vec<String>,
     timeline: Timeline,
     said: HashMap<EntryId, Said>,
+    /// The moments after other entries.
+    heard: HashMap<EntryId, usize>,
     done: Vec<Operation>,
     undone: Vec<Undone>,
+    /// Paths that an operation changed and left as they were.
+    flickered: BTreeSet<String>,
     has_shell: bool,
     count: usize,
 }
@@ -49,7 +64,8 @@ pub(super) struct Player<'a> {
 impl<'a> Player<'a> {
     pub(super) fn new(story: &Story, met: &'a mut Met, log: &'a mut Vec<String>) -> Self {
         let allowed = if story.has_shell { Allowed::All } else { Allowed::Edits };
-        let mut scene = Scene::new().allowing(allowed).file("a", "line 0\nend\n").file("d/e", "line 1\nend\n").file("d/keep", "");
+        let scene = Scene::with(story.wire).allowing(allowed);
+        let mut scene = scene.file("a", "line 0\nend\n").file("d/e", "line 1\nend\n").file("d/keep", "");
         let (script, root) = (Arc::new(Mutex::new(Script::default())), scene.root());
         let answers = Arc::clone(&script);
         scene.model = ScriptedModel::answering(move |_| {
@@ -60,8 +76,8 @@ impl<'a> Player<'a> {
         let scene = scene.start();
         let mut timeline = Timeline::default();
         timeline.push(By::Outside, read(&scene.root()));
-        let (said, done, undone) = (HashMap::new(), Vec::new(), Vec::new());
-        Self { scene, script, met, log, timeline, said, done, undone, has_shell: story.has_shell, count: 10 }
+        let (said, heard, done, undone) = (HashMap::new(), HashMap::new(), Vec::new(), Vec::new());
+        Self { scene, script, met, log, timeline, said, heard, done, undone, flickered: BTreeSet::new(), has_shell: story.has_shell, count: 10 }
     }
 
     pub(super) fn play(mut self, story: &Story) {
@@ -79,7 +95,17 @@ impl<'a> Player<'a> {
         match step {
             Step::Turn { rounds, ending } => self.turn(rounds, ending),
             Step::Outside { place, is_delete } => self.outside(*place, *is_delete),
-            Step::Rewind { which, scope, choice } => self.rewind(*which, *scope, *choice),
+            Step::Rewind { which, scope, choice } => {
+                if let Some(aim) = self.prompt_aim(*which) {
+                    self.rewind(&aim, *scope, *choice);
+                }
+            }
+            Step::RewindInto { which, scope, choice } => {
+                if let Some(aim) = self.entry_aim(*which) {
+                    self.met.add("rewind: into a turn");
+                    self.rewind(&aim, *scope, *choice);
+                }
+            }
             Step::Undo => self.undo(),
             Step::Redo => self.redo(),
             Step::Clear => self.clear(),
@@ -220,6 +246,7 @@ impl<'a> Player<'a> {
             return;
         }
         self.count_calls(&entries_after[entries_before.len()..]);
+        self.hear(&entries_after[entries_before.len()..], since);
         let at = entries_after.iter().position(|entry| entry.id == prompt).expect("it was said");
         assert_eq!(entries_after[..entries_before.len()], entries_before, "what was said stays");
         self.said.insert(prompt, Said { moment: since, text, entries: entries_after[..at].to_vec() });
@@ -254,6 +281,24 @@ impl<'a> Player<'a> {
         self.scene.until_ended(prompt).0
     }
 
+    /// Takes down at which moment each answer, each result and the end of a turn came.
+    fn hear(&mut self, entries: &[Entry], since: usize) {
+        let last = self.timeline.now();
+        let mut round = 0;
+        for entry in entries {
+            let moment = match entry.body {
+                Body::Reply { .. } => {
+                    round += 1;
+                    (since + round).min(last)
+                }
+                Body::ToolResult { .. } => (since + round).min(last),
+                Body::Ended { .. } => last,
+                _ => continue,
+            };
+            self.heard.insert(entry.id, moment);
+        }
+    }
+
     fn count_calls(&mut self, entries: &[Entry]) {
         for entry in entries {
             if let Body::ToolResult { outcome, .. } = entry.body {
@@ -271,6 +316,8 @@ impl<'a> Player<'a> {
     fn made(&mut self, kind: Kind, since: usize, entries_before: Vec<Entry>, entries_after: Vec<Entry>) {
         let then = self.timeline.at(since);
         let paths = self.timeline.changed(By::Ours, since);
+        let now = self.timeline.at(self.timeline.now());
+        self.flickered.extend(paths.iter().filter(|path| then.get(*path) == now.get(*path)).cloned());
         let before = paths.into_iter().map(|path| (path.clone(), then.get(&path).cloned())).collect();
         self.done.push(Operation { kind, since, before, entries_before, entries_after });
         self.undone.clear();
@@ -280,24 +327,42 @@ impl<'a> Player<'a> {
         self.scene.apply(Change { on_conflict, ..Change::new(goal) }, WhileRunning::Refuse)
     }
 
-    fn rewind(&mut self, which: usize, scope: Scope, choice: OnConflict) {
+    /// One of the prompts that are listed, or now and then one that has left the conversation.
+    fn prompt_aim(&self, which: usize) -> Option<Aim> {
         let mut known: Vec<EntryId> = self.scene.targets().iter().map(|target| target.id).collect();
         let listed = known.len();
-        // Now and then to a prompt that has left the conversation: one can go back to it too.
         let mut others: Vec<EntryId> = self.said.keys().filter(|id| !known.contains(id)).copied().collect();
         others.sort_by_key(|id| self.said[id].moment);
         known.extend(others.into_iter().take(usize::from(which % 3 == 0)));
-        let Some(at) = which.checked_rem(known.len()) else { return };
-        let target = known[at];
+        let at = which.checked_rem(known.len())?;
+        let Said { moment, text, entries } = &self.said[&known[at]];
+        let (moment, entries, draft) = (*moment, entries.clone(), Some(text.clone()));
+        Some(Aim { id: known[at], moment, entries, draft, is_listed: at < listed })
+    }
+
+    /// One of the other entries. What belongs to the same round goes with it.
+    fn entry_aim(&mut self, which: usize) -> Option<Aim> {
+        let entries = self.entries();
+        let known: Vec<usize> = (0..entries.len()).filter(|at| self.heard.contains_key(&entries[*at].id)).collect();
+        let mut at = known[which.checked_rem(known.len())?];
+        let (id, moment) = (entries[at].id, self.heard[&entries[at].id]);
+        while entries.get(at + 1).is_some_and(|next| matches!(next.body, Body::ToolResult { .. })) {
+            at += 1;
+        }
+        Some(Aim { id, moment, entries: entries[..=at].to_vec(), draft: None, is_listed: true })
+    }
+
+    fn rewind(&mut self, aim: &Aim, scope: Scope, choice: OnConflict) {
         self.settle();
         let (before, entries, now) = (self.disk(), self.entries(), self.timeline.now());
-        let moment = self.said[&target].moment;
+        let moment = aim.moment;
+        let draft = self.scene.draft();
         let (mut states, conflicts) = self.timeline.going_back(moment);
         if scope == Scope::Conversation {
             states.clear();
         }
         let stops = scope != Scope::Conversation && !conflicts.is_empty() && choice == OnConflict::Stop;
-        let result = self.apply(rewind_goal(target, scope), choice);
+        let result = self.apply(rewind_goal(aim.id, scope), choice);
         if stops {
             self.met.add("rewind: conflict stopped");
             return self.refused(result, &before, &entries, &conflicts);
@@ -313,14 +378,13 @@ impl<'a> Player<'a> {
         self.files_are(&expected, &format!("{document:#?}"));
         let changed = differing(&before, &expected);
         let entries_after = self.entries();
-        let kept = if scope == Scope::Code { &entries } else { &self.said[&target].entries };
+        let kept = if scope == Scope::Code { &entries } else { &aim.entries };
         assert_eq!(entries_after[..kept.len().min(entries_after.len())], kept[..], "the conversation goes where it was to go");
         let note = &entries_after[kept.len()..];
         assert!(note.len() <= 1 && note.iter().all(|entry| matches!(entry.body, Body::Note { .. })), "{note:#?}");
         self.check_note(scope, note.first(), &before, moment, !changed.is_empty());
-        if scope != Scope::Code {
-            assert_eq!(self.scene.draft(), self.said[&target].text);
-        }
+        let said_again = aim.draft.as_ref().filter(|_| scope != Scope::Code);
+        assert_eq!(self.scene.draft(), *said_again.unwrap_or(&draft));
         self.met.add(match scope {
             Scope::Code => "rewind: code",
             Scope::Conversation => "rewind: conversation",
@@ -329,12 +393,11 @@ impl<'a> Player<'a> {
         if !changed.is_empty() {
             self.met.add("rewind: files changed");
         }
-        if at >= listed {
+        if !aim.is_listed {
             self.met.add("rewind: into another branch");
         }
         if changed.is_empty() && entries_after == entries {
             self.met.add("rewind: nothing to do");
-            assert_eq!(document.operation.is_some(), at >= listed && scope != Scope::Code, "nothing was to be done");
         }
         if document.operation.is_some() {
             self.timeline.push(By::Ours, expected);
@@ -412,7 +475,9 @@ impl<'a> Player<'a> {
             Err(refusal) => {
                 self.met.add("undo: conflict");
                 let others = self.timeline.changed(By::Outside, operation.since);
-                let conflicts: BTreeSet<_> = operation.before.keys().filter(|path| others.contains(*path)).collect();
+                // What a later operation changed and left as it was, its undo does not touch, and so it still counts as somebody's.
+                let is_known = |path: &&String| others.contains(*path) || self.flickered.contains(*path);
+                let conflicts: BTreeSet<_> = operation.before.keys().filter(is_known).collect();
                 assert!(!conflicts.is_empty(), "nobody else was at work: {refusal:#?}");
                 self.refused(Err(refusal), &before, &entries, &BTreeSet::new());
                 self.apply(ChangeGoal::Undo { operation: None }, OnConflict::Overwrite).expect("decided")

@@ -4,6 +4,8 @@ use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use retake_engine::{OnConflict, Scope};
 
+use crate::scene::Wire;
+
 /// Paths that tools and people write; what is below `n` only tools do, and that directory comes and goes.
 pub(super) const PATHS: [&str; 7] = ["a", "b", "c.txt", "d/e", "d/f", "n/x", "n/y"];
 /// Of these, the ones that people write too.
@@ -16,6 +18,7 @@ pub(super) type Place = usize;
 pub(super) struct Story {
     /// Whether shell commands are allowed.
     pub(super) has_shell: bool,
+    pub(super) wire: Wire,
     pub(super) steps: Vec<Step>,
 }
 
@@ -24,7 +27,10 @@ pub(super) enum Step {
     Turn { rounds: Vec<Act>, ending: Ending },
     /// A person writes or deletes.
     Outside { place: Place, is_delete: bool },
+    /// To before a prompt.
     Rewind { which: usize, scope: Scope, choice: OnConflict },
+    /// To after another entry.
+    RewindInto { which: usize, scope: Scope, choice: OnConflict },
     Undo,
     Redo,
     Clear,
@@ -121,13 +127,15 @@ fn ending() -> impl Strategy<Value = Ending> {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let scope = prop_oneof![Just(Scope::Code), Just(Scope::Conversation), Just(Scope::Both)];
-    let choice = prop_oneof![Just(OnConflict::Stop), Just(OnConflict::Keep), Just(OnConflict::Overwrite)];
+    let scope = || prop_oneof![Just(Scope::Code), Just(Scope::Conversation), Just(Scope::Both)];
+    let choice = || prop_oneof![Just(OnConflict::Stop), Just(OnConflict::Keep), Just(OnConflict::Overwrite)];
     prop_oneof![
         8 => (vec(act(), 0..4), ending()).prop_map(|(rounds, ending)| Step::Turn { rounds, ending }),
         5 => (0..SHARED, any::<u8>()).prop_map(|(place, n)| Step::Outside { place, is_delete: n % 4 == 0 }),
-        6 => (any::<u8>(), scope, choice)
+        6 => (any::<u8>(), scope(), choice())
             .prop_map(|(which, scope, choice)| Step::Rewind { which: usize::from(which), scope, choice }),
+        3 => (any::<u8>(), scope(), choice())
+            .prop_map(|(which, scope, choice)| Step::RewindInto { which: usize::from(which), scope, choice }),
         4 => Just(Step::Undo),
         2 => Just(Step::Redo),
         1 => Just(Step::Clear),
@@ -138,5 +146,6 @@ fn step() -> impl Strategy<Value = Step> {
 
 pub(super) fn stories() -> impl Strategy<Value = Story> {
     let steps = vec(step(), 4..18);
-    (any::<u8>(), steps).prop_map(|(n, steps)| Story { has_shell: n % 6 != 0, steps })
+    let wire = prop_oneof![Just(Wire::Anthropic), Just(Wire::OpenAi)];
+    (any::<u8>(), wire, steps).prop_map(|(n, wire, steps)| Story { has_shell: n % 6 != 0, wire, steps })
 }
