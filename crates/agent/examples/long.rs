@@ -39,7 +39,8 @@ fn main() {
     for file in 0..1_000 {
         std::fs::write(root.join(format!("other{file}.txt")), format!("file {file}\n")).expect("a file");
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
     let asked = Arc::new(Mutex::new(Vec::new()));
     let model = scripted(&asked);
     let environment = Environment {
@@ -105,7 +106,9 @@ fn scripted(asked: &Arc<Mutex<Vec<Instant>>>) -> ScriptedModel {
         let path = format!("src/file{}.txt", turn % FILES);
         let answer = Answer::default();
         match request % ROUNDS {
-            0 => answer.says("I will write it.").calls("write_file", json!({"path": path, "content": format!("turn {turn}\n").repeat(10)})),
+            0 => answer
+                .says("I will write it.")
+                .calls("write_file", json!({"path": path, "content": format!("turn {turn}\n").repeat(10)})),
             1 => answer.calls("bash", json!({"command": format!("echo {turn} > log.txt; echo done")})),
             2 => answer.calls("read_file", json!({"path": path})),
             _ => answer.says(&format!("Turn {turn} is done, and this is what I have to say about it. ").repeat(4)),

@@ -43,7 +43,12 @@ fn writes(scene: &mut Scene, path: &str, content: &str) -> EntryId {
     scene.prompt(&format!("write {path}"))
 }
 
-fn rewinds(scene: &mut Scene, entry: EntryId, scope: Scope, on_conflict: OnConflict) -> Result<RewindDocument, Refusal> {
+fn rewinds(
+    scene: &mut Scene,
+    entry: EntryId,
+    scope: Scope,
+    on_conflict: OnConflict,
+) -> Result<RewindDocument, Refusal> {
     let change = Change { on_conflict, ..Change::new(rewind_goal(entry, scope)) };
     scene.apply(change, WhileRunning::Refuse)
 }
@@ -302,7 +307,8 @@ fn what_does_not_merge_is_refused_whole() {
     let refusal = rewinds(&mut scene, prompt, Scope::Both, OnConflict::Merge).expect_err("one does not merge");
     assert_eq!(refusal.reason, Reason::Conflicts);
     assert_eq!(tree(&scene.root()), before);
-    let choices = vec![(Bytes::Text("a.txt".to_owned()), OnConflict::Keep), (Bytes::Text("b.txt".to_owned()), OnConflict::Merge)];
+    let choices =
+        vec![(Bytes::Text("a.txt".to_owned()), OnConflict::Keep), (Bytes::Text("b.txt".to_owned()), OnConflict::Merge)];
     let change = Change { choices, ..Change::new(rewind_goal(prompt, Scope::Both)) };
     scene.apply(change, WhileRunning::Refuse).unwrap();
     assert_eq!(scene.read("a.txt").as_deref(), Some("1\nperson\n3\n4\n5\n6\n7\n8\n9\n"));
@@ -316,17 +322,15 @@ fn another_session_keeps_what_it_did() {
     let other = Other::beside(&scene);
     assert_ne!(other.session, scene.session());
     let first = runs(&mut scene, "echo ours > a.txt; sed -i 2s/.*/ours/ shared.txt; echo x > ours.txt");
-    other.calls("bash", json!({"command": "rm b.txt; sed -i 8s/.*/theirs/ shared.txt; mkdir t; echo y > t/theirs.txt"}));
+    other
+        .calls("bash", json!({"command": "rm b.txt; sed -i 8s/.*/theirs/ shared.txt; mkdir t; echo y > t/theirs.txt"}));
     let second = writes(&mut scene, "ours2.txt", "more\n");
     let document = scene.rewind(second, Scope::Code);
     assert_eq!(document.files.len(), 1, "{document:#?}");
     let refusal = scene.change(rewind_goal(first, Scope::Both)).expect_err("both changed a file");
     assert_eq!(refusal.document.unwrap().conflicts.len(), 1);
     rewinds(&mut scene, first, Scope::Both, OnConflict::Merge).unwrap();
-    assert_eq!(
-        scene.files(),
-        format!("a.txt: a\nshared.txt: {}t/theirs.txt: y\n", LINES.replace('8', "theirs"))
-    );
+    assert_eq!(scene.files(), format!("a.txt: a\nshared.txt: {}t/theirs.txt: y\n", LINES.replace('8', "theirs")));
     scene.check();
     // And the other way round: theirs go, ours stay.
     scene.undo();
@@ -393,7 +397,9 @@ fn a_declared_path_is_never_contested() {
 
 fn until_jobs_ended(scene: &mut Scene) {
     if scene.view().jobs.iter().any(|job| job.ended.is_none()) {
-        scene.until(|kind| matches!(kind, EventKind::JobsChanged { jobs } if jobs.iter().all(|job| job.ended.is_some())));
+        scene.until(
+            |kind| matches!(kind, EventKind::JobsChanged { jobs } if jobs.iter().all(|job| job.ended.is_some())),
+        );
     }
 }
 
@@ -428,7 +434,9 @@ fn what_a_job_does_later_belongs_to_the_turn_that_started_it() {
 fn taking_a_turn_back_takes_back_what_its_job_did_after_it() {
     let mut scene = Scene::new().start();
     let go = Signal::new(&scene, "go");
-    scene.model.calls("bash", json!({"command": format!("{}; echo late > late.txt", go.awaited()), "background": true}));
+    scene
+        .model
+        .calls("bash", json!({"command": format!("{}; echo late > late.txt", go.awaited()), "background": true}));
     scene.model.says("It runs.");
     scene.prompt("start it");
     go.give();
@@ -479,7 +487,11 @@ fn a_job_ends_when_files_go_back_to_before_it_and_is_listed_otherwise() {
 
 #[test]
 fn an_ignored_file_that_a_tool_declared_goes_back() {
-    let scene = Scene::new().file(".gitignore", "*.log\nout/\n").file("old.log", "old\n").file(".env", "KEY=1\n").file("ours.log", "o\n");
+    let scene = Scene::new()
+        .file(".gitignore", "*.log\nout/\n")
+        .file("old.log", "old\n")
+        .file(".env", "KEY=1\n")
+        .file("ours.log", "o\n");
     let mut scene = scene.start();
     scene.model.says("Hello.");
     let greeting = scene.prompt("hello");
@@ -487,7 +499,10 @@ fn an_ignored_file_that_a_tool_declared_goes_back() {
     scene.model.calls("write_file", json!({"path": "old.log", "content": "new\n"}));
     scene.model.calls("write_file", json!({"path": "fresh.log", "content": "fresh\n"}));
     scene.model.calls("write_file", json!({"path": "out/made.txt", "content": "made\n"}));
-    scene.model.calls("bash", json!({"command": "echo KEY=2 > .env; echo by the shell > ours.log; echo more > out/shell.txt"}));
+    scene.model.calls(
+        "bash",
+        json!({"command": "echo KEY=2 > .env; echo by the shell > ours.log; echo more > out/shell.txt"}),
+    );
     scene.model.says("Done.");
     scene.prompt("write them");
     assert_eq!(scene.read("old.log").as_deref(), Some("new\n"));
@@ -495,9 +510,15 @@ fn an_ignored_file_that_a_tool_declared_goes_back() {
     let files = scene.files();
     assert!(files.contains("old.log: old\n") && files.contains(".env: KEY=1\n"), "{files}\n{document:#?}");
     assert!(!files.contains("fresh.log") && !files.contains("made.txt"), "{files}");
-    assert!(files.contains("ours.log: by the shell\n") && files.contains("out/shell.txt: more\n"), "nobody captured it: {files}");
+    assert!(
+        files.contains("ours.log: by the shell\n") && files.contains("out/shell.txt: more\n"),
+        "nobody captured it: {files}"
+    );
     scene.undo();
-    assert_eq!((scene.read("old.log").as_deref(), scene.read("fresh.log").as_deref()), (Some("new\n"), Some("fresh\n")));
+    assert_eq!(
+        (scene.read("old.log").as_deref(), scene.read("fresh.log").as_deref()),
+        (Some("new\n"), Some("fresh\n"))
+    );
     assert_eq!(scene.read("out/made.txt").as_deref(), Some("made\n"));
     scene.check();
 }

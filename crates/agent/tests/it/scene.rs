@@ -57,7 +57,8 @@ impl Scene {
     pub fn with(wire: Wire) -> Self {
         let dir = tempfile::tempdir().expect("a temporary directory");
         fs::create_dir(dir.path().join("w")).expect("a workspace");
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
         Self {
             model: ScriptedModel::start(),
             dir,
@@ -247,7 +248,9 @@ impl Scene {
         let live = self.live_mut();
         loop {
             let next = runtime.block_on(async { tokio::time::timeout(PATIENCE, live.events.recv()).await });
-            let event = next.unwrap_or_else(|_| panic!("it never came; last: {:#?}", live.told.last())).expect("no event is missed");
+            let event = next
+                .unwrap_or_else(|_| panic!("it never came; last: {:#?}", live.told.last()))
+                .expect("no event is missed");
             assert_eq!(event.seq, live.view.seq + 1, "events follow one another");
             live.view.apply(&event);
             live.told.push(Arc::clone(&event));

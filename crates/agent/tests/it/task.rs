@@ -11,12 +11,18 @@ const CART: &str = "def total(prices):\n    result = 0\n    for price in prices:
 const MAIN: &str = "from cart import total\n\nprint(total([1, 2, 3]))\n";
 const TESTS: &str = "import unittest\nfrom cart import total\n\n\nclass Cart(unittest.TestCase):\n    def test_sum(self):\n        \
 self.assertEqual(total([1, 2]), 3)\n";
-const DISCOUNT_TEST: &str = "\n    def test_discount(self):\n        self.assertEqual(total([100, 100], discount=0.1), 180)\n";
+const DISCOUNT_TEST: &str =
+    "\n    def test_discount(self):\n        self.assertEqual(total([100, 100], discount=0.1), 180)\n";
 /// `-B`, so that nothing but the task's own files appears.
 const RUN: &str = "python3 -B -m unittest -q test_cart 2>&1 | grep -v '^Ran'; exit ${PIPESTATUS[0]}";
 
 fn project(wire: Wire) -> Scene {
-    Scene::with(wire).file("AGENTS.md", "Run the tests.\n").file("cart.py", CART).file("main.py", MAIN).file("test_cart.py", TESTS).start()
+    Scene::with(wire)
+        .file("AGENTS.md", "Run the tests.\n")
+        .file("cart.py", CART)
+        .file("main.py", MAIN)
+        .file("test_cart.py", TESTS)
+        .start()
 }
 
 fn todo(items: [(&str, &str); 3]) -> serde_json::Value {
@@ -37,7 +43,10 @@ fn looks_around(scene: &mut Scene) -> EntryId {
     let requests = scene.model.requests();
     assert_eq!(requests.len(), 6, "six rounds");
     let after_search = requests[2].transcript();
-    assert!(after_search.contains("cart.py:1:def total(prices):") || after_search.contains("def total(prices):"), "{after_search}");
+    assert!(
+        after_search.contains("cart.py:1:def total(prices):") || after_search.contains("def total(prices):"),
+        "{after_search}"
+    );
     assert!(after_search.contains("main.py"), "the search found the use: {after_search}");
     assert!(has_passed(&requests[4].transcript()), "the tests passed: {}", requests[4].transcript());
     prompt
@@ -52,10 +61,18 @@ fn builds_it(scene: &mut Scene) -> EntryId {
     model
         .thinks("As it should.")
         .says("It fails, as it should.")
-        .calls("edit_file", json!({"path": "cart.py", "old": "def total(prices):", "new": "def total(prices, discount=0):"}))
-        .calls("edit_file", json!({"path": "cart.py", "old": "    return result\n", "new": "    return result * (1 + discount)\n"}));
+        .calls(
+            "edit_file",
+            json!({"path": "cart.py", "old": "def total(prices):", "new": "def total(prices, discount=0):"}),
+        )
+        .calls(
+            "edit_file",
+            json!({"path": "cart.py", "old": "    return result\n", "new": "    return result * (1 + discount)\n"}),
+        );
     model.calls("bash", json!({"command": RUN}));
-    model.says("A sign is wrong.").calls("edit_file", json!({"path": "cart.py", "old": "(1 + discount)", "new": "(1 - discount)"}));
+    model
+        .says("A sign is wrong.")
+        .calls("edit_file", json!({"path": "cart.py", "old": "(1 + discount)", "new": "(1 - discount)"}));
     model.calls("bash", json!({"command": RUN}));
     model.calls("todo", todo([("test", "done"), ("code", "done"), ("check", "done")]));
     model.says("There is a discount now, and the tests pass.");
@@ -107,8 +124,12 @@ fn a_task_is_done_in_many_rounds_then_rewound_to_the_middle_and_done_another_way
         // Another way: what was there before is received again byte for byte, and nothing of what was taken back.
         let first_again = &scene.model.requests()[asked];
         let kept = first_again.messages();
-        scene.model.calls("write_file", json!({"path": "discount.py", "content": "def discounted(total, rate):\n    return total * (1 - rate)\n"}));
-        let check = "python3 -B -c 'from discount import discounted; assert discounted(200, 0.1) == 180; print(\"right\")'";
+        scene.model.calls(
+            "write_file",
+            json!({"path": "discount.py", "content": "def discounted(total, rate):\n    return total * (1 - rate)\n"}),
+        );
+        let check =
+            "python3 -B -c 'from discount import discounted; assert discounted(200, 0.1) == 180; print(\"right\")'";
         scene.model.calls("bash", json!({"command": check}));
         scene.model.says("It has a module of its own.");
         scene.prompt("Do it in a module of its own.");

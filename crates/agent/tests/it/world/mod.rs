@@ -3,6 +3,8 @@
 //!
 //! `RETAKE_CASES` says how many (40 unless told), `RETAKE_SEED` repeats a run, `RETAKE_JOBS` sets the number of threads.
 
+#![allow(clippy::print_stderr, reason = "the seed and what was met are for whoever runs it")]
+
 mod model;
 mod play;
 mod story;
@@ -90,16 +92,14 @@ fn whatever_happens_what_is_shown_is_what_is_stored_and_files_are_as_a_naive_mod
 }
 
 fn run_share(cases: u64, seed: u64, job: u64) -> Result<Met, String> {
-    let config =
-        Config { cases: cases as u32, failure_persistence: None, max_shrink_iters: 150, ..Config::default() };
+    let config = Config { cases: cases as u32, failure_persistence: None, max_shrink_iters: 150, ..Config::default() };
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     bytes[8..16].copy_from_slice(&job.to_le_bytes());
     let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &bytes));
     let met = RefCell::new(Met::default());
-    let outcome = runner.run(&story::stories(), |story| {
-        run_one(&story, &mut met.borrow_mut()).map_err(TestCaseError::fail)
-    });
+    let outcome =
+        runner.run(&story::stories(), |story| run_one(&story, &mut met.borrow_mut()).map_err(TestCaseError::fail));
     match outcome {
         Ok(()) => Ok(met.into_inner()),
         Err(TestError::Fail(report, story)) => Err(format!("{report}\nas small as it gets:\n{story:#?}")),

@@ -55,8 +55,8 @@ pub(super) struct Player<'a> {
     heard: HashMap<EntryId, usize>,
     done: Vec<Operation>,
     undone: Vec<Undone>,
-    /// Paths that an operation changed and left as they were.
-    flickered: BTreeSet<String>,
+    /// Paths that an operation changed in more than one step.
+    stepped: BTreeSet<String>,
     has_shell: bool,
     count: usize,
 }
@@ -77,13 +77,27 @@ impl<'a> Player<'a> {
         let mut timeline = Timeline::default();
         timeline.push(By::Outside, read(&scene.root()));
         let (said, heard, done, undone) = (HashMap::new(), HashMap::new(), Vec::new(), Vec::new());
-        Self { scene, script, met, log, timeline, said, heard, done, undone, flickered: BTreeSet::new(), has_shell: story.has_shell, count: 10 }
+        Self {
+            scene,
+            script,
+            met,
+            log,
+            timeline,
+            said,
+            heard,
+            done,
+            undone,
+            stepped: BTreeSet::new(),
+            has_shell: story.has_shell,
+            count: 10,
+        }
     }
 
     pub(super) fn play(mut self, story: &Story) {
         for step in &story.steps {
             self.log.push(format!("{step:?}"));
             self.step(step);
+            self.forget_heads();
             self.check();
         }
         self.restart();
@@ -115,6 +129,16 @@ impl<'a> Player<'a> {
                 let parts = vec![Part::text(format!("draft {}", self.fresh()))];
                 self.scene.request(Command::Draft { parts: parts.clone() }).unwrap();
                 assert_eq!(self.scene.view().draft, parts);
+            }
+        }
+    }
+
+    /// Where the conversation stands now, snapshots go on being taken: what files belong there is no longer what the turn left.
+    fn forget_heads(&mut self) {
+        for entry in self.entries().iter().rev() {
+            self.heard.remove(&entry.id);
+            if !matches!(entry.body, Body::Note { .. } | Body::ToolResult { .. }) {
+                return;
             }
         }
     }
@@ -163,7 +187,10 @@ impl<'a> Player<'a> {
         match act {
             Act::Write(place) => {
                 let path = PATHS[*place];
-                vec![one("read_file", json!({"path": path})), one("write_file", json!({"path": path, "content": content}))]
+                vec![
+                    one("read_file", json!({"path": path})),
+                    one("write_file", json!({"path": path, "content": content})),
+                ]
             }
             Act::WriteBlindly(place) => vec![one("write_file", json!({"path": PATHS[*place], "content": content}))],
             Act::Edit(place) => {
@@ -206,7 +233,7 @@ impl<'a> Player<'a> {
             Shell::Remove(place) => format!("rm {}", at(place)),
             Shell::RemoveDirectory => "rm -rf n".to_owned(),
             Shell::Move(from, to) => format!("mkdir -p n; mv {} {}", at(from), at(to)),
-            Shell::Mode(place) => format!("chmod {} {}", if n % 2 == 0 { 755 } else { 600 }, at(place)),
+            Shell::Mode(place) => format!("chmod {} {}", if n.is_multiple_of(2) { 755 } else { 600 }, at(place)),
             Shell::Fails(place) => format!("{}; exit 3", write(place)),
         }
     }
@@ -316,8 +343,7 @@ impl<'a> Player<'a> {
     fn made(&mut self, kind: Kind, since: usize, entries_before: Vec<Entry>, entries_after: Vec<Entry>) {
         let then = self.timeline.at(since);
         let paths = self.timeline.changed(By::Ours, since);
-        let now = self.timeline.at(self.timeline.now());
-        self.flickered.extend(paths.iter().filter(|path| then.get(*path) == now.get(*path)).cloned());
+        self.stepped.extend(paths.iter().filter(|path| self.timeline.steps(path, since) > 1).cloned());
         let before = paths.into_iter().map(|path| (path.clone(), then.get(&path).cloned())).collect();
         self.done.push(Operation { kind, since, before, entries_before, entries_after });
         self.undone.clear();
@@ -333,7 +359,7 @@ impl<'a> Player<'a> {
         let listed = known.len();
         let mut others: Vec<EntryId> = self.said.keys().filter(|id| !known.contains(id)).copied().collect();
         others.sort_by_key(|id| self.said[id].moment);
-        known.extend(others.into_iter().take(usize::from(which % 3 == 0)));
+        known.extend(others.into_iter().take(usize::from(which.is_multiple_of(3))));
         let at = which.checked_rem(known.len())?;
         let Said { moment, text, entries } = &self.said[&known[at]];
         let (moment, entries, draft) = (*moment, entries.clone(), Some(text.clone()));
@@ -369,7 +395,11 @@ impl<'a> Player<'a> {
         }
         let document = result.unwrap_or_else(|refusal| panic!("refused: {refusal:#?}\nconflicts: {conflicts:?}"));
         if scope != Scope::Conversation && !conflicts.is_empty() {
-            self.met.add(if choice == OnConflict::Keep { "rewind: conflict kept" } else { "rewind: conflict overwritten" });
+            self.met.add(if choice == OnConflict::Keep {
+                "rewind: conflict kept"
+            } else {
+                "rewind: conflict overwritten"
+            });
         }
         if choice == OnConflict::Keep {
             states.retain(|path, _| !conflicts.contains(path));
@@ -379,7 +409,11 @@ impl<'a> Player<'a> {
         let changed = differing(&before, &expected);
         let entries_after = self.entries();
         let kept = if scope == Scope::Code { &entries } else { &aim.entries };
-        assert_eq!(entries_after[..kept.len().min(entries_after.len())], kept[..], "the conversation goes where it was to go");
+        assert_eq!(
+            entries_after[..kept.len().min(entries_after.len())],
+            kept[..],
+            "the conversation goes where it was to go"
+        );
         let note = &entries_after[kept.len()..];
         assert!(note.len() <= 1 && note.iter().all(|entry| matches!(entry.body, Body::Note { .. })), "{note:#?}");
         self.check_note(scope, note.first(), &before, moment, !changed.is_empty());
@@ -475,8 +509,8 @@ impl<'a> Player<'a> {
             Err(refusal) => {
                 self.met.add("undo: conflict");
                 let others = self.timeline.changed(By::Outside, operation.since);
-                // What a later operation changed and left as it was, its undo does not touch, and so it still counts as somebody's.
-                let is_known = |path: &&String| others.contains(*path) || self.flickered.contains(*path);
+                // What a later operation changed in several steps and its undo in one does not cancel out, and counts as somebody's.
+                let is_known = |path: &&String| others.contains(*path) || self.stepped.contains(*path);
                 let conflicts: BTreeSet<_> = operation.before.keys().filter(is_known).collect();
                 assert!(!conflicts.is_empty(), "nobody else was at work: {refusal:#?}");
                 self.refused(Err(refusal), &before, &entries, &BTreeSet::new());
@@ -569,7 +603,9 @@ impl<'a> Player<'a> {
         for entry in targets {
             for scope in [Scope::Code, Scope::Conversation, Scope::Both] {
                 let change = Change::new(rewind_goal(entry, scope));
-                self.scene.request(Command::Plan { change }).unwrap_or_else(|refusal| panic!("{scope:?}: {refusal:#?}"));
+                self.scene
+                    .request(Command::Plan { change })
+                    .unwrap_or_else(|refusal| panic!("{scope:?}: {refusal:#?}"));
             }
         }
     }
@@ -577,6 +613,7 @@ impl<'a> Player<'a> {
 
 fn todo(items: usize, number: usize) -> Value {
     let state = |at: usize| ["done", "active", "pending"][at.min(2)];
-    let items: Vec<_> = (0..items).map(|at| json!({"text": format!("item {at} of {number}"), "state": state(at)})).collect();
+    let items: Vec<_> =
+        (0..items).map(|at| json!({"text": format!("item {at} of {number}"), "state": state(at)})).collect();
     json!({"items": items})
 }

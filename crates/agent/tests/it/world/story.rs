@@ -24,13 +24,27 @@ pub(super) struct Story {
 
 #[derive(Clone, Debug)]
 pub(super) enum Step {
-    Turn { rounds: Vec<Act>, ending: Ending },
+    Turn {
+        rounds: Vec<Act>,
+        ending: Ending,
+    },
     /// A person writes or deletes.
-    Outside { place: Place, is_delete: bool },
+    Outside {
+        place: Place,
+        is_delete: bool,
+    },
     /// To before a prompt.
-    Rewind { which: usize, scope: Scope, choice: OnConflict },
+    Rewind {
+        which: usize,
+        scope: Scope,
+        choice: OnConflict,
+    },
     /// To after another entry.
-    RewindInto { which: usize, scope: Scope, choice: OnConflict },
+    RewindInto {
+        which: usize,
+        scope: Scope,
+        choice: OnConflict,
+    },
     Undo,
     Redo,
     Clear,
