@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::Met;
 use super::model::{By, Files, Kind, Node, Operation, Timeline, Undone, differing, read, with};
-use super::story::{Act, Ending, PATHS, Place, Shell, Step, Story};
+use super::story::{Act, Ending, PATHS, Place, SHARED, Shell, Step, Story};
 use crate::scene::{Scene, rewind_goal};
 
 /// What the model answers, and what it saw of the files each time it was asked.
@@ -169,8 +169,13 @@ impl<'a> Player<'a> {
     }
 
     fn outside(&mut self, place: Place, is_delete: bool) {
-        let (path, content) = (PATHS[place], self.content());
-        let is_ours = self.timeline.changed(By::Ours, 0).contains(path);
+        let content = self.content();
+        let ours = self.timeline.changed(By::Ours, 0);
+        // Mostly where it hurts.
+        let shared: Vec<&str> = PATHS[..SHARED].iter().copied().filter(|path| ours.contains(*path)).collect();
+        let path = if place < 3 { shared.get(self.count % shared.len().max(1)).copied() } else { None };
+        let path = path.unwrap_or(PATHS[place]);
+        let is_ours = ours.contains(path);
         // One that came only now is left, so that a path never goes and comes back unseen.
         if is_delete && self.timeline.at(self.timeline.now()).contains_key(path) {
             fs::remove_file(self.scene.root().join(path)).ok();

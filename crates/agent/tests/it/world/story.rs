@@ -9,7 +9,7 @@ use crate::scene::Wire;
 /// Paths that tools and people write; what is below `n` only tools do, and that directory comes and goes.
 pub(super) const PATHS: [&str; 7] = ["a", "b", "c.txt", "d/e", "d/f", "n/x", "n/y"];
 /// Of these, the ones that people write too.
-const SHARED: usize = 5;
+pub(super) const SHARED: usize = 5;
 
 /// A path by its number.
 pub(super) type Place = usize;
@@ -151,7 +151,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (any::<u8>(), scope(), choice())
             .prop_map(|(which, scope, choice)| Step::RewindInto { which: usize::from(which), scope, choice }),
         4 => Just(Step::Undo),
-        2 => Just(Step::Redo),
+        3 => Just(Step::Redo),
         1 => Just(Step::Clear),
         2 => Just(Step::Restart),
         1 => Just(Step::Draft),
