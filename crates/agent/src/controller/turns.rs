@@ -250,7 +250,11 @@ impl Controller {
         if let Err(err) = stored {
             return self.break_off(&in_words(&err));
         }
-        self.publish_head_moved(None);
+        if came_to_nothing {
+            self.publish_head_moved(None);
+        } else {
+            self.publish_appended();
+        }
         self.publish_draft();
         let is_done = reason == EndReason::Done || reason == EndReason::RoundLimit;
         let usage = turn_usage(self.writer().conversation().entries(), current.prompt);

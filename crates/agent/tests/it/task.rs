@@ -230,3 +230,14 @@ fn what_is_cleared_before_the_first_snapshot_is_complete_can_be_undone() {
     assert_eq!(scene.view().entries.len(), 0);
     scene.check();
 }
+
+#[test]
+fn the_end_of_a_turn_is_appended_like_all_else() {
+    let mut scene = Scene::new().start();
+    scene.model.says("Hello.");
+    scene.prompt("hello");
+    let moved =
+        |kind: &retake_agent::contract::EventKind| matches!(kind, retake_agent::contract::EventKind::HeadMoved { .. });
+    assert!(!scene.told().iter().any(moved), "nothing left the conversation");
+    scene.check();
+}
