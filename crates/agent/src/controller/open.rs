@@ -107,7 +107,8 @@ pub fn open(setup: Setup) -> Result<Opened, OpenError> {
         entries: writer.conversation().entries().to_vec(),
         draft: draft.clone(),
         // Numbers go on after a restart, so that none is ever given twice.
-        seq: u64::try_from(fresh::now().0).unwrap_or_default(),
+        // Later than every number of an earlier process, which had fewer than a thousand events in a millisecond.
+        seq: u64::try_from(fresh::now().0).unwrap_or_default() * 1_000,
         ..View::default()
     };
     let runtime = tokio::runtime::Handle::current();

@@ -298,6 +298,8 @@ impl Controller {
         if self.turn.activity() != Activity::Idle {
             return Err(refusal(Reason::Running, "a turn is running; stop it first"));
         }
+        // To be undone it needs a checkpoint before it, and the first one may still be on its way.
+        self.keeper.ask(|_| ());
         let cut = NewEntry { id: fresh::entry(), at: fresh::now(), body: Body::Cleared };
         let made_by = self.made_by;
         self.writer_mut()

@@ -136,7 +136,9 @@ pub(crate) fn at_entry(
     })?;
     let Some((standing, (row, parent))) = found else { return Err(RewindError::UnknownEntry { entry }) };
     let (to, draft) = match row.entry.body {
-        Body::Prompt { parts } => (store.db().read(|connection| before_turn(connection, row.seq, parent))?, Some(parts)),
+        Body::Prompt { parts } => {
+            (store.db().read(|connection| before_turn(connection, row.seq, parent))?, Some(parts))
+        }
         Body::Note { .. } | Body::Instructions { .. } | Body::Approved { .. } => {
             return Err(RewindError::NotATarget { entry });
         }

@@ -1,0 +1,111 @@
+//! The naive model: a full copy of the files at every moment, and who was at work between two of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use retake_engine::session::entry::Entry;
+use retake_testkit::naive::{self, Shape};
+
+/// Everything below the root, by path: shape, permission bits, content.
+pub(super) type Files = BTreeMap<String, Node>;
+pub(super) type Node = (Shape, u16, Vec<u8>);
+
+pub(super) fn read(root: &Path) -> Files {
+    let all = naive::everything(root).unwrap();
+    let named = all.into_iter().map(|(path, thing)| (String::from_utf8(path).unwrap(), thing));
+    named.map(|(path, thing)| (path, (thing.shape, thing.mode, thing.content))).collect()
+}
+
+/// Who changed files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum By {
+    /// The session: its tools, or Retake for it.
+    Ours,
+    Outside,
+}
+
+/// All moments so far, oldest first, each with who made it of the one before.
+#[derive(Debug, Default)]
+pub(super) struct Timeline(Vec<(By, Files)>);
+
+impl Timeline {
+    pub(super) fn push(&mut self, by: By, files: Files) {
+        self.0.push((by, files));
+    }
+
+    /// The number of the newest moment.
+    pub(super) fn now(&self) -> usize {
+        self.0.len() - 1
+    }
+
+    pub(super) fn at(&self, moment: usize) -> &Files {
+        &self.0[moment].1
+    }
+
+    /// Paths that `by` changed after `moment`.
+    pub(super) fn changed(&self, by: By, moment: usize) -> BTreeSet<String> {
+        let steps = self.0[moment..].windows(2).filter(|pair| pair[1].0 == by);
+        steps.flat_map(|pair| differing(&pair[0].1, &pair[1].1)).collect()
+    }
+
+    /// How often a path changed after `moment`.
+    pub(super) fn steps(&self, path: &str, moment: usize) -> usize {
+        self.0[moment..].windows(2).filter(|pair| pair[0].1.get(path) != pair[1].1.get(path)).count()
+    }
+
+    /// What going back to `moment` means: paths with their states then, and those of them that need a decision.
+    pub(super) fn going_back(&self, moment: usize) -> (BTreeMap<String, Option<Node>>, BTreeSet<String>) {
+        let (ours, others) = (self.changed(By::Ours, moment), self.changed(By::Outside, moment));
+        let (then, now) = (self.at(moment), self.at(self.now()));
+        let differing = ours.into_iter().filter(|path| then.get(path) != now.get(path));
+        let states: BTreeMap<_, _> = differing.map(|path| (path.clone(), then.get(&path).cloned())).collect();
+        let conflicts = states.keys().filter(|path| others.contains(*path)).cloned().collect();
+        (states, conflicts)
+    }
+}
+
+/// Paths that are not the same in both.
+pub(super) fn differing(one: &Files, two: &Files) -> BTreeSet<String> {
+    let all = one.keys().chain(two.keys());
+    all.filter(|path| one.get(*path) != two.get(*path)).cloned().collect()
+}
+
+/// `files` with `states` in place of what is there.
+pub(super) fn with(files: &Files, states: &BTreeMap<String, Option<Node>>) -> Files {
+    let mut files = files.clone();
+    for (path, state) in states {
+        match state {
+            Some(node) => drop(files.insert(path.clone(), node.clone())),
+            None => drop(files.remove(path)),
+        }
+    }
+    files
+}
+
+/// What an operation of the session is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Turn,
+    Rewind,
+    Clear,
+}
+
+/// An operation that can be undone.
+#[derive(Clone, Debug)]
+pub(super) struct Operation {
+    pub(super) kind: Kind,
+    /// The moment before it.
+    pub(super) since: usize,
+    /// The paths that it changed, with their states before it.
+    pub(super) before: BTreeMap<String, Option<Node>>,
+    pub(super) entries_before: Vec<Entry>,
+    pub(super) entries_after: Vec<Entry>,
+}
+
+/// An operation that was undone.
+#[derive(Clone, Debug)]
+pub(super) struct Undone {
+    pub(super) operation: Operation,
+    /// The paths that the undo changed, with their states before it.
+    pub(super) before: BTreeMap<String, Option<Node>>,
+}
