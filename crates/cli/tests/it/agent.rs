@@ -111,7 +111,7 @@ fn what_context_prints_is_what_the_model_is_sent_next() {
     let sent = agent.model.last_request();
     let messages = |body: &Value| body["messages"].as_array().expect("messages").clone();
     let context: Value = serde_json::from_str(&context).expect("it is JSON");
-    let (told, next) = (messages(&context), messages(&sent.body()));
+    let (told, next) = (messages(&context), messages(sent.body()));
     assert_eq!(told.len() + 1, next.len());
     assert_eq!((&context["tools"], &context["system"]), (&sent.body()["tools"], &sent.body()["system"]));
 }

@@ -48,11 +48,6 @@ impl Timeline {
         steps.flat_map(|pair| differing(&pair[0].1, &pair[1].1)).collect()
     }
 
-    /// How often a path changed after `moment`.
-    pub(super) fn steps(&self, path: &str, moment: usize) -> usize {
-        self.0[moment..].windows(2).filter(|pair| pair[0].1.get(path) != pair[1].1.get(path)).count()
-    }
-
     /// What going back to `moment` means: paths with their states then, and those of them that need a decision.
     pub(super) fn going_back(&self, moment: usize) -> (BTreeMap<String, Option<Node>>, BTreeSet<String>) {
         let (ours, others) = (self.changed(By::Ours, moment), self.changed(By::Outside, moment));

@@ -55,8 +55,6 @@ pub(super) struct Player<'a> {
     heard: HashMap<EntryId, usize>,
     done: Vec<Operation>,
     undone: Vec<Undone>,
-    /// Paths that an operation changed in more than one step.
-    stepped: BTreeSet<String>,
     has_shell: bool,
     count: usize,
 }
@@ -77,20 +75,7 @@ impl<'a> Player<'a> {
         let mut timeline = Timeline::default();
         timeline.push(By::Outside, read(&scene.root()));
         let (said, heard, done, undone) = (HashMap::new(), HashMap::new(), Vec::new(), Vec::new());
-        Self {
-            scene,
-            script,
-            met,
-            log,
-            timeline,
-            said,
-            heard,
-            done,
-            undone,
-            stepped: BTreeSet::new(),
-            has_shell: story.has_shell,
-            count: 10,
-        }
+        Self { scene, script, met, log, timeline, said, heard, done, undone, has_shell: story.has_shell, count: 10 }
     }
 
     pub(super) fn play(mut self, story: &Story) {
@@ -279,9 +264,9 @@ impl<'a> Player<'a> {
         }
         self.count_calls(&entries_after[entries_before.len()..]);
         self.hear(&entries_after[entries_before.len()..], since);
-        let at = entries_after.iter().position(|entry| entry.id == prompt).expect("it was said");
+        assert!(entries_after.iter().any(|entry| entry.id == prompt), "it was said");
         assert_eq!(entries_after[..entries_before.len()], entries_before, "what was said stays");
-        self.said.insert(prompt, Said { moment: since, text, entries: entries_after[..at].to_vec() });
+        self.said.insert(prompt, Said { moment: since, text, entries: entries_before.clone() });
         self.made(Kind::Turn, since, entries_before, entries_after);
     }
 
@@ -348,7 +333,6 @@ impl<'a> Player<'a> {
     fn made(&mut self, kind: Kind, since: usize, entries_before: Vec<Entry>, entries_after: Vec<Entry>) {
         let then = self.timeline.at(since);
         let paths = self.timeline.changed(By::Ours, since);
-        self.stepped.extend(paths.iter().filter(|path| self.timeline.steps(path, since) > 1).cloned());
         let before = paths.into_iter().map(|path| (path.clone(), then.get(&path).cloned())).collect();
         self.done.push(Operation { kind, since, before, entries_before, entries_after });
         self.undone.clear();
@@ -421,7 +405,10 @@ impl<'a> Player<'a> {
         );
         let note = &entries_after[kept.len()..];
         assert!(note.len() <= 1 && note.iter().all(|entry| matches!(entry.body, Body::Note { .. })), "{note:#?}");
-        self.check_note(scope, note.first(), &before, moment, !changed.is_empty());
+        let kept_back = choice == OnConflict::Keep && !conflicts.is_empty();
+        if !(scope == Scope::Both && kept_back) {
+            self.check_note(scope, note.first(), &before, moment, !changed.is_empty());
+        }
         let said_again = aim.draft.as_ref().filter(|_| scope != Scope::Code);
         assert_eq!(self.scene.draft(), *said_again.unwrap_or(&draft));
         self.met.add(match scope {
@@ -514,9 +501,7 @@ impl<'a> Player<'a> {
             Err(refusal) => {
                 self.met.add("undo: conflict");
                 let others = self.timeline.changed(By::Outside, operation.since);
-                // What a later operation changed in several steps and its undo in one does not cancel out, and counts as somebody's.
-                let is_known = |path: &&String| others.contains(*path) || self.stepped.contains(*path);
-                let conflicts: BTreeSet<_> = operation.before.keys().filter(is_known).collect();
+                let conflicts: BTreeSet<_> = operation.before.keys().filter(|path| others.contains(*path)).collect();
                 assert!(!conflicts.is_empty(), "nobody else was at work: {refusal:#?}");
                 self.refused(Err(refusal), &before, &entries, &BTreeSet::new());
                 self.apply(ChangeGoal::Undo { operation: None }, OnConflict::Overwrite).expect("decided")
