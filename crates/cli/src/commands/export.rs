@@ -130,7 +130,7 @@ fn to_branch(ui: &mut Ui, workspace: &Workspace, branch: &str, checkpoint: &Chec
         return Ok(ui.json(&ExportDocument {
             version: json::VERSION,
             checkpoint: checkpoint.id.to_string(),
-            branch: branch,
+            branch,
             commit: &commit,
             parent: parent.as_deref(),
         })?);

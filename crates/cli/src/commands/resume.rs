@@ -57,7 +57,7 @@ struct ResumeDocument<'a> {
     draft: &'a [Part],
 }
 
-pub fn run(ui: &mut Ui, here: Surroundings, args: &ResumeArgs) -> anyhow::Result<ExitCode> {
+pub fn run(ui: &mut Ui, here: &Surroundings, args: &ResumeArgs) -> anyhow::Result<ExitCode> {
     let mut workspace = Workspace::open(here.environment.clone())?;
     let found = session::find(&workspace, args.session.as_deref())?;
     if let Some(prompt) = &args.prompt {
@@ -72,9 +72,9 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &ResumeArgs) -> anyhow::Result
             unprotected: args.unprotected,
             model: args.model.clone(),
         };
-        return run::run(ui, &here, &args);
+        return run::run(ui, here, &args);
     }
-    let live = agent::is_served(&here, found.id)?;
+    let live = agent::is_served(here, found.id)?;
     if !live {
         recovery::first(ui, &mut workspace)?;
         // Puts in order what a process that died has left.

@@ -55,7 +55,7 @@ pub struct RewindArgs {
     options: Options,
 }
 
-pub fn run(ui: &mut Ui, here: Surroundings, args: &RewindArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: &Surroundings, args: &RewindArgs) -> anyhow::Result<()> {
     let mut workspace = Workspace::open(here.environment.clone())?;
     let named = args.session.as_deref().map(|text| workspace.resolve_session(text)).transpose()?;
     let named = named.map(|session| session.id);
@@ -82,7 +82,7 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &RewindArgs) -> anyhow::Result
         }
     }
     recovery::before_going_back(ui, &mut workspace, &args.options)?;
-    let place = rewind::Place { here: &here, workspace: &mut workspace, session };
+    let place = rewind::Place { here, workspace: &mut workspace, session };
     rewind::run(ui, place, OperationKind::Rewind, request, &args.options)
 }
 

@@ -42,7 +42,7 @@ pub struct RedoArgs {
     options: Options,
 }
 
-pub fn run(ui: &mut Ui, here: Surroundings, args: &UndoArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: &Surroundings, args: &UndoArgs) -> anyhow::Result<()> {
     let mut workspace = Workspace::open(here.environment.clone())?;
     let taken_back = recovery::before_going_back(ui, &mut workspace, &args.options)?;
     if let (Some(prompt), None) = (taken_back.first(), &args.operation) {
@@ -56,7 +56,7 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &UndoArgs) -> anyhow::Result<(
         None => workspace.next_to_undo(session)?,
     };
     let goal = Goal::Undo { operation: Some(operation.id), session };
-    let place = Place { here: &here, workspace: &mut workspace, session: operation.session };
+    let place = Place { here, workspace: &mut workspace, session: operation.session };
     rewind::run(ui, place, OperationKind::Undo, RewindRequest::new(goal), &args.options)
 }
 
@@ -70,12 +70,12 @@ fn tell_taken_back(ui: &mut Ui, prompt: &str) -> anyhow::Result<()> {
     Ok(writeln!(ui.out, "Undid {what}: it was cut off before anything came of it, and waits to be said again")?)
 }
 
-pub fn redo(ui: &mut Ui, here: Surroundings, args: &RedoArgs) -> anyhow::Result<()> {
+pub fn redo(ui: &mut Ui, here: &Surroundings, args: &RedoArgs) -> anyhow::Result<()> {
     let mut workspace = Workspace::open(here.environment.clone())?;
     recovery::before_going_back(ui, &mut workspace, &args.options)?;
     let session = args.session.as_deref().map(|text| workspace.resolve_session(text)).transpose()?;
     let session = session.map(|session| session.id);
     let undone = workspace.next_to_redo(session)?;
-    let place = Place { here: &here, workspace: &mut workspace, session: undone.session };
+    let place = Place { here, workspace: &mut workspace, session: undone.session };
     rewind::run(ui, place, OperationKind::Redo, RewindRequest::new(Goal::Redo { session }), &args.options)
 }

@@ -407,7 +407,11 @@ impl<'a> Player<'a> {
         assert!(note.len() <= 1 && note.iter().all(|entry| matches!(entry.body, Body::Note { .. })), "{note:#?}");
         let kept_back = choice == OnConflict::Keep && !conflicts.is_empty();
         if !(scope == Scope::Both && kept_back) {
-            self.check_note(scope, note.first(), &before, moment, !changed.is_empty());
+            let is_file = |path: &&String| {
+                let state = before.get(*path).or_else(|| expected.get(*path));
+                state.is_some_and(|(shape, ..)| *shape != retake_testkit::naive::Shape::Directory)
+            };
+            self.check_note(scope, note.first(), &before, moment, changed.iter().any(|path| is_file(&path)));
         }
         let said_again = aim.draft.as_ref().filter(|_| scope != Scope::Code);
         assert_eq!(self.scene.draft(), *said_again.unwrap_or(&draft));
