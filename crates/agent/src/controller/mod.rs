@@ -1,7 +1,7 @@
 //! The controller: one thread per session, the only one that writes to it.
 //!
 //! Commands of clients and facts from tools and models come in; entries go to the log and events to everybody. What is to happen next is
-//! decided by [`Turn`]; the controller carries it out. It never waits for a model or a tool: those report when they are done, each with
+//! decided by the `turn` module; the controller carries it out. It never waits for a model or a tool: those report when they are done, each with
 //! the number of the turn that it belongs to, so that whatever comes after a turn was cut is dropped.
 
 mod calls;

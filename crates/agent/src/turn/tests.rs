@@ -1,3 +1,5 @@
+//! No input, no output, no clock: facts in, effects out.
+
 use super::*;
 
 fn reads() -> (Verdict, Effects) {

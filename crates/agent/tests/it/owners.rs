@@ -419,6 +419,8 @@ fn what_a_job_does_later_belongs_to_the_turn_that_started_it() {
     let targets = scene.targets();
     let tools: Vec<_> = targets.iter().map(|target| target.files.tools.len()).collect();
     assert_eq!(tools, [1, 1], "each turn has its command: {targets:#?}");
+    let counted = |number: usize| (targets[number].files.added, targets[number].files.modified);
+    assert_eq!((counted(1), counted(0)), ((1, 1), (1, 0)), "what a job did late counts with its turn: {targets:#?}");
     // What the job did came after the second prompt, and it is the session's.
     scene.rewind(second, Scope::Code);
     assert_eq!(scene.files(), "a.txt: a\n");

@@ -13,6 +13,7 @@ use rusqlite::{OptionalExtension, Transaction, params};
 use super::rows;
 use crate::checkpoint::{Origin, Purpose};
 use crate::operation::{self, MadeBy, NewOperation, OperationKind, OperationState};
+use crate::session::points;
 use crate::store::db::in_transaction;
 use crate::store::{Durability, Store, StoreError, create_private_dirs};
 use crate::{
@@ -278,18 +279,19 @@ fn insert(
     Ok(seq)
 }
 
-/// Closes a window at checkpoint `closed`, and the operation that it is.
+/// Closes a window at checkpoint `closed`, and the operation that it is. What it did counts with its turn, even if that has ended.
 pub(crate) fn close(tx: &Transaction<'_>, window: i64, closed: i64) -> Result<(), StoreError> {
-    tx.execute("UPDATE windows SET closed = ? WHERE seq = ? AND closed IS NULL", [closed, window])
-        .and_then(|_| {
-            tx.execute(
-                "UPDATE operations SET state = ?, after = ?
-                 WHERE state = 0 AND kind = 0 AND seq = (SELECT operation FROM windows WHERE seq = ?)",
-                params![OperationState::Done as u8, closed, window],
-            )
-        })
-        .map(drop)
-        .map_err(in_transaction(tx))
+    let wrap = in_transaction(tx);
+    tx.execute("UPDATE windows SET closed = ? WHERE seq = ? AND closed IS NULL", [closed, window]).map_err(&wrap)?;
+    tx.execute(
+        "UPDATE operations SET state = ?, after = ?
+         WHERE state = 0 AND kind = 0 AND seq = (SELECT operation FROM windows WHERE seq = ?)",
+        params![OperationState::Done as u8, closed, window],
+    )
+    .map_err(&wrap)?;
+    let operation: Option<i64> =
+        tx.query_row("SELECT operation FROM windows WHERE seq = ?", [window], |row| row.get(0)).map_err(&wrap)?;
+    operation.map_or(Ok(()), |operation| points::summarise_again(tx, operation))
 }
 
 /// A session's row number.

@@ -115,7 +115,7 @@ impl Workspace {
         let mut operation = None;
         let mut conversation_moved = None;
         let left_alone = plan.conflicts().any(|path| path.choice == OnConflict::Keep);
-        let moving = resolved.aim.as_ref().filter(|_| resolved.scope == Scope::Both);
+        let moving = resolved.aim.as_ref().filter(|aim| resolved.scope == Scope::Both && aim.moves());
         if moving.is_some() || resolved.reverses.is_some() && !left_alone {
             let before = resolved.target_seq()?;
             let moved = self.store.db().transaction(Durability::Synced, |tx| {

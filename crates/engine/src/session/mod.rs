@@ -19,7 +19,7 @@ mod conversation;
 pub mod entry;
 pub(crate) mod heads;
 mod parse;
-mod points;
+pub(crate) mod points;
 pub(crate) mod remove;
 pub(crate) mod rows;
 pub(crate) mod writer;

@@ -252,6 +252,16 @@ fn summarise_turns(tx: &Transaction<'_>, session: i64, checkpoint: i64) -> Resul
     Ok(())
 }
 
+/// Counts again what a turn did to the files, after a background job of it has ended.
+pub(crate) fn summarise_again(tx: &Transaction<'_>, operation: i64) -> Result<(), StoreError> {
+    let wrap = in_transaction(tx);
+    let summary = summarise(tx, operation).map_err(&wrap)?;
+    let text = serde_json::to_string(&summary).expect("counts and names serialise");
+    tx.execute("UPDATE operations SET summary = ? WHERE seq = ? AND summary IS NOT NULL", params![text, operation])
+        .map(drop)
+        .map_err(&wrap)
+}
+
 /// What the turn with row number `operation` did to the files.
 fn summarise(connection: &Connection, operation: i64) -> rusqlite::Result<TurnSummary> {
     let mut summary = TurnSummary::default();

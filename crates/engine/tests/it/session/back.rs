@@ -73,6 +73,19 @@ fn an_empty_code_half_is_legal() {
 }
 
 #[test]
+fn going_to_where_one_is_is_no_operation() {
+    let mut desk = Desk::new();
+    desk.writes("one", "a", "1");
+    let head = desk.conversation().head().unwrap();
+    for scope in [Scope::Both, Scope::Conversation] {
+        let applied = desk.rewind(head, scope).unwrap();
+        assert_eq!((applied.operation, applied.conversation_moved), (None, None), "{scope:?}");
+    }
+    desk.undo().unwrap();
+    assert_eq!(desk.prompts().len(), 0, "it is the turn that is undone");
+}
+
+#[test]
 fn a_head_that_moved_since_the_caller_looked_is_refused() {
     let mut desk = Desk::new();
     let first = desk.writes("one", "a", "1");

@@ -1,0 +1,60 @@
+//! Advice on what goes wrong with sessions, models and turns.
+
+use retake_agent::contract::Reason;
+use retake_agent::controller;
+use retake_engine::SessionError;
+
+use super::{
+    Advice, FAILED, INTERRUPTED, REFUSED, USAGE, failed, for_checkpoint, for_open, for_rewind, for_store, refused,
+};
+use crate::agent::AgentError;
+use crate::words;
+
+pub(super) fn for_agent(error: &AgentError) -> Advice {
+    match error {
+        AgentError::NoModel => Advice { code: USAGE, hint: Some(words::NO_MODEL.to_owned()) },
+        AgentError::Settings(retake_agent::model::SettingsError::NoKey { variable, .. }) => {
+            failed(Some(&format!("export {variable}=YOUR-KEY, or name a local server with `--base-url`")))
+        }
+        AgentError::Settings(_) => Advice { code: USAGE, hint: Some(words::NO_MODEL.to_owned()) },
+        AgentError::Model(error) => failed(Some(&error.advice())),
+        AgentError::Open(error) => match error {
+            controller::OpenError::Workspace(error) => for_open(error),
+            controller::OpenError::Session(error) => for_session(error),
+            controller::OpenError::Recovery(error) => for_rewind(error),
+            controller::OpenError::Store(error) => for_store(error),
+            controller::OpenError::Checkpoint(error) => for_checkpoint(error),
+            controller::OpenError::Thread(_) => failed(None),
+        },
+        AgentError::Refused { hint, refusal, .. } => {
+            let code = match refusal.reason {
+                Reason::Running | Reason::StaleHead | Reason::Conflicts | Reason::StalePlan | Reason::InUse => REFUSED,
+                Reason::NotFound | Reason::Nothing | Reason::Invalid | Reason::Failed => FAILED,
+            };
+            Advice { code, hint: hint.clone() }
+        }
+        AgentError::NoSession => failed(Some("`retake run -p TEXT` begins one")),
+        AgentError::Ended => failed(Some("everything up to then is stored; `retake resume` says where it stands")),
+        AgentError::TurnFailed { .. } => {
+            failed(Some("the prompt can be said again; everything that was done is stored"))
+        }
+        AgentError::Interrupted => Advice {
+            code: INTERRUPTED,
+            hint: Some(
+                "everything that was done is stored; `retake resume` goes on, `retake undo` takes it back".to_owned(),
+            ),
+        },
+        AgentError::Attachment { .. } | AgentError::NoPrompt => Advice { code: USAGE, hint: None },
+        AgentError::Unreachable { .. } => refused("close that process, then run the command again"),
+    }
+}
+
+pub(super) fn for_session(error: &SessionError) -> Advice {
+    match error {
+        SessionError::Live { .. } => refused("do it there, or close it first"),
+        SessionError::NotAConversation { .. } => failed(Some("`retake sessions` lists the conversations")),
+        SessionError::Pending { .. } => refused("nothing was changed; `retake recover` finishes it or takes it back"),
+        SessionError::StaleHead => refused("look at it again with `retake log`, then run the command again"),
+        SessionError::Store(error) => for_store(error),
+    }
+}
