@@ -48,6 +48,8 @@ pub enum AgentError {
     TurnFailed { message: String },
     #[error("the turn was interrupted")]
     Interrupted,
+    #[error("the turn was stopped before it was done: {message}")]
+    RoundLimit { message: String },
     #[error("cannot read `{path}`: {why}")]
     Attachment { path: String, why: String },
     #[error("the prompt is empty")]
@@ -116,7 +118,8 @@ pub fn open(
         unprotected: manner.unprotected,
         made_by: MadeBy::Command,
         tools: (toolbox, ended),
-    })?;
+    });
+    let opened = opened.map_err(AgentError::Open)?;
     // Without a socket the session works all the same, but nobody else can reach it.
     let socket = match socket::serve(&here.sockets, opened.handle.clone()) {
         Ok(served) => Some(served),

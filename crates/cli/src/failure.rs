@@ -220,7 +220,7 @@ fn for_settings(error: &SettingsError) -> Advice {
     failed(match error {
         SettingsError::Read { .. } => Some("correct `RETAKE_CONFIG` or the file's permissions"),
         SettingsError::UnknownKey { .. } => {
-            Some("the keys are `capture.include`, `capture.max_file`, `store.budget` and `store.keep_days`")
+            Some("the README lists the keys of `capture`, `store`, `model`, `permissions` and `mcp`")
         }
         SettingsError::Syntax { .. } | SettingsError::WrongType { .. } | SettingsError::BadSize { .. } => None,
     })
@@ -379,7 +379,9 @@ fn for_resolve(error: &ResolveError) -> Advice {
         ResolveError::Unknown { .. } => failed(Some("`retake log` lists the points")),
         ResolveError::Ambiguous { candidates, .. } => refused(&one_of(candidates)),
         ResolveError::AmbiguousPoint { .. } => refused("give more digits of its id, or `--session SESSION`"),
-        ResolveError::UnknownSession { .. } => failed(Some("`retake ops` lists the sessions")),
+        ResolveError::UnknownSession { .. } => {
+            failed(Some("`retake sessions` lists the conversations, `retake ops` the sessions of commands"))
+        }
         ResolveError::AmbiguousSession { .. } => refused("give more digits of its id"),
         ResolveError::Store(error) => for_store(error),
     }

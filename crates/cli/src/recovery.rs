@@ -95,6 +95,12 @@ pub fn mention(ui: &mut Ui, workspace: &Workspace) -> anyhow::Result<()> {
         let name = name(&operation);
         ui.warn(&format!("{name} is under way or was interrupted; `retake recover` finishes what was interrupted"))?;
     }
+    if let Some(cut) = workspace.under_way()?.iter().find(|window| window.abandoned) {
+        let tool = quote::one_line(&cut.tool);
+        ui.warn(&format!(
+            "`{tool}` was cut off, and what it had changed is not known yet; `retake checkpoint` finds out"
+        ))?;
+    }
     Ok(())
 }
 

@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 
 use retake_agent::contract::{Event, EventKind};
-use retake_engine::session::entry::{Body, Outcome, Part};
+use retake_engine::session::entry::{Block, Body, Outcome, Part};
 
 use crate::quote;
 use crate::ui::{DIM, Format, RED, Ui, YELLOW};
@@ -17,12 +17,13 @@ pub struct Printer<'a> {
     ui: &'a mut Ui,
     /// Whether the last thing printed was a part of a line.
     in_line: bool,
-    streamed: bool,
+    /// Whether something was changed, or could have been, that no snapshot protects.
+    unprotected: bool,
 }
 
 impl<'a> Printer<'a> {
     pub fn new(ui: &'a mut Ui) -> Self {
-        Self { ui, in_line: false, streamed: false }
+        Self { ui, in_line: false, unprotected: false }
     }
 
     /// Prints one event.
@@ -32,11 +33,12 @@ impl<'a> Printer<'a> {
             return self.ui.out.flush();
         }
         match &event.kind {
+            // What may have to be said again is better not said to a program.
+            EventKind::Delta { .. } if !self.ui.on_terminal => {}
             EventKind::Delta { text, .. } => {
                 self.ui.out.write_all(text.as_bytes())?;
                 self.ui.out.flush()?;
                 self.in_line = !text.ends_with('\n');
-                self.streamed = true;
             }
             EventKind::CallStarted { title, .. } => {
                 self.end_line()?;
@@ -53,6 +55,7 @@ impl<'a> Printer<'a> {
                 self.ui.warn(text)?;
             }
             EventKind::Snapshot { error: Some(error), .. } => {
+                self.unprotected = true;
                 self.end_line()?;
                 self.ui.warn(&format!("no snapshot could be taken: {error}"))?;
             }
@@ -66,9 +69,15 @@ impl<'a> Printer<'a> {
 
     fn entry(&mut self, body: &Body) -> io::Result<()> {
         match body {
-            Body::Reply { .. } => {
-                self.end_line()?;
-                self.streamed = false;
+            Body::Reply { .. } if self.ui.on_terminal => self.end_line()?,
+            Body::Reply { blocks, .. } => {
+                for block in blocks {
+                    if let Block::Text { text } = block {
+                        self.ui.out.write_all(text.as_bytes())?;
+                        self.in_line = !text.ends_with('\n');
+                        self.end_line()?;
+                    }
+                }
             }
             Body::ToolResult { title, outcome, parts, .. } if *outcome != Outcome::Done => {
                 self.end_line()?;
@@ -104,6 +113,11 @@ impl<'a> Printer<'a> {
     /// After the last event.
     pub fn finish(&mut self) -> io::Result<()> {
         self.end_line()
+    }
+
+    /// Whether something of the turn cannot be taken back.
+    pub fn is_unprotected(&self) -> bool {
+        self.unprotected
     }
 
     pub fn ui(&mut self) -> &mut Ui {

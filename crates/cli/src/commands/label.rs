@@ -54,10 +54,11 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &LabelArgs) -> anyhow::Result<
         let checkpoint = Labelled { id: checkpoint.id.to_string(), label };
         return Ok(ui.json(&LabelDocument { version: json::VERSION, checkpoint })?);
     }
-    let id = checkpoint.id.short();
+    let prompt = workspace.prompts_at()?.get(&checkpoint.id).map(|(id, _)| format!("Prompt {}", id.short()));
+    let point = prompt.unwrap_or_else(|| format!("Checkpoint {}", checkpoint.id.short()));
     match label {
-        Some(label) => writeln!(ui.talk()?, "Checkpoint {id} is now \"{}\"", quote::one_line(label))?,
-        None => writeln!(ui.talk()?, "Checkpoint {id} has no label now")?,
+        Some(label) => writeln!(ui.talk()?, "{point} is now \"{}\"", quote::one_line(label))?,
+        None => writeln!(ui.talk()?, "{point} has no label now")?,
     }
     Ok(())
 }

@@ -7,7 +7,8 @@ use std::io::Write;
 
 use std::collections::HashSet;
 
-use retake_engine::{Changed, Checkpoint, OpenError, Origin, SessionId, SessionKind, Timestamp, Workspace};
+use retake_engine::session::TurnSummary;
+use retake_engine::{Changed, Checkpoint, EntryId, OpenError, Origin, SessionId, SessionKind, Timestamp, Workspace};
 
 use crate::agent::session;
 use crate::clock;
@@ -101,8 +102,9 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &LogArgs) -> anyhow::Result<()
     }
     ui.start_pager()?;
     let now = clock::now();
+    let prompts = workspace.as_ref().map(Workspace::prompts_at).transpose()?.unwrap_or_default();
     for checkpoint in &checkpoints {
-        writeln!(ui.out, "{}", line(ui.paint, checkpoint, now))?;
+        writeln!(ui.out, "{}", line(ui.paint, checkpoint, prompts.get(&checkpoint.id), now))?;
     }
     Ok(())
 }
@@ -116,14 +118,17 @@ fn is_of_interest(point: &Checkpoint, is_of_conversation: bool) -> bool {
     }
 }
 
-fn line(paint: Paint, checkpoint: &Checkpoint, now: Timestamp) -> String {
+/// One point. That of a prompt has the prompt's id, and tells what came of it.
+fn line(paint: Paint, checkpoint: &Checkpoint, prompt: Option<&(EntryId, TurnSummary)>, now: Timestamp) -> String {
     let (yellow, dim, bold, red) = (paint.with(YELLOW), paint.with(DIM), paint.with(BOLD), paint.with(RED));
-    let mut line = format!(
-        "{yellow}{}{yellow:#}  {dim}{:<14}{dim:#}  {}",
-        checkpoint.id.short(),
-        clock::age(checkpoint.at, now),
-        counts(paint, &checkpoint.changed),
-    );
+    let (id, changed) = match prompt {
+        Some((id, TurnSummary { added, modified, deleted, .. })) => {
+            (id.short(), Changed { added: *added, modified: *modified, deleted: *deleted })
+        }
+        None => (checkpoint.id.short(), checkpoint.changed),
+    };
+    let age = clock::age(checkpoint.at, now);
+    let mut line = format!("{yellow}{id}{yellow:#}  {dim}{age:<14}{dim:#}  {}", counts(paint, &changed));
     if let Some(label) = &checkpoint.label {
         line.push_str(&format!("  {bold}{}{bold:#}", quote::one_line(label)));
     }

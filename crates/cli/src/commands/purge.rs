@@ -7,6 +7,7 @@ use retake_engine::{Purged, Workspace, WorkspacePath};
 use serde::Serialize;
 
 use super::CommandError;
+use crate::agent::session;
 use crate::json::{self, Bytes};
 use crate::paths::{self, Place};
 use crate::recovery;
@@ -73,7 +74,7 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &PurgeArgs) -> anyhow::Result<
         Format::Json => ui.json(&document(&wanted, &purged))?,
         Format::Text => tell(ui, &wanted, &purged)?,
     }
-    warn(ui, &purged)
+    warn(ui, &workspace, &purged)
 }
 
 /// Asks on a terminal; elsewhere nobody could answer.
@@ -106,7 +107,12 @@ fn tell(ui: &mut Ui, wanted: &[WorkspacePath], purged: &Purged) -> io::Result<()
     writeln!(ui.out, "The store takes {}", human(purged.bytes_after))
 }
 
-fn warn(ui: &mut Ui, purged: &Purged) -> anyhow::Result<()> {
+fn warn(ui: &mut Ui, workspace: &Workspace, purged: &Purged) -> anyhow::Result<()> {
+    if !session::conversations(workspace)?.is_empty() {
+        ui.warn(
+            "conversations are not searched: what was said or read in them stays; `retake sessions rm` deletes one",
+        )?;
+    }
     if purged.still_stored > 0 {
         let contents = words::count(purged.still_stored, "content is", "contents are");
         ui.warn(&format!(

@@ -79,6 +79,9 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &ResumeArgs) -> anyhow::Resul
         recovery::first(ui, &mut workspace)?;
         // Puts in order what a process that died has left.
         drop(workspace.open_session(found.id, clock::now(), &mut retake_agent::fresh::random)?);
+        // What a command of it had changed when it died is its own; what is changed from now on is not.
+        let progress = ui.progress();
+        workspace.settle(retake_agent::fresh::checkpoint(), &progress)?;
     }
     let conversation = workspace.conversation(found.id)?;
     let draft = workspace.draft(found.id)?;

@@ -34,7 +34,7 @@ pub struct RewindArgs {
     #[arg(long)]
     exact: bool,
     /// Only this file or directory, relative to the current directory; can be given more than once
-    #[arg(long = "path", value_name = "PATH")]
+    #[arg(long = "path", value_name = "PATH", conflicts_with_all = ["conversation", "both"])]
     paths: Vec<OsString>,
     /// Only files; the conversation goes on, and the model is told which files went back
     #[arg(long, group = "scope")]
@@ -111,7 +111,7 @@ fn goal(point: &Point, named: Option<SessionId>, args: &RewindArgs) -> anyhow::R
                 (true, _) => Scope::Code,
                 (_, true) => Scope::Conversation,
                 // Files of one path are no reason to forget what was said.
-                _ if !args.paths.is_empty() && !args.both => Scope::Code,
+                _ if !args.paths.is_empty() => Scope::Code,
                 _ => Scope::Both,
             };
             let files = if args.exact { Files::Exact } else { Files::Selective };

@@ -3,20 +3,28 @@
 use std::io::{IsTerminal, Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use retake_agent::contract::{Command, Event, EventKind, Reply, State};
-use retake_agent::controller::{Handle, Unprotected, Which};
+use retake_agent::controller::{Handle, OpenError as OpenSessionError, Unprotected, Which};
 use retake_agent::permission::Allowed;
 use retake_agent::socket::Client;
 use retake_engine::session::entry::Part;
-use retake_engine::{OpenError, SessionId, Workspace};
+use retake_engine::{OpenError, SessionError, SessionId, Workspace};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use tokio::runtime::Runtime;
 
 use crate::agent::model::{self, ModelArgs, Need};
 use crate::agent::{self, AgentError, Manner, Printer, Said, Session, session};
 use crate::surroundings::Surroundings;
 use crate::ui::{DIM, Format, Ui};
+
+/// How often, and with what pause, a session is tried that another process has open.
+const CONNECT_ATTEMPTS: u32 = 50;
+const CONNECT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Largest file that can be attached.
 const MAX_ATTACHMENT: u64 = 5 << 20;
@@ -69,10 +77,7 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &RunArgs) -> anyhow::Result<E
     let parts = parts(args)?;
     let existing = existing(here, args)?;
     let runtime = agent::runtime()?;
-    let client = match existing {
-        Some(session) => runtime.block_on(Client::connect(&here.sockets, session))?,
-        None => None,
-    };
+    let client = existing.map_or(Ok(None), |session| connect(&runtime, here, session))?;
     if let Some(client) = client {
         let mut printer = Printer::new(ui);
         return runtime.block_on(async {
@@ -80,7 +85,7 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &RunArgs) -> anyhow::Result<E
             if args.clear {
                 session.clear().await?;
             }
-            turn(&mut session, parts, &mut printer).await
+            turn(&mut session, parts, &mut printer, &mut Stops::listen()?).await
         });
     }
     let model = model::find(&runtime, &args.model, &here.agent, Need::Ask, None)?;
@@ -91,7 +96,12 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &RunArgs) -> anyhow::Result<E
         Allow::None => Allowed::None,
     };
     let unprotected = if args.unprotected { Unprotected::Allow } else { Unprotected::Ask };
-    let serving = agent::open(ui, &runtime, here, model, which, Manner { allowed, unprotected })?;
+    let manner = Manner { allowed, unprotected };
+    let serving = match agent::open(ui, &runtime, here, model, which, manner) {
+        // Another one was quicker, and takes the prompt.
+        Err(error) if is_live(&error) => return run(ui, here, args),
+        other => other?,
+    };
     let handle = serving.opened.handle.clone();
     let mut printer = Printer::new(ui);
     let code = runtime.block_on(async {
@@ -99,9 +109,15 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &RunArgs) -> anyhow::Result<E
         if args.clear {
             session.clear().await?;
         }
-        let code = turn(&mut session, parts, &mut printer).await;
+        let mut signals = Stops::listen()?;
+        let code = turn(&mut session, parts, &mut printer, &mut signals).await;
         // Others may have said something here meanwhile.
-        while is_busy(&handle).await && session.next().await.is_ok() {}
+        while is_busy(&handle).await {
+            tokio::select! {
+                event = session.next() => if event.is_err() { break },
+                () = signals.next() => break,
+            }
+        }
         handle.request(Command::Close).await.ok();
         code
     });
@@ -116,23 +132,79 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &RunArgs) -> anyhow::Result<E
     code
 }
 
+/// Signals that ask to stop: Ctrl-C, SIGTERM, and that the terminal was closed.
+struct Stops {
+    signals: [Signal; 3],
+    count: u32,
+}
+
+impl Stops {
+    fn listen() -> std::io::Result<Self> {
+        let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+        let [interrupt, terminate, hangup] = kinds.map(signal);
+        Ok(Self { signals: [interrupt?, terminate?, hangup?], count: 0 })
+    }
+
+    /// Waits for the next one.
+    async fn next(&mut self) {
+        let [interrupt, terminate, hangup] = &mut self.signals;
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
+        }
+        self.count += 1;
+    }
+
+    /// How many there were.
+    fn count(&self) -> u32 {
+        self.count
+    }
+}
+
 /// Whether a turn is running, or one is about to.
 async fn is_busy(handle: &Handle) -> bool {
     let reply = handle.request(Command::Attach { from: None }).await;
     matches!(reply, Ok(Reply::View { view }) if view.state == State::Running || view.held > 0)
 }
 
+fn is_live(error: &anyhow::Error) -> bool {
+    let opening = error.downcast_ref::<AgentError>();
+    matches!(opening, Some(AgentError::Open(OpenSessionError::Session(SessionError::Live { .. }))))
+}
+
+/// The way to a session that another process has open; `None` if no process has. One that has just been opened is not served yet.
+fn connect(runtime: &Runtime, here: &Surroundings, session: SessionId) -> anyhow::Result<Option<Client>> {
+    for _ in 0..CONNECT_ATTEMPTS {
+        if let Some(client) = runtime.block_on(Client::connect(&here.sockets, session))? {
+            return Ok(Some(client));
+        }
+        let is_open = match Workspace::open(here.environment.clone()) {
+            Ok(workspace) => workspace.is_live(session),
+            Err(_) => false,
+        };
+        if !is_open {
+            return Ok(None);
+        }
+        std::thread::sleep(CONNECT_PAUSE);
+    }
+    Err(AgentError::Unreachable { session: session.short() }.into())
+}
+
 /// Says the prompt, and prints what comes of it until the end of the turn.
-async fn turn(session: &mut Session, parts: Vec<Part>, printer: &mut Printer<'_>) -> anyhow::Result<ExitCode> {
+async fn turn(
+    session: &mut Session,
+    parts: Vec<Part>,
+    printer: &mut Printer<'_>,
+    signals: &mut Stops,
+) -> anyhow::Result<ExitCode> {
     let said = session.prompt(parts.clone(), printer).await?;
     let mut prompt = None;
-    let mut stops = 0;
     loop {
         let event = tokio::select! {
             event = session.next() => event?,
-            _ = tokio::signal::ctrl_c() => {
-                stops += 1;
-                if stops > 1 {
+            () = signals.next() => {
+                if signals.count() > 1 {
                     return Err(AgentError::Interrupted.into());
                 }
                 session.interrupt().await?;
@@ -146,33 +218,40 @@ async fn turn(session: &mut Session, parts: Vec<Part>, printer: &mut Printer<'_>
         }
         if is_end {
             printer.finish()?;
-            return conclude(printer.ui(), &event);
+            let way_back = if printer.is_unprotected() { WayBack::Doubtful } else { WayBack::Open };
+            return conclude(printer.ui(), &event, way_back);
         }
     }
 }
 
+/// Whether a turn can be taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WayBack {
+    Open,
+    /// Some snapshot of it is missing.
+    Doubtful,
+}
+
 /// Says how the turn ended and how to take it back.
-fn conclude(ui: &mut Ui, event: &Event) -> anyhow::Result<ExitCode> {
+fn conclude(ui: &mut Ui, event: &Event, way_back: WayBack) -> anyhow::Result<ExitCode> {
     let EventKind::TurnEnded { session, prompt, reason, message, usage, .. } = &event.kind else {
         return Ok(ExitCode::SUCCESS);
     };
     match reason.as_str() {
         "failed" => return Err(AgentError::TurnFailed { message: message.clone().unwrap_or_default() }.into()),
         "interrupted" => return Err(AgentError::Interrupted.into()),
+        "round_limit" => return Err(AgentError::RoundLimit { message: message.clone().unwrap_or_default() }.into()),
         _ => {}
     }
     if ui.format == Format::Text {
-        if let Some(message) = message {
-            ui.warn(message)?;
-        }
         let cost = usage.cost.map(|cost| format!(", ${cost:.4}")).unwrap_or_default();
         let (session, prompt) = (&session[..8], prompt.short());
-        writeln!(
-            ui.talk()?,
-            "{DIM}{} tokens in, {} out{cost} · session {session} · `retake undo` or `retake rewind {prompt}` takes this back{DIM:#}",
-            usage.input,
-            usage.output
-        )?;
+        let back = match way_back {
+            WayBack::Open => format!("`retake undo` or `retake rewind {prompt}` takes this back"),
+            WayBack::Doubtful => "not everything of this can be taken back".to_owned(),
+        };
+        let (read, written) = (usage.input, usage.output);
+        writeln!(ui.talk()?, "{DIM}{read} tokens in, {written} out{cost} · session {session} · {back}{DIM:#}")?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -203,7 +282,7 @@ fn parts(args: &RunArgs) -> anyhow::Result<Vec<Part>> {
         Ok(stdin.clone().unwrap_or_default())
     };
     let text = match args.prompt.as_str() {
-        "-" => String::from_utf8_lossy(&read_stdin()?).into_owned(),
+        "-" => prompt_text(read_stdin()?)?,
         text => text.to_owned(),
     };
     if text.trim().is_empty() {
@@ -216,6 +295,15 @@ fn parts(args: &RunArgs) -> anyhow::Result<Vec<Part>> {
         parts.push(attachment(path, bytes)?);
     }
     Ok(parts)
+}
+
+/// What was read as a prompt; all of it, or nothing.
+fn prompt_text(bytes: Vec<u8>) -> Result<String, AgentError> {
+    let refuse = |why: &str| AgentError::Attachment { path: "-".to_owned(), why: why.to_owned() };
+    if bytes.len() as u64 > MAX_ATTACHMENT {
+        return Err(refuse("it is larger than 5 MiB"));
+    }
+    String::from_utf8(bytes).map_err(|_| refuse("it is no text"))
 }
 
 fn read(path: &Path) -> std::io::Result<Vec<u8>> {
@@ -231,12 +319,13 @@ fn attachment(path: &str, bytes: Vec<u8>) -> Result<Part, AgentError> {
         return Err(refuse("it is larger than 5 MiB"));
     }
     let image = [
-        (&b"\x89PNG"[..], "image/png"),
-        (&b"\xff\xd8\xff"[..], "image/jpeg"),
-        (&b"GIF8"[..], "image/gif"),
-        (&b"RIFF"[..], "image/webp"),
+        (0, &b"\x89PNG"[..], "image/png"),
+        (0, &b"\xff\xd8\xff"[..], "image/jpeg"),
+        (0, &b"GIF8"[..], "image/gif"),
+        (8, &b"WEBPVP8"[..], "image/webp"),
     ];
-    if let Some((_, media_type)) = image.iter().find(|(magic, _)| bytes.starts_with(magic)) {
+    let is_at = |at: usize, magic: &[u8]| bytes.get(at..).is_some_and(|rest| rest.starts_with(magic));
+    if let Some((_, _, media_type)) = image.iter().find(|(at, magic, _)| is_at(*at, magic)) {
         return Ok(Part::Image { media_type: (*media_type).to_owned(), data: STANDARD.encode(bytes) });
     }
     let name = if path == "-" { "stdin" } else { path };

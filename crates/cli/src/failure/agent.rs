@@ -38,6 +38,9 @@ pub(super) fn for_agent(error: &AgentError) -> Advice {
         AgentError::TurnFailed { .. } => {
             failed(Some("the prompt can be said again; everything that was done is stored"))
         }
+        AgentError::RoundLimit { .. } => failed(Some(
+            "everything that was done is stored; `retake resume -p TEXT` goes on, `retake undo` takes it back",
+        )),
         AgentError::Interrupted => Advice {
             code: INTERRUPTED,
             hint: Some(

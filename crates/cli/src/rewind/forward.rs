@@ -9,6 +9,7 @@ use retake_engine::{Goal, OperationKind, Plan, RewindRequest, SessionId};
 
 use super::{Options, preview};
 use crate::agent::{self, AgentError};
+use crate::quote;
 use crate::surroundings::Surroundings;
 use crate::ui::{Format, Ui};
 
@@ -36,8 +37,10 @@ pub fn apply(
             Ok(_) => return Err(AgentError::Ended.into()),
             Err(Refusal { reason: Reason::Running | Reason::InUse, .. }) if options.wait => std::thread::sleep(POLL),
             Err(refusal) => {
-                if let (Format::Json, Some(document)) = (ui.format, &refusal.document) {
-                    ui.json(document)?;
+                match (ui.format, &refusal.document) {
+                    (Format::Json, Some(document)) => ui.json(document)?,
+                    (Format::Text, Some(document)) => tell_conflicts(ui, document)?,
+                    (_, None) => {}
                 }
                 return Err(AgentError::from(refusal).into());
             }
@@ -67,6 +70,19 @@ fn change(request: &RewindRequest) -> Change {
         across_branches: request.across_branches,
         ..Change::new(goal)
     }
+}
+
+/// Lists what has to be decided.
+fn tell_conflicts(ui: &mut Ui, document: &RewindDocument) -> anyhow::Result<()> {
+    let names: Vec<String> = document
+        .conflicts
+        .iter()
+        .map(|conflict| {
+            let path = conflict.path.decode().unwrap_or_default();
+            format!("{}: {}", quote::name(&path), conflict.text)
+        })
+        .collect();
+    Ok(ui.warn_of("needs a decision (`--on-conflict`)", "need a decision (`--on-conflict`)", &names)?)
 }
 
 fn tell(ui: &mut Ui, kind: OperationKind, document: &RewindDocument) -> anyhow::Result<()> {

@@ -48,6 +48,9 @@ fn tell_conversation(ui: &mut Ui, applied: &Applied) -> anyhow::Result<()> {
     match applied.conversation_moved {
         Some(true) => preview::write_conversation(&mut ui.out, planned, preview::Tense::Done)?,
         Some(false) => ui.warn("the conversation could not be taken back: it is where it was")?,
+        None if planned.went_on => {
+            writeln!(ui.out, "The conversation stays as it is: it went on since")?;
+        }
         None => {}
     }
     Ok(())

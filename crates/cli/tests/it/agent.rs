@@ -2,6 +2,7 @@
 
 mod kill;
 mod live;
+mod signals;
 
 use std::process::Command;
 

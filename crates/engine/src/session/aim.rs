@@ -254,7 +254,9 @@ pub(crate) fn reversing(store: &Store, operation: &Operation) -> Result<Option<A
             return Ok(Some(Aim { went_on: moved.from != moved.to, ..stays }));
         };
         let mut draft = moved.draft_before.filter(|_| Some(&stays.draft_before) == moved.draft_after.as_ref());
-        if operation.kind == OperationKind::Turn && stays.draft_before.is_empty() {
+        // What an operation put there and nobody edited may be replaced: it is still in the log.
+        let is_ours = || is_unedited(connection, stays.session, &stays.draft_before);
+        if operation.kind == OperationKind::Turn && (stays.draft_before.is_empty() || is_ours()?) {
             draft = prompt_of(connection, operation.seq)?;
         }
         // An operation that left the head alone has nothing to bring back there.
@@ -262,6 +264,15 @@ pub(crate) fn reversing(store: &Store, operation: &Operation) -> Result<Option<A
         let note = if to == stays.to { NoteKind::WentBack } else { NoteKind::Kept };
         Ok(Some(Aim { to, draft, note, noted, ..stays }))
     })
+}
+
+/// Whether `draft` is what the newest operation of a session left there.
+fn is_unedited(connection: &Connection, session: i64, draft: &[Part]) -> rusqlite::Result<bool> {
+    let newest: Option<i64> = connection
+        .prepare_cached("SELECT max(seq) FROM operations WHERE session = ? AND conversation IS NOT NULL")?
+        .query_row([session], |row| row.get(0))?;
+    let moved = newest.map(|seq| Moved::by_seq(connection, seq)).transpose()?.flatten();
+    Ok(moved.and_then(|moved| moved.draft_after).is_some_and(|left| left == draft))
 }
 
 /// What the user said to begin the turn with row number `operation`.

@@ -144,6 +144,28 @@ impl Workspace {
         targets.ok_or(SessionError::NotAConversation { session })
     }
 
+    /// The prompts that checkpoints were taken at, with what their turns did, by checkpoint.
+    pub fn prompts_at(&self) -> Result<HashMap<CheckpointId, (EntryId, TurnSummary)>, StoreError> {
+        self.store.db().read(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT checkpoints.id, entries.id, operations.seq, operations.summary FROM operations
+                     JOIN entries ON entries.seq = operations.entry
+                     JOIN checkpoints ON checkpoints.seq = operations.before AND checkpoints.origin = ?
+                 WHERE operations.kind = 4",
+            )?;
+            let mut rows = statement.query([Origin::Prompt as u8])?;
+            let mut prompts = HashMap::new();
+            while let Some(row) = rows.next()? {
+                let Ok(entry) = row.get_ref(1)?.as_str()?.parse() else { continue };
+                let summary: Option<String> = row.get(3)?;
+                let summary = summary.and_then(|text| serde_json::from_str(&text).ok());
+                let summary = summary.map_or_else(|| summarise(connection, row.get(2)?), Ok)?;
+                prompts.insert(CheckpointId::from_bytes(row.get(0)?), (entry, summary));
+            }
+            Ok(prompts)
+        })
+    }
+
     /// The prompts of a conversation whose text, label, tools or changed files contain `query`, newest first. Case does not matter.
     pub fn search(&self, session: SessionId, query: &str) -> Result<Vec<Target>, SessionError> {
         let query = query.to_lowercase();

@@ -9,13 +9,13 @@ use super::{Agent, text};
 use crate::sandbox::Run;
 
 /// A turn in another process.
-struct Turn {
-    child: Child,
+pub(super) struct Turn {
+    pub(super) child: Child,
     lines: std::io::Lines<BufReader<ChildStdout>>,
 }
 
 impl Turn {
-    fn begin(agent: &Agent, prompt: &str) -> Self {
+    pub(super) fn begin(agent: &Agent, prompt: &str) -> Self {
         let mut child = agent
             .command()
             .args(["run", "--json", "--allow", "all", "-p", prompt])
@@ -27,7 +27,7 @@ impl Turn {
     }
 
     /// Waits for an event of this type.
-    fn until(&mut self, wanted: &str) -> Value {
+    pub(super) fn until(&mut self, wanted: &str) -> Value {
         for line in self.lines.by_ref() {
             let event: Value = serde_json::from_str(&line.expect("text")).expect("a document");
             if event["type"] == wanted {

@@ -171,7 +171,9 @@ impl Model {
         if noted.is_some() {
             let unedited = op.draft.as_ref().filter(|(_, after)| *after == self.draft);
             draft = unedited.map(|(before, _)| before.clone());
-            if self.draft.is_empty() && op.prompt.is_some() {
+            // What the newest operation left there is nobody's own.
+            let left = self.ops.last().and_then(|newest| newest.draft.as_ref()).map(|(_, after)| after);
+            if (self.draft.is_empty() || left == Some(&self.draft)) && op.prompt.is_some() {
                 draft = op.prompt.clone();
             }
         }
