@@ -4,10 +4,11 @@ pub mod model;
 mod print;
 pub mod session;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use retake_agent::contract::{Command, Event, EventKind, Outcome, Outgoing, Refusal, Reply};
+use retake_agent::contract::{Command, Event, Outcome, Outgoing, Refusal, Reply, Request};
 use retake_agent::controller::{self, Attached, Beginning, Handle, Opened, Setup, Unprotected, Which};
 use retake_agent::mcp::Servers;
 use retake_agent::model::Model;
@@ -15,7 +16,7 @@ use retake_agent::permission::{Allowed, Mode, Policy};
 use retake_agent::socket::{self, Client};
 use retake_agent::tool::{Jobs, Shell, Toolbox};
 use retake_engine::session::entry::Part;
-use retake_engine::{EntryId, MadeBy, SessionId};
+use retake_engine::{MadeBy, SessionId};
 use thiserror::Error;
 use tokio::runtime::Runtime;
 use tokio::sync::broadcast;
@@ -26,6 +27,9 @@ pub use print::Printer;
 
 /// How long an MCP server may take to start.
 const SERVER_LIMIT: Duration = Duration::from_secs(20);
+
+/// The request of the prompt that this process was started for.
+const OWN_REQUEST: &str = "run";
 
 /// What keeps the agent from working.
 #[derive(Debug, Error)]
@@ -133,11 +137,23 @@ pub fn open(
 
 /// A session, wherever it lives.
 pub enum Session {
-    Here { handle: Handle, events: broadcast::Receiver<Arc<Event>> },
-    Elsewhere { client: Box<Client> },
+    Here {
+        handle: Handle,
+        events: broadcast::Receiver<Arc<Event>>,
+    },
+    /// With events that came before an answer.
+    Elsewhere {
+        client: Box<Client>,
+        early: VecDeque<Arc<Event>>,
+    },
 }
 
 impl Session {
+    /// Whether other people's turns are none of this process's business.
+    pub fn is_elsewhere(&self) -> bool {
+        matches!(self, Self::Elsewhere { .. })
+    }
+
     pub async fn here(handle: Handle) -> Result<Self, AgentError> {
         let Attached { beginning: Beginning::View(_) | Beginning::Missed(_), events } = handle.attach(None).await?;
         Ok(Self::Here { handle, events })
@@ -145,21 +161,25 @@ impl Session {
 
     pub async fn elsewhere(mut client: Client) -> Result<Self, AgentError> {
         client.request(Command::Attach { from: None }).await.map_err(|_| AgentError::Ended)??;
-        Ok(Self::Elsewhere { client: Box::new(client) })
+        Ok(Self::Elsewhere { client: Box::new(client), early: VecDeque::new() })
     }
 
-    /// Says something; returns the prompt's id. What is held is said later, and its id comes with the turn.
-    pub async fn prompt(&mut self, parts: Vec<Part>, printer: &mut Printer<'_>) -> anyhow::Result<Said> {
+    /// Says something, and returns the request that all events of its turn carry. While another turn runs it is held.
+    pub async fn prompt(&mut self, parts: Vec<Part>) -> anyhow::Result<String> {
         let command = Command::Prompt { parts };
-        let reply = match self {
-            Self::Here { handle, .. } => handle.request(command).await.map_err(AgentError::from)?,
-            Self::Elsewhere { client } => {
+        match self {
+            Self::Here { handle, .. } => {
+                let id = OWN_REQUEST.to_owned();
+                handle.send(Request { id: id.clone(), command }).await.map_err(AgentError::from)?;
+                Ok(id)
+            }
+            Self::Elsewhere { client, early } => {
                 let id = client.send(command).await?;
                 loop {
                     match client.next().await?.ok_or(AgentError::Ended)? {
-                        Outgoing::Event(event) => printer.take(&event)?,
+                        Outgoing::Event(event) => early.push_back(Arc::from(event)),
                         Outgoing::Response(response) if response.id == id => match response.outcome {
-                            Outcome::Ok(reply) => break reply,
+                            Outcome::Ok(_) => return Ok(id),
                             Outcome::Refused(refusal) => return Err(AgentError::from(refusal).into()),
                         },
                         Outgoing::Response(_) => {}
@@ -167,10 +187,6 @@ impl Session {
                     }
                 }
             }
-        };
-        match reply {
-            Reply::Said { prompt } => Ok(Said::Now(prompt)),
-            _ => Ok(Said::Held),
         }
     }
 
@@ -185,7 +201,10 @@ impl Session {
                     Err(broadcast::error::RecvError::Closed) => return Err(AgentError::Ended.into()),
                 }
             },
-            Self::Elsewhere { client } => loop {
+            Self::Elsewhere { client, early } => loop {
+                if let Some(event) = early.pop_front() {
+                    return Ok(event);
+                }
                 match client.next().await?.ok_or(AgentError::Ended)? {
                     Outgoing::Event(event) => return Ok(Arc::from(event)),
                     Outgoing::Response(_) => {}
@@ -199,7 +218,7 @@ impl Session {
     pub async fn clear(&mut self) -> anyhow::Result<()> {
         match self {
             Self::Here { handle, .. } => drop(handle.request(Command::Clear).await.map_err(AgentError::from)?),
-            Self::Elsewhere { client } => drop(client.request(Command::Clear).await?.map_err(AgentError::from)?),
+            Self::Elsewhere { client, .. } => drop(client.request(Command::Clear).await?.map_err(AgentError::from)?),
         }
         Ok(())
     }
@@ -207,17 +226,10 @@ impl Session {
     pub async fn interrupt(&mut self) -> anyhow::Result<()> {
         match self {
             Self::Here { handle, .. } => drop(handle.request(Command::Interrupt).await.map_err(AgentError::from)?),
-            Self::Elsewhere { client } => drop(client.send(Command::Interrupt).await?),
+            Self::Elsewhere { client, .. } => drop(client.send(Command::Interrupt).await?),
         }
         Ok(())
     }
-}
-
-/// What became of a prompt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Said {
-    Now(EntryId),
-    Held,
 }
 
 /// Asks a live session in another process; `None` if it lives nowhere.
@@ -237,20 +249,4 @@ pub fn ask_live(
 pub fn is_served(here: &Surroundings, session: SessionId) -> anyhow::Result<bool> {
     let runtime = runtime()?;
     Ok(runtime.block_on(Client::connect(&here.sockets, session))?.is_some())
-}
-
-/// Whether `event` is the end of the turn that `said` began. A prompt that was held has its id from when it was said.
-pub fn is_end_of(event: &Event, said: Said, text: &[Part], last_prompt: &mut Option<EntryId>) -> bool {
-    use retake_engine::session::entry::Body;
-    if let EventKind::Appended { entry } = &event.kind
-        && let Body::Prompt { parts } = &entry.body
-        && parts == text
-    {
-        *last_prompt = Some(entry.id);
-    }
-    let wanted = match said {
-        Said::Now(prompt) => Some(prompt),
-        Said::Held => *last_prompt,
-    };
-    matches!(&event.kind, EventKind::TurnEnded { prompt, .. } if Some(*prompt) == wanted)
 }

@@ -87,6 +87,11 @@ impl Options {
         self.wait
     }
 
+    /// Whether a turn that is running is stopped first.
+    pub fn interrupts(&self) -> bool {
+        self.interrupt
+    }
+
     /// Whether nothing is to be written.
     pub fn only_shows(&self) -> bool {
         self.dry_run

@@ -18,7 +18,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::runtime::Runtime;
 
 use crate::agent::model::{self, ModelArgs, Need};
-use crate::agent::{self, AgentError, Manner, Printer, Said, Session, session};
+use crate::agent::{self, AgentError, Manner, Printer, Session, session};
 use crate::surroundings::Surroundings;
 use crate::ui::{DIM, Format, Ui};
 
@@ -198,8 +198,7 @@ async fn turn(
     printer: &mut Printer<'_>,
     signals: &mut Stops,
 ) -> anyhow::Result<ExitCode> {
-    let said = session.prompt(parts.clone(), printer).await?;
-    let mut prompt = None;
+    let request = session.prompt(parts).await?;
     loop {
         let event = tokio::select! {
             event = session.next() => event?,
@@ -211,12 +210,11 @@ async fn turn(
                 continue;
             }
         };
-        let is_end = agent::is_end_of(&event, said, &parts, &mut prompt);
-        // What comes before a prompt that is held belongs to somebody else's turn.
-        if said != Said::Held || prompt.is_some() || matches!(event.kind, EventKind::Held { .. }) {
+        let is_ours = event.request.as_deref() == Some(&request);
+        if is_ours || !session.is_elsewhere() {
             printer.take(&event)?;
         }
-        if is_end {
+        if is_ours && matches!(event.kind, EventKind::TurnEnded { .. }) {
             printer.finish()?;
             let way_back = if printer.is_unprotected() { WayBack::Doubtful } else { WayBack::Open };
             return conclude(printer.ui(), &event, way_back);

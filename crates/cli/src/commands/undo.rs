@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use retake_agent::document::RewindDocument;
-use retake_engine::{Goal, OperationKind, RewindRequest, Workspace};
+use retake_engine::{Goal, OperationError, OperationKind, RewindRequest, Workspace};
 
 use crate::quote;
 use crate::recovery;
@@ -51,11 +51,23 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &UndoArgs) -> anyhow::Result<
     }
     let session = args.session.as_deref().map(|text| workspace.resolve_session(text)).transpose()?;
     let session = session.map(|session| session.id);
-    let operation = match &args.operation {
-        Some(text) => workspace.resolve_operation(text)?,
-        None => workspace.next_to_undo(session)?,
+    let found = match &args.operation {
+        Some(text) => workspace.resolve_operation(text),
+        None => workspace.next_to_undo(session),
     };
-    let goal = Goal::Undo { operation: Some(operation.id), session };
+    let (operation, goal) = match found {
+        // The process that runs it stops it first, and then knows what is to be undone.
+        Err(OperationError::Running { operation, .. }) if args.options.interrupts() => {
+            let running = workspace.resolve_operation(&operation.to_string())?;
+            let session = running.session;
+            (running, Goal::Undo { operation: None, session })
+        }
+        found => {
+            let operation = found?;
+            let goal = Goal::Undo { operation: Some(operation.id), session };
+            (operation, goal)
+        }
+    };
     let place = Place { here, workspace: &mut workspace, session: operation.session };
     rewind::run(ui, place, OperationKind::Undo, RewindRequest::new(goal), &args.options)
 }

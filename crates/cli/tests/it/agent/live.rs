@@ -79,3 +79,19 @@ fn a_prompt_to_a_session_that_runs_elsewhere_is_said_there_when_its_turn_has_end
     let said = agent.json(["resume"]);
     assert_eq!(said["prompts"], 2, "{said}");
 }
+
+#[test]
+fn a_turn_that_runs_can_be_stopped_and_undone_at_once() {
+    let agent = Agent::new();
+    agent.sandbox.write("a.txt", "one\n");
+    agent.model.says("I begin.").calls("bash", json!({"command": "echo two > a.txt; echo ready; sleep 1000"}));
+    let mut turn = Turn::begin(&agent, "change a, slowly");
+    turn.until("call_output");
+    agent.retake(["undo"]).fails(3).says("is still running");
+    let document = agent.json(["undo", "--interrupt"]);
+    assert_eq!(document["applied"], true, "{document}");
+    assert_eq!(turn.until("turn_ended")["reason"], "interrupted");
+    turn.child.wait().expect("it ends");
+    assert_eq!(std::fs::read(agent.sandbox.ws("a.txt")).expect("it is there"), b"one\n");
+    assert_eq!(agent.json(["resume"])["draft"][0]["text"], "change a, slowly");
+}
