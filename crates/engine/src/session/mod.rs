@@ -18,6 +18,7 @@ pub mod context;
 mod conversation;
 pub mod entry;
 pub(crate) mod heads;
+mod load;
 mod parse;
 pub(crate) mod points;
 pub(crate) mod remove;

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use super::entry::{Body, Entry, EntryId, Part};
+use super::load::{self, invalid};
 use super::parse;
 use crate::store::StoreError;
 use crate::store::db::in_transaction;
@@ -112,40 +113,14 @@ pub(crate) fn set_title(tx: &Transaction<'_>, session: i64, title: &str) -> Resu
 
 fn from_row(row: &Row<'_>, parent: Option<EntryId>) -> rusqlite::Result<EntryRow> {
     let (seq, at) = (row.get(0)?, row.get(3)?);
-    let invalid = |column, err: Box<dyn std::error::Error + Send + Sync>| {
-        rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, err)
-    };
     let body = parse::body(row.get_ref(4)?.as_str()?).map_err(|err| invalid(4, err.into()))?;
     let id: EntryId = row.get_ref(1)?.as_str()?.parse().map_err(|err| invalid(1, Box::new(err)))?;
     Ok(EntryRow { seq, entry: Entry { id, parent, at: Timestamp(at), body } })
 }
 
-/// All entries from the first one to `head`. Entries of abandoned branches are passed over unread.
+/// All entries from the first one to `head`.
 pub(crate) fn chain(connection: &Connection, head: Option<i64>) -> rusqlite::Result<Vec<EntryRow>> {
-    let mut chain = Vec::new();
-    let mut wanted = head;
-    let mut of_session = connection.prepare_cached("SELECT session FROM entries WHERE seq = ?")?;
-    let mut entries = connection.prepare_cached(
-        "SELECT seq, id, parent, at, body FROM entries WHERE session = ? AND seq <= ? ORDER BY seq DESC",
-    )?;
-    // The entries of a session mostly follow one another, so that going through them is quicker than looking each one up. What a
-    // session was forked from is in another one.
-    while let Some(from) = wanted {
-        let session: i64 = of_session.query_row([from], |row| row.get(0))?;
-        let mut rows = entries.query([session, from])?;
-        let before = chain.len();
-        while let Some(row) = rows.next()? {
-            if Some(row.get::<_, i64>(0)?) == wanted {
-                chain.push(from_row(row, None)?);
-                wanted = row.get(2)?;
-                if wanted.is_none() {
-                    break;
-                }
-            }
-        }
-        assert!(chain.len() > before, "an entry is in the session that it says");
-    }
-    chain.reverse();
+    let mut chain = load::chain(connection, head)?;
     let mut parent = None;
     for row in &mut chain {
         row.entry.parent = parent;
