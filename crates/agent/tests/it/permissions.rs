@@ -76,7 +76,7 @@ fn what_is_allowed_always_is_not_asked_again_after_a_restart_either() {
 #[test]
 fn reading_is_free_and_goes_on_beside_a_question() {
     let mut scene = Scene::new().interactive().file("a.txt", "alpha\n").start();
-    scene.model.calls("write_file", write("b.txt")).calls("read_file", json!({"path": "a.txt"}));
+    scene.model.calls("read_file", json!({"path": "a.txt"})).calls("write_file", write("b.txt"));
     scene.model.says("Done.");
     let prompt = scene.say("both");
     let question = scene.until_asked();
@@ -85,6 +85,24 @@ fn reading_is_free_and_goes_on_beside_a_question() {
     scene.until_ended(prompt);
     scene.check();
     scene.model.assert_exhausted();
+}
+
+#[test]
+fn a_call_sees_what_those_before_it_in_the_answer_have_done() {
+    for wire in BOTH {
+        let mut scene = Scene::with(wire).start();
+        scene
+            .model
+            .calls("bash", json!({"command": "sleep 0.2; echo made > a.txt"}))
+            .calls("read_file", json!({"path": "a.txt"}))
+            .calls("list_dir", json!({}));
+        scene.model.says("Done.");
+        scene.prompt("make and read");
+        let transcript = scene.last_request().transcript();
+        assert!(transcript.contains("made") && !transcript.contains("There is no file"), "{transcript}");
+        scene.check();
+        scene.model.assert_exhausted();
+    }
 }
 
 #[test]
