@@ -37,7 +37,10 @@ fn an_interrupted_command_leaves_no_process_and_keeps_its_output() {
         scene.model.calls("bash", json!({"command": command}));
         let prompt = scene.say("run it");
         scene.until(|kind| matches!(kind, EventKind::CallOutput { text, .. } if text.contains("so far")));
-        assert!(!left_over(&word).is_empty(), "they run");
+        // A process has the word once it has become another program.
+        while left_over(&word).is_empty() {
+            std::thread::yield_now();
+        }
         let asked = Instant::now();
         scene.request(Command::Interrupt).unwrap();
         scene.until(|kind| matches!(kind, EventKind::StateChanged { state: State::Paused }));
