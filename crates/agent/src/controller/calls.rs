@@ -349,9 +349,8 @@ fn take_in(
     let title = prepared.title.clone();
     match permission::decide(policy, name, &prepared.access) {
         Decision::Allow => (Call::new(id, name, &title, Some(prepared)), Verdict::Allowed, effects),
-        Decision::Ask { suggested } => {
+        Decision::Ask { why, suggested } => {
             let rule = suggested.map(|rule| Rule { tool: rule.tool().to_owned(), prefix: rule.prefix_text() });
-            let why = "it may change something".to_owned();
             let question = Question { call: id.clone(), tool: name.to_owned(), title: title.clone(), why, rule };
             let call = Call { question: Some(question), ..Call::new(id, name, &title, Some(prepared)) };
             (call, Verdict::Ask, effects)
