@@ -469,6 +469,9 @@ pub struct Question {
     pub tool: String,
     /// The call in words.
     pub title: String,
+    /// The whole command, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
     /// Why it is asked.
     pub why: String,
     /// What could be allowed once for all.

@@ -189,6 +189,7 @@ impl Controller {
                     call: call.id.clone(),
                     tool: call.tool.clone(),
                     title: call.title.clone(),
+                    detail: call.prepared.as_ref().and_then(|prepared| detail(&prepared.access)),
                     why: format!("what this changes could not be taken back: {why}"),
                     rule: None,
                 });
@@ -351,7 +352,9 @@ fn take_in(
         Decision::Allow => (Call::new(id, name, &title, Some(prepared)), Verdict::Allowed, effects),
         Decision::Ask { why, suggested } => {
             let rule = suggested.map(|rule| Rule { tool: rule.tool().to_owned(), prefix: rule.prefix_text() });
-            let question = Question { call: id.clone(), tool: name.to_owned(), title: title.clone(), why, rule };
+            let detail = detail(&prepared.access);
+            let question =
+                Question { call: id.clone(), tool: name.to_owned(), title: title.clone(), detail, why, rule };
             let call = Call { question: Some(question), ..Call::new(id, name, &title, Some(prepared)) };
             (call, Verdict::Ask, effects)
         }
@@ -359,6 +362,14 @@ fn take_in(
             refused.push(result(id, &title, tool::Output::new(Outcome::Denied, why)));
             (Call::new(id, name, &title, None), Verdict::Settled, effects)
         }
+    }
+}
+
+/// What a title may not have room for.
+fn detail(access: &Access) -> Option<String> {
+    match access {
+        Access::Runs { command } => Some(command.clone()),
+        Access::Reads | Access::Writes { .. } | Access::Unknown => None,
     }
 }
 

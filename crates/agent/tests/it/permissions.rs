@@ -124,6 +124,20 @@ fn without_anybody_to_ask_the_flag_decides() {
 }
 
 #[test]
+fn a_question_about_a_command_of_many_lines_tells_all_of_it() {
+    let mut scene = Scene::new().interactive().start();
+    let command = "\necho one\nrm -rf x\necho three\n";
+    scene.model.calls("bash", json!({"command": command}));
+    scene.model.says("No.");
+    let prompt = scene.say("run");
+    let question = scene.until_asked();
+    assert_eq!((question.title.as_str(), question.detail.as_deref()), ("bash: echo one … (+2 lines)", Some(command)));
+    scene.answer(&question, Answer::Deny { why: None });
+    scene.until_ended(prompt);
+    scene.model.assert_exhausted();
+}
+
+#[test]
 fn nothing_is_written_outside_the_workspace() {
     let mut scene = Scene::new().start();
     scene.model.calls("write_file", write("../outside.txt"));
