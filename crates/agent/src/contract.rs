@@ -35,6 +35,12 @@ pub enum Command {
     Prompt {
         /// In order.
         parts: Vec<Part>,
+        /// What may run in its turn without anybody being asked; null for what holds in the session.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        allow: Option<Allow>,
+        /// Tools may change in its turn what no snapshot protects, also if they may not in the session.
+        #[serde(default)]
+        unprotected: bool,
     },
     /// Stops the turn.
     Interrupt,
@@ -83,6 +89,25 @@ pub enum Command {
     Context,
     /// Ends the session's process once all is stored.
     Close,
+}
+
+impl Command {
+    /// Says something, on the terms of the session.
+    pub fn prompt(parts: Vec<Part>) -> Self {
+        Self::Prompt { parts, allow: None, unprotected: false }
+    }
+}
+
+/// What runs without anybody being asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Allow {
+    /// Everything that no rule denies.
+    All,
+    /// Reading and edit tools.
+    Edits,
+    /// Reading.
+    None,
 }
 
 /// Where a client saw the head.

@@ -14,6 +14,7 @@ use retake_engine::session::entry::{Body, Entry};
 pub use self::rule::{InvalidRule, Rule};
 
 use self::command::{Parsed, loosely, parse};
+use crate::contract::Allow;
 use crate::tool::{Access, EDIT_TOOLS};
 
 /// What happens to calls for which there is no rule.
@@ -35,6 +36,16 @@ pub enum Allowed {
     Edits,
     /// Reading.
     None,
+}
+
+impl From<Allow> for Allowed {
+    fn from(allow: Allow) -> Self {
+        match allow {
+            Allow::All => Self::All,
+            Allow::Edits => Self::Edits,
+            Allow::None => Self::None,
+        }
+    }
 }
 
 /// The rules in force.

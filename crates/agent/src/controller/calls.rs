@@ -12,9 +12,9 @@ use retake_engine::{CheckpointError, Durability, NewWindow, NoProgress, Origin, 
 use tokio::sync::{mpsc, watch};
 
 use super::publish::{in_words, snapshot};
-use super::{Controller, Fact, Unprotected, refusal};
+use super::{Controller, Fact, Terms, Unprotected, refusal};
 use crate::contract::{Answer, EventKind, Question, Reason, Refusal, Reply, Rule};
-use crate::permission::{self, Decision, Mode};
+use crate::permission::{self, Decision, Mode, Policy};
 use crate::tool::{self, Access, JobEnded, JobId, Prepared, Surroundings};
 use crate::turn::{self, CallNumber, Effects, Verdict};
 use crate::{fresh, limits};
@@ -49,7 +49,7 @@ impl Controller {
         let mut verdicts = Vec::new();
         let mut refused = Vec::new();
         let mut calls = Vec::new();
-        let policy = self.policy.clone().with_approvals(self.writer().conversation().entries());
+        let policy = self.policy_of_turn();
         for block in blocks {
             let Block::Call { id, name, arguments } = block else { continue };
             let (call, verdict, effects) = match self.toolbox.prepare(name, arguments) {
@@ -69,6 +69,13 @@ impl Controller {
             self.append(refused);
         }
         self.step(turn::Fact::Answered(verdicts));
+    }
+
+    /// The rules in force in this turn.
+    fn policy_of_turn(&self) -> Policy {
+        let mode = self.current.as_ref().map_or(self.policy.mode, |current| current.terms.mode);
+        let policy = Policy { mode, ..self.policy.clone() };
+        policy.with_approvals(self.writer().conversation().entries())
     }
 
     fn call_mut(&mut self, number: CallNumber) -> Option<&mut Call> {
@@ -120,7 +127,7 @@ impl Controller {
 
     /// Lets calls run that are asked about and that the user has allowed with another one.
     fn allow_others(&mut self) {
-        let policy = self.policy.clone().with_approvals(self.writer().conversation().entries());
+        let policy = self.policy_of_turn();
         let is_allowed = |call: &Call| {
             let prepared = call.prepared.as_ref().filter(|_| call.question.is_some() && !call.unprotected);
             prepared
@@ -174,9 +181,10 @@ impl Controller {
     /// The snapshot before a call could not be taken.
     fn without_protection(&mut self, number: CallNumber, error: &CheckpointError) {
         let why = in_words(error);
+        let Some(Terms { mode, unprotected }) = self.current.as_ref().map(|current| current.terms) else { return };
         let Some(call) = self.call_mut(number) else { return };
         let is_allowed = call.unprotected;
-        match (self.unprotected, self.policy.mode) {
+        match (unprotected, mode) {
             _ if is_allowed => self.start_call(number),
             (Unprotected::Allow, _) => {
                 self.publish(EventKind::Warning { text: format!("not protected by a snapshot: {why}") });
@@ -340,7 +348,7 @@ impl Call {
 
 /// Decides about a call that makes sense.
 fn take_in(
-    policy: &permission::Policy,
+    policy: &Policy,
     id: &CallId,
     name: &str,
     prepared: Prepared,

@@ -3,17 +3,18 @@
 use retake_engine::session::entry::Part;
 
 use super::publish::in_words;
-use super::{Controller, Held, refusal};
+use super::{Controller, Held, Terms, refusal};
 use crate::contract::{EventKind, Reason, Refusal, Reply};
 use crate::limits;
 
 impl Controller {
     /// Keeps a prompt until the turn has ended.
-    pub(super) fn hold(&mut self, parts: Vec<Part>) -> Result<Reply, Refusal> {
+    pub(super) fn hold(&mut self, parts: Vec<Part>, terms: Terms) -> Result<Reply, Refusal> {
         if limits::MAX_HELD <= self.held.len() {
             return Err(refusal(Reason::Running, "a turn is running, and too many prompts are held already"));
         }
-        self.held.push_back(Held { request: self.request.clone(), parts });
+        let request = self.request.clone();
+        self.held.push_back(Held { request: request.clone(), parts, terms });
         // It was the draft until now.
         self.store_draft(Vec::new())?;
         let count = self.held.len();
@@ -23,12 +24,12 @@ impl Controller {
 
     /// Says what was held first; whatever the user is about to say stays.
     pub(super) fn say_held(&mut self) {
-        let Some(Held { request, parts }) = self.held.pop_front() else { return };
+        let Some(Held { request, parts, terms }) = self.held.pop_front() else { return };
         let count = self.held.len();
         self.publish(EventKind::Held { count });
         let draft = std::mem::take(&mut self.draft);
         self.request = request;
-        let begun = self.begin_turn(parts.clone());
+        let begun = self.begin_turn(parts.clone(), terms);
         if let Err(refusal) = begun {
             self.publish(EventKind::Warning { text: refusal.message });
             self.draft = parts;

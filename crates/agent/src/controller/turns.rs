@@ -7,22 +7,31 @@ use retake_engine::session::{Moment, NewEntry, NewTurn, SessionError};
 use retake_engine::{Durability, NoProgress, OperationId, Origin};
 
 use super::publish::{in_words, snapshot};
-use super::{Controller, Current, Fact, refusal};
-use crate::contract::{EventKind, Reason, Refusal, Reply};
+use super::{Controller, Current, Fact, Terms, Unprotected, refusal};
+use crate::contract::{Allow, EventKind, Reason, Refusal, Reply};
 use crate::model::{Answer, Delta, Heard, ModelError, Request};
+use crate::permission::Mode;
 use crate::turn::{self, Activity, Effect, Ending, Retry};
 use crate::{fresh, instructions, limits};
 
 impl Controller {
+    /// What may run in a turn whose prompt says so.
+    pub(super) fn terms(&self, allow: Option<Allow>, unprotected: bool) -> Terms {
+        Terms {
+            mode: allow.map_or(self.policy.mode, |allow| Mode::Headless(allow.into())),
+            unprotected: if unprotected { Unprotected::Allow } else { self.unprotected },
+        }
+    }
+
     /// Says something, or holds it while a turn runs.
-    pub(super) fn prompt(&mut self, parts: Vec<Part>) -> Result<Reply, Refusal> {
+    pub(super) fn prompt(&mut self, parts: Vec<Part>, terms: Terms) -> Result<Reply, Refusal> {
         if parts.is_empty() || parts.iter().all(|part| matches!(part, Part::Text { text } if text.trim().is_empty())) {
             return Err(refusal(Reason::Invalid, "a prompt must say something"));
         }
-        if self.turn.activity() == Activity::Idle { self.begin_turn(parts) } else { self.hold(parts) }
+        if self.turn.activity() == Activity::Idle { self.begin_turn(parts, terms) } else { self.hold(parts, terms) }
     }
 
-    pub(super) fn begin_turn(&mut self, parts: Vec<Part>) -> Result<Reply, Refusal> {
+    pub(super) fn begin_turn(&mut self, parts: Vec<Part>, terms: Terms) -> Result<Reply, Refusal> {
         let at = fresh::now();
         let mut bodies = instructions::missing(self.writer().conversation(), &self.root);
         bodies.push(Body::Prompt { parts });
@@ -39,6 +48,7 @@ impl Controller {
             prompt,
             operation,
             request: self.request.clone(),
+            terms,
             heard: Heard::default(),
             has_output: false,
             calls: Vec::new(),

@@ -8,8 +8,8 @@ use serde_json::json;
 use crate::scene::{Scene, rewind_goal};
 
 fn hold(scene: &mut Scene, text: &str) -> usize {
-    match scene.request(Command::Prompt { parts: vec![Part::text(text)] }).unwrap() {
-        Reply::Held { count } => count,
+    match scene.request(Command::prompt(vec![Part::text(text)])).unwrap() {
+        Reply::Held { count, .. } => count,
         other => panic!("not held: {other:?}"),
     }
 }
@@ -73,7 +73,7 @@ fn what_is_said_after_an_interrupt_is_said_when_the_turn_has_settled() {
     scene.say("loop");
     scene.until(|kind| matches!(kind, EventKind::CallOutput { .. }));
     scene.request(Command::Interrupt).unwrap();
-    scene.request(Command::Prompt { parts: vec![Part::text("something else")] }).unwrap();
+    scene.request(Command::prompt(vec![Part::text("something else")])).unwrap();
     until_any_ended(&mut scene);
     until_any_ended(&mut scene);
     assert!(scene.last_request().transcript().ends_with("user: something else"));

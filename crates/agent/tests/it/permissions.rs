@@ -1,7 +1,9 @@
 //! R61: who may do what.
 
-use retake_agent::contract::{Answer, EventKind, State};
+use retake_agent::contract::{Allow, Answer, Command, EventKind, Reply, State};
 use retake_agent::permission::Allowed;
+use retake_engine::EntryId;
+use retake_engine::session::entry::Part;
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, Wire};
@@ -121,6 +123,42 @@ fn without_anybody_to_ask_the_flag_decides() {
         scene.check();
         scene.model.assert_exhausted();
     }
+}
+
+#[test]
+fn a_prompt_can_say_what_may_run_in_its_turn_and_in_no_other() {
+    let mut scene = Scene::new().start();
+    let bash = |scene: &Scene, file: &str| {
+        scene.model.calls("bash", json!({"command": format!("echo x > {file}")}));
+        scene.model.says("Done.");
+    };
+    let reading_only =
+        |text: &str| Command::Prompt { parts: vec![Part::text(text)], allow: Some(Allow::None), unprotected: false };
+    let ended = |scene: &mut Scene| -> EntryId {
+        match scene.until(|kind| matches!(kind, EventKind::TurnEnded { .. })) {
+            EventKind::TurnEnded { prompt, .. } => prompt,
+            _ => unreachable!(),
+        }
+    };
+    bash(&scene, "a.txt");
+    scene.prompt("as the session");
+    bash(&scene, "b.txt");
+    let Reply::Said { prompt } = scene.request(reading_only("reading only")).unwrap() else { panic!("not said") };
+    scene.until_ended(prompt);
+    assert!(scene.last_request().transcript().contains("--allow none"), "{}", scene.last_request().transcript());
+    let gate = scene.model.says("Wait.").pauses();
+    let held = scene.say("slow");
+    scene.request(reading_only("reading only, held")).unwrap();
+    bash(&scene, "c.txt");
+    gate.open();
+    scene.until_ended(held);
+    ended(&mut scene);
+    assert_eq!(scene.files(), "a.txt: x\n");
+    bash(&scene, "d.txt");
+    scene.prompt("as the session again");
+    assert_eq!(scene.files(), "a.txt: x\nd.txt: x\n");
+    scene.check();
+    scene.model.assert_exhausted();
 }
 
 #[test]

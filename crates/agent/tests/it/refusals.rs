@@ -232,7 +232,7 @@ fn what_makes_no_sense_is_refused() {
     assert_eq!(scene.change(rewind_goal(nobody, Scope::Both)).unwrap_err().reason, Reason::NotFound);
     assert_eq!(scene.change(ChangeGoal::Undo { operation: None }).unwrap_err().reason, Reason::Nothing);
     assert_eq!(scene.change(ChangeGoal::Redo).unwrap_err().reason, Reason::Nothing);
-    let empty = Command::Prompt { parts: vec![retake_engine::session::entry::Part::text(" \n")] };
+    let empty = Command::prompt(vec![retake_engine::session::entry::Part::text(" \n")]);
     assert_eq!(scene.request(empty).unwrap_err().reason, Reason::Invalid);
     let undo = ChangeGoal::Undo { operation: Some("ffff".to_owned()) };
     assert_eq!(scene.change(undo).unwrap_err().reason, Reason::NotFound);
