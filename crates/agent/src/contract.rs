@@ -42,6 +42,11 @@ pub enum Command {
         #[serde(default)]
         unprotected: bool,
     },
+    /// Takes a prompt back that is held.
+    Withdraw {
+        /// The request that it came with.
+        request: String,
+    },
     /// Stops the turn.
     Interrupt,
     /// Answers whether a call may run.
@@ -271,6 +276,9 @@ pub enum Reply {
     Held {
         /// How many are held now.
         count: usize,
+        /// The request that it came with, for [`Command::Withdraw`]; the events of its turn will carry it. Null if it had no id.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        request: Option<String>,
     },
     /// What one can go back to, newest first.
     Targets {

@@ -16,10 +16,26 @@ impl Controller {
         let request = self.request.clone();
         self.held.push_back(Held { request: request.clone(), parts, terms });
         // It was the draft until now.
-        self.store_draft(Vec::new())?;
+        self.store_draft(Vec::new()).inspect_err(|_| drop(self.held.pop_back()))?;
         let count = self.held.len();
         self.publish(EventKind::Held { count });
-        Ok(Reply::Held { count })
+        Ok(Reply::Held { count, request })
+    }
+
+    /// Takes a prompt back that is held: it is not said, and not about to be.
+    pub(super) fn withdraw(&mut self, request: &str) -> Result<Reply, Refusal> {
+        let is_it = |held: &Held| held.request.as_deref() == Some(request);
+        let Some(at) = self.held.iter().rposition(is_it) else {
+            return Err(refusal(Reason::NotFound, "no prompt of this request is held; it may have been said already"));
+        };
+        let held = self.held.remove(at).expect("it was found there");
+        if let Err(refusal) = self.store_draft(self.draft.clone()) {
+            self.held.insert(at, held);
+            return Err(refusal);
+        }
+        let count = self.held.len();
+        self.publish(EventKind::Held { count });
+        Ok(Reply::Done)
     }
 
     /// Says what was held first; whatever the user is about to say stays.

@@ -292,6 +292,7 @@ impl Controller {
                 let terms = self.terms(allow, unprotected);
                 self.prompt(parts, terms)
             }
+            Command::Withdraw { request } => self.withdraw(&request),
             Command::Interrupt => {
                 self.interrupt();
                 Ok(Reply::Done)
