@@ -472,6 +472,9 @@ pub enum EventKind {
         text: String,
         /// What its answers cost.
         usage: Usage,
+        /// It came to nothing, and has left the conversation: what was said is to be said again.
+        #[serde(default)]
+        taken_back: bool,
     },
     /// Something that people should know.
     Warning {

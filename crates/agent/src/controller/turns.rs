@@ -3,12 +3,13 @@
 use std::time::{Duration, Instant};
 
 use retake_engine::session::entry::{Block, Body, EndReason, Part, StopReason, Usage};
-use retake_engine::session::{Moment, NewEntry, NewTurn, SessionError};
+use retake_engine::session::{Moment, NewEntry, NewTurn, SessionError, first_line};
 use retake_engine::{Durability, NoProgress, OperationId, Origin};
 
 use super::publish::{in_words, snapshot};
 use super::{Controller, Current, Fact, Terms, Unprotected, refusal};
-use crate::contract::{Allow, EventKind, Reason, Refusal, Reply};
+use crate::contract::{self, Allow, ChangeGoal, Command, EventKind, Outcome, Reason, Refusal, Reply};
+use crate::document::RewindDocument;
 use crate::model::{Answer, Delta, Heard, ModelError, Request};
 use crate::permission::Mode;
 use crate::turn::{self, Activity, Effect, Ending, Retry};
@@ -254,8 +255,10 @@ impl Controller {
             Ending::RoundLimit => EndReason::RoundLimit,
         };
         let text = last_words(self.writer().conversation().entries(), current.prompt);
+        let said = prompt_line(self.writer().conversation().entries(), current.prompt);
         let usage = turn_usage(self.writer().conversation().entries(), current.prompt);
-        if !goes_on && self.waiting.is_none() {
+        let is_undone = came_to_nothing && self.waiting.as_ref().is_some_and(|(request, _)| undoes_newest(request));
+        if is_undone || (!goes_on && self.waiting.is_none()) {
             self.return_held();
         }
         let stored =
@@ -266,8 +269,20 @@ impl Controller {
         let (reason, message) = name(reason);
         let session = self.writer().id().to_string();
         self.request = current.request;
-        self.store_turn(EventKind::TurnEnded { session, prompt: current.prompt, reason, message, text, usage });
-        self.go_on_after_turn(goes_on);
+        let taken_back = came_to_nothing;
+        self.store_turn(EventKind::TurnEnded {
+            session,
+            prompt: current.prompt,
+            reason,
+            message,
+            text,
+            usage,
+            taken_back,
+        });
+        match is_undone {
+            true => self.answer_taken_back(&said),
+            false => self.go_on_after_turn(goes_on),
+        }
     }
 
     fn write_end(&mut self, current: &Current, reason: EndReason) -> Result<(), SessionError> {
@@ -292,6 +307,14 @@ impl Controller {
         self.snapshot("turn", Moment { session: self.writer().id(), entry: None, origin: Origin::Turn });
         let (facts, request, kind) = (self.facts.clone(), self.request.clone(), Box::new(ended));
         self.keeper.run(move |_| drop(facts.send(Fact::Told { request, kind })));
+    }
+
+    /// Answers an undo that waited for a turn which has taken itself back: there is nothing left to undo of what was meant.
+    fn answer_taken_back(&mut self, said: &str) {
+        let Some((_, answer)) = self.waiting.take() else { return };
+        self.stopped = false;
+        let document = Box::new(RewindDocument::taken_back(&format!("turn {said}")));
+        answer.send(Outcome::Ok(Reply::Change { document })).ok();
     }
 
     /// A change that waited for the end comes first; then what was held, if there is any sense in that.
@@ -319,6 +342,19 @@ impl Controller {
         self.toolbox.forget_reads();
         self.snapshot("turn", Moment { session: self.writer().id(), entry: None, origin: Origin::Turn });
         Ok(Reply::Done)
+    }
+}
+
+/// Whether a request is to undo whatever is newest.
+fn undoes_newest(request: &contract::Request) -> bool {
+    matches!(&request.command, Command::Apply { change, .. } if change.goal == ChangeGoal::Undo { operation: None })
+}
+
+/// The first line of a prompt.
+fn prompt_line(entries: &[retake_engine::session::entry::Entry], prompt: retake_engine::EntryId) -> String {
+    match of_turn(entries, prompt).next() {
+        Some(Body::Prompt { parts }) => first_line(parts),
+        _ => String::new(),
     }
 }
 
