@@ -6,8 +6,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use retake_engine::session::Moment;
 use retake_engine::session::entry::{Block, Body, CallId, Outcome, Part};
+use retake_engine::session::{Moment, NewEntry};
 use retake_engine::{CheckpointError, Durability, NewWindow, NoProgress, Origin, PartOf, Reach, Window, Workspace};
 use tokio::sync::{mpsc, watch};
 
@@ -15,7 +15,7 @@ use super::publish::{in_words, snapshot};
 use super::{Controller, Fact, Terms, Unprotected, refusal};
 use crate::contract::{Answer, EventKind, Question, Reason, Refusal, Reply, Rule};
 use crate::permission::{self, Decision, Mode, Policy};
-use crate::tool::{self, Access, JobEnded, JobId, Prepared, Surroundings};
+use crate::tool::{self, Access, JobEnded, JobId, JobState, Prepared, Surroundings};
 use crate::turn::{self, CallNumber, Effects, Verdict};
 use crate::{fresh, limits};
 
@@ -319,6 +319,27 @@ impl Controller {
             self.end_window(window);
         }
         self.publish_jobs();
+    }
+
+    /// Tells people and the model of the jobs that end with the session.
+    pub(super) fn tell_of_jobs_left(&mut self) {
+        let jobs = self.toolbox.jobs().list().into_iter().filter(|job| job.state == JobState::Running);
+        let names: Vec<String> = jobs.map(|job| format!("`{}`", tool::in_one_line(&job.command))).collect();
+        for name in &names {
+            self.publish(EventKind::Warning { text: format!("{name} was ended with the session") });
+        }
+        // It is part of that turn, so that undoing the turn takes it back too. Anywhere else it would be something said since, and keep
+        // the conversation from going back.
+        let head = self.writer().conversation().head();
+        let Some((turn, _)) = self.last_turn.filter(|(_, left)| !names.is_empty() && Some(*left) == head) else {
+            return;
+        };
+        let text = format!("These background jobs were ended when the session was closed: {}.", names.join(", "));
+        let note = NewEntry { id: fresh::entry(), at: fresh::now(), body: Body::Note { about: Vec::new(), text } };
+        match self.writer_mut().end_turn(turn, note) {
+            Ok(_) => self.publish_appended(),
+            Err(err) => self.publish(EventKind::Warning { text: in_words(&err) }),
+        }
     }
 
     pub(super) fn end_job(&mut self, job: &str) -> Result<Reply, Refusal> {

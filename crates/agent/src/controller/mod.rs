@@ -183,6 +183,8 @@ struct Controller {
     waiting: Option<(Request, oneshot::Sender<Outcome>)>,
     /// Whether the user stopped the last turn.
     stopped: bool,
+    /// The last turn that is retained, and the head that it left.
+    last_turn: Option<(OperationId, EntryId)>,
     /// Windows of background jobs.
     job_windows: HashMap<JobId, Window>,
     /// The results that told the model of background jobs.
@@ -254,6 +256,7 @@ impl Controller {
                 }
             }
         }
+        self.tell_of_jobs_left();
         self.runtime.block_on(self.toolbox.shutdown());
         for (_, window) in std::mem::take(&mut self.job_windows) {
             self.end_window(window);

@@ -287,6 +287,7 @@ impl Controller {
 
     fn write_end(&mut self, current: &Current, reason: EndReason) -> Result<(), SessionError> {
         let end = NewEntry { id: fresh::entry(), at: fresh::now(), body: Body::Ended { reason } };
+        self.last_turn = Some((current.operation, end.id));
         self.writer_mut().end_turn(current.operation, end)?;
         self.publish_appended();
         Ok(())
