@@ -154,7 +154,7 @@ fn turn(
     // Not waited for here, so that what follows is seen when it happens.
     let saying = runtime.spawn({
         let handle = handle.clone();
-        async move { handle.request(Command::Prompt { parts }).await.expect("it is said") }
+        async move { handle.request(Command::prompt(parts)).await.expect("it is said") }
     });
     let (mut last, mut round) = (began, 0);
     loop {

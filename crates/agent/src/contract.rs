@@ -35,6 +35,17 @@ pub enum Command {
     Prompt {
         /// In order.
         parts: Vec<Part>,
+        /// What may run in its turn without anybody being asked; null for what holds in the session.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        allow: Option<Allow>,
+        /// Tools may change in its turn what no snapshot protects, also if they may not in the session.
+        #[serde(default)]
+        unprotected: bool,
+    },
+    /// Takes a prompt back that is held.
+    Withdraw {
+        /// The request that it came with.
+        request: String,
     },
     /// Stops the turn.
     Interrupt,
@@ -83,6 +94,25 @@ pub enum Command {
     Context,
     /// Ends the session's process once all is stored.
     Close,
+}
+
+impl Command {
+    /// Says something, on the terms of the session.
+    pub fn prompt(parts: Vec<Part>) -> Self {
+        Self::Prompt { parts, allow: None, unprotected: false }
+    }
+}
+
+/// What runs without anybody being asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Allow {
+    /// Everything that no rule denies.
+    All,
+    /// Reading and edit tools.
+    Edits,
+    /// Reading.
+    None,
 }
 
 /// Where a client saw the head.
@@ -246,6 +276,9 @@ pub enum Reply {
     Held {
         /// How many are held now.
         count: usize,
+        /// The request that it came with, for [`Command::Withdraw`]; the events of its turn will carry it. Null if it had no id.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        request: Option<String>,
     },
     /// What one can go back to, newest first.
     Targets {
@@ -439,6 +472,9 @@ pub enum EventKind {
         text: String,
         /// What its answers cost.
         usage: Usage,
+        /// It came to nothing, and has left the conversation: what was said is to be said again.
+        #[serde(default)]
+        taken_back: bool,
     },
     /// Something that people should know.
     Warning {
@@ -469,6 +505,9 @@ pub struct Question {
     pub tool: String,
     /// The call in words.
     pub title: String,
+    /// The whole command, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
     /// Why it is asked.
     pub why: String,
     /// What could be allowed once for all.

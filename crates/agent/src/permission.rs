@@ -14,6 +14,7 @@ use retake_engine::session::entry::{Body, Entry};
 pub use self::rule::{InvalidRule, Rule};
 
 use self::command::{Parsed, loosely, parse};
+use crate::contract::Allow;
 use crate::tool::{Access, EDIT_TOOLS};
 
 /// What happens to calls for which there is no rule.
@@ -29,12 +30,22 @@ pub enum Mode {
 /// `--allow`: what runs without anybody to ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allowed {
-    /// Everything that no rule denies.
+    /// Everything that no rule denies or wants asked about.
     All,
     /// Reading and edit tools.
     Edits,
     /// Reading.
     None,
+}
+
+impl From<Allow> for Allowed {
+    fn from(allow: Allow) -> Self {
+        match allow {
+            Allow::All => Self::All,
+            Allow::Edits => Self::Edits,
+            Allow::None => Self::None,
+        }
+    }
 }
 
 /// The rules in force.
@@ -70,6 +81,8 @@ pub enum Decision {
     Allow,
     /// Ask the user.
     Ask {
+        /// Why it is asked.
+        why: String,
         /// What could be allowed for the rest of the session; `None` if that can only be said of this one call.
         suggested: Option<Rule>,
     },
@@ -80,25 +93,42 @@ pub enum Decision {
     },
 }
 
-/// Decides about a call.
+/// Decides about a call. The first that applies decides: a rule that denies, what the user allowed in this session, a rule that wants to be
+/// asked, a rule that allows, the mode.
 pub fn decide(policy: &Policy, tool: &str, access: &Access) -> Decision {
-    if let Some(rule) = policy.deny.iter().find(|rule| denies(rule, tool, access)) {
+    if let Some(rule) = policy.deny.iter().find(|rule| touches(rule, tool, access)) {
         return Decision::Deny {
             why: format!("The user's settings deny `{rule}`. Do not try to get around this; do it another way or ask."),
         };
     }
-    if *access == Access::Reads || is_allowed(policy, tool, access) {
+    if covers(&[&policy.approved], tool, access) {
         return Decision::Allow;
     }
-    match policy.mode {
-        Mode::Interactive => Decision::Ask { suggested: suggest(tool, access) },
-        Mode::Headless(Allowed::All) => Decision::Allow,
-        Mode::Headless(Allowed::Edits) if is_edit(tool) => match policy.ask.iter().any(|rule| rule.fits_tool(tool)) {
-            true => Decision::Deny {
-                why: format!("The user wants to be asked about `{tool}`, and nobody can be asked in this run."),
+    if let Some(rule) = policy.ask.iter().find(|rule| touches(rule, tool, access)) {
+        return match policy.mode {
+            Mode::Interactive => {
+                let why = format!("the settings want `{rule}` to be asked about");
+                Decision::Ask { why, suggested: suggest(tool, access) }
+            }
+            Mode::Headless(_) => Decision::Deny {
+                why: format!("The user wants to be asked about `{rule}`, and nobody can be asked in this run."),
             },
-            false => Decision::Allow,
-        },
+        };
+    }
+    if *access == Access::Reads || covers(&[&policy.approved, &policy.allow], tool, access) {
+        return Decision::Allow;
+    }
+    by_mode(policy, tool, access)
+}
+
+/// Decides where no rule fits.
+fn by_mode(policy: &Policy, tool: &str, access: &Access) -> Decision {
+    match policy.mode {
+        Mode::Interactive => {
+            Decision::Ask { why: "it may change something".to_owned(), suggested: suggest(tool, access) }
+        }
+        Mode::Headless(Allowed::All) => Decision::Allow,
+        Mode::Headless(Allowed::Edits) if EDIT_TOOLS.contains(&tool) => Decision::Allow,
         Mode::Headless(Allowed::Edits) => Decision::Deny {
             why: format!(
                 "`{tool}` is not allowed in this run: it was started with `--allow edits`, so reading and the edit tools ({}) may be used, \
@@ -125,11 +155,8 @@ fn commands_allowed(policy: &Policy) -> String {
     }
 }
 
-fn is_edit(tool: &str) -> bool {
-    EDIT_TOOLS.contains(&tool)
-}
-
-fn denies(rule: &Rule, tool: &str, access: &Access) -> bool {
+/// Whether a rule is about any part of a call; what is not understood is looked into too.
+fn touches(rule: &Rule, tool: &str, access: &Access) -> bool {
     match access {
         Access::Runs { command } if rule.fits_tool(tool) => rule.prefix().is_none_or(|prefix| {
             let understood = match parse(command) {
@@ -143,36 +170,23 @@ fn denies(rule: &Rule, tool: &str, access: &Access) -> bool {
     }
 }
 
-fn is_allowed(policy: &Policy, tool: &str, access: &Access) -> bool {
-    let Access::Runs { command } = access else {
-        let fits = |rules: &[Rule]| rules.iter().any(|rule| rule.prefix().is_none() && rule.fits_tool(tool));
-        return fits(&policy.approved) || (fits(&policy.allow) && !fits(&policy.ask));
-    };
-    let whole = |rules: &[Rule]| rules.iter().any(|rule| rule.prefix().is_none() && rule.fits_tool(tool));
-    if whole(&policy.approved) {
+/// Whether rules are about all of a call.
+fn covers(rules: &[&[Rule]], tool: &str, access: &Access) -> bool {
+    let rules = || rules.iter().copied().flatten().filter(|rule| rule.fits_tool(tool));
+    if rules().any(|rule| rule.prefix().is_none()) {
         return true;
     }
-    let asked = policy.ask.iter().any(|rule| denies(rule, tool, access));
-    if whole(&policy.allow) && !asked {
-        return true;
-    }
+    let Access::Runs { command } = access else { return false };
     let Parsed::Commands(commands) = parse(command) else { return false };
-    let begins = |rules: &[Rule], words: &[String]| {
-        rules
-            .iter()
-            .filter(|rule| rule.fits_tool(tool))
-            .filter_map(Rule::prefix)
-            .any(|prefix| words.starts_with(prefix))
-    };
-    commands.iter().all(|words| begins(&policy.approved, words) || (!asked && begins(&policy.allow, words)))
+    let begins = |words: &Vec<String>| rules().filter_map(Rule::prefix).any(|prefix| words.starts_with(prefix));
+    commands.iter().all(begins)
 }
 
 /// The rule that would allow this call and others like it.
 fn suggest(tool: &str, access: &Access) -> Option<Rule> {
     match access {
-        Access::Reads => None,
         Access::Writes { .. } => Some(Rule::edits()),
-        Access::Unknown => Rule::new(tool, None).ok(),
+        Access::Reads | Access::Unknown => Rule::new(tool, None).ok(),
         Access::Runs { command } => match parse(command) {
             Parsed::Commands(commands) => match commands.as_slice() {
                 [words] => Some(Rule::for_words(tool, command::usual_prefix(words).to_vec())),

@@ -1,8 +1,9 @@
 //! The turn: what happens next, decided without doing any of it.
 //!
-//! Facts go in, effects come out; the controller carries them out. Calls that only read run at once and side by side; calls that may
-//! change something run one after another, in the order in which the model made them, so that it is known who changed what. Calls are
-//! held by their number in the answer, so that a result that comes late or twice is harmless.
+//! Facts go in, effects come out; the controller carries them out. A call sees what those before it in the answer have done: one that
+//! reads waits for earlier ones that may change something, and one that may change something waits for all earlier ones, so that it is
+//! known who changed what. Those that read run side by side. Calls are held by their number in the answer, so that a result that comes
+//! late or twice is harmless.
 
 use crate::limits;
 
@@ -277,16 +278,19 @@ impl Turn {
             return self.ask(0);
         }
         let mut effects = Vec::new();
-        let mut is_free = true;
+        let (mut reads_before, mut changes_before) = (false, false);
         for (number, call) in calls.iter_mut().enumerate() {
-            let may_run = call.effects == Effects::Reads || is_free;
-            if call.effects == Effects::Mutates && call.stage != Stage::Settled {
-                is_free = false;
-            }
-            if call.stage == Stage::Allowed && may_run {
+            let has_to_wait = match call.effects {
+                Effects::Reads => changes_before,
+                Effects::Mutates => changes_before || reads_before,
+            };
+            if call.stage == Stage::Allowed && !has_to_wait {
                 call.stage = Stage::Running;
                 effects.push(Effect::Run(number));
             }
+            let is_open = call.stage != Stage::Settled;
+            reads_before |= is_open && call.effects == Effects::Reads;
+            changes_before |= is_open && call.effects == Effects::Mutates;
         }
         effects
     }

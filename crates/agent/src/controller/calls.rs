@@ -6,16 +6,16 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use retake_engine::session::Moment;
 use retake_engine::session::entry::{Block, Body, CallId, Outcome, Part};
+use retake_engine::session::{Moment, NewEntry};
 use retake_engine::{CheckpointError, Durability, NewWindow, NoProgress, Origin, PartOf, Reach, Window, Workspace};
 use tokio::sync::{mpsc, watch};
 
 use super::publish::{in_words, snapshot};
-use super::{Controller, Fact, Unprotected, refusal};
+use super::{Controller, Fact, Terms, Unprotected, refusal};
 use crate::contract::{Answer, EventKind, Question, Reason, Refusal, Reply, Rule};
-use crate::permission::{self, Decision, Mode};
-use crate::tool::{self, Access, JobEnded, JobId, Prepared, Surroundings};
+use crate::permission::{self, Decision, Mode, Policy};
+use crate::tool::{self, Access, JobEnded, JobId, JobState, Prepared, Surroundings};
 use crate::turn::{self, CallNumber, Effects, Verdict};
 use crate::{fresh, limits};
 
@@ -49,7 +49,7 @@ impl Controller {
         let mut verdicts = Vec::new();
         let mut refused = Vec::new();
         let mut calls = Vec::new();
-        let policy = self.policy.clone().with_approvals(self.writer().conversation().entries());
+        let policy = self.policy_of_turn();
         for block in blocks {
             let Block::Call { id, name, arguments } = block else { continue };
             let (call, verdict, effects) = match self.toolbox.prepare(name, arguments) {
@@ -69,6 +69,13 @@ impl Controller {
             self.append(refused);
         }
         self.step(turn::Fact::Answered(verdicts));
+    }
+
+    /// The rules in force in this turn.
+    fn policy_of_turn(&self) -> Policy {
+        let mode = self.current.as_ref().map_or(self.policy.mode, |current| current.terms.mode);
+        let policy = Policy { mode, ..self.policy.clone() };
+        policy.with_approvals(self.writer().conversation().entries())
     }
 
     fn call_mut(&mut self, number: CallNumber) -> Option<&mut Call> {
@@ -120,7 +127,7 @@ impl Controller {
 
     /// Lets calls run that are asked about and that the user has allowed with another one.
     fn allow_others(&mut self) {
-        let policy = self.policy.clone().with_approvals(self.writer().conversation().entries());
+        let policy = self.policy_of_turn();
         let is_allowed = |call: &Call| {
             let prepared = call.prepared.as_ref().filter(|_| call.question.is_some() && !call.unprotected);
             prepared
@@ -174,9 +181,10 @@ impl Controller {
     /// The snapshot before a call could not be taken.
     fn without_protection(&mut self, number: CallNumber, error: &CheckpointError) {
         let why = in_words(error);
+        let Some(Terms { mode, unprotected }) = self.current.as_ref().map(|current| current.terms) else { return };
         let Some(call) = self.call_mut(number) else { return };
         let is_allowed = call.unprotected;
-        match (self.unprotected, self.policy.mode) {
+        match (unprotected, mode) {
             _ if is_allowed => self.start_call(number),
             (Unprotected::Allow, _) => {
                 self.publish(EventKind::Warning { text: format!("not protected by a snapshot: {why}") });
@@ -189,6 +197,7 @@ impl Controller {
                     call: call.id.clone(),
                     tool: call.tool.clone(),
                     title: call.title.clone(),
+                    detail: call.prepared.as_ref().and_then(|prepared| detail(&prepared.access)),
                     why: format!("what this changes could not be taken back: {why}"),
                     rule: None,
                 });
@@ -312,6 +321,27 @@ impl Controller {
         self.publish_jobs();
     }
 
+    /// Tells people and the model of the jobs that end with the session.
+    pub(super) fn tell_of_jobs_left(&mut self) {
+        let jobs = self.toolbox.jobs().list().into_iter().filter(|job| job.state == JobState::Running);
+        let names: Vec<String> = jobs.map(|job| format!("`{}`", tool::in_one_line(&job.command))).collect();
+        for name in &names {
+            self.publish(EventKind::Warning { text: format!("{name} was ended with the session") });
+        }
+        // It is part of that turn, so that undoing the turn takes it back too. Anywhere else it would be something said since, and keep
+        // the conversation from going back.
+        let head = self.writer().conversation().head();
+        let Some((turn, _)) = self.last_turn.filter(|(_, left)| !names.is_empty() && Some(*left) == head) else {
+            return;
+        };
+        let text = format!("These background jobs were ended when the session was closed: {}.", names.join(", "));
+        let note = NewEntry { id: fresh::entry(), at: fresh::now(), body: Body::Note { about: Vec::new(), text } };
+        match self.writer_mut().end_turn(turn, note) {
+            Ok(_) => self.publish_appended(),
+            Err(err) => self.publish(EventKind::Warning { text: in_words(&err) }),
+        }
+    }
+
     pub(super) fn end_job(&mut self, job: &str) -> Result<Reply, Refusal> {
         let jobs = self.toolbox.jobs().clone();
         let found: Option<JobId> = jobs.list().into_iter().find(|one| one.id.to_string() == job).map(|job| job.id);
@@ -339,7 +369,7 @@ impl Call {
 
 /// Decides about a call that makes sense.
 fn take_in(
-    policy: &permission::Policy,
+    policy: &Policy,
     id: &CallId,
     name: &str,
     prepared: Prepared,
@@ -349,10 +379,11 @@ fn take_in(
     let title = prepared.title.clone();
     match permission::decide(policy, name, &prepared.access) {
         Decision::Allow => (Call::new(id, name, &title, Some(prepared)), Verdict::Allowed, effects),
-        Decision::Ask { suggested } => {
+        Decision::Ask { why, suggested } => {
             let rule = suggested.map(|rule| Rule { tool: rule.tool().to_owned(), prefix: rule.prefix_text() });
-            let why = "it may change something".to_owned();
-            let question = Question { call: id.clone(), tool: name.to_owned(), title: title.clone(), why, rule };
+            let detail = detail(&prepared.access);
+            let question =
+                Question { call: id.clone(), tool: name.to_owned(), title: title.clone(), detail, why, rule };
             let call = Call { question: Some(question), ..Call::new(id, name, &title, Some(prepared)) };
             (call, Verdict::Ask, effects)
         }
@@ -360,6 +391,14 @@ fn take_in(
             refused.push(result(id, &title, tool::Output::new(Outcome::Denied, why)));
             (Call::new(id, name, &title, None), Verdict::Settled, effects)
         }
+    }
+}
+
+/// What a title may not have room for.
+fn detail(access: &Access) -> Option<String> {
+    match access {
+        Access::Runs { command } => Some(command.clone()),
+        Access::Reads | Access::Writes { .. } | Access::Unknown => None,
     }
 }
 

@@ -67,9 +67,37 @@ impl Controller {
                 drop(answer.send(Outcome::Refused(refusal(Reason::Running, text))));
             }
             Activity::Running | Activity::Waiting => {
+                if let Some(refusal) = self.is_hopeless(&request) {
+                    return drop(answer.send(Outcome::Refused(refusal)));
+                }
                 self.waiting = Some((request, answer));
                 self.stop();
             }
+        }
+    }
+
+    /// Why a change would be refused even if the turn were stopped for it, as far as that can be known while it runs.
+    fn is_hopeless(&self, request: &Request) -> Option<Refusal> {
+        let Command::Apply { change, .. } = &request.command else { return None };
+        // What is about the running turn itself can be worked out only when it has ended, and what failed may not fail then.
+        let is_known = |refusal: &Refusal| !matches!(refusal.reason, Reason::Running | Reason::Failed);
+        self.plan_to_apply(change).err().filter(is_known)
+    }
+
+    /// The plan of a change that can be made as it is.
+    fn plan_to_apply(&self, change: &Change) -> Result<Plan, Refusal> {
+        let (session, change) = (self.writer().id(), change.clone());
+        let plan = self.keeper.ask(move |workspace| {
+            let request = to_request(workspace, session, &change)?;
+            // What tools at work have changed until now is theirs, and a plan has to know it.
+            let moment = Moment { session, entry: None, origin: Origin::After };
+            let taken = workspace.checkpoint_at(moment, fresh::checkpoint(), Durability::Soon, &NoProgress);
+            taken.map_err(|err| refusal(Reason::Failed, in_words(&err)))?;
+            workspace.plan(&request, &NoProgress).map_err(|err| refused(&err))
+        })?;
+        match plan.is_applicable() {
+            true => Ok(plan),
+            false => Err(refused(&RewindError::Refused { plan: Box::new(plan) })),
         }
     }
 
@@ -123,18 +151,7 @@ impl Controller {
         {
             return Ok(());
         }
-        let (session, change) = (self.writer().id(), change.clone());
-        let plan = self.keeper.ask(move |workspace| {
-            let request = to_request(workspace, session, &change)?;
-            // What jobs have changed until now is theirs, and a plan has to know it.
-            let moment = Moment { session, entry: None, origin: Origin::After };
-            let taken = workspace.checkpoint_at(moment, fresh::checkpoint(), Durability::Soon, &NoProgress);
-            taken.map_err(|err| refusal(Reason::Failed, in_words(&err)))?;
-            workspace.plan(&request, &NoProgress).map_err(|err| refused(&err))
-        })?;
-        if !plan.is_applicable() {
-            return Err(refused(&RewindError::Refused { plan: Box::new(plan) }));
-        }
+        let plan = self.plan_to_apply(change)?;
         let entries = self.writer().conversation().entries();
         let retained = &entries[..retained(entries, goal, &plan)];
         let is_later = |job: &Job| {

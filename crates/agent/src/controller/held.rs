@@ -3,32 +3,49 @@
 use retake_engine::session::entry::Part;
 
 use super::publish::in_words;
-use super::{Controller, Held, refusal};
+use super::{Controller, Held, Terms, refusal};
 use crate::contract::{EventKind, Reason, Refusal, Reply};
 use crate::limits;
 
 impl Controller {
     /// Keeps a prompt until the turn has ended.
-    pub(super) fn hold(&mut self, parts: Vec<Part>) -> Result<Reply, Refusal> {
+    pub(super) fn hold(&mut self, parts: Vec<Part>, terms: Terms) -> Result<Reply, Refusal> {
         if limits::MAX_HELD <= self.held.len() {
             return Err(refusal(Reason::Running, "a turn is running, and too many prompts are held already"));
         }
-        self.held.push_back(Held { request: self.request.clone(), parts });
+        let request = self.request.clone();
+        self.held.push_back(Held { request: request.clone(), parts, terms });
         // It was the draft until now.
-        self.store_draft(Vec::new())?;
+        self.store_draft(Vec::new()).inspect_err(|_| drop(self.held.pop_back()))?;
         let count = self.held.len();
         self.publish(EventKind::Held { count });
-        Ok(Reply::Held { count })
+        Ok(Reply::Held { count, request })
+    }
+
+    /// Takes a prompt back that is held: it is not said, and not about to be.
+    pub(super) fn withdraw(&mut self, request: &str) -> Result<Reply, Refusal> {
+        let is_it = |held: &Held| held.request.as_deref() == Some(request);
+        let Some(at) = self.held.iter().rposition(is_it) else {
+            return Err(refusal(Reason::NotFound, "no prompt of this request is held; it may have been said already"));
+        };
+        let held = self.held.remove(at).expect("it was found there");
+        if let Err(refusal) = self.store_draft(self.draft.clone()) {
+            self.held.insert(at, held);
+            return Err(refusal);
+        }
+        let count = self.held.len();
+        self.publish(EventKind::Held { count });
+        Ok(Reply::Done)
     }
 
     /// Says what was held first; whatever the user is about to say stays.
     pub(super) fn say_held(&mut self) {
-        let Some(Held { request, parts }) = self.held.pop_front() else { return };
+        let Some(Held { request, parts, terms }) = self.held.pop_front() else { return };
         let count = self.held.len();
         self.publish(EventKind::Held { count });
         let draft = std::mem::take(&mut self.draft);
         self.request = request;
-        let begun = self.begin_turn(parts.clone());
+        let begun = self.begin_turn(parts.clone(), terms);
         if let Err(refusal) = begun {
             self.publish(EventKind::Warning { text: refusal.message });
             self.draft = parts;

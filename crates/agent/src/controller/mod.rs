@@ -23,7 +23,7 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 use crate::contract::{Command, Event, EventKind, Outcome, Reason, Refusal, Reply, Request};
 use crate::keeper::Keeper;
 use crate::model::{Answer, Delta, Heard, Model, ModelError};
-use crate::permission::Policy;
+use crate::permission::{Mode, Policy};
 use crate::tool::{self, JobEnded, JobId, Toolbox};
 use crate::turn::{CallNumber, Turn};
 use crate::view::View;
@@ -183,6 +183,8 @@ struct Controller {
     waiting: Option<(Request, oneshot::Sender<Outcome>)>,
     /// Whether the user stopped the last turn.
     stopped: bool,
+    /// The last turn that is retained, and the head that it left.
+    last_turn: Option<(OperationId, EntryId)>,
     /// Windows of background jobs.
     job_windows: HashMap<JobId, Window>,
     /// The results that told the model of background jobs.
@@ -200,6 +202,14 @@ struct Controller {
 struct Held {
     request: Option<String>,
     parts: Vec<Part>,
+    terms: Terms,
+}
+
+/// What may run in a turn.
+#[derive(Clone, Copy, Debug)]
+struct Terms {
+    mode: Mode,
+    unprotected: Unprotected,
 }
 
 /// A turn under way.
@@ -208,6 +218,7 @@ struct Current {
     operation: OperationId,
     /// The request that began it.
     request: Option<String>,
+    terms: Terms,
     heard: Heard,
     /// Whether anything has come of it that is kept.
     has_output: bool,
@@ -245,6 +256,7 @@ impl Controller {
                 }
             }
         }
+        self.tell_of_jobs_left();
         self.runtime.block_on(self.toolbox.shutdown());
         for (_, window) in std::mem::take(&mut self.job_windows) {
             self.end_window(window);
@@ -279,7 +291,11 @@ impl Controller {
             Command::Plan { change } => return self.plan(&change, answer),
             Command::Targets { query } => return self.list_targets(query, answer),
             Command::Attach { .. } => Ok(Reply::View { view: Box::new(self.view.clone()) }),
-            Command::Prompt { parts } => self.prompt(parts),
+            Command::Prompt { parts, allow, unprotected } => {
+                let terms = self.terms(allow, unprotected);
+                self.prompt(parts, terms)
+            }
+            Command::Withdraw { request } => self.withdraw(&request),
             Command::Interrupt => {
                 self.interrupt();
                 Ok(Reply::Done)

@@ -130,6 +130,7 @@ pub fn open(setup: Setup) -> Result<Opened, OpenError> {
         draft,
         waiting: None,
         stopped: false,
+        last_turn: None,
         job_windows: HashMap::new(),
         job_entries: HashMap::new(),
         view,

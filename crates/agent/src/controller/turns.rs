@@ -3,26 +3,36 @@
 use std::time::{Duration, Instant};
 
 use retake_engine::session::entry::{Block, Body, EndReason, Part, StopReason, Usage};
-use retake_engine::session::{Moment, NewEntry, NewTurn, SessionError};
+use retake_engine::session::{Moment, NewEntry, NewTurn, SessionError, first_line};
 use retake_engine::{Durability, NoProgress, OperationId, Origin};
 
 use super::publish::{in_words, snapshot};
-use super::{Controller, Current, Fact, refusal};
-use crate::contract::{EventKind, Reason, Refusal, Reply};
+use super::{Controller, Current, Fact, Terms, Unprotected, refusal};
+use crate::contract::{self, Allow, ChangeGoal, Command, EventKind, Outcome, Reason, Refusal, Reply};
+use crate::document::RewindDocument;
 use crate::model::{Answer, Delta, Heard, ModelError, Request};
+use crate::permission::Mode;
 use crate::turn::{self, Activity, Effect, Ending, Retry};
 use crate::{fresh, instructions, limits};
 
 impl Controller {
+    /// What may run in a turn whose prompt says so.
+    pub(super) fn terms(&self, allow: Option<Allow>, unprotected: bool) -> Terms {
+        Terms {
+            mode: allow.map_or(self.policy.mode, |allow| Mode::Headless(allow.into())),
+            unprotected: if unprotected { Unprotected::Allow } else { self.unprotected },
+        }
+    }
+
     /// Says something, or holds it while a turn runs.
-    pub(super) fn prompt(&mut self, parts: Vec<Part>) -> Result<Reply, Refusal> {
+    pub(super) fn prompt(&mut self, parts: Vec<Part>, terms: Terms) -> Result<Reply, Refusal> {
         if parts.is_empty() || parts.iter().all(|part| matches!(part, Part::Text { text } if text.trim().is_empty())) {
             return Err(refusal(Reason::Invalid, "a prompt must say something"));
         }
-        if self.turn.activity() == Activity::Idle { self.begin_turn(parts) } else { self.hold(parts) }
+        if self.turn.activity() == Activity::Idle { self.begin_turn(parts, terms) } else { self.hold(parts, terms) }
     }
 
-    pub(super) fn begin_turn(&mut self, parts: Vec<Part>) -> Result<Reply, Refusal> {
+    pub(super) fn begin_turn(&mut self, parts: Vec<Part>, terms: Terms) -> Result<Reply, Refusal> {
         let at = fresh::now();
         let mut bodies = instructions::missing(self.writer().conversation(), &self.root);
         bodies.push(Body::Prompt { parts });
@@ -39,6 +49,7 @@ impl Controller {
             prompt,
             operation,
             request: self.request.clone(),
+            terms,
             heard: Heard::default(),
             has_output: false,
             calls: Vec::new(),
@@ -244,8 +255,10 @@ impl Controller {
             Ending::RoundLimit => EndReason::RoundLimit,
         };
         let text = last_words(self.writer().conversation().entries(), current.prompt);
+        let said = prompt_line(self.writer().conversation().entries(), current.prompt);
         let usage = turn_usage(self.writer().conversation().entries(), current.prompt);
-        if !goes_on && self.waiting.is_none() {
+        let is_undone = came_to_nothing && self.waiting.as_ref().is_some_and(|(request, _)| undoes_newest(request));
+        if is_undone || (!goes_on && self.waiting.is_none()) {
             self.return_held();
         }
         let stored =
@@ -256,12 +269,25 @@ impl Controller {
         let (reason, message) = name(reason);
         let session = self.writer().id().to_string();
         self.request = current.request;
-        self.store_turn(EventKind::TurnEnded { session, prompt: current.prompt, reason, message, text, usage });
-        self.go_on_after_turn(goes_on);
+        let taken_back = came_to_nothing;
+        self.store_turn(EventKind::TurnEnded {
+            session,
+            prompt: current.prompt,
+            reason,
+            message,
+            text,
+            usage,
+            taken_back,
+        });
+        match is_undone {
+            true => self.answer_taken_back(&said),
+            false => self.go_on_after_turn(goes_on),
+        }
     }
 
     fn write_end(&mut self, current: &Current, reason: EndReason) -> Result<(), SessionError> {
         let end = NewEntry { id: fresh::entry(), at: fresh::now(), body: Body::Ended { reason } };
+        self.last_turn = Some((current.operation, end.id));
         self.writer_mut().end_turn(current.operation, end)?;
         self.publish_appended();
         Ok(())
@@ -282,6 +308,14 @@ impl Controller {
         self.snapshot("turn", Moment { session: self.writer().id(), entry: None, origin: Origin::Turn });
         let (facts, request, kind) = (self.facts.clone(), self.request.clone(), Box::new(ended));
         self.keeper.run(move |_| drop(facts.send(Fact::Told { request, kind })));
+    }
+
+    /// Answers an undo that waited for a turn which has taken itself back: there is nothing left to undo of what was meant.
+    fn answer_taken_back(&mut self, said: &str) {
+        let Some((_, answer)) = self.waiting.take() else { return };
+        self.stopped = false;
+        let document = Box::new(RewindDocument::taken_back(&format!("turn {said}")));
+        answer.send(Outcome::Ok(Reply::Change { document })).ok();
     }
 
     /// A change that waited for the end comes first; then what was held, if there is any sense in that.
@@ -309,6 +343,19 @@ impl Controller {
         self.toolbox.forget_reads();
         self.snapshot("turn", Moment { session: self.writer().id(), entry: None, origin: Origin::Turn });
         Ok(Reply::Done)
+    }
+}
+
+/// Whether a request is to undo whatever is newest.
+fn undoes_newest(request: &contract::Request) -> bool {
+    matches!(&request.command, Command::Apply { change, .. } if change.goal == ChangeGoal::Undo { operation: None })
+}
+
+/// The first line of a prompt.
+fn prompt_line(entries: &[retake_engine::session::entry::Entry], prompt: retake_engine::EntryId) -> String {
+    match of_turn(entries, prompt).next() {
+        Some(Body::Prompt { parts }) => first_line(parts),
+        _ => String::new(),
     }
 }
 

@@ -167,7 +167,7 @@ impl ModelError {
                 "wait a little, then send the prompt again".to_owned()
             }
             Self::Server { .. } | Self::CutStream { .. } => "send the prompt again".to_owned(),
-            Self::ContextTooLong { .. } => "shorten it with `/compact`, or rewind to an earlier prompt".to_owned(),
+            Self::ContextTooLong { .. } => "rewind to an earlier prompt, or start a new session".to_owned(),
             Self::Refused { .. } => "choose another model with `--model`, or rewind to before the prompt".to_owned(),
             Self::Unreachable { server: Server::Local, .. } => {
                 "start the local server, or check its port in `--base-url`".to_owned()

@@ -39,20 +39,31 @@ fn the_model_is_asked_again_when_all_calls_have_their_results() {
 }
 
 #[test]
-fn calls_that_change_something_run_in_order_and_reading_ones_beside_them() {
-    let (mut turn, effects) = calling(&[writes(), reads(), writes()]);
-    assert_eq!(effects, [Effect::Run(0), Effect::Run(1)]);
-    assert_eq!(turn.step(Fact::Settled(0)), [Effect::Run(2)]);
+fn a_call_waits_for_earlier_ones_that_could_interfere() {
+    let (mut turn, effects) = calling(&[writes(), reads(), reads(), writes(), reads()]);
+    assert_eq!(effects, [Effect::Run(0)], "what is read is what was written before");
+    assert_eq!(turn.step(Fact::Settled(0)), [Effect::Run(1), Effect::Run(2)], "reading goes side by side");
+    assert_eq!(turn.step(Fact::Settled(2)), []);
+    assert_eq!(turn.step(Fact::Settled(1)), [Effect::Run(3)], "what is read is not changed meanwhile");
+    assert_eq!(turn.step(Fact::Settled(3)), [Effect::Run(4)]);
 }
 
 #[test]
-fn a_call_that_needs_an_answer_holds_up_those_after_it_that_change_something() {
-    let (mut turn, effects) = calling(&[asked(), writes(), reads()]);
-    assert_eq!(effects, [Effect::AskPermission(0), Effect::Run(2)]);
+fn a_call_that_needs_an_answer_holds_up_those_after_it() {
+    let (mut turn, effects) = calling(&[reads(), asked(), writes(), reads()]);
+    assert_eq!(effects, [Effect::AskPermission(1), Effect::Run(0)]);
     assert_eq!(turn.activity(), Activity::Running);
-    assert_eq!(turn.step(Fact::Settled(2)), []);
+    assert_eq!(turn.step(Fact::Settled(0)), []);
     assert_eq!(turn.activity(), Activity::Waiting);
-    assert_eq!(turn.step(Fact::Allowed(0)), [Effect::Run(0)]);
+    assert_eq!(turn.step(Fact::Allowed(1)), [Effect::Run(1)]);
+    assert_eq!(turn.step(Fact::Settled(1)), [Effect::Run(2)]);
+    assert_eq!(turn.step(Fact::Settled(2)), [Effect::Run(3)]);
+}
+
+#[test]
+fn a_call_that_is_allowed_still_waits_for_what_is_read_before_it() {
+    let (mut turn, _) = calling(&[reads(), asked()]);
+    assert_eq!(turn.step(Fact::Allowed(1)), []);
     assert_eq!(turn.step(Fact::Settled(0)), [Effect::Run(1)]);
 }
 

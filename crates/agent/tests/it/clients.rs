@@ -85,7 +85,7 @@ fn events_carry_the_request_that_they_came_of() {
     let send = |scene: &Scene, id: &str, command| {
         scene.runtime().block_on(scene.handle().send(Request { id: id.to_owned(), command })).unwrap()
     };
-    let prompt = |text: &str| Command::Prompt { parts: vec![Part::text(text)] };
+    let prompt = |text: &str| Command::prompt(vec![Part::text(text)]);
     let gate = scene.model.says("One.").pauses();
     scene.model.says("Two.");
     let Reply::Said { prompt: first } = send(&scene, "p1", prompt("first")) else { panic!("not said") };
@@ -156,7 +156,7 @@ fn a_session_that_nobody_can_reach_any_more_ends_and_stores_its_turn() {
     let (model, other, session) = scene.beside();
     let gate = model.says_slowly(["Half", " an answer."]);
     let mut events = scene.runtime().block_on(other.handle.attach(None)).unwrap().events;
-    scene.runtime().block_on(other.handle.request(Command::Prompt { parts: vec![Part::text("hello")] })).unwrap();
+    scene.runtime().block_on(other.handle.request(Command::prompt(vec![Part::text("hello")]))).unwrap();
     scene.runtime().block_on(async {
         while !matches!(&events.recv().await.unwrap().kind, EventKind::Delta { text, .. } if text.ends_with('f')) {}
     });

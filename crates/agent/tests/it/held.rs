@@ -1,6 +1,6 @@
 //! Prompts that come while a turn runs.
 
-use retake_agent::contract::{Change, Command, EventKind, Reply, State, WhileRunning};
+use retake_agent::contract::{Change, Command, EventKind, Reason, Reply, Request, State, WhileRunning};
 use retake_engine::Scope;
 use retake_engine::session::entry::{EntryId, Part};
 use serde_json::json;
@@ -8,8 +8,8 @@ use serde_json::json;
 use crate::scene::{Scene, rewind_goal};
 
 fn hold(scene: &mut Scene, text: &str) -> usize {
-    match scene.request(Command::Prompt { parts: vec![Part::text(text)] }).unwrap() {
-        Reply::Held { count } => count,
+    match scene.request(Command::prompt(vec![Part::text(text)])).unwrap() {
+        Reply::Held { count, .. } => count,
         other => panic!("not held: {other:?}"),
     }
 }
@@ -53,6 +53,43 @@ fn held_prompts_are_said_after_the_turn_in_order_and_the_draft_stays() {
 }
 
 #[test]
+fn a_held_prompt_can_be_withdrawn_until_it_is_said_and_its_turn_carries_its_request() {
+    let mut scene = Scene::new().start();
+    let send = |scene: &Scene, id: &str, command: Command| {
+        scene.runtime().block_on(scene.handle().send(Request { id: id.to_owned(), command }))
+    };
+    let withdraw = |request: &str| Command::Withdraw { request: request.to_owned() };
+    let gate = scene.model.says("One.").pauses();
+    scene.model.says("Three.");
+    scene.say("first");
+    for (id, text, count) in [("h2", "second", 1), ("h3", "third", 2)] {
+        let held = send(&scene, id, Command::prompt(vec![Part::text(text)])).unwrap();
+        assert_eq!(held, Reply::Held { count, request: Some(id.to_owned()) });
+    }
+    scene.request(Command::Draft { parts: vec![Part::text("half")] }).unwrap();
+    assert_eq!(send(&scene, "w", withdraw("h2")).unwrap(), Reply::Done);
+    assert_eq!(send(&scene, "w", withdraw("h2")).unwrap_err().reason, Reason::NotFound);
+    assert_eq!((scene.view().held, scene.draft().as_str()), (1, "half"));
+    assert_eq!(scene.workspace().draft(scene.session()).unwrap(), [Part::text("third\n\nhalf")]);
+    gate.open();
+    until_any_ended(&mut scene);
+    let third = until_any_ended(&mut scene);
+    assert_eq!(send(&scene, "w", withdraw("h3")).unwrap_err().reason, Reason::NotFound, "it is said");
+    let of_third = scene.requests_of(|kind| match kind {
+        EventKind::Appended { entry } => entry.id == third,
+        EventKind::Delta { turn, .. } => *turn == third,
+        EventKind::TurnEnded { prompt, .. } => *prompt == third,
+        _ => false,
+    });
+    assert!(3 <= of_third.len() && of_third.iter().all(|one| one.as_deref() == Some("h3")), "{of_third:?}");
+    let transcript = scene.last_request().transcript();
+    assert!(transcript.ends_with("user: first\nassistant: One.\nuser: third"), "{transcript}");
+    assert_eq!(scene.draft(), "half");
+    scene.check();
+    scene.model.assert_exhausted();
+}
+
+#[test]
 fn an_interrupt_gives_held_prompts_back() {
     let mut scene = Scene::new().start();
     let _gate = scene.model.says_slowly(["One", " more."]);
@@ -73,7 +110,7 @@ fn what_is_said_after_an_interrupt_is_said_when_the_turn_has_settled() {
     scene.say("loop");
     scene.until(|kind| matches!(kind, EventKind::CallOutput { .. }));
     scene.request(Command::Interrupt).unwrap();
-    scene.request(Command::Prompt { parts: vec![Part::text("something else")] }).unwrap();
+    scene.request(Command::prompt(vec![Part::text("something else")])).unwrap();
     until_any_ended(&mut scene);
     until_any_ended(&mut scene);
     assert!(scene.last_request().transcript().ends_with("user: something else"));

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use retake_agent::contract::{Command, EventKind, State};
+use retake_agent::contract::{Change, ChangeGoal, Command, EventKind, State, WhileRunning};
 use retake_agent::tool::CALL_MARK;
 use retake_engine::session::entry::{Body, Outcome};
 use serde_json::json;
@@ -37,7 +37,10 @@ fn an_interrupted_command_leaves_no_process_and_keeps_its_output() {
         scene.model.calls("bash", json!({"command": command}));
         let prompt = scene.say("run it");
         scene.until(|kind| matches!(kind, EventKind::CallOutput { text, .. } if text.contains("so far")));
-        assert!(!left_over(&word).is_empty(), "they run");
+        // A process has the word once it has become another program.
+        while left_over(&word).is_empty() {
+            std::thread::yield_now();
+        }
         let asked = Instant::now();
         scene.request(Command::Interrupt).unwrap();
         scene.until(|kind| matches!(kind, EventKind::StateChanged { state: State::Paused }));
@@ -100,6 +103,8 @@ fn a_turn_that_is_stopped_before_any_output_takes_itself_back() {
         scene.model.wait_for_request(2);
         scene.interrupt(second);
         gate.open();
+        let taken_back: Vec<bool> = scene.told().iter().filter_map(taken_back).collect();
+        assert_eq!(taken_back, [false, true]);
         assert_eq!((scene.draft().as_str(), scene.context()), ("wait, no", before));
         assert_eq!(scene.targets().len(), 1);
         scene.check();
@@ -107,6 +112,37 @@ fn a_turn_that_is_stopped_before_any_output_takes_itself_back() {
         assert!(scene.view().entries.is_empty(), "it is no operation: the one before it is undone");
         scene.check();
     }
+}
+
+fn taken_back(kind: &EventKind) -> Option<bool> {
+    match kind {
+        EventKind::TurnEnded { taken_back, .. } => Some(*taken_back),
+        _ => None,
+    }
+}
+
+#[test]
+fn an_undo_that_stops_a_turn_before_any_output_undoes_nothing_else() {
+    let mut scene = Scene::new().start();
+    scene.model.calls("bash", json!({"command": "echo a > a.txt"}));
+    scene.model.says("Hello.");
+    scene.prompt("hello");
+    let before = scene.context();
+    let gate = scene.model.says("Never heard.").pauses();
+    scene.say("wait, no");
+    scene.model.wait_for_request(3);
+    scene.request(Command::prompt(vec![retake_engine::session::entry::Part::text("and then")])).unwrap();
+    let undo = Change::new(ChangeGoal::Undo { operation: None });
+    let document = scene.apply(undo, WhileRunning::Interrupt).unwrap();
+    gate.open();
+    assert!(document.applied && document.operation.is_none() && document.files.is_empty(), "{document:?}");
+    assert_eq!(document.what, "turn wait, no");
+    assert_eq!((scene.files().as_str(), scene.context()), ("a.txt: a\n", before));
+    assert_eq!((scene.draft().as_str(), scene.state()), ("wait, no\n\nand then", State::Idle));
+    scene.check();
+    scene.undo();
+    assert_eq!(scene.files(), "", "the next one undoes the turn before it");
+    scene.check();
 }
 
 #[test]

@@ -98,3 +98,42 @@ fn a_job_can_be_ended_and_what_it_did_is_its_turns() {
     assert_eq!(scene.files(), "");
     scene.check();
 }
+
+#[test]
+fn jobs_that_end_with_the_session_are_told_to_people_and_once_to_the_model() {
+    let mut scene = Scene::new().start();
+    scene.model.calls("bash", json!({"command": "echo a > a.txt"}));
+    scene.model.says("Done.");
+    scene.prompt("write");
+    start_job(&mut scene, "start", "sleep 91\nsleep 92");
+    let mut events = scene.runtime().block_on(scene.handle().attach(None)).unwrap().events;
+    scene.restart();
+    let mut warnings = Vec::new();
+    while let Ok(event) = events.try_recv() {
+        if let EventKind::Warning { text } = &event.kind {
+            warnings.push(text.clone());
+        }
+    }
+    assert_eq!(warnings, ["`sleep 91 … (+1 line)` was ended with the session"]);
+    scene.check();
+    scene.undo();
+    let left = (scene.draft(), scene.view().conversation().prompts().count());
+    assert_eq!(left, ("start".to_owned(), 1), "the note does not keep its turn from being undone");
+    scene.redo();
+    scene.restart();
+    scene.model.says("I see.");
+    scene.prompt("and now?");
+    let transcript = scene.last_request().transcript();
+    let told = "These background jobs were ended when the session was closed: `sleep 91 … (+1 line)`.";
+    assert_eq!(transcript.matches(told).count(), 1, "{transcript}");
+    scene.undo();
+    scene.undo();
+    assert_eq!((scene.draft().as_str(), scene.view().conversation().prompts().count()), ("and now?", 1));
+    scene.undo();
+    assert_eq!((scene.files().as_str(), scene.view().entries.len()), ("", 0));
+    scene.redo();
+    scene.redo();
+    assert!(scene.context().contains("These background jobs were ended"), "what is redone has its note again");
+    scene.check();
+    scene.model.assert_exhausted();
+}

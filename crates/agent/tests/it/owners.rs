@@ -81,7 +81,7 @@ impl Other {
         self.model.says("Done.");
         self.runtime.block_on(async {
             let Attached { mut events, .. } = self.opened.handle.attach(None).await.unwrap();
-            let said = self.opened.handle.request(Command::Prompt { parts: vec![Part::text("do it")] }).await.unwrap();
+            let said = self.opened.handle.request(Command::prompt(vec![Part::text("do it")])).await.unwrap();
             let Reply::Said { prompt: wanted } = said else { panic!("not said: {said:?}") };
             loop {
                 if let EventKind::TurnEnded { prompt, reason, .. } = &events.recv().await.unwrap().kind

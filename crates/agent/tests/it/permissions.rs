@@ -1,7 +1,9 @@
 //! R61: who may do what.
 
-use retake_agent::contract::{Answer, EventKind, State};
+use retake_agent::contract::{Allow, Answer, Command, EventKind, Reply, State};
 use retake_agent::permission::Allowed;
+use retake_engine::EntryId;
+use retake_engine::session::entry::Part;
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, Wire};
@@ -76,7 +78,7 @@ fn what_is_allowed_always_is_not_asked_again_after_a_restart_either() {
 #[test]
 fn reading_is_free_and_goes_on_beside_a_question() {
     let mut scene = Scene::new().interactive().file("a.txt", "alpha\n").start();
-    scene.model.calls("write_file", write("b.txt")).calls("read_file", json!({"path": "a.txt"}));
+    scene.model.calls("read_file", json!({"path": "a.txt"})).calls("write_file", write("b.txt"));
     scene.model.says("Done.");
     let prompt = scene.say("both");
     let question = scene.until_asked();
@@ -85,6 +87,24 @@ fn reading_is_free_and_goes_on_beside_a_question() {
     scene.until_ended(prompt);
     scene.check();
     scene.model.assert_exhausted();
+}
+
+#[test]
+fn a_call_sees_what_those_before_it_in_the_answer_have_done() {
+    for wire in BOTH {
+        let mut scene = Scene::with(wire).start();
+        scene
+            .model
+            .calls("bash", json!({"command": "sleep 0.2; echo made > a.txt"}))
+            .calls("read_file", json!({"path": "a.txt"}))
+            .calls("list_dir", json!({}));
+        scene.model.says("Done.");
+        scene.prompt("make and read");
+        let transcript = scene.last_request().transcript();
+        assert!(transcript.contains("made") && !transcript.contains("There is no file"), "{transcript}");
+        scene.check();
+        scene.model.assert_exhausted();
+    }
 }
 
 #[test]
@@ -103,6 +123,56 @@ fn without_anybody_to_ask_the_flag_decides() {
         scene.check();
         scene.model.assert_exhausted();
     }
+}
+
+#[test]
+fn a_prompt_can_say_what_may_run_in_its_turn_and_in_no_other() {
+    let mut scene = Scene::new().start();
+    let bash = |scene: &Scene, file: &str| {
+        scene.model.calls("bash", json!({"command": format!("echo x > {file}")}));
+        scene.model.says("Done.");
+    };
+    let reading_only =
+        |text: &str| Command::Prompt { parts: vec![Part::text(text)], allow: Some(Allow::None), unprotected: false };
+    let ended = |scene: &mut Scene| -> EntryId {
+        match scene.until(|kind| matches!(kind, EventKind::TurnEnded { .. })) {
+            EventKind::TurnEnded { prompt, .. } => prompt,
+            _ => unreachable!(),
+        }
+    };
+    bash(&scene, "a.txt");
+    scene.prompt("as the session");
+    bash(&scene, "b.txt");
+    let Reply::Said { prompt } = scene.request(reading_only("reading only")).unwrap() else { panic!("not said") };
+    scene.until_ended(prompt);
+    assert!(scene.last_request().transcript().contains("--allow none"), "{}", scene.last_request().transcript());
+    let gate = scene.model.says("Wait.").pauses();
+    let held = scene.say("slow");
+    scene.request(reading_only("reading only, held")).unwrap();
+    bash(&scene, "c.txt");
+    gate.open();
+    scene.until_ended(held);
+    ended(&mut scene);
+    assert_eq!(scene.files(), "a.txt: x\n");
+    bash(&scene, "d.txt");
+    scene.prompt("as the session again");
+    assert_eq!(scene.files(), "a.txt: x\nd.txt: x\n");
+    scene.check();
+    scene.model.assert_exhausted();
+}
+
+#[test]
+fn a_question_about_a_command_of_many_lines_tells_all_of_it() {
+    let mut scene = Scene::new().interactive().start();
+    let command = "\necho one\nrm -rf x\necho three\n";
+    scene.model.calls("bash", json!({"command": command}));
+    scene.model.says("No.");
+    let prompt = scene.say("run");
+    let question = scene.until_asked();
+    assert_eq!((question.title.as_str(), question.detail.as_deref()), ("bash: echo one … (+2 lines)", Some(command)));
+    scene.answer(&question, Answer::Deny { why: None });
+    scene.until_ended(prompt);
+    scene.model.assert_exhausted();
 }
 
 #[test]

@@ -105,6 +105,32 @@ fn a_rewind_that_interrupts_a_command_takes_back_what_it_had_done() {
 }
 
 #[test]
+fn a_turn_is_not_stopped_for_a_change_that_would_be_refused() {
+    let mut scene = Scene::new().file("a.txt", "one\n").start();
+    scene.model.calls("bash", json!({"command": "echo two > a.txt"}));
+    scene.model.says("Done.");
+    let first = scene.prompt("change a");
+    scene.write("a.txt", "mine\n");
+    scene.model.calls("bash", json!({"command": "echo on; while [ ! -e go ]; do sleep 0.05; done; echo b > b.txt"}));
+    scene.model.says("Finished.");
+    let second = scene.say("second");
+    scene.until(|kind| matches!(kind, EventKind::CallOutput { .. }));
+    let refusal = scene.apply(Change::new(rewind_goal(first, Scope::Both)), WhileRunning::Interrupt).unwrap_err();
+    assert_eq!(refusal.reason, Reason::Conflicts, "{refusal:?}");
+    assert_eq!(refusal.document.unwrap().conflicts.len(), 1);
+    let nobody = Change::new(rewind_goal(EntryId::new([7; 10]), Scope::Both));
+    assert_eq!(scene.apply(nobody, WhileRunning::Interrupt).unwrap_err().reason, Reason::NotFound);
+    let redo = Change::new(ChangeGoal::Redo);
+    assert_eq!(scene.apply(redo, WhileRunning::Interrupt).unwrap_err().reason, Reason::Nothing);
+    assert_eq!(scene.state(), State::Running);
+    scene.write("go", "");
+    assert_eq!(scene.until_ended(second), ("done".to_owned(), "Finished.".to_owned()));
+    assert_eq!(scene.files(), "a.txt: mine\nb.txt: b\ngo: ");
+    scene.check();
+    scene.model.assert_exhausted();
+}
+
+#[test]
 fn a_rewind_of_both_without_files_to_go_back_is_legal_and_says_so() {
     let mut scene = Scene::new().file("a.txt", "one\n").start();
     scene.model.says("One.");
@@ -232,7 +258,7 @@ fn what_makes_no_sense_is_refused() {
     assert_eq!(scene.change(rewind_goal(nobody, Scope::Both)).unwrap_err().reason, Reason::NotFound);
     assert_eq!(scene.change(ChangeGoal::Undo { operation: None }).unwrap_err().reason, Reason::Nothing);
     assert_eq!(scene.change(ChangeGoal::Redo).unwrap_err().reason, Reason::Nothing);
-    let empty = Command::Prompt { parts: vec![retake_engine::session::entry::Part::text(" \n")] };
+    let empty = Command::prompt(vec![retake_engine::session::entry::Part::text(" \n")]);
     assert_eq!(scene.request(empty).unwrap_err().reason, Reason::Invalid);
     let undo = ChangeGoal::Undo { operation: Some("ffff".to_owned()) };
     assert_eq!(scene.change(undo).unwrap_err().reason, Reason::NotFound);

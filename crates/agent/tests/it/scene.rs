@@ -227,7 +227,7 @@ impl Scene {
 
     /// Says something without waiting for anything.
     pub fn say(&mut self, text: &str) -> EntryId {
-        match self.request(Command::Prompt { parts: vec![Part::text(text)] }).expect("it can be said") {
+        match self.request(Command::prompt(vec![Part::text(text)])).expect("it can be said") {
             Reply::Said { prompt } => prompt,
             other => panic!("not said: {other:?}"),
         }
@@ -392,7 +392,7 @@ impl Scene {
     pub fn say_beside(&self, handle: &Handle, text: &str) {
         self.runtime.block_on(async {
             let mut events = handle.attach(None).await.expect("a client can attach").events;
-            let said = handle.request(Command::Prompt { parts: vec![Part::text(text)] }).await.expect("it can be said");
+            let said = handle.request(Command::prompt(vec![Part::text(text)])).await.expect("it can be said");
             let Reply::Said { prompt: said } = said else { panic!("not said: {said:?}") };
             loop {
                 let event =

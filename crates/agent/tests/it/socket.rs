@@ -55,7 +55,7 @@ fn two_clients_see_one_stream() {
         let mut first = Client::connect(&directory, session).await.unwrap().unwrap();
         let mut second = Client::connect(&directory, session).await.unwrap().unwrap();
         let (mut one, mut two) = (attach(&mut first).await, attach(&mut second).await);
-        first.send(Command::Prompt { parts: vec![Part::text("write")] }).await.unwrap();
+        first.send(Command::prompt(vec![Part::text("write")])).await.unwrap();
         until_ended(&mut first, &mut one).await;
         until_ended(&mut second, &mut two).await;
         (one, two)

@@ -94,7 +94,7 @@ fn prepare(bench: &Bench, arguments: &Arguments) -> Result<Prepared, Output> {
     }
     let limit = Duration::from_secs(arguments.integer("timeout_seconds").unwrap_or(DEFAULT_TIMEOUT).min(MAX_TIMEOUT));
     let in_background = arguments.is_set("background");
-    let title = format!("bash: {}", command.lines().next().unwrap_or_default());
+    let title = format!("bash: {}", in_one_line(&command));
     let access = Access::Runs { command: command.clone() };
     let bench = bench.clone();
     Ok(Prepared {
@@ -109,6 +109,17 @@ fn prepare(bench: &Bench, arguments: &Arguments) -> Result<Prepared, Output> {
             })
         }),
     })
+}
+
+/// A command in one line, which tells if there is more of it.
+pub(crate) fn in_one_line(command: &str) -> String {
+    let mut lines = command.trim().lines();
+    let first = lines.next().unwrap_or_default();
+    match lines.count() {
+        0 => first.to_owned(),
+        1 => format!("{first} … (+1 line)"),
+        more => format!("{first} … (+{more} lines)"),
+    }
 }
 
 fn start_job(bench: &Bench, command: &str, surroundings: Surroundings) -> Output {

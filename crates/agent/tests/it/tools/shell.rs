@@ -55,7 +55,7 @@ async fn a_command_runs_in_the_workspace_and_tells_its_exit_code() {
     let prepared = bench.prepare("bash", &json!({ "command": "ls\npwd" })).ok().unwrap();
     assert_eq!(
         (prepared.title.as_str(), prepared.access),
-        ("bash: ls", Access::Runs { command: "ls\npwd".to_owned() })
+        ("bash: ls … (+1 line)", Access::Runs { command: "ls\npwd".to_owned() })
     );
 }
 
