@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use retake_agent::contract::{Command, Event, Outcome, Outgoing, Refusal, Reply, Request};
+use retake_agent::contract::{Allow, Command, Event, Outcome, Outgoing, Refusal, Reply, Request};
 use retake_agent::controller::{self, Attached, Beginning, Handle, Opened, Setup, Unprotected, Which};
 use retake_agent::mcp::Servers;
 use retake_agent::model::Model;
@@ -52,6 +52,10 @@ pub enum AgentError {
     TurnFailed { message: String },
     #[error("the turn was interrupted")]
     Interrupted,
+    #[error("the turn was interrupted before anything came of it, and was taken back")]
+    TakenBack,
+    #[error("the prompt was withdrawn before it was said")]
+    Withdrawn,
     #[error("the turn was stopped before it was done: {message}")]
     RoundLimit { message: String },
     #[error("cannot read `{path}`: {why}")]
@@ -165,8 +169,14 @@ impl Session {
     }
 
     /// Says something, and returns the request that all events of its turn carry. While another turn runs it is held.
-    pub async fn prompt(&mut self, parts: Vec<Part>) -> anyhow::Result<String> {
-        let command = Command::Prompt { parts };
+    pub async fn prompt(&mut self, parts: Vec<Part>, manner: Manner) -> anyhow::Result<String> {
+        let allow = match manner.allowed {
+            Allowed::All => Allow::All,
+            Allowed::Edits => Allow::Edits,
+            Allowed::None => Allow::None,
+        };
+        let unprotected = manner.unprotected == Unprotected::Allow;
+        let command = Command::Prompt { parts, allow: Some(allow), unprotected };
         match self {
             Self::Here { handle, .. } => {
                 let id = OWN_REQUEST.to_owned();
@@ -223,13 +233,43 @@ impl Session {
         Ok(())
     }
 
-    pub async fn interrupt(&mut self) -> anyhow::Result<()> {
+    /// Stops the turn of `request`; a prompt that has not been said yet is withdrawn. Other people's turns go on.
+    pub async fn stop(&mut self, request: &str) -> anyhow::Result<Stopped> {
+        let withdraw = Command::Withdraw { request: request.to_owned() };
         match self {
-            Self::Here { handle, .. } => drop(handle.request(Command::Interrupt).await.map_err(AgentError::from)?),
-            Self::Elsewhere { client, .. } => drop(client.send(Command::Interrupt).await?),
+            Self::Here { handle, .. } => {
+                if handle.request(withdraw).await.is_ok() {
+                    return Ok(Stopped::Withdrawn);
+                }
+                handle.request(Command::Interrupt).await.map_err(AgentError::from)?;
+            }
+            Self::Elsewhere { client, early } => {
+                let id = client.send(withdraw).await?;
+                loop {
+                    match client.next().await?.ok_or(AgentError::Ended)? {
+                        Outgoing::Event(event) => early.push_back(Arc::from(event)),
+                        Outgoing::Response(response) if response.id == id => match response.outcome {
+                            Outcome::Ok(_) => return Ok(Stopped::Withdrawn),
+                            Outcome::Refused(_) => break,
+                        },
+                        Outgoing::Response(_) => {}
+                        Outgoing::Lagged => return Err(AgentError::Ended.into()),
+                    }
+                }
+                client.send(Command::Interrupt).await?;
+            }
         }
-        Ok(())
+        Ok(Stopped::Interrupted)
     }
+}
+
+/// What stopping came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// The turn is coming to its end.
+    Interrupted,
+    /// It had not begun.
+    Withdrawn,
 }
 
 /// Asks a live session in another process; `None` if it lives nowhere.

@@ -18,7 +18,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::runtime::Runtime;
 
 use crate::agent::model::{self, ModelArgs, Need};
-use crate::agent::{self, AgentError, Manner, Printer, Session, session};
+use crate::agent::{self, AgentError, Manner, Printer, Session, Stopped, session};
 use crate::surroundings::Surroundings;
 use crate::ui::{DIM, Format, Ui};
 
@@ -77,31 +77,63 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &RunArgs) -> anyhow::Result<E
     let parts = parts(args)?;
     let existing = existing(here, args)?;
     let runtime = agent::runtime()?;
-    let client = existing.map_or(Ok(None), |session| connect(&runtime, here, session))?;
-    if let Some(client) = client {
-        let mut printer = Printer::new(ui);
-        return runtime.block_on(async {
-            let mut session = Session::elsewhere(client).await?;
-            if args.clear {
-                session.clear().await?;
-            }
-            turn(&mut session, parts, &mut printer, &mut Stops::listen()?).await
-        });
+    let manner = manner(args);
+    loop {
+        if let Some(client) = existing.map_or(Ok(None), |session| connect(&runtime, here, session))? {
+            return say_elsewhere(ui, &runtime, args, client, parts, manner);
+        }
+        let model = model::find(&runtime, &args.model, &here.agent, Need::Ask, None)?;
+        let which = existing.map_or(Which::New, Which::Existing);
+        match agent::open(ui, &runtime, here, model, which, manner) {
+            // Another process was quicker, and takes the prompt.
+            Err(error) if is_live(&error) => {}
+            other => return say_here(ui, &runtime, args, other?, parts, manner),
+        }
     }
-    let model = model::find(&runtime, &args.model, &here.agent, Need::Ask, None)?;
-    let which = existing.map_or(Which::New, Which::Existing);
+}
+
+/// What runs without anybody to ask.
+fn manner(args: &RunArgs) -> Manner {
     let allowed = match args.allow {
         Allow::All => Allowed::All,
         Allow::Edits => Allowed::Edits,
         Allow::None => Allowed::None,
     };
     let unprotected = if args.unprotected { Unprotected::Allow } else { Unprotected::Ask };
-    let manner = Manner { allowed, unprotected };
-    let serving = match agent::open(ui, &runtime, here, model, which, manner) {
-        // Another one was quicker, and takes the prompt.
-        Err(error) if is_live(&error) => return run(ui, here, args),
-        other => other?,
-    };
+    Manner { allowed, unprotected }
+}
+
+/// Has another process, which has the session open, take the prompt.
+fn say_elsewhere(
+    ui: &mut Ui,
+    runtime: &Runtime,
+    args: &RunArgs,
+    client: Client,
+    parts: Vec<Part>,
+    manner: Manner,
+) -> anyhow::Result<ExitCode> {
+    if args.model.model.is_some() || args.model.base_url.is_some() {
+        ui.warn("the session is open in another process, and its own model is asked")?;
+    }
+    let mut printer = Printer::new(ui);
+    runtime.block_on(async {
+        let mut session = Session::elsewhere(client).await?;
+        if args.clear {
+            session.clear().await?;
+        }
+        turn(&mut session, parts, manner, &mut printer, &mut Stops::listen()?).await
+    })
+}
+
+/// Takes the prompt in this process, and serves others until all is done.
+fn say_here(
+    ui: &mut Ui,
+    runtime: &Runtime,
+    args: &RunArgs,
+    serving: agent::Serving,
+    parts: Vec<Part>,
+    manner: Manner,
+) -> anyhow::Result<ExitCode> {
     let handle = serving.opened.handle.clone();
     let mut printer = Printer::new(ui);
     let code = runtime.block_on(async {
@@ -110,7 +142,7 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &RunArgs) -> anyhow::Result<E
             session.clear().await?;
         }
         let mut signals = Stops::listen()?;
-        let code = turn(&mut session, parts, &mut printer, &mut signals).await;
+        let code = turn(&mut session, parts, manner, &mut printer, &mut signals).await;
         // Others may have said something here meanwhile.
         while is_busy(&handle).await {
             tokio::select! {
@@ -119,6 +151,12 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &RunArgs) -> anyhow::Result<E
             }
         }
         handle.request(Command::Close).await.ok();
+        // What ends with the session is told too; to a program the end of the turn is the last word.
+        while let Ok(event) = session.next().await {
+            if matches!(event.kind, EventKind::Warning { .. }) && printer.ui().format == Format::Text {
+                printer.take(&event)?;
+            }
+        }
         code
     });
     // Whoever looks next finds everything stored.
@@ -195,10 +233,11 @@ fn connect(runtime: &Runtime, here: &Surroundings, session: SessionId) -> anyhow
 async fn turn(
     session: &mut Session,
     parts: Vec<Part>,
+    manner: Manner,
     printer: &mut Printer<'_>,
     signals: &mut Stops,
 ) -> anyhow::Result<ExitCode> {
-    let request = session.prompt(parts).await?;
+    let request = session.prompt(parts, manner).await?;
     loop {
         let event = tokio::select! {
             event = session.next() => event?,
@@ -206,7 +245,9 @@ async fn turn(
                 if signals.count() > 1 {
                     return Err(AgentError::Interrupted.into());
                 }
-                session.interrupt().await?;
+                if session.stop(&request).await? == Stopped::Withdrawn {
+                    return Err(AgentError::Withdrawn.into());
+                }
                 continue;
             }
         };
@@ -232,11 +273,12 @@ enum WayBack {
 
 /// Says how the turn ended and how to take it back.
 fn conclude(ui: &mut Ui, event: &Event, way_back: WayBack) -> anyhow::Result<ExitCode> {
-    let EventKind::TurnEnded { session, prompt, reason, message, usage, .. } = &event.kind else {
+    let EventKind::TurnEnded { session, prompt, reason, message, usage, taken_back, .. } = &event.kind else {
         return Ok(ExitCode::SUCCESS);
     };
     match reason.as_str() {
         "failed" => return Err(AgentError::TurnFailed { message: message.clone().unwrap_or_default() }.into()),
+        "interrupted" if *taken_back => return Err(AgentError::TakenBack.into()),
         "interrupted" => return Err(AgentError::Interrupted.into()),
         "round_limit" => return Err(AgentError::RoundLimit { message: message.clone().unwrap_or_default() }.into()),
         _ => {}

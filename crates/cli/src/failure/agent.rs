@@ -41,6 +41,11 @@ pub(super) fn for_agent(error: &AgentError) -> Advice {
         AgentError::RoundLimit { .. } => failed(Some(
             "everything that was done is stored; `retake resume -p TEXT` goes on, `retake undo` takes it back",
         )),
+        AgentError::TakenBack => Advice {
+            code: INTERRUPTED,
+            hint: Some("nothing happened; what you said is kept, and `retake resume` shows it".to_owned()),
+        },
+        AgentError::Withdrawn => Advice { code: INTERRUPTED, hint: None },
         AgentError::Interrupted => Advice {
             code: INTERRUPTED,
             hint: Some(

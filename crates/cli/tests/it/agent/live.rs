@@ -95,3 +95,46 @@ fn a_turn_that_runs_can_be_stopped_and_undone_at_once() {
     assert_eq!(std::fs::read(agent.sandbox.ws("a.txt")).expect("it is there"), b"one\n");
     assert_eq!(agent.json(["resume"])["draft"][0]["text"], "change a, slowly");
 }
+
+#[test]
+fn what_a_prompt_may_do_is_said_with_it_wherever_it_is_carried_out() {
+    let agent = Agent::new();
+    let gate = agent.model.says("Slowly.").pauses();
+    agent.model.calls("bash", json!({"command": "touch two.txt"}));
+    agent.model.says("I may not.");
+    let mut turn = Turn::begin(&agent, "first");
+    gate.wait_until_reached();
+    let mut command = agent.command();
+    command
+        .args(["run", "--continue", "--allow", "none", "-p", "second"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let second = command.spawn().expect("it starts");
+    turn.until("held");
+    gate.open();
+    let second = Run::from_output(second.wait_with_output().expect("it ends")).succeeds();
+    second.says("not allowed: bash: touch two.txt");
+    turn.child.wait().expect("it ends");
+    assert!(!agent.sandbox.ws("two.txt").exists());
+}
+
+#[test]
+fn whoever_stops_waiting_withdraws_their_own_prompt_and_nobody_elses_turn() {
+    let agent = Agent::new();
+    let gate = agent.model.says("Slowly.").pauses();
+    let mut turn = Turn::begin(&agent, "first");
+    gate.wait_until_reached();
+    let mut command = agent.command();
+    command.args(["run", "--continue", "-p", "second"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let second = command.spawn().expect("it starts");
+    turn.until("held");
+    rustix::process::kill_process(rustix::process::Pid::from_child(&second), rustix::process::Signal::INT)
+        .expect("it runs");
+    let second = Run::from_output(second.wait_with_output().expect("it ends"));
+    assert_eq!(second.code(), Some(130));
+    second.says("withdrawn");
+    gate.open();
+    assert_eq!(turn.until("turn_ended")["reason"], "done");
+    turn.child.wait().expect("it ends");
+    assert_eq!(agent.json(["resume"])["prompts"], 1);
+}
