@@ -4,13 +4,16 @@
 //! There is one stream of events for everybody. What a client shows is [`View`], folded from it; a client that comes
 //! back names the last number it has seen and gets the rest.
 
+mod event;
+
 use retake_engine::session::Target;
-use retake_engine::session::entry::{CallId, Entry, EntryId, Part, Usage};
+use retake_engine::session::entry::{CallId, EntryId, Part};
 use retake_engine::{Discard, Files, OnConflict, Scope};
 use serde::{Deserialize, Serialize};
 
 use crate::document::{Bytes, RewindDocument};
 use crate::view::View;
+pub use event::{Event, EventKind, JobFacts, Question, State};
 
 /// What a client sends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -336,191 +339,4 @@ pub enum Reason {
     Invalid,
     /// It could not be done.
     Failed,
-}
-
-/// Something that happened.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Event {
-    /// Its number; they follow one another.
-    pub seq: u64,
-    /// The request that it came of.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub request: Option<String>,
-    /// What happened.
-    #[serde(flatten)]
-    pub kind: EventKind,
-}
-
-/// What happened. What lasts is on disk before it is told.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub enum EventKind {
-    /// An entry continues the conversation.
-    Appended {
-        /// The entry.
-        entry: Entry,
-    },
-    /// The conversation now consists of what was there up to `keep`, and of `added`.
-    HeadMoved {
-        /// The operation that did it; null for a turn that came to nothing and took itself back.
-        operation: Option<String>,
-        /// The last entry that stays.
-        keep: Option<EntryId>,
-        /// What follows it.
-        added: Vec<Entry>,
-    },
-    /// What the user is about to say.
-    DraftChanged {
-        /// In order.
-        parts: Vec<Part>,
-    },
-    /// Text of the answer that is coming; superseded by the entry.
-    Delta {
-        /// The prompt that it answers.
-        turn: EntryId,
-        /// More text.
-        text: String,
-    },
-    /// What the model is thinking; superseded by the entry.
-    Thinking {
-        /// The prompt that it answers.
-        turn: EntryId,
-        /// More text.
-        text: String,
-    },
-    /// The model has begun to write a call.
-    CallBegan {
-        /// The prompt that it answers.
-        turn: EntryId,
-        /// The tool.
-        tool: String,
-    },
-    /// A call runs.
-    CallStarted {
-        /// The call.
-        call: CallId,
-        /// In words.
-        title: String,
-    },
-    /// Output of a running call.
-    CallOutput {
-        /// The call.
-        call: CallId,
-        /// More output.
-        text: String,
-    },
-    /// Somebody has to say whether a call may run.
-    PermissionAsked {
-        /// The question.
-        question: Question,
-    },
-    /// A question is settled.
-    PermissionSettled {
-        /// The call.
-        call: CallId,
-        /// Whether it may run.
-        allowed: bool,
-    },
-    /// What the session does now.
-    StateChanged {
-        /// The state.
-        state: State,
-    },
-    /// The model could not be asked and will be asked again.
-    Retrying {
-        /// When.
-        after_ms: u64,
-        /// How often it has been tried.
-        attempt: u32,
-        /// Why.
-        message: String,
-    },
-    /// How many prompts are held.
-    Held {
-        /// How many.
-        count: usize,
-    },
-    /// A checkpoint was taken.
-    Snapshot {
-        /// What for: `baseline`, `prompt`, `before`, `after`, `turn`.
-        moment: String,
-        /// The checkpoint; null if it could not be taken.
-        checkpoint: Option<String>,
-        /// How long it took.
-        ms: f64,
-        /// Why it could not be taken.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        error: Option<String>,
-    },
-    /// The background jobs.
-    JobsChanged {
-        /// All of them.
-        jobs: Vec<JobFacts>,
-    },
-    /// A turn is over and everything of it is stored.
-    TurnEnded {
-        /// The session.
-        session: String,
-        /// The prompt that began it.
-        prompt: EntryId,
-        /// Why it is over: `done`, `interrupted`, `failed` or `round_limit`.
-        reason: String,
-        /// What else there is to say about that.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        message: Option<String>,
-        /// The model's last words.
-        text: String,
-        /// What its answers cost.
-        usage: Usage,
-        /// It came to nothing, and has left the conversation: what was said is to be said again.
-        #[serde(default)]
-        taken_back: bool,
-    },
-    /// Something that people should know.
-    Warning {
-        /// In words.
-        text: String,
-    },
-}
-
-/// What a session does.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum State {
-    /// Nothing.
-    #[default]
-    Idle,
-    /// The model or a tool is at work.
-    Running,
-    /// The user stopped it, or is asked.
-    Paused,
-}
-
-/// Whether a call may run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Question {
-    /// The call.
-    pub call: CallId,
-    /// The tool.
-    pub tool: String,
-    /// The call in words.
-    pub title: String,
-    /// The whole command, if it is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub detail: Option<String>,
-    /// Why it is asked.
-    pub why: String,
-    /// What could be allowed once for all.
-    pub rule: Option<Rule>,
-}
-
-/// A background job.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct JobFacts {
-    /// Its name.
-    pub job: String,
-    /// The command.
-    pub command: String,
-    /// How it ended; null while it runs.
-    pub ended: Option<String>,
 }
