@@ -15,6 +15,9 @@ const PIECE: usize = 1_024;
 /// Threads that make entries.
 const MAKERS: usize = 2;
 
+/// Entries that were made, by the number of their piece.
+type Made = Mutex<Vec<(usize, rusqlite::Result<Vec<EntryRow>>)>>;
+
 /// Rows as they were read, with all bodies in one text.
 #[derive(Default)]
 struct Piece {
@@ -56,7 +59,7 @@ pub(super) fn invalid(column: usize, err: Box<dyn std::error::Error + Send + Syn
 
 /// All entries from the first one to `head`, without their parents. Entries of abandoned branches are passed over unread.
 pub(super) fn chain(connection: &Connection, head: Option<i64>) -> rusqlite::Result<Vec<EntryRow>> {
-    let made: Mutex<Vec<(usize, rusqlite::Result<Vec<EntryRow>>)>> = Mutex::default();
+    let made = Made::default();
     let (pieces, queue) = sync_channel::<(usize, Piece)>(MAKERS);
     let queue = Mutex::new(queue);
     let last = std::thread::scope(|scope| {
@@ -115,7 +118,7 @@ fn read(connection: &Connection, head: Option<i64>, hand_over: &mut dyn FnMut(Pi
 }
 
 /// Makes entries of pieces until there are no more.
-fn make(queue: &Mutex<Receiver<(usize, Piece)>>, made: &Mutex<Vec<(usize, rusqlite::Result<Vec<EntryRow>>)>>) {
+fn make(queue: &Mutex<Receiver<(usize, Piece)>>, made: &Made) {
     loop {
         let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok((number, piece)) = next else { return };
