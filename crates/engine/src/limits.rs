@@ -34,5 +34,10 @@ pub const MIN_ID_DIGITS: usize = 4;
 pub const LOCK_ATTEMPTS: u32 = 50;
 /// See [`LOCK_ATTEMPTS`].
 pub const LOCK_PAUSE_MS: u64 = 20;
+/// How often whoever has a window open shows that it is still there.
+pub const SIGN_OF_LIFE_MS: u64 = 500;
+/// How long after its last sign of life a process that was killed counts as having been there: twice the time between two, since one
+/// may come late.
+pub const DEATH_GRACE_MS: u64 = 2 * SIGN_OF_LIFE_MS;
 /// Most files that a note to the model names.
 pub const MAX_NOTED_FILES: usize = 50;

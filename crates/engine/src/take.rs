@@ -5,12 +5,14 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::Read;
+use std::path::PathBuf;
 use std::sync::Mutex;
 
 use rusqlite::Transaction;
 
 use crate::checkpoint::{self, Own, Purpose, check_label, refuse_taken};
-use crate::owner::{self, By, ChangeKind, rows, window};
+use crate::owner::life::Abandoned;
+use crate::owner::{By, ChangeKind, rows, window};
 use crate::rewind::same;
 use crate::scan::rules::Rules;
 use crate::scan::{Counters, Scanned, Scanner, Sink};
@@ -146,6 +148,7 @@ impl Workspace {
 /// What is on disk, with its contents on the way into the store.
 pub(crate) struct Scene<'a> {
     store: &'a Store,
+    root: PathBuf,
     pub(crate) sink: Storing<'a>,
     pub(crate) scanned: Scanned,
     rules: ObjectId,
@@ -172,9 +175,10 @@ pub(crate) fn scan<'a>(
     scanner.fit_to(counters(store)?, |id, _| store.contains(id))?;
     let sink = Storing { batch: store.batch(effort)?, trees: Mutex::default() };
     let scanned = scanner.scan(rules, &sink, progress)?;
+    let root = scanner.root_path().to_owned();
     let rules_id = ObjectId::of(&rules.described);
     sink.batch.put(Kind::Rules, rules_id, &rules.described)?;
-    let scene = Scene { store, sink, scanned, rules: rules_id, sought: sought(rules) };
+    let scene = Scene { store, root, sink, scanned, rules: rules_id, sought: sought(rules) };
     scene.check_budget()?;
     Ok(scene)
 }
@@ -192,9 +196,10 @@ pub(crate) fn scan_touched<'a>(
     scanner.fit_to(counters(store)?, |id, _| store.contains(id))?;
     let sink = Storing { batch: store.batch(effort)?, trees: Mutex::default() };
     let scanned = scanner.scan_touched(rules, touched.iter(), &sink)?;
+    let root = scanner.root_path().to_owned();
     let rules_id = ObjectId::of(&rules.described);
     sink.batch.put(Kind::Rules, rules_id, &rules.described)?;
-    let mut scene = Scene { store, sink, scanned, rules: rules_id, sought: sought(rules) };
+    let mut scene = Scene { store, root, sink, scanned, rules: rules_id, sought: sought(rules) };
     let mut unknown = BTreeSet::new();
     let knower = scene.knower();
     for path in wanted {
@@ -275,10 +280,9 @@ impl Scene<'_> {
         let changed = Changed::count(&changes);
         let Some(previous) = previous else { return Ok((changed, Vec::new(), Vec::new())) };
         let windows = rows::open_windows(self.store)?;
-        let abandoned = windows.iter().map(|window| window.seq);
-        let abandoned = abandoned.filter(|seq| window::is_abandoned(self.store.dir(), *seq)).collect();
+        let abandoned = Abandoned::find(self.store.dir(), &windows);
         if changes.is_empty() {
-            return Ok((changed, Vec::new(), abandoned));
+            return Ok((changed, Vec::new(), abandoned.windows()));
         }
         let (then, now) = (knower(self.store, &previous)?, self.knower());
         let mut attributed = Vec::with_capacity(changes.len());
@@ -290,13 +294,13 @@ impl Scene<'_> {
             } else {
                 ChangeKind::Changed
             };
-            let others = owner::attribute(&change.path, &windows);
+            let others = abandoned.attribute(&self.root, &change.path, &windows, &then)?;
             match purpose.own.as_ref().and_then(|own| Some((own, *own.put.get(&change.path)?))) {
                 Some((own, put)) => attributed.extend(own_steps(change, kind, own, put, others)),
                 None => attributed.push((change, kind, others)),
             }
         }
-        Ok((changed, attributed, abandoned))
+        Ok((changed, attributed, abandoned.windows()))
     }
 
     /// What changed since the checkpoint before, which is returned too; since the last one that can be read, if that is

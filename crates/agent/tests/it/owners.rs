@@ -363,7 +363,7 @@ fn while_another_session_is_at_work_files_do_not_go_back() {
         go.give();
         running.join().unwrap();
         // Two commands ran side by side: who changed what is not known, so somebody has to decide.
-        let refusal = scene.change(rewind_goal(prompt, Scope::Both)).expect_err("two sessions may have changed it");
+        let refusal = scene.change(rewind_goal(prompt, Scope::Both)).expect_err("more than one may have changed it");
         let document = refusal.document.unwrap();
         let contested: Vec<_> = document.conflicts.iter().map(|conflict| conflict.path.clone()).collect();
         assert!(contested.contains(&Bytes::Text("a.txt".to_owned())), "{contested:?}");

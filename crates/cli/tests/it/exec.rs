@@ -155,7 +155,7 @@ fn what_another_session_may_have_changed_is_said_to_be_contested() {
     outer.says(&format!("2 modified; `retake undo {}` or `retake rewind ", &id[..8]));
     let changed: Vec<&Value> = [0, 1].iter().map(|at| &operations[at]["changed"]["modified"]).collect();
     assert_eq!(changed, [1, 2], "`ops` counts as `exec` does");
-    s.retake(["undo", &id[..8]]).fails(3).says("  b: two sessions may have changed it");
+    s.retake(["undo", &id[..8]]).fails(3).says("  b: more than one may have changed it");
 }
 
 #[test]

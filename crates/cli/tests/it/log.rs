@@ -101,7 +101,7 @@ fn two_sessions_at_once_contest_what_changed() {
     let inner = format!("env -u RETAKE_SESSION {} exec -- sh -c 'echo 2 > a'", env!("CARGO_BIN_EXE_retake"));
     s.exec(&inner).succeeds();
     assert!(s.retake(["log", "--", "a"]).text().trim_end().ends_with("~ a  contested"));
-    s.retake(["undo"]).fails(3).says("a: two sessions may have changed it (keep, overwrite, stop)");
+    s.retake(["undo"]).fails(3).says("a: more than one may have changed it (keep, overwrite, stop)");
     s.retake(["undo", "--on-conflict", "overwrite"]).succeeds();
     assert_eq!(s.read("a"), "1\n");
 }

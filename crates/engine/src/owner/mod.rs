@@ -4,7 +4,11 @@
 //! checkpoints is attributed to the windows that were open in between. Paths that a tool declared are certainly its own;
 //! what changed while a shell command ran is presumed to be; where windows of two sessions overlap, an undeclared path is
 //! contested; without a window it came from outside. The judgement is [`attribute`], which knows no database.
+//!
+//! A process that is killed leaves its window open until the next checkpoint. What changed after it had died is contested too:
+//! see [`life`].
 
+pub(crate) mod life;
 pub(crate) mod rows;
 pub(crate) mod window;
 
@@ -39,7 +43,7 @@ impl Certainty {
 pub enum Owner {
     /// Nobody who works through Retake.
     Outside,
-    /// More than one session could have.
+    /// More than one could have: sessions, or a tool that died and whoever came after it.
     Contested,
     /// A tool of a session.
     Session {
@@ -133,12 +137,16 @@ pub(crate) fn attribute(path: &WorkspacePath, windows: &[OpenWindow]) -> By {
     judge(declaring, Verdict::Certain).or_else(|| judge(reaching, Verdict::Presumed)).unwrap_or(By::OUTSIDE)
 }
 
+fn contested() -> By {
+    By { verdict: Verdict::Contested, ..By::OUTSIDE }
+}
+
 /// The newest of `windows` if all are of one session.
 fn judge<'a>(windows: impl Iterator<Item = &'a OpenWindow>, verdict: Verdict) -> Option<By> {
     let windows: Vec<_> = windows.collect();
     let newest = windows.last()?;
     if windows.iter().any(|window| window.session != newest.session) {
-        return Some(By { verdict: Verdict::Contested, ..By::OUTSIDE });
+        return Some(contested());
     }
     Some(By { verdict, session: Some(newest.session), window: Some(newest.seq), operation: newest.operation })
 }

@@ -1,7 +1,7 @@
 //! Windows: bracketing a tool call, from the checkpoint before it to the checkpoint after it.
 //!
 //! Whoever has a window open holds a lock on a file of it, so that a window whose process died is noticed: it counts for
-//! what changed until then and is closed by the next checkpoint.
+//! what changed until then, of which the file's time tells, and is closed by the next checkpoint.
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{OptionalExtension, Transaction, params};
 
+use super::life::Pulse;
 use super::rows;
 use crate::checkpoint::{Origin, Purpose};
 use crate::operation::{self, MadeBy, NewOperation, OperationKind, OperationState};
@@ -105,6 +106,8 @@ pub struct Window {
     /// The operation that it is, if it is one.
     pub operation: Option<OperationId>,
     path: PathBuf,
+    /// Before the lock, so that the last sign of life is given while the window is held.
+    _pulse: Pulse,
     /// Locked as long as the window is open.
     _lock: File,
 }
@@ -202,7 +205,9 @@ impl Workspace {
             PartOf::Own(id) | PartOf::Turn(id) => Some(id),
             PartOf::Nothing => None,
         };
-        let window = Window { seq, session: window.session, tool: window.tool, operation, path, _lock: lock };
+        let pulse = Pulse::start(&path);
+        let NewWindow { session, tool, .. } = window;
+        let window = Window { seq, session, tool, operation, path, _pulse: pulse, _lock: lock };
         Ok(Began { window, before })
     }
 
@@ -304,7 +309,7 @@ pub(crate) fn sequence(store: &Store, id: SessionId) -> Result<Option<i64>, Stor
     })
 }
 
-fn window_path(store_dir: &Path, seq: i64) -> PathBuf {
+pub(super) fn window_path(store_dir: &Path, seq: i64) -> PathBuf {
     store_dir.join("windows").join(seq.to_string())
 }
 

@@ -229,7 +229,7 @@ pub enum Conflict {
     ChangedByOthers,
     /// Somebody else changed it after our last change.
     ChangedSince,
-    /// Two sessions may have changed it.
+    /// More than one may have changed it: two sessions, or a tool that was killed and whoever came after it.
     Contested,
     /// What is there now cannot be saved, so it is not touched.
     NotCaptured,
@@ -247,7 +247,7 @@ impl Conflict {
         match self {
             Self::ChangedByOthers => "somebody else changed it too",
             Self::ChangedSince => "somebody else seems to have changed it since",
-            Self::Contested => "two sessions may have changed it",
+            Self::Contested => "more than one may have changed it",
             Self::NotCaptured => "what is there now cannot be saved, so it is not touched",
             Self::UnknownThen => "what was there then was not captured",
             Self::InTheWay => "something that stays is in the way",

@@ -177,6 +177,11 @@ impl Scanner {
         Ok(scanner)
     }
 
+    /// Where the root was when it was opened.
+    pub(crate) fn root_path(&self) -> &Path {
+        &self.root_path
+    }
+
     /// The root's handle.
     pub(crate) fn root_fd(&self) -> BorrowedFd<'_> {
         self.root.as_fd()

@@ -1,6 +1,7 @@
 //! Going back: exact and selective rewinds, conflicts, undo and redo, on real directories.
 
 mod corners;
+mod killed;
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
