@@ -48,9 +48,13 @@ fn step(name: &str, work: impl FnOnce() -> Result<()>) -> Result<()> {
 /// Programs that the tests run. Mount and privilege tools exist only on Linux, and so do the tests that need them.
 fn tools() -> Result<()> {
     ensure("git", "git")?;
+    // The agent's shell, and what its tests play: an MCP server, a project with tests.
+    ensure("bash", "bash")?;
+    ensure("python3", "python3")?;
     if cfg!(target_os = "linux") {
         ensure("mount", "mount")?;
         ensure("setpriv", "util-linux")?;
+        ensure("setsid", "util-linux")?;
     }
     Ok(())
 }

@@ -128,7 +128,7 @@ fn jobs_that_end_with_the_session_are_told_to_people_and_once_to_the_model() {
     assert_eq!(transcript.matches(told).count(), 1, "{transcript}");
     scene.undo();
     scene.undo();
-    assert_eq!((scene.draft().as_str(), scene.view().conversation().prompts().count()), ("and now?", 1));
+    assert_eq!((scene.draft().as_str(), scene.view().conversation().prompts().count()), ("start", 1));
     scene.undo();
     assert_eq!((scene.files().as_str(), scene.view().entries.len()), ("", 0));
     scene.redo();
