@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rusqlite::{Connection, Row};
 
-use super::entry::Entry;
+use super::entry::{Entry, EntryId};
 use super::parse;
 use super::rows::EntryRow;
 use crate::Timestamp;
@@ -27,7 +27,7 @@ struct Piece {
 
 struct Raw {
     seq: i64,
-    id: String,
+    id: EntryId,
     at: i64,
     end: usize,
 }
@@ -36,7 +36,8 @@ impl Piece {
     fn push(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
         self.text.push_str(row.get_ref(4)?.as_str()?);
         let end = self.text.len();
-        self.rows.push(Raw { seq: row.get(0)?, id: row.get(1)?, at: row.get(3)?, end });
+        let id = row.get_ref(1)?.as_str()?.parse().map_err(|err| invalid(1, Box::new(err)))?;
+        self.rows.push(Raw { seq: row.get(0)?, id, at: row.get(3)?, end });
         Ok(())
     }
 
@@ -45,8 +46,7 @@ impl Piece {
         let entry = |raw: &Raw| {
             let body = &self.text[std::mem::replace(&mut begin, raw.end)..raw.end];
             let body = parse::body(body).map_err(|err| invalid(4, err.into()))?;
-            let id = raw.id.parse().map_err(|err| invalid(1, Box::new(err)))?;
-            Ok(EntryRow { seq: raw.seq, entry: Entry { id, parent: None, at: Timestamp(raw.at), body } })
+            Ok(EntryRow { seq: raw.seq, entry: Entry { id: raw.id, parent: None, at: Timestamp(raw.at), body } })
         };
         self.rows.iter().map(entry).collect()
     }
@@ -92,10 +92,10 @@ fn read(connection: &Connection, head: Option<i64>, hand_over: &mut dyn FnMut(Pi
     let mut wanted = head;
     let mut of_session = connection.prepare_cached("SELECT session FROM entries WHERE seq = ?")?;
     let mut entries = connection.prepare_cached(
-        "SELECT seq, id, parent, at, body FROM entries WHERE session = ? AND seq <= ? ORDER BY seq DESC",
+        "SELECT seq, id, parent, at, body FROM entries NOT INDEXED WHERE session = ? AND seq <= ? ORDER BY seq DESC",
     )?;
-    // The entries of a session mostly follow one another, so that going through them is quicker than looking each one up. What a
-    // session was forked from is in another one.
+    // The entries of a session mostly follow one another, so that going through all from the head on is quicker than looking each one
+    // up. What a session was forked from is in another one.
     while let Some(from) = wanted {
         let session: i64 = of_session.query_row([from], |row| row.get(0))?;
         let mut rows = entries.query([session, from])?;
