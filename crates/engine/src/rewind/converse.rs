@@ -59,17 +59,6 @@ impl Workspace {
         if expected.is_some_and(|expected| !expected.agrees_with(&plan)) {
             return Err(RewindError::Stale { plan: Box::new(plan) });
         }
-        if !aim.moves() {
-            return Ok(Applied {
-                plan,
-                operation: None,
-                conversation_moved: None,
-                statuses: Vec::new(),
-                safety: None,
-                still_open: Vec::new(),
-                left_over: Vec::new(),
-            });
-        }
         let before = self.point_before(aim, new, &resolved.what, progress)?;
         let differing = aim.point.map_or_else(|| Ok(Vec::new()), |point| differing(&self.store, point))?;
         let moved = self.store.db().transaction(Durability::Synced, |tx| {
