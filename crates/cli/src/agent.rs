@@ -14,12 +14,12 @@ use retake_agent::mcp::Servers;
 use retake_agent::model::Model;
 use retake_agent::permission::{Allowed, Mode, Policy};
 use retake_agent::socket::{self, Client};
-use retake_agent::tool::{Jobs, Shell, Toolbox};
+use retake_agent::tool::{JobEnded, Jobs, Shell, Toolbox};
 use retake_engine::session::entry::Part;
 use retake_engine::{MadeBy, SessionId};
 use thiserror::Error;
 use tokio::runtime::Runtime;
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, mpsc};
 
 use crate::surroundings::Surroundings;
 use crate::ui::Ui;
@@ -100,17 +100,7 @@ pub fn open(
     manner: Manner,
 ) -> anyhow::Result<Serving> {
     let _inside = runtime.enter();
-    let root = here.environment.root.clone();
-    let shell = Shell::default();
-    let (jobs, ended) = Jobs::new();
-    let mut toolbox = Toolbox::new(&root, shell.clone(), jobs);
-    if !here.agent.servers.is_empty() {
-        let started = runtime.block_on(Servers::start(&here.agent.servers, &root, &shell, SERVER_LIMIT));
-        for failure in &started.1 {
-            ui.warn(&failure.to_string())?;
-        }
-        toolbox = toolbox.with_servers(started.0);
-    }
+    let tools = tools(ui, runtime, here)?;
     let policy = Policy {
         mode: Mode::Headless(manner.allowed),
         deny: here.agent.deny.clone(),
@@ -125,7 +115,7 @@ pub fn open(
         policy,
         unprotected: manner.unprotected,
         made_by: MadeBy::Command,
-        tools: (toolbox, ended),
+        tools,
     });
     let opened = opened.map_err(AgentError::Open)?;
     // Without a socket the session works all the same, but nobody else can reach it.
@@ -137,6 +127,25 @@ pub fn open(
         }
     };
     Ok(Serving { opened, socket })
+}
+
+/// The tools of a session, those of MCP servers included; a server that does not start is a warning. Inside a runtime only.
+pub fn tools(
+    ui: &mut Ui,
+    runtime: &Runtime,
+    here: &Surroundings,
+) -> anyhow::Result<(Toolbox, mpsc::Receiver<JobEnded>)> {
+    let (root, shell) = (&here.environment.root, Shell::default());
+    let (jobs, ended) = Jobs::new();
+    let toolbox = Toolbox::new(root, shell.clone(), jobs);
+    if here.agent.servers.is_empty() {
+        return Ok((toolbox, ended));
+    }
+    let (servers, failures) = runtime.block_on(Servers::start(&here.agent.servers, root, &shell, SERVER_LIMIT));
+    for failure in failures {
+        ui.warn(&failure.to_string())?;
+    }
+    Ok((toolbox.with_servers(servers), ended))
 }
 
 /// A session, wherever it lives.

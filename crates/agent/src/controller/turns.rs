@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use retake_engine::session::entry::{Block, Body, EndReason, Part, StopReason, Usage};
-use retake_engine::session::{Moment, NewEntry, NewTurn, SessionError, first_line};
+use retake_engine::session::entry::{Block, Body, EndReason, Entry, EntryId, Part, StopReason, Usage};
+use retake_engine::session::{Moment, NewEntry, NewTurn, SessionError, first_line, last_words};
 use retake_engine::{Durability, NoProgress, OperationId, Origin};
 
 use super::publish::{in_words, snapshot};
@@ -254,7 +254,7 @@ impl Controller {
             Ending::Failed(message) => EndReason::Failed { message },
             Ending::RoundLimit => EndReason::RoundLimit,
         };
-        let text = last_words(self.writer().conversation().entries(), current.prompt);
+        let text = last_words(of_turn(self.writer().conversation().entries(), current.prompt));
         let said = prompt_line(self.writer().conversation().entries(), current.prompt);
         let usage = turn_usage(self.writer().conversation().entries(), current.prompt);
         let is_undone = came_to_nothing && self.waiting.as_ref().is_some_and(|(request, _)| undoes_newest(request));
@@ -352,40 +352,22 @@ fn undoes_newest(request: &contract::Request) -> bool {
 }
 
 /// The first line of a prompt.
-fn prompt_line(entries: &[retake_engine::session::entry::Entry], prompt: retake_engine::EntryId) -> String {
-    match of_turn(entries, prompt).next() {
+fn prompt_line(entries: &[Entry], prompt: EntryId) -> String {
+    match of_turn(entries, prompt).first().map(|entry| &entry.body) {
         Some(Body::Prompt { parts }) => first_line(parts),
         _ => String::new(),
     }
 }
 
 /// The entries of a turn.
-fn of_turn(
-    entries: &[retake_engine::session::entry::Entry],
-    prompt: retake_engine::EntryId,
-) -> impl DoubleEndedIterator<Item = &Body> {
+fn of_turn(entries: &[Entry], prompt: EntryId) -> &[Entry] {
     let first = entries.iter().rposition(|entry| entry.id == prompt).unwrap_or(entries.len());
-    entries[first..].iter().map(|entry| &entry.body)
+    &entries[first..]
 }
 
-/// The text of the last answer in a turn that has any.
-fn last_words(entries: &[retake_engine::session::entry::Entry], prompt: retake_engine::EntryId) -> String {
-    let said = of_turn(entries, prompt).rev().find_map(|body| match body {
-        Body::Reply { blocks, .. } => {
-            let texts = blocks.iter().filter_map(|block| match block {
-                Block::Text { text } => Some(text.as_str()),
-                Block::Reasoning { .. } | Block::Call { .. } => None,
-            });
-            Some(texts.collect::<Vec<_>>().join("\n")).filter(|text| !text.is_empty())
-        }
-        _ => None,
-    });
-    said.unwrap_or_default()
-}
-
-fn turn_usage(entries: &[retake_engine::session::entry::Entry], prompt: retake_engine::EntryId) -> Usage {
+fn turn_usage(entries: &[Entry], prompt: EntryId) -> Usage {
     let mut total = Usage::default();
-    for body in of_turn(entries, prompt) {
+    for Entry { body, .. } in of_turn(entries, prompt) {
         if let Body::Reply { usage, .. } = body {
             total += *usage;
         }

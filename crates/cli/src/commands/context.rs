@@ -1,11 +1,8 @@
 //! `retake context`: exactly what the model would be sent next.
 
 use std::io::Write;
-use std::time::Duration;
 
 use retake_agent::contract::{Command, Reply};
-use retake_agent::mcp::Servers;
-use retake_agent::tool::{Jobs, Shell, Toolbox};
 use retake_engine::Workspace;
 use retake_engine::session::entry::Body;
 
@@ -13,9 +10,6 @@ use crate::agent::model::{self, ModelArgs, Need};
 use crate::agent::{self, AgentError, session};
 use crate::surroundings::Surroundings;
 use crate::ui::Ui;
-
-/// How long an MCP server may take to start.
-const SERVER_LIMIT: Duration = Duration::from_secs(20);
 
 /// Print exactly what the model would be sent next
 ///
@@ -44,16 +38,7 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &ContextArgs) -> anyhow::Resu
     let runtime = agent::runtime()?;
     let model = model::find(&runtime, &args.model, &here.agent, Need::Encode, last)?;
     let _inside = runtime.enter();
-    let root = &here.environment.root;
-    let (shell, (jobs, _ended)) = (Shell::default(), Jobs::new());
-    let mut toolbox = Toolbox::new(root, shell.clone(), jobs);
-    if !here.agent.servers.is_empty() {
-        let (servers, failures) = runtime.block_on(Servers::start(&here.agent.servers, root, &shell, SERVER_LIMIT));
-        for failure in failures {
-            ui.warn(&failure.to_string())?;
-        }
-        toolbox = toolbox.with_servers(servers);
-    }
+    let (toolbox, _ended) = agent::tools(ui, &runtime, here)?;
     let request = model.request(&conversation.context(), &toolbox.specs());
     writeln!(ui.out, "{}", request.body())?;
     runtime.block_on(toolbox.shutdown());

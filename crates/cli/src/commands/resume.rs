@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use retake_engine::session::entry::{Block, Body, EndReason, Part, TodoState};
-use retake_engine::session::{Conversation, first_line};
+use retake_engine::session::entry::{Body, EndReason, Part, TodoState};
+use retake_engine::session::{Conversation, first_line, last_words};
 use retake_engine::{Session, Workspace};
 use serde::Serialize;
 
@@ -91,7 +91,7 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &ResumeArgs) -> anyhow::Resul
 
 fn tell(ui: &mut Ui, session: &Session, conversation: &Conversation, draft: &[Part], live: bool) -> anyhow::Result<()> {
     let prompt = conversation.prompts().next_back().map(|(_, parts)| first_line(parts));
-    let text = last_words(conversation);
+    let text = last_words(conversation.entries());
     let ended = conversation.entries().iter().rev().find_map(|entry| match &entry.body {
         Body::Ended { reason } => Some(reason),
         _ => None,
@@ -142,18 +142,4 @@ fn tell(ui: &mut Ui, session: &Session, conversation: &Conversation, draft: &[Pa
         "`retake resume {id} -p TEXT` goes on; `retake log --session {id}` lists the points to go back to"
     )?;
     Ok(())
-}
-
-fn last_words(conversation: &Conversation) -> String {
-    let said = conversation.entries().iter().rev().find_map(|entry| match &entry.body {
-        Body::Reply { blocks, .. } => {
-            let texts = blocks.iter().filter_map(|block| match block {
-                Block::Text { text } => Some(text.as_str()),
-                Block::Reasoning { .. } | Block::Call { .. } => None,
-            });
-            Some(texts.collect::<Vec<_>>().join("\n")).filter(|text| !text.is_empty())
-        }
-        _ => None,
-    });
-    said.unwrap_or_default()
 }

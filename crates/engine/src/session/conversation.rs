@@ -4,7 +4,7 @@
 //! time, so that after a rewind they are what they were.
 
 use super::context::{self, Context};
-use super::entry::{Body, Entry, EntryId, Part, Todo, Usage};
+use super::entry::{Block, Body, Entry, EntryId, Part, Todo, Usage};
 
 /// The retained entries of a session, from the first one to the head.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -103,6 +103,21 @@ impl Body {
             _ => String::new(),
         }
     }
+}
+
+/// The text of the last answer among `entries` that has any.
+pub fn last_words(entries: &[Entry]) -> String {
+    let said = entries.iter().rev().find_map(|entry| match &entry.body {
+        Body::Reply { blocks, .. } => {
+            let texts = blocks.iter().filter_map(|block| match block {
+                Block::Text { text } => Some(text.as_str()),
+                Block::Reasoning { .. } | Block::Call { .. } => None,
+            });
+            Some(texts.collect::<Vec<_>>().join("\n")).filter(|text| !text.is_empty())
+        }
+        _ => None,
+    });
+    said.unwrap_or_default()
 }
 
 /// The first line that a person typed; what else the prompt begins with, if it has no text.

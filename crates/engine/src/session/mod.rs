@@ -26,7 +26,7 @@ pub(crate) mod rows;
 pub(crate) mod writer;
 
 pub use aim::{PlannedConversation, PromptLine, Scope};
-pub use conversation::{Approval, Conversation, first_line};
+pub use conversation::{Approval, Conversation, first_line, last_words};
 pub use points::{Moment, Point, Target, TurnSummary};
 pub use remove::Deleted;
 pub use writer::{NewEntry, NewTurn, SessionError, SessionWriter, unanswered};
