@@ -81,7 +81,7 @@ impl Model {
     }
 
     /// The request for `context`: the same context gives the same bytes.
-    pub fn request(&self, context: &Context, tools: &[ToolSpec]) -> Request {
+    pub fn request(&self, context: &Context<'_>, tools: &[ToolSpec]) -> Request {
         let body = match self.settings.api {
             Api::Anthropic => anthropic::encode(&self.settings, context, tools),
             Api::OpenAi => openai::encode(&self.settings, context, tools),

@@ -3,9 +3,11 @@
 //! Everything here depends on the one part or call alone, so that a message never changes because of what comes after it.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use retake_engine::session::entry::Part;
-use serde_json::Value;
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 /// Stands for an answer of which nothing can be sent.
@@ -22,7 +24,7 @@ const MAX_NAME: usize = 64;
 
 /// A part as it goes to a model.
 pub(super) enum Told<'a> {
-    Text(String),
+    Text(Cow<'a, str>),
     Image { media_type: &'a str, data: &'a str },
 }
 
@@ -33,17 +35,17 @@ pub(super) fn tell(parts: &[Part]) -> Vec<Told<'_>> {
 
 fn tell_one(part: &Part) -> Option<Told<'_>> {
     match part {
-        Part::Text { text } | Part::Paste { text } => has_words(text).then(|| Told::Text(text.clone())),
+        Part::Text { text } | Part::Paste { text } => has_words(text).then(|| Told::Text(text.into())),
         Part::File { path, text } => {
             let path = path.replace('&', "&amp;").replace('"', "&quot;");
-            Some(Told::Text(format!("<file path=\"{path}\">\n{text}\n</file>")))
+            Some(Told::Text(format!("<file path=\"{path}\">\n{text}\n</file>").into()))
         }
         Part::Image { media_type, data } if IMAGE_TYPES.contains(&media_type.as_str()) && !data.is_empty() => {
             Some(Told::Image { media_type, data })
         }
         // A server would refuse it, and with it every later request.
         Part::Image { media_type, .. } => {
-            Some(Told::Text(format!("(an image of type {media_type} that cannot be shown)")))
+            Some(Told::Text(format!("(an image of type {media_type} that cannot be shown)").into()))
         }
     }
 }
@@ -54,14 +56,85 @@ pub(super) fn has_words(text: &str) -> bool {
 }
 
 /// A call's arguments as a JSON object: byte for byte as the model wrote them, or one that says what it wrote if that is none.
-pub(super) fn arguments(written: &str) -> Box<RawValue> {
+pub(super) fn arguments(written: &str) -> Arguments<'_> {
     if !has_words(written) {
-        return raw("{}".to_owned());
+        return Arguments::Told(raw("{}".to_owned()));
     }
     let trimmed = written.trim();
-    // Read in full: half of a surrogate pair, say, is only found so.
-    let is_object = serde_json::from_str::<Value>(trimmed).is_ok_and(|value| value.is_object());
-    if is_object { raw(trimmed.to_owned()) } else { raw(serde_json::json!({ "invalid_json": written }).to_string()) }
+    let is_object = trimmed.starts_with('{') && serde_json::from_str::<Sound>(trimmed).is_ok();
+    match serde_json::from_str(trimmed) {
+        Ok(json) if is_object => Arguments::Written(json),
+        _ => Arguments::Told(raw(serde_json::json!({ "invalid_json": written }).to_string())),
+    }
+}
+
+/// Arguments that can be sent.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum Arguments<'a> {
+    Written(&'a RawValue),
+    Told(Box<RawValue>),
+}
+
+impl<'a> Arguments<'a> {
+    /// The JSON as text.
+    pub(super) fn into_text(self) -> Cow<'a, str> {
+        match self {
+            Self::Written(json) => json.get().into(),
+            Self::Told(json) => String::from(Box::<str>::from(json)).into(),
+        }
+    }
+}
+
+/// JSON that was read in full, which finds half of a surrogate pair, say; nothing of it is kept.
+struct Sound;
+
+impl<'de> Deserialize<'de> for Sound {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Self)
+    }
+}
+
+impl<'de> Visitor<'de> for Sound {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self, A::Error> {
+        while seq.next_element::<Self>()?.is_some() {}
+        Ok(self)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self, A::Error> {
+        while map.next_entry::<Self, Self>()?.is_some() {}
+        Ok(self)
+    }
 }
 
 /// A tool's name as servers take it. Models call tools that do not exist, by names that no server would take back.
@@ -87,11 +160,12 @@ mod tests {
 
     #[test]
     fn arguments_stay_as_written_and_what_is_no_object_is_quoted() {
-        assert_eq!(arguments("{ \"b\" : 1.50,\n\"a\":2}").get(), "{ \"b\" : 1.50,\n\"a\":2}");
-        assert_eq!(arguments("").get(), "{}");
-        assert_eq!(arguments("{\"a\": ").get(), r#"{"invalid_json":"{\"a\": "}"#);
-        assert_eq!(arguments(r#"{"a":"\ud83d"}"#).get(), r#"{"invalid_json":"{\"a\":\"\\ud83d\"}"}"#);
-        assert_eq!(arguments("[1]").get(), r#"{"invalid_json":"[1]"}"#);
+        let told = |written| arguments(written).into_text().into_owned();
+        assert_eq!(told("{ \"b\" : 1.50,\n\"a\":2}"), "{ \"b\" : 1.50,\n\"a\":2}");
+        assert_eq!(told(""), "{}");
+        assert_eq!(told("{\"a\": "), r#"{"invalid_json":"{\"a\": "}"#);
+        assert_eq!(told(r#"{"a":"\ud83d"}"#), r#"{"invalid_json":"{\"a\":\"\\ud83d\"}"}"#);
+        assert_eq!(told("[1]"), r#"{"invalid_json":"[1]"}"#);
     }
 
     #[test]

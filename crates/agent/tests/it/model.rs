@@ -1,5 +1,7 @@
 //! Models over real HTTP: what they are asked and what comes back, in both wire formats.
 
+use std::borrow::Cow;
+
 use retake_agent::model::{Answer, Api, Delta, Model, ModelError, ModelSettings, Prices, ToolSpec};
 use retake_engine::session::context::{CallResult, Context, Message};
 use retake_engine::session::entry::{Block, CallId, Outcome, Part, StopReason};
@@ -28,15 +30,15 @@ pub(crate) fn tools() -> Vec<ToolSpec> {
     vec![tool("read_file"), tool("bash")]
 }
 
-pub(crate) fn user(text: &str) -> Message {
-    Message::User { parts: vec![Part::text(text)] }
+pub(crate) fn user(text: &str) -> Message<'static> {
+    Message::User { parts: vec![Part::text(text)].into() }
 }
 
 pub(crate) fn context(messages: Vec<Message>) -> Context {
     Context { system: "You are careful.".into(), messages }
 }
 
-pub(crate) async fn ask(model: &Model, messages: &[Message]) -> Result<(Answer, Vec<Delta>), ModelError> {
+pub(crate) async fn ask(model: &Model, messages: &[Message<'_>]) -> Result<(Answer, Vec<Delta>), ModelError> {
     let (sender, mut receiver) = mpsc::channel(1000);
     let request = model.request(&context(messages.to_vec()), &tools());
     let answer = model.ask(&request, &sender).await?;
@@ -49,17 +51,18 @@ pub(crate) async fn ask(model: &Model, messages: &[Message]) -> Result<(Answer, 
 }
 
 /// The messages that go on after `answer`: itself, and a result for each of its calls.
-pub(crate) fn and_then(model: &Model, answer: &Answer) -> Vec<Message> {
+pub(crate) fn and_then(model: &Model, answer: &Answer) -> Vec<Message<'static>> {
     let result = |block: &Block| match block {
         Block::Call { id, name, .. } => Some(CallResult {
-            call: id.clone(),
+            call: Cow::Owned(id.clone()),
             outcome: Outcome::Done,
-            parts: vec![Part::text(format!("{name} done"))],
+            parts: vec![Part::text(format!("{name} done"))].into(),
         }),
         _ => None,
     };
     let results: Vec<_> = answer.blocks.iter().filter_map(result).collect();
-    let mut messages = vec![Message::Assistant { blocks: answer.blocks.clone(), model: model.full_name() }];
+    let mut messages =
+        vec![Message::Assistant { blocks: answer.blocks.clone().into(), model: model.full_name().into() }];
     if !results.is_empty() {
         messages.push(Message::Results { results });
     }
@@ -107,7 +110,7 @@ async fn the_server_is_told_the_same_in_both_formats() {
             .calls("read_file", json!({"path": "a.txt"}))
             .calls("bash", json!({}));
         let mut messages = vec![Message::User {
-            parts: vec![Part::text("look"), Part::File { path: "b.txt".into(), text: "bee".into() }],
+            parts: vec![Part::text("look"), Part::File { path: "b.txt".into(), text: "bee".into() }].into(),
         }];
         let (answer, _) = ask(&model, &messages).await.unwrap();
         messages.extend(and_then(&model, &answer));

@@ -164,7 +164,8 @@ async fn an_unexpected_request_and_one_that_servers_refuse_are_held_against_us()
         assert!(matches!(error, ModelError::Refused { status: 417, .. }), "{error:?}");
         server.says("never said");
         let call = Block::Call { id: CallId("x".into()), name: "bash".into(), arguments: "{}".into() };
-        let orphan = [user("hi"), Message::Assistant { blocks: vec![call], model: String::new() }, user("so?")];
+        let orphan =
+            [user("hi"), Message::Assistant { blocks: vec![call].into(), model: String::new().into() }, user("so?")];
         let error = ask(&model, &orphan).await.unwrap_err();
         assert!(matches!(error, ModelError::Refused { status: 400, .. }), "{error:?}");
         assert_eq!(server.complaints().len(), 2);

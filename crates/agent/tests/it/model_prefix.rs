@@ -1,5 +1,7 @@
 //! A conversation that goes on, or goes back, is told in the same bytes.
 
+use std::borrow::Cow;
+
 use proptest::prelude::*;
 use retake_agent::model::{Api, Model};
 use retake_engine::session::context::{CallResult, Context, Message};
@@ -67,12 +69,12 @@ fn block() -> impl Strategy<Value = Block> {
 }
 
 /// A prompt and a few answers with their results, as the engine makes them: every call of a reply has an id of its own.
-fn turn() -> impl Strategy<Value = Vec<Message>> {
+fn turn() -> impl Strategy<Value = Vec<Message<'static>>> {
     let answer =
         (proptest::collection::vec(block(), 0..5), proptest::sample::select(vec!["anthropic/m", "openai/m", "x"]));
     let rounds = proptest::collection::vec((answer, parts()), 1..4);
     (parts(), rounds).prop_map(|(prompt, rounds)| {
-        let mut messages = vec![Message::User { parts: prompt }];
+        let mut messages = vec![Message::User { parts: prompt.into() }];
         for ((mut blocks, model), parts) in rounds {
             let mut calls = Vec::new();
             blocks.retain(|block| match block {
@@ -83,8 +85,9 @@ fn turn() -> impl Strategy<Value = Vec<Message>> {
                 }
                 _ => true,
             });
-            messages.push(Message::Assistant { blocks, model: model.into() });
-            let result = |call| CallResult { call, outcome: Outcome::Failed, parts: parts.clone() };
+            messages.push(Message::Assistant { blocks: blocks.into(), model: model.into() });
+            let result =
+                |call| CallResult { call: Cow::Owned(call), outcome: Outcome::Failed, parts: parts.clone().into() };
             let results: Vec<_> = calls.into_iter().map(result).collect();
             if !results.is_empty() {
                 messages.push(Message::Results { results });

@@ -3,6 +3,7 @@
 //! [`build`] is a pure function, and as long as nothing is cleared or summarised the messages of the first entries are the first
 //! messages: nothing that was said once is said differently later.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::entry::{Block, Body, CallId, Entry, Outcome, Part};
@@ -10,50 +11,50 @@ use super::entry::{Block, Body, CallId, Entry, Outcome, Part};
 /// Who the instructions for the model as a whole are from.
 pub const RETAKE: &str = "retake";
 
-/// What the model is to be told.
+/// What the model is to be told; borrowed from the entries wherever it is as they say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Context {
+pub struct Context<'a> {
     /// Instructions of Retake itself.
     pub system: String,
     /// Everything else, in order.
-    pub messages: Vec<Message>,
+    pub messages: Vec<Message<'a>>,
 }
 
 /// One message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Message {
+pub enum Message<'a> {
     /// From the user, or from Retake.
     User {
         /// In order.
-        parts: Vec<Part>,
+        parts: Cow<'a, [Part]>,
     },
     /// An answer of the model.
     Assistant {
         /// In order.
-        blocks: Vec<Block>,
+        blocks: Cow<'a, [Block]>,
         /// The model that gave it, as `provider/name`: what it thought makes sense to that provider only.
-        model: String,
+        model: Cow<'a, str>,
     },
     /// What came of the calls of the answer before it, of all of them.
     Results {
         /// In the order of the calls.
-        results: Vec<CallResult>,
+        results: Vec<CallResult<'a>>,
     },
 }
 
 /// What came of one tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CallResult {
+pub struct CallResult<'a> {
     /// The call.
-    pub call: CallId,
+    pub call: Cow<'a, CallId>,
     /// How it went.
     pub outcome: Outcome,
     /// What the model is told.
-    pub parts: Vec<Part>,
+    pub parts: Cow<'a, [Part]>,
 }
 
 /// Makes the context of `entries`, which are all from the first one to the head.
-pub fn build(entries: &[Entry]) -> Context {
+pub fn build(entries: &[Entry]) -> Context<'_> {
     let mut context = Context::default();
     for (at, shown) in shown(entries).into_iter().enumerate() {
         match shown {
@@ -101,14 +102,14 @@ fn shown(entries: &[Entry]) -> Vec<Shown<'_>> {
 }
 
 /// Adds what `entries[at]` says; a reply is followed by the results of its calls.
-fn add(context: &mut Context, entries: &[Entry], at: usize) {
+fn add<'a>(context: &mut Context<'a>, entries: &'a [Entry], at: usize) {
     match &entries[at].body {
-        Body::Prompt { parts } => context.messages.push(Message::User { parts: parts.clone() }),
+        Body::Prompt { parts } => context.messages.push(Message::User { parts: parts.into() }),
         Body::Reply { blocks, model, .. } => {
             if blocks.is_empty() {
                 return;
             }
-            context.messages.push(Message::Assistant { blocks: blocks.clone(), model: model.clone() });
+            context.messages.push(Message::Assistant { blocks: blocks.into(), model: model.into() });
             let results = results(blocks, &entries[at + 1..]);
             if !results.is_empty() {
                 context.messages.push(Message::Results { results });
@@ -131,27 +132,28 @@ fn add(context: &mut Context, entries: &[Entry], at: usize) {
 }
 
 /// The results of all calls in `blocks`, which are among the first of `after`.
-fn results(blocks: &[Block], after: &[Entry]) -> Vec<CallResult> {
+fn results<'a>(blocks: &'a [Block], after: &'a [Entry]) -> Vec<CallResult<'a>> {
     // What the user allows comes between a call and its result.
     let round = |entry: &&Entry| matches!(entry.body, Body::ToolResult { .. } | Body::Approved { .. });
-    let found: Vec<&Entry> = after.iter().take_while(round).collect();
+    let found: Vec<&'a Entry> = after.iter().take_while(round).collect();
     let calls = blocks.iter().filter_map(|block| match block {
         Block::Call { id, .. } => Some(id),
         Block::Text { .. } | Block::Reasoning { .. } => None,
     });
-    let result = |wanted: &CallId| {
-        let given = found.iter().find_map(|entry| match &entry.body {
-            Body::ToolResult { call, outcome, parts, .. } if call == wanted => Some((*outcome, parts.clone())),
+    let result = |wanted: &'a CallId| {
+        let given: Option<(Outcome, Cow<'a, [Part]>)> = found.iter().find_map(|entry| match &entry.body {
+            Body::ToolResult { call, outcome, parts, .. } if call == wanted => Some((*outcome, parts.into())),
             _ => None,
         });
         // A call that never came to its end must not look as if it had.
-        let (outcome, parts) = given.unwrap_or_else(|| (Outcome::Interrupted, vec![Part::text("There is no result.")]));
-        CallResult { call: wanted.clone(), outcome, parts }
+        let (outcome, parts) =
+            given.unwrap_or_else(|| (Outcome::Interrupted, vec![Part::text("There is no result.")].into()));
+        CallResult { call: Cow::Borrowed(wanted), outcome, parts }
     };
     calls.map(result).collect()
 }
 
 /// A message of Retake itself, which the model must not take for the user's words.
-fn framed(text: &str) -> Message {
-    Message::User { parts: vec![Part::text(format!("<retake-note>\n{text}\n</retake-note>"))] }
+fn framed(text: &str) -> Message<'static> {
+    Message::User { parts: vec![Part::text(format!("<retake-note>\n{text}\n</retake-note>"))].into() }
 }

@@ -43,7 +43,7 @@ impl Conversation {
     }
 
     /// What the model is to be told.
-    pub fn context(&self) -> Context {
+    pub fn context(&self) -> Context<'_> {
         context::build(&self.entries)
     }
 

@@ -311,7 +311,15 @@ impl Db {
 
     /// Reads through the connection; what `work` returns is wrapped with the database's path.
     pub(crate) fn read<T>(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
-        work(&self.connection).map_err(StoreError::database(&self.path))
+        // One transaction for all that is read: it sees one state, and locks once instead of with every row.
+        let all = || {
+            let reading =
+                self.connection.is_autocommit().then(|| self.connection.unchecked_transaction()).transpose()?;
+            let found = work(&self.connection)?;
+            reading.map_or(Ok(()), rusqlite::Transaction::finish)?;
+            Ok(found)
+        };
+        all().map_err(StoreError::database(&self.path))
     }
 
     fn log_bytes(&self) -> u64 {

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use crate::model::ToolSpec;
 use crate::model::ids::WireIds;
 use crate::model::settings::{Api, ModelSettings, Reasoning};
-use crate::model::words::{self, Told, has_words};
+use crate::model::words::{self, Arguments, Told, has_words};
 
 /// The API wants a number; every current model can write this much.
 const MAX_OUTPUT: u64 = 32_000;
@@ -19,7 +19,7 @@ const MAX_OUTPUT: u64 = 32_000;
 const MARKED_MESSAGES: usize = 2;
 
 /// The body of the request for `context`.
-pub(crate) fn encode(settings: &ModelSettings, context: &Context, tools: &[ToolSpec]) -> String {
+pub(crate) fn encode(settings: &ModelSettings, context: &Context<'_>, tools: &[ToolSpec]) -> String {
     let mut messages = messages(settings, context);
     mark(&mut messages);
     let max_tokens = settings.max_output.unwrap_or(MAX_OUTPUT);
@@ -100,7 +100,7 @@ enum Content<'a> {
     Raw(&'a RawValue),
     Text {
         r#type: &'static str,
-        text: String,
+        text: Cow<'a, str>,
         #[serde(skip_serializing_if = "Option::is_none")]
         cache_control: Option<Mark>,
     },
@@ -114,7 +114,7 @@ enum Content<'a> {
         r#type: &'static str,
         id: String,
         name: Cow<'a, str>,
-        input: Box<RawValue>,
+        input: Arguments<'a>,
     },
     ToolResult {
         r#type: &'static str,
@@ -134,12 +134,12 @@ struct Source<'a> {
     data: &'a str,
 }
 
-impl Content<'_> {
-    fn text(text: impl Into<String>) -> Self {
+impl<'a> Content<'a> {
+    fn text(text: impl Into<Cow<'a, str>>) -> Self {
         Self::Text { r#type: "text", text: text.into(), cache_control: None }
     }
 
-    fn marked_text(text: &str) -> Self {
+    fn marked_text(text: &'a str) -> Self {
         let mut content = Self::text(text);
         content.mark();
         content
@@ -196,7 +196,7 @@ fn may_think(reasoning: Reasoning, messages: &[WireMessage<'_>]) -> bool {
     }
 }
 
-fn messages<'a>(settings: &ModelSettings, context: &'a Context) -> Vec<WireMessage<'a>> {
+fn messages<'a>(settings: &ModelSettings, context: &'a Context<'_>) -> Vec<WireMessage<'a>> {
     let thoughts = Thoughts::of(settings);
     let mut ids = WireIds::default();
     let mut messages = Vec::with_capacity(context.messages.len());
@@ -292,7 +292,7 @@ fn answer<'a>(blocks: &'a [Block], model: &str, thoughts: Thoughts, ids: &WireId
     contents
 }
 
-fn tool_result<'a>(result: &'a CallResult, ids: &WireIds<'_>) -> Content<'a> {
+fn tool_result<'a>(result: &'a CallResult<'_>, ids: &WireIds<'_>) -> Content<'a> {
     Content::ToolResult {
         r#type: "tool_result",
         tool_use_id: ids.of(&result.call),

@@ -1,5 +1,7 @@
 //! What the API sends and takes, event by event and block by block.
 
+use std::borrow::Cow;
+
 use retake_engine::session::context::{CallResult, Context, Message};
 use retake_engine::session::entry::{Block, CallId, Outcome, Part, StopReason};
 use serde_json::{Value, json};
@@ -41,7 +43,7 @@ fn encoded(settings: &ModelSettings, messages: Vec<Message>) -> Value {
 }
 
 fn answer_by(model: &str, blocks: Vec<Block>) -> Value {
-    let message = Message::Assistant { blocks, model: model.into() };
+    let message = Message::Assistant { blocks: blocks.into(), model: model.into() };
     encoded(&settings(), vec![message])["messages"][0]["content"].clone()
 }
 
@@ -64,7 +66,7 @@ fn thoughts_go_back_byte_for_byte() {
         .collect();
     let context = Context {
         system: String::new(),
-        messages: vec![Message::Assistant { blocks, model: "anthropic/another-claude".into() }],
+        messages: vec![Message::Assistant { blocks: blocks.into(), model: "anthropic/another-claude".into() }],
     };
     let body = encode(&settings(), &context, &[]);
     assert!(body.contains(&format!("[{},{},", opaque[0], opaque[1])), "{body}");
@@ -101,7 +103,7 @@ fn a_call_without_arguments_has_an_empty_object_and_bad_ones_are_kept_as_written
 fn a_thought_that_was_never_signed_goes_only_where_nothing_is_signed() {
     let events = block(0, json!({"type": "thinking", "thinking": "hm"}), &[]);
     let blocks = read(&events).0.blocks;
-    let message = || Message::Assistant { blocks: blocks.clone(), model: "anthropic/m".into() };
+    let message = || Message::Assistant { blocks: blocks.clone().into(), model: "anthropic/m".into() };
     let first = |settings: &ModelSettings| encoded(settings, vec![message()])["messages"][0]["content"][0].clone();
     assert_eq!(first(&settings())["type"], "text");
     let elsewhere = ModelSettings::parse("anthropic/m", Some("http://localhost"), |_| None).expect("good settings");
@@ -114,14 +116,17 @@ fn a_thought_that_was_never_signed_goes_only_where_nothing_is_signed() {
 fn a_budget_is_left_out_where_the_api_would_miss_a_thought() {
     let settings = ModelSettings { reasoning: Some(Reasoning::Budget(2000)), ..settings() };
     let call = Block::Call { id: CallId("x".into()), name: "read".into(), arguments: "{}".into() };
-    let result = CallResult { call: CallId("x".into()), outcome: Outcome::Done, parts: vec![] };
+    let result = CallResult { call: Cow::Owned(CallId("x".into())), outcome: Outcome::Done, parts: vec![].into() };
     let mut messages = vec![
-        Message::Assistant { blocks: vec![call], model: "openai/x".into() },
+        Message::Assistant { blocks: vec![call].into(), model: "openai/x".into() },
         Message::Results { results: vec![result] },
     ];
     assert_eq!(encoded(&settings, messages.clone())["thinking"], Value::Null);
-    messages.push(Message::Assistant { blocks: vec![Block::Text { text: "done".into() }], model: "openai/x".into() });
-    messages.push(Message::User { parts: vec![Part::text("go on")] });
+    messages.push(Message::Assistant {
+        blocks: vec![Block::Text { text: "done".into() }].into(),
+        model: "openai/x".into(),
+    });
+    messages.push(Message::User { parts: vec![Part::text("go on")].into() });
     assert_eq!(encoded(&settings, messages)["thinking"]["budget_tokens"], 2000);
 }
 
@@ -170,14 +175,15 @@ fn an_answer_without_a_stop_is_not_complete() {
 fn prompts_and_results_are_told_in_blocks_that_the_api_takes() {
     let image = Part::Image { media_type: "image/png".into(), data: "AAAA".into() };
     let parts = vec![Part::text(""), Part::Paste { text: "pasted".into() }, image.clone()];
-    let result = CallResult { call: CallId("x".into()), outcome: Outcome::Failed, parts: vec![image] };
+    let result =
+        CallResult { call: Cow::Owned(CallId("x".into())), outcome: Outcome::Failed, parts: vec![image].into() };
     let call = Block::Call { id: CallId("x".into()), name: "read".into(), arguments: "{}".into() };
     let body = encoded(
         &settings(),
         vec![
-            Message::User { parts: vec![] },
-            Message::User { parts },
-            Message::Assistant { blocks: vec![call], model: String::new() },
+            Message::User { parts: vec![].into() },
+            Message::User { parts: parts.into() },
+            Message::Assistant { blocks: vec![call].into(), model: String::new().into() },
             Message::Results { results: vec![result] },
         ],
     );
@@ -195,7 +201,7 @@ fn prompts_and_results_are_told_in_blocks_that_the_api_takes() {
 
 #[test]
 fn four_marks_are_set_and_an_effort_or_a_budget_is_told() {
-    let user = || Message::User { parts: vec![Part::text("hi")] };
+    let user = || Message::User { parts: vec![Part::text("hi")].into() };
     let context = Context { system: "be good".into(), messages: vec![user(), user(), user()] };
     let tool = |name: &str| ToolSpec { name: name.into(), description: "d".into(), schema: json!({"type": "object"}) };
     let settings = ModelSettings { reasoning: Some(Reasoning::Effort(Effort::High)), ..settings() };

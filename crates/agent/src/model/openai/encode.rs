@@ -20,7 +20,7 @@ const SEE_IMAGES: &str = "(see the image below)";
 const IMAGES_OF_RESULTS: &str = "Images of the results above:";
 
 /// The body of the request for `context`.
-pub(crate) fn encode(settings: &ModelSettings, context: &Context, tools: &[ToolSpec]) -> String {
+pub(crate) fn encode(settings: &ModelSettings, context: &Context<'_>, tools: &[ToolSpec]) -> String {
     // OpenAI's own models refuse the old name, and other servers do not know the new one.
     let is_openai = settings.is_at("api.openai.com");
     let (reasoning_effort, reasoning) = reasoning(settings);
@@ -94,11 +94,11 @@ enum WireMessage<'a> {
         content: &'a str,
     },
     User {
-        content: Content,
+        content: Content<'a>,
     },
     Assistant {
         /// Some servers want the field even if there is nothing in it.
-        content: Option<String>,
+        content: Option<Cow<'a, str>>,
         #[serde(skip_serializing_if = "Option::is_none")]
         reasoning_content: Option<Box<RawValue>>,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -110,22 +110,22 @@ enum WireMessage<'a> {
     },
     Tool {
         tool_call_id: String,
-        content: String,
+        content: Cow<'a, str>,
     },
 }
 
 /// Plain text wherever possible: every server takes that.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Content {
-    Text(String),
-    Parts(Vec<WirePart>),
+enum Content<'a> {
+    Text(Cow<'a, str>),
+    Parts(Vec<WirePart<'a>>),
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum WirePart {
-    Text { text: String },
+enum WirePart<'a> {
+    Text { text: Cow<'a, str> },
     ImageUrl { image_url: ImageUrl },
 }
 
@@ -146,7 +146,7 @@ struct ToolCall<'a> {
 #[derive(Serialize)]
 struct CalledFunction<'a> {
     name: Cow<'a, str>,
-    arguments: String,
+    arguments: Cow<'a, str>,
 }
 
 fn reasoning(settings: &ModelSettings) -> (Option<&'static str>, Option<ReasoningBudget>) {
@@ -159,7 +159,7 @@ fn reasoning(settings: &ModelSettings) -> (Option<&'static str>, Option<Reasonin
     }
 }
 
-fn messages<'a>(context: &'a Context, settings: &ModelSettings) -> Vec<WireMessage<'a>> {
+fn messages<'a>(context: &'a Context<'_>, settings: &ModelSettings) -> Vec<WireMessage<'a>> {
     let full_name = settings.full_name();
     let mut ids = WireIds::default();
     let mut messages = Vec::with_capacity(context.messages.len() + 1);
@@ -184,19 +184,19 @@ fn messages<'a>(context: &'a Context, settings: &ModelSettings) -> Vec<WireMessa
     messages
 }
 
-fn content(parts: &[Part]) -> Content {
+fn content(parts: &[Part]) -> Content<'_> {
     let told = words::tell(parts);
     if told.is_empty() {
-        return Content::Text(words::NOTHING_ASKED.to_owned());
+        return Content::Text(words::NOTHING_ASKED.into());
     }
     if told.iter().all(|part| matches!(part, Told::Text(_))) {
-        return Content::Text(text_of(&told));
+        return Content::Text(joined(texts_and_images(told).0));
     }
     Content::Parts(told.into_iter().map(WirePart::new).collect())
 }
 
-impl WirePart {
-    fn new(told: Told<'_>) -> Self {
+impl<'a> WirePart<'a> {
+    fn new(told: Told<'a>) -> Self {
         match told {
             Told::Text(text) => Self::Text { text },
             Told::Image { media_type, data } => {
@@ -206,12 +206,19 @@ impl WirePart {
     }
 }
 
-fn text_of(told: &[Told<'_>]) -> String {
-    let texts = told.iter().filter_map(|part| match part {
-        Told::Text(text) => Some(text.as_str()),
-        Told::Image { .. } => None,
-    });
-    texts.collect::<Vec<_>>().join("\n\n")
+fn texts_and_images(told: Vec<Told<'_>>) -> (Vec<Cow<'_, str>>, Vec<WirePart<'_>>) {
+    let (mut texts, mut images) = (Vec::new(), Vec::new());
+    for part in told {
+        match part {
+            Told::Text(text) => texts.push(text),
+            Told::Image { .. } => images.push(WirePart::new(part)),
+        }
+    }
+    (texts, images)
+}
+
+fn joined(mut texts: Vec<Cow<'_, str>>) -> Cow<'_, str> {
+    if texts.len() > 1 { texts.join("\n\n").into() } else { texts.pop().unwrap_or_default() }
 }
 
 /// What goes back of the thoughts; a thought that was cut has nothing to give.
@@ -228,10 +235,10 @@ fn answer<'a>(blocks: &'a [Block], mut thoughts: GivenBack, ids: &WireIds<'_>) -
     let mut tool_calls = Vec::new();
     for block in blocks {
         match block {
-            Block::Text { text } if has_words(text) => texts.push(text.as_str()),
+            Block::Text { text } if has_words(text) => texts.push(Cow::Borrowed(text.as_str())),
             Block::Text { .. } | Block::Reasoning { .. } => {}
             Block::Call { id, name, arguments } => {
-                let arguments = words::arguments(arguments).get().to_owned();
+                let arguments = words::arguments(arguments).into_text();
                 let function = CalledFunction { name: words::tool_name(name), arguments };
                 let extra_content = thoughts.extra_content.remove(&id.0);
                 tool_calls.push(ToolCall { id: ids.of(id), r#type: "function", function, extra_content });
@@ -239,31 +246,29 @@ fn answer<'a>(blocks: &'a [Block], mut thoughts: GivenBack, ids: &WireIds<'_>) -
         }
     }
     let content = match (texts.is_empty(), tool_calls.is_empty()) {
-        (true, true) => Some(words::NOTHING_SAID.to_owned()),
+        (true, true) => Some(words::NOTHING_SAID.into()),
         (true, false) => None,
-        (false, _) => Some(texts.join("\n\n")),
+        (false, _) => Some(joined(texts)),
     };
     let GivenBack { reasoning_content, reasoning, reasoning_details, .. } = thoughts;
     WireMessage::Assistant { content, reasoning_content, reasoning, reasoning_details, tool_calls }
 }
 
 /// Results follow their calls at once; their images come after all of them, in a message of their own.
-fn add_results(messages: &mut Vec<WireMessage<'_>>, results: &[CallResult], ids: &WireIds<'_>) {
+fn add_results<'a>(messages: &mut Vec<WireMessage<'a>>, results: &'a [CallResult<'_>], ids: &WireIds<'_>) {
     let mut images = Vec::new();
     for result in results {
-        let told = words::tell(&result.parts);
-        let text = text_of(&told);
-        let before = images.len();
-        images.extend(told.into_iter().filter(|part| matches!(part, Told::Image { .. })).map(WirePart::new));
-        let content = match (text.is_empty(), images.len() > before) {
-            (true, true) => SEE_IMAGES.to_owned(),
-            (true, false) => words::NO_OUTPUT.to_owned(),
-            (false, _) => text,
+        let (texts, of_result) = texts_and_images(words::tell(&result.parts));
+        let content = match (texts.is_empty(), of_result.is_empty()) {
+            (true, false) => SEE_IMAGES.into(),
+            (true, true) => words::NO_OUTPUT.into(),
+            (false, _) => joined(texts),
         };
+        images.extend(of_result);
         messages.push(WireMessage::Tool { tool_call_id: ids.of(&result.call), content });
     }
     if !images.is_empty() {
-        images.insert(0, WirePart::Text { text: IMAGES_OF_RESULTS.to_owned() });
+        images.insert(0, WirePart::Text { text: IMAGES_OF_RESULTS.into() });
         messages.push(WireMessage::User { content: Content::Parts(images) });
     }
 }

@@ -1,5 +1,7 @@
 //! What the different servers send and take.
 
+use std::borrow::Cow;
+
 use retake_engine::session::context::{CallResult, Context, Message};
 use retake_engine::session::entry::{Block, CallId, Outcome, Part, StopReason};
 use serde_json::{Value, json};
@@ -135,7 +137,7 @@ fn an_error_in_the_stream_is_a_failure_and_no_json_is_malformed() {
 
 fn given_back(chunks: &[Value]) -> Value {
     let blocks = read(chunks).0.blocks;
-    let answer = Message::Assistant { blocks, model: "openai/some/model".into() };
+    let answer = Message::Assistant { blocks: blocks.into(), model: "openai/some/model".into() };
     encoded(&settings("http://localhost"), vec![answer])["messages"][0].clone()
 }
 
@@ -197,7 +199,8 @@ fn thoughts_of_other_models_and_cut_thoughts_stay_here() {
     let thought = |opaque: &str| Block::Reasoning { text: "hm".into(), opaque: opaque.into() };
     let by = |model: &str, opaque: &str| {
         let blocks = vec![thought(opaque), Block::Text { text: "hi".into() }];
-        encoded(&settings("http://localhost"), vec![Message::Assistant { blocks, model: model.into() }])["messages"][0]
+        encoded(&settings("http://localhost"), vec![Message::Assistant { blocks: blocks.into(), model: model.into() }])
+            ["messages"][0]
             .clone()
     };
     let plain = json!({"role": "assistant", "content": "hi"});
@@ -219,7 +222,7 @@ fn signatures_of_calls_go_back_with_their_calls() {
 #[test]
 fn deepseek_hears_of_every_answer_what_was_thought_even_if_it_was_nothing() {
     let blocks = vec![Block::Text { text: "hi".into() }];
-    let message = Message::Assistant { blocks, model: "anthropic/claude".into() };
+    let message = Message::Assistant { blocks: blocks.into(), model: "anthropic/claude".into() };
     let body = encoded(&settings("https://api.deepseek.com"), vec![message]);
     assert_eq!(body["messages"][0], json!({"role": "assistant", "content": "hi", "reasoning_content": ""}));
 }
@@ -228,7 +231,7 @@ fn deepseek_hears_of_every_answer_what_was_thought_even_if_it_was_nothing() {
 fn limits_and_efforts_are_told_by_the_names_that_the_server_knows() {
     let with = |url: &str, reasoning| {
         let settings = ModelSettings { max_output: Some(7), reasoning, ..settings(url) };
-        encoded(&settings, vec![Message::User { parts: vec![Part::text("hi")] }])
+        encoded(&settings, vec![Message::User { parts: vec![Part::text("hi")].into() }])
     };
     let effort = Some(Reasoning::Effort(Effort::High));
     let openai = with("https://api.openai.com/v1", effort);
@@ -242,14 +245,16 @@ fn limits_and_efforts_are_told_by_the_names_that_the_server_knows() {
 
 #[test]
 fn images_of_results_follow_all_results() {
-    let result = |id: &str, parts| CallResult { call: CallId(id.into()), outcome: Outcome::Done, parts };
+    let result = |id: &str, parts| CallResult { call: Cow::Owned(CallId(id.into())), outcome: Outcome::Done, parts };
     let image = Part::Image { media_type: "image/png".into(), data: "AAAA".into() };
     let call = |id: &str| Block::Call { id: CallId(id.into()), name: "read".into(), arguments: "{\"a\": ".into() };
     let body = encoded(
         &settings("http://localhost"),
         vec![
-            Message::Assistant { blocks: vec![call("x"), call("y")], model: String::new() },
-            Message::Results { results: vec![result("x", vec![image]), result("y", vec![Part::text(" ")])] },
+            Message::Assistant { blocks: vec![call("x"), call("y")].into(), model: String::new().into() },
+            Message::Results {
+                results: vec![result("x", vec![image].into()), result("y", vec![Part::text(" ")].into())],
+            },
         ],
     );
     let messages = &body["messages"];

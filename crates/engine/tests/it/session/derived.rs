@@ -1,6 +1,7 @@
 //! What follows from the retained entries: context, usage, todo list, approvals, title, targets.
 
 use retake_engine::Scope;
+use retake_engine::session::Conversation;
 use retake_engine::session::context::Message;
 use retake_engine::session::entry::{Body, Outcome, Part, Todo, TodoState};
 
@@ -27,7 +28,7 @@ fn everything_derived_is_worked_out_anew() {
     desk.end(first);
     let derived = |desk: &Desk| {
         let now = desk.conversation();
-        (now.usage(), now.todos().to_vec(), now.approvals(), now.title(), now.context())
+        (now.usage(), now.todos().to_vec(), now.approvals(), now.title(), format!("{:?}", now.context()))
     };
     let after_first = derived(&desk);
     assert_eq!((after_first.0.input, after_first.0.cost), (10, Some(0.25)));
@@ -61,10 +62,12 @@ fn retained_messages_are_those_of_the_earlier_request() {
     let mut sent = Vec::new();
     let mut prompts = Vec::new();
     for number in 0..4 {
-        sent.push(desk.conversation().context());
+        sent.push(desk.conversation());
         prompts.push(desk.writes(&format!("turn {number}"), "a", &number.to_string()).prompt);
     }
-    let whole = desk.conversation().context();
+    let sent: Vec<_> = sent.iter().map(Conversation::context).collect();
+    let all = desk.conversation();
+    let whole = all.context();
     for (number, prompt) in prompts.iter().enumerate().rev() {
         desk.rewind(*prompt, Scope::Both).unwrap();
         assert_eq!(desk.conversation().context(), sent[number]);
@@ -77,8 +80,12 @@ fn retained_messages_are_those_of_the_earlier_request() {
     }
     assert_eq!(desk.conversation().context(), whole);
     desk.rewind(prompts[2], Scope::Conversation).unwrap();
-    let now = desk.conversation().context();
-    assert_eq!(now.messages[..sent[2].messages.len()], sent[2].messages, "the note comes after what is retained");
+    let now = desk.conversation();
+    assert_eq!(
+        now.context().messages[..sent[2].messages.len()],
+        sent[2].messages,
+        "the note comes after what is retained"
+    );
 }
 
 #[test]

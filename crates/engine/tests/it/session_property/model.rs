@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use retake_engine::session::context::Context;
+use retake_engine::session::Conversation;
 use retake_engine::session::entry::{Block, Body, Entry, Part};
 use retake_engine::{EntryId, OperationId, OperationKind};
 
@@ -53,7 +53,7 @@ pub(super) struct Model {
     /// The files at a prompt.
     prompts: HashMap<EntryId, Files>,
     /// What the model had been told when a prompt was said.
-    pub(super) told: HashMap<EntryId, Context>,
+    pub(super) told: HashMap<EntryId, Conversation>,
     /// Notes of undos and redos.
     pub(super) undo_notes: HashSet<EntryId>,
 }

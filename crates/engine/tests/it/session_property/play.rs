@@ -137,7 +137,7 @@ impl<'a> Play<'a> {
         let before = self.model.entries.clone();
         let (draft, files) = (self.model.draft.clone(), self.model.files.clone());
         let parts = vec![Part::text(format!("prompt {prompt}\nmore")), Part::Paste { text: "pasted".to_owned() }];
-        let told = self.desk.conversation().context();
+        let told = self.desk.conversation();
         let new = self.entry(Body::Prompt { parts: parts.clone() });
         let turn = Turn { prompt: new.id, operation: operation(&mut self.desk.bench) };
         self.model.told.insert(turn.prompt, told);
@@ -302,7 +302,8 @@ impl<'a> Play<'a> {
         self.carried_out(&applied, OperationKind::Rewind, &outcome, scope, None)?;
         let told = self.model.told.get(&entry).filter(|_| scope != Scope::Code).cloned();
         if let Some(told) = told {
-            let now = self.desk.conversation().context();
+            let conversation = self.desk.conversation();
+            let (now, told) = (conversation.context(), told.context());
             let count = now.messages.len() - usize::from(!outcome.note.is_empty());
             check("what the model was told then", &now.messages[..count], &told.messages[..])?;
             check("the system's instructions", &now.system, &told.system)?;
