@@ -28,6 +28,10 @@ pub enum OperationKind {
     Turn = 4,
     /// Cutting what the model sees of the conversation.
     Clear = 5,
+    /// Putting a summary in the place of a part of what the model sees.
+    Summary = 6,
+    /// Beginning a new session from an entry of another.
+    Fork = 7,
 }
 
 /// Who makes an operation.
@@ -38,6 +42,8 @@ pub enum MadeBy {
     Command = 0,
     /// A client of a live session, who undoes it there.
     Client = 1,
+    /// The model, within a turn: it is taken back with the turn.
+    Model = 2,
 }
 
 impl OperationKind {
@@ -50,6 +56,8 @@ impl OperationKind {
             Self::Redo => "redo",
             Self::Turn => "turn",
             Self::Clear => "clear",
+            Self::Summary => "summary",
+            Self::Fork => "fork",
         }
     }
 }
@@ -253,7 +261,9 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Operation> {
             2 => OperationKind::Undo,
             3 => OperationKind::Redo,
             4 => OperationKind::Turn,
-            _ => OperationKind::Clear,
+            5 => OperationKind::Clear,
+            6 => OperationKind::Summary,
+            _ => OperationKind::Fork,
         },
         what: row.get(4)?,
         before: checkpoint(5)?,
@@ -301,10 +311,11 @@ const CHANGED_SOMETHING: &str = "(operations.kind <> 0 OR operations.state = 3
         WHERE windows.operation = operations.seq AND changes.certainty = 3))";
 
 /// Kinds of operations that an undo takes back.
-const REVERSIBLE: &str = "(0, 1, 4, 5)";
+const REVERSIBLE: &str = "(0, 1, 4, 5, 6, 7)";
 
 /// Which operations are meant: those of a session, or those that commands made, whatever session they belong to.
-const MEANT: &str = "(operations.session = ?1 OR (?1 IS NULL AND operations.live = 0))";
+/// What the model did within a turn goes with the turn.
+const MEANT: &str = "(operations.live <> 2 AND (operations.session = ?1 OR (?1 IS NULL AND operations.live = 0)))";
 
 /// The newest operation of `session` (of those that commands made, for `None`) that can be undone: it changed something and is
 /// not undone. A newer one that is still running has to end first.
@@ -340,7 +351,7 @@ fn no_newer_elsewhere(store: &Store, session: Option<i64>, operation: Operation)
         return Ok(operation);
     }
     let mut newer = store.db().read(|connection| {
-        let rest = "WHERE operations.seq > ? AND operations.live = 1 AND operations.kind IN (1, 4, 5)
+        let rest = "WHERE operations.seq > ? AND operations.live = 1 AND operations.kind IN (1, 4, 5, 6, 7)
              AND operations.state IN (1, 3) AND NOT operations.undone ORDER BY operations.seq DESC";
         select(connection, rest, [operation.seq])
     })?;

@@ -218,7 +218,9 @@ pub(super) fn insert_operation(
     let seq = operation::insert(tx, &operation, before, resolved.reverses.as_ref().map(|reversed| reversed.seq))?;
     // What is to become of the conversation is written down before anything is touched: a crash is finished, not forgotten.
     let kept = plan.conflicts().filter(|path| path.choice == OnConflict::Keep);
-    let moved = resolved.aim.as_ref().map(|aim| aim.moved(new, kept.map(|path| heads::name(&path.path))));
+    let mut moved = resolved.aim.as_ref().map(|aim| aim.moved(new, kept.map(|path| heads::name(&path.path))));
+    // The model knows what it asked for.
+    moved.iter_mut().filter(|_| made_by == MadeBy::Model).for_each(|moved| moved.note = None);
     moved.as_ref().map_or(Ok(()), |moved| moved.store(tx, seq))?;
     Ok((seq, moved))
 }

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::entry::{Block, Body, CallId, Entry, Outcome, Part};
+use super::entry::{Block, Body, CallId, Entry, EntryId, Outcome, Part, SummaryBy};
 
 /// Who the instructions for the model as a whole are from.
 pub const RETAKE: &str = "retake";
@@ -60,9 +60,8 @@ pub fn build(entries: &[Entry]) -> Context<'_> {
         match shown {
             Shown::Hidden => {}
             Shown::Entry => add(&mut context, entries, at),
-            Shown::Summary(text) => context
-                .messages
-                .push(framed(&format!("Earlier parts of this conversation were replaced by this summary:\n\n{text}"))),
+            Shown::Result => context.messages.extend(lone_result(&entries[at])),
+            Shown::Summary(summary) => context.messages.extend(summarised(&entries[summary])),
         }
     }
     context
@@ -70,35 +69,68 @@ pub fn build(entries: &[Entry]) -> Context<'_> {
 
 /// What the model sees in an entry's place.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Shown<'a> {
+pub(super) enum Shown {
     Entry,
     Hidden,
-    Summary(&'a str),
+    /// The result of a call that is hidden itself.
+    Result,
+    /// The summary with this position.
+    Summary(usize),
 }
 
-fn shown(entries: &[Entry]) -> Vec<Shown<'_>> {
+/// What the model sees in the place of each entry.
+pub(super) fn shown(entries: &[Entry]) -> Vec<Shown> {
     let mut shown = vec![Shown::Entry; entries.len()];
     let mut positions = None;
     for (at, entry) in entries.iter().enumerate() {
-        // Instructions hold whatever else is cut.
-        let is_hidden = |at: usize| !matches!(entries[at].body, Body::Instructions { .. });
         match &entry.body {
-            Body::Cleared => (0..at).filter(|at| is_hidden(*at)).for_each(|at| shown[at] = Shown::Hidden),
-            Body::Summary { from, to, text } => {
-                let positions = positions.get_or_insert_with(|| {
-                    entries.iter().enumerate().map(|(at, entry)| (entry.id, at)).collect::<HashMap<_, _>>()
-                });
-                if let (Some(&from), Some(&to)) = (positions.get(from), positions.get(to)) {
-                    let mut covered = (from..=to).filter(|at| is_hidden(*at));
-                    let first = covered.next();
-                    covered.for_each(|at| shown[at] = Shown::Hidden);
-                    first.into_iter().for_each(|at| shown[at] = Shown::Summary(text));
+            Body::Cleared => hide(entries, &mut shown[..at], 0),
+            Body::Summary { from, to, by, .. } => {
+                let positions = positions.get_or_insert_with(|| positions_of(entries));
+                let (Some(&from), Some(&to)) = (positions.get(from), positions.get(to)) else { continue };
+                match by {
+                    SummaryBy::User | SummaryBy::Compaction => {
+                        hide(entries, &mut shown[..=to], from);
+                        let first = (from..=to).find(|at| shown[*at] == Shown::Hidden);
+                        first.into_iter().for_each(|first| shown[first] = Shown::Summary(at));
+                    }
+                    SummaryBy::Model { call } => {
+                        go_back(entries, &mut shown, from, to, call);
+                        shown[at] = Shown::Summary(at);
+                    }
                 }
             }
             _ => {}
         }
     }
     shown
+}
+
+pub(super) fn positions_of(entries: &[Entry]) -> HashMap<EntryId, usize> {
+    entries.iter().enumerate().map(|(at, entry)| (entry.id, at)).collect()
+}
+
+/// Hides everything from `from` on but instructions, which hold whatever else is cut.
+fn hide(entries: &[Entry], shown: &mut [Shown], from: usize) {
+    for (entry, shown) in entries.iter().zip(shown).skip(from) {
+        if !matches!(entry.body, Body::Instructions { .. }) {
+            *shown = Shown::Hidden;
+        }
+    }
+}
+
+/// Shows what is before `from` as it was then; of the rest up to `to`, only what the user said or Retake noted, and the results of
+/// what was called together with `call`.
+fn go_back(entries: &[Entry], shown: &mut [Shown], from: usize, to: usize, call: &CallId) {
+    shown[..from].copy_from_slice(&self::shown(&entries[..from]));
+    let last = (from..=to).rfind(|at| matches!(entries[*at].body, Body::Reply { .. })).unwrap_or(to);
+    for at in from..=to {
+        shown[at] = match &entries[at].body {
+            Body::Prompt { .. } | Body::Instructions { .. } | Body::Note { .. } => Shown::Entry,
+            Body::ToolResult { call: other, .. } if at > last && other != call => Shown::Result,
+            _ => Shown::Hidden,
+        };
+    }
 }
 
 /// Adds what `entries[at]` says; a reply is followed by the results of its calls.
@@ -129,6 +161,26 @@ fn add<'a>(context: &mut Context<'a>, entries: &'a [Entry], at: usize) {
         Body::ToolResult { .. } | Body::Summary { .. } | Body::Cleared | Body::Approved { .. } | Body::Ended { .. } => {
         }
     }
+}
+
+/// A summary in its frame.
+fn summarised(entry: &Entry) -> Option<Message<'static>> {
+    let Body::Summary { text, by, .. } = &entry.body else { return None };
+    Some(match by {
+        SummaryBy::User | SummaryBy::Compaction => {
+            framed(&format!("Earlier parts of this conversation were replaced by this summary:\n\n{text}"))
+        }
+        SummaryBy::Model { .. } => framed(text),
+    })
+}
+
+/// A result without its call, which the model is told in words.
+fn lone_result(entry: &Entry) -> Option<Message<'_>> {
+    let Body::ToolResult { title, outcome, parts, .. } = &entry.body else { return None };
+    let how = if *outcome == Outcome::Done { "This came of" } else { "This did not work:" };
+    let said = format!("<retake-note>\n{how} `{title}`, which you called together with `rewind`:\n</retake-note>");
+    let parts: Vec<Part> = std::iter::once(Part::text(said)).chain(parts.iter().cloned()).collect();
+    Some(Message::User { parts: parts.into() })
 }
 
 /// The results of all calls in `blocks`, which are among the first of `after`.

@@ -5,6 +5,7 @@
 
 use super::context::{self, Context};
 use super::entry::{Block, Body, Entry, EntryId, Part, Todo, Usage};
+use super::range::{self, Span};
 
 /// The retained entries of a session, from the first one to the head.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -47,6 +48,12 @@ impl Conversation {
         context::build(&self.entries)
     }
 
+    /// The first and the last entry that a summary of `span` would stand for: wide enough that no call is cut off from its results and
+    /// no earlier summary is cut in two. `None` if there is nothing to summarise.
+    pub fn range(&self, span: Span) -> Option<(EntryId, EntryId)> {
+        range::range(&self.entries, span)
+    }
+
     /// The prompts, oldest first.
     pub fn prompts(&self) -> impl DoubleEndedIterator<Item = (&Entry, &[Part])> {
         self.entries.iter().filter_map(|entry| match &entry.body {
@@ -59,7 +66,7 @@ impl Conversation {
     pub fn usage(&self) -> Usage {
         let mut total = Usage::default();
         for entry in &self.entries {
-            if let Body::Reply { usage, .. } = &entry.body {
+            if let Body::Reply { usage, .. } | Body::Summary { usage, .. } = &entry.body {
                 total += *usage;
             }
         }

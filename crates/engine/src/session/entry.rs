@@ -143,6 +143,12 @@ pub enum Body {
         to: EntryId,
         /// The text.
         text: String,
+        /// Why it was made.
+        #[serde(default)]
+        by: SummaryBy,
+        /// What writing it cost.
+        #[serde(default)]
+        usage: Usage,
     },
     /// The model sees nothing of what is before it but instructions.
     Cleared,
@@ -157,6 +163,23 @@ pub enum Body {
     Ended {
         /// Why it ended.
         reason: EndReason,
+    },
+}
+
+/// Why a summary was made.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "why", rename_all = "snake_case")]
+pub enum SummaryBy {
+    /// The user wanted it.
+    #[default]
+    User,
+    /// The conversation was about to become too long for the model.
+    Compaction,
+    /// The model went back to a checkpoint of its own and kept a report. The model sees what is before the range as it was then; the
+    /// prompts and notes in the range stay, and so do the results of what it called together with the rewind.
+    Model {
+        /// The call that asked for it, in the last reply of the range.
+        call: CallId,
     },
 }
 

@@ -8,6 +8,7 @@
 //! aim, heads     where a rewind or an undo takes the conversation, and doing it
 //! parse          entries as the database holds them
 //! points         what one can go back to
+//! range          which part a summary stands for                      (pure)
 //! remove         what leaves for good
 //! ```
 //!
@@ -21,6 +22,7 @@ pub(crate) mod heads;
 mod load;
 mod parse;
 pub(crate) mod points;
+mod range;
 pub(crate) mod remove;
 pub(crate) mod rows;
 pub(crate) mod writer;
@@ -28,5 +30,6 @@ pub(crate) mod writer;
 pub use aim::{PlannedConversation, PromptLine, Scope};
 pub use conversation::{Approval, Conversation, first_line, last_words};
 pub use points::{Moment, Point, Target, TurnSummary};
+pub use range::Span;
 pub use remove::Deleted;
 pub use writer::{NewEntry, NewTurn, SessionError, SessionWriter, unanswered};

@@ -11,7 +11,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeSeed, EnumAccess, Error, IgnoredAny, MapAccess, VariantAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::entry::{Block, Body, CallId, EndReason, EntryId, Outcome, Part, StopReason, Todo, Usage};
+use super::entry::{Block, Body, CallId, EndReason, EntryId, Outcome, Part, StopReason, SummaryBy, Todo, Usage};
 
 /// The body in `text`, as the database holds it.
 pub(super) fn body(text: &str) -> serde_json::Result<Body> {
@@ -55,6 +55,10 @@ enum BodyFields {
         from: EntryId,
         to: EntryId,
         text: String,
+        #[serde(default)]
+        by: SummaryBy,
+        #[serde(default)]
+        usage: Usage,
     },
     Cleared,
     Approved {
@@ -220,7 +224,13 @@ mod tests {
             Body::ToolResult { call, title: text.clone(), outcome: Outcome::Denied, parts, todos },
             Body::Note { about: vec!["a".to_owned()], text: text.clone() },
             Body::Instructions { source: "s".to_owned(), text: text.clone() },
-            Body::Summary { from: id, to: id, text: text.clone() },
+            Body::Summary {
+                from: id,
+                to: id,
+                text: text.clone(),
+                by: SummaryBy::Model { call: CallId("x".to_owned()) },
+                usage: Usage { input: 7, ..Usage::default() },
+            },
             Body::Cleared,
             Body::Approved { tool: "t".to_owned(), prefix: None },
             Body::Ended { reason: EndReason::Failed { message: text } },

@@ -231,9 +231,32 @@ impl SessionWriter {
     /// Cuts what the model sees of the conversation: it goes on after `cut`, and that can be undone.
     pub fn clear(&mut self, operation: OperationId, made_by: MadeBy, cut: NewEntry) -> Result<&[Entry], SessionError> {
         assert_eq!(cut.body, Body::Cleared, "only this cuts");
-        let (session, from, at) = (self.seq, self.head, cut.at);
-        self.write(vec![cut], Durability::Synced, |tx, head| {
-            let (kind, what) = (OperationKind::Clear, "what the model sees");
+        self.project(operation, made_by, OperationKind::Clear, "what the model sees", cut)
+    }
+
+    /// Puts a summary in the place of a part of what the model sees, and that can be undone.
+    pub fn summarise(
+        &mut self,
+        operation: OperationId,
+        made_by: MadeBy,
+        what: &str,
+        summary: NewEntry,
+    ) -> Result<&[Entry], SessionError> {
+        assert!(matches!(summary.body, Body::Summary { .. }), "only this summarises");
+        self.project(operation, made_by, OperationKind::Summary, what, summary)
+    }
+
+    /// Adds an entry that changes what the model sees of those before it, as an operation.
+    fn project(
+        &mut self,
+        operation: OperationId,
+        made_by: MadeBy,
+        kind: OperationKind,
+        what: &str,
+        entry: NewEntry,
+    ) -> Result<&[Entry], SessionError> {
+        let (session, from, at) = (self.seq, self.head, entry.at);
+        self.write(vec![entry], Durability::Synced, |tx, head| {
             let new = NewOperation { id: operation, at, session: Some(session), kind, what, made_by };
             let before = newest_checkpoint(tx)?;
             let seq = operation::insert(tx, &new, before, None)?;

@@ -184,6 +184,24 @@ const MIGRATIONS: &[&str] = &[
     CREATE INDEX windows_turn ON windows (turn) WHERE turn IS NOT NULL;
     CREATE INDEX changes_window ON changes (window) WHERE window IS NOT NULL;
 ",
+    "
+    -- The session and the entry that a session was forked from, and the newest checkpoint then; if those are in another workspace,
+    -- what is known of them, as JSON.
+    ALTER TABLE sessions ADD COLUMN parent INTEGER;
+    ALTER TABLE sessions ADD COLUMN forked_at INTEGER;
+    ALTER TABLE sessions ADD COLUMN forked_after INTEGER;
+    ALTER TABLE sessions ADD COLUMN origin TEXT;
+    -- Forks that went to a workspace of their own.
+    CREATE TABLE forks_elsewhere (
+        session INTEGER NOT NULL REFERENCES sessions (seq) ON DELETE CASCADE,
+        entry INTEGER,
+        child BLOB NOT NULL,
+        root BLOB NOT NULL,
+        at INTEGER NOT NULL
+    );
+    -- What a fork made, as JSON: so that it can be undone and redone.
+    ALTER TABLE operations ADD COLUMN fork TEXT;
+",
 ];
 
 /// The newest format that this program knows.

@@ -11,7 +11,7 @@ mod writing;
 
 use std::path::Path;
 
-use retake_engine::session::entry::{Block, Body, CallId, EndReason, Outcome, Part, StopReason, Usage};
+use retake_engine::session::entry::{Block, Body, CallId, EndReason, Outcome, Part, StopReason, SummaryBy, Usage};
 use retake_engine::session::{Conversation, Moment, NewEntry, NewTurn, Target};
 use retake_engine::{
     Applied, Discard, Durability, EntryId, Files, Goal, MadeBy, NewRewind, NewSession, NewWindow, NoProgress,
@@ -41,6 +41,11 @@ impl Desk {
     /// A conversation that has not begun, in a workspace with one file `a`.
     pub(crate) fn new() -> Self {
         Self::over(Bench::new())
+    }
+
+    /// A summary that the user wanted.
+    pub(crate) fn summary(from: EntryId, to: EntryId, text: &str) -> Body {
+        Body::Summary { from, to, text: text.to_owned(), by: SummaryBy::User, usage: Usage::default() }
     }
 
     /// In the directory `place`, which is kept.

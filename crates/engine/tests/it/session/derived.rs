@@ -96,7 +96,7 @@ fn summaries_and_clears_are_projections_that_one_can_go_back_across() {
     let second = desk.writes("two", "a", "2");
     let plain = desk.conversation();
     let (from, to) = (first.prompt, plain.head().unwrap());
-    let summary = desk.append(Body::Summary { from, to, text: "wrote a twice".to_owned() });
+    let summary = desk.append(Desk::summary(from, to, "wrote a twice"));
     let third = desk.writes("three", "a", "3");
     let summarised = desk.conversation();
     let messages = summarised.context().messages;
@@ -133,7 +133,7 @@ fn a_summary_that_begins_within_a_round_is_not_lost() {
     let (_, calls) = desk.reply("two calls", 2);
     let from = desk.result(&calls[0], "first");
     let to = desk.result(&calls[1], "second");
-    desk.append(Body::Summary { from, to, text: "the gist".to_owned() });
+    desk.append(Desk::summary(from, to, "the gist"));
     desk.end(turn);
     let told = format!("{:?}", desk.conversation().context());
     assert!(told.contains("the gist"), "{told}");

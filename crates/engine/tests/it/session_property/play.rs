@@ -260,7 +260,7 @@ impl<'a> Play<'a> {
         }
         self.met.add("summary");
         let (from, to) = (starts[from % starts.len()], ends[to % ends.len()]);
-        self.append(Body::Summary { from, to, text: "in short".to_owned() });
+        self.append(Desk::summary(from, to, "in short"));
     }
 
     #[expect(clippy::too_many_arguments, reason = "what an operation is made of")]
