@@ -7,7 +7,7 @@
 mod event;
 
 use retake_engine::session::Target;
-use retake_engine::session::entry::{CallId, EntryId, Part};
+use retake_engine::session::entry::{CallId, EntryId, Part, Usage};
 use retake_engine::{Discard, Files, OnConflict, Scope};
 use serde::{Deserialize, Serialize};
 
@@ -88,6 +88,14 @@ pub enum Command {
     },
     /// Cuts what the model sees.
     Clear,
+    /// Has the model write a summary that takes the place of a part of what it sees. Answered when that is done.
+    Summarise {
+        /// Which part.
+        extent: Extent,
+        /// What the summary is to heed.
+        #[serde(default)]
+        instructions: Option<String>,
+    },
     /// Ends a background job.
     EndJob {
         /// The job.
@@ -104,6 +112,24 @@ impl Command {
     pub fn prompt(parts: Vec<Part>) -> Self {
         Self::Prompt { parts, allow: None, unprotected: false }
     }
+}
+
+/// A part of the conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "part", rename_all = "snake_case")]
+pub enum Extent {
+    /// Everything.
+    All,
+    /// From a prompt on, or what comes after any other entry.
+    From {
+        /// The entry.
+        entry: EntryId,
+    },
+    /// What is before a prompt, or up to any other entry.
+    UpTo {
+        /// The entry.
+        entry: EntryId,
+    },
 }
 
 /// What runs without anybody being asked.
@@ -295,11 +321,33 @@ pub enum Reply {
         /// The plan and what became of it.
         document: Box<RewindDocument>,
     },
+    /// A summary stands for a part of the conversation from now on.
+    Summarised {
+        /// The summary; null if there was nothing to summarise.
+        summary: Option<Box<Summarised>>,
+    },
     /// What the model would be sent next.
     Context {
         /// The body of the request.
         body: String,
     },
+}
+
+/// A summary that was made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summarised {
+    /// The entry that holds it.
+    pub entry: EntryId,
+    /// The operation that it is.
+    pub operation: String,
+    /// The first and the last entry that it stands for.
+    pub range: (EntryId, EntryId),
+    /// The text.
+    pub text: String,
+    /// What writing it cost.
+    pub usage: Usage,
+    /// How long the request to the model was, in bytes, and how long it would be now.
+    pub bytes: (usize, usize),
 }
 
 /// Why a request was refused; nothing was changed unless `document` says otherwise.
@@ -323,6 +371,8 @@ pub struct Refusal {
 pub enum Reason {
     /// A turn is running.
     Running,
+    /// It was stopped.
+    Interrupted,
     /// The head is somewhere else.
     StaleHead,
     /// Something has to be decided.

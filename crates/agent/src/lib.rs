@@ -13,6 +13,7 @@
 pub mod contract;
 pub mod controller;
 pub mod document;
+mod explore;
 pub mod fresh;
 mod instructions;
 mod keeper;
@@ -21,6 +22,7 @@ pub mod mcp;
 pub mod model;
 pub mod permission;
 pub mod socket;
+mod summary;
 pub mod tool;
 mod turn;
 pub mod view;

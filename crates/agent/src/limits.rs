@@ -10,6 +10,20 @@ pub(crate) const FIRST_PAUSE_MS: u64 = 500;
 pub(crate) const LONGEST_PAUSE_MS: u64 = 30_000;
 /// How long an interrupted turn waits for tools that were told to end, in milliseconds.
 pub(crate) const PATIENCE_MS: u64 = 3_000;
+/// Longest report that a model keeps when it goes back, in bytes.
+pub(crate) const MAX_REPORT: usize = 32 << 10;
+/// What a model is told again of what it told the user before it went back, in bytes: the end.
+pub(crate) const MAX_SHOWN_AGAIN: usize = 4 << 10;
+/// Files or calls that are listed for the model.
+pub(crate) const MAX_LISTED: usize = 40;
+/// What is quoted of a prompt, in bytes.
+pub(crate) const QUOTED: usize = 200;
+/// What is left of a result when a conversation is too long to be summarised whole, in bytes.
+pub(crate) const SHORT_RESULT: usize = 800;
+/// How often a model is asked again for a summary.
+pub(crate) const SUMMARY_RETRIES: u32 = 3;
+/// Tokens that are kept free for an answer.
+pub(crate) const ROOM_TO_ANSWER: u64 = 32_000;
 /// Events that are kept for clients that come back.
 pub(crate) const KEPT_EVENTS: usize = 4_096;
 /// Messages to a controller that wait.

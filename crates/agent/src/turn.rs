@@ -38,6 +38,10 @@ pub(crate) enum Effects {
 pub(crate) enum Fact {
     /// The user said something.
     Prompted,
+    /// The user wants a summary.
+    SummaryWanted,
+    /// The summary is there, or cannot be had.
+    SummaryEnded,
     /// The model answered, and made these calls.
     Answered(Vec<(Verdict, Effects)>),
     /// The model could not be asked.
@@ -77,6 +81,8 @@ pub(crate) enum Retry {
 pub(crate) enum Effect {
     /// Ask the model.
     AskModel,
+    /// Stop asking the model for a summary; nothing of it is kept.
+    CancelSummary,
     /// Ask the model again after this many milliseconds.
     WaitToRetry {
         /// The time.
@@ -147,6 +153,8 @@ enum Phase {
     Calling(Vec<Call>),
     /// Interrupted: running calls are coming to their end.
     Settling(Vec<Call>),
+    /// No turn: the model writes a summary for the user.
+    Summarising,
 }
 
 /// What a turn looks like from outside.
@@ -169,7 +177,7 @@ impl Turn {
                 let is = |wanted: Stage| calls.iter().any(|call| call.stage == wanted);
                 if is(Stage::Asked) && !is(Stage::Running) { Activity::Waiting } else { Activity::Running }
             }
-            Phase::Asking { .. } | Phase::Waiting { .. } | Phase::Settling(_) => Activity::Running,
+            Phase::Asking { .. } | Phase::Waiting { .. } | Phase::Settling(_) | Phase::Summarising => Activity::Running,
         }
     }
 
@@ -179,6 +187,18 @@ impl Turn {
             (Phase::Idle, Fact::Prompted) => {
                 self.round = 1;
                 self.ask(0)
+            }
+            (Phase::Idle, Fact::SummaryWanted) => {
+                self.phase = Phase::Summarising;
+                Vec::new()
+            }
+            (Phase::Summarising, Fact::SummaryEnded) => {
+                self.phase = Phase::Idle;
+                Vec::new()
+            }
+            (Phase::Summarising, Fact::Interrupted) => {
+                self.phase = Phase::Idle;
+                vec![Effect::CancelSummary]
             }
             (Phase::Asking { .. }, Fact::Answered(calls)) if calls.is_empty() => self.end(Ending::Done),
             (Phase::Asking { .. }, Fact::Answered(calls)) => self.begin_calls(calls),
@@ -225,6 +245,7 @@ impl Turn {
             // Whatever comes too late changes nothing.
             (_, Fact::Prompted | Fact::Answered(_) | Fact::Failed { .. } | Fact::RetryDue) => Vec::new(),
             (_, Fact::Asked(_) | Fact::Allowed(_) | Fact::Settled(_)) => Vec::new(),
+            (_, Fact::SummaryWanted | Fact::SummaryEnded) => Vec::new(),
             (_, Fact::Interrupted | Fact::OutOfPatience) => Vec::new(),
         }
     }

@@ -33,6 +33,9 @@ pub struct View {
     pub calls: Vec<RunningCall>,
     /// What is being asked.
     pub questions: Vec<Question>,
+    /// Whether the model writes a summary.
+    #[serde(default)]
+    pub summarising: bool,
     /// How many prompts are held.
     pub held: usize,
     /// The background jobs.
@@ -100,6 +103,7 @@ impl View {
             EventKind::PermissionSettled { call, .. } => self.questions.retain(|question| question.call != *call),
             EventKind::StateChanged { state } => self.state = *state,
             EventKind::Retrying { .. } => self.coming = Coming::default(),
+            EventKind::Summarising { active } => self.summarising = *active,
             EventKind::Held { count } => self.held = *count,
             EventKind::JobsChanged { jobs } => self.jobs.clone_from(jobs),
             EventKind::TurnEnded { .. }

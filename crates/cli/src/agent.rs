@@ -90,6 +90,19 @@ pub struct Serving {
     pub socket: Option<socket::Served>,
 }
 
+impl Serving {
+    /// Ends it; whoever looks next finds everything stored.
+    pub fn finish(self, runtime: &Runtime) {
+        let Opened { handle, served } = self.opened;
+        runtime.block_on(handle.request(Command::Close)).ok();
+        drop(handle);
+        served.join().ok();
+        if let Some(socket) = self.socket {
+            runtime.block_on(socket.finish());
+        }
+    }
+}
+
 /// Opens a session in this process and listens on its socket.
 pub fn open(
     ui: &mut Ui,
@@ -137,7 +150,7 @@ pub fn tools(
 ) -> anyhow::Result<(Toolbox, mpsc::Receiver<JobEnded>)> {
     let (root, shell) = (&here.environment.root, Shell::default());
     let (jobs, ended) = Jobs::new();
-    let toolbox = Toolbox::new(root, shell.clone(), jobs);
+    let toolbox = Toolbox::new(root, shell.clone(), jobs).with_checkpoints(here.agent.checkpoints);
     if here.agent.servers.is_empty() {
         return Ok((toolbox, ended));
     }

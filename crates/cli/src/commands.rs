@@ -21,6 +21,7 @@ pub mod rewind;
 pub mod run;
 pub mod sessions;
 pub mod show;
+pub mod summarize;
 pub mod undo;
 
 use std::io;
@@ -108,6 +109,7 @@ pub fn run(ui: &mut Ui, cli: &Cli) -> anyhow::Result<ExitCode> {
         Some(Command::Resume(args)) => return resume::run(ui, &here()?, args),
         Some(Command::Sessions(args)) => sessions::run(ui, here()?, args),
         Some(Command::Context(args)) => context::run(ui, &here()?, args),
+        Some(Command::Summarize(args)) => summarize::run(ui, &here()?, args),
         Some(Command::Checkpoint(args)) => checkpoint::run(ui, here()?, args),
         Some(Command::Log(args)) => log::run(ui, here()?, args),
         Some(Command::Diff(args)) => diff::run(ui, here()?, args),

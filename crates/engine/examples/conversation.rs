@@ -130,7 +130,8 @@ impl Bench {
         std::fs::write(self.root.join(path.to_path()), number.to_string())?;
         self.workspace.end(began.window, after, Durability::Soon, &NoProgress)?;
         let (title, parts) = ("write_file".to_owned(), vec![Part::text("Written. ".repeat(30))]);
-        let result = self.entry(Body::ToolResult { call, title, outcome: Outcome::Done, parts, todos: None });
+        let result =
+            self.entry(Body::ToolResult { call, title, outcome: Outcome::Done, parts, todos: None, details: None });
         let reply = self.reply(vec![Block::Text { text: "It is done. ".repeat(20) }], StopReason::Done);
         writer.append(vec![result, reply], Durability::Soon)?;
         let end = self.entry(Body::Ended { reason: EndReason::Done });

@@ -102,6 +102,11 @@ pub enum EventKind {
         /// Why.
         message: String,
     },
+    /// The model has begun to write a summary, or has ended.
+    Summarising {
+        /// Whether it does so now.
+        active: bool,
+    },
     /// How many prompts are held.
     Held {
         /// How many.

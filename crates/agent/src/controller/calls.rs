@@ -47,15 +47,22 @@ impl Controller {
     /// Takes the calls of an answer in.
     pub(super) fn begin_calls(&mut self, blocks: &[Block]) {
         let mut verdicts = Vec::new();
-        let mut refused = Vec::new();
+        let mut settled = Vec::new();
         let mut calls = Vec::new();
         let policy = self.policy_of_turn();
         for block in blocks {
             let Block::Call { id, name, arguments } = block else { continue };
+            if let Some(asked) = self.toolbox.exploring(name, arguments) {
+                let (title, output) = self.explore(name, asked, &settled);
+                settled.push(result(id, &title, output));
+                calls.push(Call::new(id, name, &title, None));
+                verdicts.push((Verdict::Settled, Effects::Reads));
+                continue;
+            }
             let (call, verdict, effects) = match self.toolbox.prepare(name, arguments) {
-                Ok(prepared) => take_in(&policy, id, name, prepared, &mut refused),
+                Ok(prepared) => take_in(&policy, id, name, prepared, &mut settled),
                 Err(output) => {
-                    refused.push(result(id, name, output));
+                    settled.push(result(id, name, output));
                     (Call::new(id, name, name, None), Verdict::Settled, Effects::Reads)
                 }
             };
@@ -65,8 +72,8 @@ impl Controller {
         if let Some(current) = &mut self.current {
             current.calls = calls;
         }
-        if !refused.is_empty() {
-            self.append(refused);
+        if !settled.is_empty() {
+            self.append(settled);
         }
         self.step(turn::Fact::Answered(verdicts));
     }
@@ -403,11 +410,11 @@ fn detail(access: &Access) -> Option<String> {
 }
 
 fn result(call: &CallId, title: &str, output: tool::Output) -> Body {
-    let tool::Output { outcome, mut parts, todos, job: _ } = output;
+    let tool::Output { outcome, mut parts, todos, details, job: _ } = output;
     if parts.is_empty() {
         parts.push(Part::text("There was no output."));
     }
-    Body::ToolResult { call: call.clone(), title: title.to_owned(), outcome, parts, todos }
+    Body::ToolResult { call: call.clone(), title: title.to_owned(), outcome, parts, todos, details }
 }
 
 fn put(slot: &Slot, window: Window) {

@@ -143,7 +143,7 @@ impl Controller {
     }
 
     /// Ends background jobs that were started at or after the place that files go back to; none, if nothing will go back.
-    fn end_jobs_since(&mut self, change: &Change) -> Result<(), Refusal> {
+    pub(super) fn end_jobs_since(&mut self, change: &Change) -> Result<(), Refusal> {
         let goal = &change.goal;
         let jobs = self.toolbox.jobs().clone();
         let is_running = |job: &Job| matches!(job.state, JobState::Running);

@@ -6,16 +6,18 @@
 
 mod calls;
 mod changes;
+mod explore;
 mod held;
 mod open;
 mod publish;
+mod summaries;
 mod turns;
 
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use retake_engine::session::entry::{CallId, EntryId, Part};
+use retake_engine::session::entry::{CallId, EntryId, Part, Usage};
 use retake_engine::{CheckpointError, MadeBy, OperationId, SessionId, SessionWriter, Window};
 use tokio::runtime;
 use tokio::sync::{broadcast, mpsc, oneshot};
@@ -25,9 +27,10 @@ use crate::keeper::Keeper;
 use crate::model::{Answer, Delta, Heard, Model, ModelError};
 use crate::permission::{Mode, Policy};
 use crate::tool::{self, JobEnded, JobId, Toolbox};
-use crate::turn::{CallNumber, Turn};
+use crate::turn::{Activity, CallNumber, Turn};
 use crate::view::View;
 use calls::Call;
+use summaries::Summarising;
 
 pub use open::{OpenError, Opened, Setup, Which, open};
 
@@ -82,6 +85,10 @@ enum Fact {
     Answered {
         turn: u64,
         result: Result<Answer, ModelError>,
+    },
+    Summarised {
+        turn: u64,
+        result: Result<(String, Usage), ModelError>,
     },
     RetryDue {
         turn: u64,
@@ -176,6 +183,7 @@ struct Controller {
     /// The number of the turn: whatever carries another one is late.
     number: u64,
     current: Option<Current>,
+    summarising: Option<Summarising>,
     held: VecDeque<Held>,
     /// What the user is about to say. The stored one begins with what is held, should the process die.
     draft: Vec<Part>,
@@ -290,6 +298,11 @@ impl Controller {
             Command::Apply { .. } => return self.apply(request, answer),
             Command::Plan { change } => return self.plan(&change, answer),
             Command::Targets { query } => return self.list_targets(query, answer),
+            Command::Summarise { extent, instructions } => {
+                self.summarise(extent, instructions.as_deref(), answer);
+                self.request = None;
+                return;
+            }
             Command::Attach { .. } => Ok(Reply::View { view: Box::new(self.view.clone()) }),
             Command::Prompt { parts, allow, unprotected } => {
                 let terms = self.terms(allow, unprotected);
@@ -329,6 +342,7 @@ impl Controller {
             Fact::CallOutput { turn, call, text } if turn == self.number => self.call_output(call, text),
             Fact::Delta { turn, delta } if turn == self.number => self.take_delta(&delta),
             Fact::Answered { turn, result } if turn == self.number => self.take_answer(result),
+            Fact::Summarised { turn, result } if turn == self.number => self.take_summary(result),
             Fact::RetryDue { turn } if turn == self.number => self.step(crate::turn::Fact::RetryDue),
             Fact::OutOfPatience { turn } if turn == self.number => self.step(crate::turn::Fact::OutOfPatience),
             // Of a turn that is over.
@@ -336,6 +350,7 @@ impl Controller {
             | Fact::CallOutput { .. }
             | Fact::Delta { .. }
             | Fact::Answered { .. }
+            | Fact::Summarised { .. }
             | Fact::RetryDue { .. }
             | Fact::OutOfPatience { .. } => {}
         }
@@ -361,7 +376,7 @@ impl Controller {
 
     fn close(&mut self) {
         self.is_closing = true;
-        if self.current.is_some() {
+        if self.turn.activity() != Activity::Idle {
             self.interrupt();
         }
     }

@@ -12,7 +12,7 @@ use retake_engine::{
 use thiserror::Error;
 use tokio::sync::{broadcast, mpsc};
 
-use super::{Controller, Fact, Handle, Unprotected};
+use super::{Controller, Fact, Handle, Unprotected, explore};
 use crate::keeper::Keeper;
 use crate::model::Model;
 use crate::permission::Policy;
@@ -92,7 +92,8 @@ pub fn open(setup: Setup) -> Result<Opened, OpenError> {
             workspace.create_session(NewSession { id, at, title: String::new(), kind: SessionKind::Conversation })?.id
         }
     };
-    let writer = workspace.open_session(session, fresh::now(), &mut fresh::random)?;
+    let mut writer = workspace.open_session(session, fresh::now(), &mut fresh::random)?;
+    explore::finish_left(&mut workspace, &mut writer)?;
     let root = workspace.root().to_owned();
     let (keeper, keeping) = Keeper::start(workspace).map_err(OpenError::Thread)?;
     let (messages, inbox) = mpsc::channel(limits::INBOX);
@@ -126,6 +127,7 @@ pub fn open(setup: Setup) -> Result<Opened, OpenError> {
         turn: Turn::default(),
         number: 0,
         current: None,
+        summarising: None,
         held: VecDeque::new(),
         draft,
         waiting: None,

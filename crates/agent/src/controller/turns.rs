@@ -78,14 +78,21 @@ impl Controller {
     pub(super) fn step(&mut self, fact: turn::Fact) {
         for effect in self.turn.step(fact) {
             match effect {
-                Effect::AskModel => self.ask_model(),
+                Effect::AskModel => {
+                    self.go_back_if_asked();
+                    self.ask_model();
+                }
+                Effect::CancelSummary => self.cancel_summary(),
                 Effect::WaitToRetry { ms, attempt, message } => self.wait_to_retry(ms, attempt, message),
                 Effect::AskPermission(call) => self.ask_permission(call),
                 Effect::Run(call) => self.run_call(call),
                 Effect::CancelModel => self.cancel_model(),
                 Effect::CancelCall(call) => self.cancel_call(call),
                 Effect::Abandon(call) => self.abandon_call(call),
-                Effect::End(ending) => self.end_turn(ending),
+                Effect::End(ending) => {
+                    self.go_back_if_asked();
+                    self.end_turn(ending);
+                }
             }
         }
         self.publish_state();
@@ -96,7 +103,11 @@ impl Controller {
         self.model.request(&self.writer().conversation().context(), &self.toolbox.specs())
     }
 
-    fn ask_model(&mut self) {
+    /// Asks the model, once there is room for its answer.
+    pub(super) fn ask_model(&mut self) {
+        if self.compact_if_due() {
+            return;
+        }
         let request = self.model_request();
         let (model, facts, turn) = (self.model.clone(), self.facts.clone(), self.number);
         let (deltas, mut heard) = tokio::sync::mpsc::channel(limits::INBOX);
@@ -144,6 +155,8 @@ impl Controller {
                 self.append_reply(blocks.clone(), usage, stop);
                 self.begin_calls(&blocks);
             }
+            // It says so itself: its limit may not be known, or is not what it was thought to be.
+            Err(ModelError::ContextTooLong { .. }) if self.compact() => {}
             Err(error) => {
                 let wish = error.retry_after().map(|wish| u64::try_from(wish.as_millis()).unwrap_or(u64::MAX));
                 let retry = match wish {
@@ -214,6 +227,7 @@ impl Controller {
         if let Some(asking) = self.current.as_mut().and_then(|current| current.asking.take()) {
             asking.abort();
         }
+        self.cancel_summary();
         self.keep_heard();
     }
 
@@ -319,7 +333,7 @@ impl Controller {
     }
 
     /// A change that waited for the end comes first; then what was held, if there is any sense in that.
-    fn go_on_after_turn(&mut self, goes_on: bool) {
+    pub(super) fn go_on_after_turn(&mut self, goes_on: bool) {
         match self.waiting.take() {
             Some((request, answer)) => self.apply_now(request, answer),
             None if goes_on => self.say_held(),
@@ -368,7 +382,7 @@ fn of_turn(entries: &[Entry], prompt: EntryId) -> &[Entry] {
 fn turn_usage(entries: &[Entry], prompt: EntryId) -> Usage {
     let mut total = Usage::default();
     for Entry { body, .. } in of_turn(entries, prompt) {
-        if let Body::Reply { usage, .. } = body {
+        if let Body::Reply { usage, .. } | Body::Summary { usage, .. } = body {
             total += *usage;
         }
     }

@@ -33,7 +33,7 @@ pub(crate) fn told(answer: CallToolResult) -> Output {
         let text = answer.structured_content.map_or_else(|| "[No output.]".to_owned(), |value| value.to_string());
         parts.push(Part::text(cut(text, &mut left)));
     }
-    Output { outcome, parts, todos: None, job: None }
+    Output { outcome, parts, todos: None, details: None, job: None }
 }
 
 fn part(block: ContentBlock) -> Part {

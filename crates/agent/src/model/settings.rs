@@ -159,6 +159,8 @@ pub struct ModelSettings {
     /// The most tokens that an answer may have. `None` is 32,000 for Anthropic, which wants a number, and the server's own limit
     /// elsewhere: small local models refuse any number that does not fit beside the prompt.
     pub max_output: Option<u64>,
+    /// How many tokens the model can read and write; what is known of the provider for `None`.
+    pub context: Option<u64>,
     /// What it costs, if the server does not tell.
     pub prices: Option<Prices>,
     /// How much it is to think; the server's default for `None`.
@@ -212,6 +214,7 @@ impl ModelSettings {
             base_url: parse_base_url(base_url.unwrap_or(api.default_base_url()))?,
             key: key(api.key_variable()).as_deref().and_then(Key::new),
             max_output: None,
+            context: None,
             prices: None,
             reasoning: None,
         };
@@ -224,6 +227,16 @@ impl ModelSettings {
     /// `anthropic/NAME` or `openai/NAME`: what a reply says of who gave it.
     pub fn full_name(&self) -> String {
         format!("{}/{}", self.api.prefix(), self.name)
+    }
+
+    /// How many tokens the model can read and write, if that is known: the settings say so, or all models of the provider can.
+    pub fn context_window(&self) -> Option<u64> {
+        let known = match self.api {
+            Api::Anthropic if self.is_at("anthropic.com") => Some(200_000),
+            Api::OpenAi if self.is_at("api.openai.com") || self.is_at("deepseek.com") => Some(128_000),
+            Api::Anthropic | Api::OpenAi => None,
+        };
+        self.context.or(known)
     }
 
     /// Whether the server is on this machine.

@@ -5,6 +5,7 @@
 
 mod arguments;
 mod edit;
+mod explore;
 mod file;
 mod job;
 mod place;
@@ -18,13 +19,14 @@ use std::path::PathBuf;
 use std::pin::Pin;
 
 use retake_engine::WorkspacePath;
-use retake_engine::session::entry::{Outcome, Part, Todo};
+use retake_engine::session::entry::{Details, Outcome, Part, Todo};
 use tokio::sync::{mpsc, watch};
 
 pub use job::{Job, JobEnded, JobId, JobOutput, JobState, Jobs};
 pub use shell::{CALL_MARK, Exit, Shell};
 pub use toolbox::Toolbox;
 
+pub(crate) use explore::{CHECKPOINT, Exploring, REWIND};
 pub(crate) use run::interruption;
 pub(crate) use shell::in_one_line;
 
@@ -85,6 +87,8 @@ pub struct Output {
     pub parts: Vec<Part>,
     /// The todo list from here on, if the call changed it.
     pub todos: Option<Vec<Todo>>,
+    /// What it means for what the model sees from here on.
+    pub details: Option<Details>,
     /// The job that goes on after the call: it was started in the background, or the command left processes running.
     pub job: Option<JobId>,
 }
@@ -112,7 +116,7 @@ impl Output {
 
     /// An outcome with what the model is told.
     pub fn new(outcome: Outcome, text: impl Into<String>) -> Self {
-        Self { outcome, parts: vec![Part::text(text)], todos: None, job: None }
+        Self { outcome, parts: vec![Part::text(text)], todos: None, details: None, job: None }
     }
 
     /// All texts, for tests and for people.

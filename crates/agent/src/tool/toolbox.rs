@@ -11,7 +11,7 @@ use super::edit;
 use super::file::{self, Seen};
 use super::place::Places;
 use super::shell::Shell;
-use super::{Jobs, Output, Prepared, job, search, shell, todo};
+use super::{Exploring, Jobs, Output, Prepared, explore, job, search, shell, todo};
 use crate::mcp::Servers;
 use crate::model::ToolSpec;
 
@@ -54,18 +54,29 @@ const TOOLS: [&Tool; 13] = [
 pub struct Toolbox {
     bench: Bench,
     servers: Servers,
+    explores: bool,
 }
 
 impl Toolbox {
     /// Tools that work in `root`, without MCP servers. Jobs that they start are in `jobs`.
     pub fn new(root: &Path, shell: Shell, jobs: Jobs) -> Self {
         let bench = Bench { places: Places::new(root), seen: Arc::default(), shell: Arc::new(shell), jobs };
-        Self { bench, servers: Servers::default() }
+        Self { bench, servers: Servers::default(), explores: false }
     }
 
     /// With the tools of these servers too.
     pub fn with_servers(self, servers: Servers) -> Self {
         Self { servers, ..self }
+    }
+
+    /// With `checkpoint` and `rewind`, by which the model prunes its own exploration.
+    pub fn with_checkpoints(self, explores: bool) -> Self {
+        Self { explores, ..self }
+    }
+
+    /// A call of `checkpoint` or `rewind`, if the model has them.
+    pub(crate) fn exploring(&self, name: &str, arguments: &str) -> Option<Result<Exploring, Output>> {
+        Exploring::read(name, arguments).filter(|_| self.explores)
     }
 
     /// The jobs that tools started.
@@ -85,7 +96,8 @@ impl Toolbox {
             description: tool.description.to_owned(),
             schema: arguments::schema(tool.arguments),
         });
-        own.chain(self.servers.specs()).collect()
+        let explore = explore::specs().into_iter().filter(|_| self.explores);
+        own.chain(explore).chain(self.servers.specs()).collect()
     }
 
     /// Reads a call's arguments, raw JSON as the model wrote it, and tells what the call may touch. Changes nothing.

@@ -65,6 +65,7 @@ pub fn find(
     };
     let mut model = ModelSettings::parse(&name, base_url.as_deref(), key)?;
     model.max_output = settings.max_output;
+    model.context = settings.context;
     model.prices = settings.prices;
     model.reasoning = settings.reasoning;
     Ok(Model::new(model)?)

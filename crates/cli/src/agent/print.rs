@@ -50,6 +50,10 @@ impl<'a> Printer<'a> {
                 let seconds = after_ms.div_ceil(1000);
                 writeln!(self.ui.talk()?, "{YELLOW}{message}; trying again in {seconds} s{YELLOW:#}")?;
             }
+            EventKind::Summarising { active: true } => {
+                self.end_line()?;
+                writeln!(self.ui.talk()?, "{DIM}• summarising earlier parts: the conversation is long{DIM:#}")?;
+            }
             EventKind::Warning { text } => {
                 self.end_line()?;
                 self.ui.warn(text)?;

@@ -29,7 +29,7 @@ pub(super) fn for_agent(error: &AgentError) -> Advice {
         AgentError::Refused { hint, refusal, .. } => {
             let code = match refusal.reason {
                 Reason::Running | Reason::StaleHead | Reason::Conflicts | Reason::StalePlan | Reason::InUse => REFUSED,
-                Reason::NotFound | Reason::Nothing | Reason::Invalid | Reason::Failed => FAILED,
+                Reason::NotFound | Reason::Nothing | Reason::Invalid | Reason::Interrupted | Reason::Failed => FAILED,
             };
             Advice { code, hint: hint.clone() }
         }

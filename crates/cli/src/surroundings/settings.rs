@@ -49,10 +49,14 @@ pub struct AgentSettings {
     pub base_url: Option<String>,
     /// `model.max_output`
     pub max_output: Option<u64>,
+    /// `model.context`
+    pub context: Option<u64>,
     /// `model.effort` or `model.thinking_tokens`
     pub reasoning: Option<Reasoning>,
     /// `model.prices`
     pub prices: Option<Prices>,
+    /// `tools.checkpoint`
+    pub checkpoints: bool,
     /// `permissions.allow`
     pub allow: Vec<Rule>,
     /// `permissions.ask`
@@ -99,7 +103,7 @@ fn parse(path: &Path, text: &str) -> Result<Loaded, SettingsError> {
     })?;
     let mut settings = Loaded::default();
     for (section, value) in &table {
-        if !matches!(section.as_str(), "capture" | "store" | "model" | "permissions" | "mcp") {
+        if !matches!(section.as_str(), "capture" | "store" | "model" | "permissions" | "tools" | "mcp") {
             return Err(SettingsError::UnknownKey { path: path.to_owned(), key: section.clone() });
         }
         let entry = Entry { path, key: section.clone(), value };
@@ -120,6 +124,8 @@ fn set(settings: &mut Loaded, entry: &Entry<'_>) -> Result<(), SettingsError> {
         "model.name" => agent.model = Some(entry.text()?),
         "model.base_url" => agent.base_url = Some(entry.text()?),
         "model.max_output" => agent.max_output = Some(entry.count("a number of tokens")?),
+        "model.context" => agent.context = Some(entry.count("a number of tokens")?),
+        "tools.checkpoint" => agent.checkpoints = entry.flag()?,
         "model.effort" => agent.reasoning = Some(Reasoning::Effort(entry.effort()?)),
         "model.thinking_tokens" => agent.reasoning = Some(Reasoning::Budget(entry.count("a number of tokens")?)),
         "model.prices" => agent.prices = Some(entry.prices()?),
@@ -170,6 +176,10 @@ impl<'a> Entry<'a> {
 
     fn text(&self) -> Result<String, SettingsError> {
         self.value.as_str().map(str::to_owned).ok_or_else(|| self.wrong_type("a text"))
+    }
+
+    fn flag(&self) -> Result<bool, SettingsError> {
+        self.value.as_bool().ok_or_else(|| self.wrong_type("true or false"))
     }
 
     fn count(&self, expected: &'static str) -> Result<u64, SettingsError> {

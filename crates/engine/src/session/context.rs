@@ -94,7 +94,7 @@ pub(super) fn shown(entries: &[Entry]) -> Vec<Shown> {
                         let first = (from..=to).find(|at| shown[*at] == Shown::Hidden);
                         first.into_iter().for_each(|first| shown[first] = Shown::Summary(at));
                     }
-                    SummaryBy::Model { call } => {
+                    SummaryBy::Model { call, .. } => {
                         go_back(entries, &mut shown, from, to, call);
                         shown[at] = Shown::Summary(at);
                     }

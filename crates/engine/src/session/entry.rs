@@ -120,6 +120,9 @@ pub enum Body {
         /// The todo list from here on, if the call changed it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         todos: Option<Vec<Todo>>,
+        /// What it means for what the model sees from here on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        details: Option<Details>,
     },
     /// Told to the model by Retake, never a target: which files went back, say.
     Note {
@@ -166,6 +169,31 @@ pub enum Body {
     },
 }
 
+/// What the result of a call means for what the model sees.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Details {
+    /// The model goes back to a checkpoint of its own once all calls of this reply have their results.
+    Rewound {
+        /// What it wants to keep of what it found.
+        report: String,
+        /// Always `true`.
+        rewound: bool,
+        /// The result of the call that made the checkpoint.
+        checkpoint: EntryId,
+        /// Whether files go back too.
+        restore_files: bool,
+    },
+    /// The model made a checkpoint that it can go back to.
+    Checkpoint {
+        /// What it is about to find out.
+        goal: String,
+        /// What the checkpoint is called.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
+    },
+}
+
 /// Why a summary was made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "why", rename_all = "snake_case")]
@@ -180,6 +208,8 @@ pub enum SummaryBy {
     Model {
         /// The call that asked for it, in the last reply of the range.
         call: CallId,
+        /// The result of the call that made the checkpoint.
+        checkpoint: EntryId,
     },
 }
 

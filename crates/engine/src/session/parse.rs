@@ -11,7 +11,9 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeSeed, EnumAccess, Error, IgnoredAny, MapAccess, VariantAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::entry::{Block, Body, CallId, EndReason, EntryId, Outcome, Part, StopReason, SummaryBy, Todo, Usage};
+use super::entry::{
+    Block, Body, CallId, Details, EndReason, EntryId, Outcome, Part, StopReason, SummaryBy, Todo, Usage,
+};
 
 /// The body in `text`, as the database holds it.
 pub(super) fn body(text: &str) -> serde_json::Result<Body> {
@@ -42,6 +44,8 @@ enum BodyFields {
         parts: Vec<Part>,
         #[serde(default)]
         todos: Option<Vec<Todo>>,
+        #[serde(default)]
+        details: Option<Details>,
     },
     Note {
         about: Vec<String>,
@@ -218,17 +222,19 @@ mod tests {
         let usage = Usage { input: 1, cost: Some(0.5), ..Usage::default() };
         let todos = Some(vec![Todo { text: "t".to_owned(), state: TodoState::Active }]);
         let (call, text) = (CallId("c".to_owned()), "t".to_owned());
+        let details =
+            Some(Details::Rewound { report: text.clone(), rewound: true, checkpoint: id, restore_files: false });
         let bodies = [
             Body::Prompt { parts: parts.clone() },
             Body::Reply { blocks, model: "m".to_owned(), usage, stop: StopReason::Calls },
-            Body::ToolResult { call, title: text.clone(), outcome: Outcome::Denied, parts, todos },
+            Body::ToolResult { call, title: text.clone(), outcome: Outcome::Denied, parts, todos, details },
             Body::Note { about: vec!["a".to_owned()], text: text.clone() },
             Body::Instructions { source: "s".to_owned(), text: text.clone() },
             Body::Summary {
                 from: id,
                 to: id,
                 text: text.clone(),
-                by: SummaryBy::Model { call: CallId("x".to_owned()) },
+                by: SummaryBy::Model { call: CallId("x".to_owned()), checkpoint: id },
                 usage: Usage { input: 7, ..Usage::default() },
             },
             Body::Cleared,

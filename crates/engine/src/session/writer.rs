@@ -390,6 +390,7 @@ fn cut_short(call: CallId) -> Body {
         outcome: Outcome::Interrupted,
         parts: vec![Part::text(text)],
         todos: None,
+        details: None,
     }
 }
 

@@ -316,6 +316,7 @@ pub(crate) fn result(call: &CallId, text: &str) -> Body {
         outcome: Outcome::Done,
         parts: vec![Part::text(text)],
         todos: None,
+        details: None,
     }
 }
 

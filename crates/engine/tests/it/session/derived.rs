@@ -16,6 +16,7 @@ fn todo(desk: &mut Desk, text: &str) -> EntryId {
         outcome: Outcome::Done,
         parts: vec![Part::text("noted")],
         todos: Some(todos),
+        details: None,
     })
 }
 

@@ -207,7 +207,7 @@ impl<'a> Play<'a> {
             if number < answered {
                 let parts = vec![Part::text("result")];
                 let (title, outcome) = ("tool".to_owned(), Outcome::Done);
-                self.append(Body::ToolResult { call: id, title, outcome, parts, todos });
+                self.append(Body::ToolResult { call: id, title, outcome, parts, todos, details: None });
             }
         }
     }
