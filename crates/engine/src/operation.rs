@@ -302,6 +302,17 @@ pub(crate) fn by_id(store: &Store, id: OperationId) -> Result<Option<Operation>,
     store.db().read(|connection| Ok(select(connection, "WHERE operations.id = ?", [&id.as_bytes()[..]])?.pop()))
 }
 
+/// The operation that what the one with this row number changes is a part of: itself, or the turn in which the model made it.
+pub(crate) fn owner_of(store: &Store, seq: i64) -> Result<i64, StoreError> {
+    let turn: Option<Option<i64>> = store.db().read(|connection| {
+        let sql = "SELECT (SELECT max(turn.seq) FROM operations AS turn
+                 WHERE turn.kind = 4 AND turn.session = operations.session AND turn.seq < operations.seq)
+             FROM operations WHERE seq = ? AND live = 2";
+        connection.prepare_cached(sql)?.query_row([seq], |row| row.get(0)).optional()
+    })?;
+    Ok(turn.flatten().unwrap_or(seq))
+}
+
 /// A condition for operations that changed something. A command need not have: its change is one that it made, or that
 /// it contests with another session. Of an operation that was done in part, what it changed is not recorded.
 const CHANGED_SOMETHING: &str = "(operations.kind <> 0 OR operations.state = 3

@@ -5,6 +5,7 @@
 mod answers;
 mod clients;
 mod derived;
+mod explore;
 mod held;
 mod instructions;
 mod interrupt;
@@ -23,6 +24,7 @@ mod scene;
 mod session;
 mod snapshots;
 mod socket;
+mod summaries;
 mod task;
 mod tools;
 mod world;

@@ -41,6 +41,8 @@ pub struct Scene {
     session: Option<SessionId>,
     settings: Settings,
     unprotected: Unprotected,
+    explores: bool,
+    window: Option<u64>,
 }
 
 struct Live {
@@ -71,7 +73,21 @@ impl Scene {
             session: None,
             settings: Settings::default(),
             unprotected: Unprotected::Ask,
+            explores: false,
+            window: None,
         }
+    }
+
+    /// The model has `checkpoint` and `rewind`.
+    pub fn exploring(mut self) -> Self {
+        self.explores = true;
+        self
+    }
+
+    /// The model can read so many tokens.
+    pub fn with_window(mut self, tokens: u64) -> Self {
+        self.window = Some(tokens);
+        self
     }
 
     /// The user is asked.
@@ -153,7 +169,8 @@ impl Scene {
             Wire::Anthropic => "anthropic/scripted",
             Wire::OpenAi => "openai/scripted",
         };
-        let settings = ModelSettings::parse(name, Some(&model.url()), |_| None).expect("settings");
+        let mut settings = ModelSettings::parse(name, Some(&model.url()), |_| None).expect("settings");
+        settings.context = self.window;
         let _inside = self.runtime.enter();
         let (jobs, ended) = Jobs::new();
         let setup = Setup {
@@ -163,7 +180,7 @@ impl Scene {
             policy: Policy { mode: self.mode, ..Policy::default() },
             unprotected: self.unprotected,
             made_by: MadeBy::Client,
-            tools: (Toolbox::new(&self.root(), Shell::default(), jobs), ended),
+            tools: (Toolbox::new(&self.root(), Shell::default(), jobs).with_checkpoints(self.explores), ended),
         };
         controller::open(setup).expect("the session opens")
     }
@@ -173,7 +190,8 @@ impl Scene {
         self
     }
 
-    fn reopen(&mut self) {
+    /// Opens the session again.
+    pub fn reopen(&mut self) {
         let which = self.session.map_or(Which::New, Which::Existing);
         let opened = self.open_with(&self.model, which);
         self.session = Some(opened.handle.session());

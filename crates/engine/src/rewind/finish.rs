@@ -103,7 +103,8 @@ impl Workspace {
         scene.check_budget()?;
         let overtaken = overtaken(&scene, &finish.put)?;
         let moved = Cell::new(None);
-        let by = By::operation(finish.session.map(|(seq, _)| seq), intent.operation);
+        let owner = operation::owner_of(&self.store, intent.operation)?;
+        let by = By::operation(finish.session.map(|(seq, _)| seq), owner);
         let purpose = Purpose {
             origin: Origin::Rewound,
             session: finish.session,
