@@ -87,6 +87,8 @@ pub enum CommandError {
     NoFiles { point: String },
     #[error("checkpoint {point} belongs to no prompt, so there is no conversation to take back")]
     NoConversation { point: String },
+    #[error("{point} is no prompt of a conversation")]
+    NotAPrompt { point: String },
     #[error("nothing was deleted: this needs a confirmation")]
     DeletionNotConfirmed,
     #[error("nothing was changed, as you wished")]

@@ -170,6 +170,9 @@ fn advice_for(cause: &(dyn std::error::Error + 'static)) -> Option<Advice> {
 
 fn for_command(error: &CommandError) -> Advice {
     match error {
+        CommandError::NotAPrompt { .. } => {
+            failed(Some("`retake log --session SESSION` lists the prompts of a conversation"))
+        }
         CommandError::NoConversation { .. } => Advice { code: USAGE, hint: Some("leave the option out".to_owned()) },
         CommandError::NoFiles { .. } => failed(Some("`retake log` lists the points that are kept")),
         CommandError::DeletionNotConfirmed => refused("`--yes` confirms it"),

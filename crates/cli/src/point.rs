@@ -29,6 +29,26 @@ pub fn checkpoint(workspace: &Workspace, text: &str, session: Option<SessionId>)
     }
 }
 
+/// The checkpoints around the turn of the prompt that `text` names; the second one is `None` while it runs.
+pub fn turn(
+    workspace: &Workspace,
+    text: &str,
+    session: Option<SessionId>,
+) -> anyhow::Result<(Checkpoint, Option<Checkpoint>)> {
+    let entry = match workspace.resolve_point(text, session)? {
+        Point::Entry { entry, .. } => entry,
+        Point::Checkpoint(checkpoint) => return Err(CommandError::NotAPrompt { point: checkpoint.id.short() }.into()),
+    };
+    let not_kept = || CommandError::NoFiles { point: entry.id.short() };
+    let points =
+        workspace.turn_points(entry.id)?.ok_or_else(|| CommandError::NotAPrompt { point: entry.id.short() })?;
+    match (points.before, points.after, points.has_ended) {
+        (Some(before), Some(after), _) => Ok((before, Some(after))),
+        (Some(before), None, false) => Ok((before, None)),
+        (None, ..) | (Some(_), None, true) => Err(not_kept().into()),
+    }
+}
+
 /// Whether nothing has this name.
 pub fn is_unknown(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(ResolveError::Unknown { .. }))

@@ -3,8 +3,8 @@
 //! The model writes them while everything else waits. Until one is there nothing is written, so that stopping leaves nothing behind.
 
 use retake_engine::Origin;
-use retake_engine::session::entry::{Body, EntryId, SummaryBy, Usage};
-use retake_engine::session::{Moment, NewEntry, Span};
+use retake_engine::session::entry::{Body, Entry, EntryId, SummaryBy, Usage};
+use retake_engine::session::{Moment, NewEntry, Span, first_line};
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
@@ -25,7 +25,7 @@ pub(super) struct Summarising {
 
 struct Wanted {
     request: Option<String>,
-    what: &'static str,
+    what: String,
     /// How long the request to the model was before.
     bytes: usize,
     answer: oneshot::Sender<Outcome>,
@@ -41,14 +41,20 @@ impl Controller {
             return refuse(Reason::Running, "nothing was changed: a turn is running; stop it first", answer);
         }
         let (span, what, entry) = match extent {
-            Extent::All => (Span::All, "of everything", None),
-            Extent::From { entry } => (Span::From(entry), "from there on", Some(entry)),
-            Extent::UpTo { entry } => (Span::UpTo(entry), "up to there", Some(entry)),
+            Extent::All => (Span::All, "everything", None),
+            Extent::From { entry } => (Span::From(entry), "from", Some(entry)),
+            Extent::UpTo { entry } => (Span::UpTo(entry), "up to", Some(entry)),
         };
         let conversation = self.writer().conversation();
-        if entry.is_some_and(|wanted| !conversation.entries().iter().any(|entry| entry.id == wanted)) {
-            return refuse(Reason::NotFound, "nothing was changed: the conversation has no such entry", answer);
-        }
+        let found = entry.map(|wanted| conversation.entries().iter().find(|entry| entry.id == wanted));
+        let what = match found {
+            Some(None) => {
+                return refuse(Reason::NotFound, "nothing was changed: the conversation has no such entry", answer);
+            }
+            Some(Some(Entry { body: Body::Prompt { parts }, .. })) => format!("{what} \"{}\"", first_line(parts)),
+            Some(Some(entry)) => format!("{what} {}", entry.id.short()),
+            None => what.to_owned(),
+        };
         let Some(range) = conversation.range(span) else {
             return drop(answer.send(Outcome::Ok(Reply::Summarised { summary: None })));
         };
@@ -135,7 +141,7 @@ impl Controller {
         let new = NewEntry { id: fresh::entry(), at: fresh::now(), body };
         let entry = new.id;
         self.writer_mut()
-            .summarise(operation, made_by, wanted.what, new)
+            .summarise(operation, made_by, &wanted.what, new)
             .map_err(|err| refusal(Reason::Failed, in_words(&err)))?;
         self.publish_appended();
         self.toolbox.forget_reads();

@@ -6,7 +6,8 @@ use std::io::Write;
 
 use anyhow::Error;
 use retake_engine::{
-    Change, ContentError, Current, Gap, ResolveError, ScanError, Side, StoreError, Workspace, WorkspacePath,
+    Change, Checkpoint, ContentError, Current, Gap, ResolveError, ScanError, SessionId, Side, StoreError, Workspace,
+    WorkspacePath,
 };
 
 use super::CommandError;
@@ -33,6 +34,7 @@ use crate::words;
   retake diff 3fa2 --stat            since 3fa2, as a table
   retake diff 3fa2 9bc1 -- src       from 3fa2 to 9bc1, below src only
   retake diff 3fa2 --by outside      what you, or any other program, changed meanwhile
+  retake diff --turn 3fa2            what happened in the turn of the prompt 3fa2
   retake diff 9bc1 3fa2 | git apply  from 9bc1 back to 3fa2")]
 pub struct DiffArgs {
     /// Prompt (which means before it) or checkpoint to start from: a unique beginning of its id, or its label [default: the newest
@@ -42,6 +44,9 @@ pub struct DiffArgs {
     /// Prompt or checkpoint to compare with [default: the workspace as it is now]
     #[arg(value_name = "B")]
     to: Option<String>,
+    /// What changed from before this prompt to the end of its turn
+    #[arg(long, value_name = "PROMPT", conflicts_with = "from")]
+    turn: Option<String>,
     /// Print changed lines per file instead
     #[arg(long, conflicts_with = "name_only")]
     stat: bool,
@@ -79,11 +84,7 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &DiffArgs) -> anyhow::Result<(
     let places = args.paths.iter().map(|path| paths::resolve(workspace.root(), base, path));
     let places = places.collect::<Result<Vec<Place>, _>>()?;
     let session = args.session.resolve(&workspace)?;
-    let from = match &args.from {
-        Some(point) => point::checkpoint(&workspace, point, session)?,
-        None => workspace.checkpoints()?.into_iter().next().ok_or(CommandError::NothingToCompare)?,
-    };
-    let to = args.to.as_deref().map(|point| point::checkpoint(&workspace, point, session)).transpose()?;
+    let (from, to) = points(&workspace, args, session)?;
     let author = args.by.as_deref().map(|who| author(&workspace, who)).transpose()?;
     let current;
     let (to_side, mut gaps, after) = match &to {
@@ -129,6 +130,23 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &DiffArgs) -> anyhow::Result<(
         Some(_) => Ok(()),
         None => warn_of_gaps(ui, &gaps, &changes),
     }
+}
+
+/// The points to compare; the second one is `None` for what is there now.
+fn points(
+    workspace: &Workspace,
+    args: &DiffArgs,
+    session: Option<SessionId>,
+) -> anyhow::Result<(Checkpoint, Option<Checkpoint>)> {
+    if let Some(prompt) = &args.turn {
+        return point::turn(workspace, prompt, session);
+    }
+    let from = match &args.from {
+        Some(point) => point::checkpoint(workspace, point, session)?,
+        None => workspace.checkpoints()?.into_iter().next().ok_or(CommandError::NothingToCompare)?,
+    };
+    let to = args.to.as_deref().map(|point| point::checkpoint(workspace, point, session)).transpose()?;
+    Ok((from, to))
 }
 
 fn print(ui: &mut Ui, comparison: &Comparison<'_>, changes: &[Change], args: &DiffArgs) -> anyhow::Result<()> {

@@ -92,7 +92,7 @@ fn which(workspace: &Workspace, args: &SummarizeArgs) -> anyhow::Result<(Session
     let entry = |text: &str| -> anyhow::Result<(SessionId, EntryId)> {
         match workspace.resolve_point(text, named)? {
             Point::Entry { session, entry, .. } => Ok((session, entry.id)),
-            Point::Checkpoint(checkpoint) => Err(CommandError::NoConversation { point: checkpoint.id.short() }.into()),
+            Point::Checkpoint(checkpoint) => Err(CommandError::NotAPrompt { point: checkpoint.id.short() }.into()),
         }
     };
     match (&args.from, &args.up_to) {

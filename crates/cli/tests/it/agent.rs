@@ -3,6 +3,7 @@
 mod kill;
 mod live;
 mod signals;
+mod summarize;
 
 use std::process::Command;
 

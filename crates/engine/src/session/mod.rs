@@ -10,6 +10,7 @@
 //! points         what one can go back to
 //! range          which part a summary stands for                      (pure)
 //! remove         what leaves for good
+//! turns          what was there before and after a turn
 //! ```
 //!
 //! The log is append-only: a rewind moves the head and leaves the entries where they are.
@@ -25,6 +26,7 @@ pub(crate) mod points;
 mod range;
 pub(crate) mod remove;
 pub(crate) mod rows;
+mod turns;
 pub(crate) mod writer;
 
 pub use aim::{PlannedConversation, PromptLine, Scope};
@@ -32,4 +34,5 @@ pub use conversation::{Approval, Conversation, first_line, last_words};
 pub use points::{Moment, Point, Target, TurnSummary};
 pub use range::Span;
 pub use remove::Deleted;
+pub use turns::TurnPoints;
 pub use writer::{NewEntry, NewTurn, SessionError, SessionWriter, unanswered};
