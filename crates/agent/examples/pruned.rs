@@ -3,9 +3,9 @@
 //!
 //! `cargo run --release -p retake-agent --example pruned [TURNS]`
 //!
-//! Each turn looks for something (a grep and six files read, in three rounds), changes one file, runs the tests and says what it did. Every
-//! fourth turn needs no looking. Tokens are bytes of the request divided by four; what a provider's cache would have had is what begins as the
-//! request before it did.
+//! Each turn looks for something (a grep and six files read, in four rounds), changes one file, runs the tests and says what it did. Every
+//! fourth turn needs no looking. The model can read 200,000 tokens, so that a conversation which becomes longer is summarised on the way.
+//! Tokens are bytes of the request divided by four; what a provider's cache would have had is what begins as the request before it did.
 
 #![allow(clippy::print_stdout, reason = "it prints figures")]
 
@@ -18,18 +18,22 @@ use retake_agent::permission::{Allowed, Mode, Policy};
 use retake_agent::tool::{Jobs, Shell, Toolbox};
 use retake_engine::session::entry::Part;
 use retake_engine::{Breadth, Environment, MadeBy, Settings};
-use retake_testkit::model::{Answer, ScriptedModel};
+use retake_testkit::model::{Answer, ScriptedModel, Tokens};
 use serde_json::json;
 
 const FILES: usize = 120;
 
 fn main() {
     let turns: usize = std::env::args().nth(1).map_or(200, |text| text.parse().expect("a number of turns"));
-    println!("{:>10} {:>9} {:>14} {:>14} {:>16}", "", "requests", "tokens sent", "not cached", "last request");
+    println!(
+        "{:>12} {:>9} {:>14} {:>12} {:>10} {:>13}",
+        "", "requests", "tokens sent", "not cached", "summaries", "last request"
+    );
     for explores in [false, true] {
         let sent = play(turns, explores);
         let name = if explores { "pruned" } else { "as it comes" };
-        println!("{name:>10} {:>9} {:>14} {:>14} {:>16}", sent.requests, sent.tokens, sent.fresh, sent.last);
+        let Sent { requests, tokens, fresh, summaries, last, .. } = sent;
+        println!("{name:>12} {requests:>9} {tokens:>14} {fresh:>12} {summaries:>10} {last:>13}");
     }
 }
 
@@ -41,6 +45,8 @@ struct Sent {
     /// Not the same as the beginning of the request before.
     fresh: usize,
     last: usize,
+    /// Requests for a summary.
+    summaries: usize,
     body: String,
 }
 
@@ -63,7 +69,11 @@ fn answers(turn: usize, explores: bool) -> Vec<Answer> {
         if explores {
             answers.push(Answer::default().calls("checkpoint", json!({"goal": "find where it is decided"})));
         }
-        answers.push(Answer::default().says("Let me look.").calls("grep", json!({"pattern": "fn handle_1"})));
+        answers.push(
+            Answer::default()
+                .says("Let me look.")
+                .calls("grep", json!({"pattern": "fn handle_1", "path": "src/file1.rs"})),
+        );
         for pair in [0, 2, 4] {
             answers.push(Answer::default().calls("read_file", read(pair)).calls("read_file", read(pair + 1)));
         }
@@ -104,8 +114,17 @@ fn play(turns: usize, explores: bool) -> Sent {
     let model = ScriptedModel::answering({
         let (sent, script) = (Arc::clone(&sent), Arc::clone(&script));
         move |request| {
-            sent.lock().expect("no panic").take(&request.text_without_marks());
-            script.lock().expect("no panic").pop().unwrap_or_default()
+            let (mut sent, body) = (sent.lock().expect("no panic"), request.text_without_marks());
+            sent.take(&body);
+            let costs = Tokens { input: sent.last as u64, output: 100, ..Tokens::default() };
+            if body.contains("is to be summarised") {
+                sent.summaries += 1;
+                let text =
+                    "The user reports cases of a flag that is not honoured; in each the lock has to be taken first. "
+                        .repeat(25);
+                return Answer::default().says(&text).costs(costs);
+            }
+            script.lock().expect("no panic").pop().unwrap_or_default().costs(costs)
         }
     });
     model.hurries();
@@ -120,7 +139,8 @@ fn play(turns: usize, explores: bool) -> Sent {
         settings: Settings::default(),
         threads: 2,
     };
-    let settings = ModelSettings::parse("anthropic/scripted", Some(&model.url()), |_| None).expect("settings");
+    let mut settings = ModelSettings::parse("anthropic/scripted", Some(&model.url()), |_| None).expect("settings");
+    settings.context = Some(200_000);
     let (jobs, ended) = Jobs::new();
     let setup = Setup {
         environment,
@@ -145,12 +165,10 @@ fn play(turns: usize, explores: bool) -> Sent {
         ))];
         runtime.block_on(opened.handle.request(Command::prompt(parts))).expect("it is said");
         loop {
-            match &runtime.block_on(events.recv()).expect("no event is missed").kind {
-                EventKind::TurnEnded { reason, message, .. } => {
-                    assert_eq!(reason, "done", "{message:?}");
-                    break;
-                }
-                _ => {}
+            let event = runtime.block_on(events.recv()).expect("no event is missed");
+            if let EventKind::TurnEnded { reason, message, .. } = &event.kind {
+                assert_eq!(reason, "done", "{message:?}");
+                break;
             }
         }
     }

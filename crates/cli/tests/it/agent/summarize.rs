@@ -87,7 +87,7 @@ fn with_the_setting_the_model_goes_back_by_itself() {
     std::fs::write(&config, "[tools]\ncheckpoint = 1\n").expect("a file");
     let mut command = agent.command();
     command.env("RETAKE_CONFIG", &config).args(["run", "-p", "look"]);
-    crate::sandbox::Run::of(&mut command).fails(2).says("tools.checkpoint");
+    crate::sandbox::Run::of(&mut command).fails(1).says("tools.checkpoint");
 }
 
 #[test]
