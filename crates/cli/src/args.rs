@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    checkpoint, completions, context, diff, doctor, du, exec, export, gc, label, log, man, ops, purge, recover, relink,
-    resume, rewind, run, sessions, show, summarize, undo,
+    checkpoint, completions, context, demo, diff, doctor, du, exec, export, gc, label, log, man, ops, purge, recover,
+    relink, resume, rewind, run, sessions, show, summarize, undo,
 };
 
 /// Rewind for AI coding agents: checkpoints of a directory, what changed since, and the way back
@@ -81,6 +81,7 @@ pub enum Command {
     Purge(purge::PurgeArgs),
     Recover(recover::RecoverArgs),
     Relink(relink::RelinkArgs),
+    Demo(demo::DemoArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }
@@ -91,7 +92,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Points", &["checkpoint", "log", "diff", "show", "label", "export"]),
     ("Going back", &["exec", "rewind", "undo", "redo", "ops"]),
     ("Store", &["du", "gc", "purge", "doctor", "recover", "relink"]),
-    ("Shell", &["completions", "man"]),
+    ("Shell", &["demo", "completions", "man"]),
 ];
 
 impl Cli {

@@ -3,6 +3,7 @@
 pub mod checkpoint;
 pub mod completions;
 pub mod context;
+pub mod demo;
 pub mod diff;
 pub mod doctor;
 pub mod du;
@@ -122,6 +123,7 @@ pub fn run(ui: &mut Ui, cli: &Cli) -> anyhow::Result<ExitCode> {
         Some(Command::Gc(args)) => gc::run(ui, here()?, args),
         Some(Command::Purge(args)) => purge::run(ui, here()?, args),
         Some(Command::Relink(args)) => relink::run(ui, here()?, args),
+        Some(Command::Demo(args)) => demo::run(ui, args),
         Some(Command::Completions(args)) => completions::run(ui, args),
         Some(Command::Man(args)) => man::run(ui, args),
         Some(Command::Exec(args)) => return exec::run(ui, here()?, args),

@@ -11,6 +11,7 @@ mod args;
 mod authors;
 mod clock;
 mod commands;
+mod demo;
 mod diff;
 mod failure;
 mod gaps;

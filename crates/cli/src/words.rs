@@ -6,7 +6,7 @@ pub const LEFT_OVER: &str =
 
 /// How to set a model.
 pub const NO_MODEL: &str = "export ANTHROPIC_API_KEY=YOUR-KEY and add `--model anthropic/NAME`, or export OPENAI_API_KEY and add \
-    `--model openai/NAME`\n  for a local server: `--model openai/NAME --base-url http://127.0.0.1:PORT/v1`; a running Ollama is found by itself";
+    `--model openai/NAME`\n  for a local server: `--model openai/NAME --base-url http://127.0.0.1:PORT/v1`; a running Ollama is found by itself; `retake demo` needs none";
 
 /// `1 file`, `2 files`.
 pub fn count(number: impl Into<u64>, one: &str, many: &str) -> String {

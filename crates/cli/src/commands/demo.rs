@@ -1,0 +1,19 @@
+//! `retake demo`: what Retake does, shown on a small project of its own.
+
+use crate::demo::tour;
+use crate::ui::Ui;
+
+/// Show what Retake does, in a minute, without any key
+///
+/// Runs the real agent on a built-in, scripted model in a directory of its own: a prompt, edits, shell commands, a mistake, the way back, and
+/// its undo. Nothing of yours is read or changed, and nothing is sent anywhere.
+#[derive(clap::Args, Debug)]
+pub struct DemoArgs {
+    /// Leave the directory there afterwards, with its store
+    #[arg(long)]
+    keep: bool,
+}
+
+pub fn run(ui: &mut Ui, args: &DemoArgs) -> anyhow::Result<()> {
+    tour::run(ui, args.keep)
+}
