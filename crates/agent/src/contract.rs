@@ -11,6 +11,7 @@ use retake_engine::session::entry::{CallId, EntryId, Part, Usage};
 use retake_engine::{Discard, Files, OnConflict, Scope};
 use serde::{Deserialize, Serialize};
 
+use crate::diff::FileDiff;
 use crate::document::{Bytes, RewindDocument};
 use crate::view::View;
 pub use event::{Event, EventKind, JobFacts, Question, State};
@@ -69,6 +70,11 @@ pub enum Command {
     Plan {
         /// The change.
         change: Change,
+    },
+    /// Tells line by line what a change would do, or what a turn has done.
+    Diff {
+        /// What of.
+        of: DiffOf,
     },
     /// Makes a change.
     Apply {
@@ -129,6 +135,22 @@ pub enum Extent {
     UpTo {
         /// The entry.
         entry: EntryId,
+    },
+}
+
+/// What a diff is of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "snake_case")]
+pub enum DiffOf {
+    /// What a change would do to the files as they are now.
+    Change {
+        /// The change.
+        change: Change,
+    },
+    /// What changed in the turn of a prompt, whoever did it.
+    Turn {
+        /// The prompt.
+        prompt: EntryId,
     },
 }
 
@@ -320,6 +342,11 @@ pub enum Reply {
     Change {
         /// The plan and what became of it.
         document: Box<RewindDocument>,
+    },
+    /// Differences, by path.
+    Diff {
+        /// What changes in each.
+        files: Vec<FileDiff>,
     },
     /// A summary stands for a part of the conversation from now on.
     Summarised {

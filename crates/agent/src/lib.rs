@@ -1,7 +1,8 @@
 //! Runs the turns of a coding agent whose history can be rewound.
 //!
 //! ```text
-//! contract, view   what clients and a session tell each other, and what a client shows     (pure)
+//! contract, view, document, diff
+//!                  what clients and a session tell each other, and what a client shows     (pure)
 //! turn             what happens next                                                       (pure)
 //! controller       one thread per session, the only one that writes to it
 //! keeper           one thread per workspace: snapshots, plans, rewinds
@@ -12,6 +13,7 @@
 
 pub mod contract;
 pub mod controller;
+pub mod diff;
 pub mod document;
 mod explore;
 pub mod fresh;

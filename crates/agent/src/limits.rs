@@ -24,6 +24,10 @@ pub(crate) const SHORT_RESULT: usize = 800;
 pub(crate) const SUMMARY_RETRIES: u32 = 3;
 /// Tokens that are kept free for an answer.
 pub(crate) const ROOM_TO_ANSWER: u64 = 32_000;
+/// Largest file that is compared line by line, in bytes.
+pub(crate) const MAX_COMPARED: u64 = 2 << 20;
+/// Lines of all diffs in one answer.
+pub(crate) const MAX_DIFF_LINES: u32 = 20_000;
 /// Events that are kept for clients that come back.
 pub(crate) const KEPT_EVENTS: usize = 4_096;
 /// Messages to a controller that wait.

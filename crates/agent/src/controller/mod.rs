@@ -298,6 +298,7 @@ impl Controller {
             Command::Apply { .. } => return self.apply(request, answer),
             Command::Plan { change } => return self.plan(&change, answer),
             Command::Targets { query } => return self.list_targets(query, answer),
+            Command::Diff { of } => return self.diff(of, answer),
             Command::Summarise { extent, instructions } => {
                 self.summarise(extent, instructions.as_deref(), answer);
                 self.request = None;

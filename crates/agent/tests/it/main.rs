@@ -5,6 +5,7 @@
 mod answers;
 mod clients;
 mod derived;
+mod diffs;
 mod explore;
 mod held;
 mod instructions;

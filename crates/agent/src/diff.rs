@@ -1,0 +1,241 @@
+//! Differences for clients that draw them: line by line, with numbers, bounded.
+
+use imara_diff::{Algorithm, Diff, Hunk, InternedInput, Token};
+use retake_engine::{ContentError, Kind, Node, Plan, PlannedPath, Side, SnapshotId, Workspace, WorkspacePath};
+use serde::{Deserialize, Serialize};
+
+use crate::document::Bytes;
+use crate::limits;
+
+/// Unchanged lines shown around a change.
+const CONTEXT: u32 = 3;
+/// How far to look for a NUL byte to call a file binary.
+const BINARY_PROBE: usize = 8_000;
+
+/// What changes in one path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileDiff {
+    /// The path.
+    pub path: Bytes,
+    /// Lines that come.
+    pub added: u32,
+    /// Lines that go.
+    pub removed: u32,
+    /// What is shown instead of lines: `binary`, `too_large`, `directory`, `mode` or `unreadable`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead: Option<String>,
+    /// The changed lines and those around them; none where `instead` says why.
+    pub hunks: Vec<HunkLines>,
+    /// Lines that were left out, because there are too many.
+    #[serde(default)]
+    pub left_out: u32,
+}
+
+/// Lines that follow one another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HunkLines {
+    /// The number of the first line before and after, counted from 1.
+    pub start: (u32, u32),
+    /// In order.
+    pub lines: Vec<DiffLine>,
+}
+
+/// One line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DiffLine {
+    /// Whether it stays, comes or goes.
+    pub kind: LineKind,
+    /// Without its end; what is no UTF-8 is replaced.
+    pub text: String,
+}
+
+/// Whether a line stays, comes or goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LineKind {
+    /// It is there before and after.
+    Same,
+    /// It comes.
+    Added,
+    /// It goes.
+    Removed,
+}
+
+/// Where a content is.
+#[derive(Clone, Copy)]
+enum Place {
+    Disk,
+    Store,
+}
+
+/// What `plan` would do to each path; `merged` contents are shown where that was chosen.
+pub(crate) fn of_plan(workspace: &Workspace, plan: &Plan) -> Vec<FileDiff> {
+    let mut budget = limits::MAX_DIFF_LINES;
+    plan.paths.iter().map(|path| of_path(workspace, path, &mut budget)).collect()
+}
+
+fn of_path(workspace: &Workspace, path: &PlannedPath, budget: &mut u32) -> FileDiff {
+    let merged = path.merged.as_ref().filter(|_| path.choice == retake_engine::OnConflict::Merge);
+    let after = merged.map_or(path.target, |merged| Some(merged.node));
+    let read_after = || match merged {
+        Some(merged) => Ok(merged.content.clone()),
+        None => read(workspace, &path.path, path.target.as_ref(), Place::Store),
+    };
+    let before = || read(workspace, &path.path, path.now.as_ref(), Place::Disk);
+    compare(&path.path, path.now.as_ref(), after.as_ref(), before, read_after, budget)
+}
+
+/// What changed between two checkpoints.
+pub(crate) fn between(
+    workspace: &Workspace,
+    from: SnapshotId,
+    to: SnapshotId,
+) -> Result<Vec<FileDiff>, retake_engine::StoreError> {
+    let changes = workspace.diff(&Side::Stored(from), &Side::Stored(to))?;
+    let mut budget = limits::MAX_DIFF_LINES;
+    let diff = |change: &retake_engine::Change| {
+        let before = || read(workspace, &change.path, change.before.as_ref(), Place::Store);
+        let after = || read(workspace, &change.path, change.after.as_ref(), Place::Store);
+        compare(&change.path, change.before.as_ref(), change.after.as_ref(), before, after, &mut budget)
+    };
+    Ok(changes.iter().map(diff).collect())
+}
+
+fn read(
+    workspace: &Workspace,
+    path: &WorkspacePath,
+    node: Option<&Node>,
+    place: Place,
+) -> Result<Vec<u8>, ContentError> {
+    let mut bytes = Vec::new();
+    if let Some(node) = node.filter(|node| node.kind != Kind::Directory) {
+        match place {
+            Place::Disk => workspace.content_on_disk(path, node, &mut bytes)?,
+            // A stored content is found by its own id, whatever snapshot it is in.
+            Place::Store => workspace.content(&Side::Stored(SnapshotId(node.content)), path, node, &mut bytes)?,
+        }
+    }
+    Ok(bytes)
+}
+
+fn compare(
+    path: &WorkspacePath,
+    before: Option<&Node>,
+    after: Option<&Node>,
+    read_before: impl FnOnce() -> Result<Vec<u8>, ContentError>,
+    read_after: impl FnOnce() -> Result<Vec<u8>, ContentError>,
+    budget: &mut u32,
+) -> FileDiff {
+    let path = Bytes::new(path.as_bytes());
+    let instead = |why: &str| FileDiff {
+        path: path.clone(),
+        added: 0,
+        removed: 0,
+        instead: Some(why.to_owned()),
+        hunks: Vec::new(),
+        left_out: 0,
+    };
+    let nodes = [before, after];
+    if nodes.iter().flatten().all(|node| node.kind == Kind::Directory) {
+        return instead("directory");
+    }
+    if before.map(|node| node.content) == after.map(|node| node.content) {
+        return instead("mode");
+    }
+    if nodes.iter().flatten().any(|node| node.size > limits::MAX_COMPARED) {
+        return instead("too_large");
+    }
+    let (Ok(before), Ok(after)) = (read_before(), read_after()) else { return instead("unreadable") };
+    let is_binary = |bytes: &[u8]| bytes.iter().take(BINARY_PROBE).any(|byte| *byte == 0);
+    if is_binary(&before) || is_binary(&after) {
+        return instead("binary");
+    }
+    lines(path, &before, &after, budget)
+}
+
+fn lines(path: Bytes, before: &[u8], after: &[u8], budget: &mut u32) -> FileDiff {
+    let input = InternedInput::new(before, after);
+    let mut diff = Diff::compute(Algorithm::Histogram, &input);
+    diff.postprocess_lines(&input);
+    let (added, removed) = (diff.count_additions(), diff.count_removals());
+    let all: Vec<Hunk> = diff.hunks().collect();
+    let (mut hunks, mut left_out) = (Vec::new(), 0);
+    for group in all.chunk_by(|one, next| next.before.start - one.before.end <= 2 * CONTEXT) {
+        let lines = hunk(&input, group);
+        let count = u32::try_from(lines.lines.len()).unwrap_or(u32::MAX);
+        if count > *budget {
+            left_out += count;
+            continue;
+        }
+        *budget -= count;
+        hunks.push(lines);
+    }
+    FileDiff { path, added, removed, instead: None, hunks, left_out }
+}
+
+/// Changes that share their context.
+fn hunk(input: &InternedInput<&[u8]>, group: &[Hunk]) -> HunkLines {
+    let (first, last) = (&group[0], &group[group.len() - 1]);
+    let lead = first.before.start.min(CONTEXT);
+    let end = (last.before.end + CONTEXT).min(input.before.len() as u32);
+    let start = (first.before.start - lead, first.after.start - lead);
+    let mut lines = Vec::new();
+    let mut add = |kind: LineKind, side: &[Token], range: std::ops::Range<u32>| {
+        for token in &side[range.start as usize..range.end as usize] {
+            let line = input.interner[*token];
+            let text = String::from_utf8_lossy(line.strip_suffix(b"\n").unwrap_or(line)).into_owned();
+            lines.push(DiffLine { kind, text });
+        }
+    };
+    let mut at = start.0;
+    for hunk in group {
+        add(LineKind::Same, &input.before, at..hunk.before.start);
+        add(LineKind::Removed, &input.before, hunk.before.clone());
+        add(LineKind::Added, &input.after, hunk.after.clone());
+        at = hunk.before.end;
+    }
+    add(LineKind::Same, &input.before, at..end);
+    HunkLines { start: (start.0 + 1, start.1 + 1), lines }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(path: &str, before: &str, after: &str) -> FileDiff {
+        lines(Bytes::Text(path.to_owned()), before.as_bytes(), after.as_bytes(), &mut limits::MAX_DIFF_LINES.clone())
+    }
+
+    fn drawn(diff: &FileDiff) -> String {
+        let sign = |kind| match kind {
+            LineKind::Same => ' ',
+            LineKind::Added => '+',
+            LineKind::Removed => '-',
+        };
+        let hunk = |hunk: &HunkLines| {
+            let lines = hunk.lines.iter().map(|line| format!("{}{}\n", sign(line.kind), line.text));
+            format!("@{},{}\n{}", hunk.start.0, hunk.start.1, lines.collect::<String>())
+        };
+        diff.hunks.iter().map(hunk).collect()
+    }
+
+    #[test]
+    fn changes_come_with_their_surroundings_and_numbers() {
+        let before: String = (1..=20).map(|n| format!("{n}\n")).collect();
+        let diff = texts("a", &before, &before.replace("10\n", "ten\n").replace("11\n", ""));
+        assert_eq!((diff.added, diff.removed), (1, 2));
+        assert_eq!(drawn(&diff), "@7,7\n 7\n 8\n 9\n-10\n-11\n+ten\n 12\n 13\n 14\n");
+        assert_eq!(drawn(&texts("a", "", "x\ny")), "@1,1\n+x\n+y\n");
+        assert_eq!(drawn(&texts("a", "x\n", "")), "@1,1\n-x\n");
+    }
+
+    #[test]
+    fn too_many_lines_are_counted_and_not_shown() {
+        let long: String = (0..limits::MAX_DIFF_LINES + 1).map(|n| format!("{n}\n")).collect();
+        let diff = texts("a", "", &long);
+        assert_eq!(
+            (diff.hunks.len(), diff.left_out, diff.added),
+            (0, limits::MAX_DIFF_LINES + 1, limits::MAX_DIFF_LINES + 1)
+        );
+    }
+}
