@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use retake_engine::session::entry::{Block, Body, EndReason, Entry, EntryId, Part, StopReason, Usage};
-use retake_engine::session::{Moment, NewEntry, NewTurn, SessionError, first_line, last_words};
+use retake_engine::session::{Moment, NewEntry, NewTurn, SessionError, first_line, joined, last_words};
 use retake_engine::{Durability, NoProgress, OperationId, Origin};
 
 use super::publish::{in_words, snapshot};
@@ -295,11 +295,10 @@ impl Controller {
 
     /// Takes a turn back that came to nothing: what was said is to be said again, and then what else was about to be.
     fn take_back(&mut self, operation: OperationId) -> Result<(), SessionError> {
-        let before = self.writer().draft().to_vec();
-        self.writer_mut().take_back_turn(operation)?;
+        let said = self.writer_mut().take_back_turn(operation)?;
         self.publish_head_moved(None);
-        let draft = self.draft.clone();
-        self.take_draft(&before, draft);
+        // All of it is stored by now; what is held is told apart from it again.
+        self.store_draft(joined([said, self.draft.clone()])).ok();
         Ok(())
     }
 
