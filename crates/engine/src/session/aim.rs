@@ -9,7 +9,7 @@ use super::heads::{self, Moved, NoteKind, PendingNote};
 use super::rows::{self, Standing};
 use crate::rewind::{Discard, NewRewind, RewindError};
 use crate::store::{Store, StoreError};
-use crate::{Operation, OperationKind, SessionId};
+use crate::{Operation, OperationKind, SessionId, checkpoint};
 
 /// What goes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -74,7 +74,7 @@ impl Aim {
     pub(crate) fn moved(&self, new: &NewRewind, kept: impl Iterator<Item = String>) -> Moved {
         let about: BTreeSet<String> = match self.note {
             NoteKind::Kept => self.noted.iter().cloned().chain(kept).collect(),
-            NoteKind::WentBack | NoteKind::Stayed => BTreeSet::new(),
+            NoteKind::WentBack | NoteKind::Stayed | NoteKind::MayDiffer => BTreeSet::new(),
         };
         let about = about.into_iter().collect();
         Moved {
@@ -152,8 +152,11 @@ pub(crate) fn at_entry(
     })?;
     let Standing { seq, head, draft: draft_before } = standing;
     let keeps = scope == Scope::Code;
+    let is_kept = point.map(|seq| checkpoint::by_seq(store, seq)).transpose()?.flatten().is_some();
     let note = match scope {
         Scope::Code => NoteKind::WentBack,
+        // Of a conversation that begins anew, nothing was seen.
+        Scope::Conversation if !is_kept && to.is_some() => NoteKind::MayDiffer,
         Scope::Conversation => NoteKind::Stayed,
         Scope::Both => NoteKind::Kept,
     };

@@ -66,6 +66,29 @@ fn a_target_whose_files_are_gone_says_so_and_what_was_said_can_still_go_back() {
 }
 
 #[test]
+fn where_it_is_not_known_any_more_which_files_differ_the_model_is_told_that() {
+    let mut desk = Desk::new();
+    let first = desk.writes("one", "a", "1");
+    let answer = desk.conversation().entries()[1].id;
+    let second = desk.writes("two", "a", "2");
+    desk.close();
+    desk.bench.checkpoint();
+    collect(&mut desk, 100);
+    desk.writer = Some(open(&mut desk.bench, desk.session).unwrap());
+    for target in [second.prompt, answer] {
+        desk.rewind(target, Scope::Conversation).unwrap();
+        let entries = desk.conversation();
+        let Some(Body::Note { about, text }) = entries.entries().last().map(|entry| &entry.body) else {
+            panic!("{entries:?}");
+        };
+        assert!(about.is_empty() && text.contains("may differ"), "{text}");
+        desk.undo().unwrap();
+    }
+    desk.rewind(first.prompt, Scope::Conversation).unwrap();
+    assert_eq!(desk.notes().len(), 0, "who has seen nothing has nothing to read again");
+}
+
+#[test]
 fn a_labelled_branch_stays() {
     let mut desk = Desk::new();
     let first = desk.writes("one", "a", "1");
