@@ -102,6 +102,27 @@ fn the_last_line_of_json_tells_how_the_turn_ended_and_its_prompt_is_a_point() {
 }
 
 #[test]
+fn what_was_discarded_is_not_said_to_come_back() {
+    let agent = Agent::new();
+    agent.model.says("Two.");
+    agent.turn("two", []);
+    agent.model.says("Three.");
+    let ended = agent.turn("three", ["--continue"]);
+    let told = |run: Run| {
+        let run = run.succeeds();
+        format!("{}{}", String::from_utf8_lossy(&run.stdout), run.stderr)
+    };
+    let rewound = told(agent.retake(["rewind", text(&ended["prompt"]), "--discard"]));
+    assert!(rewound.contains("removed for good") && !rewound.contains("`retake undo`"), "{rewound}");
+    let undone = told(agent.retake(["undo"]));
+    assert!(undone.contains("Nothing was undone of rewind") && undone.contains("was removed for good"), "{undone}");
+    assert!(!undone.contains("went on") && !undone.contains("`retake redo`"), "{undone}");
+    let undone = told(agent.retake(["undo"]));
+    assert!(undone.contains("Nothing was undone of turn three") && !undone.contains("`retake redo`"), "{undone}");
+    assert!(told(agent.retake(["undo"])).contains("Undid turn two"));
+}
+
+#[test]
 fn what_context_prints_is_what_the_model_is_sent_next() {
     let agent = Agent::new();
     agent.model.says("Hello.");

@@ -100,11 +100,12 @@ impl Moved {
             self.to = Some(rows::insert(tx, session, self.to, &entry)?);
         }
         rows::move_head(tx, session, self.from, self.to)?;
-        if self.discard == Discard::Now {
-            remove::discard(tx, session, self.from, self.to)?;
-        }
         if let Some(draft) = &self.draft_after {
             rows::set_draft(tx, session, draft)?;
+        }
+        if self.discard == Discard::Now {
+            remove::discard(tx, session, self.from, self.to)?;
+            (self.draft_before, self.draft_after) = (None, None);
         }
         retitle(tx, session, self.to)?;
         self.store(tx, seq)?;

@@ -31,6 +31,7 @@ impl Workspace {
         }
         self.store.db().erase_deleted()?;
         let deleted = self.store.db().transaction(Durability::Synced, |tx| delete(tx, session))?;
+        self.store.db().erase();
         writer::forget_lock(self.store.dir(), writer.id());
         Ok(deleted)
     }
@@ -74,6 +75,16 @@ pub(crate) fn discard(
     // A fork needs what it was made from.
     if branch.iter().any(|(_, owner)| *owner != session) {
         return Ok(());
+    }
+    for (seq, _) in &branch {
+        // What was about to be said before a turn is mostly what was said then.
+        tx.prepare_cached(
+            "UPDATE operations SET conversation = json_set(conversation, '$.draft_before', NULL, '$.draft_after', NULL)
+             WHERE session = ?1 AND conversation IS NOT NULL AND (entry = ?2
+                 OR json_extract(conversation, '$.from') = ?2 OR json_extract(conversation, '$.to') = ?2)",
+        )
+        .and_then(|mut update| update.execute([session, *seq]))
+        .map_err(&wrap)?;
     }
     remove(tx, branch.iter().map(|(seq, _)| *seq))
 }

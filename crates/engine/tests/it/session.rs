@@ -271,6 +271,14 @@ impl Desk {
     }
 }
 
+/// Whether any file below `place` has `wanted` in it.
+pub(crate) fn is_stored(place: &Path, wanted: &[u8]) -> bool {
+    std::fs::read_dir(place).unwrap().map(|entry| entry.unwrap().path()).any(|path| match path.is_dir() {
+        true => is_stored(&path, wanted),
+        false => std::fs::read(&path).unwrap().windows(wanted.len()).any(|found| found == wanted),
+    })
+}
+
 /// Starts a conversation.
 pub(crate) fn conversation(bench: &mut Bench) -> SessionId {
     let at = now(bench);

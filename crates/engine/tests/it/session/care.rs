@@ -1,9 +1,9 @@
 //! What is kept and for how long: retention, the budget, labels, deleting a session.
 
-use retake_engine::session::entry::Body;
+use retake_engine::session::entry::{Body, Part};
 use retake_engine::{NoProgress, RewindError, Scope, Timestamp, Workspace};
 
-use super::{Desk, identities, open};
+use super::{Desk, identities, is_stored, open};
 use crate::scanners::environment;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
@@ -128,6 +128,20 @@ fn a_session_is_deleted_with_everything_that_only_it_needs() {
     desk.bench.checkpoint();
     let locks = find(&desk.bench.root.with_file_name("store"), &format!("{session}.lock"));
     assert_eq!(locks, 0, "nothing of it is left");
+}
+
+#[test]
+fn what_was_said_in_a_deleted_session_is_in_no_file_of_the_store() {
+    let mut desk = Desk::new();
+    desk.writes("one", "a", "1");
+    let turn = desk.say("two");
+    desk.reply(&"SECRET ".repeat(2_000), 0);
+    desk.end(turn);
+    desk.writer().set_draft(vec![Part::text("SECRET ".repeat(2_000))]).unwrap();
+    desk.writer().set_draft(Vec::new()).unwrap();
+    let writer = desk.writer.take().unwrap();
+    desk.workspace().delete_session(writer).unwrap();
+    assert!(!is_stored(&desk.bench.root.with_file_name("store"), b"SECRET"));
 }
 
 fn find(below: &std::path::Path, name: &str) -> usize {
