@@ -222,7 +222,10 @@ fn for_settings(error: &SettingsError) -> Advice {
         SettingsError::UnknownKey { .. } => {
             Some("the README lists the keys of `capture`, `store`, `model`, `permissions` and `mcp`")
         }
-        SettingsError::Syntax { .. } | SettingsError::WrongType { .. } | SettingsError::BadSize { .. } => None,
+        SettingsError::Syntax { .. }
+        | SettingsError::WrongType { .. }
+        | SettingsError::BadSize { .. }
+        | SettingsError::BadRule { .. } => None,
     })
 }
 

@@ -27,6 +27,7 @@ pub use toolbox::Toolbox;
 
 pub(crate) use run::interruption;
 pub(crate) use shell::in_one_line;
+pub(crate) use toolbox::own_names;
 
 /// The tools that change files in the workspace and nothing else.
 pub const EDIT_TOOLS: [&str; 5] = ["write_file", "edit_file", "multi_edit", "move_file", "delete_file"];

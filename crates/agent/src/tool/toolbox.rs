@@ -49,6 +49,11 @@ const TOOLS: [&Tool; 13] = [
     &todo::TODO,
 ];
 
+/// The names of Retake's own tools.
+pub(crate) fn own_names() -> impl Iterator<Item = &'static str> {
+    TOOLS.iter().map(|tool| tool.name)
+}
+
 /// All tools of a session.
 #[derive(Debug)]
 pub struct Toolbox {
