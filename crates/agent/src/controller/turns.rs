@@ -10,10 +10,11 @@ use super::publish::{in_words, snapshot};
 use super::{Controller, Current, Fact, Terms, Unprotected, refusal};
 use crate::contract::{self, Allow, ChangeGoal, Command, EventKind, Outcome, Reason, Refusal, Reply};
 use crate::document::RewindDocument;
+use crate::instructions::{self, Missing};
 use crate::model::{Answer, Delta, Heard, ModelError, Request};
 use crate::permission::Mode;
 use crate::turn::{self, Activity, Effect, Ending, Retry};
-use crate::{fresh, instructions, limits};
+use crate::{fresh, limits};
 
 impl Controller {
     /// What may run in a turn whose prompt says so.
@@ -34,7 +35,8 @@ impl Controller {
 
     pub(super) fn begin_turn(&mut self, parts: Vec<Part>, terms: Terms) -> Result<Reply, Refusal> {
         let at = fresh::now();
-        let mut bodies = instructions::missing(self.writer().conversation(), &self.root);
+        let Missing { mut bodies, warnings } = instructions::missing(self.writer().conversation(), &self.root);
+        warnings.into_iter().for_each(|text| self.publish(EventKind::Warning { text }));
         bodies.push(Body::Prompt { parts });
         let entries: Vec<NewEntry> = bodies.into_iter().map(|body| NewEntry { id: fresh::entry(), at, body }).collect();
         let operation = fresh::operation();
