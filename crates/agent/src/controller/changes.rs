@@ -132,7 +132,7 @@ impl Controller {
                 (writer, result)
             })
         });
-        self.toolbox.forget_reads();
+        self.toolbox.recall(self.writer().conversation());
         let operation = result.as_ref().ok().and_then(|applied| applied.operation);
         self.publish_head_moved(operation.map(|id| id.to_string()));
         self.take_draft(&draft, held);

@@ -341,7 +341,7 @@ impl Controller {
             .clear(fresh::operation(), made_by, cut)
             .map_err(|err| refusal(Reason::Failed, in_words(&err)))?;
         self.publish_appended();
-        self.toolbox.forget_reads();
+        self.toolbox.recall(self.writer().conversation());
         self.snapshot("turn", Moment { session: self.writer().id(), entry: None, origin: Origin::Turn });
         Ok(Reply::Done)
     }

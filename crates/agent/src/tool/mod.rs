@@ -8,6 +8,7 @@ mod edit;
 mod file;
 mod job;
 mod place;
+mod recall;
 mod run;
 mod search;
 pub(crate) mod shell;
