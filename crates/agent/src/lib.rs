@@ -14,6 +14,7 @@ pub mod contract;
 pub mod controller;
 pub mod document;
 pub mod fresh;
+mod image;
 mod instructions;
 mod keeper;
 mod limits;
