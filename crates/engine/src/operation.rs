@@ -394,6 +394,12 @@ impl Workspace {
         next_to_redo(&self.store, session_seq(&self.store, session)?)
     }
 
+    /// The turn that the prompt with the id `prompt` began.
+    pub fn turn_of(&self, prompt: &str) -> Result<Option<Operation>, StoreError> {
+        let rest = "JOIN entries ON entries.seq = operations.entry WHERE entries.id = ? AND operations.kind = 4";
+        self.store.db().read(|connection| Ok(select(connection, rest, [prompt])?.pop()))
+    }
+
     /// The operation that `text` names: the beginning of an id.
     pub fn resolve_operation(&self, text: &str) -> Result<Operation, OperationError> {
         let lower = text.to_ascii_lowercase();

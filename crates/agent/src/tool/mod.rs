@@ -23,7 +23,7 @@ use retake_engine::session::entry::{Outcome, Part, Todo};
 use tokio::sync::{mpsc, watch};
 
 pub use job::{Job, JobEnded, JobId, JobOutput, JobState, Jobs};
-pub use shell::{CALL_MARK, Exit, Shell};
+pub use shell::{CALL_MARK, Exit, Shell, TURN_MARK};
 pub use toolbox::Toolbox;
 
 pub(crate) use run::interruption;

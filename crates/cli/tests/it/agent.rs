@@ -123,6 +123,34 @@ fn what_was_discarded_is_not_said_to_come_back() {
 }
 
 #[test]
+fn a_command_of_exec_inside_a_command_of_the_agent_belongs_to_the_turn() {
+    let agent = Agent::new();
+    agent.sandbox.write("a.txt", "one\n");
+    let exec = format!("{} exec -- sh -c 'echo two > a.txt; echo new > b.txt'", env!("CARGO_BIN_EXE_retake"));
+    agent.model.calls("bash", json!({"command": format!("echo c > c.txt; {exec}; echo d > d.txt")}));
+    agent.model.says("Done.");
+    agent.turn("nest", []);
+    let operations = agent.json(["ops"]);
+    assert_eq!(operations["operations"].as_array().map(Vec::len), Some(1), "{operations}");
+    agent.retake(["undo"]).succeeds();
+    assert_eq!(agent.sandbox.read("a.txt"), "one\n");
+    assert!(["b.txt", "c.txt", "d.txt"].iter().all(|name| !agent.sandbox.ws(name).exists()));
+}
+
+#[test]
+fn commands_do_not_get_what_may_have_a_key_in_it() {
+    let agent = Agent::new();
+    let url = agent.model.url().replace("://", "://me:URLPASSWORD@");
+    agent.model.calls("bash", json!({"command": "env"}));
+    agent.model.says("Seen.");
+    let mut command = agent.command();
+    command.env("RETAKE_BASE_URL", url).env("ANTHROPIC_API_KEY", "sk-secret");
+    let run = Run::of(command.args(["run", "--json", "--allow", "all", "-p", "look"])).succeeds();
+    let told = String::from_utf8_lossy(&run.stdout);
+    assert!(told.contains("RETAKE_TURN=") && !told.contains("URLPASSWORD") && !told.contains("sk-secret"), "{told}");
+}
+
+#[test]
 fn what_context_prints_is_what_the_model_is_sent_next() {
     let agent = Agent::new();
     agent.model.says("Hello.");

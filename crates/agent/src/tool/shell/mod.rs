@@ -25,7 +25,7 @@ use super::{Access, JobId, Output, Prepared, Surroundings};
 pub(crate) use self::kept::Unread;
 pub use self::live::Exit;
 pub(crate) use self::live::Live;
-pub use self::process::CALL_MARK;
+pub use self::process::{CALL_MARK, TURN_MARK};
 pub(crate) use self::process::{Group, new_mark, prepare as prepare_process};
 
 const DEFAULT_TIMEOUT: u64 = 120;
@@ -126,7 +126,7 @@ fn start_job(bench: &Bench, command: &str, surroundings: Surroundings) -> Output
     if bench.jobs.is_full() {
         return Output::failed("Too many jobs are running; nothing was started. End some with `job_end` first.");
     }
-    let started = Live::start(&bench.shell, &surroundings.root, command);
+    let started = Live::start(&bench.shell, &surroundings, command);
     match started.map(|live| bench.jobs.follow(live, command, surroundings.tag, None)) {
         Ok(id) => Output {
             job: Some(id),
@@ -144,7 +144,7 @@ enum Ended {
 }
 
 async fn run(bench: &Bench, command: &str, limit: Duration, surroundings: Surroundings) -> Output {
-    let mut live = match Live::start(&bench.shell, &surroundings.root, command) {
+    let mut live = match Live::start(&bench.shell, &surroundings, command) {
         Ok(live) => live,
         Err(error) => return Output::failed(format!("The shell cannot be started: {error}.")),
     };
