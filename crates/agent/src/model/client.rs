@@ -206,7 +206,7 @@ impl Model {
     }
 
     fn malformed(&self, reason: String) -> ModelError {
-        ModelError::Malformed { place: self.settings.place(), reason }
+        ModelError::Malformed { place: self.settings.place(), reason: self.settings.without_secrets(&reason) }
     }
 }
 

@@ -62,13 +62,14 @@ started. For a server, a watcher or anything that goes on, set `background`: the
 /// How commands are run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shell {
-    /// Variables that commands do not get: the keys of models.
+    /// Variables that commands do not get: the keys of models, and where they are.
     pub hidden: Vec<String>,
 }
 
 impl Default for Shell {
     fn default() -> Self {
-        Self { hidden: ["ANTHROPIC_API_KEY", "OPENAI_API_KEY"].map(String::from).to_vec() }
+        // A base URL may have a password or a key in it.
+        Self { hidden: ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "RETAKE_BASE_URL"].map(String::from).to_vec() }
     }
 }
 
