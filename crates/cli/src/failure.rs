@@ -336,6 +336,9 @@ fn for_operation(error: &OperationError) -> Advice {
             refused("`--wait` waits until it has ended; `retake ops` lists the operations")
         }
         OperationError::NewerInLiveSession { operations } => refused(&one_of_newer(operations)),
+        OperationError::NewestGone { operation } => {
+            refused(&format!("`retake undo {}` undoes what came before that", operation.id.short()))
+        }
         OperationError::NotReversible { .. } => failed(None),
         OperationError::Store(error) => for_store(error),
     }

@@ -236,6 +236,7 @@ pub(super) fn refused(error: &RewindError) -> Refusal {
             OperationError::Unknown { .. } | OperationError::Ambiguous { .. } => Reason::NotFound,
             OperationError::AlreadyUndone { .. }
             | OperationError::NotReversible { .. }
+            | OperationError::NewestGone { .. }
             | OperationError::NewerInLiveSession { .. } => Reason::Invalid,
             OperationError::Store(_) => Reason::Failed,
         },

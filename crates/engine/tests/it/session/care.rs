@@ -1,7 +1,7 @@
 //! What is kept and for how long: retention, the budget, labels, deleting a session.
 
 use retake_engine::session::entry::{Body, Part};
-use retake_engine::{NoProgress, RewindError, Scope, Timestamp, Workspace};
+use retake_engine::{NoProgress, OperationError, RewindError, Scope, Timestamp, Workspace};
 
 use super::{Desk, identities, is_stored, open};
 use crate::scanners::environment;
@@ -104,6 +104,33 @@ fn a_labelled_branch_stays() {
     let entries = desk.bench.workspace.all_entries(desk.session).unwrap();
     assert!(entries.iter().any(|entry| entry.id == first.prompt));
     desk.rewind(first.prompt, Scope::Both).unwrap();
+}
+
+#[test]
+fn an_undo_does_not_pass_over_what_can_no_longer_be_undone() {
+    let mut desk = Desk::new();
+    let first = desk.writes("one", "a", "1");
+    let point = desk.workspace().resolve_point(&first.prompt.to_string(), None).unwrap();
+    desk.workspace().set_label(point.checkpoint_id().unwrap(), Some("here")).unwrap();
+    desk.writes("two", "b", "2");
+    desk.close();
+    desk.bench.checkpoint();
+    collect(&mut desk, 100);
+    desk.writer = Some(open(&mut desk.bench, desk.session).unwrap());
+    let kinds: Vec<_> = desk.workspace().operations().unwrap().iter().map(|operation| operation.id).collect();
+    assert_eq!(kinds, [first.operation], "the point before it has a label");
+    for _ in 0..2 {
+        let refused = desk.undo();
+        assert!(
+            matches!(&refused, Err(RewindError::Operation(OperationError::NewestGone { operation })) if operation.id == first.operation),
+            "{refused:?}"
+        );
+        // What comes after that can be undone, and then it is refused again.
+        desk.writes("three", "c", "3");
+        desk.undo().unwrap();
+    }
+    desk.undo_of(first.operation).unwrap();
+    assert_eq!(desk.bench.read("a").as_deref(), Some("0"));
 }
 
 #[test]
