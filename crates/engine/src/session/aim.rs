@@ -157,11 +157,12 @@ pub(crate) fn at_entry(
     })?;
     let Standing { seq, head, draft: draft_before } = standing;
     let keeps = scope == Scope::Code;
+    // Of a conversation that begins anew, nothing was seen.
+    let has_seen = store.db().read(|connection| Ok(!rows::prompts(connection, to)?.is_empty()))?;
     let is_kept = point.map(|seq| checkpoint::by_seq(store, seq)).transpose()?.flatten().is_some();
     let note = match scope {
         Scope::Code => NoteKind::WentBack,
-        // Of a conversation that begins anew, nothing was seen.
-        Scope::Conversation if !is_kept && to.is_some() => NoteKind::MayDiffer,
+        Scope::Conversation if !is_kept && has_seen => NoteKind::MayDiffer,
         Scope::Conversation => NoteKind::Stayed,
         Scope::Both => NoteKind::Kept,
     };

@@ -290,6 +290,7 @@ fn what_was_discarded_is_in_no_file_of_the_store() {
         let long = "SECRET ".repeat(2_000);
         desk.writer().set_draft(vec![Part::text(format!("three\n{long}"))]).unwrap();
         let turn = desk.say(&format!("three\n{long}"));
+        desk.tool_called(turn, "bash: echo SECRET", |root| std::fs::write(root.join("a"), "3").unwrap());
         desk.reply(&long, 0);
         desk.end(turn);
         assert!(is_stored(&desk.bench.root.with_file_name("store"), b"SECRET"));

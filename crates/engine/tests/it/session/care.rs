@@ -68,8 +68,9 @@ fn a_target_whose_files_are_gone_says_so_and_what_was_said_can_still_go_back() {
 #[test]
 fn where_it_is_not_known_any_more_which_files_differ_the_model_is_told_that() {
     let mut desk = Desk::new();
+    desk.append(Body::Instructions { source: "retake".to_owned(), text: "x".to_owned() });
     let first = desk.writes("one", "a", "1");
-    let answer = desk.conversation().entries()[1].id;
+    let answer = desk.conversation().entries()[2].id;
     let second = desk.writes("two", "a", "2");
     desk.close();
     desk.bench.checkpoint();
