@@ -91,7 +91,7 @@ impl Workspace {
             Some(aim) => self.apply_conversation(request, expected, &resolved, aim, new, progress),
             None => self.apply_files(request, expected, &resolved, new, progress),
         };
-        if discards {
+        if discards && applied.is_ok() {
             self.store.db().erase();
         }
         applied
