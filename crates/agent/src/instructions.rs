@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use retake_engine::session::Conversation;
 use retake_engine::session::context::RETAKE;
@@ -15,27 +15,59 @@ use crate::limits;
 /// Files of the workspace that have instructions for the model.
 const FILES: [&str; 1] = ["AGENTS.md"];
 
-/// What is told of a file that is gone.
-const GONE: &str = "The file is gone: what it said holds no longer.";
+/// What is told of a file that is gone: it follows the words that there are instructions in it.
+const GONE: &str = "(None any more: the file is gone, and what it said holds no longer.)";
 
-/// What is to be written before the next prompt: instructions that the conversation does not have yet, or not as they are now.
-pub(crate) fn missing(conversation: &Conversation, root: &Path) -> Vec<Body> {
-    let mut missing = Vec::new();
-    if told(conversation, RETAKE).is_none() {
-        missing.push(Body::Instructions { source: RETAKE.to_owned(), text: general(root) });
-    }
+/// What is to be written before the next prompt, and what people are to be told of it.
+#[derive(Debug, Default)]
+pub(crate) struct Missing {
+    /// Instructions that the conversation does not have yet, or not as they are now.
+    pub(crate) bodies: Vec<Body>,
+    /// Why a file of instructions is passed over.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// What is to be written before the next prompt.
+pub(crate) fn missing(conversation: &Conversation, root: &Path) -> Missing {
+    let mut missing = Missing::default();
+    let general = match told(conversation, RETAKE) {
+        None => Some(general(root)),
+        Some(told) if !told.contains(&place(root)) => Some(moved(root)),
+        Some(_) => None,
+    };
+    let instructions = |source: &str, text| Body::Instructions { source: source.to_owned(), text };
+    missing.bodies.extend(general.map(|text| instructions(RETAKE, text)));
     for file in FILES {
         let told = told(conversation, file);
-        let text = match read(&root.join(file)) {
+        let found = match inside(root, file) {
+            Some(path) => read(&path),
+            None => {
+                missing
+                    .warnings
+                    .push(format!("`{file}` is a link that leads out of the workspace, and is not followed"));
+                None
+            }
+        };
+        let text = match found {
             Some(text) => text,
             None if told.is_some() => GONE.to_owned(),
             None => continue,
         };
         if told != Some(&text) {
-            missing.push(Body::Instructions { source: file.to_owned(), text });
+            missing.bodies.push(instructions(file, text));
         }
     }
     missing
+}
+
+/// Where a file of the workspace really is; `None` if a link leads out of it.
+fn inside(root: &Path, file: &str) -> Option<PathBuf> {
+    let path = root.join(file);
+    match (path.canonicalize(), root.canonicalize()) {
+        (Ok(real), Ok(root)) => real.starts_with(root).then_some(real),
+        // It is not there, or leads nowhere: whoever reads it finds out.
+        _ => Some(path),
+    }
 }
 
 /// What the conversation says last of `wanted`.
@@ -72,9 +104,22 @@ fn read(path: &Path) -> Option<String> {
     (!text.trim().is_empty()).then_some(text)
 }
 
+/// How the workspace is named.
+fn place(root: &Path) -> String {
+    format!("in the directory `{}`", root.display())
+}
+
+/// What is told when the workspace is no longer where it was said to be.
+fn moved(root: &Path) -> String {
+    format!(
+        "The workspace was moved: you work {} now. Wherever an earlier directory of it was named, this one is meant.",
+        place(root)
+    )
+}
+
 fn general(root: &Path) -> String {
     format!(
-        "You are a coding agent that works in the directory `{}` on {}. You have tools to read, search and edit files there and to run \
+        "You are a coding agent that works {} on {}. You have tools to read, search and edit files there and to run \
          shell commands.
 
 How to work:
@@ -92,7 +137,52 @@ How to answer:
          check.
 - Files and the conversation can be taken back by the user to any earlier point. A note between <retake-note> and </retake-note> comes \
          from the program, not from the user, and tells you what is true now; believe it rather than what you remember.",
-        root.display(),
+        place(root),
         std::env::consts::OS,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use retake_engine::Timestamp;
+    use retake_engine::session::entry::{Entry, EntryId};
+
+    use super::*;
+
+    fn texts(missing: &Missing) -> Vec<&str> {
+        missing
+            .bodies
+            .iter()
+            .map(|body| match body {
+                Body::Instructions { text, .. } => text.as_str(),
+                other => panic!("{other:?}"),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn after_a_move_the_model_is_told_where_it_works() {
+        let mut conversation = Conversation::default();
+        let add = |conversation: &mut Conversation, bodies: Vec<Body>| {
+            let mut entries = conversation.entries().to_vec();
+            for body in bodies {
+                let parent = entries.last().map(|entry: &Entry| entry.id);
+                let number = u8::try_from(entries.len()).expect("a few");
+                entries.push(Entry { id: EntryId::new([number; 10]), parent, at: Timestamp(0), body });
+            }
+            *conversation = Conversation::new(entries);
+        };
+        for (root, words) in [
+            ("/old", "works in the directory `/old`"),
+            ("/new", "work in the directory `/new` now"),
+            ("/old", "work in the directory `/old` now"),
+        ] {
+            let missing = missing(&conversation, Path::new(root));
+            assert_eq!(texts(&missing).len(), 1);
+            assert!(texts(&missing)[0].contains(words), "{missing:?}");
+            add(&mut conversation, missing.bodies);
+            assert!(super::missing(&conversation, Path::new(root)).bodies.is_empty(), "once");
+        }
+        assert!(conversation.context().system.contains("`/new` now"), "and what was said before stays");
+    }
 }

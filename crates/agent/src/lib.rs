@@ -17,6 +17,7 @@ pub mod diff;
 pub mod document;
 mod explore;
 pub mod fresh;
+mod image;
 mod instructions;
 mod keeper;
 mod limits;

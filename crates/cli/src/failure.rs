@@ -225,7 +225,10 @@ fn for_settings(error: &SettingsError) -> Advice {
         SettingsError::UnknownKey { .. } => {
             Some("the README lists the keys of `capture`, `store`, `model`, `permissions` and `mcp`")
         }
-        SettingsError::Syntax { .. } | SettingsError::WrongType { .. } | SettingsError::BadSize { .. } => None,
+        SettingsError::Syntax { .. }
+        | SettingsError::WrongType { .. }
+        | SettingsError::BadSize { .. }
+        | SettingsError::BadRule { .. } => None,
     })
 }
 
@@ -336,6 +339,9 @@ fn for_operation(error: &OperationError) -> Advice {
             refused("`--wait` waits until it has ended; `retake ops` lists the operations")
         }
         OperationError::NewerInLiveSession { operations } => refused(&one_of_newer(operations)),
+        OperationError::NewestGone { operation } => {
+            refused(&format!("`retake undo {}` undoes what came before that", operation.id.short()))
+        }
         OperationError::NotReversible { .. } => failed(None),
         OperationError::Store(error) => for_store(error),
     }

@@ -14,6 +14,7 @@ use std::thread;
 
 use etcetera::BaseStrategy;
 use retake_agent::socket;
+use retake_agent::tool::TURN_MARK;
 use retake_engine::{Breadth, Environment, Workspace};
 use thiserror::Error;
 
@@ -40,6 +41,8 @@ pub struct Surroundings {
     pub current_dir: PathBuf,
     /// The session of the `retake exec` that this runs in.
     pub session: Option<String>,
+    /// The prompt of the agent's turn that this runs in.
+    pub turn: Option<String>,
     /// What the settings say for the agent.
     pub agent: AgentSettings,
     /// Where live sessions listen.
@@ -69,9 +72,10 @@ impl Surroundings {
             data_dir,
             settings,
         };
-        let session = variable(SESSION_VARIABLE).and_then(|id| id.into_string().ok());
+        let id = |name: &str| variable(name).and_then(|id| id.into_string().ok());
+        let (session, turn) = (id(SESSION_VARIABLE), id(TURN_MARK));
         let sockets = socket::directory(variable("XDG_RUNTIME_DIR").as_deref().map(Path::new), &env::temp_dir());
-        Ok(Self { environment, current_dir, session, agent, sockets })
+        Ok(Self { environment, current_dir, session, turn, agent, sockets })
     }
 }
 

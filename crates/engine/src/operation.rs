@@ -156,6 +156,12 @@ pub enum OperationError {
         /// Its operations, newest first, and the one that would be taken back otherwise.
         operations: Vec<Operation>,
     },
+    /// The newest one is no longer kept, and an older one is: whoever means that has to say so.
+    #[error("nothing was changed: what came after {} `{}` can no longer be undone, for its files are no longer kept", .operation.kind.name(), .operation.what)]
+    NewestGone {
+        /// The newest that could be undone.
+        operation: Box<Operation>,
+    },
     /// An undo or a redo is not itself undone: redo and undo do that.
     #[error("operation {} is {}", .operation.short(), if *kind == "undo" { "an undo; `retake redo` takes it back" } else { "a redo; `retake undo` takes it back" })]
     NotReversible {
@@ -345,7 +351,12 @@ pub(crate) fn next_to_undo(store: &Store, session: Option<i64>) -> Result<Operat
     let at_work = window::at_work(store)?;
     for operation in newest_first {
         if operation.state != OperationState::Running {
-            return no_newer_elsewhere(store, session, operation);
+            let operation = no_newer_elsewhere(store, session, operation)?;
+            let is_passed_over = gone(store, session)?.is_some_and(|gone| gone > operation.seq);
+            return match is_passed_over {
+                true => Err(OperationError::NewestGone { operation: Box::new(operation) }),
+                false => Ok(operation),
+            };
         }
         let is_turn = operation.kind == OperationKind::Turn;
         let is_live = || operation.session.is_some_and(|session| writer::is_live(store.dir(), session));
@@ -354,6 +365,43 @@ pub(crate) fn next_to_undo(store: &Store, session: Option<i64>) -> Result<Operat
         }
     }
     Err(OperationError::NothingToUndo)
+}
+
+/// Remembers the newest operation of each session, and of those that commands made, that is about to be removed and could have been
+/// undone: `gone` is the condition for those that are. Undoing goes backwards, and must not pass over them.
+pub(crate) fn remember_gone(tx: &Transaction<'_>, gone: &str) -> rusqlite::Result<()> {
+    let undoable = format!(
+        "operations.kind IN {REVERSIBLE} AND NOT operations.undone AND operations.state IN (1, 3) AND operations.live <> 2
+             AND {CHANGED_SOMETHING} AND {gone}"
+    );
+    let newest = [
+        format!(
+            "SELECT '{GONE_OF_SESSION}' || session, max(operations.seq) FROM operations
+                 WHERE session IS NOT NULL AND {undoable} GROUP BY session"
+        ),
+        format!(
+            "SELECT '{GONE_OF_COMMANDS}', max(operations.seq) FROM operations
+                 WHERE operations.live = 0 AND {undoable} HAVING max(operations.seq) IS NOT NULL"
+        ),
+    ];
+    for newest in newest {
+        tx.execute(
+            &format!("INSERT INTO meta {newest} ON CONFLICT (key) DO UPDATE SET value = max(value, excluded.value)"),
+            [],
+        )?;
+    }
+    Ok(())
+}
+
+const GONE_OF_SESSION: &str = "gone_operation_of_session_";
+const GONE_OF_COMMANDS: &str = "gone_operation_of_commands";
+
+/// The newest operation that could have been undone and is removed, of `session` or of those that commands made.
+fn gone(store: &Store, session: Option<i64>) -> Result<Option<i64>, StoreError> {
+    let key = session.map_or_else(|| GONE_OF_COMMANDS.to_owned(), |session| format!("{GONE_OF_SESSION}{session}"));
+    store.db().read(|connection| {
+        connection.query_row("SELECT value FROM meta WHERE key = ?", [key], |row| row.get(0)).optional()
+    })
 }
 
 /// Refuses to undo what commands made if a session that is open did something since, which the user may mean.
@@ -403,6 +451,12 @@ impl Workspace {
     /// The undo that a redo would take back now.
     pub fn next_to_redo(&self, session: Option<SessionId>) -> Result<Operation, OperationError> {
         next_to_redo(&self.store, session_seq(&self.store, session)?)
+    }
+
+    /// The turn that the prompt with the id `prompt` began.
+    pub fn turn_of(&self, prompt: &str) -> Result<Option<Operation>, StoreError> {
+        let rest = "JOIN entries ON entries.seq = operations.entry WHERE entries.id = ? AND operations.kind = 4";
+        self.store.db().read(|connection| Ok(select(connection, rest, [prompt])?.pop()))
     }
 
     /// The operation that `text` names: the beginning of an id.

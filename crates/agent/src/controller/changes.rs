@@ -150,7 +150,7 @@ impl Controller {
                 (writer, result)
             })
         });
-        self.toolbox.forget_reads();
+        self.toolbox.recall(self.writer().conversation());
         let operation = result.as_ref().ok().and_then(|applied| applied.operation);
         self.publish_head_moved(operation.map(|id| id.to_string()));
         self.take_draft(&draft, held);
@@ -267,6 +267,7 @@ pub(super) fn refused(error: &RewindError) -> Refusal {
             OperationError::Unknown { .. } | OperationError::Ambiguous { .. } => Reason::NotFound,
             OperationError::AlreadyUndone { .. }
             | OperationError::NotReversible { .. }
+            | OperationError::NewestGone { .. }
             | OperationError::NewerInLiveSession { .. } => Reason::Invalid,
             OperationError::Store(_) => Reason::Failed,
         },

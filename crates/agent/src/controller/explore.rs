@@ -39,7 +39,7 @@ impl Controller {
         let restored = if rewind.restore_files { self.restore_files(&rewind.mark) } else { Restored::NotAsked };
         let summary = summary(&rewind, self.writer(), &restored);
         self.append(vec![summary]);
-        self.toolbox.forget_reads();
+        self.toolbox.recall(self.writer().conversation());
     }
 
     /// Takes the files back that the session has changed since a checkpoint of the model's.

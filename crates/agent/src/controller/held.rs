@@ -1,6 +1,7 @@
 //! What the user is about to say, and what they said while a turn ran.
 
 use retake_engine::session::entry::Part;
+use retake_engine::session::joined;
 
 use super::publish::in_words;
 use super::{Controller, Held, Terms, refusal};
@@ -82,7 +83,7 @@ impl Controller {
         Ok(Reply::Done)
     }
 
-    fn store_draft(&mut self, parts: Vec<Part>) -> Result<(), Refusal> {
+    pub(super) fn store_draft(&mut self, parts: Vec<Part>) -> Result<(), Refusal> {
         let stored = self.with_held(parts.clone());
         self.writer_mut().set_draft(stored).map_err(|err| refusal(Reason::Failed, in_words(&err)))?;
         self.draft = parts;
@@ -94,19 +95,4 @@ impl Controller {
     fn with_held(&self, draft: Vec<Part>) -> Vec<Part> {
         joined(self.held.iter().map(|held| held.parts.clone()).chain([draft]))
     }
-}
-
-/// Prompts one after another, as one.
-fn joined(prompts: impl IntoIterator<Item = Vec<Part>>) -> Vec<Part> {
-    let mut parts: Vec<Part> = Vec::new();
-    for prompt in prompts {
-        let mut prompt = prompt.into_iter().peekable();
-        if let (Some(Part::Text { text }), Some(Part::Text { text: next })) = (parts.last_mut(), prompt.peek()) {
-            text.push_str("\n\n");
-            text.push_str(next);
-            prompt.next();
-        }
-        parts.extend(prompt);
-    }
-    parts
 }

@@ -100,6 +100,7 @@ pub fn open(setup: Setup) -> Result<Opened, OpenError> {
     let (facts, reported) = mpsc::unbounded_channel();
     let (events, _) = broadcast::channel(limits::KEPT_EVENTS);
     let (toolbox, jobs) = setup.tools;
+    toolbox.recall(writer.conversation());
     let draft = writer.draft().to_vec();
     let view = View {
         session: session.to_string(),

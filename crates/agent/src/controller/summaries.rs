@@ -113,7 +113,7 @@ impl Controller {
             (None, Ok((text, usage))) => {
                 let text = self.with_reminder(text);
                 self.append(vec![summary_of(range, text, SummaryBy::Compaction, usage)]);
-                self.toolbox.forget_reads();
+                self.toolbox.recall(self.writer().conversation());
                 self.ask_model();
             }
             (None, Err(error)) => {
@@ -144,7 +144,7 @@ impl Controller {
             .summarise(operation, made_by, &wanted.what, new)
             .map_err(|err| refusal(Reason::Failed, in_words(&err)))?;
         self.publish_appended();
-        self.toolbox.forget_reads();
+        self.toolbox.recall(self.writer().conversation());
         self.snapshot("turn", Moment { session: self.writer().id(), entry: None, origin: Origin::Turn });
         let bytes = (wanted.bytes, self.model_request().body().len());
         let summary = Summarised { entry, operation: operation.to_string(), range, text, usage, bytes };

@@ -3,17 +3,18 @@
 use std::time::{Duration, Instant};
 
 use retake_engine::session::entry::{Block, Body, EndReason, Entry, EntryId, Part, StopReason, Usage};
-use retake_engine::session::{Moment, NewEntry, NewTurn, SessionError, first_line, last_words};
+use retake_engine::session::{Moment, NewEntry, NewTurn, SessionError, first_line, joined, last_words};
 use retake_engine::{Durability, NoProgress, OperationId, Origin};
 
 use super::publish::{in_words, snapshot};
 use super::{Controller, Current, Fact, Terms, Unprotected, refusal};
 use crate::contract::{self, Allow, ChangeGoal, Command, EventKind, Outcome, Reason, Refusal, Reply};
 use crate::document::RewindDocument;
+use crate::instructions::{self, Missing};
 use crate::model::{Answer, Delta, Heard, ModelError, Request};
 use crate::permission::Mode;
 use crate::turn::{self, Activity, Effect, Ending, Retry};
-use crate::{fresh, instructions, limits};
+use crate::{fresh, limits};
 
 impl Controller {
     /// What may run in a turn whose prompt says so.
@@ -34,7 +35,8 @@ impl Controller {
 
     pub(super) fn begin_turn(&mut self, parts: Vec<Part>, terms: Terms) -> Result<Reply, Refusal> {
         let at = fresh::now();
-        let mut bodies = instructions::missing(self.writer().conversation(), &self.root);
+        let Missing { mut bodies, warnings } = instructions::missing(self.writer().conversation(), &self.root);
+        warnings.into_iter().for_each(|text| self.publish(EventKind::Warning { text }));
         bodies.push(Body::Prompt { parts });
         let entries: Vec<NewEntry> = bodies.into_iter().map(|body| NewEntry { id: fresh::entry(), at, body }).collect();
         let operation = fresh::operation();
@@ -309,11 +311,10 @@ impl Controller {
 
     /// Takes a turn back that came to nothing: what was said is to be said again, and then what else was about to be.
     fn take_back(&mut self, operation: OperationId) -> Result<(), SessionError> {
-        let before = self.writer().draft().to_vec();
-        self.writer_mut().take_back_turn(operation)?;
+        let said = self.writer_mut().take_back_turn(operation)?;
         self.publish_head_moved(None);
-        let draft = self.draft.clone();
-        self.take_draft(&before, draft);
+        // All of it is stored by now; what is held is told apart from it again.
+        self.store_draft(joined([said, self.draft.clone()])).ok();
         Ok(())
     }
 
@@ -354,7 +355,7 @@ impl Controller {
             .clear(fresh::operation(), made_by, cut)
             .map_err(|err| refusal(Reason::Failed, in_words(&err)))?;
         self.publish_appended();
-        self.toolbox.forget_reads();
+        self.toolbox.recall(self.writer().conversation());
         self.snapshot("turn", Moment { session: self.writer().id(), entry: None, origin: Origin::Turn });
         Ok(Reply::Done)
     }

@@ -1,15 +1,17 @@
 //! What an MCP server answered, as the model is told of it.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use retake_engine::session::entry::{Outcome, Part};
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 
+use crate::image::{self, is_sound};
 use crate::tool::Output;
 
 const MAX_TEXT: usize = 100_000;
 const MAX_IMAGES: usize = 8;
 /// In base64.
 const MAX_IMAGE: usize = 5_000_000;
-const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /// Puts an answer into the parts that a result has, bounded.
 pub(crate) fn told(answer: CallToolResult) -> Output {
@@ -39,11 +41,16 @@ pub(crate) fn told(answer: CallToolResult) -> Output {
 fn part(block: ContentBlock) -> Part {
     match block {
         ContentBlock::Text(text) => Part::text(text.text),
-        ContentBlock::Image(image) if !IMAGE_TYPES.contains(&image.mime_type.as_str()) => {
+        ContentBlock::Image(image) if !image::TYPES.contains(&image.mime_type.as_str()) => {
             Part::text(format!("[An image of type {} is left out.]", image.mime_type))
         }
         ContentBlock::Image(image) if image.data.len() > MAX_IMAGE => {
             Part::text("[An image is too large and left out.]")
+        }
+        ContentBlock::Image(image)
+            if !STANDARD.decode(&image.data).is_ok_and(|bytes| is_sound(&image.mime_type, &bytes)) =>
+        {
+            Part::text("[An image cannot be read and is left out.]")
         }
         ContentBlock::Image(image) => Part::Image { media_type: image.mime_type, data: image.data },
         ContentBlock::Audio(audio) => Part::text(format!("[Audio of type {} is left out.]", audio.mime_type)),

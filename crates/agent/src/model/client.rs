@@ -133,12 +133,12 @@ impl Model {
                 Ok(Ok(None)) => break None,
                 Ok(Ok(Some(chunk))) => chunk,
             };
-            let too_long = |error: super::sse::TooLong| self.malformed(error.to_string());
+            let too_long = |error: super::sse::TooLong| self.malformed(&error.to_string());
             let events = match &mut document {
                 Some(document) => {
                     document.extend_from_slice(&chunk);
                     if document.len() > MAX_DOCUMENT {
-                        return Err(self.malformed(format!("it is longer than {MAX_DOCUMENT} bytes")));
+                        return Err(self.malformed(&format!("it is longer than {MAX_DOCUMENT} bytes")));
                     }
                     continue;
                 }
@@ -161,7 +161,7 @@ impl Model {
             return Ok(reading.read);
         }
         if !is_events && !reading.has_begun {
-            return Err(self.malformed("it has no events; there may be a web page at this address".to_owned()));
+            return Err(self.malformed("it has no events; there may be a web page at this address"));
         }
         Err(self.cut(ended.unwrap_or_else(|| "the server ended it early".to_owned()), reading.heard))
     }
@@ -174,7 +174,7 @@ impl Model {
         };
         let deltas = taken.map_err(|trouble| match trouble {
             Trouble::Failed => Failure { status: 200, retry_after: None, body: event }.read(&self.settings),
-            Trouble::Malformed(reason) => self.malformed(reason),
+            Trouble::Malformed(reason) => self.malformed(&reason),
         })?;
         for delta in deltas {
             reading.heard.hear(&delta);
@@ -205,8 +205,8 @@ impl Model {
         ModelError::CutStream { reason, partial: heard.blocks() }
     }
 
-    fn malformed(&self, reason: String) -> ModelError {
-        ModelError::Malformed { place: self.settings.place(), reason }
+    fn malformed(&self, reason: &str) -> ModelError {
+        ModelError::Malformed { place: self.settings.place(), reason: self.settings.without_secrets(reason) }
     }
 }
 

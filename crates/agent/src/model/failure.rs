@@ -143,7 +143,7 @@ const UNKNOWN_MODEL: &[&str] =
     &["model_not_found", "model not exist", "not a valid model", "does not exist", "unknown model", "model not found"];
 
 fn clean(message: &str, status: u16, settings: &ModelSettings) -> String {
-    let message = settings.key.as_ref().map_or_else(|| message.to_owned(), |key| key.remove_from(message));
+    let message = settings.without_secrets(message);
     if message.is_empty() {
         return format!("it said nothing but {status}");
     }

@@ -10,6 +10,9 @@ use reqwest::Url;
 use retake_engine::session::entry::Usage;
 use thiserror::Error;
 
+/// What is shorter is no secret, and may well be a part of other words.
+const SHORTEST_SECRET: usize = 6;
+
 /// A wire format, and with it the provider whose keys are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Api {
@@ -252,7 +255,21 @@ impl ModelSettings {
         let mut url = self.base_url.clone();
         // Neither can fail: the scheme is http or https.
         url.set_username("").and_then(|()| url.set_password(None)).ok();
+        // Some servers take their key there.
+        url.set_query(None);
+        url.set_fragment(None);
         url.as_str().trim_end_matches('/').to_owned()
+    }
+
+    /// `text` without the key, and without what the base URL holds that may be one, should a server have repeated it.
+    pub(super) fn without_secrets(&self, text: &str) -> String {
+        let text = self.key.as_ref().map_or_else(|| text.to_owned(), |key| key.remove_from(text));
+        let values = self.base_url.query_pairs().map(|(_, value)| value.into_owned());
+        let raw = self.base_url.query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
+        let raw = raw.map(|(_, value)| value.to_owned());
+        let password = self.base_url.password().map(str::to_owned);
+        let secrets = values.chain(raw).chain(password).filter(|secret| secret.len() >= SHORTEST_SECRET);
+        secrets.fold(text, |text, secret| text.replace(&secret, "[key]"))
     }
 
     /// Whether the server is at `domain` or below it.
@@ -281,12 +298,22 @@ impl ModelSettings {
 }
 
 fn parse_base_url(given: &str) -> Result<Url, SettingsError> {
-    let invalid = |reason: String| SettingsError::InvalidBaseUrl { given: given.to_owned(), reason };
+    let invalid = |reason: String| SettingsError::InvalidBaseUrl { given: without_secrets(given), reason };
     let url = Url::parse(given.trim()).map_err(|error| invalid(error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(invalid("it must begin with `http://` or `https://`".to_owned()));
     }
     Ok(url)
+}
+
+/// What is no URL as it may be shown: without what stands before a host, and behind a path.
+fn without_secrets(given: &str) -> String {
+    let shown = given.split(['?', '#']).next().unwrap_or_default();
+    match (shown.split_once("://"), shown.rsplit_once('@')) {
+        (Some((scheme, _)), Some((_, place))) => format!("{scheme}://{place}"),
+        (None, Some((_, place))) => place.to_owned(),
+        (_, None) => shown.to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -5,10 +5,14 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use retake_engine::session::entry::Part;
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
+
+use crate::image::is_sound;
 
 /// Stands for an answer of which nothing can be sent.
 pub(super) const NOTHING_SAID: &str = "(nothing said)";
@@ -17,8 +21,6 @@ pub(super) const NOTHING_ASKED: &str = "(empty)";
 /// Stands for a result without any text.
 pub(super) const NO_OUTPUT: &str = "(no output)";
 
-/// The images that all servers take.
-const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 /// OpenAI refuses longer names of tools.
 const MAX_NAME: usize = 64;
 
@@ -40,7 +42,7 @@ fn tell_one(part: &Part) -> Option<Told<'_>> {
             let path = path.replace('&', "&amp;").replace('"', "&quot;");
             Some(Told::Text(format!("<file path=\"{path}\">\n{text}\n</file>").into()))
         }
-        Part::Image { media_type, data } if IMAGE_TYPES.contains(&media_type.as_str()) && !data.is_empty() => {
+        Part::Image { media_type, data } if STANDARD.decode(data).is_ok_and(|bytes| is_sound(media_type, &bytes)) => {
             Some(Told::Image { media_type, data })
         }
         // A server would refuse it, and with it every later request.

@@ -158,25 +158,47 @@ fn is_plain(c: char) -> bool {
 }
 
 /// Commands that run what follows them, with how many words of their own at least.
-const WRAPPERS: [&str; 18] = [
-    "sudo", "doas", "env", "command", "builtin", "exec", "eval", "nohup", "nice", "ionice", "setsid", "stdbuf",
-    "timeout", "time", "xargs", "watch", "bash", "sh",
+const WRAPPERS: [&str; 32] = [
+    "sudo", "doas", "su", "env", "command", "builtin", "exec", "eval", "nohup", "nice", "ionice", "chrt", "taskset",
+    "setsid", "stdbuf", "timeout", "time", "xargs", "parallel", "watch", "flock", "strace", "script", "ssh", "npx",
+    "busybox", "bash", "sh", "dash", "zsh", "ksh", "fish",
 ];
+
+/// Options of `find` that run what follows them.
+const RUN_WHAT_FOLLOWS: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
 
 /// The words wherever a command could begin, quotes and all else taken away. Finds too much rather than too little.
 pub(crate) fn loosely(command: &str) -> Vec<Vec<String>> {
-    let begins = |c: char| matches!(c, ';' | '&' | '|' | '\n' | '\r' | '(' | ')' | '`' | '{' | '}' | '<' | '>' | '!');
-    // As one text with its quotes, and as one without: `sh -c 'rm x'` hides a command in them, and so does `r"m" x`.
-    let bare: String = command.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
-    let spaced: String = command.chars().map(|c| if matches!(c, '\'' | '"' | '\\') { ';' } else { c }).collect();
+    let begins = |c: char| matches!(c, ';' | '&' | '|' | '\n' | '\r' | '(' | ')' | '`' | '{' | '}' | '!');
+    // A backslash at the end of a line goes with the line's end, unless it is itself behind one.
+    let joined = command.replace("\\\n", "");
     let mut found = Vec::new();
-    for text in [bare, spaced] {
-        for segment in text.split(begins) {
-            let words: Vec<String> = segment.split_whitespace().map(str::to_owned).collect();
-            found.extend(beginnings(&words));
+    for text in [command, &joined] {
+        // As one text with its quotes, and as one without: `sh -c 'rm x'` hides a command in them, and so does `r"m" x`.
+        let bare: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
+        let spaced: String = text.chars().map(|c| if matches!(c, '\'' | '"' | '\\') { ';' } else { c }).collect();
+        for text in [bare, spaced] {
+            text.split(begins).for_each(|segment| look_into(segment, &mut found));
         }
     }
     found
+}
+
+/// Adds the words wherever a command could begin in a part of a line that holds at most one, and what `find` would run.
+fn look_into(segment: &str, found: &mut Vec<Vec<String>>) {
+    for (at, part) in segment.split(['<', '>']).enumerate() {
+        let words: Vec<String> = part.split_whitespace().map(str::to_owned).collect();
+        found.extend(beginnings(&words));
+        // The first word behind a redirection is a file's name, and the next one may be the command.
+        if let [_, behind @ ..] = words.as_slice()
+            && at > 0
+        {
+            found.extend(beginnings(behind));
+        }
+        let runs = |word: &String| RUN_WHAT_FOLLOWS.contains(&word.as_str());
+        let run = words.iter().enumerate().filter(|(_, word)| runs(word));
+        found.extend(run.flat_map(|(at, _)| beginnings(&words[at + 1..])));
+    }
 }
 
 /// The words, again without each wrapper, keyword and assignment in front, and with the path of the program taken away.

@@ -6,10 +6,12 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use super::command::{Parsed, parse};
-use crate::tool::EDIT_TOOLS;
+use crate::tool::{EDIT_TOOLS, own_names};
 
 /// Stands for all edit tools.
 const EDITS: &str = "edits";
+/// The tool that runs commands.
+const COMMANDS: &str = "bash";
 
 /// A tool, all edit tools (`edits`), all tools of an MCP server (`NAME__*`), or commands that begin with some words.
 ///
@@ -20,15 +22,31 @@ pub struct Rule {
     prefix: Option<Vec<String>>,
 }
 
-/// The text is not a rule.
+/// The text is not a rule, or not one that anything could ever fit.
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("`{0}` is not a rule: write a tool's name, or `bash: WORDS` with the plain words that a command begins with")]
-pub struct InvalidRule(pub String);
+pub enum InvalidRule {
+    /// It is not written like one.
+    #[error(
+        "`{0}` is not a rule: write a tool's name, or `bash: WORDS` with the plain words that a command begins with"
+    )]
+    Unreadable(String),
+    /// No tool has that name.
+    #[error("there is no tool for the rule `{0}`; write {tools}, `edits` for all that edit, or `SERVER__TOOL`", tools = names())]
+    UnknownTool(String),
+    /// Only commands begin with words.
+    #[error("the rule `{0}` fits nothing: only `bash` can have words behind it")]
+    NoCommands(String),
+}
+
+fn names() -> String {
+    own_names().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
 
 impl Rule {
     /// For a tool, or for its commands that begin with the words of `prefix`.
     pub fn new(tool: &str, prefix: Option<&str>) -> Result<Self, InvalidRule> {
-        let invalid = || InvalidRule(prefix.map_or_else(|| tool.to_owned(), |prefix| format!("{tool}: {prefix}")));
+        let text = || prefix.map_or_else(|| tool.to_owned(), |prefix| format!("{tool}: {prefix}"));
+        let invalid = || InvalidRule::Unreadable(text());
         let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '*');
         if tool.is_empty() || !tool.chars().all(is_name) {
             return Err(invalid());
@@ -88,9 +106,16 @@ impl FromStr for Rule {
     type Err = InvalidRule;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text.split_once(':') {
-            None => Self::new(text.trim(), None),
-            Some((tool, words)) => Self::new(tool.trim(), Some(words.trim())),
+        let rule = match text.split_once(':') {
+            None => Self::new(text.trim(), None)?,
+            Some((tool, words)) => Self::new(tool.trim(), Some(words.trim()))?,
+        };
+        // Of servers it is not known beforehand which tools they have.
+        let is_known = rule.tool.contains("__") || rule.tool == EDITS || own_names().any(|name| rule.fits_tool(name));
+        match (is_known, &rule.prefix) {
+            (false, _) => Err(InvalidRule::UnknownTool(rule.to_string())),
+            (true, Some(_)) if !rule.fits_tool(COMMANDS) => Err(InvalidRule::NoCommands(rule.to_string())),
+            (true, _) => Ok(rule),
         }
     }
 }

@@ -151,10 +151,28 @@ fn a_denied_prefix_is_found_in_each_command_of_a_line() {
         "bash -c \"rm x\"",
         "! rm x",
         "nohup rm x &",
+        "find . -exec rm {} +",
+        "find . -name 'x y' -execdir /bin/rm {} \\;",
+        "find . \\( -name x -o -ok rm -f {} \\; \\)",
+        "command rm x",
+        "busybox rm x",
+        "zsh -c 'rm x'",
+        "ssh host rm x",
+        "flock lock rm x",
+        ">/dev/null rm x",
+        "true 2>/dev/null; <a rm x",
+        "true \\\nx; rm x",
+        "echo \\\\\nrm x",
     ] {
         assert!(is_denied_by(&["bash: rm"], command), "{command:?}");
     }
     assert!(is_denied_by(&["bash: git push"], "cd a && git push --force"));
+    // The shell takes a backslash at the end of a line away, and the line with it.
+    for command in
+        ["git \\\n push", "git\\\n push", "git pu\\\nsh", "\"git\" \\\n  pu\\\nsh -f", "sh -c 'git \\\npush'"]
+    {
+        assert!(is_denied_by(&["bash: git push"], command), "{command:?}");
+    }
     for command in ["git pull", "git status push", "echo git", "rmdir x", "ls rm", "cargo rm"] {
         assert!(!is_denied_by(&["bash: git push", "bash: rm"], command), "{command}");
     }
@@ -300,6 +318,17 @@ fn tools_of_a_server_can_be_allowed_together() {
 fn a_rule_that_could_mean_more_than_it_says_is_refused() {
     for text in ["", "bash: ", "bash: a; b", "bash: $X", "bash: a | b", "ba sh", "bash: X=1 a"] {
         assert!(text.parse::<Rule>().is_err(), "{text:?}");
+    }
+}
+
+#[test]
+fn a_rule_that_nothing_can_ever_fit_is_refused_and_named() {
+    for text in ["bsh: rm", "write-file", "Bash", "edit", "write_file: a", "db__drop: x", "edits: a", "x*"] {
+        let why = text.parse::<Rule>().expect_err(text).to_string();
+        assert!(why.contains(&format!("`{text}`")), "{why}");
+    }
+    for text in ["bash", "bash: rm", "edits", "write_file", "db__drop", "db__*", "*", "job_*"] {
+        assert!(text.parse::<Rule>().is_ok(), "{text:?}");
     }
 }
 

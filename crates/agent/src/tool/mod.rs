@@ -9,6 +9,7 @@ mod explore;
 mod file;
 mod job;
 mod place;
+mod recall;
 mod run;
 mod search;
 pub(crate) mod shell;
@@ -23,12 +24,13 @@ use retake_engine::session::entry::{Details, Outcome, Part, Todo};
 use tokio::sync::{mpsc, watch};
 
 pub use job::{Job, JobEnded, JobId, JobOutput, JobState, Jobs};
-pub use shell::{CALL_MARK, Exit, Shell};
+pub use shell::{CALL_MARK, Exit, Shell, TURN_MARK};
 pub use toolbox::Toolbox;
 
 pub(crate) use explore::{CHECKPOINT, Exploring, REWIND};
 pub(crate) use run::interruption;
 pub(crate) use shell::in_one_line;
+pub(crate) use toolbox::own_names;
 
 /// The tools that change files in the workspace and nothing else.
 pub const EDIT_TOOLS: [&str; 5] = ["write_file", "edit_file", "multi_edit", "move_file", "delete_file"];

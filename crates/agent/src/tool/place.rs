@@ -115,6 +115,13 @@ impl Places {
         if given.contains('\0') {
             return Err(Output::failed("A path cannot contain a NUL character."));
         }
+        if given == "~" || given.starts_with("~/") {
+            return Err(Output::failed(format!(
+                "`{given}` is no path of the workspace: `~` does not stand for a home directory here, and this tool reaches nothing \
+                 outside `{}`. Give a path relative to it; `./~` is a file that is really called `~`.",
+                self.root.display()
+            )));
+        }
         let mut path = self.root.clone();
         let mut rest = Path::new(given);
         if rest.is_absolute() {
@@ -182,6 +189,12 @@ impl Places {
                 Ok(real) => return Ok(missing.iter().rev().fold(real, |path, name| path.join(name))),
                 Err(_) if fs::symlink_metadata(ancestor).is_ok() => {
                     return Err(Output::failed(format!("`{given}`: `{}` cannot be entered.", self.name(ancestor))));
+                }
+                Err(_) if ancestor == self.root => {
+                    return Err(Output::failed(format!(
+                        "The workspace `{}` does not exist any more; nothing can be written there.",
+                        self.root.display()
+                    )));
                 }
                 Err(_) => missing.extend(ancestor.file_name()),
             }

@@ -6,12 +6,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use retake_engine::session::Conversation;
+
 use super::arguments::{self, Argument, Arguments};
 use super::edit;
 use super::file::{self, Seen};
 use super::place::Places;
 use super::shell::Shell;
-use super::{Exploring, Jobs, Output, Prepared, explore, job, search, shell, todo};
+use super::{Exploring, Jobs, Output, Prepared, explore, job, recall, search, shell, todo};
 use crate::mcp::Servers;
 use crate::model::ToolSpec;
 
@@ -48,6 +50,11 @@ const TOOLS: [&Tool; 13] = [
     &job::END,
     &todo::TODO,
 ];
+
+/// The names of Retake's own tools.
+pub(crate) fn own_names() -> impl Iterator<Item = &'static str> {
+    TOOLS.iter().map(|tool| tool.name)
+}
 
 /// All tools of a session.
 #[derive(Debug)]
@@ -109,9 +116,10 @@ impl Toolbox {
         self.servers.prepare(name, arguments).unwrap_or_else(|| Err(self.unknown(name)))
     }
 
-    /// Forgets which files the model has read: after a rewind it may not have.
-    pub fn forget_reads(&self) {
-        self.bench.seen.clear();
+    /// Knows of the files that the model has read or written what the conversation shows, and nothing else: after a restart or a rewind
+    /// that is all there is.
+    pub fn recall(&self, conversation: &Conversation) {
+        self.bench.seen.recall(recall::told(&self.bench.places, conversation));
     }
 
     /// Ends all jobs and MCP servers.

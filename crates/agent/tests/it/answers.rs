@@ -9,7 +9,8 @@ use serde_json::json;
 use crate::scene::{Scene, Wire};
 
 const BOTH: [Wire; 2] = [Wire::Anthropic, Wire::OpenAi];
-const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+pub const PIXEL: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 #[test]
 fn a_failure_before_any_output_takes_the_turn_back_and_says_what_to_do() {

@@ -149,3 +149,50 @@ fn an_unedited_draft_is_taken_back_by_undo_and_an_edited_one_is_not() {
     assert_eq!(scene.draft(), "first, but better");
     scene.check();
 }
+
+#[test]
+fn a_file_that_was_read_or_written_in_what_is_retained_is_known_after_a_restart() {
+    let write = |content: &str| json!({"path": "a.txt", "content": content});
+    let mut scene = Scene::new().file("a.txt", "one\n").file("b.txt", "one\n").start();
+    scene.model.calls("read_file", json!({"path": "a.txt"}));
+    scene.model.says("One.");
+    scene.prompt("read a");
+    scene.restart();
+    scene.model.calls("write_file", write("two\n"));
+    scene.model.says("Two.");
+    let second = scene.prompt("write a");
+    assert_eq!(scene.read("a.txt").as_deref(), Some("two\n"));
+    scene.restart();
+    scene.model.calls("write_file", write("three\n"));
+    scene.model.says("Three.");
+    scene.prompt("write a again");
+    assert_eq!(scene.read("a.txt").as_deref(), Some("three\n"), "what it wrote itself it knows");
+    scene.rewind(second, Scope::Both);
+    scene.model.calls("write_file", write("four\n"));
+    scene.model.says("Four.");
+    scene.prompt("write a once more");
+    assert_eq!(scene.read("a.txt").as_deref(), Some("four\n"), "what was read is still told, and true again");
+    scene.model.assert_exhausted();
+}
+
+#[test]
+fn what_the_conversation_does_not_show_as_it_is_now_is_not_overwritten_after_a_restart() {
+    let long: String = (0..3000).map(|n| format!("{n}\n")).collect();
+    let mut scene = Scene::new().file("a.txt", "one\n").file("long.txt", &long).file("latin.txt", "x").start();
+    std::fs::write(scene.root().join("latin.txt"), b"caf\xe9\n").unwrap();
+    for name in ["a.txt", "long.txt", "latin.txt"] {
+        scene.model.calls("read_file", json!({"path": name}));
+        scene.model.says("Read.");
+        scene.prompt("read it");
+    }
+    scene.restart();
+    scene.write("a.txt", "by hand\n");
+    for (name, kept) in [("a.txt", b"by hand\n".as_slice()), ("long.txt", long.as_bytes()), ("latin.txt", b"caf\xe9\n")]
+    {
+        scene.model.calls("write_file", json!({"path": name, "content": "mine\n"}));
+        scene.model.says("Refused.");
+        scene.prompt("write it");
+        assert_eq!(std::fs::read(scene.root().join(name)).unwrap(), kept, "{name}");
+    }
+    scene.model.assert_exhausted();
+}

@@ -1,5 +1,6 @@
 //! Instructions of the workspace are entries, and go back with the rest.
 
+use retake_agent::contract::EventKind;
 use retake_engine::Scope;
 
 use crate::scene::{Scene, Wire};
@@ -45,6 +46,26 @@ fn instructions_that_are_gone_are_said_to_be_gone_once() {
         scene.prompt(prompt);
     }
     assert_eq!(scene.last_request().text.matches("holds no longer").count(), 1);
+    scene.model.assert_exhausted();
+}
+
+#[test]
+fn a_link_to_instructions_outside_the_workspace_is_not_followed_and_people_are_told() {
+    let mut scene = Scene::new().start();
+    let outside = scene.root().with_file_name("outside");
+    std::fs::write(&outside, "SECRET\n").unwrap();
+    std::os::unix::fs::symlink(&outside, scene.root().join("AGENTS.md")).unwrap();
+    scene.model.says("Yes.");
+    scene.prompt("hello");
+    assert!(!scene.last_request().text.contains("SECRET"));
+    let is_warning = |kind: &EventKind| matches!(kind, EventKind::Warning { text } if text.contains("`AGENTS.md`"));
+    assert!(scene.told().iter().any(is_warning));
+    std::fs::remove_file(scene.root().join("AGENTS.md")).unwrap();
+    scene.write("docs/rules.md", "Use tabs.\n");
+    std::os::unix::fs::symlink("docs/rules.md", scene.root().join("AGENTS.md")).unwrap();
+    scene.model.says("Yes.");
+    scene.prompt("and now?");
+    assert!(scene.last_request().text.contains("Use tabs."), "one that stays inside is followed");
     scene.model.assert_exhausted();
 }
 

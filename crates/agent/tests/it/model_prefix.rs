@@ -49,7 +49,7 @@ fn parts() -> impl Strategy<Value = Vec<Part>> {
         text.clone().prop_map(Part::text),
         text.clone().prop_map(|text| Part::Paste { text }),
         text.prop_map(|text| Part::File { path: "a \"b\"".into(), text }),
-        Just(Part::Image { media_type: "image/png".into(), data: "AAAA".into() }),
+        Just(Part::Image { media_type: "image/png".into(), data: crate::answers::PIXEL.into() }),
         Just(Part::Image { media_type: "image/bmp".into(), data: String::new() }),
     ];
     proptest::collection::vec(part, 0..4)

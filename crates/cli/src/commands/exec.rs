@@ -29,7 +29,8 @@ use report::Ran;
 /// Works with any command and any agent. What changes while it runs counts as its own: `retake undo` takes exactly that back and
 /// leaves alone what you changed since. The exit code is the command's. What another session's command may have changed at the same
 /// time is contested, and going back asks about it. A `retake exec` inside the command belongs to the same session: `retake undo` takes
-/// back the inner command first, `retake rewind` to the outer one's point takes back both.
+/// back the inner command first, `retake rewind` to the outer one's point takes back both. Inside a command of Retake's own agent it
+/// belongs to the agent's turn, and goes back with it.
 ///
 /// With `--json` the command's standard output goes to standard error, so that standard output is the one document.
 #[derive(clap::Args, Debug)]
@@ -94,19 +95,39 @@ fn protect(ui: &mut Ui, here: Surroundings, args: &ExecArgs) -> anyhow::Result<(
     recovery::first(ui, &mut workspace)?;
     let at = clock::now();
     let tool = in_words(&args.command);
-    let operation = clock::new_operation_id(at)?;
-    let window = NewWindow {
-        session: session(&mut workspace, args, here.session.as_deref(), &tool)?,
-        turn: None,
-        tool,
-        reach: Reach::Everything,
-        declared: Vec::new(),
-        operation: PartOf::Own(operation),
+    let around = here.turn.as_deref().filter(|_| args.session.is_none());
+    let window = match around.map(|prompt| turn(&workspace, prompt)).transpose()?.flatten() {
+        Some((session, operation)) => NewWindow {
+            session,
+            turn: here.turn,
+            tool,
+            reach: Reach::Everything,
+            declared: Vec::new(),
+            operation: PartOf::Turn(operation),
+        },
+        None => NewWindow {
+            session: session(&mut workspace, args, here.session.as_deref(), &tool)?,
+            turn: None,
+            tool,
+            reach: Reach::Everything,
+            declared: Vec::new(),
+            operation: PartOf::Own(clock::new_operation_id(at)?),
+        },
+    };
+    let (PartOf::Own(operation) | PartOf::Turn(operation)) = window.operation else {
+        unreachable!("a command is one or belongs to one");
     };
     let new = NewCheckpoint { id: clock::new_checkpoint_id(at)?, at, label: args.label.clone() };
     let progress = ui.progress();
     let began = workspace.begin(window, new, &progress)?;
     Ok((workspace, began, operation))
+}
+
+/// The turn that the prompt began, if a process has its session open: what a command of the agent runs belongs to the agent's turn. The
+/// variable that tells it may come from another workspace.
+fn turn(workspace: &Workspace, prompt: &str) -> anyhow::Result<Option<(SessionId, OperationId)>> {
+    let turn = workspace.turn_of(prompt)?.and_then(|turn| turn.session.zip(Some(turn.id)));
+    Ok(turn.filter(|(session, _)| workspace.is_live(*session)))
 }
 
 /// The session that was named, else that of the command `around` this one, else a new one.

@@ -52,7 +52,7 @@ pub struct RunArgs {
     /// Go on with the newest session
     #[arg(long = "continue")]
     pub continue_newest: bool,
-    /// Cut what the model sees of the session first; `retake undo` takes that back too
+    /// Cut what the model sees of the session first; a second `retake undo`, after the one for the turn, takes that back
     #[arg(long)]
     pub clear: bool,
     /// What runs without anybody to ask: `all`, `edits` (reading and edit tools, no shell), `none` (reading only) [default: edits]

@@ -100,11 +100,18 @@ fn tell(ui: &mut Ui, kind: OperationKind, document: &RewindDocument) -> anyhow::
         parts.push(format!("{kept} left as they are"));
     }
     writeln!(ui.out, "{}: {}, in the session that is open", preview::title(kind, &document.what), parts.join(", "))?;
-    if let Some(planned) = document.conversation.as_ref().filter(|_| document.conversation_moved == Some(true)) {
-        preview::write_conversation(&mut ui.out, planned, preview::Tense::Done)?;
+    match (&document.conversation, document.conversation_moved) {
+        (Some(planned), Some(true)) => preview::write_conversation(&mut ui.out, planned, preview::Tense::Done)?,
+        (Some(planned), None) => {
+            if let Some(why) = preview::why_it_stays(planned) {
+                writeln!(ui.out, "The conversation stays as it is: {why}")?;
+            }
+        }
+        (Some(_), Some(false)) | (None, _) => {}
     }
-    let back = if kind == OperationKind::Undo { "`retake redo` repeats it" } else { "`retake undo` takes this back" };
-    let session = document.session.as_deref().map(|id| format!(" with `--session {}`", &id[..8])).unwrap_or_default();
-    writeln!(ui.talk()?, "{back}{session}")?;
+    if let Some(back) = preview::way_back(kind, document.files.len(), document.conversation.as_ref()) {
+        let session = document.session.as_deref().map(|id| format!(" with `--session {}`", &id[..8]));
+        writeln!(ui.talk()?, "{back}{}", session.unwrap_or_default())?;
+    }
     Ok(())
 }

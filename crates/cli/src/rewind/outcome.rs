@@ -16,9 +16,12 @@ use crate::words;
 pub fn tell(ui: &mut Ui, workspace: &Workspace, kind: OperationKind, applied: &Applied) -> anyhow::Result<()> {
     let plan = &applied.plan;
     let all_kept = is_all_kept(applied);
+    // The files were there already, and the words are gone.
+    let nothing_left = applied.statuses.is_empty() && plan.conversation.as_ref().is_some_and(|planned| planned.removed);
     match applied.operation {
         _ if all_kept => writeln!(ui.out, "{}: every path stays as it is", nothing_done(kind, &plan.what))?,
         None => writeln!(ui.out, "Nothing to do: the files are as they were at {}", preview::point(&plan.what))?,
+        Some(_) if nothing_left => writeln!(ui.out, "{}: {}", nothing_done(kind, &plan.what), counts(applied))?,
         Some(_) => writeln!(ui.out, "{}: {}", preview::title(kind, &plan.what), counts(applied))?,
     }
     tell_conversation(ui, applied)?;
@@ -32,11 +35,8 @@ pub fn tell(ui: &mut Ui, workspace: &Workspace, kind: OperationKind, applied: &A
     if all_kept && kind == OperationKind::Undo {
         writeln!(ui.talk()?, "`retake undo OP` undoes an earlier operation; `retake ops` lists them")?;
     }
-    if applied.operation.is_some() && !all_kept {
-        let back = match kind {
-            OperationKind::Undo => "`retake redo` repeats it",
-            _ => "`retake undo` takes this back",
-        };
+    let back = preview::way_back(kind, applied.statuses.len(), plan.conversation.as_ref());
+    if let Some(back) = back.filter(|_| applied.operation.is_some() && !all_kept) {
         writeln!(ui.talk()?, "{back}")?;
     }
     Ok(())
@@ -48,10 +48,11 @@ fn tell_conversation(ui: &mut Ui, applied: &Applied) -> anyhow::Result<()> {
     match applied.conversation_moved {
         Some(true) => preview::write_conversation(&mut ui.out, planned, preview::Tense::Done)?,
         Some(false) => ui.warn("the conversation could not be taken back: it is where it was")?,
-        None if planned.went_on => {
-            writeln!(ui.out, "The conversation stays as it is: it went on since")?;
+        None => {
+            if let Some(why) = preview::why_it_stays(planned) {
+                writeln!(ui.out, "The conversation stays as it is: {why}")?;
+            }
         }
-        None => {}
     }
     Ok(())
 }

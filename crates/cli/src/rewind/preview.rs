@@ -235,8 +235,8 @@ pub fn write_conversation(out: &mut dyn Write, planned: &PlannedConversation, te
             writeln!(out, "  … and {} more", prompts.len() - MAX_LISTED)?;
         }
     }
-    if planned.went_on {
-        writeln!(out, "The conversation stays as it is: it went on since")?;
+    if let Some(why) = why_it_stays(planned) {
+        writeln!(out, "The conversation stays as it is: {why}")?;
     }
     if planned.discards {
         writeln!(out, "What leaves the conversation is removed for good: this half cannot be undone")?;
@@ -246,6 +246,26 @@ pub fn write_conversation(out: &mut dyn Write, planned: &PlannedConversation, te
             writeln!(out, "To be said again: {}", quote::one_line(&first_line(draft)))
         }
         _ => Ok(()),
+    }
+}
+
+/// Why an undo leaves the conversation alone, if it does.
+pub fn why_it_stays(planned: &PlannedConversation) -> Option<&'static str> {
+    match (planned.removed, planned.went_on) {
+        (true, _) => Some("what was said was removed for good"),
+        (false, true) => Some("it went on since"),
+        (false, false) => None,
+    }
+}
+
+/// How to take back what was done to `files` files and to a conversation; `None` if there is nothing that could be.
+pub fn way_back(kind: OperationKind, files: usize, conversation: Option<&PlannedConversation>) -> Option<&'static str> {
+    let is_final = conversation.is_some_and(|planned| planned.discards || planned.removed);
+    match (kind, is_final, files) {
+        (_, true, 0) => None,
+        (OperationKind::Undo, ..) => Some("`retake redo` repeats it"),
+        (_, true, _) => Some("`retake undo` takes the files back, and only them"),
+        (_, false, _) => Some("`retake undo` takes this back"),
     }
 }
 

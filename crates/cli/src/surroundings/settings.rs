@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use retake_agent::mcp::ServerSettings;
 use retake_agent::model::{Effort, Prices, Reasoning};
-use retake_agent::permission::Rule;
+use retake_agent::permission::{InvalidRule, Rule};
 use retake_engine::Settings;
 use serde::Deserialize;
 use thiserror::Error;
@@ -29,6 +29,8 @@ pub enum SettingsError {
     WrongType { path: PathBuf, key: String, expected: &'static str },
     #[error("bad value for `{key}` in the settings file `{}`", .path.display())]
     BadSize { path: PathBuf, key: String, source: BadSize },
+    #[error("bad value for `{key}` in the settings file `{}`", .path.display())]
+    BadRule { path: PathBuf, key: String, source: InvalidRule },
 }
 
 /// What the file says.
@@ -193,8 +195,8 @@ impl<'a> Entry<'a> {
     }
 
     fn rules(&self) -> Result<Vec<Rule>, SettingsError> {
-        let wrong = || self.wrong_type("a list of rules such as \"edits\" or \"bash: git status\"");
-        self.strings()?.iter().map(|text| text.parse().map_err(|_| wrong())).collect()
+        let bad = |source| SettingsError::BadRule { path: self.path.to_owned(), key: self.key.clone(), source };
+        self.strings()?.iter().map(|text| text.parse().map_err(bad)).collect()
     }
 
     fn prices(&self) -> Result<Prices, SettingsError> {
@@ -271,6 +273,7 @@ mod tests {
         );
         assert!(refused("[model]\neffort = 'much'\n").contains("`model.effort`"));
         assert!(refused("[permissions]\nallow = ['bash: a; b']\n").contains("`permissions.allow`"));
+        assert!(refused("[permissions]\ndeny = ['bsh: rm']\n").contains("`permissions.deny`"));
         assert!(refused("[mcp.x]\ncomand = 'y'\n").contains("`mcp.x`"));
         assert!(refused("[store]\nkeep_days = -1\n").contains("`store.keep_days`"));
         assert!(refused("[store]\n\nbudget = \n").contains("(line 3)"));

@@ -104,6 +104,55 @@ fn the_last_line_of_json_tells_how_the_turn_ended_and_its_prompt_is_a_point() {
 }
 
 #[test]
+fn what_was_discarded_is_not_said_to_come_back() {
+    let agent = Agent::new();
+    agent.model.says("Two.");
+    agent.turn("two", []);
+    agent.model.says("Three.");
+    let ended = agent.turn("three", ["--continue"]);
+    let told = |run: Run| {
+        let run = run.succeeds();
+        format!("{}{}", String::from_utf8_lossy(&run.stdout), run.stderr)
+    };
+    let rewound = told(agent.retake(["rewind", text(&ended["prompt"]), "--discard"]));
+    assert!(rewound.contains("removed for good") && !rewound.contains("`retake undo`"), "{rewound}");
+    let undone = told(agent.retake(["undo"]));
+    assert!(undone.contains("Nothing was undone of rewind") && undone.contains("was removed for good"), "{undone}");
+    assert!(!undone.contains("went on") && !undone.contains("`retake redo`"), "{undone}");
+    let undone = told(agent.retake(["undo"]));
+    assert!(undone.contains("Nothing was undone of turn three") && !undone.contains("`retake redo`"), "{undone}");
+    assert!(told(agent.retake(["undo"])).contains("Undid turn two"));
+}
+
+#[test]
+fn a_command_of_exec_inside_a_command_of_the_agent_belongs_to_the_turn() {
+    let agent = Agent::new();
+    agent.sandbox.write("a.txt", "one\n");
+    let exec = format!("{} exec -- sh -c 'echo two > a.txt; echo new > b.txt'", env!("CARGO_BIN_EXE_retake"));
+    agent.model.calls("bash", json!({"command": format!("echo c > c.txt; {exec}; echo d > d.txt")}));
+    agent.model.says("Done.");
+    agent.turn("nest", []);
+    let operations = agent.json(["ops"]);
+    assert_eq!(operations["operations"].as_array().map(Vec::len), Some(1), "{operations}");
+    agent.retake(["undo"]).succeeds();
+    assert_eq!(agent.sandbox.read("a.txt"), "one\n");
+    assert!(["b.txt", "c.txt", "d.txt"].iter().all(|name| !agent.sandbox.ws(name).exists()));
+}
+
+#[test]
+fn commands_do_not_get_what_may_have_a_key_in_it() {
+    let agent = Agent::new();
+    let url = agent.model.url().replace("://", "://me:URLPASSWORD@");
+    agent.model.calls("bash", json!({"command": "env"}));
+    agent.model.says("Seen.");
+    let mut command = agent.command();
+    command.env("RETAKE_BASE_URL", url).env("ANTHROPIC_API_KEY", "sk-secret");
+    let run = Run::of(command.args(["run", "--json", "--allow", "all", "-p", "look"])).succeeds();
+    let told = String::from_utf8_lossy(&run.stdout);
+    assert!(told.contains("RETAKE_TURN=") && !told.contains("URLPASSWORD") && !told.contains("sk-secret"), "{told}");
+}
+
+#[test]
 fn what_context_prints_is_what_the_model_is_sent_next() {
     let agent = Agent::new();
     agent.model.says("Hello.");

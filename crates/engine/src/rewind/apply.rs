@@ -22,7 +22,7 @@ use super::goal::{self, Resolved};
 use super::intent::{self, Intent, Item, Stage};
 use super::prepare::{Preparation, Prepared, insert_operation};
 use super::swap::Done;
-use super::{Applied, HeadSeen, NewRewind, OnConflict, PathStatus, Plan, RewindError, RewindRequest, same};
+use super::{Applied, Discard, HeadSeen, NewRewind, OnConflict, PathStatus, Plan, RewindError, RewindRequest, same};
 use crate::operation::{self, OperationState};
 use crate::owner::window;
 use crate::session::aim::Aim;
@@ -83,9 +83,29 @@ impl Workspace {
         if let Some(aim) = resolved.aim.as_ref().filter(|aim| Some(aim.id) != open) {
             return Err(RewindError::SessionNotOpen { session: aim.id });
         }
-        if let Some(aim) = converse::only_conversation(&resolved) {
-            return self.apply_conversation(request, expected, &resolved, aim, new, progress);
+        let discards = resolved.aim.as_ref().is_some_and(|aim| aim.discard == Discard::Now);
+        if discards {
+            self.store.db().erase_deleted()?;
         }
+        let applied = match converse::only_conversation(&resolved) {
+            Some(aim) => self.apply_conversation(request, expected, &resolved, aim, new, progress),
+            None => self.apply_files(request, expected, &resolved, new, progress),
+        };
+        if discards && applied.is_ok() {
+            self.store.db().erase();
+        }
+        applied
+    }
+
+    /// Takes files back, and the conversation with them if that is asked for.
+    fn apply_files(
+        &mut self,
+        request: &RewindRequest,
+        expected: Option<&Plan>,
+        resolved: &Resolved,
+        new: &NewRewind,
+        progress: &dyn Progress,
+    ) -> Result<Applied, RewindError> {
         refuse_stale_head(&self.store, request, resolved.aim.as_ref())?;
         let target_seq = resolved.target_seq()?;
         let mut at_work = window::at_work(&self.store)?;
@@ -94,12 +114,12 @@ impl Workspace {
             return Err(RewindError::InUse { tools: at_work.into_iter().map(|at_work| at_work.tool).collect() });
         }
         let prepared = self.making_room(Some(target_seq), |this, effort| {
-            this.prepare(request, expected, &resolved, new, effort, progress)
+            this.prepare(request, expected, resolved, new, effort, progress)
         })?;
         match prepared {
             Preparation::Refused(err) => Err(err),
-            Preparation::Nothing(plan) => self.note_nothing(*plan, request, &resolved, new),
-            Preparation::Ready(prepared) => self.carry_out(*prepared, request, &resolved, new),
+            Preparation::Nothing(plan) => self.note_nothing(*plan, request, resolved, new),
+            Preparation::Ready(prepared) => self.carry_out(*prepared, request, resolved, new),
         }
     }
 

@@ -22,8 +22,11 @@ pub(crate) fn judge(
     if chain.iter().any(|change| change.by.verdict == Verdict::Contested) {
         return Some(Conflict::Contested);
     }
-    if chain.iter().any(|change| !ours(change)) && !fault::seeded("bug-ignore-others") {
-        return Some(Conflict::ChangedByOthers);
+    let mut others = chain.iter().filter(|change| !ours(change)).peekable();
+    if others.peek().is_some() && !fault::seeded("bug-ignore-others") {
+        let session = chain.iter().find(|change| ours(change)).and_then(|change| change.by.session);
+        let is_same = |change: &ChangeRow| session.is_some() && change.by.session == session;
+        return Some(if others.all(is_same) { Conflict::ChangedLater } else { Conflict::ChangedByOthers });
     }
     (!is_unbroken(chain, target.as_ref(), now.as_ref())).then_some(Conflict::ChangedSince)
 }
@@ -80,6 +83,14 @@ mod tests {
         assert_eq!(verdict(&mine, one), None, "it is there already");
         let mixed = [change(Some(1), one, two), change(None, two, three)];
         assert_eq!(verdict(&mixed, three), Some(Conflict::ChangedByOthers));
+        let first = |change: &ChangeRow| change.by.operation == Some(7);
+        let turn = |operation, before, after| {
+            let mut change = change(Some(1), before, after);
+            change.by.operation = Some(operation);
+            change
+        };
+        let turns = [turn(7, one, two), turn(8, two, three)];
+        assert_eq!(judge(&turns, first, known(one), known(three)), Some(Conflict::ChangedLater), "another turn");
         let hole = [change(Some(1), one, two), change(Some(1), three, two)];
         assert_eq!(verdict(&hole, two), Some(Conflict::ChangedSince), "a step that nobody recorded");
         assert_eq!(judge(&mine, ours, Known::Unknown, known(three)), Some(Conflict::UnknownThen));

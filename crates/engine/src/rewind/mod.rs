@@ -227,6 +227,8 @@ impl Action {
 pub enum Conflict {
     /// Somebody else changed it between our changes.
     ChangedByOthers,
+    /// Another operation of the same session changed it after the one that is taken back.
+    ChangedLater,
     /// Somebody else changed it after our last change.
     ChangedSince,
     /// More than one may have changed it: two sessions, or a tool that was killed and whoever came after it.
@@ -246,6 +248,7 @@ impl Conflict {
     pub fn describe(self) -> &'static str {
         match self {
             Self::ChangedByOthers => "somebody else changed it too",
+            Self::ChangedLater => "a later operation of the same session changed it too",
             Self::ChangedSince => "somebody else seems to have changed it since",
             Self::Contested => "more than one may have changed it",
             Self::NotCaptured => "what is there now cannot be saved, so it is not touched",
@@ -257,7 +260,7 @@ impl Conflict {
 
     /// Whether the target's state can be had at the price of the present one.
     pub fn can_overwrite(self) -> bool {
-        matches!(self, Self::ChangedByOthers | Self::ChangedSince | Self::Contested)
+        matches!(self, Self::ChangedByOthers | Self::ChangedLater | Self::ChangedSince | Self::Contested)
     }
 }
 

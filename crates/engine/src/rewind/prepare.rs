@@ -217,7 +217,11 @@ pub(super) fn insert_operation(
     let operation = NewOperation { id: new.operation, at: new.at, session: *session, kind: *kind, what, made_by };
     let seq = operation::insert(tx, &operation, before, resolved.reverses.as_ref().map(|reversed| reversed.seq))?;
     // What is to become of the conversation is written down before anything is touched: a crash is finished, not forgotten.
-    let kept = plan.conflicts().filter(|path| path.choice == OnConflict::Keep);
+    let kept = plan.conflicts().filter(|path| match path.choice {
+        OnConflict::Keep => true,
+        OnConflict::Merge => !same(path.result().as_ref(), path.target.as_ref()),
+        OnConflict::Overwrite | OnConflict::Stop => false,
+    });
     let mut moved = resolved.aim.as_ref().map(|aim| aim.moved(new, kept.map(|path| heads::name(&path.path))));
     // The model knows what it asked for.
     moved.iter_mut().filter(|_| made_by == MadeBy::Model).for_each(|moved| moved.note = None);

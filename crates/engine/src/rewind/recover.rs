@@ -13,8 +13,9 @@ use super::displaced::Patience;
 use super::files::{Failed, StageError};
 use super::finish::Finish;
 use super::intent::{self, Intent, Item, Stage};
-use super::{RewindError, apply, displaced, same};
+use super::{Discard, RewindError, apply, displaced, same};
 use crate::operation::{self, Operation, OperationState};
+use crate::session::heads::Moved;
 use crate::snapshot::tree::Kind;
 use crate::{CheckpointId, Node, ObjectId, OperationId, Timestamp, Workspace, WorkspacePath};
 
@@ -101,7 +102,18 @@ impl Workspace {
                 let paths = self.left_over()?;
                 if paths.is_empty() { Ok(Recovered::Nothing) } else { Err(RewindError::LeftOver { paths }) }
             }
-            Stage::Armed => self.recover_armed(&intent, operation, choice, after, at),
+            Stage::Armed => {
+                let moved = self.store.db().read(|connection| Moved::by_seq(connection, operation.seq))?;
+                let discards = moved.is_some_and(|moved| moved.discard == Discard::Now);
+                if discards {
+                    self.store.db().erase_deleted()?;
+                }
+                let recovered = self.recover_armed(&intent, operation, choice, after, at);
+                if discards {
+                    self.store.db().erase();
+                }
+                recovered
+            }
         }
     }
 

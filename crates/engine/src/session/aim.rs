@@ -9,7 +9,7 @@ use super::heads::{self, Moved, NoteKind, PendingNote};
 use super::rows::{self, Standing};
 use crate::rewind::{Discard, NewRewind, RewindError};
 use crate::store::{Store, StoreError};
-use crate::{Operation, OperationKind, SessionId};
+use crate::{Operation, OperationKind, SessionId, checkpoint};
 
 /// What goes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -47,6 +47,9 @@ pub struct PlannedConversation {
     pub draft: Option<Vec<Part>>,
     /// The conversation would go back, but it went on since.
     pub went_on: bool,
+    /// The conversation would go back, but what was said was removed for good.
+    #[serde(default)]
+    pub removed: bool,
     /// What leaves is removed for good: this half cannot be undone.
     pub discards: bool,
 }
@@ -61,6 +64,7 @@ pub(crate) struct Aim {
     draft_before: Vec<Part>,
     draft: Option<Vec<Part>>,
     went_on: bool,
+    removed: bool,
     pub(crate) discard: Discard,
     /// The checkpoint that belongs to the place, by row number.
     pub(crate) point: Option<i64>,
@@ -74,7 +78,7 @@ impl Aim {
     pub(crate) fn moved(&self, new: &NewRewind, kept: impl Iterator<Item = String>) -> Moved {
         let about: BTreeSet<String> = match self.note {
             NoteKind::Kept => self.noted.iter().cloned().chain(kept).collect(),
-            NoteKind::WentBack | NoteKind::Stayed => BTreeSet::new(),
+            NoteKind::WentBack | NoteKind::Stayed | NoteKind::MayDiffer => BTreeSet::new(),
         };
         let about = about.into_iter().collect();
         Moved {
@@ -109,6 +113,7 @@ impl Aim {
                 returns: without(&after, &before)?,
                 draft: self.draft.clone(),
                 went_on: self.went_on,
+                removed: self.removed,
                 discards: self.discard == Discard::Now,
             })
         })
@@ -152,8 +157,12 @@ pub(crate) fn at_entry(
     })?;
     let Standing { seq, head, draft: draft_before } = standing;
     let keeps = scope == Scope::Code;
+    // Of a conversation that begins anew, nothing was seen.
+    let has_seen = store.db().read(|connection| Ok(!rows::prompts(connection, to)?.is_empty()))?;
+    let is_kept = point.map(|seq| checkpoint::by_seq(store, seq)).transpose()?.flatten().is_some();
     let note = match scope {
         Scope::Code => NoteKind::WentBack,
+        Scope::Conversation if !is_kept && has_seen => NoteKind::MayDiffer,
         Scope::Conversation => NoteKind::Stayed,
         Scope::Both => NoteKind::Kept,
     };
@@ -165,6 +174,7 @@ pub(crate) fn at_entry(
         draft: draft.filter(|_| !keeps),
         draft_before,
         went_on: false,
+        removed: false,
         discard: if keeps { Discard::No } else { discard },
         point,
         note,
@@ -211,6 +221,7 @@ fn stay(session: SessionId, standing: Standing) -> Aim {
         draft: None,
         draft_before: draft,
         went_on: false,
+        removed: false,
         discard: Discard::No,
         point: None,
         note: NoteKind::WentBack,
@@ -248,9 +259,12 @@ pub(crate) fn reversing(store: &Store, operation: &Operation) -> Result<Option<A
         let moved = Moved::by_seq(connection, operation.seq)?;
         let stays = stay(session, standing);
         let Some(moved) = moved else { return Ok(Some(stays)) };
-        let is_there = moved.from.map_or(Ok(true), |seq| rows::id_of(connection, seq).map(|id| id.is_some()))?;
-        let noted = heads::noted_since(connection, stays.session, stays.from, moved.to)?;
-        let Some(noted) = noted.filter(|_| moved.discard == Discard::No).filter(|_| is_there) else {
+        let is_there =
+            |end: Option<i64>| end.map_or(Ok(true), |seq| rows::id_of(connection, seq).map(|id| id.is_some()));
+        if moved.discard == Discard::Now || !is_there(moved.from)? || !is_there(moved.to)? {
+            return Ok(Some(Aim { removed: moved.from != moved.to, ..stays }));
+        }
+        let Some(noted) = heads::noted_since(connection, stays.session, stays.from, moved.to)? else {
             return Ok(Some(Aim { went_on: moved.from != moved.to, ..stays }));
         };
         let mut draft = moved.draft_before.filter(|_| Some(&stays.draft_before) == moved.draft_after.as_ref());

@@ -127,6 +127,21 @@ pub fn last_words(entries: &[Entry]) -> String {
     said.unwrap_or_default()
 }
 
+/// Prompts one after another, as one.
+pub fn joined(prompts: impl IntoIterator<Item = Vec<Part>>) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    for prompt in prompts {
+        let mut prompt = prompt.into_iter().peekable();
+        if let (Some(Part::Text { text }), Some(Part::Text { text: next })) = (parts.last_mut(), prompt.peek()) {
+            text.push_str("\n\n");
+            text.push_str(next);
+            prompt.next();
+        }
+        parts.extend(prompt);
+    }
+    parts
+}
+
 /// The first line that a person typed; what else the prompt begins with, if it has no text.
 pub fn first_line(parts: &[Part]) -> String {
     let line = |text: &str| text.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned);

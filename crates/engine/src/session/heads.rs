@@ -49,6 +49,8 @@ pub(crate) enum NoteKind {
     WentBack,
     /// The conversation went back, and files did not.
     Stayed,
+    /// The same, and it is not known any more which files differ.
+    MayDiffer,
     /// Both moved, but for these files.
     Kept,
 }
@@ -98,11 +100,12 @@ impl Moved {
             self.to = Some(rows::insert(tx, session, self.to, &entry)?);
         }
         rows::move_head(tx, session, self.from, self.to)?;
-        if self.discard == Discard::Now {
-            remove::discard(tx, session, self.from, self.to)?;
-        }
         if let Some(draft) = &self.draft_after {
             rows::set_draft(tx, session, draft)?;
+        }
+        if self.discard == Discard::Now {
+            remove::discard(tx, session, self.from, self.to)?;
+            (self.draft_before, self.draft_after) = (None, None);
         }
         retitle(tx, session, self.to)?;
         self.store(tx, seq)?;
@@ -117,11 +120,12 @@ fn parse(text: Option<String>) -> Option<Moved> {
 impl PendingNote {
     /// The note as an entry, if there is anything to tell: `files` are those that the operation was about.
     fn entry(self, files: &[WorkspacePath]) -> Option<Entry> {
-        let about = match self.kind {
+        let about: Vec<String> = match self.kind {
             NoteKind::WentBack | NoteKind::Stayed => files.iter().map(name).collect(),
+            NoteKind::MayDiffer => Vec::new(),
             NoteKind::Kept => self.about,
         };
-        if about.is_empty() {
+        if about.is_empty() && self.kind != NoteKind::MayDiffer {
             return None;
         }
         let mut list: Vec<String> =
@@ -138,12 +142,17 @@ impl PendingNote {
                 "The user has taken this conversation back to here, but not the files. These files differ from what you last \
                  saw; read them again before you rely on what is in them:"
             }
+            NoteKind::MayDiffer => {
+                "The user has taken this conversation back to here, but not the files. All of them may differ from what you last \
+                 saw; read a file again before you rely on what is in it."
+            }
             NoteKind::Kept => {
                 "The user has taken this conversation and the files to where they are here, but for these files. They may not be \
                  as you last saw them; read them again before you rely on what is in them:"
             }
         };
-        let text = format!("{what}\n{}", list.join("\n"));
+        list.insert(0, what.to_owned());
+        let text = list.join("\n");
         Some(Entry { id: self.id, parent: None, at: self.at, body: Body::Note { about, text } })
     }
 }

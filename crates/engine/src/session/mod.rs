@@ -30,7 +30,7 @@ mod turns;
 pub(crate) mod writer;
 
 pub use aim::{PlannedConversation, PromptLine, Scope};
-pub use conversation::{Approval, Conversation, first_line, last_words};
+pub use conversation::{Approval, Conversation, first_line, joined, last_words};
 pub use points::{Moment, Point, Target, TurnSummary};
 pub use range::Span;
 pub use remove::Deleted;

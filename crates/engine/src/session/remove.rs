@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use rusqlite::{Transaction, params};
+use rusqlite::{OptionalExtension, Transaction, params};
 
-use super::rows;
 use super::writer::{self, SessionError, SessionWriter};
+use super::{points, rows};
 use crate::store::db::in_transaction;
 use crate::store::{Durability, StoreError};
 use crate::{Timestamp, Workspace, operation};
@@ -31,6 +31,7 @@ impl Workspace {
         }
         self.store.db().erase_deleted()?;
         let deleted = self.store.db().transaction(Durability::Synced, |tx| delete(tx, session))?;
+        self.store.db().erase();
         writer::forget_lock(self.store.dir(), writer.id());
         Ok(deleted)
     }
@@ -75,7 +76,38 @@ pub(crate) fn discard(
     if branch.iter().any(|(_, owner)| *owner != session) {
         return Ok(());
     }
+    for (seq, _) in &branch {
+        // What was about to be said before a turn is mostly what was said then.
+        tx.prepare_cached(
+            "UPDATE operations SET conversation = json_set(conversation, '$.draft_before', NULL, '$.draft_after', NULL)
+             WHERE session = ?1 AND conversation IS NOT NULL AND (entry = ?2
+                 OR json_extract(conversation, '$.from') = ?2 OR json_extract(conversation, '$.to') = ?2)",
+        )
+        .and_then(|mut update| update.execute([session, *seq]))
+        .map_err(&wrap)?;
+        forget_commands(tx, *seq)?;
+    }
     remove(tx, branch.iter().map(|(seq, _)| *seq))
+}
+
+/// Keeps only the names of the tools that the turn with the prompt `seq` called: what they were called with is what was said.
+fn forget_commands(tx: &Transaction<'_>, seq: i64) -> Result<(), StoreError> {
+    let wrap = in_transaction(tx);
+    const ITS: &str = "(SELECT id FROM entries WHERE seq = ?1)";
+    let name = |column: &str| format!("substr({column}, 1, instr({column} || ':', ':') - 1)");
+    let points =
+        format!("SELECT opened FROM windows WHERE turn = {ITS} UNION SELECT closed FROM windows WHERE turn = {ITS}");
+    for sql in [
+        format!("UPDATE checkpoints SET note = {} WHERE note IS NOT NULL AND seq IN ({points})", name("note")),
+        format!("UPDATE windows SET tool = {} WHERE turn = {ITS}", name("tool")),
+    ] {
+        tx.prepare_cached(&sql).and_then(|mut update| update.execute([seq])).map_err(&wrap)?;
+    }
+    let turn: Option<i64> = tx
+        .prepare_cached("SELECT seq FROM operations WHERE entry = ?")
+        .and_then(|mut turn| turn.query_row([seq], |row| row.get(0)).optional())
+        .map_err(&wrap)?;
+    turn.map_or(Ok(()), |turn| points::summarise_again(tx, turn))
 }
 
 fn remove(tx: &Transaction<'_>, entries: impl Iterator<Item = i64>) -> Result<(), StoreError> {

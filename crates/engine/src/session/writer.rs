@@ -13,7 +13,7 @@ use rusqlite::{OptionalExtension, Transaction, params};
 use thiserror::Error;
 
 use super::aim;
-use super::conversation::{Conversation, first_line};
+use super::conversation::{Conversation, first_line, joined};
 use super::entry::{Block, Body, CallId, EndReason, Entry, EntryId, Outcome, Part};
 use super::heads::{self, Moved};
 use super::rows;
@@ -272,25 +272,24 @@ impl SessionWriter {
         self.write(vec![end], Durability::Synced, |tx, head| end_turn(tx, operation, head))
     }
 
-    /// Takes a turn back that came to nothing: its prompt becomes what the user is about to say.
-    pub fn take_back_turn(&mut self, operation: OperationId) -> Result<(), SessionError> {
-        let (session, head) = (self.seq, self.head);
-        let is_taken_back = self.db.transaction(Durability::Synced, |tx| {
-            let Some((seq, moved)) = Moved::of(tx, operation)? else { return Ok(false) };
+    /// Takes a turn back that came to nothing: its prompt is what the user is about to say, and then what else they were. Returns the
+    /// prompt.
+    pub fn take_back_turn(&mut self, operation: OperationId) -> Result<Vec<Part>, SessionError> {
+        let (session, head, draft) = (self.seq, self.head, self.draft.clone());
+        let said = self.db.transaction(Durability::Synced, |tx| {
+            let Some((seq, moved)) = Moved::of(tx, operation)? else { return Ok(None) };
             if !rows::move_head(tx, session, head, moved.from)? {
-                return Ok(false);
+                return Ok(None);
             }
-            if let Some(parts) = aim::prompt_of(tx, seq).map_err(in_transaction(tx))? {
-                rows::set_draft(tx, session, &parts)?;
-            }
+            let said = aim::prompt_of(tx, seq).map_err(in_transaction(tx))?.unwrap_or_default();
+            rows::set_draft(tx, session, &joined([said.clone(), draft]))?;
             heads::retitle(tx, session, moved.from)?;
             operation::finish(tx, operation, OperationState::Failed, None)?;
-            Ok(true)
+            Ok(Some(said))
         })?;
-        if !is_taken_back {
-            return Err(SessionError::StaleHead);
-        }
-        Ok(self.reload()?)
+        let said = said.ok_or(SessionError::StaleHead)?;
+        self.reload()?;
+        Ok(said)
     }
 
     /// Sets what the user is about to say.
@@ -349,7 +348,7 @@ impl SessionWriter {
         let Some((id, prompt)) = unfinished else { return Ok(()) };
         let operation = OperationId::from_bytes(id);
         if prompt.is_some() && prompt == self.head {
-            return self.take_back_turn(operation);
+            return self.take_back_turn(operation).map(drop);
         }
         let mut end: Vec<NewEntry> = unanswered(self.conversation.entries())
             .into_iter()

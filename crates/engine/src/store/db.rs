@@ -370,6 +370,15 @@ impl Db {
         self.connection.pragma_update(None, "temp_store", "memory").map_err(&wrap)
     }
 
+    /// After [`erase_deleted`](Self::erase_deleted): writes the database anew if there is room for that, since copies of what was
+    /// deleted may lie where rows were moved from, and empties the log.
+    pub(crate) fn erase(&self) {
+        if fault::step().is_ok() {
+            self.connection.execute_batch("VACUUM").ok();
+        }
+        self.empty_log();
+    }
+
     /// Writes the database anew, so that it holds nothing but rows that are there, and empties the log.
     pub(crate) fn rewrite(&self) -> Result<(), StoreError> {
         let wrap = StoreError::database(&self.path);

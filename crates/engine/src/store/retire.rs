@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::{Durability, Store, StoreError, db};
-use crate::{SessionId, Timestamp, session};
+use crate::{SessionId, Timestamp, operation, session};
 
 /// Row numbers of checkpoints that something depends on.
 pub(super) const NEEDED: &str = "SELECT max(seq) FROM checkpoints
@@ -20,6 +20,10 @@ pub(super) const NEEDED: &str = "SELECT max(seq) FROM checkpoints
 const OUTDATED: &str = "SELECT seq FROM checkpoints WHERE label IS NULL AND at < ?1
     AND seq NOT IN (SELECT before FROM operations WHERE at >= ?1)
     AND seq NOT IN (SELECT after FROM operations WHERE at >= ?1 AND after IS NOT NULL)";
+
+/// A condition for operations that can no longer be undone, since the point before them is gone.
+const GONE: &str = "operations.before NOT IN (SELECT seq FROM checkpoints)
+    AND NOT (operations.kind = 4 AND operations.state = 0) AND operations.seq NOT IN (SELECT operation FROM intents)";
 
 /// What retention took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -94,13 +98,10 @@ fn remove_dependents(tx: &Transaction<'_>) -> rusqlite::Result<u64> {
     let oldest: Option<i64> =
         tx.query_row("SELECT min(seq) FROM checkpoints", [], |row| row.get(0)).optional()?.flatten();
     let Some(oldest) = oldest else { return Ok(0) };
+    operation::remember_gone(tx, GONE)?;
     // What led up to the oldest point is of no use to any rewind.
     tx.execute("DELETE FROM changes WHERE checkpoint <= ?", [oldest])?;
-    let operations = tx.execute(
-        "DELETE FROM operations WHERE before NOT IN (SELECT seq FROM checkpoints)
-             AND NOT (kind = 4 AND state = 0) AND seq NOT IN (SELECT operation FROM intents)",
-        [],
-    )?;
+    let operations = tx.execute(&format!("DELETE FROM operations WHERE {GONE}"), [])?;
     tx.execute(
         "DELETE FROM windows WHERE closed <= ?
              AND seq NOT IN (SELECT window FROM changes WHERE window IS NOT NULL)

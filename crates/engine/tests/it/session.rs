@@ -131,10 +131,19 @@ impl Desk {
 
     /// Runs `work` as a tool of `turn`: one that declares what it edits, or a shell.
     pub(crate) fn tool(&mut self, turn: Turn, declared: &[&str], work: impl FnOnce(&Path)) {
+        self.run_tool(turn, if declared.is_empty() { "bash: work" } else { "edit_file" }, declared, work);
+    }
+
+    /// Runs `work` as a shell that is called `tool`.
+    pub(crate) fn tool_called(&mut self, turn: Turn, tool: &str, work: impl FnOnce(&Path)) {
+        self.run_tool(turn, tool, &[], work);
+    }
+
+    fn run_tool(&mut self, turn: Turn, tool: &str, declared: &[&str], work: impl FnOnce(&Path)) {
         let window = NewWindow {
             session: self.session,
             turn: Some(turn.prompt.to_string()),
-            tool: if declared.is_empty() { "bash: work" } else { "edit_file" }.to_owned(),
+            tool: tool.to_owned(),
             reach: if declared.is_empty() { Reach::Everything } else { Reach::Declared },
             declared: declared.iter().map(|text| path(text)).collect(),
             operation: PartOf::Turn(turn.operation),
@@ -269,6 +278,14 @@ impl Desk {
         let session = sessions.iter().find(|session| session.id == self.session).unwrap();
         assert_eq!(session.title, writer.conversation().title());
     }
+}
+
+/// Whether any file below `place` has `wanted` in it.
+pub(crate) fn is_stored(place: &Path, wanted: &[u8]) -> bool {
+    std::fs::read_dir(place).unwrap().map(|entry| entry.unwrap().path()).any(|path| match path.is_dir() {
+        true => is_stored(&path, wanted),
+        false => std::fs::read(&path).unwrap().windows(wanted.len()).any(|found| found == wanted),
+    })
 }
 
 /// Starts a conversation.

@@ -173,7 +173,7 @@ fn an_answer_without_a_stop_is_not_complete() {
 
 #[test]
 fn prompts_and_results_are_told_in_blocks_that_the_api_takes() {
-    let image = Part::Image { media_type: "image/png".into(), data: "AAAA".into() };
+    let image = Part::Image { media_type: "image/png".into(), data: crate::image::PIXEL.into() };
     let parts = vec![Part::text(""), Part::Paste { text: "pasted".into() }, image.clone()];
     let result =
         CallResult { call: Cow::Owned(CallId("x".into())), outcome: Outcome::Failed, parts: vec![image].into() };
@@ -187,7 +187,7 @@ fn prompts_and_results_are_told_in_blocks_that_the_api_takes() {
             Message::Results { results: vec![result] },
         ],
     );
-    let source = json!({"type": "base64", "media_type": "image/png", "data": "AAAA"});
+    let source = json!({"type": "base64", "media_type": "image/png", "data": crate::image::PIXEL});
     let mark = json!({"type": "ephemeral"});
     let content = |at: usize| &body["messages"][at]["content"];
     assert_eq!(*content(0), json!([{"type": "text", "text": "(empty)"}]));

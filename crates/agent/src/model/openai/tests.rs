@@ -246,7 +246,7 @@ fn limits_and_efforts_are_told_by_the_names_that_the_server_knows() {
 #[test]
 fn images_of_results_follow_all_results() {
     let result = |id: &str, parts| CallResult { call: Cow::Owned(CallId(id.into())), outcome: Outcome::Done, parts };
-    let image = Part::Image { media_type: "image/png".into(), data: "AAAA".into() };
+    let image = Part::Image { media_type: "image/png".into(), data: crate::image::PIXEL.into() };
     let call = |id: &str| Block::Call { id: CallId(id.into()), name: "read".into(), arguments: "{\"a\": ".into() };
     let body = encoded(
         &settings("http://localhost"),
@@ -261,5 +261,5 @@ fn images_of_results_follow_all_results() {
     assert_eq!(messages[0]["tool_calls"][0]["function"]["arguments"], r#"{"invalid_json":"{\"a\": "}"#);
     assert_eq!(messages[1]["content"], "(see the image below)");
     assert_eq!(messages[2]["content"], "(no output)");
-    assert_eq!(messages[3]["content"][1]["image_url"]["url"], "data:image/png;base64,AAAA");
+    assert_eq!(messages[3]["content"][1]["image_url"]["url"], format!("data:image/png;base64,{}", crate::image::PIXEL));
 }

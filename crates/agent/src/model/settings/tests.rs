@@ -83,3 +83,21 @@ fn efforts_are_read_as_they_are_written() {
     assert_eq!(Effort::parse(Effort::XHigh.as_str()), Some(Effort::XHigh));
     assert_eq!(Effort::parse("enormous"), None);
 }
+
+#[test]
+fn nothing_of_a_base_url_that_may_be_a_key_is_shown() {
+    let settings =
+        ModelSettings::parse("openai/m", Some("http://u:URL%20PASS@localhost:1/v1?key=Q-K%2BEY123&v=1#x"), |_| None);
+    let settings = settings.expect("it is a model");
+    assert_eq!(settings.place(), "http://localhost:1/v1");
+    assert_eq!(settings.endpoint().query(), Some("key=Q-K%2BEY123&v=1"), "the server gets it");
+    let said = settings.without_secrets("no such key Q-K+EY123 (key=Q-K%2BEY123), 1 try, URL%20PASS");
+    assert_eq!(said, "no such key [key] (key=[key]), 1 try, [key]");
+    for given in
+        ["ftp://u:URLPASS@host/?key=QUERYKEY", "u:URLPASS@host?key=QUERYKEY", "http://u:URLPASS@:bad?key=QUERYKEY"]
+    {
+        let refused =
+            ModelSettings::parse("openai/m", Some(given), |_| None).expect_err("it is no base URL").to_string();
+        assert!(!refused.contains("URLPASS") && !refused.contains("QUERYKEY"), "{refused}");
+    }
+}

@@ -1,5 +1,7 @@
 //! What kind of content a file has, by its first bytes.
 
+use crate::image;
+
 /// How many bytes are looked at.
 pub(crate) const SNIFFED: usize = 8192;
 
@@ -35,7 +37,7 @@ const MAGIC: [(&[u8], &str); 16] = [
 
 /// Tells the kind from the first [`SNIFFED`] bytes.
 pub(crate) fn sniff(start: &[u8]) -> FileKind {
-    if let Some(media_type) = image(start) {
+    if let Some(media_type) = image::media_type(start) {
         return FileKind::Image(media_type);
     }
     let is_binary = start.contains(&0);
@@ -45,16 +47,6 @@ pub(crate) fn sniff(start: &[u8]) -> FileKind {
         Some((magic, name)) if !magic.is_ascii() || *magic == b"%PDF-" => FileKind::Binary(name),
         None if is_binary => FileKind::Binary("binary data"),
         Some(_) | None => FileKind::Text,
-    }
-}
-
-fn image(start: &[u8]) -> Option<&'static str> {
-    match start {
-        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
-        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
-        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
-        _ => None,
     }
 }
 

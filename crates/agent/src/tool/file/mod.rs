@@ -13,5 +13,5 @@ mod write;
 pub(crate) use put::put;
 pub(crate) use read::READ;
 pub(crate) use remove::{DELETE, MOVE};
-pub(crate) use seen::Seen;
+pub(crate) use seen::{Seen, Told};
 pub(crate) use write::WRITE;

@@ -10,6 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use retake_engine::session::entry::{Outcome, Part};
 
 use super::kind::{self, FileKind, SNIFFED};
+use crate::image::is_sound;
 use crate::tool::arguments::{Arguments, Kind, optional, required};
 use crate::tool::run::{Stop, reading};
 use crate::tool::toolbox::{Bench, Tool};
@@ -93,6 +94,15 @@ fn read(bench: &Bench, given: &str, real: &Path, window: Window, stop: &Stop) ->
     }
 }
 
+/// What reading a text file says, if that shows every byte of it but for the kind of its line ends.
+pub(super) fn whole(real: &Path) -> Option<String> {
+    let file = File::open(real).ok()?;
+    let metadata = file.metadata().ok().filter(fs::Metadata::is_file)?;
+    let shown = lines(file, metadata.len(), Window { first: 1, limit: MAX_LINES }, &Stop::default()).ok()?;
+    let is_whole = shown.total == Some(shown.count) && shown.count > 0 && shown.cut == 0 && !shown.is_lossy;
+    is_whole.then(|| shown.tell("").text())
+}
+
 fn cannot(given: &str, error: &io::Error) -> Output {
     Output::failed(format!("`{given}` cannot be read: {error}."))
 }
@@ -106,6 +116,11 @@ fn image(mut file: File, given: &str, size: u64, media_type: &str) -> io::Result
     }
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
+    if !is_sound(media_type, &bytes) {
+        return Ok(Output::failed(format!(
+            "`{given}` begins like an image ({media_type}), but is none or is damaged, and is not shown."
+        )));
+    }
     let text = format!("`{given}` ({media_type}, {}):", kind::size_in_words(size));
     let image = Part::Image { media_type: media_type.to_owned(), data: STANDARD.encode(bytes) };
     let mut output = Output::done(text);

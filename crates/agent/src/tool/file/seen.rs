@@ -1,13 +1,16 @@
 //! Which files the model has seen, and in what state.
 //!
 //! A file that was never read, or that changed since, is not overwritten as a whole: the model would destroy what it does not know.
-//! The record is a guard and lives in memory only; after a session is resumed or rewound it is empty, and a file is read once more.
+//! While the session lives, the times of the file tell. What was read or written before a restart or a rewind is in the conversation:
+//! a file is known from there if the model was told exactly what it would be told now, or wrote exactly what is there.
 
 use std::collections::HashMap;
-use std::fs::Metadata;
+use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+
+use super::read;
 
 /// What changes when a file is written. The change time cannot be set back, so nothing is missed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,39 +38,65 @@ pub(crate) enum Knows {
     Current,
 }
 
+/// What the conversation shows of a file's content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// What reading it said.
+    Read(String),
+    /// What was written.
+    Wrote(String),
+}
+
+impl Told {
+    /// Whether all of what is in the file is told.
+    fn is_all_of(&self, real: &Path) -> bool {
+        match self {
+            Self::Read(text) => read::whole(real).is_some_and(|whole| whole == *text),
+            Self::Wrote(content) => fs::read(real).is_ok_and(|there| there == content.as_bytes()),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Known {
+    State(Stamp),
+    Told(Told),
+}
+
 /// The files that the model has seen, by their real path.
 #[derive(Debug, Default)]
-pub(crate) struct Seen(Mutex<HashMap<PathBuf, Stamp>>);
+pub(crate) struct Seen(Mutex<HashMap<PathBuf, Known>>);
 
 impl Seen {
     /// Notes that the model knows this state of the file.
     pub(crate) fn note(&self, real: &Path, metadata: &Metadata) {
-        self.files().insert(real.to_path_buf(), Stamp::from(metadata));
+        self.files().insert(real.to_path_buf(), Known::State(Stamp::from(metadata)));
+    }
+
+    /// Forgets everything but what the conversation shows.
+    pub(crate) fn recall(&self, told: HashMap<PathBuf, Told>) {
+        *self.files() = told.into_iter().map(|(real, told)| (real, Known::Told(told))).collect();
     }
 
     /// Notes the state that the file is in now, which the model made itself.
     pub(crate) fn note_now(&self, real: &Path) {
-        if let Ok(metadata) = std::fs::metadata(real) {
+        if let Ok(metadata) = fs::metadata(real) {
             self.note(real, &metadata);
         }
     }
 
     /// Whether the model knows this state of the file.
     pub(crate) fn knows(&self, real: &Path, metadata: &Metadata) -> Knows {
-        match self.files().get(real) {
-            None => Knows::Never,
-            Some(stamp) if *stamp == Stamp::from(metadata) => Knows::Current,
-            Some(_) => Knows::Outdated,
-        }
-    }
-
-    /// Forgets everything.
-    pub(crate) fn clear(&self) {
-        self.files().clear();
+        let is_current = match self.files().get(real) {
+            None => return Knows::Never,
+            Some(Known::State(stamp)) => *stamp == Stamp::from(metadata),
+            Some(Known::Told(told)) => told.is_all_of(real),
+        };
+        if is_current { Knows::Current } else { Knows::Outdated }
     }
 
     // A panic cannot leave the map half changed.
-    fn files(&self) -> std::sync::MutexGuard<'_, HashMap<PathBuf, Stamp>> {
+    fn files(&self) -> std::sync::MutexGuard<'_, HashMap<PathBuf, Known>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

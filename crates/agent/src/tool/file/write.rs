@@ -83,8 +83,8 @@ fn before(bench: &Bench, target: &Target) -> Result<Option<Vec<u8>>, Output> {
     let why = match bench.seen.knows(&target.real, &metadata) {
         Knows::Current => None,
         Knows::Never if metadata.len() == 0 => None,
-        Knows::Never => Some("exists and you have not read it in this session"),
-        Knows::Outdated => Some("changed on disk since you last read it"),
+        Knows::Never => Some("exists and you have not read it in what you still see of this conversation"),
+        Knows::Outdated => Some("changed on disk since you last read it, or was not shown to you as a whole"),
     };
     match why {
         Some(why) => Err(Output::failed(format!(

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, SystemTime};
 
@@ -14,6 +13,7 @@ use tokio::time::{Instant, timeout};
 
 use super::Shell;
 use super::process::{self, Group};
+use crate::tool::Surroundings;
 
 /// How often processes that a shell left are looked for.
 const LOOK: Duration = Duration::from_millis(250);
@@ -60,14 +60,15 @@ pub(crate) struct Live {
 
 impl Live {
     /// Starts a shell that runs `command` in `root`.
-    pub(crate) fn start(shell: &Shell, root: &Path, command: &str) -> io::Result<Self> {
+    pub(crate) fn start(shell: &Shell, surroundings: &Surroundings, command: &str) -> io::Result<Self> {
         let mark = process::new_mark();
         let (reader, writer) = io::pipe()?;
         let inode = rustix::fs::fstat(&reader).ok().map(|stat| stat.st_ino);
         let pipe = pipe::Receiver::from_owned_fd(reader.into())?;
         let child = {
             let mut started = process::shell();
-            started.args(["-c", command]).current_dir(root).envs(shell.variables());
+            started.args(["-c", command]).current_dir(&surroundings.root).envs(shell.variables());
+            started.env(process::TURN_MARK, &surroundings.tag);
             process::prepare(&mut started, &mark, &shell.hidden);
             started.stdout(Stdio::from(writer.try_clone()?)).stderr(Stdio::from(writer));
             // Our own ends of the pipe go with the command: nothing would ever end the output otherwise.

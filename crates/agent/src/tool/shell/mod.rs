@@ -25,7 +25,7 @@ use super::{Access, JobId, Output, Prepared, Surroundings};
 pub(crate) use self::kept::Unread;
 pub use self::live::Exit;
 pub(crate) use self::live::Live;
-pub use self::process::CALL_MARK;
+pub use self::process::{CALL_MARK, TURN_MARK};
 pub(crate) use self::process::{Group, new_mark, prepare as prepare_process};
 
 const DEFAULT_TIMEOUT: u64 = 120;
@@ -62,13 +62,14 @@ started. For a server, a watcher or anything that goes on, set `background`: the
 /// How commands are run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shell {
-    /// Variables that commands do not get: the keys of models.
+    /// Variables that commands do not get: the keys of models, and where they are.
     pub hidden: Vec<String>,
 }
 
 impl Default for Shell {
     fn default() -> Self {
-        Self { hidden: ["ANTHROPIC_API_KEY", "OPENAI_API_KEY"].map(String::from).to_vec() }
+        // A base URL may have a password or a key in it.
+        Self { hidden: ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "RETAKE_BASE_URL"].map(String::from).to_vec() }
     }
 }
 
@@ -126,7 +127,7 @@ fn start_job(bench: &Bench, command: &str, surroundings: Surroundings) -> Output
     if bench.jobs.is_full() {
         return Output::failed("Too many jobs are running; nothing was started. End some with `job_end` first.");
     }
-    let started = Live::start(&bench.shell, &surroundings.root, command);
+    let started = Live::start(&bench.shell, &surroundings, command);
     match started.map(|live| bench.jobs.follow(live, command, surroundings.tag, None)) {
         Ok(id) => Output {
             job: Some(id),
@@ -144,7 +145,7 @@ enum Ended {
 }
 
 async fn run(bench: &Bench, command: &str, limit: Duration, surroundings: Surroundings) -> Output {
-    let mut live = match Live::start(&bench.shell, &surroundings.root, command) {
+    let mut live = match Live::start(&bench.shell, &surroundings, command) {
         Ok(live) => live,
         Err(error) => return Output::failed(format!("The shell cannot be started: {error}.")),
     };

@@ -19,6 +19,8 @@ use super::keeper;
 
 /// The variable that marks the processes of a call.
 pub const CALL_MARK: &str = "RETAKE_CALL";
+/// The variable that tells a command in which turn it runs, so that a `retake exec` inside it belongs to that.
+pub const TURN_MARK: &str = "RETAKE_TURN";
 
 /// How long processes that were asked to end are waited for between two looks.
 const LOOK: Duration = Duration::from_millis(5);

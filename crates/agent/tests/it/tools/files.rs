@@ -2,6 +2,8 @@
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use retake_agent::tool::Access;
 use retake_engine::session::entry::{Outcome, Part};
 use retake_testkit::TinyFs;
@@ -51,7 +53,9 @@ async fn what_is_no_text_is_refused_with_its_kind_and_images_are_shown() {
     bench.file("program", [b"\x7fELF".as_slice(), &[0; 20_000]].concat());
     let told = bench.failed("read_file", json!({ "path": "program" })).await;
     assert!(told.contains("an ELF program or library (20 KB)"), "{told}");
-    bench.file("a.png", b"\x89PNG\r\n\x1a\n....");
+    bench.file("fake.png", b"\x89PNG\r\n\x1a\n....");
+    assert!(bench.failed("read_file", json!({ "path": "fake.png" })).await.contains("is none or is damaged"));
+    bench.file("a.png", STANDARD.decode(crate::answers::PIXEL).unwrap());
     let output = bench.call("read_file", json!({ "path": "a.png" })).await;
     assert!(matches!(&output.parts[1], Part::Image { media_type, .. } if media_type == "image/png"), "{output:?}");
     bench.file("big.png", [b"\x89PNG\r\n\x1a\n".as_slice(), &[1; 4_000_000]].concat());
@@ -106,7 +110,7 @@ async fn a_file_is_replaced_only_if_its_content_is_known() {
     assert!(bench.failed("write_file", write("mine\n")).await.contains("changed on disk"));
     assert_eq!(bench.content("a.txt"), b"theirs\n");
     bench.done("read_file", json!({ "path": "a.txt" })).await;
-    bench.toolbox.forget_reads();
+    bench.toolbox.recall(&retake_engine::session::Conversation::default());
     assert!(bench.failed("write_file", write("mine\n")).await.contains("have not read it"));
 }
 

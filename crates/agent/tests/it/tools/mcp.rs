@@ -39,7 +39,7 @@ for line in sys.stdin:
             say(m["id"], error={"code": -32602, "message": "no such text"})
         elif name == "echo":
             say(m["id"], result={"content": [{"type": "text", "text": args["text"]},
-                                             {"type": "image", "data": "QUJD", "mimeType": "image/png"}]})
+                                             {"type": "image", "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", "mimeType": "image/png"}]})
         elif name == "hang":
             open("called", "w").write("yes\n")
         elif name == "die":
@@ -85,7 +85,7 @@ async fn tools_of_a_server_are_offered_and_called() {
     assert_eq!(names, ["t__die", "t__echo", "t__hang", "t__odd_name"]);
     assert_eq!(specs[14].schema["required"], json!(["text"]));
     let output = call(&bench, &toolbox, "t__echo", json!({ "text": "hello" })).await;
-    let image = Part::Image { media_type: "image/png".to_owned(), data: "QUJD".to_owned() };
+    let image = Part::Image { media_type: "image/png".to_owned(), data: crate::answers::PIXEL.to_owned() };
     assert_eq!((output.outcome, output.parts), (Outcome::Done, vec![Part::text("hello"), image]));
     let output = call(&bench, &toolbox, "t__odd_name", json!({})).await;
     assert_eq!((output.outcome, output.text().as_str()), (Outcome::Failed, "it failed"));

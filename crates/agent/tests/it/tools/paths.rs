@@ -54,6 +54,29 @@ async fn no_spelling_leads_outside() {
 }
 
 #[tokio::test]
+async fn a_tilde_is_no_home_directory() {
+    let bench = Bench::new();
+    bench.file("mine", "secret");
+    for (tool, call) in writes("~/.bashrc").into_iter().chain(writes("~")) {
+        let told = bench.failed(tool, call).await;
+        assert!(told.contains("home directory"), "{tool}: {told}");
+    }
+    assert!(!bench.root().join("~").exists());
+    bench.done("write_file", json!({ "path": "./~/x", "content": "x" })).await;
+    assert!(bench.root().join("~/x").exists());
+}
+
+#[tokio::test]
+async fn a_workspace_that_is_gone_is_said_to_be_gone() {
+    let bench = Bench::new();
+    std::fs::remove_dir_all(bench.root()).unwrap();
+    for path in ["n.txt", "a/b/n.txt"] {
+        let told = bench.failed("write_file", json!({ "path": path, "content": "x" })).await;
+        assert!(told.contains("does not exist any more"), "{told}");
+    }
+}
+
+#[tokio::test]
 async fn a_link_is_edited_where_it_leads_if_that_is_inside() {
     let bench = Bench::new();
     let outside = bench.scratch.path().join("secret");

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 use retake_engine::{
-    Change, Changed, Checkpoint, CheckpointError, Operation, OperationId, Owner, SessionId, Side, StoreError,
-    Workspace, WorkspacePath,
+    Change, Changed, Checkpoint, CheckpointError, Operation, OperationId, OperationKind, Owner, SessionId, Side,
+    StoreError, Workspace, WorkspacePath,
 };
 use serde::Serialize;
 
@@ -173,6 +173,9 @@ fn contested(workspace: &Workspace, ran: &Ran, changes: &[Change]) -> Result<u64
 fn way_back(workspace: &Workspace, ran: &Ran) -> Result<String, StoreError> {
     let point = ran.before.id.short();
     let operations = workspace.operations()?;
+    if operations.iter().any(|operation| operation.id == ran.operation && operation.kind == OperationKind::Turn) {
+        return Ok(format!("it goes back with the agent's turn, or alone with `retake rewind {point}`"));
+    }
     let newer: Vec<&Operation> = operations.iter().take_while(|operation| operation.id != ran.operation).collect();
     if newer.is_empty() {
         return Ok(format!("`retake undo` or `retake rewind {point}` takes that back"));

@@ -157,6 +157,7 @@ pub(super) fn count(expected: &Expected, met: &mut Met) {
         match planned.conflict {
             None => continue,
             Some(Conflict::ChangedByOthers) => met.add("conflict: changed by others"),
+            Some(Conflict::ChangedLater) => met.add("conflict: changed later"),
             Some(Conflict::ChangedSince) => met.add("conflict: changed since"),
             Some(Conflict::Contested) => met.add("conflict: contested"),
             Some(Conflict::NotCaptured) => met.add("conflict: not captured"),

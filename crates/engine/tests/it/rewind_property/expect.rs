@@ -107,7 +107,10 @@ impl Expected {
 }
 
 fn is_overwritable(conflict: Conflict) -> bool {
-    matches!(conflict, Conflict::ChangedByOthers | Conflict::ChangedSince | Conflict::Contested)
+    matches!(
+        conflict,
+        Conflict::ChangedByOthers | Conflict::ChangedLater | Conflict::ChangedSince | Conflict::Contested
+    )
 }
 
 fn is_directory(node: Option<&NaiveNode>) -> bool {
@@ -278,7 +281,8 @@ impl Planner<'_> {
     ) {
         let now = self.now.known(path);
         let chain = &self.without_cancelled(chain, is_ours)[..];
-        let conflict = judge(chain, is_ours, target, now);
+        let session_of = |row: &Row| self.model.session_of(row.by);
+        let conflict = judge(chain, is_ours, &session_of, target, now);
         let mut planned = self.planned(path, conflict, now.state().flatten(), target.state().flatten());
         let is_presumed = |row: &&&Row| is_ours(row) && matches!(row.by, By::Window { certain: false, .. });
         let presumed = chain.iter().any(|row| is_presumed(&row));

@@ -2,6 +2,7 @@
 
 use retake_engine::Conflict;
 use retake_testkit::naive::{Known, NaiveKind, NaiveNode};
+use retake_testkit::tree::Who;
 
 use super::model::{By, Happening, Row};
 
@@ -9,6 +10,7 @@ use super::model::{By, Happening, Row};
 pub(super) fn judge(
     chain: &[&Row],
     is_ours: &dyn Fn(&Row) -> bool,
+    session_of: &dyn Fn(&Row) -> Option<Who>,
     target: Known<'_>,
     now: Known<'_>,
 ) -> Option<Conflict> {
@@ -20,8 +22,11 @@ pub(super) fn judge(
     if chain.iter().any(|row| row.by == By::Contested) {
         return Some(Conflict::Contested);
     }
-    if !chain.iter().all(|row| is_ours(row)) {
-        return Some(Conflict::ChangedByOthers);
+    let (ours, others): (Vec<&Row>, Vec<&Row>) = chain.iter().partition(|row| is_ours(row));
+    if !others.is_empty() {
+        let session = ours.first().and_then(|row| session_of(row));
+        let is_same = session.is_some() && others.iter().all(|row| session_of(row) == session);
+        return Some(if is_same { Conflict::ChangedLater } else { Conflict::ChangedByOthers });
     }
     let ends = chain.iter().map(|row| row.after.as_ref());
     let starts = chain.iter().map(|row| row.before.as_ref());

@@ -24,6 +24,7 @@ const ALL: &[&str] = &[
     "choice: overwrite",
     "choice: stop",
     "conflict: changed by others",
+    "conflict: changed later",
     "conflict: changed since",
     "conflict: contested",
     "conflict: in the way",

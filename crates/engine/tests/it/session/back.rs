@@ -5,7 +5,7 @@ use retake_engine::{
     Conflict, Discard, Goal, HeadSeen, NoProgress, OnConflict, OperationKind, Origin, RewindError, RewindRequest, Scope,
 };
 
-use super::{Desk, Moment, conversation, open, result};
+use super::{Desk, Moment, conversation, is_stored, open, result};
 use crate::rewind::{conflicts, path};
 
 #[test]
@@ -278,6 +278,44 @@ fn discarding_makes_the_conversation_half_final_and_removes_what_was_said() {
         assert_eq!(desk.bench.read("a").as_deref(), Some("2"), "the files do");
         desk.rewind(first.prompt, Scope::Conversation).unwrap();
         assert_eq!(desk.conversation().entries().iter().filter(|e| kept.entries().contains(e)).count(), 0);
+    }
+}
+
+#[test]
+fn what_was_discarded_is_in_no_file_of_the_store() {
+    for scope in [Scope::Both, Scope::Conversation] {
+        let mut desk = Desk::new();
+        desk.writes("one", "a", "1");
+        let second = desk.writes("two", "a", "2");
+        let long = "SECRET ".repeat(2_000);
+        desk.writer().set_draft(vec![Part::text(format!("three\n{long}"))]).unwrap();
+        let turn = desk.say(&format!("three\n{long}"));
+        desk.tool_called(turn, "bash: echo SECRET", |root| std::fs::write(root.join("a"), "3").unwrap());
+        desk.reply(&long, 0);
+        desk.end(turn);
+        assert!(is_stored(&desk.bench.root.with_file_name("store"), b"SECRET"));
+        let mut request = desk.goal(second.prompt, scope);
+        let Goal::Entry { discard, .. } = &mut request.goal else { unreachable!() };
+        *discard = Discard::Now;
+        desk.apply(&request).unwrap();
+        assert!(!is_stored(&desk.bench.root.with_file_name("store"), b"SECRET"), "{scope:?}");
+    }
+}
+
+#[test]
+fn an_undo_of_what_was_discarded_says_that_it_is_gone() {
+    let mut desk = Desk::new();
+    desk.writes("one", "a", "1");
+    let second = desk.writes("two", "a", "2");
+    let mut request = desk.goal(second.prompt, Scope::Conversation);
+    let Goal::Entry { discard, .. } = &mut request.goal else { unreachable!() };
+    *discard = Discard::Now;
+    let rewound = desk.apply(&request).unwrap().operation;
+    for operation in [rewound, Some(second.operation)] {
+        let goal = Goal::Undo { operation, session: None };
+        let plan = desk.workspace().plan(&RewindRequest::new(goal), &NoProgress).unwrap();
+        let planned = plan.conversation.unwrap();
+        assert_eq!((planned.removed, planned.went_on), (true, false), "{}", plan.what);
     }
 }
 

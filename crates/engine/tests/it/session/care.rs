@@ -1,9 +1,9 @@
 //! What is kept and for how long: retention, the budget, labels, deleting a session.
 
-use retake_engine::session::entry::Body;
-use retake_engine::{NoProgress, RewindError, Scope, Timestamp, Workspace};
+use retake_engine::session::entry::{Body, Part};
+use retake_engine::{NoProgress, OperationError, RewindError, Scope, Timestamp, Workspace};
 
-use super::{Desk, identities, open};
+use super::{Desk, identities, is_stored, open};
 use crate::scanners::environment;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
@@ -66,6 +66,30 @@ fn a_target_whose_files_are_gone_says_so_and_what_was_said_can_still_go_back() {
 }
 
 #[test]
+fn where_it_is_not_known_any_more_which_files_differ_the_model_is_told_that() {
+    let mut desk = Desk::new();
+    desk.append(Body::Instructions { source: "retake".to_owned(), text: "x".to_owned() });
+    let first = desk.writes("one", "a", "1");
+    let answer = desk.conversation().entries()[2].id;
+    let second = desk.writes("two", "a", "2");
+    desk.close();
+    desk.bench.checkpoint();
+    collect(&mut desk, 100);
+    desk.writer = Some(open(&mut desk.bench, desk.session).unwrap());
+    for target in [second.prompt, answer] {
+        desk.rewind(target, Scope::Conversation).unwrap();
+        let entries = desk.conversation();
+        let Some(Body::Note { about, text }) = entries.entries().last().map(|entry| &entry.body) else {
+            panic!("{entries:?}");
+        };
+        assert!(about.is_empty() && text.contains("may differ"), "{text}");
+        desk.undo().unwrap();
+    }
+    desk.rewind(first.prompt, Scope::Conversation).unwrap();
+    assert_eq!(desk.notes().len(), 0, "who has seen nothing has nothing to read again");
+}
+
+#[test]
 fn a_labelled_branch_stays() {
     let mut desk = Desk::new();
     let first = desk.writes("one", "a", "1");
@@ -81,6 +105,33 @@ fn a_labelled_branch_stays() {
     let entries = desk.bench.workspace.all_entries(desk.session).unwrap();
     assert!(entries.iter().any(|entry| entry.id == first.prompt));
     desk.rewind(first.prompt, Scope::Both).unwrap();
+}
+
+#[test]
+fn an_undo_does_not_pass_over_what_can_no_longer_be_undone() {
+    let mut desk = Desk::new();
+    let first = desk.writes("one", "a", "1");
+    let point = desk.workspace().resolve_point(&first.prompt.to_string(), None).unwrap();
+    desk.workspace().set_label(point.checkpoint_id().unwrap(), Some("here")).unwrap();
+    desk.writes("two", "b", "2");
+    desk.close();
+    desk.bench.checkpoint();
+    collect(&mut desk, 100);
+    desk.writer = Some(open(&mut desk.bench, desk.session).unwrap());
+    let kinds: Vec<_> = desk.workspace().operations().unwrap().iter().map(|operation| operation.id).collect();
+    assert_eq!(kinds, [first.operation], "the point before it has a label");
+    for _ in 0..2 {
+        let refused = desk.undo();
+        assert!(
+            matches!(&refused, Err(RewindError::Operation(OperationError::NewestGone { operation })) if operation.id == first.operation),
+            "{refused:?}"
+        );
+        // What comes after that can be undone, and then it is refused again.
+        desk.writes("three", "c", "3");
+        desk.undo().unwrap();
+    }
+    desk.undo_of(first.operation).unwrap();
+    assert_eq!(desk.bench.read("a").as_deref(), Some("0"));
 }
 
 #[test]
@@ -105,6 +156,20 @@ fn a_session_is_deleted_with_everything_that_only_it_needs() {
     desk.bench.checkpoint();
     let locks = find(&desk.bench.root.with_file_name("store"), &format!("{session}.lock"));
     assert_eq!(locks, 0, "nothing of it is left");
+}
+
+#[test]
+fn what_was_said_in_a_deleted_session_is_in_no_file_of_the_store() {
+    let mut desk = Desk::new();
+    desk.writes("one", "a", "1");
+    let turn = desk.say("two");
+    desk.reply(&"SECRET ".repeat(2_000), 0);
+    desk.end(turn);
+    desk.writer().set_draft(vec![Part::text("SECRET ".repeat(2_000))]).unwrap();
+    desk.writer().set_draft(Vec::new()).unwrap();
+    let writer = desk.writer.take().unwrap();
+    desk.workspace().delete_session(writer).unwrap();
+    assert!(!is_stored(&desk.bench.root.with_file_name("store"), b"SECRET"));
 }
 
 fn find(below: &std::path::Path, name: &str) -> usize {

@@ -90,6 +90,18 @@ fn what_was_left_as_it_is_is_told() {
 }
 
 #[test]
+fn what_was_merged_is_told() {
+    let mut desk = Desk::new();
+    desk.bench.write("a", "1\n2\n3\n4\n5\n");
+    let first = desk.writes("one", "a", "ONE\n2\n3\n4\n5\n");
+    desk.bench.write("a", "ONE\n2\n3\n4\nby hand\n");
+    let request = RewindRequest { on_conflict: OnConflict::Merge, ..desk.goal(first.prompt, Scope::Both) };
+    desk.apply(&request).unwrap();
+    assert_eq!(desk.bench.read("a").as_deref(), Some("1\n2\n3\n4\nby hand\n"));
+    assert_eq!(desk.notes(), [["a"]], "it is neither what the model saw nor what it was");
+}
+
+#[test]
 fn a_file_that_somebody_saved_meanwhile_is_not_said_to_have_gone_back() {
     let mut desk = Desk::new();
     let first = desk.turn("one", |root| {

@@ -2,10 +2,12 @@
 
 use retake_engine::session::entry::Part;
 use retake_engine::{
-    Goal, MadeBy, NoProgress, OperationError, OperationKind, OperationState, RewindError, RewindRequest, Scope,
+    Conflict, Goal, MadeBy, NoProgress, OperationError, OperationKind, OperationState, RewindError, RewindRequest,
+    Scope,
 };
 
 use super::Desk;
+use crate::rewind::conflicts;
 
 fn state(desk: &Desk) -> (Vec<String>, Option<String>, Vec<Part>) {
     (desk.prompts(), desk.bench.read("a"), desk.draft())
@@ -123,6 +125,17 @@ fn undoing_an_older_turn_takes_back_its_files_and_leaves_the_conversation() {
     assert!(matches!(again, Err(RewindError::Operation(OperationError::AlreadyUndone { .. }))), "{again:?}");
     desk.redo().unwrap();
     assert_eq!((desk.bench.read("a").as_deref(), desk.conversation()), (Some("1"), before));
+}
+
+#[test]
+fn a_later_turn_is_not_taken_for_somebody_else() {
+    let mut desk = Desk::new();
+    let first = desk.writes("one", "a", "1");
+    desk.writes("two", "a", "2");
+    assert_eq!(conflicts(desk.undo_of(first.operation)), [("a".to_owned(), Conflict::ChangedLater)]);
+    desk.bench.write("a", "by hand");
+    desk.bench.checkpoint();
+    assert_eq!(conflicts(desk.undo_of(first.operation)), [("a".to_owned(), Conflict::ChangedByOthers)]);
 }
 
 #[test]

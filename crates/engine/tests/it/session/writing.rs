@@ -171,6 +171,16 @@ fn a_turn_that_died_before_any_output_is_taken_back() {
 }
 
 #[test]
+fn what_was_about_to_be_said_next_is_not_lost_with_a_turn_that_died() {
+    let mut desk = Desk::new();
+    desk.say("two");
+    desk.writer().set_draft(vec![Part::text("three"), Part::Paste { text: "four".to_owned() }]).unwrap();
+    desk.reopen();
+    let both = [Part::text("two\n\nthree"), Part::Paste { text: "four".to_owned() }];
+    assert_eq!((desk.prompts().len(), desk.draft()), (0, both.to_vec()));
+}
+
+#[test]
 fn a_turn_that_came_to_nothing_is_taken_back() {
     let mut desk = Desk::new();
     let turn = desk.say("one");
