@@ -6,6 +6,7 @@
 //! context        what the model is to be told                          (pure)
 //! writer         the one who appends
 //! fork, lineage  a session that starts from an entry of another, and what it has of it
+//! elsewhere      the same in a workspace of its own
 //! aim, heads     where a rewind or an undo takes the conversation, and doing it
 //! parse          entries as the database holds them
 //! points         what one can go back to
@@ -18,6 +19,7 @@
 pub(crate) mod aim;
 pub mod context;
 mod conversation;
+mod elsewhere;
 pub mod entry;
 pub(crate) mod fork;
 pub(crate) mod heads;
@@ -33,6 +35,7 @@ pub(crate) mod writer;
 
 pub use aim::{PlannedConversation, PromptLine, Scope};
 pub use conversation::{Approval, Conversation, first_line, last_words};
+pub use elsewhere::ForkedElsewhere;
 pub use fork::{ForkElsewhere, ForkError, Forked, ForkedFrom, NewFork};
 pub use points::{Moment, Point, Target, TurnSummary};
 pub use range::Span;

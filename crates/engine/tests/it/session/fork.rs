@@ -1,5 +1,8 @@
 //! Forks: a session that starts from an entry of another, while that one goes on, is rewound or deleted.
 
+#[cfg(feature = "faults")]
+mod crash;
+mod elsewhere;
 mod heirs;
 mod owned;
 mod undo;
