@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    checkpoint, completions, context, diff, doctor, du, exec, export, gc, label, log, man, ops, purge, recover, relink,
-    resume, rewind, run, sessions, show, undo,
+    checkpoint, completions, context, diff, doctor, du, exec, export, fork, gc, label, log, man, ops, purge, recover,
+    relink, resume, rewind, run, sessions, show, undo,
 };
 
 /// Rewind for AI coding agents: checkpoints of a directory, what changed since, and the way back
@@ -62,6 +62,7 @@ pub enum Command {
     Run(run::RunArgs),
     Sessions(sessions::SessionsArgs),
     Resume(resume::ResumeArgs),
+    Fork(fork::ForkArgs),
     Context(context::ContextArgs),
     Checkpoint(checkpoint::CheckpointArgs),
     Log(log::LogArgs),
@@ -86,7 +87,7 @@ pub enum Command {
 
 /// The commands as `retake --help` shows them; every command is in exactly one group.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Agent", &["run", "sessions", "resume", "context"]),
+    ("Agent", &["run", "sessions", "resume", "fork", "context"]),
     ("Points", &["checkpoint", "log", "diff", "show", "label", "export"]),
     ("Going back", &["exec", "rewind", "undo", "redo", "ops"]),
     ("Store", &["du", "gc", "purge", "doctor", "recover", "relink"]),

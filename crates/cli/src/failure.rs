@@ -4,6 +4,7 @@
 //! 3 refused until the user decides, 130 and 143 stopped by Ctrl-C and SIGTERM.
 
 mod agent;
+mod fork;
 
 use std::io::{self, Stderr, Write};
 use std::process::ExitCode;
@@ -11,8 +12,8 @@ use std::process::ExitCode;
 use anstream::AutoStream;
 use anyhow::Error;
 use retake_engine::{
-    Checkpoint, CheckpointError, ContentError, ForkUse, InvalidLabel, OpenError, Operation, OperationError, PurgeError,
-    ResolveError, RewindError, ScanError, SessionError, SessionId, StoreError, WorkspacePath,
+    Checkpoint, CheckpointError, ContentError, ForkError, ForkUse, InvalidLabel, OpenError, Operation, OperationError,
+    PurgeError, ResolveError, RewindError, ScanError, SessionError, SessionId, StoreError, WorkspacePath,
 };
 
 use crate::agent::AgentError;
@@ -146,6 +147,9 @@ fn advice_for(cause: &(dyn std::error::Error + 'static)) -> Option<Advice> {
     if let Some(error) = cause.downcast_ref::<RewindError>() {
         return Some(for_rewind(error));
     }
+    if let Some(error) = cause.downcast_ref::<ForkError>() {
+        return Some(fork::for_fork(error));
+    }
     if let Some(error) = cause.downcast_ref::<OperationError>() {
         return Some(for_operation(error));
     }
@@ -171,6 +175,9 @@ fn advice_for(cause: &(dyn std::error::Error + 'static)) -> Option<Advice> {
 fn for_command(error: &CommandError) -> Advice {
     match error {
         CommandError::NoConversation { .. } => Advice { code: USAGE, hint: Some("leave the option out".to_owned()) },
+        CommandError::NothingToFork { .. } => {
+            Advice { code: USAGE, hint: Some("`retake log --session SESSION` lists the prompts".to_owned()) }
+        }
         CommandError::NoFiles { .. } => failed(Some("`retake log` lists the points that are kept")),
         CommandError::DeletionNotConfirmed => refused("`--yes` confirms it"),
         CommandError::Cancelled => cancelled(None),

@@ -13,6 +13,7 @@ mod clock;
 mod commands;
 mod diff;
 mod failure;
+mod forks;
 mod gaps;
 mod history;
 mod interrupt;

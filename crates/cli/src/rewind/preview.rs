@@ -5,7 +5,8 @@ use std::io::{self, Write};
 pub use retake_agent::document::choices;
 use retake_engine::session::{PlannedConversation, first_line};
 use retake_engine::{
-    Action, Change, LedgerItem, OnConflict, OperationKind, Plan, PlannedPath, Scope, Side, SnapshotId, Workspace,
+    Action, Change, ForkFate, LedgerItem, OnConflict, OperationKind, Plan, PlannedFork, PlannedPath, Scope, Side,
+    SnapshotId, Workspace,
 };
 use unicode_width::UnicodeWidthStr;
 
@@ -39,6 +40,9 @@ pub fn write(
 ) -> io::Result<()> {
     let (bold, yellow) = (paint.with(BOLD), paint.with(YELLOW));
     let title = intent(kind, &plan.what);
+    if let Some(fork) = &plan.fork {
+        return writeln!(out, "{bold}{title}{bold:#}: {}; files stay as they are", fate(fork, Tense::Planned));
+    }
     if plan.scope == Scope::Conversation {
         writeln!(out, "{bold}{title}{bold:#}: the conversation only; files and side effects stay")?;
     } else if plan.paths.is_empty() && plan.blocked.is_empty() {
@@ -236,10 +240,14 @@ pub fn write_conversation(out: &mut dyn Write, planned: &PlannedConversation, te
         }
     }
     if planned.went_on {
-        writeln!(out, "The conversation stays as it is: it went on since")?;
+        write_went_on(out, planned)?;
     }
     if planned.discards {
         writeln!(out, "What leaves the conversation is removed for good: this half cannot be undone")?;
+    }
+    if let [_, ..] = planned.kept_for.as_slice() {
+        let forks: Vec<&str> = planned.kept_for.iter().map(|id| id.get(..8).unwrap_or(id)).collect();
+        writeln!(out, "But some of it is kept for what was forked from it: {}", forks.join(", "))?;
     }
     match &planned.draft {
         Some(draft) if !draft.is_empty() => {
@@ -247,6 +255,23 @@ pub fn write_conversation(out: &mut dyn Write, planned: &PlannedConversation, te
         }
         _ => Ok(()),
     }
+}
+
+/// Says that a conversation is not taken back, and how to go on from there all the same.
+pub fn write_went_on(out: &mut dyn Write, planned: &PlannedConversation) -> io::Result<()> {
+    let fork = planned.fork_at.map(|id| format!("; `retake fork {}` goes on from there in a new session", id.short()));
+    writeln!(out, "The conversation stays as it is: it went on since{}", fork.unwrap_or_default())
+}
+
+/// What becomes of a forked session.
+pub fn fate(fork: &PlannedFork, tense: Tense) -> String {
+    let what = match (fork.fate, tense) {
+        (ForkFate::Goes, Tense::Planned) => "goes; nothing was said in it",
+        (ForkFate::Goes, Tense::Done) => "is gone",
+        (ForkFate::ComesBack, Tense::Planned) => "comes back as it was",
+        (ForkFate::ComesBack, Tense::Done) => "is back as it was",
+    };
+    format!("session {} {what}", fork.session.short())
 }
 
 /// `Rewind to 3fa29c41`, `Undo exec make`

@@ -1,5 +1,6 @@
 //! `retake run` and everything around it, on a scripted model over real HTTP.
 
+mod fork;
 mod kill;
 mod live;
 mod signals;
