@@ -117,7 +117,7 @@ fn what_was_said_goes_on_there_by_itself() {
     assert_eq!(elsewhere.root, forked.root);
     // Two workspaces, two conversations: each goes on and goes back without the other.
     let here = desk.conversation();
-    let (session, root) = (forked.session, forked.root.clone());
+    let (session, root) = (forked.session, forked.root);
     desk.close();
     desk.bench.workspace = there;
     let (was, was_root) = (desk.session, std::mem::replace(&mut desk.bench.root, root));
