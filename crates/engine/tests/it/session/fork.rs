@@ -243,3 +243,22 @@ fn a_fork_can_be_forked() {
     desk.reopen();
     assert_eq!(desk.prompts(), ["one", "third way"]);
 }
+
+#[test]
+fn what_was_left_behind_can_be_forked_from() {
+    let mut desk = Desk::new();
+    desk.writes("one", "a", "1");
+    let second = desk.writes("two", "b", "2");
+    let left = desk.conversation();
+    desk.rewind(second.prompt, Scope::Both).unwrap();
+    desk.writes("instead", "c", "3");
+    let now = desk.conversation();
+    let forked = desk.fork(left.head().unwrap()).unwrap();
+    let said = desk.said(forked.session);
+    assert_eq!(said.entries()[..left.entries().len()], *left.entries());
+    assert_eq!(notes(&said), [["b", "c"]]);
+    assert_eq!(desk.conversation(), now);
+    desk.close();
+    super::care::collect(&mut desk, 100);
+    assert_eq!(desk.said(forked.session), said, "retention leaves it what it needs");
+}

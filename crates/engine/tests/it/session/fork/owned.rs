@@ -129,3 +129,21 @@ fn in_a_fork_one_can_go_back_and_forth_between_inherited_prompts() {
     desk.undo().unwrap();
     assert_eq!(desk.conversation(), whole);
 }
+
+#[test]
+fn a_path_that_was_declared_before_the_fork_goes_back_to_before_that() {
+    let mut desk = Desk::new();
+    desk.bench.write(".gitignore", "secret\n");
+    desk.bench.write("secret", "0");
+    let first = desk.writes("one", "a", "1");
+    let second = desk.say("two");
+    desk.tool(second, &["secret"], |root| std::fs::write(root.join("secret"), "1").unwrap());
+    desk.reply("done", 0);
+    let end = desk.end(second);
+    let forked = desk.fork(end).unwrap();
+    desk.move_to(forked.session);
+    desk.rewind(first.prompt, Scope::Both).unwrap();
+    assert_eq!(desk.bench.read("secret").as_deref(), Some("0"), "it is ignored, and was captured for the tool");
+    desk.undo().unwrap();
+    assert_eq!(desk.bench.read("secret").as_deref(), Some("1"));
+}
