@@ -12,8 +12,8 @@ use std::process::ExitCode;
 use anstream::AutoStream;
 use anyhow::Error;
 use retake_engine::{
-    Checkpoint, CheckpointError, ContentError, ForkError, ForkUse, InvalidLabel, OpenError, Operation, OperationError,
-    PurgeError, ResolveError, RewindError, ScanError, SessionError, SessionId, StoreError, WorkspacePath,
+    Checkpoint, CheckpointError, ContentError, ForkError, InvalidLabel, OpenError, Operation, OperationError,
+    PurgeError, ResolveError, RewindError, ScanError, SessionError, StoreError, WorkspacePath,
 };
 
 use crate::agent::AgentError;
@@ -302,7 +302,7 @@ fn for_rewind(error: &RewindError) -> Advice {
             "`--conversation` takes only the conversation back; `retake log` lists the points that are kept",
         )),
         RewindError::SessionNotOpen { .. } => failed(None),
-        RewindError::ForkInUse { session, why } => refused(&fork_in_use(*session, *why)),
+        RewindError::ForkInUse { session, why } => refused(&fork::in_use(*session, *why)),
         RewindError::Gone => failed(Some("`retake log --all` lists the points that are there")),
         RewindError::Pending { .. } => refused("nothing was changed; `retake recover` finishes it or takes it back"),
         RewindError::RolledBack { .. } => failed(Some("once the cause is mended, run the command again")),
@@ -344,19 +344,6 @@ fn for_operation(error: &OperationError) -> Advice {
         OperationError::NotReversible { .. } => failed(None),
         OperationError::Store(error) => for_store(error),
     }
-}
-
-fn fork_in_use(session: SessionId, why: ForkUse) -> String {
-    let first = match why {
-        ForkUse::Open => "close it first",
-        ForkUse::WentOn => "undo what was said in it first",
-        ForkUse::Forked => "undo its own forks first",
-    };
-    format!(
-        "both sessions are as they were; {first}, or delete it for good with `retake sessions rm {}`; \
-         `retake undo OP` undoes another operation",
-        session.short()
-    )
 }
 
 fn changed_since(paths: &[WorkspacePath]) -> String {

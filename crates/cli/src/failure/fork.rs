@@ -1,6 +1,6 @@
-//! Advice on forks that were not made.
+//! Advice on forks that were not made, or not taken back.
 
-use retake_engine::ForkError;
+use retake_engine::{ForkError, ForkUse, SessionId};
 
 use super::{Advice, USAGE, cancelled, failed, for_checkpoint, for_open, for_store, refused};
 
@@ -26,4 +26,18 @@ pub(super) fn for_fork(error: &ForkError) -> Advice {
         ForkError::Checkpoint(error) => for_checkpoint(error),
         ForkError::Store(error) => for_store(error),
     }
+}
+
+/// What to do about a fork that cannot be taken back.
+pub(super) fn in_use(session: SessionId, why: ForkUse) -> String {
+    let first = match why {
+        ForkUse::Open => "close it first",
+        ForkUse::WentOn => "undo what was said in it first",
+        ForkUse::Forked => "undo its own forks first",
+    };
+    format!(
+        "both sessions are as they were; {first}, or delete it for good with `retake sessions rm {}`; \
+         `retake undo OP` undoes another operation",
+        session.short()
+    )
 }
