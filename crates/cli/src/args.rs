@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    checkpoint, completions, context, demo, diff, doctor, du, exec, export, gc, label, log, man, ops, purge, recover,
-    relink, resume, rewind, run, sessions, show, summarize, undo,
+    checkpoint, completions, context, demo, diff, doctor, du, exec, export, fork, gc, label, log, man, ops, purge,
+    recover, relink, resume, rewind, run, sessions, show, summarize, undo,
 };
 
 /// Rewind for AI coding agents: checkpoints of a directory, what changed since, and the way back
@@ -62,6 +62,7 @@ pub enum Command {
     Run(run::RunArgs),
     Sessions(sessions::SessionsArgs),
     Resume(resume::ResumeArgs),
+    Fork(fork::ForkArgs),
     Context(context::ContextArgs),
     Summarize(summarize::SummarizeArgs),
     Checkpoint(checkpoint::CheckpointArgs),
@@ -88,7 +89,7 @@ pub enum Command {
 
 /// The commands as `retake --help` shows them; every command is in exactly one group.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Agent", &["run", "sessions", "resume", "summarize", "context"]),
+    ("Agent", &["run", "sessions", "resume", "fork", "summarize", "context"]),
     ("Points", &["checkpoint", "log", "diff", "show", "label", "export"]),
     ("Going back", &["exec", "rewind", "undo", "redo", "ops"]),
     ("Store", &["du", "gc", "purge", "doctor", "recover", "relink"]),

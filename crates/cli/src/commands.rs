@@ -9,6 +9,7 @@ pub mod doctor;
 pub mod du;
 pub mod exec;
 pub mod export;
+pub mod fork;
 pub mod gc;
 pub mod label;
 pub mod log;
@@ -90,6 +91,8 @@ pub enum CommandError {
     NoConversation { point: String },
     #[error("{point} is no prompt of a conversation")]
     NotAPrompt { point: String },
+    #[error("checkpoint {point} belongs to no prompt, so there is no conversation to fork")]
+    NothingToFork { point: String },
     #[error("nothing was deleted: this needs a confirmation")]
     DeletionNotConfirmed,
     #[error("nothing was changed, as you wished")]
@@ -130,6 +133,7 @@ pub fn run(ui: &mut Ui, cli: &Cli) -> anyhow::Result<ExitCode> {
         Some(Command::Rewind(args)) => rewind::run(ui, &here()?, args),
         Some(Command::Undo(args)) => undo::run(ui, &here()?, args),
         Some(Command::Redo(args)) => undo::redo(ui, &here()?, args),
+        Some(Command::Fork(args)) => fork::run(ui, &here()?, args),
         Some(Command::Ops(args)) => ops::run(ui, here()?, args),
         Some(Command::Export(args)) => export::run(ui, here()?, args),
         Some(Command::Recover(args)) => recover::run(ui, here()?, args),

@@ -4,6 +4,7 @@
 //! 3 refused until the user decides, 130 and 143 stopped by Ctrl-C and SIGTERM.
 
 mod agent;
+mod fork;
 
 use std::io::{self, Stderr, Write};
 use std::process::ExitCode;
@@ -11,8 +12,8 @@ use std::process::ExitCode;
 use anstream::AutoStream;
 use anyhow::Error;
 use retake_engine::{
-    Checkpoint, CheckpointError, ContentError, InvalidLabel, OpenError, Operation, OperationError, PurgeError,
-    ResolveError, RewindError, ScanError, SessionError, StoreError, WorkspacePath,
+    Checkpoint, CheckpointError, ContentError, ForkError, InvalidLabel, OpenError, Operation, OperationError,
+    PurgeError, ResolveError, RewindError, ScanError, SessionError, StoreError, WorkspacePath,
 };
 
 use crate::agent::AgentError;
@@ -146,6 +147,9 @@ fn advice_for(cause: &(dyn std::error::Error + 'static)) -> Option<Advice> {
     if let Some(error) = cause.downcast_ref::<RewindError>() {
         return Some(for_rewind(error));
     }
+    if let Some(error) = cause.downcast_ref::<ForkError>() {
+        return Some(fork::for_fork(error));
+    }
     if let Some(error) = cause.downcast_ref::<OperationError>() {
         return Some(for_operation(error));
     }
@@ -174,6 +178,9 @@ fn for_command(error: &CommandError) -> Advice {
             failed(Some("`retake log --session SESSION` lists the prompts of a conversation"))
         }
         CommandError::NoConversation { .. } => Advice { code: USAGE, hint: Some("leave the option out".to_owned()) },
+        CommandError::NothingToFork { .. } => {
+            Advice { code: USAGE, hint: Some("`retake log --session SESSION` lists the prompts".to_owned()) }
+        }
         CommandError::NoFiles { .. } => failed(Some("`retake log` lists the points that are kept")),
         CommandError::DeletionNotConfirmed => refused("`--yes` confirms it"),
         CommandError::Cancelled => cancelled(None),
@@ -301,6 +308,7 @@ fn for_rewind(error: &RewindError) -> Advice {
             "`--conversation` takes only the conversation back; `retake log` lists the points that are kept",
         )),
         RewindError::SessionNotOpen { .. } => failed(None),
+        RewindError::ForkInUse { session, why } => refused(&fork::in_use(*session, *why)),
         RewindError::Gone => failed(Some("`retake log --all` lists the points that are there")),
         RewindError::Pending { .. } => refused("nothing was changed; `retake recover` finishes it or takes it back"),
         RewindError::RolledBack { .. } => failed(Some("once the cause is mended, run the command again")),

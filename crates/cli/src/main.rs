@@ -14,6 +14,7 @@ mod commands;
 mod demo;
 mod diff;
 mod failure;
+mod forks;
 mod gaps;
 mod history;
 mod interrupt;

@@ -70,6 +70,7 @@ impl Drawn {
             Phase::Marking => ("Looking through", "checkpoints"),
             Phase::Packing => ("Rewriting", "objects"),
             Phase::Checking => ("Checking", "objects"),
+            Phase::Writing => ("Writing", "files"),
         };
         match step.total {
             Some(total) => {

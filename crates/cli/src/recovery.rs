@@ -58,7 +58,7 @@ pub fn before_going_back(ui: &mut Ui, workspace: &mut Workspace, options: &Optio
 
 /// Ends turns whose process died, so that they can be taken back like any other. Of those that had come to nothing, and so were taken
 /// back by this, the prompts are returned.
-fn end_cut_turns(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
+pub fn end_cut_turns(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
     let is_turn = |operation: &Operation| operation.kind == OperationKind::Turn;
     let mut taken_back = Vec::new();
     for operation in workspace.operations()?.into_iter().filter(is_turn) {

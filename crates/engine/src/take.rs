@@ -19,7 +19,6 @@ use crate::scan::{Counters, Scanned, Scanner, Sink};
 use crate::session::rows as session_rows;
 use crate::snapshot::diff;
 use crate::snapshot::known::{Knower, Known};
-use crate::store::db::in_transaction;
 use crate::store::{Batch, Effort, Kind, PutError, Store, lock, take_turn};
 use crate::workspace::counters;
 use crate::{
@@ -352,9 +351,10 @@ impl Scene<'_> {
 
 /// Pairs the checkpoint with an entry of its session: with the head, if none is named.
 fn pair(tx: &Transaction<'_>, session: i64, entry: Option<i64>, seq: i64) -> Result<(), StoreError> {
-    let head = || tx.query_row("SELECT head FROM sessions WHERE seq = ?", [session], |row| row.get(0));
-    let entry = entry.map_or_else(head, |entry| Ok(Some(entry))).map_err(in_transaction(tx))?;
-    entry.map_or(Ok(()), |entry| session_rows::pair(tx, entry, seq))
+    match entry {
+        Some(entry) => session_rows::pair(tx, entry, seq),
+        None => session_rows::pair_head(tx, session, seq),
+    }
 }
 
 /// The steps of a change to a path that an operation has given the state `put`: somebody may have saved it once more before

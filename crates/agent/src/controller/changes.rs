@@ -253,9 +253,10 @@ fn to_request(workspace: &Workspace, session: SessionId, change: &Change) -> Res
 /// An error of the engine as clients are told it.
 pub(super) fn refused(error: &RewindError) -> Refusal {
     let reason = match error {
-        RewindError::Refused { .. } | RewindError::Pending { .. } | RewindError::ChangedSinceCrash { .. } => {
-            Reason::Conflicts
-        }
+        RewindError::Refused { .. }
+        | RewindError::ForkInUse { .. }
+        | RewindError::Pending { .. }
+        | RewindError::ChangedSinceCrash { .. } => Reason::Conflicts,
         RewindError::Stale { .. } => Reason::StalePlan,
         RewindError::StaleHead => Reason::StaleHead,
         RewindError::InUse { .. } => Reason::InUse,

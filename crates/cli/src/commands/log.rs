@@ -41,7 +41,7 @@ pub struct LogArgs {
     /// Show also the points that rewinds and the agent's tools made, and prompts that were left behind
     #[arg(long)]
     all: bool,
-    /// Show the prompts of a conversation as a tree, with those that were left behind
+    /// Show the prompts of a conversation as a tree, with those that were left behind and the sessions that were forked from it
     #[arg(long, conflicts_with = "paths")]
     graph: bool,
     /// Only prompts whose text, label, tools or changed files contain this

@@ -1,6 +1,7 @@
 //! `retake sessions`: the conversations of a workspace.
 
 use std::io::{IsTerminal, Write};
+use std::os::unix::ffi::OsStrExt;
 
 use retake_engine::session::Conversation;
 use retake_engine::{OpenError, Session, Workspace};
@@ -9,6 +10,7 @@ use serde::Serialize;
 use super::CommandError;
 use crate::agent::session;
 use crate::clock;
+use crate::forks::{self, ElsewhereFacts, FromFacts};
 use crate::json;
 use crate::quote;
 use crate::recovery;
@@ -56,6 +58,10 @@ struct SessionFacts {
     /// When something was last said.
     last: Option<String>,
     usage: retake_engine::session::entry::Usage,
+    /// Null if it is no fork, or what it was forked from is deleted.
+    forked_from: Option<FromFacts>,
+    /// Its forks in workspaces of their own.
+    forks_elsewhere: Vec<ElsewhereFacts>,
 }
 
 #[derive(Serialize)]
@@ -98,6 +104,8 @@ fn list(ui: &mut Ui, here: Surroundings) -> anyhow::Result<()> {
             live: *live,
             last: last(conversation).map(clock::rfc3339),
             usage: conversation.usage(),
+            forked_from: session.forked_from.as_ref().map(FromFacts::new),
+            forks_elsewhere: session.forks_elsewhere.iter().map(ElsewhereFacts::new).collect(),
         };
         let sessions = found.iter().map(facts).collect();
         return Ok(ui.json(&SessionsDocument { version: json::VERSION, sessions })?);
@@ -114,7 +122,13 @@ fn list(ui: &mut Ui, here: Surroundings) -> anyhow::Result<()> {
         let live = if *live { format!("  {green}open{green:#}") } else { String::new() };
         let age = clock::age(last(conversation).unwrap_or(session.at), now);
         let (id, title) = (session.id.short(), quote::one_line(&session.title));
-        writeln!(ui.out, "{yellow}{id}{yellow:#}  {dim}{age:<14}  {prompts:<11}{dim:#}  {title}{live}")?;
+        let from = session.forked_from.as_ref().map(|from| format!("  {dim}{}{dim:#}", forks::origin(from)));
+        let from = from.unwrap_or_default();
+        writeln!(ui.out, "{yellow}{id}{yellow:#}  {dim}{age:<14}  {prompts:<11}{dim:#}  {title}{from}{live}")?;
+        for fork in &session.forks_elsewhere {
+            let root = quote::name(fork.root.as_os_str().as_bytes());
+            writeln!(ui.out, "          {dim}forked to {} in {root}{dim:#}", fork.session.short())?;
+        }
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use retake_agent::document::RewindDocument;
-use retake_engine::{Goal, OperationError, OperationKind, RewindRequest, Workspace};
+use retake_engine::{Goal, OperationError, OperationId, OperationKind, RewindRequest, Workspace};
 
 use crate::quote;
 use crate::recovery;
@@ -11,7 +11,7 @@ use crate::rewind::{self, Options, Place};
 use crate::surroundings::Surroundings;
 use crate::ui::{Format, Ui};
 
-/// Take back the last turn of `retake run`, the last command of `retake exec`, or the last rewind
+/// Take back the last turn of `retake run`, the last command of `retake exec`, the last rewind or fork
 ///
 /// Of a turn both halves: its files, and what was said. The last is the newest that changed something and is not undone: a command that changed no file is passed over. Goes back one
 /// operation further each time. What somebody else changed since is left alone or, in the same file, is a conflict.
@@ -68,7 +68,9 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &UndoArgs) -> anyhow::Result<
             (operation, goal)
         }
     };
-    let place = Place { here, workspace: &mut workspace, session: operation.session };
+    // A fork has nothing to do with what it was made from, which may be open elsewhere.
+    let session = operation.session.filter(|_| operation.kind != OperationKind::Fork);
+    let place = Place { here, workspace: &mut workspace, session };
     rewind::run(ui, place, OperationKind::Undo, RewindRequest::new(goal), &args.options)
 }
 
@@ -88,6 +90,11 @@ pub fn redo(ui: &mut Ui, here: &Surroundings, args: &RedoArgs) -> anyhow::Result
     let session = args.session.as_deref().map(|text| workspace.resolve_session(text)).transpose()?;
     let session = session.map(|session| session.id);
     let undone = workspace.next_to_redo(session)?;
-    let place = Place { here, workspace: &mut workspace, session: undone.session };
+    let operations = workspace.operations()?;
+    let is_fork = |id: &OperationId| {
+        operations.iter().any(|operation| operation.id == *id && operation.kind == OperationKind::Fork)
+    };
+    let about = undone.session.filter(|_| !undone.reverses.as_ref().is_some_and(is_fork));
+    let place = Place { here, workspace: &mut workspace, session: about };
     rewind::run(ui, place, OperationKind::Redo, RewindRequest::new(Goal::Redo { session }), &args.options)
 }

@@ -102,11 +102,7 @@ fn tell(ui: &mut Ui, kind: OperationKind, document: &RewindDocument) -> anyhow::
     writeln!(ui.out, "{}: {}, in the session that is open", preview::title(kind, &document.what), parts.join(", "))?;
     match (&document.conversation, document.conversation_moved) {
         (Some(planned), Some(true)) => preview::write_conversation(&mut ui.out, planned, preview::Tense::Done)?,
-        (Some(planned), None) => {
-            if let Some(why) = preview::why_it_stays(planned) {
-                writeln!(ui.out, "The conversation stays as it is: {why}")?;
-            }
-        }
+        (Some(planned), None) => preview::write_stays(&mut ui.out, planned)?,
         (Some(_), Some(false)) | (None, _) => {}
     }
     if let Some(back) = preview::way_back(kind, document.files.len(), document.conversation.as_ref()) {

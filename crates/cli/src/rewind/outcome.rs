@@ -48,11 +48,7 @@ fn tell_conversation(ui: &mut Ui, applied: &Applied) -> anyhow::Result<()> {
     match applied.conversation_moved {
         Some(true) => preview::write_conversation(&mut ui.out, planned, preview::Tense::Done)?,
         Some(false) => ui.warn("the conversation could not be taken back: it is where it was")?,
-        None => {
-            if let Some(why) = preview::why_it_stays(planned) {
-                writeln!(ui.out, "The conversation stays as it is: {why}")?;
-            }
-        }
+        None => preview::write_stays(&mut ui.out, planned)?,
     }
     Ok(())
 }
@@ -150,6 +146,9 @@ fn counts(applied: &Applied) -> String {
     let parts = parts.map(|(action, word)| (count(action), word));
     let parts: Vec<String> =
         parts.into_iter().filter(|(count, _)| *count != 0).map(|(count, word)| format!("{count} {word}")).collect();
+    if let Some(fork) = &applied.plan.fork {
+        return preview::fate(fork, preview::Tense::Done);
+    }
     match applied.plan.scope {
         Scope::Conversation => "the conversation only; files stay as they are".to_owned(),
         _ if parts.is_empty() => "no file had to change".to_owned(),

@@ -5,7 +5,8 @@ use std::io::{self, Write};
 pub use retake_agent::document::choices;
 use retake_engine::session::{PlannedConversation, first_line};
 use retake_engine::{
-    Action, Change, LedgerItem, OnConflict, OperationKind, Plan, PlannedPath, Scope, Side, SnapshotId, Workspace,
+    Action, Change, ForkFate, LedgerItem, OnConflict, OperationKind, Plan, PlannedFork, PlannedPath, Scope, Side,
+    SnapshotId, Workspace,
 };
 use unicode_width::UnicodeWidthStr;
 
@@ -39,6 +40,9 @@ pub fn write(
 ) -> io::Result<()> {
     let (bold, yellow) = (paint.with(BOLD), paint.with(YELLOW));
     let title = intent(kind, &plan.what);
+    if let Some(fork) = &plan.fork {
+        return writeln!(out, "{bold}{title}{bold:#}: {}; files stay as they are", fate(fork, Tense::Planned));
+    }
     if plan.scope == Scope::Conversation {
         writeln!(out, "{bold}{title}{bold:#}: the conversation only; files and side effects stay")?;
     } else if plan.paths.is_empty() && plan.blocked.is_empty() {
@@ -235,11 +239,13 @@ pub fn write_conversation(out: &mut dyn Write, planned: &PlannedConversation, te
             writeln!(out, "  … and {} more", prompts.len() - MAX_LISTED)?;
         }
     }
-    if let Some(why) = why_it_stays(planned) {
-        writeln!(out, "The conversation stays as it is: {why}")?;
-    }
+    write_stays(out, planned)?;
     if planned.discards {
         writeln!(out, "What leaves the conversation is removed for good: this half cannot be undone")?;
+    }
+    if let [_, ..] = planned.kept_for.as_slice() {
+        let forks: Vec<&str> = planned.kept_for.iter().map(|id| id.get(..8).unwrap_or(id)).collect();
+        writeln!(out, "But some of it is kept for what was forked from it: {}", forks.join(", "))?;
     }
     match &planned.draft {
         Some(draft) if !draft.is_empty() => {
@@ -249,12 +255,13 @@ pub fn write_conversation(out: &mut dyn Write, planned: &PlannedConversation, te
     }
 }
 
-/// Why an undo leaves the conversation alone, if it does.
-pub fn why_it_stays(planned: &PlannedConversation) -> Option<&'static str> {
+/// Says why an undo leaves the conversation alone, if it does, and how to go on from there all the same.
+pub fn write_stays(out: &mut dyn Write, planned: &PlannedConversation) -> io::Result<()> {
+    let fork = planned.fork_at.map(|id| format!("; `retake fork {}` goes on from there in a new session", id.short()));
     match (planned.removed, planned.went_on) {
-        (true, _) => Some("what was said was removed for good"),
-        (false, true) => Some("it went on since"),
-        (false, false) => None,
+        (true, _) => writeln!(out, "The conversation stays as it is: what was said was removed for good"),
+        (false, true) => writeln!(out, "The conversation stays as it is: it went on since{}", fork.unwrap_or_default()),
+        (false, false) => Ok(()),
     }
 }
 
@@ -267,6 +274,17 @@ pub fn way_back(kind: OperationKind, files: usize, conversation: Option<&Planned
         (_, true, _) => Some("`retake undo` takes the files back, and only them"),
         (_, false, _) => Some("`retake undo` takes this back"),
     }
+}
+
+/// What becomes of a forked session.
+pub fn fate(fork: &PlannedFork, tense: Tense) -> String {
+    let what = match (fork.fate, tense) {
+        (ForkFate::Goes, Tense::Planned) => "goes; nothing was said in it",
+        (ForkFate::Goes, Tense::Done) => "is gone",
+        (ForkFate::ComesBack, Tense::Planned) => "comes back as it was",
+        (ForkFate::ComesBack, Tense::Done) => "is back as it was",
+    };
+    format!("session {} {what}", fork.session.short())
 }
 
 /// `Rewind to 3fa29c41`, `Undo exec make`

@@ -1,6 +1,7 @@
 //! `retake run` and everything around it, on a scripted model over real HTTP.
 
 mod demo;
+mod fork;
 mod kill;
 mod live;
 mod signals;

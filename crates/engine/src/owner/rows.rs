@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use super::{By, Certainty, ChangeKind, OpenWindow, Owner, PathChange, Reach, Verdict};
+use crate::session::lineage::Lineage;
 use crate::snapshot::diff::Change;
 use crate::snapshot::tree::Kind;
 use crate::store::db::in_transaction;
@@ -113,21 +114,15 @@ fn select(connection: &Connection, rest: &str, values: impl rusqlite::Params) ->
     statement.query_map(values, from_row)?.filter_map(Result::transpose).collect()
 }
 
-/// All changes after checkpoint `seq` of paths that a change matching `condition` (with `who` as `?2`) touched, by path
-/// and in order.
-fn since(
-    store: &Store,
-    seq: i64,
-    condition: &str,
-    who: i64,
-) -> Result<BTreeMap<WorkspacePath, Vec<ChangeRow>>, StoreError> {
+/// All changes after checkpoint `seq` of paths that a change matching `condition` touched, by path and in order.
+fn since(store: &Store, seq: i64, condition: &str) -> Result<BTreeMap<WorkspacePath, Vec<ChangeRow>>, StoreError> {
     let rows = store.db().read(|connection| {
         let rest = format!(
             "WHERE changes.checkpoint > ?1 AND path IN
                  (SELECT path FROM changes WHERE checkpoint > ?1 AND {condition})
              ORDER BY changes.seq"
         );
-        select(connection, &rest, params![seq, who])
+        select(connection, &rest, [seq])
     })?;
     let mut by_path: BTreeMap<WorkspacePath, Vec<ChangeRow>> = BTreeMap::new();
     for row in rows {
@@ -146,14 +141,15 @@ fn by(owner: &str, windows: &str) -> String {
     )
 }
 
-/// Everything that happened after checkpoint `seq` to paths that `session` changed since, or may have, by path and in
-/// order.
+/// Everything that happened after checkpoint `seq` to paths that a session changed since, or may have, by path and in order. What it
+/// was forked from is its own past.
 pub(crate) fn of_session(
     store: &Store,
     seq: i64,
-    session: i64,
+    lineage: &Lineage,
 ) -> Result<BTreeMap<WorkspacePath, Vec<ChangeRow>>, StoreError> {
-    since(store, seq, &by("session = ?2", "windows.session = ?2"), session)
+    let own = |session| lineage.condition(session, "changes.checkpoint");
+    since(store, seq, &by(&own("changes.session"), &own("windows.session")))
 }
 
 /// Everything that happened since operation `operation` began (at checkpoint `seq`) to the paths that it changed, or may
@@ -163,14 +159,15 @@ pub(crate) fn of_operation(
     seq: i64,
     operation: i64,
 ) -> Result<BTreeMap<WorkspacePath, Vec<ChangeRow>>, StoreError> {
-    since(store, seq, &by("operation = ?2", "windows.operation = ?2"), operation)
+    since(store, seq, &by(&format!("operation = {operation}"), &format!("windows.operation = {operation}")))
 }
 
-/// The paths that `session` ever wrote.
-pub(crate) fn paths_of_session(store: &Store, session: i64) -> Result<BTreeSet<WorkspacePath>, StoreError> {
+/// The paths that a session ever wrote.
+pub(crate) fn paths_of_session(store: &Store, lineage: &Lineage) -> Result<BTreeSet<WorkspacePath>, StoreError> {
     let paths: Vec<Vec<u8>> = store.db().read(|connection| {
-        let mut statement = connection.prepare_cached("SELECT DISTINCT path FROM changes WHERE session = ?")?;
-        statement.query_map([session], |row| row.get(0))?.collect()
+        let own = lineage.condition("session", "checkpoint");
+        let mut statement = connection.prepare_cached(&format!("SELECT DISTINCT path FROM changes WHERE {own}"))?;
+        statement.query_map([], |row| row.get(0))?.collect()
     })?;
     Ok(paths.iter().filter_map(|path| WorkspacePath::parse(path).ok()).collect())
 }
@@ -262,20 +259,21 @@ pub(crate) fn open_windows(store: &Store) -> Result<Vec<OpenWindow>, StoreError>
     })
 }
 
-/// The first checkpoint at or after `since` before which a tool of `session` declared `path`.
+/// The first checkpoint at or after `since` before which a tool of a session declared `path`.
 pub(crate) fn first_declared(
     store: &Store,
-    session: i64,
+    lineage: &Lineage,
     path: &WorkspacePath,
     since: i64,
 ) -> Result<Option<i64>, StoreError> {
     store.db().read(|connection| {
         connection
-            .prepare_cached(
+            .prepare_cached(&format!(
                 "SELECT min(opened) FROM windows JOIN window_paths ON window = seq
-                 WHERE path = ? AND session = ? AND opened >= ?",
-            )?
-            .query_row(params![path.as_bytes(), session, since], |row| row.get(0))
+                 WHERE path = ? AND opened >= ? AND {}",
+                lineage.condition("session", "opened")
+            ))?
+            .query_row(params![path.as_bytes(), since], |row| row.get(0))
             .optional()
             .map(Option::flatten)
     })

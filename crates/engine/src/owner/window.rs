@@ -14,7 +14,7 @@ use super::life::Pulse;
 use super::rows;
 use crate::checkpoint::{Origin, Purpose};
 use crate::operation::{self, MadeBy, NewOperation, OperationKind, OperationState};
-use crate::session::points;
+use crate::session::{ForkElsewhere, ForkedFrom, fork, points};
 use crate::store::db::in_transaction;
 use crate::store::{Durability, Store, StoreError, create_private_dirs};
 use crate::{
@@ -33,6 +33,10 @@ pub struct Session {
     pub title: String,
     /// What it is.
     pub kind: SessionKind,
+    /// What it was forked from.
+    pub forked_from: Option<ForkedFrom>,
+    /// Its forks that are in a workspace of their own, oldest first.
+    pub forks_elsewhere: Vec<ForkElsewhere>,
 }
 
 /// What the caller gives to a new session.
@@ -131,18 +135,24 @@ impl Workspace {
             )
             .map_err(in_transaction(tx))
         })?;
-        Ok(Session { id: new.id, at: new.at, title: new.title, kind: new.kind })
+        let NewSession { id, at, title, kind } = new;
+        Ok(Session { id, at, title, kind, forked_from: None, forks_elsewhere: Vec::new() })
     }
 
     /// All sessions, newest first.
     pub fn sessions(&self) -> Result<Vec<Session>, StoreError> {
         self.store.db().read(|connection| {
-            let mut statement =
-                connection.prepare_cached("SELECT id, at, title, kind FROM sessions ORDER BY seq DESC")?;
+            // One whose fork is undone is there for nobody.
+            let mut statement = connection
+                .prepare_cached("SELECT id, at, title, kind, seq FROM sessions WHERE kind < 2 ORDER BY seq DESC")?;
+            let mut elsewhere = fork::elsewhere(connection)?;
             let rows = statement.query_map([], |row| {
                 let kind = if row.get(3)? { SessionKind::Conversation } else { SessionKind::Commands };
                 let (id, at) = (SessionId::from_bytes(row.get(0)?), Timestamp(row.get(1)?));
-                Ok(Session { id, at, title: row.get(2)?, kind })
+                let (title, seq) = (row.get(2)?, row.get(4)?);
+                let forked_from = fork::forked_from(connection, seq)?;
+                let forks_elsewhere = elsewhere.remove(&seq).unwrap_or_default();
+                Ok(Session { id, at, title, kind, forked_from, forks_elsewhere })
             })?;
             rows.collect()
         })

@@ -80,6 +80,9 @@ impl Workspace {
         }
         self.clean_up_again()?;
         let resolved = goal::resolve(&self.store, &request.goal)?;
+        if let Some(fork) = resolved.fork {
+            return self.apply_fork(request, &resolved, fork, new);
+        }
         if let Some(aim) = resolved.aim.as_ref().filter(|aim| Some(aim.id) != open) {
             return Err(RewindError::SessionNotOpen { session: aim.id });
         }

@@ -13,7 +13,10 @@ use crate::session::Scope;
 use crate::session::aim::Aim;
 use crate::session::rows as session_rows;
 use crate::store::{Durability, Store};
-use crate::{CheckpointError, LedgerItem, NewCheckpoint, Node, Progress, StoreError, Workspace, WorkspacePath, git};
+use crate::{
+    CheckpointError, CheckpointId, LedgerItem, NewCheckpoint, Node, Progress, SessionId, StoreError, Timestamp,
+    Workspace, WorkspacePath, git,
+};
 
 impl Workspace {
     /// The plan of a rewind of the conversation alone.
@@ -41,6 +44,7 @@ impl Workspace {
             undoes: Vec::new(),
             scope: Scope::Conversation,
             conversation: Some(aim.planned(store)?),
+            fork: None,
         })
     }
 
@@ -59,7 +63,8 @@ impl Workspace {
         if expected.is_some_and(|expected| !expected.agrees_with(&plan)) {
             return Err(RewindError::Stale { plan: Box::new(plan) });
         }
-        let before = self.point_before(aim, new, &resolved.what, progress)?;
+        let session = Some((aim.session, aim.id));
+        let before = self.point_now(session, format!("rewind {}", resolved.what), new.safety, new.at, progress)?;
         let differing = aim.point.map_or_else(|| Ok(Vec::new()), |point| differing(&self.store, point))?;
         let moved = self.store.db().transaction(Durability::Synced, |tx| {
             let (seq, moved) = insert_operation(tx, resolved, new, &plan, before, request.made_by)?;
@@ -85,26 +90,21 @@ impl Workspace {
     }
 
     /// Takes a checkpoint, so that it is known what has changed; the newest one there is, if there is no room for another.
-    fn point_before(
+    pub(crate) fn point_now(
         &mut self,
-        aim: &Aim,
-        new: &NewRewind,
-        what: &str,
+        session: Option<(i64, SessionId)>,
+        note: String,
+        id: CheckpointId,
+        at: Timestamp,
         progress: &dyn Progress,
-    ) -> Result<i64, RewindError> {
-        let purpose = Purpose {
-            origin: Origin::Safety,
-            session: Some((aim.session, aim.id)),
-            entry: None,
-            note: Some(format!("rewind {what}")),
-            own: None,
-            also: &|_, _| Ok(()),
-        };
-        let checkpoint = NewCheckpoint { id: new.safety, at: new.at, label: None };
+    ) -> Result<i64, CheckpointError> {
+        let purpose =
+            Purpose { origin: Origin::Safety, session, entry: None, note: Some(note), own: None, also: &|_, _| Ok(()) };
+        let checkpoint = NewCheckpoint { id, at, label: None };
         let newest = |store: &Store| Ok::<_, StoreError>(checkpoint::newest(store)?.map(|newest| newest.id));
         let id = match self.take_owned(&checkpoint, &purpose, Durability::Soon, progress) {
             Ok(taken) => Some(taken.id),
-            Err(CheckpointError::Scan(err)) => return Err(err.into()),
+            Err(err @ CheckpointError::Scan(_)) => return Err(err),
             // Files are not touched: that they cannot be saved is no reason to refuse.
             Err(_) => newest(&self.store)?,
         };
@@ -113,7 +113,7 @@ impl Workspace {
 }
 
 /// Paths that are not as they were at checkpoint `point`.
-fn differing(store: &Store, point: i64) -> Result<Vec<WorkspacePath>, StoreError> {
+pub(crate) fn differing(store: &Store, point: i64) -> Result<Vec<WorkspacePath>, StoreError> {
     let mut ends: BTreeMap<WorkspacePath, (Option<Node>, Option<Node>)> = BTreeMap::new();
     for change in rows::between(store, point, i64::MAX)? {
         ends.entry(change.path).or_insert((change.before, None)).1 = change.after;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use super::{PathStatus, Plan};
+use super::{ForkUse, PathStatus, Plan};
 use crate::{
     CheckpointError, CheckpointId, EntryId, Operation, OperationError, ScanError, SessionId, StoreError, WorkspacePath,
 };
@@ -51,6 +51,14 @@ pub enum RewindError {
     SessionNotOpen {
         /// The session.
         session: SessionId,
+    },
+    /// A fork cannot be taken back: its session is used.
+    #[error("nothing was changed: session {} {}", .session.short(), .why.describe())]
+    ForkInUse {
+        /// The session.
+        session: SessionId,
+        /// Why not.
+        why: ForkUse,
     },
     /// The checkpoint is gone.
     #[error("the checkpoint is not there any more")]

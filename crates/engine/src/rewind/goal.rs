@@ -1,5 +1,6 @@
 //! What a goal names: the point, the session and the operation that it is about.
 
+use super::fork::Reversal;
 use super::{Files, Goal, RewindError};
 use crate::operation::{self, Operation, OperationKind, OperationState};
 use crate::owner::window;
@@ -25,6 +26,8 @@ pub(crate) struct Resolved {
     pub(super) exact: bool,
     /// Where the session's conversation goes, if it is one.
     pub(crate) aim: Option<Aim>,
+    /// The fork that is taken back or repeated.
+    pub(crate) fork: Option<Reversal>,
 }
 
 impl Resolved {
@@ -91,6 +94,7 @@ fn to_checkpoint(
         reverses: None,
         exact: files == Files::Exact,
         aim: session_id.map(|id| aim::staying(store, id)).transpose()?.flatten(),
+        fork: None,
     })
 }
 
@@ -109,6 +113,7 @@ fn to_entry(store: &Store, entry: EntryId, scope: Scope, files: Files, aim: Aim)
         reverses: None,
         exact: files == Files::Exact,
         aim: Some(aim),
+        fork: None,
     })
 }
 
@@ -138,21 +143,31 @@ fn undoable(store: &Store, id: OperationId) -> Result<Operation, RewindError> {
 }
 
 fn reversing(store: &Store, kind: OperationKind, operation: Operation) -> Result<Resolved, RewindError> {
-    let target = checkpoint::by_seq(store, operation.before_seq)?.ok_or(RewindError::Gone)?;
-    let aim = aim::reversing(store, &operation)?;
+    let fork = Reversal::of(store, &operation)?;
+    let target = checkpoint::by_seq(store, operation.before_seq)?;
+    if target.is_none() && fork.is_none() {
+        return Err(RewindError::Gone);
+    }
+    // A fork has nothing to do with the conversation that it was made from.
+    let aim = if fork.is_some() { None } else { aim::reversing(store, &operation)? };
     Ok(Resolved {
         kind,
         what: match kind {
             OperationKind::Redo => redone(store, &operation)?,
             _ => format!("{} {}", operation.kind.name(), operation.what),
         },
-        scope: if aim.as_ref().is_some_and(Aim::moves) { Scope::Both } else { Scope::Code },
-        target: Some((target, operation.before_seq)),
+        scope: match (&fork, &aim) {
+            (Some(_), _) => Scope::Conversation,
+            (None, Some(aim)) if aim.moves() => Scope::Both,
+            (None, _) => Scope::Code,
+        },
+        target: target.map(|target| (target, operation.before_seq)),
         session: operation.session_seq,
         session_id: operation.session,
         reverses: Some(operation),
         exact: false,
         aim,
+        fork,
     })
 }
 

@@ -11,11 +11,12 @@
 
 pub(crate) mod apply;
 mod cancel;
-mod converse;
+pub(crate) mod converse;
 mod displaced;
 mod error;
 pub(crate) mod files;
 mod finish;
+pub(crate) mod fork;
 mod goal;
 pub(crate) mod intent;
 pub(crate) mod judge;
@@ -36,6 +37,7 @@ use crate::snapshot::tree::Kind;
 use crate::{Certainty, CheckpointId, EntryId, Gap, Node, OperationId, SessionId, Timestamp, WorkspacePath};
 
 pub use error::RewindError;
+pub use fork::{ForkFate, ForkUse, PlannedFork};
 pub use ledger::LedgerItem;
 pub use merge::Merged;
 pub use recover::{Recovered, RecoveryChoice};
@@ -380,6 +382,8 @@ pub struct Plan {
     pub scope: Scope,
     /// What would be done to the conversation, if anything.
     pub conversation: Option<PlannedConversation>,
+    /// What would become of a forked session.
+    pub fork: Option<PlannedFork>,
 }
 
 impl Plan {

@@ -13,6 +13,7 @@ use super::{
 use crate::operation::{self, Operation};
 use crate::owner::rows::{self, ChangeRow};
 use crate::owner::{ChangeKind, window};
+use crate::session::lineage::Lineage;
 use crate::snapshot::known::{Knower, Known};
 use crate::snapshot::tree::Kind;
 use crate::snapshot::{aside, diff};
@@ -92,21 +93,21 @@ fn draft_selective(
     then: &Knower<'_>,
     draft: &mut Draft,
 ) -> Result<(), RewindError> {
-    let session = resolved.session.ok_or(RewindError::Gone)?;
+    let lineage = lineage(now.store, resolved.session.ok_or(RewindError::Gone)?)?;
     // Writes that Retake made for nobody in particular were the user's decision; they count as ours.
     let ours = |change: &ChangeRow| match change.by.session {
-        Some(owner) => owner == session,
+        Some(owner) => lineage.owns(owner, change.checkpoint),
         None => change.by.operation.is_some(),
     };
     let families = Families::load(now.store)?;
     let target_seq = resolved.target_seq()?;
-    for (path, mut chain) in rows::of_session(now.store, target_seq, session)? {
+    for (path, mut chain) in rows::of_session(now.store, target_seq, &lineage)? {
         if !request.covers(&path) {
             continue;
         }
         let mut target = then.at(&path)?;
         if target == Known::Unknown
-            && let Some(seq) = rows::first_declared(now.store, session, &path, target_seq)?
+            && let Some(seq) = rows::first_declared(now.store, &lineage, &path, target_seq)?
             && let Some(before_tool) = checkpoint::by_seq(now.store, seq)?
         {
             target = knower(now.store, &before_tool)?.at(&path)?;
@@ -251,7 +252,7 @@ fn finish(request: &RewindRequest, resolved: &Resolved, now: &Now<'_>, draft: Dr
     gaps.retain(|gap| request.covers(&gap.path));
     let foreign = match (resolved.exact, resolved.session) {
         (true, Some(session)) => {
-            let own = rows::paths_of_session(now.store, session)?;
+            let own = rows::paths_of_session(now.store, &lineage(now.store, session)?)?;
             paths.iter().filter(|path| !own.contains(&path.path) && !is_directory(path)).count() as u64
         }
         _ => 0,
@@ -274,6 +275,7 @@ fn finish(request: &RewindRequest, resolved: &Resolved, now: &Now<'_>, draft: Dr
         undoes,
         scope: resolved.scope,
         conversation: resolved.aim.as_ref().map(|aim| aim.planned(now.store)).transpose()?,
+        fork: None,
     })
 }
 
@@ -302,10 +304,15 @@ pub(super) fn commands_since(store: &Store, seq: i64) -> Result<Vec<LedgerItem>,
 
 /// Tool calls since checkpoint `seq`, oldest first; of all sessions for `None`.
 fn tools_since(store: &Store, seq: i64, session: Option<i64>) -> Result<Vec<String>, StoreError> {
+    let own = session.map(|session| lineage(store, session)).transpose()?;
+    let own = own.map_or_else(|| "TRUE".to_owned(), |lineage| lineage.condition("session", "opened"));
     store.db().read(|connection| {
-        let mut statement = connection.prepare_cached(
-            "SELECT tool FROM windows WHERE opened >= ?1 AND (?2 IS NULL OR session = ?2) ORDER BY seq",
-        )?;
-        statement.query_map(rusqlite::params![seq, session], |row| row.get(0))?.collect()
+        let sql = format!("SELECT tool FROM windows WHERE opened >= ? AND {own} ORDER BY seq");
+        connection.prepare_cached(&sql)?.query_map([seq], |row| row.get(0))?.collect()
     })
+}
+
+/// A session with what it was forked from.
+fn lineage(store: &Store, session: i64) -> Result<Lineage, StoreError> {
+    store.db().read(|connection| Lineage::of(connection, session))
 }

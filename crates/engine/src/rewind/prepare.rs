@@ -47,6 +47,9 @@ impl Workspace {
     pub fn plan(&self, request: &RewindRequest, progress: &dyn Progress) -> Result<Plan, RewindError> {
         let store = &self.store;
         let resolved = goal::resolve(store, &request.goal)?;
+        if let Some(fork) = resolved.fork {
+            return self.plan_fork(&resolved, fork);
+        }
         if let Some(aim) = converse::only_conversation(&resolved) {
             return self.plan_conversation(aim, &resolved.what);
         }

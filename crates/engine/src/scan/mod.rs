@@ -72,6 +72,8 @@ pub enum Phase {
     Packing,
     /// Checking stored objects.
     Checking,
+    /// Writing files.
+    Writing,
 }
 
 /// How far it has come.

@@ -6,6 +6,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::entry::{Body, Entry, EntryId, Part};
 use super::heads::{self, Moved, NoteKind, PendingNote};
+use super::lineage;
 use super::rows::{self, Standing};
 use crate::rewind::{Discard, NewRewind, RewindError};
 use crate::store::{Store, StoreError};
@@ -52,6 +53,12 @@ pub struct PlannedConversation {
     pub removed: bool,
     /// What leaves is removed for good: this half cannot be undone.
     pub discards: bool,
+    /// Forks that need some of what leaves, so that it is not removed from the store.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept_for: Vec<String>,
+    /// Where a fork would begin that is what the conversation would have gone back to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fork_at: Option<EntryId>,
 }
 
 /// Where a conversation is to go.
@@ -65,6 +72,7 @@ pub(crate) struct Aim {
     draft: Option<Vec<Part>>,
     went_on: bool,
     removed: bool,
+    fork_at: Option<EntryId>,
     pub(crate) discard: Discard,
     /// The checkpoint that belongs to the place, by row number.
     pub(crate) point: Option<i64>,
@@ -78,7 +86,7 @@ impl Aim {
     pub(crate) fn moved(&self, new: &NewRewind, kept: impl Iterator<Item = String>) -> Moved {
         let about: BTreeSet<String> = match self.note {
             NoteKind::Kept => self.noted.iter().cloned().chain(kept).collect(),
-            NoteKind::WentBack | NoteKind::Stayed | NoteKind::MayDiffer => BTreeSet::new(),
+            NoteKind::WentBack | NoteKind::Stayed | NoteKind::MayDiffer | NoteKind::Forked => BTreeSet::new(),
         };
         let about = about.into_iter().collect();
         Moved {
@@ -115,9 +123,36 @@ impl Aim {
                 went_on: self.went_on,
                 removed: self.removed,
                 discards: self.discard == Discard::Now,
+                kept_for: match self.discard {
+                    Discard::Now => forks_that_need(connection, self.session, self.from, self.to)?,
+                    Discard::No => Vec::new(),
+                },
+                fork_at: self.fork_at,
             })
         })
     }
+}
+
+/// Sessions that reach an entry of `session` between `to` and `from`.
+fn forks_that_need(
+    connection: &Connection,
+    session: i64,
+    from: Option<i64>,
+    to: Option<i64>,
+) -> rusqlite::Result<Vec<String>> {
+    let kept: HashSet<i64> = rows::chain_seqs(connection, to)?.into_iter().collect();
+    let leaving: HashSet<i64> =
+        rows::chain_seqs(connection, from)?.into_iter().filter(|seq| !kept.contains(seq)).collect();
+    let mut statement =
+        connection.prepare_cached("SELECT seq, handle FROM sessions WHERE kind = 1 AND seq <> ? ORDER BY seq")?;
+    let mut others = statement.query([session])?;
+    let mut found = Vec::new();
+    while let Some(row) = others.next()? {
+        if lineage::inherited(connection, row.get(0)?)?.iter().any(|seq| leaving.contains(seq)) {
+            found.push(row.get(1)?);
+        }
+    }
+    Ok(found)
 }
 
 fn prompt_line(connection: &Connection, seq: i64) -> rusqlite::Result<Option<PromptLine>> {
@@ -133,27 +168,10 @@ pub(crate) fn at_entry(
     scope: Scope,
     discard: Discard,
 ) -> Result<Aim, RewindError> {
-    let found = store.db().read(|connection| {
-        let Some(standing) = rows::standing(connection, session)? else { return Ok(None) };
-        let Some((seq, owner)) = rows::find(connection, entry)? else { return Ok(None) };
-        let is_ours = owner == standing.seq || rows::chain_seqs(connection, standing.head)?.contains(&seq);
-        Ok(is_ours.then(|| rows::by_seq(connection, seq)).transpose()?.flatten().map(|row| (standing, row)))
-    })?;
-    let Some((standing, (row, parent))) = found else { return Err(RewindError::UnknownEntry { entry }) };
-    let (to, draft) = match row.entry.body {
-        Body::Prompt { parts } => {
-            (store.db().read(|connection| before_turn(connection, row.seq, parent))?, Some(parts))
-        }
-        Body::Note { .. } | Body::Instructions { .. } | Body::Approved { .. } => {
-            return Err(RewindError::NotATarget { entry });
-        }
-        Body::Reply { .. } | Body::ToolResult { .. } | Body::Summary { .. } | Body::Cleared | Body::Ended { .. } => {
-            (Some(store.db().read(|connection| heads::settled(connection, row.seq, standing.head))?), None)
-        }
-    };
-    let point = store.db().read(|connection| match draft {
-        Some(_) => point_before(connection, row.seq),
-        None => last_point(connection, to),
+    let place = store.db().read(|connection| place(connection, session, entry))?;
+    let Place { standing, to, draft, point, .. } = place.map_err(|why| match why {
+        NoPlace::NotAConversation | NoPlace::UnknownEntry => RewindError::UnknownEntry { entry },
+        NoPlace::NotATarget => RewindError::NotATarget { entry },
     })?;
     let Standing { seq, head, draft: draft_before } = standing;
     let keeps = scope == Scope::Code;
@@ -175,11 +193,61 @@ pub(crate) fn at_entry(
         draft_before,
         went_on: false,
         removed: false,
+        fork_at: None,
         discard: if keeps { Discard::No } else { discard },
         point,
         note,
         noted: Vec::new(),
     })
+}
+
+/// A place in a conversation: before a prompt, or after any other entry and all that belongs to the same round.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    /// The conversation.
+    pub(crate) standing: Standing,
+    /// The entry, by row number.
+    pub(crate) entry: i64,
+    /// The head there.
+    pub(crate) to: Option<i64>,
+    /// The prompt that it is before.
+    pub(crate) draft: Option<Vec<Part>>,
+    /// The checkpoint that belongs to it, by row number; it may be gone.
+    pub(crate) point: Option<i64>,
+}
+
+/// Why an entry is no place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoPlace {
+    NotAConversation,
+    UnknownEntry,
+    NotATarget,
+}
+
+/// The place that `entry` is in the conversation of `session`.
+pub(crate) fn place(
+    connection: &Connection,
+    session: SessionId,
+    entry: EntryId,
+) -> rusqlite::Result<Result<Place, NoPlace>> {
+    let Some(standing) = rows::standing(connection, session)? else { return Ok(Err(NoPlace::NotAConversation)) };
+    let Some((seq, owner)) = rows::find(connection, entry)? else { return Ok(Err(NoPlace::UnknownEntry)) };
+    if owner != standing.seq && !lineage::inherits(connection, standing.seq, seq)? {
+        return Ok(Err(NoPlace::UnknownEntry));
+    }
+    let Some((row, parent)) = rows::by_seq(connection, seq)? else { return Ok(Err(NoPlace::UnknownEntry)) };
+    let (to, draft) = match row.entry.body {
+        Body::Prompt { parts } => (before_turn(connection, seq, parent)?, Some(parts)),
+        Body::Note { .. } | Body::Instructions { .. } | Body::Approved { .. } => return Ok(Err(NoPlace::NotATarget)),
+        Body::Reply { .. } | Body::ToolResult { .. } | Body::Summary { .. } | Body::Cleared | Body::Ended { .. } => {
+            (Some(heads::settled(connection, seq, standing.head)?), None)
+        }
+    };
+    let point = match draft {
+        Some(_) => point_before(connection, seq)?,
+        None => last_point(connection, to)?,
+    };
+    Ok(Ok(Place { standing, entry: seq, to, draft, point }))
 }
 
 /// The head before the turn that the prompt `seq` began: instructions that were written with it go with it. What the prompt continues,
@@ -222,6 +290,7 @@ fn stay(session: SessionId, standing: Standing) -> Aim {
         draft_before: draft,
         went_on: false,
         removed: false,
+        fork_at: None,
         discard: Discard::No,
         point: None,
         note: NoteKind::WentBack,
@@ -265,7 +334,9 @@ pub(crate) fn reversing(store: &Store, operation: &Operation) -> Result<Option<A
             return Ok(Some(Aim { removed: moved.from != moved.to, ..stays }));
         }
         let Some(noted) = heads::noted_since(connection, stays.session, stays.from, moved.to)? else {
-            return Ok(Some(Aim { went_on: moved.from != moved.to, ..stays }));
+            let went_on = moved.from != moved.to;
+            let fork_at = if went_on { fork_at(connection, operation, moved.from)? } else { None };
+            return Ok(Some(Aim { went_on, fork_at, ..stays }));
         };
         let mut draft = moved.draft_before.filter(|_| Some(&stays.draft_before) == moved.draft_after.as_ref());
         // What an operation put there and nobody edited may be replaced: it is still in the log.
@@ -278,6 +349,28 @@ pub(crate) fn reversing(store: &Store, operation: &Operation) -> Result<Option<A
         let note = if to == stays.to { NoteKind::WentBack } else { NoteKind::Kept };
         Ok(Some(Aim { to, draft, note, noted, ..stays }))
     })
+}
+
+/// The entry to fork from for what was retained before `operation`: the prompt of a turn, else the last entry that is a target.
+fn fork_at(connection: &Connection, operation: &Operation, from: Option<i64>) -> rusqlite::Result<Option<EntryId>> {
+    if operation.kind == OperationKind::Turn {
+        let sql = "SELECT entries.id FROM operations JOIN entries ON entries.seq = operations.entry
+             WHERE operations.seq = ?";
+        let id: Option<String> =
+            connection.prepare_cached(sql)?.query_row([operation.seq], |row| row.get(0)).optional()?;
+        return Ok(id.and_then(|id| id.parse().ok()));
+    }
+    let mut at = from;
+    while let Some(seq) = at {
+        let Some((row, parent)) = rows::by_seq(connection, seq)? else { return Ok(None) };
+        match row.entry.body {
+            Body::Note { .. } | Body::Instructions { .. } | Body::Approved { .. } => at = parent,
+            // A fork from there would be before it.
+            Body::Prompt { .. } => return Ok(None),
+            _ => return Ok(Some(row.entry.id)),
+        }
+    }
+    Ok(None)
 }
 
 /// Whether `draft` is what the newest operation of a session left there.

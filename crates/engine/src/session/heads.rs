@@ -53,6 +53,8 @@ pub(crate) enum NoteKind {
     MayDiffer,
     /// Both moved, but for these files.
     Kept,
+    /// The conversation goes on from here a second time, and files do not.
+    Forked,
 }
 
 impl Moved {
@@ -119,9 +121,9 @@ fn parse(text: Option<String>) -> Option<Moved> {
 
 impl PendingNote {
     /// The note as an entry, if there is anything to tell: `files` are those that the operation was about.
-    fn entry(self, files: &[WorkspacePath]) -> Option<Entry> {
+    pub(super) fn entry(self, files: &[WorkspacePath]) -> Option<Entry> {
         let about: Vec<String> = match self.kind {
-            NoteKind::WentBack | NoteKind::Stayed => files.iter().map(name).collect(),
+            NoteKind::WentBack | NoteKind::Stayed | NoteKind::Forked => files.iter().map(name).collect(),
             NoteKind::MayDiffer => Vec::new(),
             NoteKind::Kept => self.about,
         };
@@ -149,6 +151,10 @@ impl PendingNote {
             NoteKind::Kept => {
                 "The user has taken this conversation and the files to where they are here, but for these files. They may not be \
                  as you last saw them; read them again before you rely on what is in them:"
+            }
+            NoteKind::Forked => {
+                "This conversation was forked from here, but the files are those of now. These files differ from what you last \
+                 saw; read them again before you rely on what is in them:"
             }
         };
         list.insert(0, what.to_owned());
@@ -193,9 +199,10 @@ pub(crate) fn noted_since(
 }
 
 /// Calls a session after the first prompt of what is retained.
-pub(crate) fn retitle(tx: &Transaction<'_>, session: i64, head: Option<i64>) -> Result<(), StoreError> {
+pub(crate) fn retitle(tx: &Transaction<'_>, session: i64, head: Option<i64>) -> Result<String, StoreError> {
     let title = title(tx, head).map_err(in_transaction(tx))?;
-    rows::set_title(tx, session, &title)
+    rows::set_title(tx, session, &title)?;
+    Ok(title)
 }
 
 fn title(connection: &Connection, head: Option<i64>) -> rusqlite::Result<String> {
@@ -221,7 +228,7 @@ pub(crate) fn settled(connection: &Connection, seq: i64, head: Option<i64>) -> r
 }
 
 /// Whether calls of the round that ends with the entry `seq` are still to be answered.
-fn is_open(connection: &Connection, seq: i64) -> rusqlite::Result<bool> {
+pub(super) fn is_open(connection: &Connection, seq: i64) -> rusqlite::Result<bool> {
     let mut answered = std::collections::HashSet::new();
     let mut at = Some(seq);
     while let Some(seq) = at {

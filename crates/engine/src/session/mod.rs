@@ -5,11 +5,13 @@
 //! conversation   the retained entries and what follows from them       (pure)
 //! context        what the model is to be told                          (pure)
 //! writer         the one who appends
+//! fork, lineage  a session that starts from an entry of another, and what it has of it
+//! elsewhere      the same in a workspace of its own
 //! aim, heads     where a rewind or an undo takes the conversation, and doing it
 //! parse          entries as the database holds them
 //! points         what one can go back to
 //! range          which part a summary stands for                      (pure)
-//! remove         what leaves for good
+//! remove, heir   what leaves for good, and what stays of it for forks
 //! turns          what was there before and after a turn
 //! ```
 //!
@@ -18,8 +20,12 @@
 pub(crate) mod aim;
 pub mod context;
 mod conversation;
+mod elsewhere;
 pub mod entry;
+pub(crate) mod fork;
 pub(crate) mod heads;
+mod heir;
+pub(crate) mod lineage;
 mod load;
 mod parse;
 pub(crate) mod points;
@@ -31,6 +37,8 @@ pub(crate) mod writer;
 
 pub use aim::{PlannedConversation, PromptLine, Scope};
 pub use conversation::{Approval, Conversation, first_line, joined, last_words};
+pub use elsewhere::ForkedElsewhere;
+pub use fork::{ForkElsewhere, ForkError, Forked, ForkedFrom, NewFork};
 pub use points::{Moment, Point, Target, TurnSummary};
 pub use range::Span;
 pub use remove::Deleted;

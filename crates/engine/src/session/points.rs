@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::aim;
 use super::entry::{Body, Entry, EntryId};
+use super::lineage::{self, Lineage};
 use super::rows::{self, EntryRow};
 use super::writer::SessionError;
 use crate::checkpoint::{self, Origin, Purpose};
@@ -124,7 +125,10 @@ impl Workspace {
         let targets = self.store.db().read(|connection| {
             let Some(standing) = rows::standing(connection, session)? else { return Ok(None) };
             let prompts = rows::prompts(connection, standing.head)?;
-            let mut known = known(connection, standing.seq)?;
+            let mut known = HashMap::new();
+            for session in Lineage::of(connection, standing.seq)?.sessions() {
+                known.extend(known_of(connection, session)?);
+            }
             let mut targets = Vec::with_capacity(prompts.len());
             for (number, seq) in prompts.into_iter().enumerate().rev() {
                 let Some(Entry { id, at, body, .. }) = rows::prompt(connection, seq)? else { continue };
@@ -170,13 +174,20 @@ impl Workspace {
     pub fn search(&self, session: SessionId, query: &str) -> Result<Vec<Target>, SessionError> {
         let query = query.to_lowercase();
         let by_path: HashSet<String> = self.store.db().read(|connection| {
+            let Some(standing) = rows::standing(connection, session)? else { return Ok(HashSet::new()) };
             let mut statement = connection.prepare_cached(
                 "SELECT DISTINCT entries.id FROM operations JOIN entries ON entries.seq = operations.entry
                      JOIN changes ON changes.operation = operations.seq
-                 WHERE operations.session = (SELECT seq FROM sessions WHERE id = ?1) AND operations.kind = 4
+                 WHERE operations.session = ?1 AND operations.kind = 4
                      AND instr(lower(CAST(changes.path AS TEXT)), ?2)",
             )?;
-            statement.query_map(params![&session.as_bytes()[..], query], |row| row.get(0))?.collect()
+            let mut found = HashSet::new();
+            for session in Lineage::of(connection, standing.seq)?.sessions() {
+                for id in statement.query_map(params![session, query], |row| row.get(0))? {
+                    found.insert(id?);
+                }
+            }
+            Ok(found)
         })?;
         let mut targets = self.targets(session)?;
         targets.retain(|target| {
@@ -187,14 +198,15 @@ impl Workspace {
         Ok(targets)
     }
 
-    /// What `text` names: a label or the beginning of the id of a checkpoint or of an entry; of that session only, for entries.
+    /// What `text` names: a label or the beginning of the id of a checkpoint or of an entry; of that session only, for entries, or of
+    /// what it was forked from.
     pub fn resolve_point(&self, text: &str, session: Option<SessionId>) -> Result<Point, ResolveError> {
         let entries = self.entries_like(text, session)?;
         let checkpoint = self.resolve(text);
         match (entries.len(), checkpoint) {
-            (0, Ok(checkpoint)) => {
-                self.entry_of(&checkpoint).map(|entry| entry.unwrap_or_else(|| Point::Checkpoint(Box::new(checkpoint))))
-            }
+            (0, Ok(checkpoint)) => self
+                .entry_of(&checkpoint, session)
+                .map(|entry| entry.unwrap_or_else(|| Point::Checkpoint(Box::new(checkpoint)))),
             (0, Err(err)) => Err(err),
             (1, Err(ResolveError::Unknown { .. })) => {
                 let (session, seq) = entries[0];
@@ -212,28 +224,33 @@ impl Workspace {
         if lower.len() < limits::MIN_ID_DIGITS || !lower.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Ok(Vec::new());
         }
-        let found: Vec<([u8; 16], i64)> = self.store.db().read(|connection| {
+        self.store.db().read(|connection| {
             let mut statement = connection.prepare_cached(
                 "SELECT sessions.id, entries.seq FROM entries JOIN sessions ON sessions.seq = entries.session
-                 WHERE entries.id GLOB ?",
+                 WHERE entries.id GLOB ? AND sessions.kind = 1",
             )?;
-            statement.query_map([format!("{lower}*")], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
-        })?;
-        let found = found.into_iter().map(|(id, seq)| (SessionId::from_bytes(id), seq));
-        Ok(found.filter(|(owner, _)| session.is_none_or(|session| session == *owner)).collect())
+            let mut rows = statement.query([format!("{lower}*")])?;
+            let mut found = Vec::new();
+            while let Some(row) = rows.next()? {
+                let (owner, seq) = (SessionId::from_bytes(row.get(0)?), row.get(1)?);
+                found.extend(seen_from(connection, session, owner, seq)?.map(|session| (session, seq)));
+            }
+            Ok(found)
+        })
     }
 
-    /// The prompt that a checkpoint was taken at.
-    fn entry_of(&self, checkpoint: &Checkpoint) -> Result<Option<Point>, ResolveError> {
-        let (Origin::Prompt, Some(session)) = (checkpoint.origin, checkpoint.session) else { return Ok(None) };
-        let seq = self.store.db().read(|connection| {
+    /// The prompt that a checkpoint was taken at, in `wanted` if that was forked from there.
+    fn entry_of(&self, checkpoint: &Checkpoint, wanted: Option<SessionId>) -> Result<Option<Point>, ResolveError> {
+        let (Origin::Prompt, Some(owner)) = (checkpoint.origin, checkpoint.session) else { return Ok(None) };
+        let found = self.store.db().read(|connection| {
             let mut statement = connection.prepare_cached(
                 "SELECT entry FROM points JOIN checkpoints ON checkpoints.seq = points.checkpoint WHERE checkpoints.id = ?",
             )?;
             let mut rows = statement.query([&checkpoint.id.as_bytes()[..]])?;
-            rows.next()?.map(|row| row.get::<_, i64>(0)).transpose()
+            let Some(seq) = rows.next()?.map(|row| row.get::<_, i64>(0)).transpose()? else { return Ok(None) };
+            Ok(Some((seen_from(connection, wanted, owner, seq)?.unwrap_or(owner), seq)))
         })?;
-        seq.map_or(Ok(None), |seq| self.entry_point(session, seq))
+        found.map_or(Ok(None), |(session, seq)| self.entry_point(session, seq))
     }
 
     fn entry_point(&self, session: SessionId, seq: i64) -> Result<Option<Point>, ResolveError> {
@@ -249,6 +266,18 @@ impl Workspace {
         let checkpoint = point.map(|seq| checkpoint::by_seq(&self.store, seq)).transpose()?.flatten().map(Box::new);
         Ok(Some(Point::Entry { session, entry: Box::new(entry), checkpoint }))
     }
+}
+
+/// The session that an entry of `owner` is meant in, if `wanted` is; `None` if it is not to be found there.
+fn seen_from(
+    connection: &Connection,
+    wanted: Option<SessionId>,
+    owner: SessionId,
+    entry: i64,
+) -> rusqlite::Result<Option<SessionId>> {
+    let Some(wanted) = wanted.filter(|wanted| *wanted != owner) else { return Ok(Some(owner)) };
+    let Some(standing) = rows::standing(connection, wanted)? else { return Ok(None) };
+    Ok(lineage::inherits(connection, standing.seq, entry)?.then_some(wanted))
 }
 
 /// The checkpoint with row number `checkpoint` is the one before the turn that `entry` began.
@@ -323,8 +352,8 @@ fn summarise(connection: &Connection, operation: i64) -> rusqlite::Result<TurnSu
 
 type Known = (TurnSummary, Option<String>, bool);
 
-/// What is known of each prompt of a session, by row number.
-fn known(connection: &Connection, session: i64) -> rusqlite::Result<HashMap<i64, Known>> {
+/// What is known of each prompt that was said in a session, by row number.
+fn known_of(connection: &Connection, session: i64) -> rusqlite::Result<HashMap<i64, Known>> {
     let mut statement = connection.prepare_cached(
         "SELECT operations.entry, operations.seq, operations.summary, checkpoints.label, checkpoints.seq IS NOT NULL
          FROM operations LEFT JOIN checkpoints ON checkpoints.seq = operations.before

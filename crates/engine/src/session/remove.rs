@@ -1,11 +1,13 @@
 //! What leaves a conversation for good: a suffix that is discarded, branches that nobody can go back to any more, whole sessions.
+//! What a fork needs stays.
 
 use std::collections::HashSet;
 
 use rusqlite::{OptionalExtension, Transaction, params};
 
+use super::fork::Shown;
 use super::writer::{self, SessionError, SessionWriter};
-use super::{points, rows};
+use super::{heir, lineage, points, rows};
 use crate::store::db::in_transaction;
 use crate::store::{Durability, StoreError};
 use crate::{Timestamp, Workspace, operation};
@@ -20,7 +22,8 @@ pub struct Deleted {
 }
 
 impl Workspace {
-    /// Deletes a session with everything that only it needs. Files stay as they are, and what it did can no longer be taken back.
+    /// Deletes a session with everything that only it needs; its forks keep what they were made from. Files stay as they are, and what
+    /// it did can no longer be taken back.
     #[expect(clippy::needless_pass_by_value, reason = "nobody writes to it any more")]
     pub fn delete_session(&mut self, writer: SessionWriter) -> Result<Deleted, SessionError> {
         let session = writer.seq();
@@ -40,6 +43,15 @@ impl Workspace {
 fn delete(tx: &Transaction<'_>, session: i64) -> Result<Deleted, StoreError> {
     let wrap = in_transaction(tx);
     let run = |sql: &str| tx.execute(sql, [session]).map_err(&wrap);
+    // With its operations goes what could bring these back.
+    for undone in hidden(tx, "parent = ?", [session])? {
+        delete(tx, undone)?;
+    }
+    heir::hand_over(tx, session)?;
+    run(
+        "DELETE FROM operations WHERE reverses IN (SELECT seq FROM operations WHERE json_extract(fork, '$.session') = ?)",
+    )?;
+    run("DELETE FROM operations WHERE json_extract(fork, '$.session') = ?")?;
     run("DELETE FROM points WHERE entry IN (SELECT seq FROM entries WHERE session = ?)")?;
     let entries = run("DELETE FROM entries WHERE session = ?")?;
     // The newest checkpoint tells the next one what has changed since; it stays, but not as this session's.
@@ -53,7 +65,15 @@ fn delete(tx: &Transaction<'_>, session: i64) -> Result<Deleted, StoreError> {
     Ok(Deleted { entries: entries as u64, checkpoints: checkpoints as u64 })
 }
 
-/// Removes what is on the way from `to` to `from` and everything that continues it, unless another session does.
+/// Sessions whose fork is undone and for which `condition` holds, by row number.
+fn hidden(tx: &Transaction<'_>, condition: &str, values: impl rusqlite::Params) -> Result<Vec<i64>, StoreError> {
+    let sql = format!("SELECT seq FROM sessions WHERE kind = {} AND {condition}", Shown::No as u8);
+    tx.prepare(&sql)
+        .and_then(|mut statement| statement.query_map(values, |row| row.get(0))?.collect())
+        .map_err(in_transaction(tx))
+}
+
+/// Removes what is on the way from `to` to `from` and everything that continues it. What a fork needs stays.
 pub(crate) fn discard(
     tx: &Transaction<'_>,
     session: i64,
@@ -64,19 +84,18 @@ pub(crate) fn discard(
     let kept: HashSet<i64> = rows::chain_seqs(tx, to).map_err(&wrap)?.into_iter().collect();
     let leaving: Vec<i64> = rows::chain_seqs(tx, from).map_err(&wrap)?;
     let Some(first) = leaving.into_iter().find(|seq| !kept.contains(seq)) else { return Ok(()) };
-    let branch: Vec<(i64, i64)> = tx
+    let branch: Vec<i64> = tx
         .prepare_cached(
             "WITH RECURSIVE branch (seq) AS (
                  VALUES (?1) UNION ALL SELECT entries.seq FROM entries JOIN branch ON entries.parent = branch.seq
-             ) SELECT branch.seq, entries.session FROM branch JOIN entries ON entries.seq = branch.seq",
+             ) SELECT branch.seq FROM branch JOIN entries ON entries.seq = branch.seq WHERE entries.session = ?2",
         )
-        .and_then(|mut statement| statement.query_map([first], |row| Ok((row.get(0)?, row.get(1)?)))?.collect())
+        .and_then(|mut statement| statement.query_map([first, session], |row| row.get(0))?.collect())
         .map_err(&wrap)?;
     // A fork needs what it was made from.
-    if branch.iter().any(|(_, owner)| *owner != session) {
-        return Ok(());
-    }
-    for (seq, _) in &branch {
+    let needed: HashSet<i64> = lineage::needed_by_others(tx, session).map_err(&wrap)?.into_iter().collect();
+    let leaving: Vec<i64> = branch.into_iter().filter(|seq| !needed.contains(seq)).collect();
+    for seq in &leaving {
         // What was about to be said before a turn is mostly what was said then.
         tx.prepare_cached(
             "UPDATE operations SET conversation = json_set(conversation, '$.draft_before', NULL, '$.draft_after', NULL)
@@ -87,7 +106,7 @@ pub(crate) fn discard(
         .map_err(&wrap)?;
         forget_commands(tx, *seq)?;
     }
-    remove(tx, branch.iter().map(|(seq, _)| *seq))
+    remove(tx, leaving.into_iter())
 }
 
 /// Keeps only the names of the tools that the turn with the prompt `seq` called: what they were called with is what was said.
@@ -123,6 +142,11 @@ fn remove(tx: &Transaction<'_>, entries: impl Iterator<Item = i64>) -> Result<()
 /// undone.
 pub(crate) fn retire(tx: &Transaction<'_>, cutoff: Timestamp) -> Result<u64, StoreError> {
     let wrap = in_transaction(tx);
+    // An operation that is gone cannot be redone.
+    let forgotten = "seq NOT IN (SELECT json_extract(fork, '$.session') FROM operations WHERE fork IS NOT NULL)";
+    for undone in hidden(tx, forgotten, [])? {
+        delete(tx, undone)?;
+    }
     let roots: Vec<i64> = tx
         .prepare_cached(
             "SELECT head FROM sessions WHERE head IS NOT NULL

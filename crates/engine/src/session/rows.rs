@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use super::entry::{Body, Entry, EntryId, Part};
+use super::lineage;
 use super::load::{self, invalid};
 use super::parse;
 use crate::store::StoreError;
@@ -212,13 +213,16 @@ pub(crate) fn children(connection: &Connection, seq: i64) -> rusqlite::Result<Ve
     statement.query_map([seq], |row| from_row(row, parent))?.collect()
 }
 
-/// Everything that was ever said in a session, abandoned branches included, oldest first.
+/// Everything that was ever said in a session, abandoned branches included, and what it was forked from, oldest first.
 pub(crate) fn all(connection: &Connection, session: i64) -> rusqlite::Result<Vec<EntryRow>> {
+    let mut all = Vec::new();
+    for seq in lineage::inherited(connection, session)? {
+        all.extend(by_seq(connection, seq)?.map(|(row, _)| row));
+    }
     let mut statement =
         connection.prepare_cached("SELECT seq, id, parent, at, body FROM entries WHERE session = ? ORDER BY seq")?;
     let mut ids: HashMap<i64, EntryId> = HashMap::new();
     let mut rows = statement.query([session])?;
-    let mut all = Vec::new();
     while let Some(row) = rows.next()? {
         let parent = match row.get::<_, Option<i64>>(2)? {
             None => None,
@@ -237,6 +241,14 @@ pub(crate) fn all(connection: &Connection, session: i64) -> rusqlite::Result<Vec
 /// Pairs the checkpoint with row number `checkpoint` with an entry.
 pub(crate) fn pair(tx: &Transaction<'_>, entry: i64, checkpoint: i64) -> Result<(), StoreError> {
     tx.execute("INSERT OR IGNORE INTO points VALUES (?, ?)", [entry, checkpoint]).map(drop).map_err(in_transaction(tx))
+}
+
+/// Pairs the checkpoint with row number `checkpoint` with the head of a session. If that is an entry of the session which this one was
+/// forked from, it has checkpoints of its own.
+pub(crate) fn pair_head(tx: &Transaction<'_>, session: i64, checkpoint: i64) -> Result<(), StoreError> {
+    let sql = "INSERT OR IGNORE INTO points SELECT head, ?2 FROM sessions
+         JOIN entries ON entries.seq = head AND entries.session = sessions.seq WHERE sessions.seq = ?1";
+    tx.execute(sql, [session, checkpoint]).map(drop).map_err(in_transaction(tx))
 }
 
 /// Pairs a checkpoint with the head of a session, unless that is at `known`.

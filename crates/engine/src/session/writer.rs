@@ -420,7 +420,7 @@ pub(crate) fn is_live(store_dir: &Path, session: SessionId) -> bool {
 }
 
 /// Removes what tells that somebody has a session open, which is gone.
-pub(super) fn forget_lock(store_dir: &Path, session: SessionId) {
+pub(crate) fn forget_lock(store_dir: &Path, session: SessionId) {
     // If it stays, it is a file that nobody has locked.
     std::fs::remove_file(lock_path(store_dir, session)).ok();
 }
@@ -437,7 +437,7 @@ fn lock_patiently(store_dir: &Path, session: SessionId) -> Result<Option<File>, 
 }
 
 /// Takes the lock of a session; `None` if somebody has it.
-fn lock(store_dir: &Path, session: SessionId) -> Result<Option<File>, StoreError> {
+pub(crate) fn lock(store_dir: &Path, session: SessionId) -> Result<Option<File>, StoreError> {
     let path = lock_path(store_dir, session);
     create_private_dirs(&store_dir.join("sessions"))?;
     let mut options = OpenOptions::new();

@@ -3,4 +3,5 @@
 pub(crate) mod aside;
 pub(crate) mod diff;
 pub(crate) mod known;
+pub(crate) mod lay_out;
 pub(crate) mod tree;

@@ -5,6 +5,7 @@ mod care;
 #[cfg(feature = "faults")]
 mod crash;
 mod derived;
+mod fork;
 mod notes;
 mod undo;
 mod writing;

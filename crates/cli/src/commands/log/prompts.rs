@@ -5,11 +5,12 @@ use std::io::Write;
 
 use retake_engine::session::entry::{Body, Entry, EntryId};
 use retake_engine::session::{Target, first_line};
-use retake_engine::{Session, Timestamp, Workspace};
+use retake_engine::{Session, SessionId, Timestamp, Workspace};
 use serde::Serialize;
 
 use super::counts;
 use crate::clock;
+use crate::forks::{self, FromFacts};
 use crate::json;
 use crate::quote;
 use crate::ui::{BOLD, DIM, Format, Paint, RED, Ui, YELLOW};
@@ -41,6 +42,10 @@ struct PromptsDocument {
     version: u32,
     session: String,
     head: Option<String>,
+    /// What the session was forked from.
+    forked_from: Option<FromFacts>,
+    /// Sessions that were forked from it, oldest first.
+    forks: Vec<ForkFacts>,
     /// What one can go back to, newest first.
     prompts: Vec<PromptFacts>,
 }
@@ -60,6 +65,14 @@ struct PromptFacts {
     has_files: Option<bool>,
 }
 
+#[derive(Serialize)]
+struct ForkFacts {
+    session: String,
+    title: String,
+    /// Null if it is gone.
+    entry: Option<String>,
+}
+
 /// A prompt, retained or not.
 struct Prompt {
     id: EntryId,
@@ -74,7 +87,8 @@ pub fn print(ui: &mut Ui, workspace: &Workspace, session: &Session, what: &What<
     let What { shown, max_count, search } = *what;
     let conversation = workspace.conversation(session.id)?;
     let entries = workspace.all_entries(session.id)?;
-    let mut prompts = prompts(&entries, workspace.targets(session.id)?);
+    let (mut prompts, last) = prompts(&entries, workspace.targets(session.id)?);
+    let forks = forks_of(workspace, session.id)?;
     if let Some(query) = search {
         let found: HashSet<EntryId> =
             workspace.search(session.id, query)?.into_iter().map(|target| target.id).collect();
@@ -88,9 +102,12 @@ pub fn print(ui: &mut Ui, workspace: &Workspace, session: &Session, what: &What<
         prompts.truncate(max_count);
     }
     if ui.format == Format::Json {
+        let forked_from = &session.forked_from;
         let (session, head) = (session.id.to_string(), conversation.head().map(|id| id.to_string()));
+        let forked_from = forked_from.as_ref().map(FromFacts::new);
+        let forks = forks.iter().map(fork_facts).collect();
         let prompts = prompts.iter().map(facts).collect();
-        return Ok(ui.json(&PromptsDocument { version: json::VERSION, session, head, prompts })?);
+        return Ok(ui.json(&PromptsDocument { version: json::VERSION, session, head, forked_from, forks, prompts })?);
     }
     if prompts.is_empty() {
         writeln!(ui.talk()?, "Nothing has been said in this session.")?;
@@ -105,18 +122,34 @@ pub fn print(ui: &mut Ui, workspace: &Workspace, session: &Session, what: &What<
             }
         }
         Shown::Graph => {
-            for row in graph(ui.paint, &prompts, now).into_iter().take(max_count) {
+            for row in graph(ui.paint, &prompts, &forks, &last, now).into_iter().take(max_count) {
                 writeln!(ui.out, "{row}")?;
+            }
+            if let Some(from) = &session.forked_from {
+                let dim = ui.paint.with(DIM);
+                writeln!(ui.out, "{dim}{}{dim:#}", forks::origin(from))?;
             }
         }
     }
     Ok(())
 }
 
-/// All prompts among `entries`, newest first.
-fn prompts(entries: &[Entry], targets: Vec<Target>) -> Vec<Prompt> {
+/// Sessions that were forked from `session` in this workspace, oldest first.
+fn forks_of(workspace: &Workspace, session: SessionId) -> anyhow::Result<Vec<Session>> {
+    let is_fork = |other: &Session| other.forked_from.as_ref().is_some_and(|from| from.session == session);
+    let mut forks: Vec<Session> = workspace.sessions()?.into_iter().filter(is_fork).collect();
+    forks.reverse();
+    Ok(forks)
+}
+
+fn fork_facts(fork: &Session) -> ForkFacts {
+    let entry = fork.forked_from.as_ref().and_then(|from| from.entry);
+    ForkFacts { session: fork.id.to_string(), title: fork.title.clone(), entry: entry.map(|id| id.to_string()) }
+}
+
+/// All prompts among `entries`, newest first, and for each entry the last prompt at or before it.
+fn prompts(entries: &[Entry], targets: Vec<Target>) -> (Vec<Prompt>, HashMap<EntryId, EntryId>) {
     let mut targets: HashMap<EntryId, Target> = targets.into_iter().map(|target| (target.id, target)).collect();
-    // For each entry, the last prompt at or before it.
     let mut last: HashMap<EntryId, EntryId> = HashMap::new();
     let mut prompts = Vec::new();
     for entry in entries {
@@ -130,7 +163,7 @@ fn prompts(entries: &[Entry], targets: Vec<Target>) -> Vec<Prompt> {
         prompts.push(Prompt { id: entry.id, at: entry.at, text, parent: before, target });
     }
     prompts.reverse();
-    prompts
+    (prompts, last)
 }
 
 fn facts(prompt: &Prompt) -> PromptFacts {
@@ -181,7 +214,13 @@ fn line(paint: Paint, prompt: &Prompt, now: Timestamp) -> String {
 
 /// The prompts as a tree, newest first: what is retained is the trunk, and what was left behind branches off below the prompt after
 /// which it was said.
-fn graph(paint: Paint, newest_first: &[Prompt], now: Timestamp) -> Vec<String> {
+fn graph(
+    paint: Paint,
+    newest_first: &[Prompt],
+    forks: &[Session],
+    last: &HashMap<EntryId, EntryId>,
+    now: Timestamp,
+) -> Vec<String> {
     let by_id: HashMap<EntryId, &Prompt> = newest_first.iter().map(|prompt| (prompt.id, prompt)).collect();
     let retained: HashSet<EntryId> =
         newest_first.iter().filter(|prompt| prompt.target.is_some()).map(|prompt| prompt.id).collect();
@@ -194,9 +233,27 @@ fn graph(paint: Paint, newest_first: &[Prompt], now: Timestamp) -> Vec<String> {
         }
         depth
     };
-    let rows = newest_first.iter().map(|prompt| match depth(prompt) {
-        0 => format!("*  {}", line(paint, prompt, now)),
-        depth => format!("|{} o  {}", "  ".repeat(depth - 1), line(paint, prompt, now)),
-    });
-    rows.collect()
+    let mut rows = Vec::new();
+    for prompt in newest_first {
+        let at = |fork: &&Session| fork.forked_from.as_ref().and_then(|from| from.entry);
+        // A fork from a prompt begins before it; one from what was answered has the prompt.
+        let has_it = |fork: &&Session| at(fork).is_some_and(|at| at != prompt.id && last.get(&at) == Some(&prompt.id));
+        rows.extend(forks.iter().rev().filter(has_it).map(|fork| fork_line(paint, fork, now)));
+        rows.push(match depth(prompt) {
+            0 => format!("*  {}", line(paint, prompt, now)),
+            depth => format!("|{} o  {}", "  ".repeat(depth - 1), line(paint, prompt, now)),
+        });
+        let without_it = |fork: &&Session| at(fork) == Some(prompt.id);
+        rows.extend(forks.iter().rev().filter(without_it).map(|fork| fork_line(paint, fork, now)));
+    }
+    rows
+}
+
+/// A session that was forked from this one.
+fn fork_line(paint: Paint, fork: &Session, now: Timestamp) -> String {
+    let (yellow, dim) = (paint.with(YELLOW), paint.with(DIM));
+    let (id, age, title) = (fork.id.short(), clock::age(fork.at, now), quote::one_line(&fork.title));
+    format!("| +  {yellow}{id}{yellow:#}  {dim}{age:<14}  {:<14}  session forked here{dim:#}  {title}", "")
+        .trim_end()
+        .to_owned()
 }

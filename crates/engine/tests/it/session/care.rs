@@ -9,7 +9,7 @@ use crate::scanners::environment;
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// Cleans up `days` after everything happened.
-fn collect(desk: &mut Desk, days: i64) {
+pub(super) fn collect(desk: &mut Desk, days: i64) {
     let now = Timestamp(1_700_000_000_000 + days * DAY_MS);
     desk.workspace().gc(now, &NoProgress).unwrap();
 }

@@ -1,0 +1,331 @@
+//! Forks: a new session that starts from an entry of another.
+//!
+//! What was said before is not copied: the head of a fork is an entry of the session that it was forked from, which is not touched and
+//! need not be closed. Undoing a fork hides the new session, redoing it shows it again, so that nothing that was said in it can be lost
+//! by either; what is hidden goes with the operation.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+
+use rusqlite::{Connection, Transaction, params};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::aim::{self, NoPlace, Place};
+use super::entry::{EntryId, Part};
+use super::heads::{self, NoteKind, PendingNote};
+use super::rows;
+use crate::operation::{self, MadeBy, NewOperation, OperationKind, OperationState};
+use crate::owner::window::SessionKind;
+use crate::rewind::converse;
+use crate::store::db::in_transaction;
+use crate::store::{Durability, StoreError};
+use crate::{
+    CheckpointError, CheckpointId, OpenError, Operation, OperationId, Progress, SessionId, Timestamp, Workspace,
+    WorkspacePath,
+};
+
+/// What the caller gives to a new fork: fresh identities and the time.
+#[derive(Clone, Copy, Debug)]
+pub struct NewFork {
+    /// The new session's identity.
+    pub session: SessionId,
+    /// The operation's identity.
+    pub operation: OperationId,
+    /// The identity of the checkpoint that tells which files have changed since.
+    pub checkpoint: CheckpointId,
+    /// The identity of the note that tells the model, if there is anything to be told.
+    pub note: EntryId,
+    /// The time.
+    pub at: Timestamp,
+    /// Who makes it.
+    pub made_by: MadeBy,
+}
+
+/// A fork that was made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Forked {
+    /// The new session.
+    pub session: SessionId,
+    /// What it is called.
+    pub title: String,
+    /// What is about to be said in it: the prompt, if it was forked before one.
+    pub draft: Vec<Part>,
+    /// Files that are not as the model last saw them, of which a note tells it.
+    pub differing: Vec<WorkspacePath>,
+    /// The operation that can be undone.
+    pub operation: OperationId,
+}
+
+/// What a session was forked from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForkedFrom {
+    /// The session.
+    pub session: SessionId,
+    /// The entry: before it if it is a prompt, else after it. `None` if it is gone.
+    pub entry: Option<EntryId>,
+    /// The workspace that these are in; `None` for this one.
+    pub root: Option<PathBuf>,
+}
+
+/// A fork of a session that is in a workspace of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForkElsewhere {
+    /// The new session.
+    pub session: SessionId,
+    /// The entry that it was forked from; `None` if it is gone.
+    pub entry: Option<EntryId>,
+    /// The workspace that it is in, as far as is known here.
+    pub root: PathBuf,
+    /// When it was made.
+    pub at: Timestamp,
+}
+
+/// A fork was not made. Nothing was changed.
+#[derive(Debug, Error)]
+pub enum ForkError {
+    /// There is no such session, or it is no conversation.
+    #[error("session {} is not a conversation", .session.short())]
+    NotAConversation {
+        /// The session.
+        session: SessionId,
+    },
+    /// The conversation has no such entry.
+    #[error("there is no entry {} in this conversation", .entry.short())]
+    UnknownEntry {
+        /// What was asked for.
+        entry: EntryId,
+    },
+    /// Nobody goes on from a note, an instruction or an approval.
+    #[error("entry {} is not a place to fork from", .entry.short())]
+    NotATarget {
+        /// The entry.
+        entry: EntryId,
+    },
+    /// Calls of that answer have no results yet.
+    #[error("entry {} belongs to an answer that is still under way", .entry.short())]
+    NotSettled {
+        /// The entry.
+        entry: EntryId,
+    },
+    /// The files of that moment are not kept any more, or never were.
+    #[error("the files as they were at {} are not kept", .entry.short())]
+    FilesGone {
+        /// The entry.
+        entry: EntryId,
+    },
+    /// The directory cannot take the files.
+    #[error("`{}` cannot be the fork's directory: {why}", .path.display())]
+    BadDirectory {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        why: &'static str,
+    },
+    /// Writing the files failed; what was written is removed again.
+    #[error("cannot {what} `{}`", .path.display())]
+    Write {
+        /// What was tried.
+        what: &'static str,
+        /// The path.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// It was cancelled; what was written is removed again.
+    #[error("cancelled; nothing was changed")]
+    Cancelled,
+    /// An interrupted operation has to be recovered first.
+    #[error("an interrupted {} of `{}` has to be finished first", .operation.kind.name(), .operation.what)]
+    Pending {
+        /// The operation.
+        operation: Box<Operation>,
+    },
+    /// The new directory cannot be a workspace.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// What has changed since could not be found out.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// What the operation of a fork made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Made {
+    /// The new session's row number.
+    pub(crate) session: i64,
+    /// The row number of the head that it began with.
+    pub(crate) head: Option<i64>,
+}
+
+impl Made {
+    /// What the operation with row number `operation` made.
+    pub(crate) fn by_seq(connection: &Connection, operation: i64) -> rusqlite::Result<Option<Self>> {
+        let text: Option<String> =
+            connection.query_row("SELECT fork FROM operations WHERE seq = ?", [operation], |row| row.get(0))?;
+        Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
+    }
+}
+
+/// What a session is known to have been forked from in another workspace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Origin {
+    pub(crate) session: [u8; 16],
+    pub(crate) entry: EntryId,
+    /// The bytes of the workspace's path.
+    pub(crate) root: Vec<u8>,
+}
+
+/// What the session with this row number was forked from.
+pub(crate) fn forked_from(connection: &Connection, session: i64) -> rusqlite::Result<Option<ForkedFrom>> {
+    let (parent, entry, origin) = connection
+        .prepare_cached(
+            "SELECT (SELECT id FROM sessions AS other WHERE other.seq = sessions.parent),
+                 (SELECT id FROM entries WHERE entries.seq = sessions.forked_at), origin
+             FROM sessions WHERE seq = ?",
+        )?
+        .query_row([session], |row| {
+            Ok((row.get::<_, Option<[u8; 16]>>(0)?, row.get::<_, Option<String>>(1)?, row.get::<_, Option<String>>(2)?))
+        })?;
+    if let Some(id) = parent {
+        let entry = entry.and_then(|text| text.parse().ok());
+        return Ok(Some(ForkedFrom { session: SessionId::from_bytes(id), entry, root: None }));
+    }
+    let origin: Option<Origin> = origin.and_then(|text| serde_json::from_str(&text).ok());
+    Ok(origin.map(|Origin { session, entry, root }| {
+        let root = PathBuf::from(OsString::from_vec(root));
+        ForkedFrom { session: SessionId::from_bytes(session), entry: Some(entry), root: Some(root) }
+    }))
+}
+
+/// Forks in other workspaces, by the row number of the session that they were made from.
+pub(crate) fn elsewhere(connection: &Connection) -> rusqlite::Result<HashMap<i64, Vec<ForkElsewhere>>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT session, child, (SELECT id FROM entries WHERE entries.seq = forks_elsewhere.entry), root, at
+         FROM forks_elsewhere ORDER BY rowid",
+    )?;
+    let mut rows = statement.query([])?;
+    let mut found: HashMap<i64, Vec<ForkElsewhere>> = HashMap::new();
+    while let Some(row) = rows.next()? {
+        let entry: Option<String> = row.get(2)?;
+        let fork = ForkElsewhere {
+            session: SessionId::from_bytes(row.get(1)?),
+            entry: entry.and_then(|text| text.parse().ok()),
+            root: PathBuf::from(OsString::from_vec(row.get(3)?)),
+            at: Timestamp(row.get(4)?),
+        };
+        found.entry(row.get(0)?).or_default().push(fork);
+    }
+    Ok(found)
+}
+
+/// Shows or hides a session.
+pub(crate) fn set_kind(tx: &Transaction<'_>, session: i64, kind: Shown) -> Result<(), StoreError> {
+    tx.execute("UPDATE sessions SET kind = ? WHERE seq = ?", params![kind as u8, session])
+        .map(drop)
+        .map_err(in_transaction(tx))
+}
+
+/// Whether a forked session is there for people, by the kind that its row has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    Yes = SessionKind::Conversation as isize,
+    /// Its fork is undone.
+    No = 2,
+}
+
+impl Workspace {
+    /// Makes a new session that starts from an entry of `from`: before it if it is a prompt, which is then about to be said, else after
+    /// it and all that belongs to the same round. Files stay as they are, and the model is told which of them differ from what it last
+    /// saw there. One operation that can be undone; `from` may be open.
+    pub fn fork(
+        &mut self,
+        from: SessionId,
+        entry: EntryId,
+        new: &NewFork,
+        progress: &dyn Progress,
+    ) -> Result<Forked, ForkError> {
+        // Nobody rewinds, deletes or cleans up meanwhile.
+        let _shared = self.store.share()?;
+        if let Some(operation) = operation::pending(&self.store)? {
+            return Err(ForkError::Pending { operation: Box::new(operation) });
+        }
+        let place = self.place(from, entry)?;
+        let what = format!("{} from {}", new.session.short(), aim::describe(&self.store, entry)?);
+        let before = self.point_now(None, format!("fork {what}"), new.checkpoint, new.at, progress)?;
+        let mut differing =
+            place.point.map_or_else(|| Ok(Vec::new()), |point| converse::differing(&self.store, point))?;
+        // Without anything said before, there is nothing that the model could have seen.
+        if place.to.is_none() {
+            differing.clear();
+        }
+        let note = PendingNote { id: new.note, at: new.at, kind: NoteKind::Forked, about: Vec::new() };
+        let draft = place.draft.unwrap_or_default();
+        let title = self.store.db().transaction(Durability::Synced, |tx| {
+            let session = insert(tx, new.session, new.at, place.standing.seq, place.entry, before)?;
+            let note = note.entry(&differing).map(|note| rows::insert(tx, session, place.to, &note)).transpose()?;
+            let head = note.or(place.to);
+            rows::move_head(tx, session, None, head)?;
+            note.map_or(Ok(()), |note| rows::pair(tx, note, before))?;
+            rows::set_draft(tx, session, &draft)?;
+            record(tx, new, place.standing.seq, &what, before, Made { session, head })?;
+            heads::retitle(tx, session, head)
+        })?;
+        Ok(Forked { session: new.session, title, draft, differing, operation: new.operation })
+    }
+
+    /// The place that `entry` of `from` is, if one can go on from there.
+    pub(super) fn place(&self, from: SessionId, entry: EntryId) -> Result<Place, ForkError> {
+        let (place, is_open) = self.store.db().read(|connection| {
+            let place = aim::place(connection, from, entry)?;
+            let to = place.as_ref().ok().and_then(|place| place.to);
+            let is_open = to.map_or(Ok(false), |to| heads::is_open(connection, to))?;
+            Ok((place, is_open))
+        })?;
+        match place {
+            Err(NoPlace::NotAConversation) => Err(ForkError::NotAConversation { session: from }),
+            Err(NoPlace::UnknownEntry) => Err(ForkError::UnknownEntry { entry }),
+            Err(NoPlace::NotATarget) => Err(ForkError::NotATarget { entry }),
+            Ok(_) if is_open => Err(ForkError::NotSettled { entry }),
+            Ok(place) => Ok(place),
+        }
+    }
+}
+
+fn insert(
+    tx: &Transaction<'_>,
+    id: SessionId,
+    at: Timestamp,
+    parent: i64,
+    entry: i64,
+    newest: i64,
+) -> Result<i64, StoreError> {
+    tx.execute(
+        "INSERT INTO sessions (id, handle, at, title, kind, parent, forked_at, forked_after)
+         VALUES (?, ?, ?, '', ?, ?, ?, ?)",
+        params![&id.as_bytes()[..], id.to_string(), at.0, Shown::Yes as u8, parent, entry, newest],
+    )
+    .map_err(in_transaction(tx))?;
+    Ok(tx.last_insert_rowid())
+}
+
+fn record(
+    tx: &Transaction<'_>,
+    new: &NewFork,
+    parent: i64,
+    what: &str,
+    before: i64,
+    made: Made,
+) -> Result<(), StoreError> {
+    let NewFork { operation: id, at, made_by, .. } = *new;
+    let operation = NewOperation { id, at, session: Some(parent), kind: OperationKind::Fork, what, made_by };
+    let seq = operation::insert(tx, &operation, before, None)?;
+    let text = serde_json::to_string(&made).expect("numbers serialise");
+    tx.execute("UPDATE operations SET fork = ? WHERE seq = ?", params![text, seq]).map_err(in_transaction(tx))?;
+    operation::finish(tx, id, OperationState::Done, Some(before))
+}

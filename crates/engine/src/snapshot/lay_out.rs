@@ -1,0 +1,173 @@
+//! Laying out a snapshot: its files, links and directories in a directory of their own, exactly as they were.
+//!
+//! Everything is made anew beneath one handle, and nothing is followed or replaced. Files named `.git`, which stand for a repository
+//! elsewhere, are left out. Whoever calls this removes what was made if it fails; [`clear`] does that.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::tree::{Kind, decode_tree};
+use crate::path::join;
+use crate::scan::{Phase, Step, open};
+use crate::store::{CopyError, Store, StoreError};
+use crate::{Node, ObjectId, Progress, SnapshotId, fault};
+
+/// Why a snapshot could not be laid out.
+#[derive(Debug)]
+pub(crate) enum LayOutError {
+    /// Something of it is gone or damaged in the store.
+    Store(StoreError),
+    /// It could not be written.
+    Write { what: &'static str, path: PathBuf, source: io::Error },
+    /// Somebody wanted it to stop.
+    Cancelled,
+}
+
+impl From<StoreError> for LayOutError {
+    fn from(err: StoreError) -> Self {
+        Self::Store(err)
+    }
+}
+
+/// Writes everything that `snapshot` holds into the empty directory `root`, which is at `root_path`.
+pub(crate) fn lay_out(
+    store: &Store,
+    snapshot: SnapshotId,
+    root: BorrowedFd<'_>,
+    root_path: &Path,
+    progress: &dyn Progress,
+) -> Result<(), LayOutError> {
+    let target = Target { store, root, root_path };
+    let mut directories: Vec<(Vec<u8>, Node)> = Vec::new();
+    let mut to_do: Vec<(Vec<u8>, ObjectId)> = vec![(Vec::new(), snapshot.0)];
+    let mut done = 0;
+    while let Some((directory, tree)) = to_do.pop() {
+        let (_, bytes) = store.read(tree)?;
+        let children = decode_tree(&bytes).map_err(|_| StoreError::Malformed { id: tree, expected: "directory" })?;
+        let handle = open::directory(root, &directory).map_err(|err| target.failed("open", &directory, err.into()))?;
+        for (name, node) in children {
+            // The file that stands for a repository elsewhere: two directories must not share one.
+            if name == b".git" {
+                continue;
+            }
+            if progress.cancelled() {
+                return Err(LayOutError::Cancelled);
+            }
+            let path = join(&directory, &name);
+            match node.kind {
+                Kind::Directory => {
+                    target.make_directory(&handle, &name, &path)?;
+                    to_do.push((path.clone(), node.content));
+                    directories.push((path, node));
+                }
+                Kind::File => target.make_file(&handle, &name, &path, &node)?,
+                Kind::Symlink => target.make_link(&handle, &name, &path, &node)?,
+            }
+            done += 1;
+            progress.report(Step { phase: Phase::Writing, done, total: None });
+        }
+    }
+    // Last, and what is below before what is above: a directory may be one that nobody writes to.
+    for (path, node) in directories.iter().rev() {
+        target.set_mode(path, node.mode)?;
+    }
+    target.sync()
+}
+
+struct Target<'a> {
+    store: &'a Store,
+    root: BorrowedFd<'a>,
+    root_path: &'a Path,
+}
+
+impl Target<'_> {
+    fn failed(&self, what: &'static str, path: &[u8], source: io::Error) -> LayOutError {
+        use std::os::unix::ffi::OsStrExt;
+        let path = self.root_path.join(std::ffi::OsStr::from_bytes(path));
+        LayOutError::Write { what, path, source }
+    }
+
+    fn step(&self, path: &[u8]) -> Result<(), LayOutError> {
+        fault::step().map_err(|err| self.failed("write", path, err))
+    }
+
+    fn make_directory(&self, parent: &OwnedFd, name: &[u8], path: &[u8]) -> Result<(), LayOutError> {
+        self.step(path)?;
+        let made = rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o700));
+        made.map_err(|err| self.failed("create", path, err.into()))
+    }
+
+    fn make_file(&self, parent: &OwnedFd, name: &[u8], path: &[u8], node: &Node) -> Result<(), LayOutError> {
+        self.step(path)?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(parent, name, flags, Mode::from_raw_mode(0o600));
+        let mut file = File::from(file.map_err(|err| self.failed("create", path, err.into()))?);
+        self.copy(node, path, &mut file)?;
+        rustix::fs::fchmod(&file, Mode::from_raw_mode(node.mode.into()))
+            .map_err(|err| self.failed("set the permissions of", path, err.into()))
+    }
+
+    fn make_link(&self, parent: &OwnedFd, name: &[u8], path: &[u8], node: &Node) -> Result<(), LayOutError> {
+        self.step(path)?;
+        let mut target = Vec::new();
+        self.copy(node, path, &mut target)?;
+        rustix::fs::symlinkat(target.as_slice(), parent, name).map_err(|err| self.failed("create", path, err.into()))
+    }
+
+    fn copy(&self, node: &Node, path: &[u8], out: &mut dyn io::Write) -> Result<(), LayOutError> {
+        self.store.copy_content(node.content, out).map_err(|err| match err {
+            CopyError::Store(err) => LayOutError::Store(err),
+            CopyError::Write(err) => self.failed("write", path, err),
+        })
+    }
+
+    fn set_mode(&self, path: &[u8], mode: u16) -> Result<(), LayOutError> {
+        self.step(path)?;
+        let set = open::directory(self.root, path)
+            .and_then(|directory| rustix::fs::fchmod(directory, Mode::from_raw_mode(mode.into())));
+        set.map_err(|err| self.failed("set the permissions of", path, err.into()))
+    }
+
+    #[cfg(target_os = "linux")]
+    fn sync(&self) -> Result<(), LayOutError> {
+        self.step(b"")?;
+        rustix::fs::syncfs(self.root).map_err(|err| self.failed("sync", b"", err.into()))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn sync(&self) -> Result<(), LayOutError> {
+        rustix::fs::sync();
+        Ok(())
+    }
+}
+
+/// Removes everything that is in the directory `root`, links as links.
+pub(crate) fn clear(root: BorrowedFd<'_>) -> io::Result<()> {
+    for entry in Dir::read_from(root)? {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if matches!(name, b"." | b"..") {
+            continue;
+        }
+        let seen = rustix::fs::statat(root, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        if FileType::from_raw_mode(seen.st_mode) == FileType::Directory {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            // It may have got the permissions of one that nobody writes to.
+            rustix::fs::chmodat(root, name, Mode::from_raw_mode(0o700), AtFlags::empty())?;
+            let below = rustix::fs::openat(root, name, flags, Mode::empty())?;
+            clear(below.as_fd())?;
+            rustix::fs::unlinkat(root, name, AtFlags::REMOVEDIR)?;
+        } else {
+            match rustix::fs::unlinkat(root, name, AtFlags::empty()) {
+                Ok(()) | Err(Errno::NOENT) => {}
+                Err(err) => return Err(err.into()),
+            }
+        }
+    }
+    Ok(())
+}

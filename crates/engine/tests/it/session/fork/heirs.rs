@@ -1,0 +1,151 @@
+//! What stays when a session with forks is deleted, discarded or grows old.
+
+use retake_engine::{Discard, Files, Goal, RewindRequest, Scope, SessionId};
+
+use super::super::care::collect;
+use super::super::{Desk, open};
+use super::prompts;
+
+fn delete(desk: &mut Desk, session: SessionId) -> retake_engine::session::Deleted {
+    let writer = open(&mut desk.bench, session).unwrap();
+    desk.workspace().delete_session(writer).unwrap()
+}
+
+#[test]
+fn a_fork_outlives_what_it_was_forked_from() {
+    let mut desk = Desk::new();
+    let first = desk.writes("one", "a", "1");
+    let second = desk.writes("two", "b", "2");
+    let third = desk.writes("three", "c", "3");
+    let forked = desk.fork(third.prompt).unwrap();
+    let (said, targets) = (desk.said(forked.session), desk.workspace().targets(forked.session).unwrap());
+    desk.close();
+    let parent = desk.session;
+    let deleted = delete(&mut desk, parent);
+    assert!(deleted.entries > 0 && deleted.checkpoints > 0, "what only it needs goes: {deleted:?}");
+    assert!(desk.workspace().conversation(parent).is_err());
+    assert_eq!(desk.said(forked.session), said);
+    assert_eq!(desk.workspace().targets(forked.session).unwrap(), targets, "with files and all");
+    assert!(desk.workspace().resolve_point(&third.prompt.to_string(), None).is_err());
+    let point = desk.workspace().resolve_point(&second.prompt.to_string(), None).unwrap();
+    assert!(matches!(point, retake_engine::Point::Entry { session, .. } if session == forked.session));
+    let sessions = desk.workspace().sessions().unwrap();
+    let heir = sessions.iter().find(|session| session.id == forked.session).unwrap();
+    assert_eq!(heir.forked_from, None, "there is nothing that it could name");
+    desk.session = forked.session;
+    desk.reopen();
+    desk.rewind(first.prompt, Scope::Both).unwrap();
+    let read = |name: &str| desk.bench.read(name);
+    assert_eq!((read("a").as_deref(), read("b"), read("c")), (Some("0"), None, None), "what was ours still is");
+    desk.undo().unwrap();
+    assert_eq!(desk.prompts(), ["one", "two"]);
+    assert!(desk.workspace().check().unwrap().damage.is_empty());
+}
+
+#[test]
+fn several_forks_outlive_it_and_none_owns_what_another_did() {
+    let mut desk = Desk::new();
+    let first = desk.writes("one", "a", "1");
+    let end = desk.conversation().head().unwrap();
+    let early = desk.fork(end).unwrap();
+    let parent = desk.session;
+    desk.move_to(early.session);
+    desk.writes("early", "e", "1");
+    desk.move_to(parent);
+    desk.writes("two", "b", "2");
+    let end = desk.conversation().head().unwrap();
+    let late = desk.fork(end).unwrap();
+    let again = desk.fork_of(late.session, first.prompt).unwrap();
+    desk.move_to(late.session);
+    desk.writes("late", "l", "1");
+    desk.close();
+    let all = [early.session, late.session, again.session];
+    let said = all.map(|session| desk.said(session));
+    let targets = all.map(|session| desk.bench.workspace.targets(session).unwrap());
+    delete(&mut desk, parent);
+    assert_eq!(all.map(|session| desk.said(session)), said);
+    assert_eq!(all.map(|session| desk.bench.workspace.targets(session).unwrap()), targets);
+    desk.session = late.session;
+    desk.reopen();
+    desk.rewind(first.prompt, Scope::Code).unwrap();
+    assert_eq!(desk.bench.read("e").as_deref(), Some("1"), "the other fork's");
+    assert_eq!((desk.bench.read("a").as_deref(), desk.bench.read("l")), (Some("0"), None));
+    desk.close();
+    delete(&mut desk, early.session);
+    assert_eq!([late.session, again.session].map(|session| prompts(&desk.said(session)).len()), [3, 0]);
+    delete(&mut desk, late.session);
+    assert!(desk.workspace().sessions().unwrap().iter().any(|session| session.id == again.session));
+}
+
+#[test]
+fn deleting_a_fork_leaves_what_it_was_forked_from() {
+    let mut desk = Desk::new();
+    desk.writes("one", "a", "1");
+    let second = desk.writes("two", "b", "2");
+    let before = (desk.conversation(), desk.targets(), desk.bench.workspace.all_entries(desk.session).unwrap());
+    let forked = desk.fork(second.prompt).unwrap();
+    let (parent, writer) = desk.move_to(forked.session);
+    desk.writes("other", "c", "3");
+    desk.close();
+    delete(&mut desk, forked.session);
+    desk.session = parent;
+    drop(writer);
+    desk.reopen();
+    let now = (desk.conversation(), desk.targets(), desk.bench.workspace.all_entries(desk.session).unwrap());
+    assert_eq!(now, before);
+    desk.undo().unwrap();
+    assert_eq!(desk.prompts(), ["one"], "the fork is nothing to undo any more");
+}
+
+#[test]
+fn retention_takes_nothing_that_a_fork_needs() {
+    let mut desk = Desk::new();
+    let first = desk.writes("one", "a", "1");
+    desk.writes("two", "b", "2");
+    let end = desk.conversation().head().unwrap();
+    let forked = desk.fork(end).unwrap();
+    let undone = desk.fork(end).unwrap();
+    let said = desk.said(forked.session);
+    desk.rewind(first.prompt, Scope::Conversation).unwrap();
+    desk.writes("instead", "c", "3");
+    desk.close();
+    desk.bench.checkpoint();
+    for _ in 0..2 {
+        collect(&mut desk, 100);
+        assert_eq!(desk.said(forked.session), said);
+        assert_eq!(desk.said(undone.session), said);
+    }
+    delete(&mut desk, forked.session);
+    collect(&mut desk, 100);
+    assert_eq!(desk.said(undone.session), said);
+    delete(&mut desk, undone.session);
+    collect(&mut desk, 100);
+    let left = desk.bench.workspace.all_entries(desk.session).unwrap();
+    assert!(left.iter().all(|entry| entry.id != first.prompt), "now nobody needs it");
+}
+
+#[test]
+fn what_a_fork_needs_is_not_discarded_and_that_is_said() {
+    let mut desk = Desk::new();
+    desk.writes("one", "a", "1");
+    let second = desk.writes("two", "b", "2");
+    let end = desk.conversation().head().unwrap();
+    let third = desk.writes("three", "c", "3");
+    let forked = desk.fork(end).unwrap();
+    let said = desk.said(forked.session);
+    let (files, discard) = (Files::Selective, Discard::Now);
+    let goal = |entry| Goal::Entry { session: desk.session, entry, scope: Scope::Conversation, files, discard };
+    let (all, some) = (RewindRequest::new(goal(second.prompt)), RewindRequest::new(goal(third.prompt)));
+    let kept_for = |desk: &Desk, request: &RewindRequest| {
+        let plan = desk.bench.workspace.plan(request, &retake_engine::NoProgress).unwrap();
+        plan.conversation.unwrap().kept_for
+    };
+    assert_eq!(kept_for(&desk, &some), Vec::<String>::new());
+    assert_eq!(kept_for(&desk, &all), [forked.session.to_string()]);
+    desk.apply(&all).unwrap();
+    assert_eq!(desk.said(forked.session), said);
+    assert!(desk.workspace().resolve_point(&third.prompt.to_string(), None).is_err(), "the rest goes");
+    desk.undo().unwrap();
+    assert_eq!(desk.prompts(), ["one"], "for this session it is final");
+    assert_eq!(desk.said(forked.session), said);
+}
