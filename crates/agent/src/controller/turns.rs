@@ -29,6 +29,9 @@ impl Controller {
         if parts.is_empty() || parts.iter().all(|part| matches!(part, Part::Text { text } if text.trim().is_empty())) {
             return Err(refusal(Reason::Invalid, "a prompt must say something"));
         }
+        if self.is_closing {
+            return Err(super::gone());
+        }
         if self.turn.activity() == Activity::Idle { self.begin_turn(parts, terms) } else { self.hold(parts, terms) }
     }
 
@@ -227,6 +230,16 @@ impl Controller {
         }
     }
 
+    /// Stops the turn that is meant, and no other.
+    pub(super) fn interrupt_turn(&mut self, meant: Option<EntryId>) -> Result<Reply, Refusal> {
+        let running = self.current.as_ref().map(|current| current.prompt);
+        if meant.is_some_and(|meant| running != Some(meant)) {
+            return Err(refusal(Reason::NotFound, "this turn does not run; it may have ended already"));
+        }
+        self.interrupt();
+        Ok(Reply::Done)
+    }
+
     /// Stops the turn for the user: what was held is to be thought over.
     pub(super) fn interrupt(&mut self) {
         self.return_held();
@@ -321,9 +334,9 @@ impl Controller {
     /// A change that waited for the end comes first; then what was held, if there is any sense in that.
     fn go_on_after_turn(&mut self, goes_on: bool) {
         match self.waiting.take() {
-            Some((request, answer)) => self.apply_now(request, answer),
-            None if goes_on => self.say_held(),
-            None => {}
+            Some((request, answer)) if !answer.is_closed() => self.apply_now(request, answer),
+            _ if goes_on => self.say_held(),
+            _ => self.return_held(),
         }
     }
 
