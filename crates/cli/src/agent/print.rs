@@ -59,9 +59,6 @@ impl<'a> Printer<'a> {
                 self.end_line()?;
                 self.ui.warn(&format!("no snapshot could be taken: {error}"))?;
             }
-            EventKind::Held { count } if *count > 0 => {
-                writeln!(self.ui.talk()?, "{DIM}A turn is running; this is said when it has ended{DIM:#}")?;
-            }
             _ => {}
         }
         Ok(())
