@@ -145,16 +145,23 @@ impl Controller {
                 current.heard = Heard::default();
                 let Answer { blocks, usage, stop } = answer;
                 self.append_reply(blocks.clone(), usage, stop);
+                if let Some(text) = lacking(&blocks, stop) {
+                    self.publish(EventKind::Warning { text: text.to_owned() });
+                }
                 self.begin_calls(&blocks);
             }
             Err(error) => {
                 let wish = error.retry_after().map(|wish| u64::try_from(wish.as_millis()).unwrap_or(u64::MAX));
+                let mut message = format!("{}; {}", in_words(&error), error.advice());
                 let retry = match wish {
                     _ if !error.is_retryable() => Retry::Never,
                     None => Retry::Soon,
+                    Some(ms) if limits::LONGEST_WISH_MS < ms => {
+                        message.push_str(&format!("; it wants to be asked again in {}", minutes(ms)));
+                        Retry::Never
+                    }
                     Some(ms) => Retry::After(ms),
                 };
-                let message = format!("{}; {}", in_words(&error), error.advice());
                 self.step(turn::Fact::Failed { retry, message });
             }
         }
@@ -357,6 +364,26 @@ impl Controller {
         self.snapshot("turn", Moment { session: self.writer().id(), entry: None, origin: Origin::Turn });
         Ok(Reply::Done)
     }
+}
+
+/// What people should know about an answer that is not what it seems.
+fn lacking(blocks: &[Block], stop: StopReason) -> Option<&'static str> {
+    let says_something = |block: &Block| match block {
+        Block::Text { text } => !text.trim().is_empty(),
+        Block::Call { .. } => true,
+        Block::Reasoning { .. } => false,
+    };
+    match stop {
+        StopReason::Length => Some("the answer was cut: it reached the model's limit of output tokens"),
+        StopReason::Refused => Some("the model, or a filter of its provider, refused to answer"),
+        _ if !blocks.iter().any(says_something) => Some("the model's answer was empty"),
+        _ => None,
+    }
+}
+
+/// A time in words, rounded up to minutes.
+fn minutes(ms: u64) -> String {
+    format!("{} min", ms.div_ceil(60_000))
 }
 
 /// Whether a request is to undo whatever is newest.
