@@ -21,10 +21,12 @@ use crate::contract::{Command, Event, Outcome, Outgoing, Reason, Refusal, Reply,
 use crate::controller::{self, Attached, Beginning, Handle};
 use crate::{fresh, limits};
 
-/// The directory of sockets: in the runtime directory, else one of the user's own under the system's temporary directory.
+/// The directory of sockets: in the runtime directory, else one of the user's own under the system's temporary directory. A runtime
+/// directory that is not there, or whose name leaves no room for a socket's, is none.
 pub fn directory(runtime_dir: Option<&Path>, temp_dir: &Path) -> PathBuf {
-    match runtime_dir {
-        Some(dir) => dir.join("retake"),
+    let fits = |dir: &Path| dir.as_os_str().len() <= limits::MAX_DIRECTORY;
+    match runtime_dir.filter(|dir| dir.is_dir()).map(|dir| dir.join("retake")).filter(|dir| fits(dir)) {
+        Some(dir) => dir,
         None => temp_dir.join(format!("retake-{}", rustix::process::geteuid().as_raw())),
     }
 }
@@ -38,6 +40,8 @@ pub fn path(directory: &Path, session: SessionId) -> PathBuf {
 pub fn serve(directory: &Path, handle: Handle) -> io::Result<Served> {
     prepare(directory)?;
     let path = path(directory, handle.session());
+    // Nobody takes it for a dead one before it listens.
+    let _lock = lock(directory)?;
     match std::fs::remove_file(&path) {
         Err(err) if err.kind() != io::ErrorKind::NotFound => return Err(err),
         _ => {}
@@ -96,6 +100,22 @@ fn prepare(directory: &Path) -> io::Result<()> {
         std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o700))?;
     }
     Ok(())
+}
+
+/// Keeps others from making and removing sockets for as long as it lives.
+fn lock(directory: &Path) -> io::Result<std::fs::File> {
+    let directory = std::fs::File::open(directory)?;
+    rustix::fs::flock(&directory, rustix::fs::FlockOperation::LockExclusive)?;
+    Ok(directory)
+}
+
+/// Removes the socket of a process that died.
+fn remove_dead(directory: &Path, path: &Path) -> io::Result<()> {
+    let _lock = lock(directory)?;
+    match std::os::unix::net::UnixStream::connect(path) {
+        Err(err) if err.kind() == io::ErrorKind::ConnectionRefused => std::fs::remove_file(path),
+        _ => Ok(()),
+    }
 }
 
 async fn accept(listener: UnixListener, handle: Handle, places: Arc<Semaphore>) {
@@ -333,13 +353,19 @@ impl Client {
     /// Connects to a session; `None` if nobody serves it.
     pub async fn connect(directory: &Path, session: SessionId) -> io::Result<Option<Self>> {
         use io::ErrorKind::{ConnectionRefused, ConnectionReset, NotFound};
-        match UnixStream::connect(path(directory, session)).await {
+        let path = path(directory, session);
+        match UnixStream::connect(&path).await {
             Ok(stream) => {
                 let (reader, writer) = stream.into_split();
                 Ok(Some(Self { writer, reader: BufReader::new(reader), line: Vec::new(), next: 1 }))
             }
+            Err(err) if err.kind() == ConnectionRefused => {
+                // If it stays, it only takes up room.
+                remove_dead(directory, &path).ok();
+                Ok(None)
+            }
             // Reset if it stopped listening just then.
-            Err(err) if matches!(err.kind(), NotFound | ConnectionRefused | ConnectionReset) => Ok(None),
+            Err(err) if matches!(err.kind(), NotFound | ConnectionReset) => Ok(None),
             Err(err) => Err(err),
         }
     }

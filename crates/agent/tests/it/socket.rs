@@ -348,3 +348,21 @@ fn a_session_closes_only_if_nothing_goes_on_and_says_that_it_has_ended() {
     scene.join();
     assert_eq!(scene.stored().prompts().count(), 1);
 }
+
+#[test]
+fn sockets_are_where_there_is_a_place_for_them_and_dead_ones_go() {
+    let scene = Scene::new().start();
+    let (dir, temp) = (scene.dir.path(), std::path::Path::new("/tmp"));
+    let missing = dir.join("not there");
+    let long = dir.join("x".repeat(100));
+    std::fs::create_dir(&long).unwrap();
+    assert_eq!(socket::directory(Some(dir), temp), dir.join("retake"));
+    for none in [None, Some(missing.as_path()), Some(long.as_path())] {
+        assert!(socket::directory(none, temp).starts_with(temp));
+        assert_eq!(socket::directory(none, temp), socket::directory(None, temp));
+    }
+    let path = socket::path(dir, scene.session());
+    drop(net::UnixListener::bind(&path).unwrap());
+    assert!(scene.runtime().block_on(Client::connect(dir, scene.session())).unwrap().is_none());
+    assert!(!path.exists());
+}
