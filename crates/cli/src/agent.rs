@@ -122,7 +122,8 @@ pub fn open(
     let socket = match socket::serve(&here.sockets, opened.handle.clone()) {
         Ok(served) => Some(served),
         Err(err) => {
-            ui.warn(&format!("no other command can reach this session: {err}"))?;
+            let place = here.sockets.display();
+            ui.warn(&format!("no other command can reach this session: cannot listen in `{place}`: {err}"))?;
             None
         }
     };

@@ -44,7 +44,7 @@ const MAX_ATTACHMENT: u64 = 5 << 20;
   retake run --json -p \"list the todos\" | jq -r 'select(.type == \"delta\").text'")]
 pub struct RunArgs {
     /// What to do; `-` reads it from stdin
-    #[arg(short = 'p', long, value_name = "TEXT")]
+    #[arg(short = 'p', long, value_name = "TEXT", allow_hyphen_values = true)]
     pub prompt: String,
     /// A file to show to the model, text or image; `-` is stdin; can be given more than once
     #[arg(long, value_name = "FILE")]
@@ -52,7 +52,7 @@ pub struct RunArgs {
     /// Go on with this session
     #[arg(long, value_name = "SESSION", conflicts_with = "continue_newest")]
     pub session: Option<String>,
-    /// Go on with the newest session
+    /// Go on with the newest session in which something was said
     #[arg(long = "continue")]
     pub continue_newest: bool,
     /// Cut what the model sees of the session first; `retake undo` takes that back too
@@ -479,7 +479,7 @@ fn existing(here: &Surroundings, args: &RunArgs) -> anyhow::Result<Option<Sessio
         Err(OpenError::NotAWorkspace { .. }) => return Err(AgentError::NoSession.into()),
         Err(err) => return Err(err.into()),
     };
-    Ok(Some(session::find(&workspace, args.session.as_deref())?.id))
+    Ok(Some(session::to_continue(&workspace, args.session.as_deref())?.id))
 }
 
 fn parts(args: &RunArgs) -> anyhow::Result<Vec<Part>> {

@@ -2,6 +2,7 @@
 
 mod kill;
 mod live;
+mod shown;
 mod signals;
 
 use std::process::Command;

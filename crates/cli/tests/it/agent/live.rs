@@ -33,12 +33,15 @@ pub(super) struct Turn {
 
 impl Turn {
     pub(super) fn begin(agent: &Agent, prompt: &str) -> Self {
-        let mut child = agent
-            .command()
-            .args(["run", "--json", "--allow", "all", "-p", prompt])
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("it starts");
+        Self::of(agent.command().args(["run", "--json", "--allow", "all", "-p", prompt]))
+    }
+
+    pub(super) fn begin_in(agent: &Agent, session: &str, prompt: &str) -> Self {
+        Self::of(agent.command().args(["run", "--json", "--session", session, "-p", prompt]))
+    }
+
+    fn of(command: &mut std::process::Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
         let lines = BufReader::new(child.stdout.take().expect("it was asked for")).lines();
         Self { child, lines }
     }
