@@ -168,8 +168,8 @@ impl Names {
     }
 
     /// As the client sees it: its own as it sent them.
-    fn outside(&self, id: String) -> String {
-        id.strip_prefix(&*self.0).map_or(id.clone(), str::to_owned)
+    fn outside(&self, id: &str) -> String {
+        id.strip_prefix(&*self.0).unwrap_or(id).to_owned()
     }
 
     fn command(&self, command: Command) -> Command {
@@ -181,14 +181,14 @@ impl Names {
 
     fn reply(&self, reply: Reply) -> Reply {
         match reply {
-            Reply::Held { count, request } => Reply::Held { count, request: request.map(|id| self.outside(id)) },
+            Reply::Held { count, request } => Reply::Held { count, request: request.map(|id| self.outside(&id)) },
             other => other,
         }
     }
 
     fn event(&self, event: &Event) -> Outgoing {
         let mut event = event.clone();
-        event.request = event.request.map(|id| self.outside(id));
+        event.request = event.request.map(|id| self.outside(&id));
         Outgoing::Event(Box::new(event))
     }
 }

@@ -18,6 +18,9 @@ use crate::recovery;
 use crate::surroundings::Surroundings;
 use crate::ui::{BOLD, DIM, Format, Ui};
 
+/// Lines of a draft that are shown.
+const MAX_DRAFT_LINES: usize = 20;
+
 /// Go on with a session: say where it stands, or prompt it
 ///
 /// Without a prompt: what was said last, what is still to be done, and what you were about to say. A turn that was cut off is put in
@@ -181,8 +184,19 @@ fn tell(ui: &mut Ui, session: &Session, conversation: &Conversation, draft: &[Pa
         };
         writeln!(ui.out, "{mark} {}", quote::one_line(&todo.text))?;
     }
-    if !draft.is_empty() {
-        writeln!(ui.out, "{dim}You were about to say:{dim:#} {}", quote::one_line(&first_line(draft)))?;
+    match lines(draft).as_slice() {
+        [] => {}
+        [line] => writeln!(ui.out, "{dim}You were about to say:{dim:#} {}", quote::one_line(line))?,
+        lines => {
+            writeln!(ui.out, "{dim}You were about to say:{dim:#}")?;
+            for line in lines.iter().take(MAX_DRAFT_LINES) {
+                writeln!(ui.out, "  {}", quote::one_line(line))?;
+            }
+            match lines.len().saturating_sub(MAX_DRAFT_LINES) {
+                0 => {}
+                more => writeln!(ui.out, "{dim}  … and {more} more lines{dim:#}")?,
+            }
+        }
     }
     let id = session.id.short();
     writeln!(
@@ -190,4 +204,19 @@ fn tell(ui: &mut Ui, session: &Session, conversation: &Conversation, draft: &[Pa
         "`retake resume {id} -p TEXT` goes on; `retake log --session {id}` lists the points to go back to"
     )?;
     Ok(())
+}
+
+/// What waits to be said, line by line: it may be what several people said.
+fn lines(draft: &[Part]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for part in draft {
+        match part {
+            Part::Text { text } | Part::Paste { text } => {
+                let said = text.lines().filter(|line| !line.trim().is_empty());
+                lines.extend(said.map(|line| first_line(&[Part::text(line)])));
+            }
+            Part::File { .. } | Part::Image { .. } => lines.push(first_line(std::slice::from_ref(part))),
+        }
+    }
+    lines
 }

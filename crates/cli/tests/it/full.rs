@@ -100,9 +100,17 @@ fn a_conversation_can_be_read_on_a_full_disk() {
     let agent = Agent { sandbox, model: ScriptedModel::start() };
     agent.model.says("Hello.");
     agent.turn("hello", []);
+    let gate = agent.model.says("Later.").pauses();
+    let mut killed = agent.command().args(["run", "--continue", "-p", "later"]).spawn().expect("it starts");
+    gate.wait_until_reached();
+    killed.kill().expect("it runs");
+    killed.wait().expect("it ends");
     agent.sandbox.write("a", noise(1, 10_000));
     let ballast = tiny.fill();
     let run = agent.retake(["resume"]).succeeds();
-    assert!(String::from_utf8_lossy(&run.stdout).contains("Hello."));
+    run.says("cannot be put in order now");
+    assert!(String::from_utf8_lossy(&run.stdout).contains("> later"), "what was said can be read");
     tiny.empty(&ballast);
+    let run = agent.retake(["resume"]).succeeds();
+    assert!(String::from_utf8_lossy(&run.stdout).contains("You were about to say: later"), "and put in order");
 }

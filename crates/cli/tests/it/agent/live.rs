@@ -224,6 +224,8 @@ fn whoever_waits_behind_a_turn_that_is_stopped_is_told_where_their_prompt_is() {
     assert_eq!(end(waiting).says("was not said").says("draft").code(), Some(1));
     turn.child.wait().expect("it ends");
     assert_eq!(agent.json(["resume"])["draft"][0]["text"], "first\n\nsecond");
+    let shown = agent.retake(["resume"]).text();
+    assert!(shown.ends_with("You were about to say:\n  first\n  second\n"), "{shown}");
 }
 
 #[test]
@@ -235,12 +237,15 @@ fn a_prompt_that_comes_while_the_session_closes_is_said_all_the_same() {
         agent.model.says("One.");
         agent.model.says("Other.");
         let mut command = agent.command();
-        let mut first =
-            command.args(["run", "--json", "--continue", "-p", "one"]).stdout(Stdio::piped()).spawn().unwrap();
-        let lines = BufReader::new(first.stdout.take().expect("it was asked for")).lines();
+        let mut first = command
+            .args(["run", "--json", "--continue", "-p", "one"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let mut lines = BufReader::new(first.stdout.take().expect("it was asked for")).lines();
         // About when it closes.
         let ended = |line: std::io::Result<String>| line.is_ok_and(|line| line.contains("turn_ended"));
-        assert!(lines.map(ended).any(|ended| ended));
+        assert!(lines.any(ended));
         end(say(&agent, "other")).succeeds();
         assert!(first.wait().expect("it ends").success());
         assert_eq!(agent.json(["resume"])["prompts"], 3 + 2 * n);

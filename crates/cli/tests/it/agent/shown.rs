@@ -1,5 +1,6 @@
 //! What is shown of sessions and turns, and what a terminal is spared.
 
+use retake_testkit::model::Answer;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
@@ -152,4 +153,26 @@ fn a_command_that_waits_for_servers_can_be_stopped() {
     let run = Run::from_output(child.wait_with_output().expect("it ends"));
     assert_eq!(run.says("before it was said").code(), Some(130));
     assert_eq!(agent.model.requests().len(), 0);
+}
+
+#[test]
+fn whoever_reads_slowly_misses_nothing() {
+    let agent = Agent::new();
+    // More than a session keeps for those who come back.
+    let answer = (0..5_000).fold(Answer::default(), |answer, _| answer.says("word "));
+    agent.model.answers(answer);
+    let mut child = agent
+        .command()
+        .args(["run", "--json", "-p", "talk"])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    // All of the answer has come before any of it is read.
+    while agent.json(["sessions"])["sessions"][0]["usage"]["output"].as_u64().is_none_or(|tokens| tokens == 0) {}
+    let mut stdout = Vec::new();
+    std::io::Read::read_to_end(&mut child.stdout.take().expect("it was asked for"), &mut stdout).expect("it is read");
+    assert!(child.wait().expect("it ends").success());
+    let numbers: Vec<u64> = super::lines(&stdout).iter().map(|line| line["seq"].as_u64().expect("a number")).collect();
+    assert!(5_000 < numbers.len() && numbers.windows(2).all(|pair| pair[1] == pair[0] + 1));
+    super::last_line(&stdout);
 }
