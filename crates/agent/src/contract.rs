@@ -19,7 +19,8 @@ pub use event::{Event, EventKind, JobFacts, Question, State};
 /// What a client sends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Request {
-    /// Chosen by the client; the answer and the events that come of it carry it.
+    /// Chosen by the client; the answer and the events that come of it carry it. Two clients may choose the same: each sees its own
+    /// as it sent it, and those of others with something before them.
     pub id: String,
     /// What is wanted.
     pub command: Command,
@@ -52,7 +53,11 @@ pub enum Command {
         request: String,
     },
     /// Stops the turn.
-    Interrupt,
+    Interrupt {
+        /// Only if it is the turn of this prompt; whichever runs for null.
+        #[serde(default)]
+        turn: Option<EntryId>,
+    },
     /// Answers whether a call may run.
     Answer {
         /// The call.
@@ -109,6 +114,8 @@ pub enum Command {
     },
     /// Tells what the model would be sent next.
     Context,
+    /// Tells that somebody is there; answered even while the session is busy.
+    Ping,
     /// Ends the session's process once all is stored.
     Close,
 }
@@ -275,7 +282,7 @@ pub enum ChangeGoal {
     Redo,
 }
 
-/// What a client gets: `{"response": …}`, `{"event": …}` or `"lagged"`.
+/// What a client gets: `{"response": …}`, `{"event": …}`, `"lagged"` or `"ended"`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outgoing {
@@ -285,6 +292,8 @@ pub enum Outgoing {
     Event(Box<Event>),
     /// The client was too slow and has missed events: it has to attach again.
     Lagged,
+    /// The session has ended, and this is the last word: what was not answered was not done. Without it the process has died.
+    Ended,
 }
 
 /// The answer to a request.
@@ -414,6 +423,8 @@ pub enum Reason {
     Nothing,
     /// The request makes no sense.
     Invalid,
+    /// The session has ended, or is about to: another process may open it.
+    Ended,
     /// It could not be done.
     Failed,
 }

@@ -8,6 +8,8 @@ pub(crate) const MAX_ATTEMPTS: u32 = 6;
 pub(crate) const FIRST_PAUSE_MS: u64 = 500;
 /// The longest pause before a model is asked again, in milliseconds.
 pub(crate) const LONGEST_PAUSE_MS: u64 = 30_000;
+/// The longest pause that a server may wish for, in milliseconds; what asks for a longer one ends the turn.
+pub(crate) const LONGEST_WISH_MS: u64 = 60_000;
 /// How long an interrupted turn waits for tools that were told to end, in milliseconds.
 pub(crate) const PATIENCE_MS: u64 = 3_000;
 /// Longest report that a model keeps when it goes back, in bytes.
@@ -42,5 +44,7 @@ pub(crate) const MAX_LINE: usize = 64 << 20;
 pub(crate) const SHOWN_OUTPUT: usize = 64 << 10;
 /// How long no client is accepted after one could not be, in milliseconds.
 pub(crate) const ACCEPT_PAUSE_MS: u64 = 100;
+/// Longest name of the directory of sockets, in bytes: with a socket's own it must fit what the systems take, 104.
+pub(crate) const MAX_DIRECTORY: usize = 76;
 /// Clients of one session.
 pub(crate) const MAX_CLIENTS: usize = 64;

@@ -10,19 +10,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use retake_engine::SessionId;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, broadcast, mpsc};
+use tokio::task::{JoinHandle, JoinSet};
 
 use crate::contract::{Command, Event, Outcome, Outgoing, Reason, Refusal, Reply, Request, Response};
-use crate::controller::{Attached, Beginning, Handle};
-use crate::limits;
+use crate::controller::{self, Attached, Beginning, Handle};
+use crate::{fresh, limits};
 
-/// The directory of sockets: in the runtime directory, else one of the user's own under the system's temporary directory.
+/// The directory of sockets: in the runtime directory, else one of the user's own under the system's temporary directory. A runtime
+/// directory that is not there, or whose name leaves no room for a socket's, is none.
 pub fn directory(runtime_dir: Option<&Path>, temp_dir: &Path) -> PathBuf {
-    match runtime_dir {
-        Some(dir) => dir.join("retake"),
+    let fits = |dir: &Path| dir.as_os_str().len() <= limits::MAX_DIRECTORY;
+    match runtime_dir.filter(|dir| dir.is_dir()).map(|dir| dir.join("retake")).filter(|dir| fits(dir)) {
+        Some(dir) => dir,
         None => temp_dir.join(format!("retake-{}", rustix::process::geteuid().as_raw())),
     }
 }
@@ -36,6 +40,8 @@ pub fn path(directory: &Path, session: SessionId) -> PathBuf {
 pub fn serve(directory: &Path, handle: Handle) -> io::Result<Served> {
     prepare(directory)?;
     let path = path(directory, handle.session());
+    // Nobody takes it for a dead one before it listens.
+    let _lock = lock(directory)?;
     match std::fs::remove_file(&path) {
         Err(err) if err.kind() != io::ErrorKind::NotFound => return Err(err),
         _ => {}
@@ -54,7 +60,7 @@ pub fn serve(directory: &Path, handle: Handle) -> io::Result<Served> {
 pub struct Served {
     path: PathBuf,
     identity: (u64, u64),
-    accepting: tokio::task::JoinHandle<()>,
+    accepting: JoinHandle<()>,
     places: Arc<Semaphore>,
 }
 
@@ -96,19 +102,94 @@ fn prepare(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Keeps others from making and removing sockets for as long as it lives.
+fn lock(directory: &Path) -> io::Result<std::fs::File> {
+    let directory = std::fs::File::open(directory)?;
+    rustix::fs::flock(&directory, rustix::fs::FlockOperation::LockExclusive)?;
+    Ok(directory)
+}
+
+/// Removes the socket of a process that died.
+fn remove_dead(directory: &Path, path: &Path) -> io::Result<()> {
+    let _lock = lock(directory)?;
+    match std::os::unix::net::UnixStream::connect(path) {
+        Err(err) if err.kind() == io::ErrorKind::ConnectionRefused => std::fs::remove_file(path),
+        _ => Ok(()),
+    }
+}
+
 async fn accept(listener: UnixListener, handle: Handle, places: Arc<Semaphore>) {
-    while let Ok(place) = Arc::clone(&places).acquire_owned().await {
+    loop {
         let Ok((stream, _)) = listener.accept().await else {
             // Too many files are open, say: that passes.
             tokio::time::sleep(Duration::from_millis(limits::ACCEPT_PAUSE_MS)).await;
             continue;
         };
         let handle = handle.clone();
-        tokio::spawn(async move {
-            // A client that goes away is no error.
-            converse(stream, handle).await.ok();
-            drop(place);
-        });
+        match Arc::clone(&places).try_acquire_owned() {
+            Ok(place) => drop(tokio::spawn(async move {
+                // A client that goes away is no error.
+                converse(stream, handle).await.ok();
+                drop(place);
+            })),
+            Err(_) => drop(tokio::spawn(async move {
+                let patience = Duration::from_millis(limits::PATIENCE_MS);
+                tokio::time::timeout(patience, turn_away(stream)).await.ok();
+            })),
+        }
+    }
+}
+
+/// Tells a client that there is no place for it, whatever it wants.
+async fn turn_away(stream: UnixStream) {
+    let (reader, writer) = stream.into_split();
+    let (outgoing, queue) = mpsc::channel(1);
+    let message = format!("{} clients of this session are connected already; close one of them", limits::MAX_CLIENTS);
+    let refusal = Refusal { reason: Reason::Failed, message, hint: None, document: None };
+    respond(&outgoing, String::new(), Err(refusal)).await;
+    drop(outgoing);
+    write_all(writer, queue).await.ok();
+    // Before it has said what it wants, it would not read this.
+    read_line(&mut BufReader::new(reader)).await.ok();
+}
+
+/// The requests of one connection, kept apart from those of others: inside they have its name before them.
+#[derive(Clone)]
+struct Names(Arc<str>);
+
+impl Names {
+    fn new() -> Self {
+        let [a, b, c, d, ..] = fresh::random();
+        Self(format!("{a:02x}{b:02x}{c:02x}{d:02x}/").into())
+    }
+
+    fn inside(&self, id: &str) -> String {
+        if id.is_empty() { String::new() } else { format!("{}{id}", self.0) }
+    }
+
+    /// As the client sees it: its own as it sent them.
+    fn outside(&self, id: &str) -> String {
+        id.strip_prefix(&*self.0).unwrap_or(id).to_owned()
+    }
+
+    fn command(&self, command: Command) -> Command {
+        match command {
+            Command::Withdraw { request } => Command::Withdraw { request: self.inside(&request) },
+            other => other,
+        }
+    }
+
+    fn reply(&self, reply: Reply) -> Reply {
+        match reply {
+            Reply::Held { count, request } => Reply::Held { count, request: request.map(|id| self.outside(&id)) },
+            other => other,
+        }
+    }
+
+    fn event(&self, event: &Event) -> Outgoing {
+        let mut event = event.clone();
+        event.request = event.request.map(|id| self.outside(&id));
+        Outgoing::Event(Box::new(event))
     }
 }
 
@@ -117,16 +198,30 @@ async fn converse(stream: UnixStream, handle: Handle) -> io::Result<()> {
     let (reader, writer) = stream.into_split();
     let (outgoing, queue) = mpsc::channel(limits::INBOX);
     let writing = tokio::spawn(write_all(writer, queue));
+    let names = Names::new();
     let mut lines = BufReader::new(reader);
-    let mut listening: Option<tokio::task::JoinHandle<()>> = None;
+    let mut listening: Option<JoinHandle<()>> = None;
+    let mut answers = JoinSet::new();
     loop {
         let line = tokio::select! {
             line = read_line(&mut lines) => line,
             // What has happened until then is still told, and nothing more can.
-            () = handle.ended() => break drop(listening.take()),
+            () = handle.ended() => {
+                if let Some(listening) = listening.take() {
+                    listening.await.ok();
+                }
+                while answers.join_next().await.is_some() {}
+                outgoing.send(Outgoing::Ended).await.ok();
+                break;
+            }
         };
         let Ok(Some(line)) = line else { break };
-        let request: Request = match serde_json::from_slice(&line) {
+        // It may have been waiting for long, and whoever gave up on it does not want it any more.
+        if is_gone(lines.get_ref()) {
+            break;
+        }
+        while answers.try_join_next().is_some() {}
+        let Request { id, command } = match serde_json::from_slice(&line) {
             Ok(request) => request,
             Err(err) => {
                 let refusal = Refusal { reason: Reason::Invalid, message: err.to_string(), hint: None, document: None };
@@ -134,25 +229,41 @@ async fn converse(stream: UnixStream, handle: Handle) -> io::Result<()> {
                 continue;
             }
         };
-        let (handle, outgoing) = (handle.clone(), outgoing.clone());
-        match request.command {
+        match command {
             Command::Attach { from } => {
                 // Nobody listens twice.
-                listening.take().inspect(tokio::task::JoinHandle::abort);
-                listening = attach(request.id, from, &handle, outgoing).await;
+                listening.take().inspect(JoinHandle::abort);
+                listening = attach(id, from, &handle, outgoing.clone(), names.clone()).await;
             }
-            // One that takes long must not hold up an interrupt.
-            _ => drop(tokio::spawn(async move {
-                let id = request.id.clone();
-                let reply = handle.send(request).await;
-                respond(&outgoing, id, reply).await;
-            })),
+            Command::Ping => respond(&outgoing, id, Ok(Reply::Done)).await,
+            command => {
+                let request = Request { id: names.inside(&id), command: names.command(command) };
+                let pending = handle.hand_in(request).await;
+                let (outgoing, names) = (outgoing.clone(), names.clone());
+                // One that takes long must not hold up an interrupt.
+                answers.spawn(async move {
+                    let reply = pending.answer().await;
+                    respond(&outgoing, id, reply.map(|reply| names.reply(reply))).await;
+                });
+            }
         }
     }
+    if is_gone(lines.get_ref()) {
+        answers.abort_all();
+    }
     // Answers that are still to come are told; events would be told for ever.
-    listening.inspect(tokio::task::JoinHandle::abort);
+    listening.inspect(JoinHandle::abort);
+    while answers.join_next().await.is_some() {}
     drop(outgoing);
     writing.await.map_err(io::Error::other)?
+}
+
+/// Whether a client has closed its connection. One that only says no more still listens.
+fn is_gone(reader: &OwnedReadHalf) -> bool {
+    let stream: &UnixStream = reader.as_ref();
+    let mut polled = [PollFd::new(stream, PollFlags::empty())];
+    let now = Timespec::default();
+    poll(&mut polled, Some(&now)).is_ok_and(|_| polled[0].revents().intersects(PollFlags::HUP | PollFlags::ERR))
 }
 
 /// The id of a request that makes no sense otherwise, if it has one.
@@ -172,7 +283,8 @@ async fn attach(
     from: Option<u64>,
     handle: &Handle,
     outgoing: mpsc::Sender<Outgoing>,
-) -> Option<tokio::task::JoinHandle<()>> {
+    names: Names,
+) -> Option<JoinHandle<()>> {
     let Attached { beginning, events } = match handle.attach(from).await {
         Ok(attached) => attached,
         Err(refusal) => {
@@ -185,17 +297,17 @@ async fn attach(
         Beginning::Missed(missed) => {
             respond(&outgoing, id, Ok(Reply::Done)).await;
             for event in missed {
-                outgoing.send(Outgoing::Event(Box::new((*event).clone()))).await.ok();
+                outgoing.send(names.event(&event)).await.ok();
             }
         }
     }
-    Some(tokio::spawn(forward(events, outgoing)))
+    Some(tokio::spawn(forward(events, outgoing, names)))
 }
 
-async fn forward(mut events: broadcast::Receiver<Arc<Event>>, outgoing: mpsc::Sender<Outgoing>) {
+async fn forward(mut events: broadcast::Receiver<Arc<Event>>, outgoing: mpsc::Sender<Outgoing>, names: Names) {
     loop {
         let told = match events.recv().await {
-            Ok(event) => Outgoing::Event(Box::new((*event).clone())),
+            Ok(event) => names.event(&event),
             Err(broadcast::error::RecvError::Lagged(_)) => {
                 outgoing.send(Outgoing::Lagged).await.ok();
                 return;
@@ -232,18 +344,28 @@ async fn read_line(reader: &mut BufReader<OwnedReadHalf>) -> io::Result<Option<V
 pub struct Client {
     writer: OwnedWriteHalf,
     reader: BufReader<OwnedReadHalf>,
+    /// What has come of the next line, should somebody stop waiting for it.
+    line: Vec<u8>,
     next: u64,
 }
 
 impl Client {
     /// Connects to a session; `None` if nobody serves it.
     pub async fn connect(directory: &Path, session: SessionId) -> io::Result<Option<Self>> {
-        match UnixStream::connect(path(directory, session)).await {
+        use io::ErrorKind::{ConnectionRefused, ConnectionReset, NotFound};
+        let path = path(directory, session);
+        match UnixStream::connect(&path).await {
             Ok(stream) => {
                 let (reader, writer) = stream.into_split();
-                Ok(Some(Self { writer, reader: BufReader::new(reader), next: 1 }))
+                Ok(Some(Self { writer, reader: BufReader::new(reader), line: Vec::new(), next: 1 }))
             }
-            Err(err) if matches!(err.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => Ok(None),
+            Err(err) if err.kind() == ConnectionRefused => {
+                // If it stays, it only takes up room.
+                remove_dead(directory, &path).ok();
+                Ok(None)
+            }
+            // Reset if it stopped listening just then.
+            Err(err) if matches!(err.kind(), NotFound | ConnectionReset) => Ok(None),
             Err(err) => Err(err),
         }
     }
@@ -258,25 +380,44 @@ impl Client {
         Ok(id)
     }
 
-    /// What comes next; `None` if the session has ended.
-    pub async fn next(&mut self) -> io::Result<Option<Outgoing>> {
-        let Some(line) = read_line(&mut self.reader).await? else { return Ok(None) };
-        serde_json::from_slice(&line).map(Some).map_err(io::Error::other)
+    /// What comes next; the last word is [`Outgoing::Ended`], and without it the process has died. Nothing is lost if this is dropped.
+    pub async fn next(&mut self) -> io::Result<Outgoing> {
+        let room = limits::MAX_LINE - self.line.len();
+        (&mut self.reader).take(room as u64).read_until(b'\n', &mut self.line).await?;
+        let line = std::mem::take(&mut self.line);
+        match line.last() {
+            Some(b'\n') => serde_json::from_slice(&line).map_err(io::Error::other),
+            _ => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the process that had the session open has died")),
+        }
     }
 
     /// Sends a command and waits for the answer; events that come meanwhile are passed over.
     pub async fn request(&mut self, command: Command) -> io::Result<Result<Reply, Refusal>> {
         let wanted = self.send(command).await?;
-        while let Some(outgoing) = self.next().await? {
-            if let Outgoing::Response(response) = outgoing
-                && response.id == wanted
-            {
-                return Ok(match response.outcome {
-                    Outcome::Ok(reply) => Ok(reply),
-                    Outcome::Refused(refusal) => Err(refusal),
-                });
+        loop {
+            if let Some(answer) = answer_to(&wanted, self.next().await?) {
+                return Ok(answer);
             }
         }
-        Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the session ended before it answered"))
+    }
+}
+
+/// What requests are answered with that a session did not get to before it ended: it did nothing of them.
+pub fn ended() -> Refusal {
+    controller::gone()
+}
+
+/// The answer to request `wanted`, if this is it.
+fn answer_to(wanted: &str, outgoing: Outgoing) -> Option<Result<Reply, Refusal>> {
+    match outgoing {
+        // Whoever is turned away is so whatever they asked.
+        Outgoing::Response(response) if response.id == wanted || response.id.is_empty() => {
+            Some(match response.outcome {
+                Outcome::Ok(reply) => Ok(reply),
+                Outcome::Refused(refusal) => Err(refusal),
+            })
+        }
+        Outgoing::Ended => Some(Err(ended())),
+        Outgoing::Response(_) | Outgoing::Event(_) | Outgoing::Lagged => None,
     }
 }

@@ -108,6 +108,7 @@ impl View {
             EventKind::JobsChanged { jobs } => self.jobs.clone_from(jobs),
             EventKind::TurnEnded { .. }
             | EventKind::CallBegan { .. }
+            | EventKind::Returned
             | EventKind::Snapshot { .. }
             | EventKind::Warning { .. } => {}
         }

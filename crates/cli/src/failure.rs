@@ -99,12 +99,13 @@ fn tell(err: &mut AutoStream<Stderr>, error: &Error) -> ExitCode {
 }
 
 fn draw(err: &mut AutoStream<Stderr>, error: &Error, advice: &Advice) -> io::Result<()> {
-    writeln!(err, "{RED}error:{RED:#} {error}")?;
+    // What a server said may be in it.
+    writeln!(err, "{RED}error:{RED:#} {}", quote::harmless(&error.to_string()))?;
     for cause in error.chain().skip(1) {
-        writeln!(err, "  caused by: {cause}")?;
+        writeln!(err, "  caused by: {}", quote::harmless(&cause.to_string()))?;
     }
     if let Some(hint) = &advice.hint {
-        writeln!(err, "{CYAN}hint:{CYAN:#} {hint}")?;
+        writeln!(err, "{CYAN}hint:{CYAN:#} {}", quote::harmless(hint))?;
     }
     Ok(())
 }

@@ -27,7 +27,13 @@ pub fn prefixed<'a>(prefix: &str, bytes: &'a [u8]) -> Cow<'a, str> {
 }
 
 fn needs_quotes(c: char) -> bool {
-    c.is_control() || c == '"' || c == '\\'
+    is_deceptive(c) || c == '"' || c == '\\'
+}
+
+/// Whether a character makes a terminal do something, or show text in another order than it is in.
+fn is_deceptive(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 fn c_quoted(prefix: &str, bytes: &[u8]) -> String {
@@ -53,10 +59,19 @@ fn c_quoted(prefix: &str, bytes: &[u8]) -> String {
 
 /// Text that a user wrote, a label say, with control characters escaped so that it stays on its line.
 pub fn one_line(text: &str) -> Cow<'_, str> {
-    if !text.contains(char::is_control) {
+    escaped(text, is_deceptive)
+}
+
+/// Text of a model or a server for a terminal: lines and tabs stay, and nothing else in it makes the terminal do anything.
+pub fn harmless(text: &str) -> Cow<'_, str> {
+    escaped(text, |c| c.is_control() && c != '\n' && c != '\t')
+}
+
+fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&is_escaped) {
         return Cow::Borrowed(text);
     }
-    text.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()
+    text.chars().map(|c| if is_escaped(c) { c.escape_default().to_string() } else { c.to_string() }).collect()
 }
 
 /// `text` so that it can be pasted into a shell.
@@ -93,5 +108,11 @@ mod tests {
     #[test]
     fn labels_stay_on_one_line() {
         assert_eq!(one_line("a\nb\u{1b}[31m"), r"a\nb\u{1b}[31m");
+        assert_eq!(one_line("a\u{202e}b"), r"a\u{202e}b");
+    }
+
+    #[test]
+    fn text_for_a_terminal_keeps_its_lines_and_nothing_else() {
+        assert_eq!(harmless("a\n\tb\u{1b}]0;x\u{7}\u{9b}2J"), "a\n\tb\\u{1b}]0;x\\u{7}\\u{9b}2J");
     }
 }

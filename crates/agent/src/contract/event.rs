@@ -112,6 +112,9 @@ pub enum EventKind {
         /// How many.
         count: usize,
     },
+    /// A prompt that was held is not said after all, because the turn before it was stopped or failed: it is what the user is about to
+    /// say now. It carries the prompt's request.
+    Returned,
     /// A checkpoint was taken.
     Snapshot {
         /// What for: `baseline`, `prompt`, `before`, `after`, `turn`.

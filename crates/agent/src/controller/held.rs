@@ -49,6 +49,7 @@ impl Controller {
         let begun = self.begin_turn(parts.clone(), terms);
         if let Err(refusal) = begun {
             self.publish(EventKind::Warning { text: refusal.message });
+            self.publish(EventKind::Returned);
             self.draft = parts;
             return self.return_held();
         }
@@ -63,9 +64,16 @@ impl Controller {
             return;
         }
         let draft = self.with_held(self.draft.clone());
-        self.held.clear();
+        let returned = std::mem::take(&mut self.held);
         self.store_draft(draft).ok();
         self.publish(EventKind::Held { count: 0 });
+        // Whoever waits for its turn waits in vain.
+        let asking = self.request.take();
+        for held in returned {
+            self.request = held.request;
+            self.publish(EventKind::Returned);
+        }
+        self.request = asking;
     }
 
     /// Goes on with what an operation has made the stored draft, which was `before`, and with what would be lost by that.

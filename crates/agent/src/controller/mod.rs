@@ -74,6 +74,30 @@ pub enum Beginning {
 enum Message {
     Request { request: Request, answer: oneshot::Sender<Outcome> },
     Attach { from: Option<u64>, answer: oneshot::Sender<Attached> },
+    CloseIfIdle { answer: oneshot::Sender<Closing> },
+}
+
+/// Whether a session closes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Closing {
+    /// Nothing more is said in it.
+    Closes,
+    /// A turn is running, or a prompt is held.
+    Busy,
+}
+
+/// The answer to a request that was handed in.
+#[derive(Debug)]
+pub struct Pending(oneshot::Receiver<Outcome>);
+
+impl Pending {
+    /// Waits for it. A request that nobody waits for any more is not carried out.
+    pub async fn answer(self) -> Result<Reply, Refusal> {
+        match self.0.await.map_err(|_| gone())? {
+            Outcome::Ok(reply) => Ok(reply),
+            Outcome::Refused(refusal) => Err(refusal),
+        }
+    }
 }
 
 /// What comes to a controller from those who work for it.
@@ -125,8 +149,11 @@ enum Fact {
 }
 
 /// A session is gone: its process is ending.
-fn gone() -> Refusal {
-    refusal(Reason::Failed, "the session has ended")
+pub(crate) fn gone() -> Refusal {
+    Refusal {
+        hint: Some("nothing was done; run the command again".to_owned()),
+        ..refusal(Reason::Ended, "the session has ended")
+    }
 }
 
 fn refusal(reason: Reason, message: impl Into<String>) -> Refusal {
@@ -146,12 +173,22 @@ impl Handle {
 
     /// Has a request carried out.
     pub async fn send(&self, request: Request) -> Result<Reply, Refusal> {
+        self.hand_in(request).await.answer().await
+    }
+
+    /// Hands a request in: those that were handed in first are carried out first, whenever their answers come.
+    pub async fn hand_in(&self, request: Request) -> Pending {
         let (answer, answered) = oneshot::channel();
-        self.messages.send(Message::Request { request, answer }).await.map_err(|_| gone())?;
-        match answered.await.map_err(|_| gone())? {
-            Outcome::Ok(reply) => Ok(reply),
-            Outcome::Refused(refusal) => Err(refusal),
-        }
+        // If it has ended, whoever waits for the answer is told.
+        self.messages.send(Message::Request { request, answer }).await.ok();
+        Pending(answered)
+    }
+
+    /// Closes the session if nothing goes on in it. What is said later is refused, and not stopped half-way.
+    pub async fn close_if_idle(&self) -> Closing {
+        let (answer, answered) = oneshot::channel();
+        self.messages.send(Message::CloseIfIdle { answer }).await.ok();
+        answered.await.unwrap_or(Closing::Closes)
     }
 
     /// Waits until the session has ended.
@@ -256,7 +293,10 @@ impl Controller {
             match next {
                 Next::Fact(fact) => self.take_fact(fact),
                 Next::Message(Message::Attach { from, answer }) => drop(answer.send(self.attach(from))),
+                // Whoever gave up on it, maybe long ago, does not want it any more.
+                Next::Message(Message::Request { answer, .. }) if answer.is_closed() => {}
                 Next::Message(Message::Request { request, answer }) => self.take_request(request, answer),
+                Next::Message(Message::CloseIfIdle { answer }) => drop(answer.send(self.close_if_idle())),
                 // All clients are gone, and nobody can come back.
                 Next::Nobody => {
                     is_alone = true;
@@ -310,15 +350,13 @@ impl Controller {
                 self.prompt(parts, terms)
             }
             Command::Withdraw { request } => self.withdraw(&request),
-            Command::Interrupt => {
-                self.interrupt();
-                Ok(Reply::Done)
-            }
+            Command::Interrupt { turn } => self.interrupt_turn(turn),
             Command::Answer { call, answer } => self.answer(&call, answer),
             Command::Draft { parts } => self.set_draft(parts),
             Command::Clear => self.clear(),
             Command::EndJob { job } => self.end_job(&job),
             Command::Context => Ok(Reply::Context { body: self.model_request().body().to_owned() }),
+            Command::Ping => Ok(Reply::Done),
             Command::Close => {
                 self.close();
                 Ok(Reply::Done)
@@ -380,6 +418,14 @@ impl Controller {
         if self.turn.activity() != Activity::Idle {
             self.interrupt();
         }
+    }
+
+    fn close_if_idle(&mut self) -> Closing {
+        if self.current.is_some() || !self.held.is_empty() {
+            return Closing::Busy;
+        }
+        self.close();
+        Closing::Closes
     }
 
     fn call_id(&self, number: CallNumber) -> Option<CallId> {

@@ -100,6 +100,8 @@ impl Controller {
             (Some(wanted), result) => {
                 self.request.clone_from(&wanted.request);
                 let outcome = match result {
+                    // Whoever wanted it is gone.
+                    _ if wanted.answer.is_closed() => Err(refusal(Reason::Interrupted, "nobody waits for it any more")),
                     Ok((text, usage)) => self.store_summary(range, text, usage, &wanted),
                     Err(error) => {
                         let text = format!("nothing was changed: {}; {}", in_words(&error), error.advice());

@@ -30,6 +30,9 @@ impl Controller {
         if parts.is_empty() || parts.iter().all(|part| matches!(part, Part::Text { text } if text.trim().is_empty())) {
             return Err(refusal(Reason::Invalid, "a prompt must say something"));
         }
+        if self.is_closing {
+            return Err(super::gone());
+        }
         if self.turn.activity() == Activity::Idle { self.begin_turn(parts, terms) } else { self.hold(parts, terms) }
     }
 
@@ -155,18 +158,25 @@ impl Controller {
                 current.heard = Heard::default();
                 let Answer { blocks, usage, stop } = answer;
                 self.append_reply(blocks.clone(), usage, stop);
+                if let Some(text) = lacking(&blocks, stop) {
+                    self.publish(EventKind::Warning { text: text.to_owned() });
+                }
                 self.begin_calls(&blocks);
             }
             // It says so itself: its limit may not be known, or is not what it was thought to be.
             Err(ModelError::ContextTooLong { .. }) if self.compact() => {}
             Err(error) => {
                 let wish = error.retry_after().map(|wish| u64::try_from(wish.as_millis()).unwrap_or(u64::MAX));
+                let mut message = format!("{}; {}", in_words(&error), error.advice());
                 let retry = match wish {
                     _ if !error.is_retryable() => Retry::Never,
                     None => Retry::Soon,
+                    Some(ms) if limits::LONGEST_WISH_MS < ms => {
+                        message.push_str(&format!("; it wants to be asked again in {}", minutes(ms)));
+                        Retry::Never
+                    }
                     Some(ms) => Retry::After(ms),
                 };
-                let message = format!("{}; {}", in_words(&error), error.advice());
                 self.step(turn::Fact::Failed { retry, message });
             }
         }
@@ -241,6 +251,16 @@ impl Controller {
         if blocks.iter().any(says_something) {
             self.append_reply(blocks, Usage::default(), StopReason::Interrupted);
         }
+    }
+
+    /// Stops the turn that is meant, and no other.
+    pub(super) fn interrupt_turn(&mut self, meant: Option<EntryId>) -> Result<Reply, Refusal> {
+        let running = self.current.as_ref().map(|current| current.prompt);
+        if meant.is_some_and(|meant| running != Some(meant)) {
+            return Err(refusal(Reason::NotFound, "this turn does not run; it may have ended already"));
+        }
+        self.interrupt();
+        Ok(Reply::Done)
     }
 
     /// Stops the turn for the user: what was held is to be thought over.
@@ -336,9 +356,9 @@ impl Controller {
     /// A change that waited for the end comes first; then what was held, if there is any sense in that.
     pub(super) fn go_on_after_turn(&mut self, goes_on: bool) {
         match self.waiting.take() {
-            Some((request, answer)) => self.apply_now(request, answer),
-            None if goes_on => self.say_held(),
-            None => {}
+            Some((request, answer)) if !answer.is_closed() => self.apply_now(request, answer),
+            _ if goes_on => self.say_held(),
+            _ => self.return_held(),
         }
     }
 
@@ -359,6 +379,26 @@ impl Controller {
         self.snapshot("turn", Moment { session: self.writer().id(), entry: None, origin: Origin::Turn });
         Ok(Reply::Done)
     }
+}
+
+/// What people should know about an answer that is not what it seems.
+fn lacking(blocks: &[Block], stop: StopReason) -> Option<&'static str> {
+    let says_something = |block: &Block| match block {
+        Block::Text { text } => !text.trim().is_empty(),
+        Block::Call { .. } => true,
+        Block::Reasoning { .. } => false,
+    };
+    match stop {
+        StopReason::Length => Some("the answer was cut: it reached the model's limit of output tokens"),
+        StopReason::Refused => Some("the model, or a filter of its provider, refused to answer"),
+        _ if !blocks.iter().any(says_something) => Some("the model's answer was empty"),
+        _ => None,
+    }
+}
+
+/// A time in words, rounded up to minutes.
+fn minutes(ms: u64) -> String {
+    format!("{} min", ms.div_ceil(60_000))
 }
 
 /// Whether a request is to undo whatever is newest.

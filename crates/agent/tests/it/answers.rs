@@ -3,7 +3,7 @@
 use retake_agent::contract::{Command, EventKind, State};
 use retake_engine::Scope;
 use retake_engine::session::entry::Part;
-use retake_testkit::model::Answer;
+use retake_testkit::model::{Answer, Stop};
 use serde_json::json;
 
 use crate::scene::{Scene, Wire};
@@ -185,4 +185,42 @@ fn nothing_but_turns_asks_the_model() {
     assert_eq!(scene.model.requests().len(), 1);
     let sessions = scene.workspace().sessions().unwrap();
     assert_eq!(sessions[0].title, "a title");
+}
+
+#[test]
+fn an_answer_that_is_not_whole_is_said_to_be_so() {
+    for wire in BOTH {
+        let mut scene = Scene::with(wire).start();
+        let mut warned = |stop: Option<Stop>, text: &str| {
+            let answer = scene.model.says(text);
+            drop(match stop {
+                Some(stop) => answer.stops(stop),
+                None => answer,
+            });
+            let before = scene.told().len();
+            scene.prompt("go on");
+            let told = scene.told().split_off(before);
+            let warnings = told.into_iter().filter_map(|kind| match kind {
+                EventKind::Warning { text } => Some(text),
+                _ => None,
+            });
+            warnings.collect::<Vec<_>>().join("|")
+        };
+        assert_eq!(warned(None, "All."), "");
+        assert!(warned(Some(Stop::Length), "Hal").contains("was cut"));
+        assert!(warned(Some(Stop::Refusal), "I").contains("refused"));
+        assert!(warned(None, " ").contains("was empty"));
+    }
+}
+
+#[test]
+fn a_server_that_wants_to_be_left_alone_for_long_ends_the_turn() {
+    let mut scene = Scene::new().start();
+    scene.model.fails_with(429, "{}").header("retry-after", "3600");
+    let prompt = scene.say("hello");
+    let ended = scene.until(|kind| matches!(kind, EventKind::TurnEnded { .. }));
+    let EventKind::TurnEnded { reason, message, prompt: of, .. } = ended else { unreachable!() };
+    assert_eq!((reason.as_str(), of), ("failed", prompt));
+    assert!(message.as_ref().is_some_and(|text| text.contains("in 60 min")), "{message:?}");
+    assert_eq!(scene.draft(), "hello");
 }

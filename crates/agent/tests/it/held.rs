@@ -103,13 +103,29 @@ fn an_interrupt_gives_held_prompts_back() {
 }
 
 #[test]
+fn whoever_waits_for_a_held_prompt_is_told_that_it_is_not_said() {
+    let mut scene = Scene::new().start();
+    let _gate = scene.model.says_slowly(["One", " more."]);
+    let first = scene.say("first");
+    scene.until(|kind| matches!(kind, EventKind::Delta { .. }));
+    for id in ["b", "c"] {
+        let command = Command::prompt(vec![Part::text(id)]);
+        scene.runtime().block_on(scene.handle().send(Request { id: id.to_owned(), command })).unwrap();
+    }
+    scene.interrupt(first);
+    let returned = scene.requests_of(|kind| matches!(kind, EventKind::Returned));
+    assert_eq!(returned, [Some("b".to_owned()), Some("c".to_owned())]);
+    assert_eq!(scene.draft(), "b\n\nc");
+}
+
+#[test]
 fn what_is_said_after_an_interrupt_is_said_when_the_turn_has_settled() {
     let mut scene = Scene::new().start();
     scene.model.calls("bash", json!({"command": "trap '' TERM; echo on; while :; do sleep 0.1; done"}));
     scene.model.says("Right.");
     scene.say("loop");
     scene.until(|kind| matches!(kind, EventKind::CallOutput { .. }));
-    scene.request(Command::Interrupt).unwrap();
+    scene.request(Command::Interrupt { turn: None }).unwrap();
     scene.request(Command::prompt(vec![Part::text("something else")])).unwrap();
     until_any_ended(&mut scene);
     until_any_ended(&mut scene);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use retake_agent::contract::{Change, ChangeGoal, Command, EventKind, State, WhileRunning};
+use retake_agent::contract::{Change, ChangeGoal, Command, EventKind, Reason, State, WhileRunning};
 use retake_agent::tool::CALL_MARK;
 use retake_engine::session::entry::{Body, Outcome};
 use serde_json::json;
@@ -42,7 +42,7 @@ fn an_interrupted_command_leaves_no_process_and_keeps_its_output() {
             std::thread::yield_now();
         }
         let asked = Instant::now();
-        scene.request(Command::Interrupt).unwrap();
+        scene.request(Command::Interrupt { turn: None }).unwrap();
         scene.until(|kind| matches!(kind, EventKind::StateChanged { state: State::Paused }));
         let took = asked.elapsed();
         assert!(took < Duration::from_secs(3), "{took:?}");
@@ -191,7 +191,7 @@ fn an_interrupt_when_nothing_runs_does_nothing() {
     scene.model.says("Hello.");
     scene.prompt("hello");
     let before = scene.view().entries;
-    scene.request(Command::Interrupt).unwrap();
+    scene.request(Command::Interrupt { turn: None }).unwrap();
     assert_eq!((scene.view().entries, scene.state()), (before, State::Idle));
     scene.check();
 }
@@ -205,5 +205,24 @@ fn an_interrupt_during_the_pause_before_another_try_ends_the_turn() {
     scene.interrupt(prompt);
     assert_eq!(scene.draft(), "hello");
     assert_eq!(scene.model.requests().len(), 1);
+    scene.check();
+}
+
+#[test]
+fn an_interrupt_that_names_a_turn_stops_no_other() {
+    let mut scene = Scene::new().start();
+    scene.model.says("One.");
+    let first = scene.prompt("first");
+    let gate = scene.model.says("Two.").pauses();
+    let second = scene.say("second");
+    let refused = scene.request(Command::Interrupt { turn: Some(first) }).unwrap_err();
+    assert_eq!(refused.reason, Reason::NotFound);
+    gate.open();
+    assert_eq!(scene.until_ended(second).0, "done");
+    let gate = scene.model.says("Three.").pauses();
+    let third = scene.say("third");
+    scene.request(Command::Interrupt { turn: Some(third) }).unwrap();
+    assert_eq!(scene.until_ended(third).0, "interrupted");
+    gate.open();
     scene.check();
 }

@@ -389,7 +389,7 @@ impl Scene {
 
     /// Interrupts the turn and waits for its end.
     pub fn interrupt(&mut self, prompt: EntryId) {
-        self.request(Command::Interrupt).expect("it can be interrupted");
+        self.request(Command::Interrupt { turn: None }).expect("it can be interrupted");
         let (reason, _) = self.until_ended(prompt);
         assert_eq!(reason, "interrupted");
     }

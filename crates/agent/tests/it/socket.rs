@@ -1,9 +1,12 @@
 //! R41: the local socket of a live session.
 
+use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::net;
 use std::path::PathBuf;
 
 use retake_agent::contract::{Command, EventKind, Outgoing, Reason, Reply};
+use retake_agent::controller::Closing;
 use retake_agent::socket::{self, Client};
 use retake_agent::view::View;
 use retake_engine::session::entry::Part;
@@ -30,7 +33,7 @@ async fn attach(client: &mut Client) -> View {
 
 async fn until_ended(client: &mut Client, view: &mut View) {
     loop {
-        match client.next().await.unwrap().expect("the session lives") {
+        match client.next().await.unwrap() {
             Outgoing::Event(event) => {
                 assert_eq!(event.seq, view.seq + 1);
                 view.apply(&event);
@@ -39,7 +42,7 @@ async fn until_ended(client: &mut Client, view: &mut View) {
                 }
             }
             Outgoing::Response(_) => {}
-            Outgoing::Lagged => panic!("it is not slow"),
+            Outgoing::Lagged | Outgoing::Ended => panic!("it is not slow, and the session lives"),
         }
     }
 }
@@ -143,10 +146,11 @@ fn a_slow_client_is_told_and_can_attach_again() {
     }
     let lagged = scene.runtime().block_on(async {
         loop {
-            match slow.next().await.unwrap().expect("the session lives") {
+            match slow.next().await.unwrap() {
                 Outgoing::Event(event) => view.apply(&event),
                 Outgoing::Lagged => break true,
                 Outgoing::Response(_) => {}
+                Outgoing::Ended => panic!("the session lives"),
             }
         }
     });
@@ -176,7 +180,7 @@ fn closing_over_the_socket_answers_and_ends() {
         let closed = client.request(Command::Close).await.unwrap();
         // Either the session still refuses, or nobody answers any more.
         if let Ok(refused) = client.request(Command::Targets { query: None }).await {
-            assert_eq!(refused.unwrap_err().reason, Reason::Failed);
+            assert_eq!(refused.unwrap_err().reason, Reason::Ended);
         }
         closed
     });
@@ -184,4 +188,181 @@ fn closing_over_the_socket_answers_and_ends() {
     scene.join();
     scene.restart();
     scene.check();
+}
+
+fn prompt(text: &str) -> Command {
+    Command::prompt(vec![Part::text(text)])
+}
+
+/// The events of a client until `wanted` comes, as type and request.
+async fn until(client: &mut Client, wanted: impl Fn(&EventKind) -> bool) -> Vec<(EventKind, Option<String>)> {
+    let mut told = Vec::new();
+    loop {
+        if let Outgoing::Event(event) = client.next().await.unwrap() {
+            let is_last = wanted(&event.kind);
+            told.push((event.kind, event.request));
+            if is_last {
+                return told;
+            }
+        }
+    }
+}
+
+#[test]
+fn requests_of_two_clients_with_the_same_id_are_kept_apart() {
+    let scene = Scene::new().start();
+    let (directory, _served) = serve(&scene);
+    let gate = scene.model.says("One.").pauses();
+    scene.model.says("Two.");
+    scene.runtime().block_on(async {
+        let mut first = Client::connect(&directory, scene.session()).await.unwrap().unwrap();
+        let mut second = Client::connect(&directory, scene.session()).await.unwrap().unwrap();
+        attach(&mut first).await;
+        attach(&mut second).await;
+        first.request(prompt("one")).await.unwrap().unwrap();
+        let held = first.request(prompt("two")).await.unwrap().unwrap();
+        assert_eq!(held, Reply::Held { count: 1, request: Some("3".to_owned()) });
+        // The same number as the first one's.
+        second.request(Command::Ping).await.unwrap().unwrap();
+        let held = second.request(prompt("three")).await.unwrap().unwrap();
+        assert_eq!(held, Reply::Held { count: 2, request: Some("3".to_owned()) });
+        second.request(Command::Withdraw { request: "3".to_owned() }).await.unwrap().unwrap();
+        gate.open();
+        let is_end = |kind: &EventKind| matches!(kind, EventKind::TurnEnded { .. });
+        let ends = [until(&mut first, is_end).await.pop(), until(&mut first, is_end).await.pop()];
+        let requests = ends.map(|end| end.unwrap().1.unwrap());
+        assert_eq!(requests, ["2", "3"], "each sees its own as it sent them");
+        for _ in 0..2 {
+            let (_, request) = until(&mut second, is_end).await.pop().unwrap();
+            let request = request.unwrap();
+            assert!(request != "2" && request != "3", "and those of others differently: {request}");
+        }
+    });
+    assert!(scene.last_request().transcript().ends_with("user: one\nassistant: One.\nuser: two"));
+    scene.model.assert_exhausted();
+}
+
+#[test]
+fn commands_of_a_client_are_carried_out_in_the_order_in_which_it_sent_them() {
+    let mut scene = Scene::new().start();
+    let (directory, _served) = serve(&scene);
+    scene.runtime().block_on(async {
+        let mut client = Client::connect(&directory, scene.session()).await.unwrap().unwrap();
+        for n in 0..200 {
+            client.send(Command::Draft { parts: vec![Part::text(n.to_string())] }).await.unwrap();
+        }
+        client.request(Command::Targets { query: None }).await.unwrap().unwrap();
+    });
+    let drafts: Vec<String> = scene
+        .told()
+        .into_iter()
+        .filter_map(|kind| match kind {
+            EventKind::DraftChanged { parts } => Some(format!("{parts:?}")),
+            _ => None,
+        })
+        .collect();
+    let sent: Vec<String> = (0..200).map(|n| format!("{:?}", vec![Part::text(n.to_string())])).collect();
+    assert_eq!(drafts, sent);
+}
+
+#[test]
+fn what_a_client_gave_up_on_is_not_carried_out_later() {
+    let mut scene = Scene::new().start();
+    let directory = scene.dir.path().join("run");
+    // It runs only when it is told to, like a process that is suspended.
+    let suspended = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let _served = suspended.block_on(async { socket::serve(&directory, scene.handle()) }).unwrap();
+    let path = socket::path(&directory, scene.session());
+    let draft = |text: &str| {
+        format!(r#"{{"id":"1","command":{{"type":"draft","parts":[{{"type":"text","text":"{text}"}}]}}}}"#)
+    };
+    let send = |text: &str| {
+        let mut stream = net::UnixStream::connect(&path).unwrap();
+        writeln!(stream, "{}", draft(text)).unwrap();
+        stream
+    };
+    drop(send("given up"));
+    let silent = send("still wanted");
+    silent.shutdown(std::net::Shutdown::Write).unwrap();
+    suspended.block_on(async {
+        let mut client = Client::connect(&directory, scene.session()).await.unwrap().unwrap();
+        attach(&mut client).await;
+        silent.set_nonblocking(true).unwrap();
+        let mut answer = BufReader::new(UnixStream::from_std(silent).unwrap()).lines();
+        assert!(answer.next_line().await.unwrap().unwrap().contains("\"ok\""));
+    });
+    assert_eq!(scene.draft(), "still wanted");
+    let drafts = scene.told().into_iter().filter(|kind| matches!(kind, EventKind::DraftChanged { .. })).count();
+    assert_eq!(drafts, 1);
+}
+
+#[test]
+fn a_client_that_there_is_no_place_for_is_told() {
+    let scene = Scene::new().start();
+    let (directory, _served) = serve(&scene);
+    scene.runtime().block_on(async {
+        let mut idle = Vec::new();
+        let refusal = loop {
+            let mut client = Client::connect(&directory, scene.session()).await.unwrap().unwrap();
+            match tokio::time::timeout(PATIENCE, client.request(Command::Ping)).await.expect("it is answered").unwrap()
+            {
+                Ok(_) => idle.push(client),
+                Err(refusal) => break refusal,
+            }
+        };
+        assert!(refusal.message.contains("clients"), "{refusal:?}");
+        // One that leaves makes room.
+        idle.pop();
+        while !matches!(
+            Client::connect(&directory, scene.session()).await.unwrap().unwrap().request(Command::Ping).await,
+            Ok(Ok(_))
+        ) {}
+    });
+}
+
+#[test]
+fn a_session_closes_only_if_nothing_goes_on_and_says_that_it_has_ended() {
+    let mut scene = Scene::new().start();
+    let gate = scene.model.says("One.").pauses();
+    let (directory, _served) = serve(&scene);
+    let first = scene.say("first");
+    let handle = scene.handle();
+    let mut client = scene.runtime().block_on(Client::connect(&directory, scene.session())).unwrap().unwrap();
+    scene.runtime().block_on(attach(&mut client));
+    assert_eq!(scene.runtime().block_on(handle.close_if_idle()), Closing::Busy);
+    gate.open();
+    scene.until_ended(first);
+    assert_eq!(scene.runtime().block_on(handle.close_if_idle()), Closing::Closes);
+    let refused = scene.runtime().block_on(handle.request(prompt("too late"))).unwrap_err();
+    assert_eq!(refused.reason, Reason::Ended);
+    scene.runtime().block_on(async {
+        let last = loop {
+            match client.next().await.unwrap() {
+                Outgoing::Event(_) => {}
+                other => break other,
+            }
+        };
+        assert_eq!(last, Outgoing::Ended);
+        assert!(client.next().await.is_err(), "after the last word nothing comes");
+    });
+    scene.join();
+    assert_eq!(scene.stored().prompts().count(), 1);
+}
+
+#[test]
+fn sockets_are_where_there_is_a_place_for_them_and_dead_ones_go() {
+    let scene = Scene::new().start();
+    let (dir, temp) = (scene.dir.path(), std::path::Path::new("/tmp"));
+    let missing = dir.join("not there");
+    let long = dir.join("x".repeat(100));
+    std::fs::create_dir(&long).unwrap();
+    assert_eq!(socket::directory(Some(dir), temp), dir.join("retake"));
+    for none in [None, Some(missing.as_path()), Some(long.as_path())] {
+        assert!(socket::directory(none, temp).starts_with(temp));
+        assert_eq!(socket::directory(none, temp), socket::directory(None, temp));
+    }
+    let path = socket::path(dir, scene.session());
+    drop(net::UnixListener::bind(&path).unwrap());
+    assert!(scene.runtime().block_on(Client::connect(dir, scene.session())).unwrap().is_none());
+    assert!(!path.exists());
 }

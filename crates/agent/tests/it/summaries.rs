@@ -125,7 +125,7 @@ fn cancelling_or_failing_leaves_nothing() {
     assert!(scene.view().summarising);
     let refused = scene.apply(Change::new(rewind_goal(first, Scope::Both)), WhileRunning::Refuse).unwrap_err();
     assert_eq!(refused.reason, Reason::Running);
-    scene.request(Command::Interrupt).unwrap();
+    scene.request(Command::Interrupt { turn: None }).unwrap();
     let refused = runtime.block_on(asked).unwrap().unwrap_err();
     assert_eq!(refused.reason, Reason::Interrupted);
     gate.open();
@@ -140,6 +140,24 @@ fn cancelling_or_failing_leaves_nothing() {
     assert!(refused.message.contains("no summary"), "calls are not run: {refused:?}");
     let unknown = summarise(&scene, Extent::From { entry: EntryId::new([9; 10]) }).unwrap_err();
     assert_eq!(unknown.reason, Reason::NotFound);
+    assert_eq!((scene.context(), scene.stored()), (whole, entries));
+    scene.check();
+}
+
+#[test]
+fn a_summary_that_nobody_waits_for_any_more_is_not_made() {
+    let mut scene = Scene::new().start();
+    three_turns(&mut scene);
+    let (whole, entries) = (scene.context(), scene.stored());
+    let gate = scene.model.says("SUMMARY").pauses();
+    let (handle, runtime) = (scene.handle(), scene.runtime());
+    let asked = runtime
+        .spawn(async move { handle.request(Command::Summarise { extent: Extent::All, instructions: None }).await });
+    gate.wait_until_reached();
+    asked.abort();
+    assert!(runtime.block_on(asked).is_err());
+    gate.open();
+    scene.until(|kind| matches!(kind, EventKind::Summarising { active: false }));
     assert_eq!((scene.context(), scene.stored()), (whole, entries));
     scene.check();
 }

@@ -36,7 +36,7 @@ impl<'a> Printer<'a> {
             // What may have to be said again is better not said to a program.
             EventKind::Delta { .. } if !self.ui.on_terminal => {}
             EventKind::Delta { text, .. } => {
-                self.ui.out.write_all(text.as_bytes())?;
+                self.ui.out.write_all(quote::harmless(text).as_bytes())?;
                 self.ui.out.flush()?;
                 self.in_line = !text.ends_with('\n');
             }
@@ -47,7 +47,7 @@ impl<'a> Printer<'a> {
             EventKind::Appended { entry } => self.entry(&entry.body)?,
             EventKind::Retrying { after_ms, message, .. } => {
                 self.end_line()?;
-                let seconds = after_ms.div_ceil(1000);
+                let (seconds, message) = (after_ms.div_ceil(1000), quote::one_line(message));
                 writeln!(self.ui.talk()?, "{YELLOW}{message}; trying again in {seconds} s{YELLOW:#}")?;
             }
             EventKind::Summarising { active: true } => {
@@ -56,15 +56,12 @@ impl<'a> Printer<'a> {
             }
             EventKind::Warning { text } => {
                 self.end_line()?;
-                self.ui.warn(text)?;
+                self.ui.warn(&quote::harmless(text))?;
             }
             EventKind::Snapshot { error: Some(error), .. } => {
                 self.unprotected = true;
                 self.end_line()?;
                 self.ui.warn(&format!("no snapshot could be taken: {error}"))?;
-            }
-            EventKind::Held { count } if *count > 0 => {
-                writeln!(self.ui.talk()?, "{DIM}A turn is running; this is said when it has ended{DIM:#}")?;
             }
             _ => {}
         }

@@ -38,7 +38,7 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &ContextArgs) -> anyhow::Resu
     let runtime = agent::runtime()?;
     let model = model::find(&runtime, &args.model, &here.agent, Need::Encode, last)?;
     let _inside = runtime.enter();
-    let (toolbox, _ended) = agent::tools(ui, &runtime, here)?;
+    let (toolbox, _ended) = runtime.block_on(agent::tools(ui, here))?;
     let request = model.request(&conversation.context(), &toolbox.specs());
     writeln!(ui.out, "{}", request.body())?;
     runtime.block_on(toolbox.shutdown());

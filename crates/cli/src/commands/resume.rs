@@ -5,18 +5,21 @@ use std::process::ExitCode;
 
 use retake_engine::session::entry::{Body, EndReason, Part, TodoState};
 use retake_engine::session::{Conversation, first_line, last_words};
-use retake_engine::{Session, Workspace};
+use retake_engine::{CheckpointError, Session, SessionError, SessionId, StoreError, Workspace};
 use serde::Serialize;
 
 use super::run::{self, Allow, RunArgs};
 use crate::agent::model::ModelArgs;
-use crate::agent::{self, session};
+use crate::agent::{self, AgentError, session};
 use crate::clock;
 use crate::json;
 use crate::quote;
 use crate::recovery;
 use crate::surroundings::Surroundings;
 use crate::ui::{BOLD, DIM, Format, Ui};
+
+/// Lines of a draft that are shown.
+const MAX_DRAFT_LINES: usize = 20;
 
 /// Go on with a session: say where it stands, or prompt it
 ///
@@ -27,7 +30,7 @@ pub struct ResumeArgs {
     /// Session: a unique beginning of its id [default: the newest]
     session: Option<String>,
     /// What to do next; `-` reads it from stdin
-    #[arg(short = 'p', long, value_name = "TEXT")]
+    #[arg(short = 'p', long, value_name = "TEXT", allow_hyphen_values = true)]
     prompt: Option<String>,
     /// What runs without anybody to ask: `all`, `edits` (reading and edit tools, no shell), `none` (reading only) [default: edits]
     #[arg(long, value_name = "WHAT", default_value = "edits", hide_default_value = true, hide_possible_values = true)]
@@ -74,25 +77,67 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &ResumeArgs) -> anyhow::Resul
         };
         return run::run(ui, here, &args);
     }
-    let live = agent::is_served(here, found.id)?;
+    let live = match agent::is_served(here, found.id) {
+        // It is open all the same, and what is stored can be read.
+        Err(error) if is_unreachable(&error) => {
+            ui.warn(&error.to_string())?;
+            true
+        }
+        served => served?,
+    };
     if !live {
-        recovery::first(ui, &mut workspace)?;
-        // Puts in order what a process that died has left.
-        drop(workspace.open_session(found.id, clock::now(), &mut retake_agent::fresh::random)?);
-        // What a command of it had changed when it died is its own; what is changed from now on is not.
-        let progress = ui.progress();
-        workspace.settle(retake_agent::fresh::checkpoint(), &progress)?;
+        match put_in_order(ui, &mut workspace, found.id) {
+            // What can be read still can be.
+            Err(error) if cannot_write(&error) => {
+                ui.warn(&format!("a turn that was cut off cannot be put in order now: {error:#}"))?;
+            }
+            other => other?,
+        }
     }
+    // Its title may have changed by that.
+    let found = workspace.resolve_session(&found.id.to_string())?;
     let conversation = workspace.conversation(found.id)?;
     let draft = workspace.draft(found.id)?;
     tell(ui, &found, &conversation, &draft, live)?;
     Ok(ExitCode::SUCCESS)
 }
 
+/// Puts in order what a process that died has left.
+fn put_in_order(ui: &mut Ui, workspace: &mut Workspace, session: SessionId) -> anyhow::Result<()> {
+    recovery::first(ui, workspace)?;
+    drop(workspace.open_session(session, clock::now(), &mut retake_agent::fresh::random)?);
+    // What a command of it had changed when it died is its own; what is changed from now on is not.
+    let progress = ui.progress();
+    workspace.settle(retake_agent::fresh::checkpoint(), &progress)?;
+    Ok(())
+}
+
+fn is_unreachable(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(AgentError::Unreachable { .. }))
+}
+
+/// Whether the store, as it is, takes nothing in.
+fn cannot_write(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        let of_session = cause.downcast_ref::<SessionError>().and_then(|error| match error {
+            SessionError::Store(error) => Some(error),
+            _ => None,
+        });
+        let store = cause.downcast_ref::<StoreError>().or(of_session);
+        let of_checkpoint = cause.downcast_ref::<CheckpointError>();
+        matches!(store, Some(StoreError::DiskFull { .. } | StoreError::ReadOnly { .. } | StoreError::Io { .. }))
+            || of_checkpoint.is_some_and(|error| matches!(error, CheckpointError::Store(_)))
+    })
+}
+
 fn tell(ui: &mut Ui, session: &Session, conversation: &Conversation, draft: &[Part], live: bool) -> anyhow::Result<()> {
-    let prompt = conversation.prompts().next_back().map(|(_, parts)| first_line(parts));
-    let text = last_words(conversation.entries());
-    let ended = conversation.entries().iter().rev().find_map(|entry| match &entry.body {
+    let prompt = conversation.prompts().next_back();
+    let first = prompt.and_then(|(said, _)| conversation.entries().iter().position(|entry| entry.id == said.id));
+    // What the turns before it came to is not what the last one did.
+    let turn = &conversation.entries()[first.unwrap_or_default()..];
+    let prompt = prompt.map(|(_, parts)| first_line(parts));
+    let text = last_words(turn);
+    let ended = turn.iter().rev().find_map(|entry| match &entry.body {
         Body::Ended { reason } => Some(reason),
         _ => None,
     });
@@ -112,16 +157,22 @@ fn tell(ui: &mut Ui, session: &Session, conversation: &Conversation, draft: &[Pa
         })?);
     }
     let (bold, dim) = (ui.paint.with(BOLD), ui.paint.with(DIM));
-    writeln!(ui.out, "{bold}{}{bold:#}  {dim}session {}{dim:#}", quote::one_line(&session.title), session.id.short())?;
+    let open = if live { ", open in another process" } else { "" };
+    let title = quote::one_line(&session.title);
+    writeln!(ui.out, "{bold}{title}{bold:#}  {dim}session {}{open}{dim:#}", session.id.short())?;
     if let Some(prompt) = prompt {
         writeln!(ui.out, "{dim}>{dim:#} {}", quote::one_line(&prompt))?;
     }
     if !text.is_empty() {
+        let text = if ui.on_terminal { quote::harmless(&text) } else { text.into() };
         writeln!(ui.out, "{text}")?;
     }
     match ended {
+        None if live && first.is_some() => writeln!(ui.out, "{dim}Its turn is running.{dim:#}")?,
         Some(EndReason::Interrupted) => writeln!(ui.out, "{dim}The last turn was interrupted.{dim:#}")?,
-        Some(EndReason::Failed { message }) => writeln!(ui.out, "{dim}The last turn failed: {message}{dim:#}")?,
+        Some(EndReason::Failed { message }) => {
+            writeln!(ui.out, "{dim}The last turn failed: {}{dim:#}", quote::one_line(message))?;
+        }
         Some(EndReason::RoundLimit) => writeln!(ui.out, "{dim}The last turn took too many rounds.{dim:#}")?,
         Some(EndReason::Done) | None => {}
     }
@@ -133,8 +184,19 @@ fn tell(ui: &mut Ui, session: &Session, conversation: &Conversation, draft: &[Pa
         };
         writeln!(ui.out, "{mark} {}", quote::one_line(&todo.text))?;
     }
-    if !draft.is_empty() {
-        writeln!(ui.out, "{dim}You were about to say:{dim:#} {}", quote::one_line(&first_line(draft)))?;
+    match lines(draft).as_slice() {
+        [] => {}
+        [line] => writeln!(ui.out, "{dim}You were about to say:{dim:#} {}", quote::one_line(line))?,
+        lines => {
+            writeln!(ui.out, "{dim}You were about to say:{dim:#}")?;
+            for line in lines.iter().take(MAX_DRAFT_LINES) {
+                writeln!(ui.out, "  {}", quote::one_line(line))?;
+            }
+            match lines.len().saturating_sub(MAX_DRAFT_LINES) {
+                0 => {}
+                more => writeln!(ui.out, "{dim}  … and {more} more lines{dim:#}")?,
+            }
+        }
     }
     let id = session.id.short();
     writeln!(
@@ -142,4 +204,19 @@ fn tell(ui: &mut Ui, session: &Session, conversation: &Conversation, draft: &[Pa
         "`retake resume {id} -p TEXT` goes on; `retake log --session {id}` lists the points to go back to"
     )?;
     Ok(())
+}
+
+/// What waits to be said, line by line: it may be what several people said.
+fn lines(draft: &[Part]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for part in draft {
+        match part {
+            Part::Text { text } | Part::Paste { text } => {
+                let said = text.lines().filter(|line| !line.trim().is_empty());
+                lines.extend(said.map(|line| first_line(&[Part::text(line)])));
+            }
+            Part::File { .. } | Part::Image { .. } => lines.push(first_line(std::slice::from_ref(part))),
+        }
+    }
+    lines
 }

@@ -31,7 +31,7 @@ pub struct RewindArgs {
     /// Prompt or checkpoint: a unique beginning of its id, or its label
     point: String,
     /// Make the workspace exactly as it was, whoever changed it since
-    #[arg(long)]
+    #[arg(long, conflicts_with = "conversation")]
     exact: bool,
     /// Only this file or directory, relative to the current directory; can be given more than once
     #[arg(long = "path", value_name = "PATH", conflicts_with_all = ["conversation", "both"])]
@@ -46,7 +46,7 @@ pub struct RewindArgs {
     #[arg(long, group = "scope")]
     both: bool,
     /// Remove what leaves the conversation at once, so that it can never come back
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["code", "paths"])]
     discard: bool,
     /// The session that the point belongs to, or whose changes since then are taken back
     #[arg(long, value_name = "SESSION")]

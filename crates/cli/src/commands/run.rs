@@ -1,33 +1,32 @@
 //! `retake run`: one turn of the agent, without a terminal.
 
-use std::io::{IsTerminal, Read, Write};
-use std::path::Path;
+mod said;
+
+use std::io::Write;
+use std::ops::ControlFlow;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use retake_agent::contract::{Command, Event, EventKind, Reply, State};
-use retake_agent::controller::{Handle, OpenError as OpenSessionError, Unprotected, Which};
+use retake_agent::contract::{self, Command, Event, EventKind, Reason, Reply, State};
+use retake_agent::controller::{Closing, Handle, OpenError as OpenSessionError, Unprotected, Which};
 use retake_agent::permission::Allowed;
-use retake_agent::socket::Client;
-use retake_engine::session::entry::Part;
+use retake_agent::socket::{self, Client};
+use retake_agent::view::View;
+use retake_engine::session::entry::{Body, EndReason, EntryId, Part};
+use retake_engine::session::{Conversation, last_words};
 use retake_engine::{OpenError, SessionError, SessionId, Workspace};
+use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use tokio::runtime::Runtime;
-
 use crate::agent::model::{self, ModelArgs, Need};
-use crate::agent::{self, AgentError, Manner, Printer, Session, Stopped, session};
+use crate::agent::{self, AgentError, Live, Manner, Printer, Told, session};
 use crate::surroundings::Surroundings;
 use crate::ui::{DIM, Format, Ui};
 
 /// How often, and with what pause, a session is tried that another process has open.
 const CONNECT_ATTEMPTS: u32 = 50;
 const CONNECT_PAUSE: Duration = Duration::from_millis(100);
-
-/// Largest file that can be attached.
-const MAX_ATTACHMENT: u64 = 5 << 20;
 
 /// Have the agent do something: one prompt, everything up to its stop
 ///
@@ -41,7 +40,7 @@ const MAX_ATTACHMENT: u64 = 5 << 20;
   retake run --json -p \"list the todos\" | jq -r 'select(.type == \"delta\").text'")]
 pub struct RunArgs {
     /// What to do; `-` reads it from stdin
-    #[arg(short = 'p', long, value_name = "TEXT")]
+    #[arg(short = 'p', long, value_name = "TEXT", allow_hyphen_values = true)]
     pub prompt: String,
     /// A file to show to the model, text or image; `-` is stdin; can be given more than once
     #[arg(long, value_name = "FILE")]
@@ -49,7 +48,7 @@ pub struct RunArgs {
     /// Go on with this session
     #[arg(long, value_name = "SESSION", conflicts_with = "continue_newest")]
     pub session: Option<String>,
-    /// Go on with the newest session
+    /// Go on with the newest session in which something was said
     #[arg(long = "continue")]
     pub continue_newest: bool,
     /// Cut what the model sees of the session first; a second `retake undo`, after the one for the turn, takes that back
@@ -74,22 +73,50 @@ pub enum Allow {
 }
 
 pub fn run(ui: &mut Ui, here: &Surroundings, args: &RunArgs) -> anyhow::Result<ExitCode> {
-    let parts = parts(args)?;
+    let parts = said::parts(&args.prompt, &args.attach)?;
     let existing = existing(here, args)?;
     let runtime = agent::runtime()?;
-    let manner = manner(args);
+    let (mut stops, mut prompt) = (
+        runtime.block_on(async { Stops::listen() })?,
+        Prompt { parts, manner: manner(args), is_clear_due: args.clear },
+    );
     loop {
-        if let Some(client) = existing.map_or(Ok(None), |session| connect(&runtime, here, session))? {
-            return say_elsewhere(ui, &runtime, args, client, parts, manner);
+        if let Some(session) = existing
+            && let Some(client) = connect(&runtime, here, session, &mut stops)?
+        {
+            if args.model.model.is_some() || args.model.base_url.is_some() {
+                ui.warn("the session is open in another process, and its own model is asked")?;
+            }
+            let live = runtime.block_on(async { Live::elsewhere(client, session) });
+            match runtime.block_on(say_elsewhere(ui, live, &mut prompt, &mut stops)) {
+                // It closed before it was said; now it can be opened here.
+                Err(error) if has_ended(&error) => continue,
+                other => return other,
+            }
         }
         let model = model::find(&runtime, &args.model, &here.agent, Need::Ask, None)?;
+        let tools = runtime.block_on(async {
+            tokio::select! {
+                tools = agent::tools(ui, here) => tools,
+                // Servers that are starting end with this.
+                () = stops.next() => Err(AgentError::Withdrawn.into()),
+            }
+        })?;
         let which = existing.map_or(Which::New, Which::Existing);
-        match agent::open(ui, &runtime, here, model, which, manner) {
+        match agent::open(ui, &runtime, here, tools, model, which, prompt.manner) {
             // Another process was quicker, and takes the prompt.
             Err(error) if is_live(&error) => {}
-            other => return say_here(ui, &runtime, args, other?, parts, manner),
+            other => return say_here(ui, &runtime, other?, &mut prompt, &mut stops),
         }
     }
+}
+
+/// What is to be said.
+struct Prompt {
+    parts: Vec<Part>,
+    manner: Manner,
+    /// Whether what the model sees is still to be cut first.
+    is_clear_due: bool,
 }
 
 /// What runs without anybody to ask.
@@ -104,55 +131,36 @@ fn manner(args: &RunArgs) -> Manner {
 }
 
 /// Has another process, which has the session open, take the prompt.
-fn say_elsewhere(
+async fn say_elsewhere(
     ui: &mut Ui,
-    runtime: &Runtime,
-    args: &RunArgs,
-    client: Client,
-    parts: Vec<Part>,
-    manner: Manner,
+    mut live: Live,
+    prompt: &mut Prompt,
+    stops: &mut Stops,
 ) -> anyhow::Result<ExitCode> {
-    if args.model.model.is_some() || args.model.base_url.is_some() {
-        ui.warn("the session is open in another process, and its own model is asked")?;
-    }
-    let mut printer = Printer::new(ui);
-    runtime.block_on(async {
-        let mut session = Session::elsewhere(client).await?;
-        if args.clear {
-            session.clear().await?;
-        }
-        turn(&mut session, parts, manner, &mut printer, &mut Stops::listen()?).await
-    })
+    match live.ask(Command::Attach { from: None }).await {
+        // Nothing was said yet, and whoever was there is not any more.
+        Err(AgentError::Died) => return Err(AgentError::from(socket::ended()).into()),
+        attached => attached?.1.map_err(AgentError::from)?,
+    };
+    turn(&mut live, prompt, &mut Printer::new(ui), stops).await
 }
 
 /// Takes the prompt in this process, and serves others until all is done.
 fn say_here(
     ui: &mut Ui,
     runtime: &Runtime,
-    args: &RunArgs,
     serving: agent::Serving,
-    parts: Vec<Part>,
-    manner: Manner,
+    prompt: &mut Prompt,
+    stops: &mut Stops,
 ) -> anyhow::Result<ExitCode> {
     let handle = serving.opened.handle.clone();
     let mut printer = Printer::new(ui);
     let code = runtime.block_on(async {
-        let mut session = Session::here(handle.clone()).await?;
-        if args.clear {
-            session.clear().await?;
-        }
-        let mut signals = Stops::listen()?;
-        let code = turn(&mut session, parts, manner, &mut printer, &mut signals).await;
-        // Others may have said something here meanwhile.
-        while is_busy(&handle).await {
-            tokio::select! {
-                event = session.next() => if event.is_err() { break },
-                () = signals.next() => break,
-            }
-        }
-        handle.request(Command::Close).await.ok();
+        let mut live = Live::here(handle.clone()).await?;
+        let code = turn(&mut live, prompt, &mut printer, stops).await;
+        wait_for_others(&handle, &mut live, printer.ui(), stops).await?;
         // What ends with the session is told too; to a program the end of the turn is the last word.
-        while let Ok(event) = session.next().await {
+        while let Told::Event(event) = live.next().await {
             if matches!(event.kind, EventKind::Warning { .. }) && printer.ui().format == Format::Text {
                 printer.take(&event)?;
             }
@@ -168,6 +176,29 @@ fn say_here(
         runtime.block_on(socket.finish());
     }
     code
+}
+
+/// Closes the session once nothing goes on in it: others may have said something here meanwhile, and their turns are not ours to stop.
+async fn wait_for_others(handle: &Handle, live: &mut Live, ui: &mut Ui, stops: &mut Stops) -> anyhow::Result<()> {
+    // Whoever was impatient with their own turn is so with those of others.
+    let is_impatient = stops.count() > 1;
+    let (mut is_told, mut asked) = (false, 0);
+    while !is_impatient && asked < 2 && handle.close_if_idle().await == Closing::Busy {
+        if !std::mem::replace(&mut is_told, true) {
+            writeln!(ui.talk()?, "{DIM}The session stays open here until the turns of others have ended{DIM:#}")?;
+        }
+        tokio::select! {
+            told = until_idle(live) => if told.is_break() { break },
+            () = stops.next() => {
+                asked += 1;
+                if asked == 1 {
+                    writeln!(ui.talk()?, "{DIM}Once more, and the turns of others that run here are stopped{DIM:#}")?;
+                }
+            }
+        }
+    }
+    handle.request(Command::Close).await.ok();
+    Ok(())
 }
 
 /// Signals that ask to stop: Ctrl-C, SIGTERM, and that the terminal was closed.
@@ -194,16 +225,36 @@ impl Stops {
         self.count += 1;
     }
 
+    /// Whether there was one that nobody has waited for.
+    async fn is_due(&mut self) -> bool {
+        tokio::select! {
+            biased;
+            () = self.next() => true,
+            () = std::future::ready(()) => false,
+        }
+    }
+
     /// How many there were.
     fn count(&self) -> u32 {
         self.count
     }
 }
 
-/// Whether a turn is running, or one is about to.
-async fn is_busy(handle: &Handle) -> bool {
-    let reply = handle.request(Command::Attach { from: None }).await;
-    matches!(reply, Ok(Reply::View { view }) if view.state == State::Running || view.held > 0)
+/// Waits until the session may have nothing more to do; breaks if it has ended.
+async fn until_idle(live: &mut Live) -> ControlFlow<()> {
+    loop {
+        match live.next().await {
+            Told::Event(event) if !matches!(event.kind, EventKind::TurnEnded { .. } | EventKind::Held { .. }) => {}
+            Told::Event(_) | Told::Missed(_) => return ControlFlow::Continue(()),
+            Told::Over(_) => return ControlFlow::Break(()),
+        }
+    }
+}
+
+/// Whether a session refused because it is about to end: then nothing was done.
+fn has_ended(error: &anyhow::Error) -> bool {
+    let refused = error.downcast_ref::<AgentError>();
+    matches!(refused, Some(AgentError::Refused { refusal, .. }) if refusal.reason == Reason::Ended)
 }
 
 fn is_live(error: &anyhow::Error) -> bool {
@@ -212,9 +263,14 @@ fn is_live(error: &anyhow::Error) -> bool {
 }
 
 /// The way to a session that another process has open; `None` if no process has. One that has just been opened is not served yet.
-fn connect(runtime: &Runtime, here: &Surroundings, session: SessionId) -> anyhow::Result<Option<Client>> {
+fn connect(
+    runtime: &Runtime,
+    here: &Surroundings,
+    session: SessionId,
+    stops: &mut Stops,
+) -> anyhow::Result<Option<Client>> {
     for _ in 0..CONNECT_ATTEMPTS {
-        if let Some(client) = runtime.block_on(Client::connect(&here.sockets, session))? {
+        if let Some(client) = runtime.block_on(agent::connect(here, session))? {
             return Ok(Some(client));
         }
         let is_open = match Workspace::open(here.environment.clone()) {
@@ -224,42 +280,155 @@ fn connect(runtime: &Runtime, here: &Surroundings, session: SessionId) -> anyhow
         if !is_open {
             return Ok(None);
         }
-        std::thread::sleep(CONNECT_PAUSE);
+        runtime.block_on(async {
+            tokio::select! {
+                () = tokio::time::sleep(CONNECT_PAUSE) => Ok(()),
+                () = stops.next() => Err(AgentError::Withdrawn),
+            }
+        })?;
     }
     Err(AgentError::Unreachable { session: session.short() }.into())
 }
 
 /// Says the prompt, and prints what comes of it until the end of the turn.
 async fn turn(
-    session: &mut Session,
-    parts: Vec<Part>,
-    manner: Manner,
+    live: &mut Live,
+    prompt: &mut Prompt,
     printer: &mut Printer<'_>,
-    signals: &mut Stops,
+    stops: &mut Stops,
 ) -> anyhow::Result<ExitCode> {
-    let request = session.prompt(parts, manner).await?;
+    if stops.is_due().await {
+        return Err(AgentError::Withdrawn.into());
+    }
+    if prompt.is_clear_due {
+        live.ask(Command::Clear).await?.1.map_err(AgentError::from)?;
+        prompt.is_clear_due = false;
+    }
+    let mut own = say(live, prompt, printer.ui()).await?;
     loop {
-        let event = tokio::select! {
-            event = session.next() => event?,
-            () = signals.next() => {
-                if signals.count() > 1 {
+        let told = tokio::select! {
+            told = live.next() => told,
+            () = stops.next() => {
+                if stops.count() > 1 {
                     return Err(AgentError::Interrupted.into());
                 }
-                if session.stop(&request).await? == Stopped::Withdrawn {
-                    return Err(AgentError::Withdrawn.into());
+                tokio::select! {
+                    stopped = own.stop(live) => stopped?,
+                    () = stops.next() => return Err(AgentError::Interrupted.into()),
                 }
                 continue;
             }
         };
-        let is_ours = event.request.as_deref() == Some(&request);
-        if is_ours || !session.is_elsewhere() {
+        let event = match told {
+            Told::Event(event) => event,
+            Told::Over(error) => return Err(error.into()),
+            Told::Missed(view) => {
+                printer.ui().warn("this was read too slowly: some events were missed")?;
+                match own.ended_in(&view)? {
+                    Some(ended) => Arc::new(ended),
+                    None => continue,
+                }
+            }
+        };
+        let is_ours = event.request.as_deref() == Some(&own.request);
+        if is_ours || !live.is_elsewhere() {
             printer.take(&event)?;
         }
-        if is_ours && matches!(event.kind, EventKind::TurnEnded { .. }) {
-            printer.finish()?;
-            let way_back = if printer.is_unprotected() { WayBack::Doubtful } else { WayBack::Open };
-            return conclude(printer.ui(), &event, way_back);
+        match &event.kind {
+            EventKind::Appended { entry } if is_ours && matches!(entry.body, Body::Prompt { .. }) => {
+                own.turn = Some(entry.id);
+                if own.is_unwanted {
+                    own.stop(live).await?;
+                }
+            }
+            EventKind::Returned if is_ours => return Err(AgentError::Returned.into()),
+            EventKind::TurnEnded { .. } if is_ours => {
+                printer.finish()?;
+                let way_back = if printer.is_unprotected() { WayBack::Doubtful } else { WayBack::Open };
+                return conclude(printer.ui(), &event, way_back);
+            }
+            _ => {}
         }
+    }
+}
+
+/// Says the prompt; while another turn runs it is held.
+async fn say(live: &Live, prompt: &Prompt, ui: &mut Ui) -> anyhow::Result<Own> {
+    let allow = match prompt.manner.allowed {
+        Allowed::All => contract::Allow::All,
+        Allowed::Edits => contract::Allow::Edits,
+        Allowed::None => contract::Allow::None,
+    };
+    let unprotected = prompt.manner.unprotected == Unprotected::Allow;
+    let command = Command::Prompt { parts: prompt.parts.clone(), allow: Some(allow), unprotected };
+    let (request, reply) = live.ask(command).await?;
+    let turn = match reply.map_err(AgentError::from)? {
+        Reply::Said { prompt } => Some(prompt),
+        _ => None,
+    };
+    if turn.is_none() && ui.format == Format::Text {
+        writeln!(ui.talk()?, "{DIM}A turn is running; this is said when it has ended{DIM:#}")?;
+    }
+    Ok(Own { request, turn, is_unwanted: false })
+}
+
+/// The turn that this process was started for.
+struct Own {
+    /// What all its events carry.
+    request: String,
+    /// Its prompt, once that is said.
+    turn: Option<EntryId>,
+    /// Whether it is to be stopped as soon as it begins.
+    is_unwanted: bool,
+}
+
+impl Own {
+    /// Stops it; a prompt that has not been said yet is withdrawn. Other people's turns go on.
+    async fn stop(&mut self, live: &Live) -> anyhow::Result<()> {
+        if self.turn.is_some() {
+            // Refused if it has just ended, which is told next.
+            live.ask(Command::Interrupt { turn: self.turn }).await?.1.ok();
+            return Ok(());
+        }
+        match live.ask(Command::Withdraw { request: self.request.clone() }).await?.1 {
+            Ok(_) => Err(AgentError::Withdrawn.into()),
+            // It has just been said.
+            Err(_) => {
+                self.is_unwanted = true;
+                Ok(())
+            }
+        }
+    }
+
+    /// How it ended, from how the session stands now; `None` if it goes on.
+    fn ended_in(&self, view: &View) -> anyhow::Result<Option<Event>> {
+        let first = view.entries.iter().position(|entry| Some(entry.id) == self.turn);
+        let entries = match first {
+            Some(first) => &view.entries[first..],
+            None if view.state == State::Running || view.held > 0 => return Ok(None),
+            None => return Err(AgentError::Ended.into()),
+        };
+        let ended = entries.iter().find_map(|entry| match &entry.body {
+            Body::Ended { reason } => Some(reason),
+            _ => None,
+        });
+        let Some(ended) = ended else { return Ok(None) };
+        let (reason, message) = match ended {
+            EndReason::Done => ("done", None),
+            EndReason::Interrupted => ("interrupted", None),
+            EndReason::Failed { message } => ("failed", Some(message.clone())),
+            EndReason::RoundLimit => ("round_limit", Some("the turn took too many rounds".to_owned())),
+        };
+        let kind = EventKind::TurnEnded {
+            session: view.session.clone(),
+            prompt: entries[0].id,
+            reason: reason.to_owned(),
+            message,
+            text: last_words(entries),
+            usage: Conversation::new(entries.to_vec()).usage(),
+            taken_back: false,
+        };
+        Ok(Some(Event { seq: view.seq, request: Some(self.request.clone()), kind }))
     }
 }
 
@@ -306,71 +475,5 @@ fn existing(here: &Surroundings, args: &RunArgs) -> anyhow::Result<Option<Sessio
         Err(OpenError::NotAWorkspace { .. }) => return Err(AgentError::NoSession.into()),
         Err(err) => return Err(err.into()),
     };
-    Ok(Some(session::find(&workspace, args.session.as_deref())?.id))
-}
-
-fn parts(args: &RunArgs) -> anyhow::Result<Vec<Part>> {
-    let mut stdin = None;
-    let mut read_stdin = || -> std::io::Result<Vec<u8>> {
-        if stdin.is_none() {
-            let mut bytes = Vec::new();
-            if !std::io::stdin().is_terminal() {
-                std::io::stdin().take(MAX_ATTACHMENT + 1).read_to_end(&mut bytes)?;
-            }
-            stdin = Some(bytes);
-        }
-        Ok(stdin.clone().unwrap_or_default())
-    };
-    let text = match args.prompt.as_str() {
-        "-" => prompt_text(read_stdin()?)?,
-        text => text.to_owned(),
-    };
-    if text.trim().is_empty() {
-        return Err(AgentError::NoPrompt.into());
-    }
-    let mut parts = vec![Part::text(text)];
-    for path in &args.attach {
-        let bytes = if path == "-" { read_stdin() } else { read(Path::new(path)) };
-        let bytes = bytes.map_err(|err| AgentError::Attachment { path: path.clone(), why: err.to_string() })?;
-        parts.push(attachment(path, bytes)?);
-    }
-    Ok(parts)
-}
-
-/// What was read as a prompt; all of it, or nothing.
-fn prompt_text(bytes: Vec<u8>) -> Result<String, AgentError> {
-    let refuse = |why: &str| AgentError::Attachment { path: "-".to_owned(), why: why.to_owned() };
-    if bytes.len() as u64 > MAX_ATTACHMENT {
-        return Err(refuse("it is larger than 5 MiB"));
-    }
-    String::from_utf8(bytes).map_err(|_| refuse("it is no text"))
-}
-
-fn read(path: &Path) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    std::fs::File::open(path)?.take(MAX_ATTACHMENT + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-/// A file as a part of a prompt.
-fn attachment(path: &str, bytes: Vec<u8>) -> Result<Part, AgentError> {
-    let refuse = |why: &str| AgentError::Attachment { path: path.to_owned(), why: why.to_owned() };
-    if bytes.len() as u64 > MAX_ATTACHMENT {
-        return Err(refuse("it is larger than 5 MiB"));
-    }
-    let image = [
-        (0, &b"\x89PNG"[..], "image/png"),
-        (0, &b"\xff\xd8\xff"[..], "image/jpeg"),
-        (0, &b"GIF8"[..], "image/gif"),
-        (8, &b"WEBPVP8"[..], "image/webp"),
-    ];
-    let is_at = |at: usize, magic: &[u8]| bytes.get(at..).is_some_and(|rest| rest.starts_with(magic));
-    if let Some((_, _, media_type)) = image.iter().find(|(at, magic, _)| is_at(*at, magic)) {
-        return Ok(Part::Image { media_type: (*media_type).to_owned(), data: STANDARD.encode(bytes) });
-    }
-    let name = if path == "-" { "stdin" } else { path };
-    match String::from_utf8(bytes) {
-        Ok(text) => Ok(Part::File { path: name.to_owned(), text }),
-        Err(_) => Err(refuse("it is neither text nor an image")),
-    }
+    Ok(Some(session::to_continue(&workspace, args.session.as_deref())?.id))
 }

@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::os::unix::ffi::OsStrExt;
 
-use retake_engine::session::Conversation;
+use retake_engine::session::{Conversation, first_line};
 use retake_engine::{OpenError, Session, Workspace};
 use serde::Serialize;
 
@@ -62,6 +62,16 @@ struct SessionFacts {
     forked_from: Option<FromFacts>,
     /// Its forks in workspaces of their own.
     forks_elsewhere: Vec<ElsewhereFacts>,
+    /// The first line of what waits to be said.
+    draft: Option<String>,
+}
+
+/// A conversation that is listed.
+struct Found {
+    session: Session,
+    conversation: Conversation,
+    draft: Option<String>,
+    live: bool,
 }
 
 #[derive(Serialize)]
@@ -85,18 +95,19 @@ fn list(ui: &mut Ui, here: Surroundings) -> anyhow::Result<()> {
         Err(OpenError::NotAWorkspace { .. }) => None,
         Err(error) => return Err(error.into()),
     };
-    let mut found: Vec<(Session, Conversation, bool)> = Vec::new();
+    let mut found: Vec<Found> = Vec::new();
     if let Some(workspace) = &workspace {
         recovery::mention(ui, workspace)?;
         for session in session::conversations(workspace)? {
             let conversation = workspace.conversation(session.id)?;
             let live = workspace.is_live(session.id);
-            found.push((session, conversation, live));
+            let draft = Some(first_line(&workspace.draft(session.id)?)).filter(|line| !line.is_empty());
+            found.push(Found { session, conversation, draft, live });
         }
     }
     let last = |conversation: &Conversation| conversation.entries().last().map(|entry| entry.at);
     if ui.format == Format::Json {
-        let facts = |(session, conversation, live): &(Session, Conversation, bool)| SessionFacts {
+        let facts = |Found { session, conversation, draft, live }: &Found| SessionFacts {
             id: session.id.to_string(),
             at: clock::rfc3339(session.at),
             title: session.title.clone(),
@@ -106,6 +117,7 @@ fn list(ui: &mut Ui, here: Surroundings) -> anyhow::Result<()> {
             usage: conversation.usage(),
             forked_from: session.forked_from.as_ref().map(FromFacts::new),
             forks_elsewhere: session.forks_elsewhere.iter().map(ElsewhereFacts::new).collect(),
+            draft: draft.clone(),
         };
         let sessions = found.iter().map(facts).collect();
         return Ok(ui.json(&SessionsDocument { version: json::VERSION, sessions })?);
@@ -117,11 +129,15 @@ fn list(ui: &mut Ui, here: Surroundings) -> anyhow::Result<()> {
     ui.start_pager()?;
     let now = clock::now();
     let (yellow, dim, green) = (ui.paint.with(YELLOW), ui.paint.with(DIM), ui.paint.with(GREEN));
-    for (session, conversation, live) in &found {
+    for Found { session, conversation, draft, live } in &found {
         let prompts = words::count(conversation.prompts().count() as u64, "prompt", "prompts");
         let live = if *live { format!("  {green}open{green:#}") } else { String::new() };
         let age = clock::age(last(conversation).unwrap_or(session.at), now);
         let (id, title) = (session.id.short(), quote::one_line(&session.title));
+        let title = match draft {
+            Some(draft) if title.is_empty() => format!("{dim}to be said:{dim:#} {}", quote::one_line(draft)),
+            _ => title.into_owned(),
+        };
         let from = session.forked_from.as_ref().map(|from| format!("  {dim}{}{dim:#}", forks::origin(from)));
         let from = from.unwrap_or_default();
         writeln!(ui.out, "{yellow}{id}{yellow:#}  {dim}{age:<14}  {prompts:<11}{dim:#}  {title}{from}{live}")?;

@@ -13,7 +13,7 @@ use tokio::runtime::Runtime;
 
 use super::CommandError;
 use crate::agent::model::{self, ModelArgs, Need};
-use crate::agent::{self, AgentError, Manner, session};
+use crate::agent::{self, AgentError, Live, Manner, session};
 use crate::json;
 use crate::point::SessionArgs;
 use crate::size;
@@ -63,8 +63,8 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &SummarizeArgs) -> anyhow::Re
     drop(workspace);
     let runtime = agent::runtime()?;
     let command = Command::Summarise { extent, instructions: args.instructions.clone() };
-    let reply = match runtime.block_on(Client::connect(&here.sockets, session))? {
-        Some(client) => runtime.block_on(ask_there(client, command))?,
+    let reply = match runtime.block_on(agent::connect(here, session))? {
+        Some(client) => runtime.block_on(ask_there(client, session, command))?,
         None => ask_here(ui, &runtime, here, args, session, command)?,
     };
     let Reply::Summarised { summary } = reply.map_err(AgentError::from)? else { return Err(AgentError::Ended.into()) };
@@ -103,14 +103,12 @@ fn which(workspace: &Workspace, args: &SummarizeArgs) -> anyhow::Result<(Session
 }
 
 /// Has the process that has the session open do it.
-async fn ask_there(mut client: Client, command: Command) -> anyhow::Result<Result<Reply, Refusal>> {
-    let asked = client.request(command);
+async fn ask_there(client: Client, session: SessionId, command: Command) -> anyhow::Result<Result<Reply, Refusal>> {
+    let live = Live::elsewhere(client, session);
     tokio::select! {
-        reply = asked => Ok(reply?),
-        _ = tokio::signal::ctrl_c() => {
-            client.send(Command::Interrupt).await?;
-            Err(CommandError::Cancelled.into())
-        }
+        reply = live.ask(command) => Ok(reply?.1),
+        // A summary that nobody waits for any more is not made.
+        _ = tokio::signal::ctrl_c() => Err(CommandError::Cancelled.into()),
     }
 }
 
@@ -124,7 +122,13 @@ fn ask_here(
 ) -> anyhow::Result<Result<Reply, Refusal>> {
     let model = model::find(runtime, &args.model, &here.agent, Need::Ask, None)?;
     let manner = Manner { allowed: Allowed::None, unprotected: Unprotected::Ask };
-    let serving = agent::open(ui, runtime, here, model, Which::Existing(session), manner)?;
+    let tools = runtime.block_on(async {
+        tokio::select! {
+            tools = agent::tools(ui, here) => tools,
+            _ = tokio::signal::ctrl_c() => Err(CommandError::Cancelled.into()),
+        }
+    })?;
+    let serving = agent::open(ui, runtime, here, tools, model, Which::Existing(session), manner)?;
     let handle = serving.opened.handle.clone();
     let reply = runtime.block_on(async {
         let asked = handle.request(command);
@@ -132,7 +136,7 @@ fn ask_here(
         tokio::select! {
             reply = &mut asked => Ok(reply),
             _ = tokio::signal::ctrl_c() => {
-                handle.request(Command::Interrupt).await.ok();
+                handle.request(Command::Interrupt { turn: None }).await.ok();
                 asked.await.ok();
                 Err(CommandError::Cancelled)
             }

@@ -29,12 +29,21 @@ pub(super) fn for_agent(error: &AgentError) -> Advice {
         AgentError::Refused { hint, refusal, .. } => {
             let code = match refusal.reason {
                 Reason::Running | Reason::StaleHead | Reason::Conflicts | Reason::StalePlan | Reason::InUse => REFUSED,
-                Reason::NotFound | Reason::Nothing | Reason::Invalid | Reason::Interrupted | Reason::Failed => FAILED,
+                Reason::NotFound
+                | Reason::Nothing
+                | Reason::Invalid
+                | Reason::Interrupted
+                | Reason::Ended
+                | Reason::Failed => FAILED,
             };
             Advice { code, hint: hint.clone() }
         }
         AgentError::NoSession => failed(Some("`retake run -p TEXT` begins one")),
         AgentError::Ended => failed(Some("everything up to then is stored; `retake resume` says where it stands")),
+        AgentError::Died => {
+            failed(Some("what was done is stored; `retake resume` puts it in order and says where it stands"))
+        }
+        AgentError::Returned => failed(Some("it is kept as the draft; `retake resume` shows it")),
         AgentError::TurnFailed { .. } => {
             failed(Some("the prompt can be said again; everything that was done is stored"))
         }

@@ -89,6 +89,11 @@ fn tell(ui: &mut Ui, kind: OperationKind, document: &RewindDocument) -> anyhow::
     if ui.format == Format::Json {
         return Ok(ui.json(document)?);
     }
+    if kind == OperationKind::Undo && document.operation.is_none() && document.files.is_empty() {
+        let what = quote::one_line(&document.what);
+        writeln!(ui.out, "Undid {what}: it was stopped before anything came of it, and waits to be said again")?;
+        return Ok(());
+    }
     let count = |wanted: &str| document.files.iter().filter(|file| file.status == wanted).count();
     let (done, kept) = (count("done") + count("displaced"), count("kept") + count("overtaken"));
     let mut parts = vec![match done {

@@ -4,6 +4,7 @@ mod demo;
 mod fork;
 mod kill;
 mod live;
+mod shown;
 mod signals;
 mod summarize;
 

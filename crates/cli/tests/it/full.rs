@@ -3,8 +3,10 @@
 use std::fs;
 
 use retake_testkit::TinyFs;
+use retake_testkit::model::ScriptedModel;
 use retake_testkit::tinyfs::{Ran, within_mounts};
 
+use crate::agent::Agent;
 use crate::history::{self, History, Missing};
 use crate::sandbox::{Run, Sandbox, noise};
 
@@ -87,4 +89,28 @@ fn a_first_checkpoint_on_a_full_disk_is_refused_and_works_once_there_is_room() {
     history.checkpoint(&s);
     history.assert_kept(&s, Missing::None);
     history::assert_no_litter(&s);
+}
+
+#[test]
+fn a_conversation_can_be_read_on_a_full_disk() {
+    if within_mounts("full::a_conversation_can_be_read_on_a_full_disk") == Ran::InChild {
+        return;
+    }
+    let (sandbox, tiny) = with_tiny_disk();
+    let agent = Agent { sandbox, model: ScriptedModel::start() };
+    agent.model.says("Hello.");
+    agent.turn("hello", []);
+    let gate = agent.model.says("Later.").pauses();
+    let mut killed = agent.command().args(["run", "--continue", "-p", "later"]).spawn().expect("it starts");
+    gate.wait_until_reached();
+    killed.kill().expect("it runs");
+    killed.wait().expect("it ends");
+    agent.sandbox.write("a", noise(1, 10_000));
+    let ballast = tiny.fill();
+    let run = agent.retake(["resume"]).succeeds();
+    run.says("cannot be put in order now");
+    assert!(String::from_utf8_lossy(&run.stdout).contains("> later"), "what was said can be read");
+    tiny.empty(&ballast);
+    let run = agent.retake(["resume"]).succeeds();
+    assert!(String::from_utf8_lossy(&run.stdout).contains("You were about to say: later"), "and put in order");
 }

@@ -7,6 +7,9 @@ use super::context::{self, Context};
 use super::entry::{Block, Body, Entry, EntryId, Part, Todo, Usage};
 use super::range::{self, Span};
 
+/// Longest first line of a prompt that is shown, and stored as a title, in characters.
+const MAX_FIRST_LINE: usize = 200;
+
 /// The retained entries of a session, from the first one to the head.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Conversation {
@@ -144,7 +147,7 @@ pub fn joined(prompts: impl IntoIterator<Item = Vec<Part>>) -> Vec<Part> {
 
 /// The first line that a person typed; what else the prompt begins with, if it has no text.
 pub fn first_line(parts: &[Part]) -> String {
-    let line = |text: &str| text.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned);
+    let line = |text: &str| text.lines().map(str::trim).find(|line| !line.is_empty()).map(cut);
     let typed = parts.iter().find_map(|part| match part {
         Part::Text { text } => line(text),
         _ => None,
@@ -158,4 +161,12 @@ pub fn first_line(parts: &[Part]) -> String {
         })
     };
     typed.or_else(other).unwrap_or_default()
+}
+
+/// A line that is shown and stored beside the text it is of.
+fn cut(line: &str) -> String {
+    match line.char_indices().nth(MAX_FIRST_LINE) {
+        Some((end, _)) => format!("{}…", line[..end].trim_end()),
+        None => line.to_owned(),
+    }
 }

@@ -282,17 +282,17 @@ impl<'a> Player<'a> {
                     }
                     heard.contains("ready")
                 });
-                self.scene.request(Command::Interrupt).unwrap();
+                self.scene.request(Command::Interrupt { turn: None }).unwrap();
             }
             Ending::StopsAnswer => {
                 gate.wait_until_reached();
                 // What was sent before the gate has been heard.
                 self.scene.until(|kind| matches!(kind, EventKind::Delta { text, .. } if text.ends_with('.')));
-                self.scene.request(Command::Interrupt).unwrap();
+                self.scene.request(Command::Interrupt { turn: None }).unwrap();
             }
             Ending::StopsWaiting => {
                 gate.wait_until_reached();
-                self.scene.request(Command::Interrupt).unwrap();
+                self.scene.request(Command::Interrupt { turn: None }).unwrap();
             }
         }
         self.scene.until_ended(prompt).0

@@ -110,7 +110,10 @@ pub fn print(ui: &mut Ui, workspace: &Workspace, session: &Session, what: &What<
         return Ok(ui.json(&PromptsDocument { version: json::VERSION, session, head, forked_from, forks, prompts })?);
     }
     if prompts.is_empty() {
-        writeln!(ui.talk()?, "Nothing has been said in this session.")?;
+        match search {
+            Some(query) => writeln!(ui.talk()?, "No prompt here matches \"{}\".", quote::one_line(query))?,
+            None => writeln!(ui.talk()?, "Nothing has been said in this session.")?,
+        }
         return Ok(());
     }
     ui.start_pager()?;

@@ -5,8 +5,25 @@ use std::process::{Child, ChildStdout, Stdio};
 
 use serde_json::{Value, json};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use super::{Agent, text};
 use crate::sandbox::Run;
+
+/// A turn of a session that is open already, in another process still.
+fn say(agent: &Agent, prompt: &str) -> Child {
+    let mut command = agent.command();
+    command.args(["run", "--continue", "--allow", "all", "-p", prompt]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
+}
+
+fn signal(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).expect("it runs");
+}
+
+fn end(child: Child) -> Run {
+    Run::from_output(child.wait_with_output().expect("it ends"))
+}
 
 /// A turn in another process.
 pub(super) struct Turn {
@@ -16,12 +33,15 @@ pub(super) struct Turn {
 
 impl Turn {
     pub(super) fn begin(agent: &Agent, prompt: &str) -> Self {
-        let mut child = agent
-            .command()
-            .args(["run", "--json", "--allow", "all", "-p", prompt])
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("it starts");
+        Self::of(agent.command().args(["run", "--json", "--allow", "all", "-p", prompt]))
+    }
+
+    pub(super) fn begin_in(agent: &Agent, session: &str, prompt: &str) -> Self {
+        Self::of(agent.command().args(["run", "--json", "--session", session, "-p", prompt]))
+    }
+
+    fn of(command: &mut std::process::Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
         let lines = BufReader::new(child.stdout.take().expect("it was asked for")).lines();
         Self { child, lines }
     }
@@ -124,17 +144,111 @@ fn whoever_stops_waiting_withdraws_their_own_prompt_and_nobody_elses_turn() {
     let gate = agent.model.says("Slowly.").pauses();
     let mut turn = Turn::begin(&agent, "first");
     gate.wait_until_reached();
-    let mut command = agent.command();
-    command.args(["run", "--continue", "-p", "second"]).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let second = command.spawn().expect("it starts");
+    agent.model.says("To the third.");
+    let second = say(&agent, "second");
     turn.until("held");
-    rustix::process::kill_process(rustix::process::Pid::from_child(&second), rustix::process::Signal::INT)
-        .expect("it runs");
-    let second = Run::from_output(second.wait_with_output().expect("it ends"));
+    let third = say(&agent, "third");
+    turn.until("held");
+    signal(&second, Signal::INT);
+    let second = end(second);
     assert_eq!(second.code(), Some(130));
     second.says("withdrawn");
     gate.open();
     assert_eq!(turn.until("turn_ended")["reason"], "done");
+    assert_eq!(end(third).succeeds().stdout, b"To the third.\n");
     turn.child.wait().expect("it ends");
-    assert_eq!(agent.json(["resume"])["prompts"], 1);
+    assert_eq!(agent.json(["resume"])["prompts"], 2);
+    agent.model.assert_exhausted();
+}
+
+#[test]
+fn a_process_that_only_serves_others_says_so_and_stops_them_when_asked_twice() {
+    for asked in [1, 2] {
+        let agent = Agent::new();
+        let first = agent.model.says("One.").pauses();
+        let second = agent.model.says("Two.").pauses();
+        let mut command = agent.command();
+        command.args(["run", "-p", "first"]).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut serving = command.spawn().expect("it starts");
+        first.wait_until_reached();
+        let waiting = say(&agent, "second");
+        let mut talk = BufReader::new(serving.stderr.take().expect("it was asked for")).lines();
+        let mut until = |wanted: &str| while !talk.next().expect("it says it").expect("text").contains(wanted) {};
+        // It is held once the session says so.
+        while agent.json(["resume"])["draft"].as_array().is_none_or(Vec::is_empty) {}
+        first.open();
+        until("stays open");
+        second.wait_until_reached();
+        signal(&serving, Signal::INT);
+        until("Once more");
+        if asked == 2 {
+            signal(&serving, Signal::INT);
+            assert_eq!(end(waiting).says("taken back").code(), Some(130));
+        } else {
+            second.open();
+            assert_eq!(end(waiting).succeeds().stdout, b"Two.\n");
+        }
+        serving.wait().expect("it ends");
+    }
+}
+
+#[test]
+fn a_session_whose_process_is_suspended_does_not_answer_and_does_nothing_of_it_later() {
+    let agent = Agent::new();
+    let gate = agent.model.says("One.").pauses();
+    let turn = Turn::begin(&agent, "first");
+    gate.wait_until_reached();
+    signal(&turn.child, Signal::STOP);
+    for args in [&["run", "--continue", "-p", "second"][..], &["context"], &["undo", "--interrupt"]] {
+        Run::of(agent.command().args(args)).fails(3).says("does not answer");
+    }
+    signal(&turn.child, Signal::CONT);
+    gate.open();
+    assert!(turn.child.wait_with_output().expect("it ends").status.success());
+    let resumed = agent.json(["resume"]);
+    assert_eq!((&resumed["prompts"], &resumed["text"]), (&json!(1), &json!("One.")));
+    agent.model.assert_exhausted();
+}
+
+#[test]
+fn whoever_waits_behind_a_turn_that_is_stopped_is_told_where_their_prompt_is() {
+    let agent = Agent::new();
+    let _gate = agent.model.says("Slowly.").pauses();
+    let mut turn = Turn::begin(&agent, "first");
+    let waiting = {
+        turn.until("state_changed");
+        say(&agent, "second")
+    };
+    turn.until("held");
+    signal(&turn.child, Signal::INT);
+    assert_eq!(end(waiting).says("was not said").says("draft").code(), Some(1));
+    turn.child.wait().expect("it ends");
+    assert_eq!(agent.json(["resume"])["draft"][0]["text"], "first\n\nsecond");
+    let shown = agent.retake(["resume"]).text();
+    assert!(shown.ends_with("You were about to say:\n  first\n  second\n"), "{shown}");
+}
+
+#[test]
+fn a_prompt_that_comes_while_the_session_closes_is_said_all_the_same() {
+    let agent = Agent::new();
+    agent.model.says("Begun.");
+    agent.turn("begin", []);
+    for n in 0..10 {
+        agent.model.says("One.");
+        agent.model.says("Other.");
+        let mut command = agent.command();
+        let mut first = command
+            .args(["run", "--json", "--continue", "-p", "one"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let mut lines = BufReader::new(first.stdout.take().expect("it was asked for")).lines();
+        // About when it closes.
+        let ended = |line: std::io::Result<String>| line.is_ok_and(|line| line.contains("turn_ended"));
+        assert!(lines.any(ended));
+        end(say(&agent, "other")).succeeds();
+        assert!(first.wait().expect("it ends").success());
+        assert_eq!(agent.json(["resume"])["prompts"], 3 + 2 * n);
+    }
+    agent.model.assert_exhausted();
 }
