@@ -121,8 +121,8 @@ fn cancelling_or_failing_leaves_nothing() {
     let asked = runtime
         .spawn(async move { handle.request(Command::Summarise { extent: Extent::All, instructions: None }).await });
     gate.wait_until_reached();
-    scene.until(|kind| matches!(kind, EventKind::StateChanged { state: State::Running }));
-    assert!(scene.view().summarising);
+    scene.until(|kind| matches!(kind, EventKind::Summarising { active: true }));
+    assert_eq!((scene.view().summarising, scene.state()), (true, State::Running));
     let refused = scene.apply(Change::new(rewind_goal(first, Scope::Both)), WhileRunning::Refuse).unwrap_err();
     assert_eq!(refused.reason, Reason::Running);
     scene.request(Command::Interrupt { turn: None }).unwrap();
