@@ -1,38 +1,7 @@
-//! Time and chance, which the engine takes as arguments: the system clock, random bytes, and how times are written for people and JSON.
-
-use std::io;
-use std::time::{SystemTime, UNIX_EPOCH};
+//! How times are written for people and JSON.
 
 use jiff::tz::TimeZone;
-use retake_engine::{CheckpointId, EntryId, NewRewind, OperationId, SessionId, Timestamp};
-
-/// The system clock, in milliseconds; a clock before 1970 counts as 1970.
-pub fn now() -> Timestamp {
-    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
-}
-
-/// An id that no other checkpoint has.
-pub fn new_checkpoint_id(at: Timestamp) -> io::Result<CheckpointId> {
-    Ok(CheckpointId::new(at, random_bytes()?))
-}
-
-/// An id that no other session has.
-pub fn new_session_id(at: Timestamp) -> io::Result<SessionId> {
-    Ok(SessionId::new(at, random_bytes()?))
-}
-
-/// An id that no other operation has.
-pub fn new_operation_id(at: Timestamp) -> io::Result<OperationId> {
-    Ok(OperationId::new(at, random_bytes()?))
-}
-
-/// All that a rewind, an undo or a redo which begins now has to be given.
-pub fn new_rewind() -> io::Result<NewRewind> {
-    let at = now();
-    let (safety, after) = (new_checkpoint_id(at)?, new_checkpoint_id(at)?);
-    Ok(NewRewind { operation: new_operation_id(at)?, safety, after, note: EntryId::new(random_bytes()?), at })
-}
+use retake_engine::Timestamp;
 
 /// `at` in UTC as RFC 3339, for JSON.
 pub fn rfc3339(at: Timestamp) -> String {
@@ -71,22 +40,6 @@ fn instant(at: Timestamp) -> jiff::Timestamp {
     jiff::Timestamp::from_millisecond(at.0).unwrap_or(bound)
 }
 
-#[cfg(target_os = "linux")]
-fn random_bytes() -> io::Result<[u8; 10]> {
-    let mut bytes = [0; 10];
-    // A request this small is never cut short once the kernel's generator is seeded, and waits until it is.
-    let filled = rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty())?;
-    assert_eq!(filled, bytes.len(), "getrandom cut a 10-byte request short");
-    Ok(bytes)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn random_bytes() -> io::Result<[u8; 10]> {
-    let mut bytes = [0; 10];
-    io::Read::read_exact(&mut std::fs::File::open("/dev/urandom")?, &mut bytes)?;
-    Ok(bytes)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,11 +67,5 @@ mod tests {
         assert_eq!(rfc3339(NOON), "2025-06-15T15:06:40Z");
         assert!(rfc3339(Timestamp(i64::MAX)).starts_with("9999-"));
         assert!(rfc3339(Timestamp(i64::MIN)).starts_with("-00"));
-    }
-
-    #[test]
-    fn ids_differ() {
-        let id = || new_checkpoint_id(NOON).expect("the kernel has random bytes").to_string();
-        assert_ne!(id(), id());
     }
 }

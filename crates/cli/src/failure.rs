@@ -11,6 +11,7 @@ use std::process::ExitCode;
 
 use anstream::AutoStream;
 use anyhow::Error;
+use retake_agent::fresh;
 use retake_engine::{
     Checkpoint, CheckpointError, ContentError, ForkError, InvalidLabel, OpenError, Operation, OperationError,
     PurgeError, ResolveError, RewindError, ScanError, SessionError, StoreError, WorkspacePath,
@@ -378,7 +379,7 @@ fn one_of_newer(operations: &[Operation]) -> String {
 }
 
 fn list_of(hint: &str, candidates: &[Operation]) -> String {
-    let now = clock::now();
+    let now = fresh::now();
     let mut text = hint.to_owned();
     for operation in candidates.iter().take(MAX_CANDIDATES) {
         let (kind, what) = (operation.kind.name(), quote::one_line(&operation.what));
@@ -461,7 +462,7 @@ fn refused(hint: &str) -> Advice {
 }
 
 fn one_of(candidates: &[Checkpoint]) -> String {
-    let now = clock::now();
+    let now = fresh::now();
     let mut text = String::from("it could be one of these; name it by more digits of its id");
     for checkpoint in candidates.iter().take(MAX_CANDIDATES) {
         let label = checkpoint.label.as_deref().map(quote::one_line).unwrap_or_default();

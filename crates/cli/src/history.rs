@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use retake_agent::fresh;
 use retake_engine::{Certainty, Change, Owner, PathChange, StoreError, Timestamp, Workspace};
 use serde::Serialize;
 
@@ -88,7 +89,7 @@ pub fn print(ui: &mut Ui, workspace: &Workspace, places: &[Place], max_count: us
         return Ok(());
     }
     ui.start_pager()?;
-    let now = clock::now();
+    let now = fresh::now();
     for change in &changes {
         writeln!(ui.out, "{}", line(ui.paint, change, now))?;
     }

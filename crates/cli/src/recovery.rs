@@ -3,11 +3,11 @@
 use std::io::Write;
 use std::time::Duration;
 
+use retake_agent::fresh;
 use retake_engine::{
     NewCheckpoint, Operation, OperationKind, OperationState, Recovered, RecoveryChoice, RewindError, Workspace,
 };
 
-use crate::clock;
 use crate::quote;
 use crate::rewind::{self, Options};
 use crate::ui::Ui;
@@ -17,8 +17,8 @@ const POLL: Duration = Duration::from_millis(100);
 
 /// Finishes or takes back what was interrupted, and says so; for commands that write.
 pub fn first(ui: &mut Ui, workspace: &mut Workspace) -> anyhow::Result<()> {
-    let at = clock::now();
-    let recovered = match workspace.recover(RecoveryChoice::Ask, clock::new_checkpoint_id(at)?, at) {
+    let at = fresh::now();
+    let recovered = match workspace.recover(RecoveryChoice::Ask, fresh::checkpoint().id, at) {
         // `retake recover` and `retake doctor` name them; they keep nobody from working.
         Err(error @ RewindError::LeftOver { .. }) => {
             ui.warn(&format!("{error}; `retake recover` says more"))?;
@@ -49,8 +49,8 @@ pub fn before_going_back(ui: &mut Ui, workspace: &mut Workspace, options: &Optio
     if options.waits() {
         wait(ui, workspace)?;
     }
-    let at = clock::now();
-    let new = NewCheckpoint { id: clock::new_checkpoint_id(at)?, at, label: None };
+    let at = fresh::now();
+    let new = NewCheckpoint { id: fresh::checkpoint().id, at, label: None };
     let progress = ui.progress();
     workspace.settle(new, &progress)?;
     Ok(taken_back)
@@ -66,7 +66,7 @@ pub fn end_cut_turns(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
         let Some(session) = operation.session.filter(|session| is_cut && !workspace.is_live(*session)) else {
             continue;
         };
-        drop(workspace.open_session(session, clock::now(), &mut retake_agent::fresh::random)?);
+        drop(workspace.open_session(session, fresh::now(), &mut fresh::random)?);
         let now = workspace.resolve_operation(&operation.id.to_string())?;
         if now.state == OperationState::Failed {
             taken_back.push(now.what);

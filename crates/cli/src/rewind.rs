@@ -15,13 +15,13 @@ use std::io::{self, IsTerminal};
 
 use anyhow::Error;
 use retake_agent::document::RewindDocument;
+use retake_agent::fresh;
 use retake_engine::{
     CheckpointError, LedgerItem, OnConflict, OperationKind, Plan, Progress, RewindError, RewindRequest, ScanError,
     SessionId, SessionKind, SessionWriter, StoreError, Workspace,
 };
 
 use crate::agent;
-use crate::clock;
 use crate::commands::CommandError;
 use crate::surroundings::Surroundings;
 use crate::survivors::{self, Survivor};
@@ -158,7 +158,7 @@ fn maker(here: &Surroundings, workspace: &Workspace, session: Option<SessionId>)
     if agent::is_served(here, session)? {
         return Ok(Maker::Elsewhere(session));
     }
-    let writer = workspace.open_session(session, clock::now(), &mut retake_agent::fresh::random)?;
+    let writer = workspace.open_session(session, fresh::now(), &mut fresh::random)?;
     Ok(Maker::Here(Some(Box::new(writer))))
 }
 
@@ -210,7 +210,7 @@ fn apply(
     request: &RewindRequest,
     expected: Option<&Plan>,
 ) -> anyhow::Result<()> {
-    let new = clock::new_rewind()?;
+    let new = fresh::rewind();
     let applied = {
         let progress = ui.progress();
         let progress = &progress as &dyn Progress;

@@ -2,10 +2,10 @@
 
 use std::io::Write;
 
+use retake_agent::fresh;
 use retake_engine::{Checkpoint, Durability, Gap, NewCheckpoint, Workspace, check_label};
 
 use super::CommandError;
-use crate::clock;
 use crate::gaps::{self, Detail};
 use crate::json::CheckpointDocument;
 use crate::recovery;
@@ -26,10 +26,10 @@ pub struct CheckpointArgs {
 pub fn run(ui: &mut Ui, here: Surroundings, args: &CheckpointArgs) -> anyhow::Result<()> {
     // Before anything is made: wrong usage leaves no store behind.
     args.label.as_deref().map_or(Ok(()), check_label)?;
-    let at = clock::now();
+    let at = fresh::now();
     let mut workspace = Workspace::open_or_create(here.environment)?;
     recovery::first(ui, &mut workspace)?;
-    let new = NewCheckpoint { id: clock::new_checkpoint_id(at)?, at, label: args.label.clone() };
+    let new = NewCheckpoint { id: fresh::checkpoint().id, at, label: args.label.clone() };
     let made = {
         let progress = ui.progress();
         workspace.checkpoint(new, Durability::Synced, &progress)?

@@ -5,11 +5,11 @@
 
 use std::io::Write;
 
+use retake_agent::fresh;
 use retake_engine::{Footprint, NewCheckpoint, Progress, Workspace};
 use serde::Serialize;
 
 use super::CommandError;
-use crate::clock;
 use crate::json;
 use crate::quote;
 use crate::size::human;
@@ -201,8 +201,8 @@ fn index(workspace: &Workspace, progress: &dyn Progress) -> anyhow::Result<Check
 }
 
 fn git(workspace: &mut Workspace, progress: &dyn Progress) -> anyhow::Result<Check> {
-    let at = clock::now();
-    let new = NewCheckpoint { id: clock::new_checkpoint_id(at)?, at, label: None };
+    let at = fresh::now();
+    let new = NewCheckpoint { id: fresh::checkpoint().id, at, label: None };
     Ok(match workspace.self_test(new, progress)? {
         Footprint::NoRepository => Check::ok("git", "there is no git repository; a checkpoint could be taken"),
         Footprint::Untouched { files } => {

@@ -11,12 +11,12 @@ use std::io::{self, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
+use retake_agent::fresh;
 use retake_engine::{
     Began, Durability, NewCheckpoint, NewSession, NewWindow, OperationId, OperationState, PartOf, Reach, SessionId,
     SessionKind, Workspace, check_label,
 };
 
-use crate::clock;
 use crate::interrupt::Passing;
 use crate::recovery;
 use crate::surroundings::{SESSION_VARIABLE, Surroundings};
@@ -75,8 +75,8 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &ExecArgs) -> anyhow::Result<E
     let (before, session) = (began.before, began.window.session);
     let marks = [(SESSION_VARIABLE, session.to_string()), (survivors::MARK, operation.to_string())];
     let code = start(ui, &args.command, &marks)?;
-    let at = clock::now();
-    let new = NewCheckpoint { id: clock::new_checkpoint_id(at)?, at, label: None };
+    let at = fresh::now();
+    let new = NewCheckpoint { id: fresh::checkpoint().id, at, label: None };
     let after = {
         let progress = ui.progress();
         workspace.end(began.window, new, Durability::Synced, &progress)
@@ -93,7 +93,7 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &ExecArgs) -> anyhow::Result<E
 fn protect(ui: &mut Ui, here: Surroundings, args: &ExecArgs) -> anyhow::Result<(Workspace, Began, OperationId)> {
     let mut workspace = Workspace::open_or_create(here.environment)?;
     recovery::first(ui, &mut workspace)?;
-    let at = clock::now();
+    let at = fresh::now();
     let tool = in_words(&args.command);
     let around = here.turn.as_deref().filter(|_| args.session.is_none());
     let window = match around.map(|prompt| turn(&workspace, prompt)).transpose()?.flatten() {
@@ -111,13 +111,13 @@ fn protect(ui: &mut Ui, here: Surroundings, args: &ExecArgs) -> anyhow::Result<(
             tool,
             reach: Reach::Everything,
             declared: Vec::new(),
-            operation: PartOf::Own(clock::new_operation_id(at)?),
+            operation: PartOf::Own(fresh::operation()),
         },
     };
     let (PartOf::Own(operation) | PartOf::Turn(operation)) = window.operation else {
         unreachable!("a command is one or belongs to one");
     };
-    let new = NewCheckpoint { id: clock::new_checkpoint_id(at)?, at, label: args.label.clone() };
+    let new = NewCheckpoint { id: fresh::checkpoint().id, at, label: args.label.clone() };
     let progress = ui.progress();
     let began = workspace.begin(window, new, &progress)?;
     Ok((workspace, began, operation))
@@ -138,8 +138,8 @@ fn session(workspace: &mut Workspace, args: &ExecArgs, around: Option<&str>, tit
     if let Some(session) = around.map(|id| running(workspace, id)).transpose()?.flatten() {
         return Ok(session);
     }
-    let at = clock::now();
-    let new = NewSession { id: clock::new_session_id(at)?, at, title: title.to_owned(), kind: SessionKind::Commands };
+    let at = fresh::now();
+    let new = NewSession { id: fresh::session(), at, title: title.to_owned(), kind: SessionKind::Commands };
     Ok(workspace.create_session(new)?.id)
 }
 

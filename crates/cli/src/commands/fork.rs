@@ -5,13 +5,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use retake_agent::document::{Bytes, GapList};
+use retake_agent::fresh;
 use retake_engine::session::entry::{Entry, Part};
 use retake_engine::session::{ForkedElsewhere, first_line};
 use retake_engine::{Forked, MadeBy, NewFork, NewRewind, Point, SessionId, Workspace};
 use serde::Serialize;
 
 use super::CommandError;
-use crate::clock;
 use crate::forks::{self, FromFacts};
 use crate::gaps::{self, Detail};
 use crate::json;
@@ -109,8 +109,8 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &ForkArgs) -> anyhow::Result<
 }
 
 fn new_fork() -> std::io::Result<NewFork> {
-    let NewRewind { operation, safety: checkpoint, note, at, .. } = clock::new_rewind()?;
-    Ok(NewFork { session: clock::new_session_id(at)?, operation, checkpoint, note, at, made_by: MadeBy::Command })
+    let NewRewind { operation, safety: checkpoint, note, at, .. } = fresh::rewind();
+    Ok(NewFork { session: fresh::session(), operation, checkpoint, note, at, made_by: MadeBy::Command })
 }
 
 fn tell(ui: &mut Ui, source: &Source, forked: Forked) -> anyhow::Result<()> {

@@ -2,11 +2,11 @@
 
 use std::io::Write;
 
+use retake_agent::fresh;
 use retake_engine::{Collectable, Collected, Workspace};
 use serde::Serialize;
 
 use super::CommandError;
-use crate::clock;
 use crate::json;
 use crate::recovery;
 use crate::size::human;
@@ -51,7 +51,7 @@ struct Sizes {
 
 pub fn run(ui: &mut Ui, here: Surroundings, args: &GcArgs) -> anyhow::Result<()> {
     let mut workspace = Workspace::open(here.environment)?;
-    let now = clock::now();
+    let now = fresh::now();
     if args.dry_run {
         let found = {
             let progress = ui.progress();

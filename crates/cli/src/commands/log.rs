@@ -7,6 +7,7 @@ use std::io::Write;
 
 use std::collections::HashSet;
 
+use retake_agent::fresh;
 use retake_engine::session::TurnSummary;
 use retake_engine::{Changed, Checkpoint, EntryId, OpenError, Origin, SessionId, SessionKind, Timestamp, Workspace};
 
@@ -101,7 +102,7 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &LogArgs) -> anyhow::Result<()
         return Ok(());
     }
     ui.start_pager()?;
-    let now = clock::now();
+    let now = fresh::now();
     let prompts = workspace.as_ref().map(Workspace::prompts_at).transpose()?.unwrap_or_default();
     for checkpoint in &checkpoints {
         writeln!(ui.out, "{}", line(ui.paint, checkpoint, prompts.get(&checkpoint.id), now))?;

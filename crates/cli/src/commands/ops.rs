@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io::Write;
 
+use retake_agent::fresh;
 use retake_engine::{
     Changed, CheckpointId, OpenError, Operation, OperationId, OperationState, Side, StoreError, Workspace,
 };
@@ -88,7 +89,7 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &OpsArgs) -> anyhow::Result<()
         return Ok(());
     }
     ui.start_pager()?;
-    let now = clock::now();
+    let now = fresh::now();
     let (yellow, dim, red) = (ui.paint.with(YELLOW), ui.paint.with(DIM), ui.paint.with(RED));
     for operation in &operations {
         let counts = changed(operation).map(|changed| format!("  {}", super::counts(changed))).unwrap_or_default();

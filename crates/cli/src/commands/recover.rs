@@ -2,10 +2,10 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use retake_engine::{OpenError, Operation, Recovered, RecoveryChoice, RewindError, Workspace};
+use retake_agent::fresh;
+use retake_engine::{NewRewind, OpenError, Operation, Recovered, RecoveryChoice, RewindError, Workspace};
 use serde::Serialize;
 
-use crate::clock;
 use crate::json;
 use crate::quote;
 use crate::recovery;
@@ -89,11 +89,6 @@ fn recover(ui: &mut Ui, workspace: &mut Workspace, args: &RecoverArgs) -> anyhow
 }
 
 fn attempt(workspace: &mut Workspace, choice: RecoveryChoice) -> Result<Recovered, RewindError> {
-    let at = clock::now();
-    let after = clock::new_checkpoint_id(at).map_err(|source| RewindError::Unfinished {
-        what: "read random numbers from",
-        path: "/dev/urandom".into(),
-        source,
-    })?;
+    let NewRewind { after, at, .. } = fresh::rewind();
     workspace.recover(choice, after, at)
 }

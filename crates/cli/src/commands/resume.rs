@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
+use retake_agent::fresh;
 use retake_engine::session::entry::{Body, EndReason, Part, TodoState};
 use retake_engine::session::{Conversation, first_line, last_words};
 use retake_engine::{CheckpointError, Session, SessionError, SessionId, StoreError, Workspace};
@@ -11,7 +12,6 @@ use serde::Serialize;
 use super::run::{self, Allow, RunArgs};
 use crate::agent::model::ModelArgs;
 use crate::agent::{self, AgentError, session};
-use crate::clock;
 use crate::json;
 use crate::quote;
 use crate::recovery;
@@ -105,7 +105,7 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &ResumeArgs) -> anyhow::Resul
 /// Puts in order what a process that died has left.
 fn put_in_order(ui: &mut Ui, workspace: &mut Workspace, session: SessionId) -> anyhow::Result<()> {
     recovery::first(ui, workspace)?;
-    drop(workspace.open_session(session, clock::now(), &mut retake_agent::fresh::random)?);
+    drop(workspace.open_session(session, fresh::now(), &mut fresh::random)?);
     // What a command of it had changed when it died is its own; what is changed from now on is not.
     let progress = ui.progress();
     workspace.settle(retake_agent::fresh::checkpoint(), &progress)?;

@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::os::unix::ffi::OsStrExt;
 
+use retake_agent::fresh;
 use retake_engine::session::{Conversation, first_line};
 use retake_engine::{OpenError, Session, Workspace};
 use serde::Serialize;
@@ -127,7 +128,7 @@ fn list(ui: &mut Ui, here: Surroundings) -> anyhow::Result<()> {
         return Ok(());
     }
     ui.start_pager()?;
-    let now = clock::now();
+    let now = fresh::now();
     let (yellow, dim, green) = (ui.paint.with(YELLOW), ui.paint.with(DIM), ui.paint.with(GREEN));
     for Found { session, conversation, draft, live } in &found {
         let prompts = words::count(conversation.prompts().count() as u64, "prompt", "prompts");
@@ -153,7 +154,7 @@ fn remove(ui: &mut Ui, here: Surroundings, text: &str, yes: bool) -> anyhow::Res
     let mut workspace = Workspace::open(here.environment)?;
     recovery::first(ui, &mut workspace)?;
     let session = workspace.resolve_session(text)?;
-    let writer = workspace.open_session(session.id, clock::now(), &mut retake_agent::fresh::random)?;
+    let writer = workspace.open_session(session.id, fresh::now(), &mut fresh::random)?;
     if !yes {
         if !std::io::stdin().is_terminal() || ui.format == Format::Json {
             return Err(CommandError::DeletionNotConfirmed.into());

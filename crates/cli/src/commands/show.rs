@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 
+use retake_agent::fresh;
 use retake_engine::{Checkpoint, ContentError, Kind, Node, SessionId, Side, Workspace, WorkspacePath};
 use serde::Serialize;
 
@@ -119,7 +120,7 @@ fn show_point(ui: &mut Ui, workspace: &Workspace, checkpoint: &Checkpoint) -> an
     if let Some(label) = &checkpoint.label {
         writeln!(ui.out, "Label:     {}", quote::one_line(label))?;
     }
-    writeln!(ui.out, "Made:      {} ({})", clock::local(checkpoint.at), clock::age(checkpoint.at, clock::now()))?;
+    writeln!(ui.out, "Made:      {} ({})", clock::local(checkpoint.at), clock::age(checkpoint.at, fresh::now()))?;
     if let Some(note) = &checkpoint.note {
         writeln!(ui.out, "Made for:  {}{}", super::when(checkpoint), quote::one_line(note))?;
     }

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
 
+use retake_agent::fresh;
 use retake_engine::session::entry::{Body, Entry, EntryId};
 use retake_engine::session::{Target, first_line};
 use retake_engine::{Session, SessionId, Timestamp, Workspace};
@@ -117,7 +118,7 @@ pub fn print(ui: &mut Ui, workspace: &Workspace, session: &Session, what: &What<
         return Ok(());
     }
     ui.start_pager()?;
-    let now = clock::now();
+    let now = fresh::now();
     match shown {
         Shown::Retained | Shown::All => {
             for prompt in &prompts {
