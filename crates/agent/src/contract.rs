@@ -99,6 +99,11 @@ pub enum Command {
     },
     /// Cuts what the model sees.
     Clear,
+    /// Begins a new session from an entry of this one, which stays as it is.
+    Fork {
+        /// The entry: before it if it is a prompt, else after it.
+        entry: EntryId,
+    },
     /// Has the model write a summary that takes the place of a part of what it sees. Answered when that is done.
     Summarise {
         /// Which part.
@@ -356,6 +361,17 @@ pub enum Reply {
     Diff {
         /// What changes in each.
         files: Vec<FileDiff>,
+    },
+    /// A session was forked from this one.
+    Forked {
+        /// The new session.
+        session: String,
+        /// The operation that can be undone.
+        operation: String,
+        /// What is about to be said in it.
+        draft: Vec<Part>,
+        /// Files that are not as the model last saw them, of which a note tells it.
+        differing: Vec<Bytes>,
     },
     /// A summary stands for a part of the conversation from now on.
     Summarised {

@@ -2,7 +2,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use retake_engine::{CheckpointId, EntryId, NewCheckpoint, NewRewind, OperationId, SessionId, Timestamp};
+use retake_engine::session::NewFork;
+use retake_engine::{CheckpointId, EntryId, MadeBy, NewCheckpoint, NewRewind, OperationId, SessionId, Timestamp};
 
 /// The system clock, in milliseconds; a clock before 1970 counts as 1970.
 pub fn now() -> Timestamp {
@@ -49,6 +50,12 @@ pub fn session() -> SessionId {
 pub fn checkpoint() -> NewCheckpoint {
     let at = now();
     NewCheckpoint { id: CheckpointId::new(at, random()), at, label: None }
+}
+
+/// All that a fork which is made now by `made_by` has to be given.
+pub fn fork(made_by: MadeBy) -> NewFork {
+    let NewRewind { operation, safety: checkpoint, note, at, .. } = rewind();
+    NewFork { session: session(), operation, checkpoint, note, at, made_by }
 }
 
 /// All that a rewind, an undo or a redo which begins now has to be given.

@@ -1,7 +1,7 @@
 //! Changes of what is retained: planned beside everything else, made when nothing else goes on.
 
-use retake_engine::session::Moment;
 use retake_engine::session::entry::{Body, Entry, EntryId};
+use retake_engine::session::{ForkError, Moment};
 use retake_engine::{
     Durability, Goal, HeadSeen, NoProgress, OperationError, Origin, Plan, RewindError, RewindRequest, Scope, SessionId,
     Workspace, WorkspacePath,
@@ -60,6 +60,31 @@ impl Controller {
             };
             let outcome = files.map(|files| Reply::Diff { files });
             answer.send(outcome.map_or_else(Outcome::Refused, Outcome::Ok)).ok();
+        });
+    }
+
+    /// Forks the session; a turn may go on meanwhile.
+    pub(super) fn fork(&self, entry: EntryId, answer: oneshot::Sender<Outcome>) {
+        let (session, new) = (self.writer().id(), fresh::fork(self.made_by));
+        self.keeper.run(move |workspace| {
+            let outcome = match workspace.fork(session, entry, &new, &NoProgress) {
+                Ok(forked) => Outcome::Ok(Reply::Forked {
+                    session: forked.session.to_string(),
+                    operation: forked.operation.to_string(),
+                    draft: forked.draft,
+                    differing: forked.differing.iter().map(|path| Bytes::new(path.as_bytes())).collect(),
+                }),
+                Err(error) => {
+                    let reason = match error {
+                        ForkError::UnknownEntry { .. } => Reason::NotFound,
+                        ForkError::NotATarget { .. } => Reason::Invalid,
+                        ForkError::NotSettled { .. } => Reason::Running,
+                        _ => Reason::Failed,
+                    };
+                    Outcome::Refused(refusal(reason, in_words(&error)))
+                }
+            };
+            answer.send(outcome).ok();
         });
     }
 

@@ -339,6 +339,7 @@ impl Controller {
             Command::Plan { change } => return self.plan(&change, answer),
             Command::Targets { query } => return self.list_targets(query, answer),
             Command::Diff { of } => return self.diff(of, answer),
+            Command::Fork { entry } => return self.fork(entry, answer),
             Command::Summarise { extent, instructions } => {
                 self.summarise(extent, instructions.as_deref(), answer);
                 self.request = None;

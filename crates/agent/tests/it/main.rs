@@ -7,6 +7,7 @@ mod clients;
 mod derived;
 mod diffs;
 mod explore;
+mod forks;
 mod held;
 mod instructions;
 mod interrupt;

@@ -113,10 +113,16 @@ impl Scene {
 
     /// Another session in the same workspace, with a model of its own.
     pub fn beside(&self) -> (ScriptedModel, Opened, SessionId) {
-        let model = ScriptedModel::start();
-        let opened = self.open_with(&model, Which::New);
+        let (model, opened) = self.open_beside(Which::New);
         let session = opened.handle.session();
         (model, opened, session)
+    }
+
+    /// A session in the same workspace, with a model of its own.
+    pub fn open_beside(&self, which: Which) -> (ScriptedModel, Opened) {
+        let model = ScriptedModel::start();
+        let opened = self.open_with(&model, which);
+        (model, opened)
     }
 
     pub fn root(&self) -> PathBuf {

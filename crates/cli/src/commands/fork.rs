@@ -8,7 +8,7 @@ use retake_agent::document::{Bytes, GapList};
 use retake_agent::fresh;
 use retake_engine::session::entry::{Entry, Part};
 use retake_engine::session::{ForkedElsewhere, first_line};
-use retake_engine::{Forked, MadeBy, NewFork, NewRewind, Point, SessionId, Workspace};
+use retake_engine::{Forked, MadeBy, Point, SessionId, Workspace};
 use serde::Serialize;
 
 use super::CommandError;
@@ -88,7 +88,7 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &ForkArgs) -> anyhow::Result<
     };
     // One that died within an answer has it put in order first.
     recovery::end_cut_turns(&workspace)?;
-    let new = new_fork()?;
+    let new = fresh::fork(MadeBy::Command);
     match &args.worktree {
         None => {
             let forked = {
@@ -106,11 +106,6 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &ForkArgs) -> anyhow::Result<
             tell_elsewhere(ui, &source, forked)
         }
     }
-}
-
-fn new_fork() -> std::io::Result<NewFork> {
-    let NewRewind { operation, safety: checkpoint, note, at, .. } = fresh::rewind();
-    Ok(NewFork { session: fresh::session(), operation, checkpoint, note, at, made_by: MadeBy::Command })
 }
 
 fn tell(ui: &mut Ui, source: &Source, forked: Forked) -> anyhow::Result<()> {
