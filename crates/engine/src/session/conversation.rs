@@ -3,7 +3,9 @@
 //! Nothing that is derived is kept: numbers of turns, usage, todo list, approvals and title are worked out from the entries each
 //! time, so that after a rewind they are what they were.
 
-use super::context::{self, Context};
+use std::collections::HashSet;
+
+use super::context::{self, Context, Shown};
 use super::entry::{Block, Body, Entry, EntryId, Part, Todo, Usage};
 use super::range::{self, Span};
 
@@ -55,6 +57,12 @@ impl Conversation {
     /// no earlier summary is cut in two. `None` if there is nothing to summarise.
     pub fn range(&self, span: Span) -> Option<(EntryId, EntryId)> {
         range::range(&self.entries, span)
+    }
+
+    /// What the model does not see as it was said: it was summarised, cleared, or pruned by the model itself.
+    pub fn unseen(&self) -> HashSet<EntryId> {
+        let shown = self.entries.iter().zip(context::shown(&self.entries));
+        shown.filter(|(_, shown)| *shown != Shown::Entry).map(|(entry, _)| entry.id).collect()
     }
 
     /// The prompts, oldest first.

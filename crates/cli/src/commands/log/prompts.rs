@@ -59,6 +59,8 @@ struct PromptFacts {
     at: String,
     text: String,
     retained: bool,
+    /// Whether the model sees it as it was said; false if it was summarised or cleared, or is not retained.
+    seen: bool,
     /// The prompt before it on its branch.
     parent: Option<String>,
     files: Option<retake_engine::session::TurnSummary>,
@@ -81,6 +83,7 @@ struct Prompt {
     text: String,
     parent: Option<EntryId>,
     target: Option<Target>,
+    seen: bool,
 }
 
 /// Prints the prompts of `session`.
@@ -89,6 +92,8 @@ pub fn print(ui: &mut Ui, workspace: &Workspace, session: &Session, what: &What<
     let conversation = workspace.conversation(session.id)?;
     let entries = workspace.all_entries(session.id)?;
     let (mut prompts, last) = prompts(&entries, workspace.targets(session.id)?);
+    let unseen = conversation.unseen();
+    prompts.iter_mut().for_each(|prompt| prompt.seen &= !unseen.contains(&prompt.id));
     let forks = forks_of(workspace, session.id)?;
     if let Some(query) = search {
         let found: HashSet<EntryId> =
@@ -164,7 +169,8 @@ fn prompts(entries: &[Entry], targets: Vec<Target>) -> (Vec<Prompt>, HashMap<Ent
         };
         last.insert(entry.id, entry.id);
         let (text, target) = (first_line(parts), targets.remove(&entry.id));
-        prompts.push(Prompt { id: entry.id, at: entry.at, text, parent: before, target });
+        let seen = target.is_some();
+        prompts.push(Prompt { id: entry.id, at: entry.at, text, parent: before, target, seen });
     }
     prompts.reverse();
     (prompts, last)
@@ -178,6 +184,7 @@ fn facts(prompt: &Prompt) -> PromptFacts {
         at: clock::rfc3339(prompt.at),
         text: prompt.text.clone(),
         retained: target.is_some(),
+        seen: prompt.seen,
         parent: prompt.parent.map(|id| id.to_string()),
         files: target.map(|target| target.files.clone()),
         label: target.and_then(|target| target.label.clone()),
@@ -209,6 +216,9 @@ fn line(paint: Paint, prompt: &Prompt, now: Timestamp) -> String {
             tools.push(format!("{} more", files.tools.len() - MAX_TOOLS));
         }
         line.push_str(&format!("  {dim}{}{dim:#}", tools.join(", ")));
+    }
+    if !prompt.seen {
+        line.push_str(&format!("  {dim}· no longer seen by the model{dim:#}"));
     }
     if !target.has_files {
         line.push_str(&format!("  {red}! files not kept{red:#}"));

@@ -40,6 +40,7 @@ fn a_summary_takes_the_place_of_the_past_and_can_be_undone() {
     assert!(agent.retake(["ops"]).text().contains("up to \"prompt two\""));
     let listed = agent.json(["log", "--session", &session]);
     assert_eq!(listed["prompts"].as_array().map(Vec::len), Some(2), "every prompt is still a point");
+    assert_eq!((&listed["prompts"][0]["seen"], &listed["prompts"][1]["seen"]), (&json!(true), &json!(false)));
     agent.retake(["undo", "--yes"]).succeeds();
     assert_eq!(context(&agent), whole);
     agent.retake(["redo", "--yes"]).succeeds();
