@@ -124,8 +124,8 @@ fn call() -> impl Strategy<Value = Call> {
         3 => vec(effect(OURS.len()), 0..3).prop_map(Call::Shell),
         1 => (0..9_u8).prop_map(Call::Todo),
         1 => Just(Call::Approved),
-        2 => Just(Call::Checkpoint),
-        2 => any::<usize>().prop_map(Call::GoBack),
+        3 => Just(Call::Checkpoint),
+        4 => any::<usize>().prop_map(Call::GoBack),
     ]
 }
 
@@ -135,7 +135,7 @@ fn round() -> impl Strategy<Value = Round> {
 }
 
 fn stretch() -> impl Strategy<Value = Stretch> {
-    prop_oneof![1 => Just(Stretch::All), 3 => Just(Stretch::From), 3 => Just(Stretch::UpTo)]
+    prop_oneof![1 => Just(Stretch::All), 5 => Just(Stretch::From), 3 => Just(Stretch::UpTo)]
 }
 
 fn scope() -> impl Strategy<Value = Scope> {
@@ -154,15 +154,36 @@ fn step() -> impl Strategy<Value = Step> {
         3 => any::<usize>().prop_map(Step::UndoOf),
         4 => Just(Step::Redo),
         1 => Just(Step::Clear),
-        3 => (stretch(), any::<usize>()).prop_map(|(stretch, at)| Step::Summarise(stretch, at)),
+        4 => (stretch(), any::<usize>()).prop_map(|(stretch, at)| Step::Summarise(stretch, at)),
         1 => (0..3_u8).prop_map(Step::Draft),
         1 => Just(Step::Reopen),
     ]
 }
 
+/// The model makes a checkpoint, and goes back to it after whatever else happens.
+fn exploration() -> impl Strategy<Value = Vec<Step>> {
+    let turn = |call: Call| {
+        let round = vec(self::call(), 0..2).prop_map(move |mut calls| {
+            calls.push(call.clone());
+            Round { compact: None, calls }
+        });
+        round.prop_map(|round| Step::Turn { prompt: 2, rounds: vec![round], end: End::Done })
+    };
+    (turn(Call::Checkpoint), vec(step(), 1..4), turn(Call::GoBack(0))).prop_map(|(first, mut steps, last)| {
+        steps.insert(0, first);
+        steps.push(last);
+        steps
+    })
+}
+
+fn story() -> impl Strategy<Value = Vec<Step>> {
+    let steps = prop_oneof![24 => step().prop_map(|step| vec![step]), 1 => exploration()];
+    vec(steps, 1..17).prop_map(|steps| steps.concat())
+}
+
 #[test]
 fn conversations_do_what_a_naive_model_says() {
-    cases::run_usually(CASES, || vec(step(), 1..18), run_guarded);
+    cases::run_usually(CASES, story, run_guarded);
 }
 
 /// Plays one story; a panic of the engine becomes a report that tells the steps too.

@@ -166,8 +166,11 @@ impl<'a> Play<'a> {
 
     /// A summary that the user wants.
     fn summarise(&mut self, stretch: Stretch, at: usize) -> Verdict {
-        let Some(at) = at.checked_rem(self.model.entries.len()) else { return Ok(()) };
-        let id = self.model.entries[at].id;
+        // Mostly a prompt, as in a list that one chooses from.
+        let entries = self.model.entries.iter().filter(|entry| at.is_multiple_of(4) || is_prompt(entry));
+        let entries: Vec<EntryId> = entries.map(|entry| entry.id).collect();
+        let Some(at) = at.checked_rem(entries.len()) else { return Ok(()) };
+        let id = entries[at];
         let span = match stretch {
             Stretch::All => Span::All,
             Stretch::From => Span::From(id),
