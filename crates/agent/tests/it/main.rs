@@ -17,6 +17,7 @@ mod model_network;
 mod model_prefix;
 mod notes;
 mod owners;
+mod pairs;
 mod permissions;
 mod prefix;
 mod refusals;
