@@ -28,4 +28,5 @@ mod socket;
 mod summaries;
 mod task;
 mod tools;
+mod words;
 mod world;
