@@ -227,7 +227,9 @@ pub(super) fn open_checkpoints(entries: &[Entry]) -> Vec<(EntryId, Option<EntryI
             (position(entries, *from)..=position(entries, *to)).contains(&at)
         }
         // Those that were made since then too.
-        Body::Summary { by: SummaryBy::Model { checkpoint, .. }, .. } => position(entries, *checkpoint) <= at,
+        Body::Summary { from, to, by: SummaryBy::Model { checkpoint, .. }, .. } => {
+            entries[at].id == *checkpoint || (position(entries, *from)..=position(entries, *to)).contains(&at)
+        }
         _ => false,
     };
     let made = (0..entries.len()).filter(is_checkpoint);
