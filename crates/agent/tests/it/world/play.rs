@@ -60,6 +60,8 @@ pub(super) struct Player<'a> {
     pub(super) done: Vec<Operation>,
     pub(super) undone: Vec<Undone>,
     pub(super) has_shell: bool,
+    /// Whether an undo may have left a note.
+    pub(super) has_notes: bool,
     pub(super) count: usize,
 }
 
@@ -75,7 +77,20 @@ impl<'a> Player<'a> {
         let mut timeline = Timeline::default();
         timeline.push(By::Outside, read(&scene.root()));
         let (said, heard, done, undone) = (HashMap::new(), HashMap::new(), Vec::new(), Vec::new());
-        Self { scene, script, met, log, timeline, said, heard, done, undone, has_shell: story.has_shell, count: 10 }
+        Self {
+            scene,
+            script,
+            met,
+            log,
+            timeline,
+            said,
+            heard,
+            done,
+            undone,
+            has_shell: story.has_shell,
+            has_notes: false,
+            count: 10,
+        }
     }
 
     pub(super) fn play(mut self, story: &Story) {
