@@ -4,6 +4,8 @@
 //! After each step the list is what a plain reading of the log gives, every word in it is there once, the whole request is the one that is
 //! made from what is on disk, and a restart changes nothing. Then all steps are undone and redone, with a restart each time.
 
+#![allow(clippy::print_stderr, reason = "which steps were played is for whoever sees it fail")]
+
 use retake_agent::contract::{ChangeGoal, Command, Extent, Reason, Reply};
 use retake_engine::Scope;
 use retake_engine::session::entry::{Body, Details, Entry, EntryId, SummaryBy};

@@ -187,14 +187,18 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The model makes a checkpoint and works on, and goes back after whatever else happens.
+/// The model makes a checkpoint and works on, and goes back after whatever else happens: often somebody else was at work too.
 fn exploration() -> impl Strategy<Value = Vec<Step>> {
     let turn = |rounds| Step::Turn { rounds, ending: Ending::Done };
-    let (works, between, restores) = (vec(act(), 1..3), vec(step(), 0..3), any::<bool>());
-    (works, between, restores).prop_map(move |(mut rounds, mut steps, restores)| {
+    let (works, between) = (vec(act(), 0..3), vec(step(), 0..3));
+    (works, 0..SHARED, between, any::<u8>()).prop_map(move |(mut rounds, place, mut steps, n)| {
+        rounds.insert(0, Act::Write(place));
         rounds.insert(0, Act::Checkpoint);
+        if n % 3 == 0 {
+            steps.push(Step::Outside { place, is_delete: false });
+        }
         steps.insert(0, turn(rounds));
-        steps.push(turn(vec![Act::GoBack { which: 0, restores }]));
+        steps.push(turn(vec![Act::GoBack { which: 0, restores: n % 4 != 0 }]));
         steps
     })
 }
