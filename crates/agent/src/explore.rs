@@ -50,11 +50,11 @@ impl Marks {
                 Body::ToolResult { details: Some(Details::Checkpoint { goal, name }), .. } => {
                     marks.open.push(Mark { entry: entry.id, name: name.clone(), goal: goal.clone() });
                 }
-                Body::Summary { by: SummaryBy::Model { checkpoint, .. }, .. } => {
-                    if let Some(at) = marks.open.iter().position(|mark| mark.entry == *checkpoint) {
-                        // Those that were made since are part of what was left behind.
-                        marks.rewound.extend(marks.open.drain(at..).next());
-                    }
+                Body::Summary { by: SummaryBy::Model { checkpoint, .. }, from, to, .. } => {
+                    // Those that were made since are part of what was left behind.
+                    let left = covered(entries, *from, *to);
+                    marks.open.retain(|mark| !left.iter().any(|entry| entry.id == mark.entry));
+                    marks.rewound.extend(marks.open.extract_if(.., |mark| mark.entry == *checkpoint));
                 }
                 Body::Summary { by: SummaryBy::User, from, to, .. } => {
                     let covered = covered(entries, *from, *to);
@@ -108,11 +108,16 @@ impl Marks {
     /// The result of a call of `checkpoint`.
     pub(crate) fn checkpoint(&self, goal: &str, name: Option<&str>) -> Output {
         if let Some(name) = name.filter(|name| self.open.iter().any(|mark| mark.name.as_deref() == Some(*name))) {
-            return Output::failed(format!("There is an open checkpoint `{name}` already; choose another name."));
+            return Self::taken(name);
         }
         let details = Details::Checkpoint { goal: goal.trim().to_owned(), name: name.map(str::to_owned) };
         let text = name.map_or_else(|| "Checkpoint made.".to_owned(), |name| format!("Checkpoint `{name}` made."));
         Output { details: Some(details), ..Output::done(text) }
+    }
+
+    /// The result of a call of `checkpoint` with a name that an open one has.
+    pub(crate) fn taken(name: &str) -> Output {
+        Output::failed(format!("There is an open checkpoint `{name}` already; choose another name."))
     }
 
     /// The result of a call of `rewind`.

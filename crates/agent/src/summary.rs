@@ -44,13 +44,12 @@ pub(crate) fn requests(
     let (from, to) = position(range.0).zip(position(range.1)).unwrap_or((0, entries.len().saturating_sub(1)));
     let asked = wording(entries, from, instructions);
     let request = |entries: &[Entry]| {
-        let mut context = context::build(entries);
+        let mut context = context::build_part(entries, to + 1);
         context.messages.push(Message::User { parts: vec![Part::text(asked.as_str())].into() });
         model.request(&context, tools)
     };
-    let seen = &entries[..=to];
-    let short: Vec<Entry> = seen.iter().map(shortened).collect();
-    Requests { whole: request(seen), shortened: request(&short) }
+    let short: Vec<Entry> = entries.iter().map(shortened).collect();
+    Requests { whole: request(entries), shortened: request(&short) }
 }
 
 /// What the model is told to summarise.

@@ -21,14 +21,40 @@ impl Controller {
             Ok(asked) => asked,
             Err(output) => return (name.to_owned(), output),
         };
-        let is_rewind = |body: &Body| matches!(body, Body::ToolResult { details: Some(Details::Rewound { .. }), .. });
+        let beside = |is_meant: &dyn Fn(&Details) -> bool| {
+            settled
+                .iter()
+                .any(|body| matches!(body, Body::ToolResult { details: Some(details), .. } if is_meant(details)))
+        };
+        let has_rewind = beside(&|details| matches!(details, Details::Rewound { .. }));
         let marks = Marks::of(self.writer().conversation().entries());
         let output = match &asked {
+            // What is called together with a rewind is left behind.
+            Exploring::Checkpoint { .. } if has_rewind => Output::failed(
+                "A rewind was requested in this message, and everything in it is left behind; make the checkpoint once you have gone back.",
+            ),
+            Exploring::Checkpoint { name: Some(name), .. }
+                if beside(
+                    &|details| matches!(details, Details::Checkpoint { name: Some(other), .. } if other == name),
+                ) =>
+            {
+                Marks::taken(name)
+            }
             Exploring::Checkpoint { goal, name } => marks.checkpoint(goal, name.as_deref()),
-            Exploring::Rewind { .. } if settled.iter().any(is_rewind) => Output::failed(
+            Exploring::Rewind { .. } if has_rewind => Output::failed(
                 "A rewind was requested in this message already, and it is enough. Go on from its report; for another checkpoint, ask again then.",
             ),
-            Exploring::Rewind { report, name, restore_files } => marks.rewind(report, name.as_deref(), *restore_files),
+            Exploring::Rewind { report, name, restore_files } => {
+                let output = marks.rewind(report, name.as_deref(), *restore_files);
+                let has_checkpoint = beside(&|details| matches!(details, Details::Checkpoint { .. }));
+                if has_checkpoint && output.details.is_some() {
+                    Output::failed(
+                        "A checkpoint was made in this message, and going back would leave it behind; nothing was changed: ask for the rewind in a message of its own.",
+                    )
+                } else {
+                    output
+                }
+            }
         };
         (asked.title(), output)
     }

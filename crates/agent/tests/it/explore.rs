@@ -220,6 +220,49 @@ fn two_rewinds_in_one_message_are_one() {
 }
 
 #[test]
+fn checkpoints_beside_one_another_and_beside_a_rewind_are_what_the_model_is_told_of_them() {
+    let mut scene = scene(Wire::Anthropic);
+    let answer = Answer::default()
+        .calls("checkpoint", json!({"goal": "look", "name": "one"}))
+        .calls("checkpoint", json!({"goal": "look", "name": "two"}))
+        .calls("checkpoint", json!({"goal": "look", "name": "one"}));
+    scene.model.answers(answer);
+    scene.model.calls("rewind", json!({"report": "First.", "name": "one"}));
+    // The other one was made at the same place, and is still in the conversation.
+    scene.model.calls("rewind", json!({"report": "Second.", "name": "two"}));
+    scene.model.says("Done.");
+    scene.prompt("look");
+    let requests = scene.model.requests();
+    assert!(requests[1].text.contains("There is an open checkpoint `one` already"), "{}", requests[1].text);
+    let last = scene.last_request();
+    assert!(last.text.contains("Second.") && !last.text.contains("First."), "{}", last.text);
+    assert_eq!(last.messages().len(), requests[1].messages().len() + 1);
+    // What is called together with a rewind is left behind: no checkpoint can be made there.
+    scene.model.calls("checkpoint", json!({"goal": "look", "name": "three"}));
+    for (calls, said) in [
+        (["rewind", "checkpoint"], "make the checkpoint once you have gone back"),
+        (["checkpoint", "rewind"], "ask for the rewind in a message of its own"),
+    ] {
+        let arguments = |tool: &str| match tool {
+            "rewind" => json!({"report": "Third.", "name": "three"}),
+            _ => json!({"goal": "look", "name": "four"}),
+        };
+        scene
+            .model
+            .answers(calls.into_iter().fold(Answer::default(), |answer, tool| answer.calls(tool, arguments(tool))));
+        scene.model.says("Done.");
+        scene.prompt("go on");
+        let last = scene.last_request();
+        assert!(last.text.contains(said), "{said}: {}", last.text);
+        let is_made = last.text.contains("Checkpoint `four` made");
+        assert_eq!(is_made, calls[0] == "checkpoint", "{}", last.text);
+        scene.model.calls("checkpoint", json!({"goal": "look", "name": "three"}));
+    }
+    scene.model.clear();
+    scene.check();
+}
+
+#[test]
 fn files_go_back_only_if_asked_and_conflicts_are_told() {
     let mut scene = scene(Wire::Anthropic);
     scene.model.calls("checkpoint", json!({"goal": "try", "name": "try"}));

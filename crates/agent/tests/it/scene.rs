@@ -171,24 +171,28 @@ impl Scene {
     }
 
     fn open_with(&self, model: &ScriptedModel, which: Which) -> Opened {
-        let name = match self.wire {
-            Wire::Anthropic => "anthropic/scripted",
-            Wire::OpenAi => "openai/scripted",
-        };
-        let mut settings = ModelSettings::parse(name, Some(&model.url()), |_| None).expect("settings");
-        settings.context = self.window;
         let _inside = self.runtime.enter();
         let (jobs, ended) = Jobs::new();
         let setup = Setup {
             environment: self.environment(),
             which,
-            model: Model::new(settings).expect("a model"),
+            model: self.model_at(model),
             policy: Policy { mode: self.mode, ..Policy::default() },
             unprotected: self.unprotected,
             made_by: MadeBy::Client,
             tools: (Toolbox::new(&self.root(), Shell::default(), jobs).with_checkpoints(self.explores), ended),
         };
         controller::open(setup).expect("the session opens")
+    }
+
+    fn model_at(&self, model: &ScriptedModel) -> Model {
+        let name = match self.wire {
+            Wire::Anthropic => "anthropic/scripted",
+            Wire::OpenAi => "openai/scripted",
+        };
+        let mut settings = ModelSettings::parse(name, Some(&model.url()), |_| None).expect("settings");
+        settings.context = self.window;
+        Model::new(settings).expect("a model")
     }
 
     pub fn start(mut self) -> Self {
@@ -388,9 +392,17 @@ impl Scene {
     /// What the model would be sent next, without cache marks.
     pub fn context(&self) -> String {
         match self.request(Command::Context).expect("the context is told") {
-            Reply::Context { body } => body.replace(r#","cache_control":{"type":"ephemeral"}"#, ""),
+            Reply::Context { body } => without_marks(&body),
             other => panic!("no context: {other:?}"),
         }
+    }
+
+    /// The same, made from nothing but what is on disk.
+    pub fn stored_context(&self) -> String {
+        let _inside = self.runtime.enter();
+        let toolbox = Toolbox::new(&self.root(), Shell::default(), Jobs::new().0).with_checkpoints(self.explores);
+        let request = self.model_at(&self.model).request(&self.stored().context(), &toolbox.specs());
+        without_marks(request.body())
     }
 
     /// Interrupts the turn and waits for its end.
@@ -440,6 +452,10 @@ impl Drop for Scene {
             self.close();
         }
     }
+}
+
+fn without_marks(body: &str) -> String {
+    body.replace(r#","cache_control":{"type":"ephemeral"}"#, "")
 }
 
 pub fn rewind_goal(entry: EntryId, scope: Scope) -> ChangeGoal {

@@ -97,7 +97,7 @@ fn summaries_of_summaries_lose_nothing() {
     assert_eq!(told(&scene), "one 000, two 000, three 000, summaries 1");
     assert_eq!(made.range.0, scene.stored().entries()[0].id);
     assert!(scene.context().contains("SUMMARY B"));
-    assert!(scene.last_request().text.contains("said three"), "what it stands for was told");
+    assert!(scene.last_request().text.contains("SUMMARY A"), "it is made of what the model sees");
     assert_eq!(summarise(&scene, Extent::All).unwrap(), None, "there is nothing but a summary");
     assert_eq!(summarise(&scene, Extent::UpTo { entry: first }).unwrap(), None, "there is nothing before it");
     scene.undo();

@@ -55,8 +55,13 @@ pub struct CallResult<'a> {
 
 /// Makes the context of `entries`, which are all from the first one to the head.
 pub fn build(entries: &[Entry]) -> Context<'_> {
+    build_part(entries, entries.len())
+}
+
+/// The same for the first `count` of `entries`, as they are seen now.
+pub fn build_part(entries: &[Entry], count: usize) -> Context<'_> {
     let mut context = Context::default();
-    for (at, shown) in shown(entries).into_iter().enumerate() {
+    for (at, shown) in shown(entries).into_iter().enumerate().take(count) {
         match shown {
             Shown::Hidden => {}
             Shown::Entry => add(&mut context, entries, at),

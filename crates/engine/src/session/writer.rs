@@ -350,9 +350,10 @@ impl SessionWriter {
         if prompt.is_some() && prompt == self.head {
             return self.take_back_turn(operation).map(drop);
         }
-        let mut end: Vec<NewEntry> = unanswered(self.conversation.entries())
+        let entries = self.conversation.entries();
+        let mut end: Vec<NewEntry> = unanswered(entries)
             .into_iter()
-            .map(|call| NewEntry { id: EntryId::new(random()), at, body: cut_short(call) })
+            .map(|call| NewEntry { id: EntryId::new(random()), at, body: cut_short(tool_of(entries, &call), call) })
             .collect();
         let reason = EndReason::Interrupted;
         end.push(NewEntry { id: EntryId::new(random()), at, body: Body::Ended { reason } });
@@ -380,12 +381,25 @@ pub fn unanswered(entries: &[Entry]) -> Vec<CallId> {
     Vec::new()
 }
 
+/// The tool that a call of the last reply is for.
+fn tool_of(entries: &[Entry], wanted: &CallId) -> String {
+    let last = entries.iter().rev().find_map(|entry| match &entry.body {
+        Body::Reply { blocks, .. } => Some(blocks),
+        _ => None,
+    });
+    let name = last.into_iter().flatten().find_map(|block| match block {
+        Block::Call { id, name, .. } if id == wanted => Some(name.clone()),
+        _ => None,
+    });
+    name.unwrap_or_default()
+}
+
 /// The result of a call that its process did not survive.
-fn cut_short(call: CallId) -> Body {
+fn cut_short(tool: String, call: CallId) -> Body {
     let text = "Retake was ended before this call came to its end. What it had done until then may have happened.";
     Body::ToolResult {
         call,
-        title: String::new(),
+        title: tool,
         outcome: Outcome::Interrupted,
         parts: vec![Part::text(text)],
         todos: None,

@@ -1,13 +1,17 @@
-//! Random stories of a session: prompts with tools, a person who edits beside it, rewinds, undos, restarts. After each step what clients show
-//! is what is stored, and the files are what a naive model says.
+//! Random stories of a session: prompts with tools, checkpoints of the model's own, a person who edits beside it, summaries, compactions, rewinds,
+//! undos, restarts. After each step what clients show is what is stored, the model sees what a plain reading of the log says, and the files are
+//! what a naive model says.
 //!
 //! `RETAKE_CASES` says how many (40 unless told), `RETAKE_SEED` repeats a run, `RETAKE_JOBS` sets the number of threads.
 
 #![allow(clippy::print_stderr, reason = "the seed and what was met are for whoever runs it")]
 
+mod back;
+mod explore;
 mod model;
 mod play;
 mod story;
+mod turns;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -29,8 +33,17 @@ const ALL: &[&str] = &[
     "call: done",
     "call: failed",
     "call: interrupted",
+    "checkpoint",
     "clear",
+    "compaction",
     "draft",
+    "goes back",
+    "goes back: across turns",
+    "goes back: files in conflict",
+    "goes back: files restored",
+    "goes back: files stay",
+    "goes back: no checkpoint is open",
+    "goes back: no files to restore",
     "outside: another path",
     "outside: a path of the session",
     "redo",
@@ -47,6 +60,8 @@ const ALL: &[&str] = &[
     "rewind: into a turn",
     "rewind: note",
     "rewind: nothing to do",
+    "summary",
+    "summary: of nothing",
     "turn: came to nothing",
     "turn: done",
     "turn: failed",
@@ -56,6 +71,7 @@ const ALL: &[&str] = &[
     "undo: conflict",
     "undo: nothing",
     "undo: rewind",
+    "undo: summary",
     "undo: turn",
 ];
 

@@ -44,14 +44,28 @@ impl Timeline {
 
     /// Paths that `by` changed after `moment`.
     pub(super) fn changed(&self, by: By, moment: usize) -> BTreeSet<String> {
-        let steps = self.0[moment..].windows(2).filter(|pair| pair[1].0 == by);
+        self.changed_until(by, moment, self.now())
+    }
+
+    fn changed_until(&self, by: By, moment: usize, now: usize) -> BTreeSet<String> {
+        let steps = self.0[moment..=now].windows(2).filter(|pair| pair[1].0 == by);
         steps.flat_map(|pair| differing(&pair[0].1, &pair[1].1)).collect()
     }
 
     /// What going back to `moment` means: paths with their states then, and those of them that need a decision.
     pub(super) fn going_back(&self, moment: usize) -> (BTreeMap<String, Option<Node>>, BTreeSet<String>) {
-        let (ours, others) = (self.changed(By::Ours, moment), self.changed(By::Outside, moment));
-        let (then, now) = (self.at(moment), self.at(self.now()));
+        self.going_back_from(self.now(), moment)
+    }
+
+    /// The same, had it been done at the moment `now`.
+    pub(super) fn going_back_from(
+        &self,
+        now: usize,
+        moment: usize,
+    ) -> (BTreeMap<String, Option<Node>>, BTreeSet<String>) {
+        let changed = |by| self.changed_until(by, moment, now);
+        let (ours, others) = (changed(By::Ours), changed(By::Outside));
+        let (then, now) = (self.at(moment), self.at(now));
         let differing = ours.into_iter().filter(|path| then.get(path) != now.get(path));
         let states: BTreeMap<_, _> = differing.map(|path| (path.clone(), then.get(&path).cloned())).collect();
         let conflicts = states.keys().filter(|path| others.contains(*path)).cloned().collect();
@@ -83,6 +97,7 @@ pub(super) enum Kind {
     Turn,
     Rewind,
     Clear,
+    Summary,
 }
 
 /// An operation that can be undone.

@@ -48,8 +48,21 @@ pub(super) enum Step {
     Undo,
     Redo,
     Clear,
+    /// Around any entry.
+    Summarise {
+        stretch: Stretch,
+        which: usize,
+    },
     Restart,
     Draft,
+}
+
+/// A part of the conversation that the user wants to be summarised.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Stretch {
+    All,
+    From,
+    UpTo,
 }
 
 #[derive(Clone, Debug)]
@@ -82,6 +95,15 @@ pub(super) enum Act {
     Together(Place),
     /// A call that makes no sense, or leads out of the workspace.
     Nonsense(usize),
+    /// Marks a place to go back to.
+    Checkpoint,
+    /// Goes back to one of the open checkpoints.
+    GoBack {
+        which: usize,
+        restores: bool,
+    },
+    /// Something after which the conversation is too long for the model.
+    Long,
 }
 
 #[derive(Clone, Debug)]
@@ -127,6 +149,10 @@ fn act() -> impl Strategy<Value = Act> {
         1 => place().prop_map(Act::Read),
         2 => place().prop_map(Act::Together),
         1 => (0..5_usize).prop_map(Act::Nonsense),
+        2 => Just(Act::Checkpoint),
+        3 => (any::<u8>(), any::<bool>())
+            .prop_map(|(which, restores)| Act::GoBack { which: usize::from(which), restores }),
+        1 => Just(Act::Long),
     ]
 }
 
@@ -142,6 +168,7 @@ fn ending() -> impl Strategy<Value = Ending> {
 
 fn step() -> impl Strategy<Value = Step> {
     let scope = || prop_oneof![Just(Scope::Code), Just(Scope::Conversation), Just(Scope::Both)];
+    let stretch = prop_oneof![1 => Just(Stretch::All), 3 => Just(Stretch::From), 2 => Just(Stretch::UpTo)];
     let choice = || prop_oneof![Just(OnConflict::Stop), Just(OnConflict::Keep), Just(OnConflict::Overwrite)];
     prop_oneof![
         8 => (vec(act(), 0..4), ending()).prop_map(|(rounds, ending)| Step::Turn { rounds, ending }),
@@ -153,13 +180,32 @@ fn step() -> impl Strategy<Value = Step> {
         4 => Just(Step::Undo),
         3 => Just(Step::Redo),
         1 => Just(Step::Clear),
+        2 => (stretch, any::<u8>())
+            .prop_map(|(stretch, which)| Step::Summarise { stretch, which: usize::from(which) }),
         2 => Just(Step::Restart),
         1 => Just(Step::Draft),
     ]
 }
 
+/// The model makes a checkpoint and works on, and goes back after whatever else happens: often somebody else was at work too.
+fn exploration() -> impl Strategy<Value = Vec<Step>> {
+    let turn = |rounds| Step::Turn { rounds, ending: Ending::Done };
+    let (works, between) = (vec(act(), 0..3), vec(step(), 0..3));
+    (works, 0..SHARED, between, any::<u8>()).prop_map(move |(mut rounds, place, mut steps, n)| {
+        rounds.insert(0, Act::Write(place));
+        rounds.insert(0, Act::Checkpoint);
+        if n % 3 == 0 {
+            steps.push(Step::Outside { place, is_delete: false });
+        }
+        steps.insert(0, turn(rounds));
+        steps.push(turn(vec![Act::GoBack { which: 0, restores: n % 4 != 0 }]));
+        steps
+    })
+}
+
 pub(super) fn stories() -> impl Strategy<Value = Story> {
-    let steps = vec(step(), 4..18);
+    let steps = prop_oneof![16 => step().prop_map(|step| vec![step]), 1 => exploration()];
+    let steps = vec(steps, 4..16).prop_map(|steps| steps.concat());
     let wire = prop_oneof![Just(Wire::Anthropic), Just(Wire::OpenAi)];
     (any::<u8>(), wire, steps).prop_map(|(n, wire, steps)| Story { has_shell: n % 6 != 0, wire, steps })
 }

@@ -116,7 +116,7 @@ fn what_a_process_that_died_has_left_is_put_in_order() {
     assert_eq!(*tail[0], Body::Ended { reason: EndReason::Interrupted });
     for (body, call) in [(tail[1], &calls[2]), (tail[2], &calls[0])] {
         assert!(
-            matches!(body, Body::ToolResult { call: of, outcome: Outcome::Interrupted, .. } if of == call),
+            matches!(body, Body::ToolResult { call: of, title, outcome: Outcome::Interrupted, .. } if of == call && title == "bash"),
             "{body:?}"
         );
     }

@@ -1,14 +1,17 @@
-//! Random conversations with rewinds, undos, redos, clears, crashes and restarts, against a naive model: a list of entries, and full
-//! copies of the files.
+//! Random conversations with rewinds, undos, redos, clears, summaries, crashes, restarts and checkpoints of the model's own, against a naive
+//! model: a list of entries, a list of what is seen of them, and full copies of the files.
 //!
 //! What the agent writes and what others write are different files, so that nothing is in conflict unless an older turn is undone:
 //! who may overwrite whom is the subject of [`rewind_property`](crate::rewind_property).
 //!
 //! How many cases, and which: see [`cases`](crate::cases).
 
+mod back;
 mod model;
 mod play;
 mod tally;
+mod turns;
+mod view;
 
 use proptest::collection::vec;
 use proptest::prelude::{Strategy, any, prop_oneof};
@@ -47,6 +50,33 @@ enum Call {
     Todo(u8),
     /// Is allowed from now on, and changes nothing.
     Approved,
+    /// Marks a place to go back to.
+    Checkpoint,
+    /// Goes back to one of the open checkpoints, if there is any.
+    GoBack(usize),
+}
+
+/// One answer of the model.
+#[derive(Clone, Debug)]
+struct Round {
+    /// What is summarised before the model is asked.
+    compact: Option<Compact>,
+    calls: Vec<Call>,
+}
+
+/// A part of the conversation that makes room if it is summarised.
+#[derive(Clone, Copy, Debug)]
+enum Compact {
+    Before,
+    Since,
+}
+
+/// A part of the conversation that the user wants to be summarised.
+#[derive(Clone, Copy, Debug)]
+enum Stretch {
+    All,
+    From,
+    UpTo,
 }
 
 /// How a turn ends.
@@ -62,7 +92,7 @@ enum End {
 enum Step {
     Turn {
         prompt: u8,
-        rounds: Vec<Vec<Call>>,
+        rounds: Vec<Round>,
         end: End,
     },
     Outside(Effect),
@@ -74,7 +104,8 @@ enum Step {
     UndoOf(usize),
     Redo,
     Clear,
-    Summarise(usize, usize),
+    /// Around any entry.
+    Summarise(Stretch, usize),
     Draft(u8),
     Reopen,
 }
@@ -93,7 +124,18 @@ fn call() -> impl Strategy<Value = Call> {
         3 => vec(effect(OURS.len()), 0..3).prop_map(Call::Shell),
         1 => (0..9_u8).prop_map(Call::Todo),
         1 => Just(Call::Approved),
+        3 => Just(Call::Checkpoint),
+        4 => any::<usize>().prop_map(Call::GoBack),
     ]
+}
+
+fn round() -> impl Strategy<Value = Round> {
+    let compact = prop_oneof![8 => Just(None), 1 => Just(Some(Compact::Before)), 1 => Just(Some(Compact::Since))];
+    (compact, vec(call(), 0..4)).prop_map(|(compact, calls)| Round { compact, calls })
+}
+
+fn stretch() -> impl Strategy<Value = Stretch> {
+    prop_oneof![1 => Just(Stretch::All), 5 => Just(Stretch::From), 3 => Just(Stretch::UpTo)]
 }
 
 fn scope() -> impl Strategy<Value = Scope> {
@@ -102,7 +144,7 @@ fn scope() -> impl Strategy<Value = Scope> {
 
 fn step() -> impl Strategy<Value = Step> {
     let end = prop_oneof![6 => Just(End::Done), 1 => Just(End::Dies)];
-    let turn = (0..9_u8, vec(vec(call(), 0..3), 0..3), end);
+    let turn = (0..9_u8, vec(round(), 0..4), end);
     prop_oneof![
         8 => turn.prop_map(|(prompt, rounds, end)| Step::Turn { prompt, rounds, end }),
         2 => effect(THEIRS.len()).prop_map(Step::Outside),
@@ -112,15 +154,36 @@ fn step() -> impl Strategy<Value = Step> {
         3 => any::<usize>().prop_map(Step::UndoOf),
         4 => Just(Step::Redo),
         1 => Just(Step::Clear),
-        1 => (any::<usize>(), any::<usize>()).prop_map(|(from, to)| Step::Summarise(from, to)),
+        4 => (stretch(), any::<usize>()).prop_map(|(stretch, at)| Step::Summarise(stretch, at)),
         1 => (0..3_u8).prop_map(Step::Draft),
         1 => Just(Step::Reopen),
     ]
 }
 
+/// The model makes a checkpoint, and goes back to it after whatever else happens.
+fn exploration() -> impl Strategy<Value = Vec<Step>> {
+    let turn = |call: Call| {
+        let round = vec(self::call(), 0..2).prop_map(move |mut calls| {
+            calls.push(call.clone());
+            Round { compact: None, calls }
+        });
+        round.prop_map(|round| Step::Turn { prompt: 2, rounds: vec![round], end: End::Done })
+    };
+    (turn(Call::Checkpoint), vec(step(), 1..4), turn(Call::GoBack(0))).prop_map(|(first, mut steps, last)| {
+        steps.insert(0, first);
+        steps.push(last);
+        steps
+    })
+}
+
+fn story() -> impl Strategy<Value = Vec<Step>> {
+    let steps = prop_oneof![24 => step().prop_map(|step| vec![step]), 1 => exploration()];
+    vec(steps, 1..17).prop_map(|steps| steps.concat())
+}
+
 #[test]
 fn conversations_do_what_a_naive_model_says() {
-    cases::run_usually(CASES, || vec(step(), 1..18), run_guarded);
+    cases::run_usually(CASES, story, run_guarded);
 }
 
 /// Plays one story; a panic of the engine becomes a report that tells the steps too.

@@ -31,7 +31,7 @@ pub(super) struct Op {
 
 impl Op {
     pub(super) fn is_reversible(&self) -> bool {
-        matches!(self.kind, OperationKind::Turn | OperationKind::Rewind | OperationKind::Clear)
+        matches!(self.kind, OperationKind::Turn | OperationKind::Rewind | OperationKind::Clear | OperationKind::Summary)
     }
 
     fn moved(&self) -> bool {
@@ -54,6 +54,8 @@ pub(super) struct Model {
     prompts: HashMap<EntryId, Files>,
     /// What the model had been told when a prompt was said.
     pub(super) told: HashMap<EntryId, Conversation>,
+    /// The head before the turn that a prompt began.
+    pub(super) begun: HashMap<EntryId, Option<EntryId>>,
     /// Notes of undos and redos.
     pub(super) undo_notes: HashSet<EntryId>,
 }
@@ -135,7 +137,7 @@ impl Model {
         match &found.body {
             Body::Note { .. } | Body::Instructions { .. } | Body::Approved { .. } => None,
             Body::Prompt { parts } => {
-                Some((self.chain(found.parent), Some(parts.clone()), self.prompts[&entry].clone()))
+                Some((self.chain(self.begun[&entry]), Some(parts.clone()), self.prompts[&entry].clone()))
             }
             _ => {
                 let to = Some(self.settle(entry));
