@@ -166,6 +166,13 @@ pub struct Branch {
     now: String,
 }
 
+impl Branch {
+    /// For people, and for models.
+    pub fn in_words(&self) -> String {
+        format!("the branch `{}` is checked out, and it was `{}` then", self.now, self.then)
+    }
+}
+
 impl RewindDocument {
     /// Of what would be done, or was refused.
     pub fn planned(plan: &Plan) -> Self {

@@ -61,7 +61,11 @@ impl Marks {
                     let hidden = marks.open.extract_if(.., |mark| covered.iter().any(|entry| entry.id == mark.entry));
                     marks.gone.extend(hidden);
                 }
-                Body::Cleared => marks.gone.append(&mut marks.open),
+                Body::Cleared => {
+                    // Their reports are gone, too.
+                    marks.gone.append(&mut marks.rewound);
+                    marks.gone.append(&mut marks.open);
+                }
                 _ => {}
             }
         }
@@ -172,8 +176,17 @@ pub(crate) enum Restored {
     NotAsked,
     /// These went back.
     Done(Vec<String>),
+    /// They went back before the process died that was asked to do it.
+    Before,
     /// Nothing went back.
     Refused(String),
+}
+
+/// Background jobs, by their commands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Jobs {
+    pub(crate) ended: Vec<String>,
+    pub(crate) running: Vec<String>,
 }
 
 impl Rewind {
@@ -203,8 +216,10 @@ impl Rewind {
     }
 
     /// What the model is told in place of what it leaves behind.
-    pub(crate) fn frame(&self, entries: &[Entry], restored: &Restored) -> String {
+    pub(crate) fn frame(&self, entries: &[Entry], restored: &Restored, jobs: &Jobs) -> String {
         let left = covered(entries, self.range.0, self.range.1);
+        // The results of what was called together with the rewind stay.
+        let last = left.iter().rposition(|entry| matches!(entry.body, Body::Reply { .. })).unwrap_or(left.len());
         let mut lines = vec![format!(
             "You went back to {}, which you had made for this: {}. What you did since then is no longer in this conversation; this report \
              of yours stands for it:\n\n<report>\n{}\n</report>",
@@ -213,9 +228,14 @@ impl Rewind {
             self.report
         )];
         lines.extend(shown_to_user(left));
-        lines.extend(listed("Files that you read meanwhile, whose contents are no longer above", files_read(left)));
+        lines.extend(listed(
+            "Files that you read meanwhile, whose contents are no longer above",
+            files_read(&left[..last]),
+        ));
         lines.extend(listed("What you changed or ran meanwhile", work(left)));
         lines.extend(self.files_now(left, restored));
+        lines.extend(listed("Background jobs of yours that were ended for that", jobs.ended.iter().cloned().collect()));
+        lines.extend(listed("Background jobs that go on", jobs.running.iter().cloned().collect()));
         lines.extend(todo_list(entries, left));
         lines.push("The checkpoint is closed. Go on from here with what the report says.".to_owned());
         lines.join("\n\n")
@@ -226,6 +246,7 @@ impl Rewind {
             Restored::NotAsked if work(left).is_empty() => None,
             Restored::NotAsked => Some("All files are as they are now: nothing of that was taken back.".to_owned()),
             Restored::Done(files) if files.is_empty() => Some("There were no files to take back.".to_owned()),
+            Restored::Before => Some("What you changed was taken back to how it was at the checkpoint.".to_owned()),
             Restored::Done(files) => listed(
                 "These files were taken back to how they were at the checkpoint",
                 files.iter().cloned().collect(),

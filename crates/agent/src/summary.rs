@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use retake_engine::session::context::{self, Message};
-use retake_engine::session::entry::{Block, Body, Entry, EntryId, Part, Usage};
-use retake_engine::session::{Conversation, Span, first_line};
+use retake_engine::session::entry::{Block, Body, Entry, EntryId, Part, StopReason, Usage};
+use retake_engine::session::{Conversation, Span, first_line, last_words};
 use tokio::sync::mpsc;
 
 use crate::limits;
-use crate::model::{Model, ModelError, Request, ToolSpec};
+use crate::model::{Answer, Model, ModelError, Request, ToolSpec};
 
 const ASK: &str = "Write a summary that will take the place of that part of the conversation. It is for yourself: you will go on working with \
 it and without the messages that it stands for, so whatever is not in it is lost to you. Answer with the summary alone, in plain text, and \
@@ -42,7 +42,7 @@ pub(crate) fn requests(
 ) -> Requests {
     let position = |id| entries.iter().position(|entry| entry.id == id);
     let (from, to) = position(range.0).zip(position(range.1)).unwrap_or((0, entries.len().saturating_sub(1)));
-    let asked = wording(entries, from, instructions);
+    let asked = wording(entries, from, to, instructions);
     let request = |entries: &[Entry]| {
         let mut context = context::build_part(entries, to + 1);
         context.messages.push(Message::User { parts: vec![Part::text(asked.as_str())].into() });
@@ -53,22 +53,37 @@ pub(crate) fn requests(
 }
 
 /// What the model is told to summarise.
-fn wording(entries: &[Entry], from: usize, instructions: Option<&str>) -> String {
+fn wording(entries: &[Entry], from: usize, to: usize, instructions: Option<&str>) -> String {
     let is_said = |entry: &Entry| matches!(entry.body, Body::Prompt { .. } | Body::Reply { .. });
-    let which = match (&entries[from].body, entries[..from].iter().any(is_said)) {
-        (_, false) => "This conversation, up to here, is to be summarised.".to_owned(),
-        (Body::Prompt { parts }, true) => format!(
-            "The last part of this conversation is to be summarised: everything from the user's message on that begins with \
-             \"{}\". What is before it stays as it is and does not belong into the summary.",
-            beginning(&first_line(parts))
-        ),
-        (_, true) => "The last part of this conversation is to be summarised: everything after the user's last message, that is, your own \
-             work on it until now. What is before it stays as it is and does not belong into the summary."
-            .to_owned(),
+    let prompts = entries[from..=to].iter().filter(|entry| matches!(entry.body, Body::Prompt { .. })).count();
+    let which = match (&entries[from].body, prompts, entries[..from].iter().any(is_said)) {
+        (_, _, false) => "This conversation, up to here, is to be summarised.".to_owned(),
+        (_, 0, true) => last_part("everything after the user's last message, that is, your own work on it until now"),
+        (Body::Prompt { parts }, ..) => last_part(&format!(
+            "everything from the user's message on that begins with \"{}\", the last {} of the user's",
+            beginning(&first_line(parts)),
+            counted(prompts)
+        )),
+        (..) => last_part(&format!(
+            "everything after your answer that begins with \"{}\", with the last {} of the user's",
+            beginning(last_words(&entries[..from]).trim()),
+            counted(prompts)
+        )),
     };
     let wish = instructions.map(str::trim).filter(|text| !text.is_empty());
     let wish = wish.map_or_else(String::new, |wish| format!("\n\nThe user wishes for this summary: {wish}"));
     format!("<retake-note>\n{which} {ASK}{wish}\n</retake-note>")
+}
+
+fn last_part(what: &str) -> String {
+    format!(
+        "The last part of this conversation is to be summarised: {what}. What is before it stays as it is and does not belong into the \
+         summary."
+    )
+}
+
+fn counted(prompts: usize) -> String {
+    if prompts == 1 { "message".to_owned() } else { format!("{prompts} messages") }
 }
 
 fn beginning(text: &str) -> &str {
@@ -98,23 +113,18 @@ fn shortened(entry: &Entry) -> Entry {
 /// Has the model write a summary; tries again where that may help.
 pub(crate) async fn write(model: Model, requests: Requests) -> Result<(String, Usage), ModelError> {
     let mut request = &requests.whole;
-    let mut attempt = 0;
+    let (mut attempt, mut is_second) = (0, false);
     loop {
         // Nobody listens to it while it comes.
         let (deltas, _) = mpsc::channel(1);
         match model.ask(request, &deltas).await {
             Ok(answer) => {
-                let texts = answer.blocks.iter().filter_map(|block| match block {
-                    Block::Text { text } => Some(text.as_str()),
-                    Block::Reasoning { .. } | Block::Call { .. } => None,
-                });
-                let text = texts.collect::<Vec<_>>().join("\n").trim().to_owned();
-                if text.is_empty() {
-                    let (place, reason) =
-                        (model.settings().place(), "it is no summary: there is no text in it".to_owned());
-                    return Err(ModelError::Malformed { place, reason });
+                match text_of(&answer) {
+                    Ok(text) => return Ok((text, answer.usage)),
+                    // It may do better the next time.
+                    Err(_) if !is_second => is_second = true,
+                    Err(reason) => return Err(ModelError::NoSummary { reason }),
                 }
-                return Ok((text, answer.usage));
             }
             Err(ModelError::ContextTooLong { .. }) if std::ptr::eq(request, &raw const requests.whole) => {
                 request = &requests.shortened;
@@ -127,6 +137,24 @@ pub(crate) async fn write(model: Model, requests: Requests) -> Result<(String, U
             }
             Err(error) => return Err(error),
         }
+    }
+}
+
+/// The summary in an answer, or why it is none.
+fn text_of(answer: &Answer) -> Result<String, &'static str> {
+    let texts = answer.blocks.iter().filter_map(|block| match block {
+        Block::Text { text } => Some(text.as_str()),
+        Block::Reasoning { .. } | Block::Call { .. } => None,
+    });
+    let text = texts.collect::<Vec<_>>().join("\n").trim().to_owned();
+    match answer.stop {
+        _ if answer.blocks.iter().any(|block| matches!(block, Block::Call { .. })) => {
+            Err("it called tools instead of writing one")
+        }
+        StopReason::Length => Err("it did not come to an end with it"),
+        StopReason::Refused => Err("it refused to write one"),
+        _ if text.is_empty() => Err("it said nothing"),
+        StopReason::Done | StopReason::Calls | StopReason::Interrupted => Ok(text),
     }
 }
 
@@ -176,9 +204,11 @@ fn size(entry: &Entry) -> usize {
 pub(crate) fn largest(conversation: &Conversation, prompt: EntryId) -> Option<(EntryId, EntryId)> {
     let entries = conversation.entries();
     let position = |id: EntryId| entries.iter().position(|entry| entry.id == id);
+    let unseen = conversation.unseen();
     let bytes = |(from, to): &(EntryId, EntryId)| -> usize {
         let range = position(*from).zip(position(*to));
-        range.map_or(0, |(from, to)| entries[from..=to].iter().map(size).sum())
+        let seen = |entry: &&Entry| !unseen.contains(&entry.id);
+        range.map_or(0, |(from, to)| entries[from..=to].iter().filter(seen).map(size).sum())
     };
     let spans = [Span::UpTo(prompt), Span::After(prompt)];
     spans.into_iter().filter_map(|span| conversation.range(span)).max_by_key(bytes)

@@ -54,6 +54,8 @@ pub enum AgentError {
     Interrupted,
     #[error("the turn was interrupted before anything came of it, and was taken back")]
     TakenBack,
+    #[error("the summary was stopped; nothing was changed")]
+    SummaryStopped,
     #[error("the prompt was withdrawn before it was said")]
     Withdrawn,
     #[error("the turn was stopped before it was done: {message}")]

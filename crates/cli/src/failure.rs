@@ -353,6 +353,9 @@ fn for_operation(error: &OperationError) -> Advice {
             refused(&format!("`retake undo {}` undoes what came before that", operation.id.short()))
         }
         OperationError::NotReversible { .. } => failed(None),
+        OperationError::WithinTurn { turn, .. } => {
+            failed(Some(&format!("nothing was changed; `retake undo {}` takes the whole turn back", turn.short())))
+        }
         OperationError::Store(error) => for_store(error),
     }
 }

@@ -101,6 +101,8 @@ pub struct Operation {
     pub undone: bool,
     /// Whether it changed what is retained of the conversation.
     pub moved_head: bool,
+    /// Who made it.
+    pub made_by: MadeBy,
     pub(crate) seq: i64,
     pub(crate) session_seq: Option<i64>,
     pub(crate) before_seq: i64,
@@ -169,6 +171,14 @@ pub enum OperationError {
         operation: OperationId,
         /// What it is.
         kind: &'static str,
+    },
+    /// The model made it within a turn, with which it is taken back.
+    #[error("operation {} is a part of the turn {}", .operation.short(), .turn.short())]
+    WithinTurn {
+        /// The operation.
+        operation: OperationId,
+        /// The turn.
+        turn: OperationId,
     },
     /// The store failed.
     #[error(transparent)]
@@ -252,7 +262,7 @@ const COLUMNS: &str = "operations.id, operations.at, sessions.id, operations.kin
     (SELECT id FROM checkpoints WHERE seq = operations.after),
     (SELECT id FROM operations AS other WHERE other.seq = operations.reverses),
     operations.state, operations.undone, operations.seq, operations.session, operations.before, operations.reverses,
-    json_extract(operations.conversation, '$.from') IS NOT json_extract(operations.conversation, '$.to')";
+    json_extract(operations.conversation, '$.from') IS NOT json_extract(operations.conversation, '$.to'), operations.live";
 
 fn from_row(row: &Row<'_>) -> rusqlite::Result<Operation> {
     let checkpoint =
@@ -287,6 +297,11 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Operation> {
         before_seq: row.get(12)?,
         reverses_seq: row.get(13)?,
         moved_head: row.get(14)?,
+        made_by: match row.get::<_, u8>(15)? {
+            0 => MadeBy::Command,
+            1 => MadeBy::Client,
+            _ => MadeBy::Model,
+        },
     })
 }
 

@@ -53,7 +53,7 @@ impl Controller {
         for block in blocks {
             let Block::Call { id, name, arguments } = block else { continue };
             if let Some(asked) = self.toolbox.exploring(name, arguments) {
-                let (title, output) = self.explore(name, asked, &settled);
+                let (title, output) = self.explore(&policy, name, asked, &settled);
                 settled.push(result(id, &title, output));
                 calls.push(Call::new(id, name, &title, None));
                 verdicts.push((Verdict::Settled, Effects::Reads));

@@ -3,8 +3,8 @@
 use retake_engine::session::entry::{Body, Entry, EntryId};
 use retake_engine::session::{ForkError, Moment};
 use retake_engine::{
-    Durability, Goal, HeadSeen, NoProgress, OperationError, Origin, Plan, RewindError, RewindRequest, Scope, SessionId,
-    Workspace, WorkspacePath,
+    Durability, Goal, HeadSeen, MadeBy, NoProgress, OperationError, Origin, Plan, RewindError, RewindRequest, Scope,
+    SessionId, Workspace, WorkspacePath,
 };
 use tokio::sync::oneshot;
 
@@ -124,14 +124,14 @@ impl Controller {
         let Command::Apply { change, .. } = &request.command else { return None };
         // What is about the running turn itself can be worked out only when it has ended, and what failed may not fail then.
         let is_known = |refusal: &Refusal| !matches!(refusal.reason, Reason::Running | Reason::Failed);
-        self.plan_to_apply(change).err().filter(is_known)
+        self.plan_to_apply(change, self.made_by).err().filter(is_known)
     }
 
     /// The plan of a change that can be made as it is.
-    fn plan_to_apply(&self, change: &Change) -> Result<Plan, Refusal> {
+    fn plan_to_apply(&self, change: &Change, made_by: MadeBy) -> Result<Plan, Refusal> {
         let (session, change) = (self.writer().id(), change.clone());
         let plan = self.keeper.ask(move |workspace| {
-            let request = to_request(workspace, session, &change)?;
+            let request = RewindRequest { made_by, ..to_request(workspace, session, &change)? };
             // What tools at work have changed until now is theirs, and a plan has to know it.
             let moment = Moment { session, entry: None, origin: Origin::After };
             let taken = workspace.checkpoint_at(moment, fresh::checkpoint(), Durability::Soon, &NoProgress);
@@ -159,7 +159,7 @@ impl Controller {
         let held = self.held.iter().flat_map(|held| held.parts.clone()).collect();
         self.return_held();
         let draft = self.draft.clone();
-        self.end_jobs_since(&change)?;
+        self.end_jobs_since(&change, self.made_by)?;
         let (session, head, made_by) = (self.writer().id(), self.writer().conversation().head(), self.made_by);
         let keeper = self.keeper.clone();
         // The writer is the keeper's for as long as that takes, and nobody else's.
@@ -185,29 +185,32 @@ impl Controller {
         Ok(Reply::Change { document: Box::new(RewindDocument::applied(&applied)) })
     }
 
-    /// Ends background jobs that were started at or after the place that files go back to; none, if nothing will go back.
-    pub(super) fn end_jobs_since(&mut self, change: &Change) -> Result<(), Refusal> {
+    /// Ends background jobs that were started at or after the place that files go back to; none, if nothing will go back. Returns their
+    /// commands.
+    pub(super) fn end_jobs_since(&mut self, change: &Change, made_by: MadeBy) -> Result<Vec<String>, Refusal> {
         let goal = &change.goal;
         let jobs = self.toolbox.jobs().clone();
         let is_running = |job: &Job| matches!(job.state, JobState::Running);
         if matches!(goal, ChangeGoal::Rewind { scope: Scope::Conversation, .. }) || !jobs.list().iter().any(is_running)
         {
-            return Ok(());
+            return Ok(Vec::new());
         }
-        let plan = self.plan_to_apply(change)?;
+        let plan = self.plan_to_apply(change, made_by)?;
         let entries = self.writer().conversation().entries();
         let retained = &entries[..retained(entries, goal, &plan)];
         let is_later = |job: &Job| {
             let entry = self.job_entries.get(&job.id);
             is_running(job) && !entry.is_some_and(|entry| retained.iter().any(|one| one.id == *entry))
         };
+        let mut ended = Vec::new();
         for job in self.runtime.block_on(jobs.end_if(is_later)) {
             if let Some(window) = self.job_windows.remove(&job.id) {
                 self.end_window(window);
             }
+            ended.push(job.command);
         }
         self.publish_jobs();
-        Ok(())
+        Ok(ended)
     }
 }
 
@@ -293,6 +296,7 @@ pub(super) fn refused(error: &RewindError) -> Refusal {
             OperationError::Unknown { .. } | OperationError::Ambiguous { .. } => Reason::NotFound,
             OperationError::AlreadyUndone { .. }
             | OperationError::NotReversible { .. }
+            | OperationError::WithinTurn { .. }
             | OperationError::NewestGone { .. }
             | OperationError::NewerInLiveSession { .. } => Reason::Invalid,
             OperationError::Store(_) => Reason::Failed,

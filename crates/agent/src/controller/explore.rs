@@ -1,26 +1,36 @@
 //! The model's own checkpoints: answering its calls, and going back when all calls of its answer have their results.
 
 use retake_engine::session::NewEntry;
-use retake_engine::session::entry::{Body, Details, SummaryBy, Usage};
+use retake_engine::session::entry::{Body, Details, Outcome, SummaryBy, Usage};
 use retake_engine::{
-    Discard, Files, Goal, MadeBy, NoProgress, OperationKind, PathStatus, RewindError, RewindRequest, Scope,
+    Discard, Files, Goal, MadeBy, NoProgress, Operation, OperationKind, PathStatus, RewindRequest, Scope,
     SessionWriter, Workspace,
 };
 
-use super::Controller;
-use super::publish::in_words;
-use crate::contract::{Change, ChangeGoal};
-use crate::explore::{Mark, Marks, Restored, Rewind};
+use super::{Controller, changes};
+use crate::contract::{Change, ChangeGoal, EventKind, Refusal};
+use crate::document::Bytes;
+use crate::explore::{Jobs, Mark, Marks, Restored, Rewind};
 use crate::fresh;
-use crate::tool::{Exploring, Output};
+use crate::permission::{self, Decision, Policy};
+use crate::tool::{Access, Exploring, JobState, Output};
 
 impl Controller {
     /// The title and the result of a call of `checkpoint` or `rewind`; `settled` are results of the same answer.
-    pub(super) fn explore(&self, name: &str, asked: Result<Exploring, Output>, settled: &[Body]) -> (String, Output) {
+    pub(super) fn explore(
+        &self,
+        policy: &Policy,
+        name: &str,
+        asked: Result<Exploring, Output>,
+        settled: &[Body],
+    ) -> (String, Output) {
         let asked = match asked {
             Ok(asked) => asked,
             Err(output) => return (name.to_owned(), output),
         };
+        if let Some(output) = denied(policy, name, &asked) {
+            return (asked.title(), output);
+        }
         let beside = |is_meant: &dyn Fn(&Details) -> bool| {
             settled
                 .iter()
@@ -62,28 +72,64 @@ impl Controller {
     /// Goes back to the model's checkpoint, if the calls of its last answer asked for that.
     pub(super) fn go_back_if_asked(&mut self) {
         let Some(rewind) = Rewind::pending(self.writer().conversation().entries()) else { return };
-        let restored = if rewind.restore_files { self.restore_files(&rewind.mark) } else { Restored::NotAsked };
-        let summary = summary(&rewind, self.writer(), &restored);
+        let (restored, ended) = match rewind.restore_files {
+            true => self.restore_files(&rewind.mark),
+            false => (Restored::NotAsked, Vec::new()),
+        };
+        if let Restored::Done(files) = &restored
+            && !files.is_empty()
+        {
+            let text = format!("the model took back what it had changed: {}", files.join(", "));
+            self.publish(EventKind::Warning { text });
+        }
+        let jobs = Jobs { ended, running: self.running_jobs() };
+        let summary = summary(&rewind, self.writer(), &restored, &jobs);
         self.append(vec![summary]);
         self.toolbox.recall(self.writer().conversation());
     }
 
-    /// Takes the files back that the session has changed since a checkpoint of the model's.
-    fn restore_files(&mut self, mark: &Mark) -> Restored {
+    fn running_jobs(&self) -> Vec<String> {
+        let jobs = self.toolbox.jobs().list().into_iter().filter(|job| job.state == JobState::Running);
+        jobs.map(|job| job.command).collect()
+    }
+
+    /// Takes the files back that the session has changed since a checkpoint of the model's. Returns which jobs it ended, too.
+    fn restore_files(&mut self, mark: &Mark) -> (Restored, Vec<String>) {
         let goal =
             ChangeGoal::Rewind { entry: mark.entry, scope: Scope::Code, files: Files::Selective, discard: Discard::No };
-        if let Err(refusal) = self.end_jobs_since(&Change::new(goal)) {
-            return Restored::Refused(refusal.message);
-        }
+        let ended = match self.end_jobs_since(&Change::new(goal), MadeBy::Model) {
+            Ok(ended) => ended,
+            Err(refusal) => return (Restored::Refused(reasons(&refusal)), Vec::new()),
+        };
         let (keeper, mark) = (self.keeper.clone(), mark.clone());
         // What tools have changed until now is in the snapshots after them, which the keeper takes first.
-        self.lend_writer(move |writer| {
+        let restored = self.lend_writer(move |writer| {
             keeper.ask(move |workspace| {
                 let mut writer = writer;
                 let restored = restore(workspace, &mut writer, &mark);
                 (writer, restored)
             })
-        })
+        });
+        (restored, ended)
+    }
+}
+
+/// The result of a call that the rules do not allow. Nobody is asked about these.
+fn denied(policy: &Policy, name: &str, asked: &Exploring) -> Option<Output> {
+    let decision = match (permission::decide(policy, name, &Access::Reads), asked) {
+        // Taking an edit back is an edit.
+        (Decision::Allow, Exploring::Rewind { restore_files: true, .. }) => {
+            permission::decide(policy, "edit_file", &Access::Writes { paths: Vec::new() })
+        }
+        (decision, _) => decision,
+    };
+    match decision {
+        Decision::Allow => None,
+        Decision::Deny { why } => Some(Output::new(Outcome::Denied, why)),
+        Decision::Ask { .. } => Some(Output::new(
+            Outcome::Denied,
+            "This would change files, about which the user wants to be asked; nothing was changed. Go back without `restore_files`.",
+        )),
     }
 }
 
@@ -96,13 +142,22 @@ pub(super) fn finish_left(
     let turn = workspace.next_to_undo(Some(writer.id())).ok().filter(|operation| operation.kind == OperationKind::Turn);
     let Some(turn) = turn else { return Ok(()) };
     let restored = if rewind.restore_files { restore(workspace, writer, &rewind.mark) } else { Restored::NotAsked };
-    let new = NewEntry { id: fresh::entry(), at: fresh::now(), body: summary(&rewind, writer, &restored) };
+    // Recovery may have finished what the process was at.
+    let is_ours = |operation: &Operation| {
+        operation.made_by == MadeBy::Model && operation.session == Some(writer.id()) && operation.at >= turn.at
+    };
+    let restored = match restored {
+        Restored::Done(files) if files.is_empty() && workspace.operations()?.iter().any(is_ours) => Restored::Before,
+        restored => restored,
+    };
+    let body = summary(&rewind, writer, &restored, &Jobs::default());
+    let new = NewEntry { id: fresh::entry(), at: fresh::now(), body };
     writer.end_turn(turn.id, new).map(drop)
 }
 
-fn summary(rewind: &Rewind, writer: &SessionWriter, restored: &Restored) -> Body {
+fn summary(rewind: &Rewind, writer: &SessionWriter, restored: &Restored, jobs: &Jobs) -> Body {
     let (from, to) = rewind.range;
-    let text = rewind.frame(writer.conversation().entries(), restored);
+    let text = rewind.frame(writer.conversation().entries(), restored, jobs);
     let by = SummaryBy::Model { call: rewind.call.clone(), checkpoint: rewind.mark.entry };
     Body::Summary { from, to, text, by, usage: Usage::default() }
 }
@@ -117,17 +172,19 @@ fn restore(workspace: &mut Workspace, writer: &mut SessionWriter, mark: &Mark) -
             let done = applied.statuses.iter().filter(|(_, status)| *status == PathStatus::Done);
             Restored::Done(done.map(|(path, _)| path.display().to_string()).collect())
         }
-        Err(RewindError::Refused { plan }) => {
-            let conflicts = plan.conflicts().filter_map(|path| Some((path, path.conflict?)));
-            let reasons: Vec<String> = conflicts
-                .map(|(path, conflict)| format!("`{}`: {}", path.path.display(), conflict.describe()))
-                .collect();
-            Restored::Refused(if reasons.is_empty() {
-                in_words(&RewindError::Refused { plan })
-            } else {
-                reasons.join("; ")
-            })
-        }
-        Err(error) => Restored::Refused(in_words(&error)),
+        Err(error) => Restored::Refused(reasons(&changes::refused(&error))),
     }
+}
+
+/// Why files did not go back, for the model.
+fn reasons(refusal: &Refusal) -> String {
+    let Some(document) = &refusal.document else { return refusal.message.clone() };
+    let mut reasons: Vec<String> = Vec::new();
+    if let Some(branch) = &document.branch {
+        reasons.push(branch.in_words());
+    }
+    let name = |path: &Bytes| String::from_utf8_lossy(&path.decode().unwrap_or_default()).into_owned();
+    reasons.extend(document.conflicts.iter().map(|conflict| format!("`{}`: {}", name(&conflict.path), conflict.text)));
+    reasons.extend(document.blocked.iter().map(|path| format!("`{}` is in the way", name(path))));
+    if reasons.is_empty() { refusal.message.clone() } else { reasons.join("; ") }
 }

@@ -110,6 +110,12 @@ pub enum ModelError {
         /// What had come until then, without calls.
         partial: Vec<Block>,
     },
+    /// The answer is not the summary that was asked for.
+    #[error("the model gave no summary: {reason}")]
+    NoSummary {
+        /// What it did instead.
+        reason: &'static str,
+    },
     /// The server sent something that is no answer.
     #[error("{place} sent something that is no answer: {reason}")]
     Malformed {
@@ -142,6 +148,7 @@ impl ModelError {
             | Self::UnknownModel { .. }
             | Self::ContextTooLong { .. }
             | Self::Refused { .. }
+            | Self::NoSummary { .. }
             | Self::Malformed { .. } => false,
         }
     }
@@ -173,6 +180,7 @@ impl ModelError {
                 "start the local server, or check its port in `--base-url`".to_owned()
             }
             Self::Unreachable { server: Server::Remote, .. } => "check the network and `--base-url`".to_owned(),
+            Self::NoSummary { .. } => "try again, or with another model".to_owned(),
             Self::Malformed { .. } => "check that `--base-url` is of the API that `--model` names".to_owned(),
         }
     }

@@ -53,7 +53,7 @@ const TOOLS: [&Tool; 13] = [
 
 /// The names of Retake's own tools.
 pub(crate) fn own_names() -> impl Iterator<Item = &'static str> {
-    TOOLS.iter().map(|tool| tool.name)
+    TOOLS.iter().map(|tool| tool.name).chain([explore::CHECKPOINT, explore::REWIND])
 }
 
 /// All tools of a session.

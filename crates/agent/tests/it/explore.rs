@@ -1,6 +1,6 @@
 //! R50-R53: the model marks a place, explores, and goes back with a report. Asserted on what it receives.
 
-use retake_agent::contract::{Command, WhileRunning};
+use retake_agent::contract::{Allow, ChangeGoal, Command, EventKind, Reply, WhileRunning};
 use retake_agent::fresh;
 use retake_engine::session::entry::{Block, Body, CallId, Details, Entry, Outcome, Part, StopReason, SummaryBy, Usage};
 use retake_engine::session::{NewEntry, NewTurn};
@@ -445,4 +445,84 @@ fn dies_before_it_goes_back(scene: &Scene) {
     let (title, parts) = ("rewind".to_owned(), vec![Part::text("Rewind requested.")]);
     let result = Body::ToolResult { call, title, outcome: Outcome::Done, parts, todos: None, details: Some(details) };
     writer.append(vec![new(reply), new(result)], Durability::Soon).unwrap();
+}
+
+#[test]
+fn many_explorations_stay_cheap() {
+    let mut scene = scene(Wire::Anthropic);
+    for number in 0..40 {
+        scene.model.calls("checkpoint", json!({"goal": "look", "name": number.to_string()}));
+        scene.model.calls("rewind", json!({"report": format!("Report {number}.")}));
+    }
+    scene.model.says("Done.");
+    scene.prompt("look forty times");
+    assert_eq!(scene.last_request().text.matches("<report>").count(), 40);
+    scene.check();
+}
+
+#[test]
+fn what_a_person_does_beside_a_job_or_by_a_rewind_is_not_taken_back_by_the_model() {
+    let mut scene = scene(Wire::Anthropic);
+    scene.model.calls("checkpoint", json!({"goal": "serve"}));
+    scene.model.calls("bash", json!({"command": "sleep 100", "background": true}));
+    let gate = scene.model.says("It runs.").pauses();
+    let first = scene.say("start it");
+    gate.wait_until_reached();
+    scene.write("a.txt", "a person's\n");
+    scene.write("mine.txt", "mine\n");
+    gate.open();
+    scene.until_ended(first);
+    scene.model.calls("rewind", json!({"report": "It ran.", "restore_files": true}));
+    scene.model.says("Stopped.");
+    scene.prompt("stop it");
+    assert_eq!(scene.read("a.txt").as_deref(), Some("a person's\n"));
+    assert_eq!(scene.read("mine.txt").as_deref(), Some("mine\n"));
+    let told = scene.last_request().messages().pop().unwrap();
+    assert!(told.contains("NOT taken back") && told.contains("a.txt"), "{told}");
+    assert!(told.contains("Background jobs that go on") && told.contains("sleep 100"), "{told}");
+    // What the user had brought back is theirs.
+    scene.model.calls("bash", json!({"command": "echo 1 > b.txt"}));
+    scene.model.calls("checkpoint", json!({"goal": "try"}));
+    scene.model.calls("bash", json!({"command": "echo 2 > b.txt"}));
+    scene.model.says("Tried.");
+    let third = scene.prompt("try");
+    scene.rewind(third, Scope::Code);
+    assert_eq!(scene.read("b.txt").as_deref(), Some("BETA\n"));
+    scene.model.calls("rewind", json!({"report": "No.", "restore_files": true}));
+    scene.model.says("Well.");
+    scene.prompt("go on");
+    assert_eq!(scene.read("b.txt").as_deref(), Some("BETA\n"));
+    assert!(scene.last_request().messages().pop().unwrap().contains("NOT taken back"));
+    scene.check();
+}
+
+#[test]
+fn files_go_back_only_where_edits_are_allowed_and_people_are_told() {
+    let mut scene = Scene::new().exploring().file("a.txt", "ALPHA\n").start();
+    scene.model.calls("checkpoint", json!({"goal": "try"}));
+    scene.model.calls("bash", json!({"command": "echo 1 > a.txt"}));
+    scene.model.says("Tried.");
+    scene.prompt("try");
+    scene.model.calls("rewind", json!({"report": "No.", "restore_files": true}));
+    scene.model.calls("rewind", json!({"report": "No."}));
+    scene.model.says("So be it.");
+    let parts = vec![Part::text("only look")];
+    let none = Command::Prompt { parts, allow: Some(Allow::None), unprotected: false };
+    let Reply::Said { prompt } = scene.request(none).unwrap() else { panic!("it is said") };
+    scene.until_ended(prompt);
+    assert_eq!(scene.read("a.txt").as_deref(), Some("1\n"));
+    assert!(scene.last_request().text.contains("<report>"));
+    scene.model.calls("checkpoint", json!({"goal": "try"}));
+    scene.model.calls("bash", json!({"command": "echo 2 > a.txt"}));
+    scene.model.calls("rewind", json!({"report": "No.", "restore_files": true}));
+    scene.model.says("Back.");
+    scene.prompt("try again");
+    assert_eq!(scene.read("a.txt").as_deref(), Some("1\n"));
+    let told = |kind: &EventKind| matches!(kind, EventKind::Warning { text } if text.contains("took back") && text.contains("a.txt"));
+    assert!(scene.told().iter().any(told));
+    // It belongs to the turn, and is taken back with it.
+    let made = scene.workspace().operations().unwrap();
+    let by_model = made.iter().find(|operation| operation.made_by == MadeBy::Model).expect("the model's rewind");
+    let refused = scene.change(ChangeGoal::Undo { operation: Some(by_model.id.to_string()) }).unwrap_err();
+    assert!(refused.message.contains("part of the turn"), "{refused:?}");
 }

@@ -5,7 +5,7 @@ use retake_agent::contract::{
 };
 use retake_engine::Scope;
 use retake_engine::session::entry::{Body, EntryId, SummaryBy};
-use retake_testkit::model::{Answer, Tokens};
+use retake_testkit::model::{Answer, Stop, Tokens};
 use serde_json::json;
 
 use crate::scene::{Scene, Wire, rewind_goal};
@@ -135,9 +135,16 @@ fn cancelling_or_failing_leaves_nothing() {
     scene.model.fails_with(400, r#"{"type":"error","error":{"type":"invalid_request_error","message":"no"}}"#);
     let refused = summarise(&scene, Extent::All).unwrap_err();
     assert!(refused.message.contains("nothing was changed"), "{refused:?}");
-    scene.model.calls("bash", json!({"command": "rm -rf ."}));
+    for _ in 0..2 {
+        scene.model.says("I will look first.").calls("bash", json!({"command": "rm -rf ."}));
+    }
     let refused = summarise(&scene, Extent::All).unwrap_err();
-    assert!(refused.message.contains("no summary"), "calls are not run: {refused:?}");
+    assert!(refused.message.contains("called tools"), "calls are not run, and it was asked twice: {refused:?}");
+    for _ in 0..2 {
+        scene.model.says("Half a summ").stops(Stop::Length);
+    }
+    let refused = summarise(&scene, Extent::All).unwrap_err();
+    assert!(refused.message.contains("did not come to an end"), "{refused:?}");
     let unknown = summarise(&scene, Extent::From { entry: EntryId::new([9; 10]) }).unwrap_err();
     assert_eq!(unknown.reason, Reason::NotFound);
     assert_eq!((scene.context(), scene.stored()), (whole, entries));
@@ -296,16 +303,16 @@ fn a_models_checkpoint_can_be_gone_back_to_across_a_summary() {
     scene.model.calls("checkpoint", json!({"goal": "look deep", "name": "deep"}));
     scene.model.calls("bash", json!({"command": "echo ALPHA"})).costs(costs(9_500));
     scene.model.says("SUMMARY of my work");
-    scene.model.calls("bash", json!({"command": "echo BETA"})).costs(costs(900));
+    scene.model.calls("bash", json!({"command": "printf %s-%s BE TA"})).costs(costs(900));
     scene.model.calls("rewind", json!({"report": "It is deep."})).costs(costs(1_000));
     scene.model.says("Done.");
     scene.prompt("look");
     let requests = scene.model.requests();
     assert!(requests[3].text.contains("Checkpoints of yours that are open") && requests[3].text.contains("look deep"));
-    let (marked, last) = (requests[1].messages(), requests[5].messages());
-    assert_eq!(last[..marked.len()], marked, "what was before the checkpoint is there again, byte for byte");
-    assert_eq!(last.len(), marked.len() + 1);
-    assert!(!requests[5].text.contains("SUMMARY"), "what was summarised since has left with the rest");
+    let (before, last) = (requests[3].messages(), requests[5].messages());
+    assert_eq!(last[..before.len()], before, "a summary that was made since holds, byte for byte");
+    assert_eq!(last.len(), before.len() + 1);
+    assert!(!requests[5].text.contains("BE-TA"), "what came after it has left");
     scene.check();
     let context = scene.context();
     scene.restart();

@@ -34,11 +34,10 @@ pub fn words_sent(body: &str) -> Vec<String> {
 
 /// The words that the model should see, by a plain reading of the log: a list, which each entry adds to or takes from.
 pub fn words_seen(entries: &[Entry]) -> Vec<String> {
-    // Each word with the position of the entry in whose place it is; a copy for every moment.
-    let mut moments: Vec<Vec<(usize, String)>> = vec![Vec::new()];
+    // Each word with the position of the entry in whose place it is.
+    let mut now: Vec<(usize, String)> = Vec::new();
     let position = |id: EntryId| entries.iter().position(|entry| entry.id == id).unwrap();
     for (at, entry) in entries.iter().enumerate() {
-        let mut now = moments[at].clone();
         let placed = |words: Vec<String>, at: usize| words.into_iter().map(move |word| (at, word));
         match &entry.body {
             Body::Prompt { parts } => now.extend(placed(words_of(parts), at)),
@@ -61,7 +60,7 @@ pub fn words_seen(entries: &[Entry]) -> Vec<String> {
                             Body::ToolResult { call: other, .. } => last_round(left, entries[*at].id) && other != call,
                             _ => false,
                         };
-                        now.clone_from(&moments[from]);
+                        now.retain(|(place, _)| *place < from);
                         for at in (from..=to).filter(stays) {
                             let (Body::Prompt { parts } | Body::ToolResult { parts, .. }) = &entries[at].body else {
                                 unreachable!("it stays")
@@ -74,9 +73,8 @@ pub fn words_seen(entries: &[Entry]) -> Vec<String> {
             }
             Body::Note { .. } | Body::Instructions { .. } | Body::Approved { .. } | Body::Ended { .. } => {}
         }
-        moments.push(now);
     }
-    moments.pop().unwrap().into_iter().map(|(_, word)| word).collect()
+    now.into_iter().map(|(_, word)| word).collect()
 }
 
 fn words_of(parts: &[Part]) -> Vec<String> {

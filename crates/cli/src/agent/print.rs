@@ -80,6 +80,11 @@ impl<'a> Printer<'a> {
                     }
                 }
             }
+            // The model's own checkpoints run nothing.
+            Body::ToolResult { title, outcome: Outcome::Done, details: Some(_), .. } => {
+                self.end_line()?;
+                writeln!(self.ui.talk()?, "{DIM}• {}{DIM:#}", quote::one_line(title))?;
+            }
             Body::ToolResult { title, outcome, parts, .. } if *outcome != Outcome::Done => {
                 self.end_line()?;
                 let what = match outcome {

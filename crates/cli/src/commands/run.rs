@@ -179,7 +179,12 @@ fn say_here(
 }
 
 /// Closes the session once nothing goes on in it: others may have said something here meanwhile, and their turns are not ours to stop.
-async fn wait_for_others(handle: &Handle, live: &mut Live, ui: &mut Ui, stops: &mut Stops) -> anyhow::Result<()> {
+pub(super) async fn wait_for_others(
+    handle: &Handle,
+    live: &mut Live,
+    ui: &mut Ui,
+    stops: &mut Stops,
+) -> anyhow::Result<()> {
     // Whoever was impatient with their own turn is so with those of others.
     let is_impatient = stops.count() > 1;
     let (mut is_told, mut asked) = (false, 0);
@@ -202,20 +207,20 @@ async fn wait_for_others(handle: &Handle, live: &mut Live, ui: &mut Ui, stops: &
 }
 
 /// Signals that ask to stop: Ctrl-C, SIGTERM, and that the terminal was closed.
-struct Stops {
+pub(super) struct Stops {
     signals: [Signal; 3],
     count: u32,
 }
 
 impl Stops {
-    fn listen() -> std::io::Result<Self> {
+    pub(super) fn listen() -> std::io::Result<Self> {
         let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
         let [interrupt, terminate, hangup] = kinds.map(signal);
         Ok(Self { signals: [interrupt?, terminate?, hangup?], count: 0 })
     }
 
     /// Waits for the next one.
-    async fn next(&mut self) {
+    pub(super) async fn next(&mut self) {
         let [interrupt, terminate, hangup] = &mut self.signals;
         tokio::select! {
             _ = interrupt.recv() => {}

@@ -12,6 +12,7 @@ use serde::Serialize;
 use tokio::runtime::Runtime;
 
 use super::CommandError;
+use super::run::{self, Stops};
 use crate::agent::model::{self, ModelArgs, Need};
 use crate::agent::{self, AgentError, Live, Manner, session};
 use crate::json;
@@ -63,9 +64,13 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &SummarizeArgs) -> anyhow::Re
     drop(workspace);
     let runtime = agent::runtime()?;
     let command = Command::Summarise { extent, instructions: args.instructions.clone() };
+    let mut stops = {
+        let _inside = runtime.enter();
+        Stops::listen()?
+    };
     let reply = match runtime.block_on(agent::connect(here, session))? {
-        Some(client) => runtime.block_on(ask_there(client, session, command))?,
-        None => ask_here(ui, &runtime, here, args, session, command)?,
+        Some(client) => runtime.block_on(ask_there(client, session, command, &mut stops))?,
+        None => ask_here(ui, &runtime, here, args, session, command, &mut stops)?,
     };
     let Reply::Summarised { summary } = reply.map_err(AgentError::from)? else { return Err(AgentError::Ended.into()) };
     if ui.format == Format::Json {
@@ -103,12 +108,17 @@ fn which(workspace: &Workspace, args: &SummarizeArgs) -> anyhow::Result<(Session
 }
 
 /// Has the process that has the session open do it.
-async fn ask_there(client: Client, session: SessionId, command: Command) -> anyhow::Result<Result<Reply, Refusal>> {
+async fn ask_there(
+    client: Client,
+    session: SessionId,
+    command: Command,
+    stops: &mut Stops,
+) -> anyhow::Result<Result<Reply, Refusal>> {
     let live = Live::elsewhere(client, session);
     tokio::select! {
         reply = live.ask(command) => Ok(reply?.1),
         // A summary that nobody waits for any more is not made.
-        _ = tokio::signal::ctrl_c() => Err(CommandError::Cancelled.into()),
+        () = stops.next() => Err(AgentError::SummaryStopped.into()),
     }
 }
 
@@ -119,30 +129,35 @@ fn ask_here(
     args: &SummarizeArgs,
     session: SessionId,
     command: Command,
+    stops: &mut Stops,
 ) -> anyhow::Result<Result<Reply, Refusal>> {
     let model = model::find(runtime, &args.model, &here.agent, Need::Ask, None)?;
     let manner = Manner { allowed: Allowed::None, unprotected: Unprotected::Ask };
     let tools = runtime.block_on(async {
         tokio::select! {
             tools = agent::tools(ui, here) => tools,
-            _ = tokio::signal::ctrl_c() => Err(CommandError::Cancelled.into()),
+            () = stops.next() => Err(AgentError::SummaryStopped.into()),
         }
     })?;
     let serving = agent::open(ui, runtime, here, tools, model, Which::Existing(session), manner)?;
     let handle = serving.opened.handle.clone();
     let reply = runtime.block_on(async {
+        let mut live = Live::here(handle.clone()).await?;
         let asked = handle.request(command);
         tokio::pin!(asked);
-        tokio::select! {
+        let reply = tokio::select! {
             reply = &mut asked => Ok(reply),
-            _ = tokio::signal::ctrl_c() => {
+            () = stops.next() => {
                 handle.request(Command::Interrupt { turn: None }).await.ok();
                 asked.await.ok();
-                Err(CommandError::Cancelled)
+                Err(AgentError::SummaryStopped)
             }
-        }
+        };
+        // Others may have said something here meanwhile.
+        run::wait_for_others(&handle, &mut live, ui, stops).await?;
+        anyhow::Ok(reply)
     });
     drop(handle);
     serving.finish(runtime);
-    Ok(reply?)
+    Ok(reply??)
 }

@@ -54,7 +54,7 @@ pub(super) fn for_agent(error: &AgentError) -> Advice {
             code: INTERRUPTED,
             hint: Some("nothing happened; what you said is kept, and `retake resume` shows it".to_owned()),
         },
-        AgentError::Withdrawn => Advice { code: INTERRUPTED, hint: None },
+        AgentError::Withdrawn | AgentError::SummaryStopped => Advice { code: INTERRUPTED, hint: None },
         AgentError::Interrupted => Advice {
             code: INTERRUPTED,
             hint: Some(

@@ -2,7 +2,7 @@
 
 use super::fork::Reversal;
 use super::{Files, Goal, RewindError};
-use crate::operation::{self, Operation, OperationKind, OperationState};
+use crate::operation::{self, MadeBy, Operation, OperationKind, OperationState};
 use crate::owner::window;
 use crate::session::Scope;
 use crate::session::aim::{self, Aim};
@@ -132,6 +132,11 @@ fn undoable(store: &Store, id: OperationId) -> Result<Operation, RewindError> {
     if matches!(operation.kind, OperationKind::Undo | OperationKind::Redo) {
         let kind = operation.kind.name();
         return Err(OperationError::NotReversible { operation: operation.id, kind }.into());
+    }
+    if operation.made_by == MadeBy::Model
+        && let Some(turn) = operation::by_seq(store, operation::owner_of(store, operation.seq)?)?
+    {
+        return Err(OperationError::WithinTurn { operation: operation.id, turn: turn.id }.into());
     }
     if operation.undone {
         return Err(OperationError::AlreadyUndone { operation: operation.id }.into());

@@ -13,6 +13,7 @@ pub(crate) mod apply;
 mod cancel;
 pub(crate) mod converse;
 mod displaced;
+mod doubt;
 mod error;
 pub(crate) mod files;
 mod finish;

@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::os::fd::BorrowedFd;
 
 use super::cancel::Families;
+use super::doubt::Doubtful;
 use super::goal::Resolved;
 use super::structure::{self, Draft};
 use super::{
     Action, BranchMoved, Conflict, Kept, KeptBecause, LedgerItem, OnConflict, Plan, PlannedPath, RewindError,
     RewindRequest, judge, ledger, merge,
 };
-use crate::operation::{self, Operation};
+use crate::operation::{self, MadeBy, Operation};
 use crate::owner::rows::{self, ChangeRow};
 use crate::owner::{ChangeKind, window};
 use crate::session::lineage::Lineage;
@@ -94,8 +95,13 @@ fn draft_selective(
     draft: &mut Draft,
 ) -> Result<(), RewindError> {
     let lineage = lineage(now.store, resolved.session.ok_or(RewindError::Gone)?)?;
+    let doubtful = match request.made_by {
+        MadeBy::Model => Some(Doubtful::load(now.store)?),
+        MadeBy::Command | MadeBy::Client => None,
+    };
     // Writes that Retake made for nobody in particular were the user's decision; they count as ours.
     let ours = |change: &ChangeRow| match change.by.session {
+        _ if doubtful.as_ref().is_some_and(|doubtful| doubtful.holds(change)) => false,
         Some(owner) => lineage.owns(owner, change.checkpoint),
         None => change.by.operation.is_some(),
     };

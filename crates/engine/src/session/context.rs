@@ -124,10 +124,9 @@ fn hide(entries: &[Entry], shown: &mut [Shown], from: usize) {
     }
 }
 
-/// Shows what is before `from` as it was then; of the rest up to `to`, only what the user said or Retake noted, and the results of
-/// what was called together with `call`.
+/// Shows of what is from `from` to `to` only what the user said or Retake noted, and the results of what was called together with
+/// `call`. What is before stays as it is seen: a summary that was made since holds.
 fn go_back(entries: &[Entry], shown: &mut [Shown], from: usize, to: usize, call: &CallId) {
-    shown[..from].copy_from_slice(&self::shown(&entries[..from]));
     let last = (from..=to).rfind(|at| matches!(entries[*at].body, Body::Reply { .. })).unwrap_or(to);
     for at in from..=to {
         shown[at] = match &entries[at].body {

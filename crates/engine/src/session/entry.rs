@@ -203,8 +203,8 @@ pub enum SummaryBy {
     User,
     /// The conversation was about to become too long for the model.
     Compaction,
-    /// The model went back to a checkpoint of its own and kept a report. The model sees what is before the range as it was then; the
-    /// prompts and notes in the range stay, and so do the results of what it called together with the rewind.
+    /// The model went back to a checkpoint of its own and kept a report. The prompts and notes in the
+    /// range stay, and so do the results of what it called together with the rewind.
     Model {
         /// The call that asked for it, in the last reply of the range.
         call: CallId,

@@ -21,6 +21,8 @@ pub(super) fn read(root: &Path) -> Files {
 pub(super) enum By {
     /// The session: its tools, or Retake for it.
     Ours,
+    /// Retake, because the user wanted it. For the user that is the session, too.
+    Retake,
     Outside,
 }
 
@@ -48,23 +50,34 @@ impl Timeline {
     }
 
     fn changed_until(&self, by: By, moment: usize, now: usize) -> BTreeSet<String> {
-        let steps = self.0[moment..=now].windows(2).filter(|pair| pair[1].0 == by);
+        let is_meant = |made: By| made == by || (by == By::Ours && made == By::Retake);
+        let steps = self.0[moment..=now].windows(2).filter(|pair| is_meant(pair[1].0));
         steps.flat_map(|pair| differing(&pair[0].1, &pair[1].1)).collect()
     }
 
     /// What going back to `moment` means: paths with their states then, and those of them that need a decision.
     pub(super) fn going_back(&self, moment: usize) -> (BTreeMap<String, Option<Node>>, BTreeSet<String>) {
-        self.going_back_from(self.now(), moment)
+        self.going_back_over(self.now(), moment, &[By::Outside])
     }
 
-    /// The same, had it been done at the moment `now`.
+    /// The same for the model, had it been done at the moment `now`: what the user had brought back is somebody else's.
     pub(super) fn going_back_from(
         &self,
         now: usize,
         moment: usize,
     ) -> (BTreeMap<String, Option<Node>>, BTreeSet<String>) {
+        self.going_back_over(now, moment, &[By::Outside, By::Retake])
+    }
+
+    fn going_back_over(
+        &self,
+        now: usize,
+        moment: usize,
+        others: &[By],
+    ) -> (BTreeMap<String, Option<Node>>, BTreeSet<String>) {
         let changed = |by| self.changed_until(by, moment, now);
-        let (ours, others) = (changed(By::Ours), changed(By::Outside));
+        let others: BTreeSet<String> = others.iter().flat_map(|by| changed(*by)).collect();
+        let ours = changed(By::Ours);
         let (then, now) = (self.at(moment), self.at(now));
         let differing = ours.into_iter().filter(|path| then.get(path) != now.get(path));
         let states: BTreeMap<_, _> = differing.map(|path| (path.clone(), then.get(&path).cloned())).collect();

@@ -53,9 +53,8 @@ fn position(entries: &[Entry], id: EntryId) -> usize {
 }
 
 fn seen(entries: &[Entry]) -> Vec<Seen<'_>> {
-    let mut moments: Vec<Vec<Seen<'_>>> = vec![Vec::new()];
+    let mut now: Vec<Seen<'_>> = Vec::new();
     for (at, entry) in entries.iter().enumerate() {
-        let mut now = moments[at].clone();
         let this = Seen { place: at, entry };
         match &entry.body {
             Body::Prompt { .. } | Body::Reply { .. } | Body::Note { .. } | Body::Instructions { .. } => now.push(this),
@@ -72,16 +71,15 @@ fn seen(entries: &[Entry]) -> Vec<Seen<'_>> {
             Body::Summary { from, to, by: SummaryBy::Model { call, .. }, .. } => {
                 let (from, to) = (position(entries, *from), position(entries, *to));
                 let since = now.split_off(now.partition_point(|seen| seen.place <= to));
-                now.clone_from(&moments[from]);
+                now.retain(|seen| seen.place < from);
                 now.extend(left_behind(entries, from, to, call));
                 now.extend(since);
                 now.push(this);
             }
             Body::ToolResult { .. } | Body::Approved { .. } | Body::Ended { .. } => {}
         }
-        moments.push(now);
     }
-    moments.pop().expect("there is a moment before the first entry")
+    now
 }
 
 /// What stays of what the model leaves behind.
