@@ -1,5 +1,8 @@
 //! `retake summarize`, the model's own checkpoints, and what a turn changed, on the real program.
 
+use std::process::Stdio;
+
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::{Agent, text};
@@ -101,4 +104,38 @@ fn what_a_turn_changed_can_be_seen_alone() {
     agent.retake(["checkpoint", "-m", "mine"]).succeeds();
     agent.retake(["diff", "--turn", "mine"]).fails(1).says("is no prompt");
     agent.retake(["diff", &first[..8], "--turn", &second[..8]]).fails(2);
+}
+
+#[test]
+fn stopping_it_leaves_nothing_and_what_others_say_meanwhile_is_said() {
+    let agent = Agent::new();
+    let (_, _, session) = two_turns(&agent);
+    let whole = context(&agent);
+    let begin = || {
+        let mut command = agent.command();
+        command.args(["summarize", "--all"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("it starts")
+    };
+    let gate = agent.model.says("SUMMARY one").pauses();
+    let summarising = begin();
+    gate.wait_until_reached();
+    kill_process(Pid::from_child(&summarising), Signal::INT).expect("it runs");
+    let output = summarising.wait_with_output().expect("it ends");
+    gate.open();
+    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(context(&agent), whole);
+    let gate = agent.model.says("SUMMARY two").pauses();
+    let summarising = begin();
+    gate.wait_until_reached();
+    agent.model.says("said three");
+    let mut saying = agent.command();
+    saying.args(["run", "--json", "--session", &session, "-p", "prompt three"]).stdout(Stdio::piped());
+    let saying = saying.spawn().expect("it starts");
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    gate.open();
+    let said = saying.wait_with_output().expect("it ends");
+    assert_eq!(super::last_line(&said.stdout)["reason"], "done");
+    assert!(summarising.wait_with_output().expect("it ends").status.success());
+    let last = agent.model.last_request();
+    assert!(last.text.contains("SUMMARY two") && last.text.contains("prompt three"), "{}", last.text);
 }
