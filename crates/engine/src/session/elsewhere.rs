@@ -188,8 +188,10 @@ struct Directory {
 impl Directory {
     /// Makes sure that there is an empty directory at `path` that may become a workspace beside that of `env`.
     fn make(env: &Environment, path: &Path) -> Result<Self, ForkError> {
-        let bad = |why| ForkError::BadDirectory { path: path.to_owned(), why };
-        let failed = |what, source| ForkError::Write { what, path: path.to_owned(), source };
+        // A slash at the end would follow a link.
+        let path = &path.components().collect::<PathBuf>();
+        let bad = |why| ForkError::BadDirectory { path: path.clone(), why };
+        let failed = |what, source| ForkError::Write { what, path: path.clone(), source };
         let is_there = match fs::symlink_metadata(path) {
             Ok(meta) if !meta.is_dir() => return Err(bad("it is there and is not a directory")),
             Ok(_) => true,
@@ -202,6 +204,11 @@ impl Directory {
         let root = env.root.canonicalize().unwrap_or_else(|_| env.root.clone());
         if real.starts_with(&root) {
             return Err(bad("it is inside the workspace, which would capture it"));
+        }
+        for above in real.ancestors().skip(1) {
+            if place::exists(&env.data_dir, above)? {
+                return Err(bad("it is inside another workspace, which would capture it"));
+            }
         }
         if real.starts_with(&env.data_dir) {
             return Err(bad("it is inside Retake's own data directory"));

@@ -153,18 +153,26 @@ fn a_directory_that_cannot_take_it_is_refused_and_left_alone() {
     let inside_by_link = beside(&desk, "by-link");
     symlink(&desk.bench.root, &inside_by_link).unwrap();
     let in_store = beside(&desk, "store").join("x");
-    for bad in [&full, &file, &link, &inside, &inside_by_link.join("x"), &in_store] {
+    let slashed = link.join("");
+    let in_another = fork_to(&mut desk, turn.prompt, "another").unwrap().root.join("dir");
+    fs::create_dir(&in_another).unwrap();
+    let (here, there) = (in_another.join("x"), in_another.with_file_name("y"));
+    for bad in
+        [&full, &file, &link, &slashed, &link.join("."), &inside, &inside_by_link.join("x"), &in_store, &here, &there]
+    {
         let refused = fork(&mut desk, turn.prompt, bad);
         assert!(matches!(refused, Err(ForkError::BadDirectory { .. })), "{}: {refused:?}", bad.display());
     }
     let nowhere = fork_to(&mut desk, turn.prompt, "no/such");
     assert!(matches!(nowhere, Err(ForkError::Write { .. })), "{nowhere:?}");
+    assert!(!here.exists() && !there.exists());
     assert!(!inside.exists() && !in_store.exists() && !desk.bench.root.join("x").exists());
     assert_eq!(fs::read(full.join("mine")).unwrap(), b"x");
     assert_eq!(fs::read_dir(beside(&desk, "linked")).unwrap().count(), 0);
     let empty = beside(&desk, "empty");
     fs::create_dir(&empty).unwrap();
-    fork(&mut desk, turn.prompt, &empty).unwrap();
+    let forked = fork(&mut desk, turn.prompt, &empty.join("")).unwrap();
+    assert_eq!(forked.root, empty);
     fs::remove_dir_all(&empty).unwrap();
     let again = fork(&mut desk, turn.prompt, &empty);
     assert!(matches!(again, Err(ForkError::BadDirectory { .. })), "its history is still there: {again:?}");
