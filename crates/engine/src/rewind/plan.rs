@@ -93,7 +93,8 @@ fn draft_selective(
     then: &Knower<'_>,
     draft: &mut Draft,
 ) -> Result<(), RewindError> {
-    let lineage = lineage(now.store, resolved.session.ok_or(RewindError::Gone)?)?;
+    let session = resolved.session.ok_or(RewindError::Gone)?;
+    let lineage = lineage(now.store, session)?;
     // Writes that Retake made for nobody in particular were the user's decision; they count as ours.
     let ours = |change: &ChangeRow| match change.by.session {
         Some(owner) => lineage.owns(owner, change.checkpoint),
@@ -114,7 +115,7 @@ fn draft_selective(
             chain.retain(|change| change.checkpoint > seq);
         }
         let chain = families.without_cancelled(&chain, ours);
-        draft_path(request, &path, &chain, ours, target, now, draft)?;
+        draft_path(request, &path, &chain, ours, Some(session), target, now, draft)?;
     }
     Ok(())
 }
@@ -140,7 +141,7 @@ fn draft_reverse(
             _ => Known::Unknown,
         };
         let chain = families.without_cancelled(chain, ours);
-        draft_path(request, &path, &chain, ours, target, now, draft)?;
+        draft_path(request, &path, &chain, ours, operation.session_seq, target, now, draft)?;
     }
     Ok(())
 }
@@ -170,17 +171,19 @@ fn family(store: &Store, root: i64) -> Result<BTreeSet<i64>, StoreError> {
     Ok(seqs.into_iter().collect())
 }
 
+#[expect(clippy::too_many_arguments, reason = "all that is known of the path")]
 fn draft_path(
     request: &RewindRequest,
     path: &WorkspacePath,
     chain: &[ChangeRow],
     ours: impl Fn(&ChangeRow) -> bool + Copy,
+    session: Option<i64>,
     target: Known,
     now: &Now<'_>,
     draft: &mut Draft,
 ) -> Result<(), RewindError> {
     let known_now = now.knower.at(path)?;
-    let conflict = judge::judge(chain, ours, target, known_now);
+    let conflict = judge::judge(chain, ours, session, target, known_now);
     let node = |known: Known| known.state().flatten();
     let mut planned = planned(request, path.clone(), conflict, node(known_now), node(target));
     planned.certainty = Some(judge::certainty(chain, ours));
