@@ -149,3 +149,27 @@ fn what_a_fork_needs_is_not_discarded_and_that_is_said() {
     assert_eq!(desk.prompts(), ["one"], "for this session it is final");
     assert_eq!(desk.said(forked.session), said);
 }
+
+#[test]
+fn nothing_that_was_said_stays_in_what_a_fork_has_left() {
+    let mut desk = Desk::new();
+    desk.say("SECRETWORD hunter2");
+    desk.reply("seen", 0);
+    desk.writes("two", "a", "1");
+    desk.bench.write("by-hand", "x");
+    let first = desk.targets().pop().unwrap().id;
+    let forked = desk.fork(first).unwrap();
+    let undone = desk.fork(first).unwrap();
+    desk.undo_of(undone.operation).unwrap();
+    desk.close();
+    let parent = desk.session;
+    delete(&mut desk, parent);
+    delete(&mut desk, forked.session);
+    let notes: Vec<_> = desk.workspace().checkpoints().unwrap().into_iter().filter_map(|point| point.note).collect();
+    assert!(notes.iter().all(|note| !note.contains("SECRETWORD")), "{notes:?}");
+    let store = desk.workspace().store_dir().to_owned();
+    for entry in std::fs::read_dir(store).unwrap().map(Result::unwrap).filter(|entry| entry.path().is_file()) {
+        let bytes = std::fs::read(entry.path()).unwrap();
+        assert!(!bytes.windows(10).any(|part| part == b"SECRETWORD"), "{}", entry.path().display());
+    }
+}
