@@ -90,6 +90,8 @@ impl Workspace {
         made.refuse_history(&env)?;
         made.has_store = true;
         let mut workspace = Self::open_or_create(env)?;
+        // A store that was left there may still name a directory that was deleted since.
+        place::write_identity(workspace.store.dir(), &made.path)?;
         let mut entries: Vec<Entry> = chain.into_iter().map(|row| row.entry).collect();
         if !entries.is_empty() {
             entries.push(Entry { id: new.note, parent: None, at: new.at, body: note(&made.path, gaps) });
@@ -242,12 +244,13 @@ impl Directory {
     }
 
     fn check(&self, env: &Environment) -> Result<(), ForkError> {
+        self.refuse_history(env)?;
         let read = fs::read_dir(&self.path);
         let mut entries = read.map_err(|source| ForkError::Write { what: "read", path: self.path.clone(), source })?;
-        if entries.next().is_some() {
-            return Err(self.bad("it is not empty; if a fork was cut short there, delete what it has left"));
+        match entries.next() {
+            Some(_) => Err(self.bad("it is not empty; if a fork was cut short there, delete what it has left")),
+            None => Ok(()),
         }
-        self.refuse_history(env)
     }
 
     /// Refuses a place that has checkpoints. A store without any is what a fork that was cut short has left.
@@ -258,7 +261,7 @@ impl Directory {
         let store = Store::open(&place::store_dir(&env.data_dir, &self.path), env.settings.budget)?;
         match checkpoint::newest(&store)? {
             Some(_) => Err(self.bad("there is a history of that place already")),
-            None => Ok(place::write_identity(store.dir(), &self.path)?),
+            None => Ok(()),
         }
     }
 

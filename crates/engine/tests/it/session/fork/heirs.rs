@@ -173,3 +173,28 @@ fn nothing_that_was_said_stays_in_what_a_fork_has_left() {
         assert!(!bytes.windows(10).any(|part| part == b"SECRETWORD"), "{}", entry.path().display());
     }
 }
+
+#[test]
+fn undone_forks_that_go_with_a_session_are_told() {
+    let mut desk = Desk::new();
+    desk.writes("one", "a", "1");
+    let end = desk.conversation().head().unwrap();
+    let (kept, undone) = (desk.fork(end).unwrap(), desk.fork(end).unwrap());
+    let (parent, _) = desk.move_to(undone.session);
+    desk.writes("said in it", "b", "1");
+    desk.undo().unwrap();
+    desk.close();
+    let below = desk.fork_of(undone.session, end).unwrap();
+    desk.session = parent;
+    desk.reopen();
+    for fork in [&below, &undone] {
+        desk.undo_of(fork.operation).unwrap();
+    }
+    desk.close();
+    assert_eq!(desk.workspace().undone_forks(kept.session).unwrap(), []);
+    let expected = [undone.session, below.session];
+    assert_eq!(desk.workspace().undone_forks(parent).unwrap(), expected, "before");
+    let deleted = delete(&mut desk, parent);
+    assert_eq!(deleted.undone_forks, expected, "and after");
+    assert!(deleted.entries > 0, "what was said in them is counted: {deleted:?}");
+}
