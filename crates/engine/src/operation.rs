@@ -346,8 +346,10 @@ const CHANGED_SOMETHING: &str = "(operations.kind <> 0 OR operations.state = 3
 const REVERSIBLE: &str = "(0, 1, 4, 5, 6, 7)";
 
 /// Which operations are meant: those of a session, or those that commands made, whatever session they belong to.
-/// What the model did within a turn goes with the turn.
-const MEANT: &str = "(operations.live <> 2 AND (operations.session = ?1 OR (?1 IS NULL AND operations.live = 0)))";
+/// What the model did within a turn goes with the turn, and a fork changed nothing in the session that it was made from.
+const MEANT: &str = "(operations.live <> 2 AND CASE WHEN ?1 IS NULL THEN operations.live = 0
+    ELSE operations.session = ?1 AND operations.kind <> 7 AND NOT EXISTS (
+        SELECT 1 FROM operations AS fork WHERE fork.seq = operations.reverses AND fork.kind = 7) END)";
 
 /// The newest operation of `session` (of those that commands made, for `None`) that can be undone: it changed something and is
 /// not undone. A newer one that is still running has to end first.
@@ -392,7 +394,7 @@ pub(crate) fn remember_gone(tx: &Transaction<'_>, gone: &str) -> rusqlite::Resul
     let newest = [
         format!(
             "SELECT '{GONE_OF_SESSION}' || session, max(operations.seq) FROM operations
-                 WHERE session IS NOT NULL AND {undoable} GROUP BY session"
+                 WHERE session IS NOT NULL AND operations.kind <> 7 AND {undoable} GROUP BY session"
         ),
         format!(
             "SELECT '{GONE_OF_COMMANDS}', max(operations.seq) FROM operations

@@ -175,7 +175,8 @@ fn identity(root: &Path) -> Option<Identity> {
     Some(Identity { ino: meta.ino(), born_ns })
 }
 
-fn write_identity(dir: &Path, root: &Path) -> Result<(), StoreError> {
+/// Writes in the store `dir` which directory it belongs to.
+pub(crate) fn write_identity(dir: &Path, root: &Path) -> Result<(), StoreError> {
     let identity = identity(root).unwrap_or(Identity { ino: 0, born_ns: 0 });
     let mut bytes = format!("{HEADER}\n{} {}\n", identity.ino, identity.born_ns).into_bytes();
     bytes.extend_from_slice(root.as_os_str().as_bytes());

@@ -81,6 +81,8 @@ struct DeletedDocument {
     deleted: String,
     entries: u64,
     checkpoints: u64,
+    /// Forks of it that were undone, which went with it.
+    undone_forks: Vec<String>,
 }
 
 pub fn run(ui: &mut Ui, here: Surroundings, args: &SessionsArgs) -> anyhow::Result<()> {
@@ -159,8 +161,9 @@ fn remove(ui: &mut Ui, here: Surroundings, text: &str, yes: bool) -> anyhow::Res
         if !std::io::stdin().is_terminal() || ui.format == Format::Json {
             return Err(CommandError::DeletionNotConfirmed.into());
         }
-        let question =
-            format!("Delete session {} \"{}\" for good? [y/N]", session.id.short(), quote::one_line(&session.title));
+        let with_it = with_undone(workspace.undone_forks(session.id)?.len());
+        let title = quote::one_line(&session.title);
+        let question = format!("Delete session {} \"{title}\"{with_it} for good? [y/N]", session.id.short());
         if !matches!(ui.question(&question)?.trim(), "y" | "Y" | "yes" | "Yes") {
             return Err(CommandError::Declined.into());
         }
@@ -168,16 +171,30 @@ fn remove(ui: &mut Ui, here: Surroundings, text: &str, yes: bool) -> anyhow::Res
     let deleted = workspace.delete_session(writer)?;
     if ui.format == Format::Json {
         let (entries, checkpoints) = (deleted.entries, deleted.checkpoints);
-        let document =
-            DeletedDocument { version: json::VERSION, deleted: session.id.to_string(), entries, checkpoints };
-        return Ok(ui.json(&document)?);
+        let undone_forks = deleted.undone_forks.iter().map(ToString::to_string).collect();
+        return Ok(ui.json(&DeletedDocument {
+            version: json::VERSION,
+            deleted: session.id.to_string(),
+            entries,
+            checkpoints,
+            undone_forks,
+        })?);
     }
     let entries = words::count(deleted.entries, "entry", "entries");
     let checkpoints = words::count(deleted.checkpoints, "checkpoint", "checkpoints");
     writeln!(
         ui.talk()?,
-        "Deleted session {}: {entries}, {checkpoints}; `retake gc` frees the space",
-        session.id.short()
+        "Deleted session {}{}: {entries}, {checkpoints}; `retake gc` frees the space",
+        session.id.short(),
+        with_undone(deleted.undone_forks.len())
     )?;
     Ok(())
+}
+
+/// ` with 2 undone forks of it`, or nothing: `retake redo` would have brought them back.
+fn with_undone(forks: usize) -> String {
+    match forks {
+        0 => String::new(),
+        _ => format!(" with {} of it", words::count(forks as u64, "undone fork", "undone forks")),
+    }
 }

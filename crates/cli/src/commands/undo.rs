@@ -23,7 +23,7 @@ pub struct UndoArgs {
     /// Operation: a unique beginning of its id [default: the newest that changed something and is not undone]
     #[arg(value_name = "OP")]
     operation: Option<String>,
-    /// Only operations of this session
+    /// Only operations of this session; forks of it are passed over
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
     #[command(flatten)]
@@ -35,7 +35,7 @@ pub struct UndoArgs {
 /// Possible until something new is changed.
 #[derive(clap::Args, Debug)]
 pub struct RedoArgs {
-    /// Only operations of this session
+    /// Only operations of this session; forks of it are passed over
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
     #[command(flatten)]

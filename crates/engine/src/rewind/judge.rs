@@ -7,10 +7,11 @@ use crate::snapshot::known::Known;
 use crate::{Certainty, Node, fault};
 
 /// Whether `chain`, everything that happened to a path since the target in order, can simply be taken back. `ours` says
-/// whose changes are to be taken back.
+/// whose changes are to be taken back, which are those of `session` or of what it was forked from.
 pub(crate) fn judge(
     chain: &[ChangeRow],
     ours: impl Fn(&ChangeRow) -> bool,
+    session: Option<i64>,
     target: Known,
     now: Known,
 ) -> Option<Conflict> {
@@ -24,7 +25,6 @@ pub(crate) fn judge(
     }
     let mut others = chain.iter().filter(|change| !ours(change)).peekable();
     if others.peek().is_some() && !fault::seeded("bug-ignore-others") {
-        let session = chain.iter().find(|change| ours(change)).and_then(|change| change.by.session);
         let is_same = |change: &ChangeRow| session.is_some() && change.by.session == session;
         return Some(if others.all(is_same) { Conflict::ChangedLater } else { Conflict::ChangedByOthers });
     }
@@ -76,7 +76,7 @@ mod tests {
     fn only_an_unbroken_chain_of_ours_goes_back() {
         let (one, two, three) = (file("1"), file("2"), file("3"));
         let ours = |change: &ChangeRow| change.by.session == Some(1);
-        let verdict = |chain: &[ChangeRow], now| judge(chain, ours, known(one), known(now));
+        let verdict = |chain: &[ChangeRow], now| judge(chain, ours, Some(1), known(one), known(now));
         let mine = [change(Some(1), one, two), change(Some(1), two, three)];
         assert_eq!(verdict(&mine, three), None);
         assert_eq!(verdict(&mine, two), Some(Conflict::ChangedSince), "somebody changed it since");
@@ -90,10 +90,12 @@ mod tests {
             change
         };
         let turns = [turn(7, one, two), turn(8, two, three)];
-        assert_eq!(judge(&turns, first, known(one), known(three)), Some(Conflict::ChangedLater), "another turn");
+        let of = |session| judge(&turns, first, session, known(one), known(three));
+        assert_eq!(of(Some(1)), Some(Conflict::ChangedLater), "another turn");
+        assert_eq!(of(Some(2)), Some(Conflict::ChangedByOthers), "a fork of that session");
         let hole = [change(Some(1), one, two), change(Some(1), three, two)];
         assert_eq!(verdict(&hole, two), Some(Conflict::ChangedSince), "a step that nobody recorded");
-        assert_eq!(judge(&mine, ours, Known::Unknown, known(three)), Some(Conflict::UnknownThen));
-        assert_eq!(judge(&mine, ours, known(one), Known::Unknown), Some(Conflict::NotCaptured));
+        assert_eq!(judge(&mine, ours, Some(1), Known::Unknown, known(three)), Some(Conflict::UnknownThen));
+        assert_eq!(judge(&mine, ours, Some(1), known(one), Known::Unknown), Some(Conflict::NotCaptured));
     }
 }

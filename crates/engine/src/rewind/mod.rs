@@ -75,12 +75,12 @@ pub enum Goal {
     Undo {
         /// Which one; the newest that is not undone for `None`.
         operation: Option<OperationId>,
-        /// Only operations of this session.
+        /// Only operations of this session; forks of it are passed over.
         session: Option<SessionId>,
     },
     /// Repeat the operation that was undone last.
     Redo {
-        /// Only operations of this session.
+        /// Only operations of this session; forks of it are passed over.
         session: Option<SessionId>,
     },
 }

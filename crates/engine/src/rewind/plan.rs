@@ -94,7 +94,8 @@ fn draft_selective(
     then: &Knower<'_>,
     draft: &mut Draft,
 ) -> Result<(), RewindError> {
-    let lineage = lineage(now.store, resolved.session.ok_or(RewindError::Gone)?)?;
+    let session = resolved.session.ok_or(RewindError::Gone)?;
+    let lineage = lineage(now.store, session)?;
     let doubtful = match request.made_by {
         MadeBy::Model => Some(Doubtful::load(now.store)?),
         MadeBy::Command | MadeBy::Client => None,
@@ -120,7 +121,7 @@ fn draft_selective(
             chain.retain(|change| change.checkpoint > seq);
         }
         let chain = families.without_cancelled(&chain, ours);
-        draft_path(request, &path, &chain, ours, target, now, draft)?;
+        draft_path(request, &path, &chain, ours, Some(session), target, now, draft)?;
     }
     Ok(())
 }
@@ -146,7 +147,7 @@ fn draft_reverse(
             _ => Known::Unknown,
         };
         let chain = families.without_cancelled(chain, ours);
-        draft_path(request, &path, &chain, ours, target, now, draft)?;
+        draft_path(request, &path, &chain, ours, operation.session_seq, target, now, draft)?;
     }
     Ok(())
 }
@@ -176,17 +177,19 @@ fn family(store: &Store, root: i64) -> Result<BTreeSet<i64>, StoreError> {
     Ok(seqs.into_iter().collect())
 }
 
+#[expect(clippy::too_many_arguments, reason = "all that is known of the path")]
 fn draft_path(
     request: &RewindRequest,
     path: &WorkspacePath,
     chain: &[ChangeRow],
     ours: impl Fn(&ChangeRow) -> bool + Copy,
+    session: Option<i64>,
     target: Known,
     now: &Now<'_>,
     draft: &mut Draft,
 ) -> Result<(), RewindError> {
     let known_now = now.knower.at(path)?;
-    let conflict = judge::judge(chain, ours, target, known_now);
+    let conflict = judge::judge(chain, ours, session, target, known_now);
     let node = |known: Known| known.state().flatten();
     let mut planned = planned(request, path.clone(), conflict, node(known_now), node(target));
     planned.certainty = Some(judge::certainty(chain, ours));

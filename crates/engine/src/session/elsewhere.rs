@@ -1,7 +1,8 @@
 //! Forks in a workspace of their own: the files of a point in a new directory, and what was said until then in its store.
 //!
 //! Entries are copied with their ids, so that both conversations tell the same. Nothing changes in the session that was forked from,
-//! but that it is known to have a fork; so there is nothing to undo. If anything fails, the directory is as it was.
+//! but that it is known to have a fork; so there is nothing to undo. If anything fails, what was made of it is removed, and nothing
+//! that somebody else put there.
 
 use std::fs;
 use std::io;
@@ -17,10 +18,9 @@ use super::fork::{ForkError, NewFork, Origin, Shown};
 use super::heads;
 use super::rows::{self, EntryRow};
 use crate::checkpoint::{self, Origin as PointOrigin, Purpose};
-use crate::scan::open;
-use crate::snapshot::lay_out::{LayOutError, clear, lay_out};
-use crate::store::Durability;
+use crate::snapshot::lay_out::{LaidOut, LayOutError, lay_out};
 use crate::store::db::in_transaction;
+use crate::store::{Durability, Store};
 use crate::{Checkpoint, Environment, Gap, NewCheckpoint, Progress, SessionId, Workspace, guard, limits, place};
 
 /// A fork that was made in a workspace of its own.
@@ -57,8 +57,8 @@ impl Workspace {
         let point = point.ok_or(ForkError::FilesGone { entry })?;
         let gaps = self.gaps(&point)?;
         let chain = self.store.db().read(|connection| rows::chain(connection, place.to))?;
-        let made = Directory::make(&self.env, directory)?;
-        match self.fill(&made, from, entry, &place, &point, &gaps, chain, new, progress) {
+        let mut made = Directory::make(&self.env, directory)?;
+        match self.fill(&mut made, from, entry, &place, &point, &gaps, chain, new, progress) {
             Ok(title) => {
                 let (session, root) = (new.session, made.keep());
                 let draft = place.draft.unwrap_or_default();
@@ -74,7 +74,7 @@ impl Workspace {
     #[expect(clippy::too_many_arguments, reason = "everything that the new workspace is made of")]
     fn fill(
         &mut self,
-        made: &Directory,
+        made: &mut Directory,
         from: SessionId,
         entry: EntryId,
         place: &Place,
@@ -84,9 +84,14 @@ impl Workspace {
         new: &NewFork,
         progress: &dyn Progress,
     ) -> Result<String, ForkError> {
-        lay_out(&self.store, point.snapshot, made.handle.as_fd(), &made.path, progress)?;
+        let Directory { path, handle, laid_out, .. } = made;
+        lay_out(&self.store, point.snapshot, handle.as_fd(), path, laid_out, progress)?;
         let env = Environment { root: made.path.clone(), ..self.env.clone() };
+        made.refuse_history(&env)?;
+        made.has_store = true;
         let mut workspace = Self::open_or_create(env)?;
+        // A store that was left there may still name a directory that was deleted since.
+        place::write_identity(workspace.store.dir(), &made.path)?;
         let mut entries: Vec<Entry> = chain.into_iter().map(|row| row.entry).collect();
         if !entries.is_empty() {
             entries.push(Entry { id: new.note, parent: None, at: new.at, body: note(&made.path, gaps) });
@@ -177,13 +182,18 @@ struct Directory {
     handle: std::os::fd::OwnedFd,
     /// Whether it was made for this.
     is_new: bool,
+    laid_out: LaidOut,
+    /// Whether its store was made for this.
+    has_store: bool,
 }
 
 impl Directory {
     /// Makes sure that there is an empty directory at `path` that may become a workspace beside that of `env`.
     fn make(env: &Environment, path: &Path) -> Result<Self, ForkError> {
-        let bad = |why| ForkError::BadDirectory { path: path.to_owned(), why };
-        let failed = |what, source| ForkError::Write { what, path: path.to_owned(), source };
+        // A slash at the end would follow a link.
+        let path = &path.components().collect::<PathBuf>();
+        let bad = |why| ForkError::BadDirectory { path: path.clone(), why };
+        let failed = |what, source| ForkError::Write { what, path: path.clone(), source };
         let is_there = match fs::symlink_metadata(path) {
             Ok(meta) if !meta.is_dir() => return Err(bad("it is there and is not a directory")),
             Ok(_) => true,
@@ -197,37 +207,82 @@ impl Directory {
         if real.starts_with(&root) {
             return Err(bad("it is inside the workspace, which would capture it"));
         }
+        for above in real.ancestors().skip(1) {
+            if place::exists(&env.data_dir, above)? {
+                return Err(bad("it is inside another workspace, which would capture it"));
+            }
+        }
         if real.starts_with(&env.data_dir) {
             return Err(bad("it is inside Retake's own data directory"));
         }
         if let Some(why) = guard::too_broad(&real, &env.homes, env.breadth) {
             return Err(bad(why));
         }
-        if place::exists(&env.data_dir, &real)? {
-            return Err(bad("there is a history of that place already"));
-        }
-        if is_there && fs::read_dir(&real).map_err(|err| failed("read", err))?.next().is_some() {
-            return Err(bad("it is not empty"));
-        }
         if !is_there {
             fs::create_dir(&real).map_err(|err| failed("create", err))?;
         }
-        let handle = open::root(&real).map_err(|err| failed("open", err.into()))?;
-        Ok(Self { path: real, handle, is_new: !is_there })
+        let handle = fs::File::open(&real).map_err(|err| failed("open", err))?;
+        // Of two that are given one directory, the second finds it taken. Not every file system can tell; there it finds files that
+        // it did not make.
+        if matches!(handle.try_lock(), Err(fs::TryLockError::WouldBlock)) {
+            return Err(bad("another fork is being made there"));
+        }
+        let made = Self {
+            path: real,
+            handle: handle.into(),
+            is_new: !is_there,
+            laid_out: LaidOut::default(),
+            has_store: false,
+        };
+        match made.check(env) {
+            Ok(()) => Ok(made),
+            Err(err) => {
+                made.unmake(&env.data_dir);
+                Err(err)
+            }
+        }
+    }
+
+    fn check(&self, env: &Environment) -> Result<(), ForkError> {
+        self.refuse_history(env)?;
+        let read = fs::read_dir(&self.path);
+        let mut entries = read.map_err(|source| ForkError::Write { what: "read", path: self.path.clone(), source })?;
+        match entries.next() {
+            Some(_) => Err(self.bad("it is not empty; if a fork was cut short there, delete what it has left")),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses a place that has checkpoints. A store without any is what a fork that was cut short has left.
+    fn refuse_history(&self, env: &Environment) -> Result<(), ForkError> {
+        if !place::exists(&env.data_dir, &self.path)? {
+            return Ok(());
+        }
+        let store = Store::open(&place::store_dir(&env.data_dir, &self.path), env.settings.budget)?;
+        match checkpoint::newest(&store)? {
+            Some(_) => Err(self.bad("there is a history of that place already")),
+            None => Ok(()),
+        }
+    }
+
+    fn bad(&self, why: &'static str) -> ForkError {
+        ForkError::BadDirectory { path: self.path.clone(), why }
     }
 
     fn keep(self) -> PathBuf {
         self.path
     }
 
-    /// Puts everything back as it was.
+    /// Removes what was made, and nothing else.
     fn unmake(self, data_dir: &Path) {
         // What cannot be removed is in a directory that the user named, and the failure names it.
-        clear(self.handle.as_fd()).ok();
+        self.laid_out.take_back(self.handle.as_fd());
         if self.is_new {
             fs::remove_dir(&self.path).ok();
         }
-        fs::remove_dir_all(place::store_dir(data_dir, &self.path)).ok();
+        if self.has_store {
+            fs::remove_dir_all(place::store_dir(data_dir, &self.path)).ok();
+        }
     }
 }
 

@@ -257,7 +257,9 @@ impl Workspace {
         }
         let place = self.place(from, entry)?;
         let what = format!("{} from {}", new.session.short(), aim::describe(&self.store, entry)?);
-        let before = self.point_now(None, format!("fork {what}"), new.checkpoint, new.at, progress)?;
+        // It outlives both sessions, so that it tells nothing that was said.
+        let note = format!("fork {}", new.session.short());
+        let before = self.point_now(None, note, new.checkpoint, new.at, progress)?;
         let mut differing =
             place.point.map_or_else(|| Ok(Vec::new()), |point| converse::differing(&self.store, point))?;
         // Without anything said before, there is nothing that the model could have seen.

@@ -10,15 +10,17 @@ use super::writer::{self, SessionError, SessionWriter};
 use super::{heir, lineage, points, rows};
 use crate::store::db::in_transaction;
 use crate::store::{Durability, StoreError};
-use crate::{Timestamp, Workspace, operation};
+use crate::{SessionId, Timestamp, Workspace, operation};
 
 /// What deleting a session took.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Deleted {
     /// Entries.
     pub entries: u64,
     /// Checkpoints; labelled ones stay.
     pub checkpoints: u64,
+    /// Forks of it that were undone, which nothing could bring back any more.
+    pub undone_forks: Vec<SessionId>,
 }
 
 impl Workspace {
@@ -32,20 +34,39 @@ impl Workspace {
         if let Some(operation) = operation::unfinished(&self.store, session)? {
             return Err(SessionError::Pending { operation: Box::new(operation) });
         }
+        let undone_forks = self.undone_forks(writer.id())?;
         self.store.db().erase_deleted()?;
         let deleted = self.store.db().transaction(Durability::Synced, |tx| delete(tx, session))?;
         self.store.db().erase();
         writer::forget_lock(self.store.dir(), writer.id());
-        Ok(deleted)
+        Ok(Deleted { undone_forks, ..deleted })
+    }
+
+    /// Forks of a session that are undone: they go with it when it is deleted, with what was said in them.
+    pub fn undone_forks(&self, session: SessionId) -> Result<Vec<SessionId>, StoreError> {
+        let sql = format!(
+            "WITH RECURSIVE undone (seq) AS (
+                 SELECT seq FROM sessions WHERE id = ?1
+                 UNION SELECT sessions.seq FROM sessions JOIN undone ON sessions.parent = undone.seq WHERE kind = {}
+             ) SELECT id FROM sessions JOIN undone USING (seq) WHERE id <> ?1 ORDER BY seq",
+            Shown::No as u8
+        );
+        self.store.db().read(|connection| {
+            let id = |row: &rusqlite::Row<'_>| row.get(0).map(SessionId::from_bytes);
+            connection.prepare_cached(&sql)?.query_map([&session.as_bytes()[..]], id)?.collect()
+        })
     }
 }
 
 fn delete(tx: &Transaction<'_>, session: i64) -> Result<Deleted, StoreError> {
     let wrap = in_transaction(tx);
     let run = |sql: &str| tx.execute(sql, [session]).map_err(&wrap);
+    let mut deleted = Deleted::default();
     // With its operations goes what could bring these back.
     for undone in hidden(tx, "parent = ?", [session])? {
-        delete(tx, undone)?;
+        let with_it = delete(tx, undone)?;
+        deleted.entries += with_it.entries;
+        deleted.checkpoints += with_it.checkpoints;
     }
     heir::hand_over(tx, session)?;
     run(
@@ -62,7 +83,9 @@ fn delete(tx: &Transaction<'_>, session: i64) -> Result<Deleted, StoreError> {
     run("UPDATE changes SET window = NULL, operation = NULL WHERE session = ?")?;
     run("DELETE FROM windows WHERE session = ?")?;
     run("DELETE FROM sessions WHERE seq = ?")?;
-    Ok(Deleted { entries: entries as u64, checkpoints: checkpoints as u64 })
+    deleted.entries += entries as u64;
+    deleted.checkpoints += checkpoints as u64;
+    Ok(deleted)
 }
 
 /// Sessions whose fork is undone and for which `condition` holds, by row number.

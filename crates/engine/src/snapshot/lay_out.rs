@@ -1,18 +1,18 @@
 //! Laying out a snapshot: its files, links and directories in a directory of their own, exactly as they were.
 //!
 //! Everything is made anew beneath one handle, and nothing is followed or replaced. Files named `.git`, which stand for a repository
-//! elsewhere, are left out. Whoever calls this removes what was made if it fails; [`clear`] does that.
+//! elsewhere, are left out. What was made is remembered, so that whoever calls this can take exactly that back if it fails.
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
-use rustix::io::Errno;
+use rustix::fs::{AtFlags, Mode, OFlags};
 
 use super::tree::{Kind, decode_tree};
 use crate::path::join;
+use crate::scan::stat::{self, Facts};
 use crate::scan::{Phase, Step, open};
 use crate::store::{CopyError, Store, StoreError};
 use crate::{Node, ObjectId, Progress, SnapshotId, fault};
@@ -34,15 +34,73 @@ impl From<StoreError> for LayOutError {
     }
 }
 
-/// Writes everything that `snapshot` holds into the empty directory `root`, which is at `root_path`.
+/// What was laid out until now: paths in the order in which they were made.
+#[derive(Debug, Default)]
+pub(crate) struct LaidOut(Vec<Made>);
+
+#[derive(Debug)]
+struct Made {
+    path: Vec<u8>,
+    kind: Kind,
+    /// What it was when it was complete; `None` before.
+    facts: Option<Facts>,
+}
+
+impl LaidOut {
+    fn begin(&mut self, path: &[u8], kind: Kind) {
+        self.0.push(Made { path: path.to_vec(), kind, facts: None });
+    }
+
+    /// What was begun last is complete.
+    fn complete(&mut self, facts: Facts) {
+        if let Some(made) = self.0.last_mut() {
+            made.facts = Some(facts);
+        }
+    }
+
+    /// Removes it from below `root`: files and links that nobody has changed or replaced since, and directories that are then empty.
+    /// Whatever cannot be removed stays.
+    pub(crate) fn take_back(&self, root: BorrowedFd<'_>) {
+        for made in self.0.iter().filter(|made| made.kind == Kind::Directory) {
+            // It may have got the permissions of one that nobody writes to.
+            open::directory(root, &made.path)
+                .and_then(|directory| rustix::fs::fchmod(directory, Mode::from_raw_mode(0o700)))
+                .ok();
+        }
+        for made in self.0.iter().rev() {
+            made.remove(root).ok();
+        }
+    }
+}
+
+impl Made {
+    fn remove(&self, root: BorrowedFd<'_>) -> rustix::io::Result<()> {
+        let (parent, name) = match self.path.iter().rposition(|&byte| byte == b'/') {
+            Some(cut) => (&self.path[..cut], &self.path[cut + 1..]),
+            None => (&b""[..], &self.path[..]),
+        };
+        let parent = open::directory(root, parent)?;
+        if self.kind == Kind::Directory {
+            return rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR);
+        }
+        let now = stat::look(&parent, name)?.facts;
+        if self.facts.is_some_and(|then| then != now) {
+            return Ok(());
+        }
+        rustix::fs::unlinkat(parent, name, AtFlags::empty())
+    }
+}
+
+/// Writes everything that `snapshot` holds into the empty directory `root`, which is at `root_path`, and adds it to `made`.
 pub(crate) fn lay_out(
     store: &Store,
     snapshot: SnapshotId,
     root: BorrowedFd<'_>,
     root_path: &Path,
+    made: &mut LaidOut,
     progress: &dyn Progress,
 ) -> Result<(), LayOutError> {
-    let target = Target { store, root, root_path };
+    let mut target = Target { store, root, root_path, made };
     let mut directories: Vec<(Vec<u8>, Node)> = Vec::new();
     let mut to_do: Vec<(Vec<u8>, ObjectId)> = vec![(Vec::new(), snapshot.0)];
     let mut done = 0;
@@ -83,6 +141,7 @@ struct Target<'a> {
     store: &'a Store,
     root: BorrowedFd<'a>,
     root_path: &'a Path,
+    made: &'a mut LaidOut,
 }
 
 impl Target<'_> {
@@ -96,27 +155,38 @@ impl Target<'_> {
         fault::step().map_err(|err| self.failed("write", path, err))
     }
 
-    fn make_directory(&self, parent: &OwnedFd, name: &[u8], path: &[u8]) -> Result<(), LayOutError> {
+    fn make_directory(&mut self, parent: &OwnedFd, name: &[u8], path: &[u8]) -> Result<(), LayOutError> {
         self.step(path)?;
         let made = rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o700));
-        made.map_err(|err| self.failed("create", path, err.into()))
+        made.map_err(|err| self.failed("create", path, err.into()))?;
+        self.made.begin(path, Kind::Directory);
+        Ok(())
     }
 
-    fn make_file(&self, parent: &OwnedFd, name: &[u8], path: &[u8], node: &Node) -> Result<(), LayOutError> {
+    fn make_file(&mut self, parent: &OwnedFd, name: &[u8], path: &[u8], node: &Node) -> Result<(), LayOutError> {
         self.step(path)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::openat(parent, name, flags, Mode::from_raw_mode(0o600));
         let mut file = File::from(file.map_err(|err| self.failed("create", path, err.into()))?);
+        self.made.begin(path, Kind::File);
         self.copy(node, path, &mut file)?;
-        rustix::fs::fchmod(&file, Mode::from_raw_mode(node.mode.into()))
-            .map_err(|err| self.failed("set the permissions of", path, err.into()))
+        let seen = rustix::fs::fchmod(&file, Mode::from_raw_mode(node.mode.into()))
+            .and_then(|()| stat::look(parent, name))
+            .map_err(|err| self.failed("set the permissions of", path, err.into()))?;
+        self.made.complete(seen.facts);
+        Ok(())
     }
 
-    fn make_link(&self, parent: &OwnedFd, name: &[u8], path: &[u8], node: &Node) -> Result<(), LayOutError> {
+    fn make_link(&mut self, parent: &OwnedFd, name: &[u8], path: &[u8], node: &Node) -> Result<(), LayOutError> {
         self.step(path)?;
         let mut target = Vec::new();
         self.copy(node, path, &mut target)?;
-        rustix::fs::symlinkat(target.as_slice(), parent, name).map_err(|err| self.failed("create", path, err.into()))
+        let seen = rustix::fs::symlinkat(target.as_slice(), parent, name)
+            .and_then(|()| stat::look(parent, name))
+            .map_err(|err| self.failed("create", path, err.into()))?;
+        self.made.begin(path, Kind::Symlink);
+        self.made.complete(seen.facts);
+        Ok(())
     }
 
     fn copy(&self, node: &Node, path: &[u8], out: &mut dyn io::Write) -> Result<(), LayOutError> {
@@ -144,30 +214,4 @@ impl Target<'_> {
         rustix::fs::sync();
         Ok(())
     }
-}
-
-/// Removes everything that is in the directory `root`, links as links.
-pub(crate) fn clear(root: BorrowedFd<'_>) -> io::Result<()> {
-    for entry in Dir::read_from(root)? {
-        let entry = entry?;
-        let name = entry.file_name().to_bytes();
-        if matches!(name, b"." | b"..") {
-            continue;
-        }
-        let seen = rustix::fs::statat(root, name, AtFlags::SYMLINK_NOFOLLOW)?;
-        if FileType::from_raw_mode(seen.st_mode) == FileType::Directory {
-            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            // It may have got the permissions of one that nobody writes to.
-            rustix::fs::chmodat(root, name, Mode::from_raw_mode(0o700), AtFlags::empty())?;
-            let below = rustix::fs::openat(root, name, flags, Mode::empty())?;
-            clear(below.as_fd())?;
-            rustix::fs::unlinkat(root, name, AtFlags::REMOVEDIR)?;
-        } else {
-            match rustix::fs::unlinkat(root, name, AtFlags::empty()) {
-                Ok(()) | Err(Errno::NOENT) => {}
-                Err(err) => return Err(err.into()),
-            }
-        }
-    }
-    Ok(())
 }

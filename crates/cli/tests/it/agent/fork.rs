@@ -100,6 +100,24 @@ fn a_fork_that_went_on_is_left_alone() {
 }
 
 #[test]
+fn deleting_a_session_says_that_its_undone_forks_go_too() {
+    let agent = Agent::new();
+    let (session, _, second) = two_turns(&agent);
+    let undone = agent.json(["fork", &second]);
+    agent.model.says("Long work.");
+    agent.turn("long work in the fork", ["--session", text(&undone["session"])]);
+    agent.retake(["undo"]).succeeds();
+    agent.retake(["undo"]).succeeds();
+    let kept = agent.json(["fork", &second]);
+    let deleted = agent.json(["sessions", "rm", &session, "--yes"]);
+    assert_eq!(deleted["undone_forks"], json!([undone["session"]]), "{deleted}");
+    agent.json(["fork", text(&agent.json(["log", "--session", text(&kept["session"])])["prompts"][0]["id"])]);
+    agent.retake(["undo"]).succeeds();
+    let run = agent.retake(["sessions", "rm", text(&kept["session"]), "--yes"]).succeeds();
+    run.says("with 1 undone fork of it");
+}
+
+#[test]
 fn what_it_was_forked_from_may_be_running() {
     let agent = Agent::new();
     let gate = agent.model.says("Slowly.").pauses();

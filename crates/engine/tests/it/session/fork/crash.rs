@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use retake_engine::session::NewFork;
+use retake_engine::session::{ForkError, NewFork};
 use retake_engine::{
     CheckpointId, EntryId, Goal, MadeBy, NoProgress, OperationId, RewindRequest, SessionId, Timestamp, Workspace,
 };
@@ -178,14 +178,23 @@ fn a_crash_in_a_fork_elsewhere_changes_nothing_here_and_it_can_be_made_again() {
     let scene = Scene::new(Deed::Elsewhere);
     scene.set_up();
     let before = scene.state(&workspace(scene.scratch.path()));
+    let mut again = 0;
     let steps = Killer::new(|| scene.set_up()).crash_at_every_step(|step, _| {
         let mut workspace = workspace(scene.scratch.path());
         assert_eq!(scene.state(&workspace), before, "at step {step}");
         let (other, new) = (scene.scratch.path().join("other"), new_fork());
         workspace.fork_elsewhere(scene.session, scene.prompt, &other, &new, &NoProgress).unwrap();
         std::fs::remove_dir_all(&other).unwrap();
+        // What it has left can be deleted, and then the same place is as good as before, unless the fork was made there.
+        let made = scene.scratch.path().join("made");
+        std::fs::remove_dir_all(&made).ok();
+        match workspace.fork_elsewhere(scene.session, scene.prompt, &made, &new, &NoProgress) {
+            Ok(_) => again += 1,
+            Err(ForkError::BadDirectory { why, .. }) => assert!(why.contains("a history of that place"), "{why}"),
+            Err(err) => panic!("at step {step}: {err}"),
+        }
     });
-    assert!(steps >= 5, "only {steps} steps");
+    assert!(steps >= 5 && 2 * again > steps, "{again} of {steps} steps");
 }
 
 #[test]

@@ -153,18 +153,26 @@ fn a_directory_that_cannot_take_it_is_refused_and_left_alone() {
     let inside_by_link = beside(&desk, "by-link");
     symlink(&desk.bench.root, &inside_by_link).unwrap();
     let in_store = beside(&desk, "store").join("x");
-    for bad in [&full, &file, &link, &inside, &inside_by_link.join("x"), &in_store] {
+    let slashed = link.join("");
+    let in_another = fork_to(&mut desk, turn.prompt, "another").unwrap().root.join("dir");
+    fs::create_dir(&in_another).unwrap();
+    let (here, there) = (in_another.join("x"), in_another.with_file_name("y"));
+    for bad in
+        [&full, &file, &link, &slashed, &link.join("."), &inside, &inside_by_link.join("x"), &in_store, &here, &there]
+    {
         let refused = fork(&mut desk, turn.prompt, bad);
         assert!(matches!(refused, Err(ForkError::BadDirectory { .. })), "{}: {refused:?}", bad.display());
     }
     let nowhere = fork_to(&mut desk, turn.prompt, "no/such");
     assert!(matches!(nowhere, Err(ForkError::Write { .. })), "{nowhere:?}");
+    assert!(!here.exists() && !there.exists());
     assert!(!inside.exists() && !in_store.exists() && !desk.bench.root.join("x").exists());
     assert_eq!(fs::read(full.join("mine")).unwrap(), b"x");
     assert_eq!(fs::read_dir(beside(&desk, "linked")).unwrap().count(), 0);
     let empty = beside(&desk, "empty");
     fs::create_dir(&empty).unwrap();
-    fork(&mut desk, turn.prompt, &empty).unwrap();
+    let forked = fork(&mut desk, turn.prompt, &empty.join("")).unwrap();
+    assert_eq!(forked.root, empty);
     fs::remove_dir_all(&empty).unwrap();
     let again = fork(&mut desk, turn.prompt, &empty);
     assert!(matches!(again, Err(ForkError::BadDirectory { .. })), "its history is still there: {again:?}");
@@ -233,6 +241,87 @@ fn what_is_cancelled_leaves_nothing() {
     }
     assert_eq!(desk.bench.workspace.sessions().unwrap()[0].forks_elsewhere, []);
     fork_to(&mut desk, end, "made").unwrap();
+}
+
+/// Does something once a few files are written, and then cancels.
+struct Meddling<'a> {
+    steps: std::sync::atomic::AtomicI32,
+    deed: &'a (dyn Fn() + Sync),
+    cancels: bool,
+}
+
+impl Progress for Meddling<'_> {
+    fn report(&self, _: Step) {
+        if self.steps.fetch_sub(1, std::sync::atomic::Ordering::Relaxed) == 1 {
+            (self.deed)();
+        }
+    }
+
+    fn cancelled(&self) -> bool {
+        self.cancels && self.steps.load(std::sync::atomic::Ordering::Relaxed) <= 0
+    }
+}
+
+#[test]
+fn what_somebody_put_there_meanwhile_is_left_alone() {
+    let mut desk = Desk::new();
+    desk.turn("one", |root| {
+        fs::create_dir_all(root.join("dir/below")).unwrap();
+        (0..20).for_each(|number| fs::write(root.join(format!("dir/{number}")), "x").unwrap());
+        fs::write(root.join("dir/below/deep"), "x").unwrap();
+    });
+    let end = desk.conversation().head().unwrap();
+    for is_new in [true, false] {
+        let place = beside(&desk, "made");
+        if !is_new {
+            fs::create_dir(&place).unwrap();
+        }
+        let new = new_fork(&mut desk);
+        let edited = std::sync::Mutex::new(None);
+        let deed = || {
+            fs::write(place.join("mine"), "mine").unwrap();
+            fs::write(place.join("dir/mine"), "mine").unwrap();
+            let mut written = fs::read_dir(place.join("dir")).unwrap().map(|entry| entry.unwrap().path());
+            let path = written.find(|path| path.is_file() && !path.ends_with("mine")).unwrap();
+            fs::write(&path, "edited").unwrap();
+            *edited.lock().unwrap() = Some(path);
+        };
+        let progress = Meddling { steps: 9.into(), deed: &deed, cancels: true };
+        let cancelled = desk.bench.workspace.fork_elsewhere(desk.session, end, &place, &new, &progress);
+        assert!(matches!(cancelled, Err(ForkError::Cancelled)), "{cancelled:?}");
+        let left: Vec<PathBuf> = tree(&place).into_iter().map(|(path, ..)| place.join(path)).collect();
+        let edited = edited.lock().unwrap().clone().unwrap();
+        let mut expected = vec![place.join("dir"), place.join("dir/mine"), edited, place.join("mine")];
+        expected.sort();
+        assert_eq!(left, expected, "and nothing of the fork");
+        let again = fork(&mut desk, end, &place).unwrap_err();
+        assert!(again.to_string().contains("if a fork was cut short there, delete"), "{again}");
+        fs::remove_dir_all(&place).unwrap();
+    }
+    fork_to(&mut desk, end, "made").unwrap();
+}
+
+#[test]
+fn of_two_forks_into_one_directory_one_is_refused() {
+    let mut desk = Desk::new();
+    desk.turn("one", |root| (0..9).for_each(|number| fs::write(root.join(number.to_string()), "x").unwrap()));
+    let (place, end, session) = (beside(&desk, "made"), desk.conversation().head().unwrap(), desk.session);
+    fs::create_dir(&place).unwrap();
+    let (first, second) = (new_fork(&mut desk), new_fork(&mut desk));
+    let there = beside(&desk, "store");
+    let here = desk.bench.root.clone();
+    let deed = || {
+        let mut other = Workspace::open(environment(&here, there.clone())).unwrap();
+        let refused = other.fork_elsewhere(session, end, &place, &second, &NoProgress);
+        assert!(
+            matches!(refused, Err(ForkError::BadDirectory { why, .. }) if why.contains("another fork")),
+            "{refused:?}"
+        );
+    };
+    let progress = Meddling { steps: 1.into(), deed: &deed, cancels: false };
+    let forked = desk.bench.workspace.fork_elsewhere(session, end, &place, &first, &progress).unwrap();
+    assert_eq!(tree(&forked.root), tree(&desk.bench.root));
+    assert_eq!(prompts(&workspace(&desk, &forked.root).conversation(forked.session).unwrap()), ["one"]);
 }
 
 #[test]

@@ -149,3 +149,109 @@ fn what_a_fork_needs_is_not_discarded_and_that_is_said() {
     assert_eq!(desk.prompts(), ["one"], "for this session it is final");
     assert_eq!(desk.said(forked.session), said);
 }
+
+#[test]
+fn nothing_that_was_said_stays_in_what_a_fork_has_left() {
+    let mut desk = Desk::new();
+    desk.say("SECRETWORD hunter2");
+    desk.reply("seen", 0);
+    desk.writes("two", "a", "1");
+    desk.bench.write("by-hand", "x");
+    let first = desk.targets().pop().unwrap().id;
+    let forked = desk.fork(first).unwrap();
+    let undone = desk.fork(first).unwrap();
+    desk.undo_of(undone.operation).unwrap();
+    desk.close();
+    let parent = desk.session;
+    delete(&mut desk, parent);
+    delete(&mut desk, forked.session);
+    let notes: Vec<_> = desk.workspace().checkpoints().unwrap().into_iter().filter_map(|point| point.note).collect();
+    assert!(notes.iter().all(|note| !note.contains("SECRETWORD")), "{notes:?}");
+    let store = desk.workspace().store_dir().to_owned();
+    for entry in std::fs::read_dir(store).unwrap().map(Result::unwrap).filter(|entry| entry.path().is_file()) {
+        let bytes = std::fs::read(entry.path()).unwrap();
+        assert!(!bytes.windows(10).any(|part| part == b"SECRETWORD"), "{}", entry.path().display());
+    }
+}
+
+#[test]
+fn undone_forks_that_go_with_a_session_are_told() {
+    let mut desk = Desk::new();
+    desk.writes("one", "a", "1");
+    let end = desk.conversation().head().unwrap();
+    let (kept, undone) = (desk.fork(end).unwrap(), desk.fork(end).unwrap());
+    let (parent, _) = desk.move_to(undone.session);
+    desk.writes("said in it", "b", "1");
+    desk.undo().unwrap();
+    desk.close();
+    let below = desk.fork_of(undone.session, end).unwrap();
+    desk.session = parent;
+    desk.reopen();
+    for fork in [&below, &undone] {
+        desk.undo_of(fork.operation).unwrap();
+    }
+    desk.close();
+    assert_eq!(desk.workspace().undone_forks(kept.session).unwrap(), []);
+    let expected = [undone.session, below.session];
+    assert_eq!(desk.workspace().undone_forks(parent).unwrap(), expected, "before");
+    let deleted = delete(&mut desk, parent);
+    assert_eq!(deleted.undone_forks, expected, "and after");
+    assert!(deleted.entries > 0, "what was said in them is counted: {deleted:?}");
+}
+
+#[test]
+fn each_fork_inherits_only_what_its_own_conversation_holds() {
+    let mut desk = Desk::new();
+    desk.writes("one", "a", "1");
+    let first_end = desk.conversation().head().unwrap();
+    let early = desk.fork(first_end).unwrap().session;
+    let second = desk.writes("two", "b", "2");
+    desk.writes("three", "c", "3");
+    let end = desk.conversation().head().unwrap();
+    let late = desk.fork(end).unwrap().session;
+    let latest = desk.fork(second.prompt).unwrap().session;
+    desk.close();
+    let all = [early, late, latest];
+    let state = |desk: &Desk| {
+        let workspace = &desk.bench.workspace;
+        all.map(|session| {
+            (desk.said(session), workspace.targets(session).unwrap(), workspace.all_entries(session).unwrap())
+        })
+    };
+    let before = state(&desk);
+    let parent = desk.session;
+    delete(&mut desk, parent);
+    assert_eq!(state(&desk), before, "all that each of them knows");
+    let sessions = desk.workspace().sessions().unwrap();
+    let from = |id| sessions.iter().find(|session| session.id == id).unwrap().forked_from.clone();
+    let parted = |id| from(id).map(|from: retake_engine::ForkedFrom| (from.session, from.entry));
+    assert_eq!((from(early), parted(late)), (None, Some((early, Some(first_end)))));
+    assert_eq!(parted(latest), Some((late, Some(second.prompt))), "before that prompt, as ever");
+    desk.session = early;
+    desk.reopen();
+    desk.undo().unwrap();
+    let read = |desk: &Desk, name: &str| desk.bench.read(name);
+    assert_eq!((read(&desk, "a").as_deref(), read(&desk, "b").as_deref()), (Some("0"), Some("2")), "its own turn");
+    assert!(desk.undo().is_err(), "and no other");
+    desk.redo().unwrap();
+    desk.session = latest;
+    desk.reopen();
+    let request = desk.goal(desk.targets()[0].id, Scope::Code);
+    desk.apply(&request).unwrap();
+    let files = |desk: &Desk| (read(desk, "a"), read(desk, "b"), read(desk, "c"));
+    assert_eq!(files(&desk), (Some("0".to_owned()), None, None), "what was done until it was forked is still its past");
+    desk.undo().unwrap();
+    desk.session = late;
+    desk.reopen();
+    desk.rewind(second.prompt, Scope::Both).unwrap();
+    assert_eq!(files(&desk), (Some("1".to_owned()), None, None));
+    desk.undo().unwrap();
+    desk.close();
+    delete(&mut desk, late);
+    delete(&mut desk, early);
+    assert_eq!(
+        (desk.said(latest), desk.workspace().targets(latest).unwrap()),
+        (before[2].0.clone(), before[2].1.clone())
+    );
+    assert!(desk.workspace().check().unwrap().damage.is_empty());
+}

@@ -65,19 +65,17 @@ fn request(session: Option<SessionId>) -> RewindRequest {
 }
 
 #[test]
-fn the_session_that_was_forked_from_can_undo_it_too() {
+fn a_fork_is_undone_by_its_id_while_the_other_session_is_open() {
     let mut desk = Desk::new();
     let first = desk.writes("one", "a", "1");
     let forked = desk.fork(first.prompt).unwrap();
     let before = desk.conversation();
-    desk.undo().unwrap();
+    desk.undo_of(forked.operation).unwrap();
     assert!(!is_there(&desk, forked.session));
     assert_eq!(desk.conversation(), before);
     desk.undo().unwrap();
     assert_eq!(desk.prompts().len(), 0, "then the turn");
     desk.redo().unwrap();
-    desk.redo().unwrap();
-    assert!(is_there(&desk, forked.session));
     assert_eq!(desk.prompts(), ["one"]);
 }
 
@@ -112,6 +110,33 @@ fn a_fork_that_is_used_is_not_undone() {
     desk.move_to(forked.session);
     desk.redo().unwrap();
     assert_eq!(desk.conversation(), said, "nothing of it was lost");
+}
+
+#[test]
+fn undo_in_the_session_that_was_forked_from_passes_over_forks() {
+    let mut desk = Desk::new();
+    desk.writes("one", "a", "1");
+    let second = desk.writes("two", "b", "2");
+    let forked = desk.fork(second.prompt).unwrap();
+    let (parent, writer) = desk.move_to(forked.session);
+    desk.writes("other", "c", "3");
+    desk.close();
+    (desk.session, desk.writer) = (parent, writer);
+    desk.undo().unwrap();
+    assert_eq!((desk.prompts(), desk.bench.read("b")), (vec!["one".to_owned()], None), "its own turn");
+    let again = desk.fork(desk.conversation().head().unwrap()).unwrap();
+    desk.redo().unwrap();
+    assert_eq!(desk.prompts(), ["one", "two"], "a fork is nothing new in it");
+    undo(&mut desk).unwrap();
+    assert!(!is_there(&desk, again.session), "without a session, forks count");
+    let nothing = apply(&mut desk, Goal::Redo { session: Some(parent) });
+    assert!(matches!(nothing, Err(RewindError::Operation(OperationError::NothingToRedo))), "{nothing:?}");
+    redo(&mut desk).unwrap();
+    assert!(is_there(&desk, again.session) && is_there(&desk, forked.session));
+    desk.undo().unwrap();
+    desk.undo().unwrap();
+    let nothing = desk.undo();
+    assert!(matches!(nothing, Err(RewindError::Operation(OperationError::NothingToUndo))), "{nothing:?}");
 }
 
 fn undo_of(forked: &retake_engine::Forked) -> Goal {
