@@ -1,22 +1,25 @@
-//! Random conversations with rewinds, undos, redos, clears, summaries, crashes, restarts and checkpoints of the model's own, against a naive
-//! model: a list of entries, a list of what is seen of them, and full copies of the files.
+//! Random conversations with rewinds, undos, redos, clears, summaries, crashes, restarts and checkpoints of the model's own, and random
+//! forks of these that are gone on with, undone and deleted, against a naive model: a list of entries for each session, a list of what is
+//! seen of them, and full copies of the files.
 //!
-//! What the agent writes and what others write are different files, so that nothing is in conflict unless an older turn is undone:
-//! who may overwrite whom is the subject of [`rewind_property`](crate::rewind_property).
+//! What agents write and what others write are different files, so that nothing is in conflict unless an older turn is undone or another
+//! session has changed it: who may overwrite whom is the subject of [`rewind_property`](crate::rewind_property).
 //!
 //! How many cases, and which: see [`cases`](crate::cases).
 
 mod back;
+mod forks;
 mod model;
 mod play;
 mod tally;
+mod timeline;
 mod turns;
 mod view;
 
 use proptest::collection::vec;
 use proptest::prelude::{Strategy, any, prop_oneof};
 use proptest::strategy::Just;
-use retake_engine::Scope;
+use retake_engine::{Discard, OnConflict, Scope};
 
 use crate::cases;
 use crate::compare::Verdict;
@@ -97,9 +100,9 @@ enum Step {
     },
     Outside(Effect),
     /// To a prompt that is listed.
-    Rewind(Scope, usize),
+    Rewind(Scope, usize, Manner),
     /// To any entry that there ever was.
-    RewindToEntry(Scope, usize),
+    RewindToEntry(Scope, usize, Manner),
     Undo,
     UndoOf(usize),
     Redo,
@@ -108,6 +111,21 @@ enum Step {
     Summarise(Stretch, usize),
     Draft(u8),
     Reopen,
+    /// From a prompt that is listed, or from any entry.
+    Fork(usize),
+    /// Goes on in another session.
+    Switch(usize),
+    /// Deletes a session, the open one too.
+    Delete(usize),
+    Collect,
+}
+
+/// How a rewind is done.
+#[derive(Clone, Copy, Debug)]
+struct Manner {
+    discard: Discard,
+    /// What becomes of files that somebody else has changed too.
+    on_conflict: OnConflict,
 }
 
 fn effect(names: usize) -> impl Strategy<Value = Effect> {
@@ -142,14 +160,20 @@ fn scope() -> impl Strategy<Value = Scope> {
     prop_oneof![Just(Scope::Both), Just(Scope::Code), Just(Scope::Conversation)]
 }
 
+fn manner() -> impl Strategy<Value = Manner> {
+    let discard = prop_oneof![7 => Just(Discard::No), 1 => Just(Discard::Now)];
+    let on_conflict = prop_oneof![Just(OnConflict::Stop), Just(OnConflict::Keep), Just(OnConflict::Overwrite)];
+    (discard, on_conflict).prop_map(|(discard, on_conflict)| Manner { discard, on_conflict })
+}
+
 fn step() -> impl Strategy<Value = Step> {
     let end = prop_oneof![6 => Just(End::Done), 1 => Just(End::Dies)];
     let turn = (0..9_u8, vec(round(), 0..4), end);
     prop_oneof![
         8 => turn.prop_map(|(prompt, rounds, end)| Step::Turn { prompt, rounds, end }),
         2 => effect(THEIRS.len()).prop_map(Step::Outside),
-        4 => (scope(), any::<usize>()).prop_map(|(scope, at)| Step::Rewind(scope, at)),
-        2 => (scope(), any::<usize>()).prop_map(|(scope, at)| Step::RewindToEntry(scope, at)),
+        4 => (scope(), any::<usize>(), manner()).prop_map(|(scope, at, manner)| Step::Rewind(scope, at, manner)),
+        2 => (scope(), any::<usize>(), manner()).prop_map(|(scope, at, manner)| Step::RewindToEntry(scope, at, manner)),
         5 => Just(Step::Undo),
         3 => any::<usize>().prop_map(Step::UndoOf),
         4 => Just(Step::Redo),
@@ -176,9 +200,21 @@ fn exploration() -> impl Strategy<Value = Vec<Step>> {
     })
 }
 
+/// Anything, in one of several sessions.
+fn step_of_many() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        30 => step(),
+        4 => any::<usize>().prop_map(Step::Fork),
+        7 => any::<usize>().prop_map(Step::Switch),
+        2 => any::<usize>().prop_map(Step::Delete),
+        1 => Just(Step::Collect),
+    ]
+}
+
 fn story() -> impl Strategy<Value = Vec<Step>> {
-    let steps = prop_oneof![24 => step().prop_map(|step| vec![step]), 1 => exploration()];
-    vec(steps, 1..17).prop_map(|steps| steps.concat())
+    let alone = prop_oneof![24 => step().prop_map(|step| vec![step]), 1 => exploration()];
+    let many = prop_oneof![24 => step_of_many().prop_map(|step| vec![step]), 1 => exploration()];
+    prop_oneof![vec(alone, 1..17), vec(many, 1..25)].prop_map(|steps| steps.concat())
 }
 
 #[test]
@@ -190,12 +226,14 @@ fn conversations_do_what_a_naive_model_says() {
 fn run_guarded(story: &Vec<Step>, met: &mut Met) -> Verdict {
     let mut done = Vec::new();
     let verdict = cases::guarded(|| {
-        let mut play = Play::new(met);
+        let has_forks = story.iter().any(|step| matches!(step, Step::Fork(_)));
+        let mut play = Play::new(met, !has_forks);
         for step in story {
             done.push(format!("{step:?}"));
             play.step(step)?;
         }
-        play.plan_every_target()
+        play.plan_every_target()?;
+        play.grow_old()
     });
     verdict.map_err(|report| format!("{report}\nafter\n  {}", done.join("\n  ")))
 }
