@@ -46,6 +46,9 @@ pub enum MadeBy {
     Model = 2,
 }
 
+/// Who made a turn that a fork has taken over from a deleted session, in the place of [`MadeBy`].
+pub(crate) const INHERITED: u8 = 3;
+
 impl OperationKind {
     /// The kind as a word.
     pub fn name(self) -> &'static str {
@@ -332,7 +335,8 @@ const REVERSIBLE: &str = "(0, 1, 4, 5, 6, 7)";
 
 /// Which operations are meant: those of a session, or those that commands made, whatever session they belong to.
 /// What the model did within a turn goes with the turn.
-const MEANT: &str = "(operations.live <> 2 AND (operations.session = ?1 OR (?1 IS NULL AND operations.live = 0)))";
+/// What was taken over from a session that is gone is undone by nobody who does not name it.
+const MEANT: &str = "(operations.live < 2 AND (operations.session = ?1 OR (?1 IS NULL AND operations.live = 0)))";
 
 /// The newest operation of `session` (of those that commands made, for `None`) that can be undone: it changed something and is
 /// not undone. A newer one that is still running has to end first.
@@ -371,7 +375,7 @@ pub(crate) fn next_to_undo(store: &Store, session: Option<i64>) -> Result<Operat
 /// undone: `gone` is the condition for those that are. Undoing goes backwards, and must not pass over them.
 pub(crate) fn remember_gone(tx: &Transaction<'_>, gone: &str) -> rusqlite::Result<()> {
     let undoable = format!(
-        "operations.kind IN {REVERSIBLE} AND NOT operations.undone AND operations.state IN (1, 3) AND operations.live <> 2
+        "operations.kind IN {REVERSIBLE} AND NOT operations.undone AND operations.state IN (1, 3) AND operations.live < 2
              AND {CHANGED_SOMETHING} AND {gone}"
     );
     let newest = [

@@ -115,6 +115,11 @@ fn draft_selective(
         }
         let chain = families.without_cancelled(&chain, ours);
         draft_path(request, &path, &chain, ours, target, now, draft)?;
+        // Everything that this session did is ours: one that it was forked from went on by itself.
+        let conflict = draft.paths.get_mut(&path).map(|path| &mut path.conflict);
+        if let Some(conflict @ Some(Conflict::ChangedLater)) = conflict {
+            *conflict = Some(Conflict::ChangedByOthers);
+        }
     }
     Ok(())
 }

@@ -376,7 +376,7 @@ fn fork_at(connection: &Connection, operation: &Operation, from: Option<i64>) ->
 /// Whether `draft` is what the newest operation of a session left there.
 fn is_unedited(connection: &Connection, session: i64, draft: &[Part]) -> rusqlite::Result<bool> {
     let newest: Option<i64> = connection
-        .prepare_cached("SELECT max(seq) FROM operations WHERE session = ? AND conversation IS NOT NULL")?
+        .prepare_cached("SELECT max(seq) FROM operations WHERE session = ? AND conversation IS NOT NULL AND live < 2")?
         .query_row([session], |row| row.get(0))?;
     let moved = newest.map(|seq| Moved::by_seq(connection, seq)).transpose()?.flatten();
     Ok(moved.and_then(|moved| moved.draft_after).is_some_and(|left| left == draft))

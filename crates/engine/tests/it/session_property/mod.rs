@@ -211,10 +211,43 @@ fn step_of_many() -> impl Strategy<Value = Step> {
     ]
 }
 
+/// Several sessions that change the same files, go back and take back.
+fn tangle() -> impl Strategy<Value = Vec<Step>> {
+    let call = prop_oneof![
+        5 => (0..OURS.len(), 0..9_u8).prop_map(|(name, content)| Call::Edit(name, content)),
+        4 => vec(effect(OURS.len()), 1..3).prop_map(Call::Shell),
+        1 => call(),
+    ];
+    let round = vec(call, 1..3).prop_map(|calls| Round { compact: None, calls });
+    let turn = vec(round, 1..3).prop_map(|rounds| Step::Turn { prompt: 2, rounds, end: End::Done });
+    let step = prop_oneof![
+        8 => turn.clone(),
+        4 => any::<usize>().prop_map(Step::Fork),
+        8 => any::<usize>().prop_map(Step::Switch),
+        5 => (scope(), any::<usize>(), manner()).prop_map(|(scope, at, manner)| Step::Rewind(scope, at, manner)),
+        2 => (scope(), any::<usize>(), manner()).prop_map(|(scope, at, manner)| Step::RewindToEntry(scope, at, manner)),
+        3 => Just(Step::Undo),
+        2 => any::<usize>().prop_map(Step::UndoOf),
+        3 => Just(Step::Redo),
+        2 => any::<usize>().prop_map(Step::Delete),
+        4 => step_of_many(),
+    ];
+    let begin = (vec(turn, 1..3), any::<usize>()).prop_map(|(mut turns, at)| {
+        turns.push(Step::Fork(at));
+        turns
+    });
+    (begin, vec(step, 4..24)).prop_map(|(begin, steps)| [begin, steps].concat())
+}
+
 fn story() -> impl Strategy<Value = Vec<Step>> {
     let alone = prop_oneof![24 => step().prop_map(|step| vec![step]), 1 => exploration()];
     let many = prop_oneof![24 => step_of_many().prop_map(|step| vec![step]), 1 => exploration()];
-    prop_oneof![vec(alone, 1..17), vec(many, 1..25)].prop_map(|steps| steps.concat())
+    let (alone, many) = (vec(alone, 1..17), vec(many, 1..17));
+    prop_oneof![
+        3 => alone.prop_map(|steps| steps.concat()),
+        1 => many.prop_map(|steps| steps.concat()),
+        2 => tangle(),
+    ]
 }
 
 #[test]
