@@ -147,9 +147,12 @@ fn call() -> impl Strategy<Value = Call> {
     ]
 }
 
+fn compact() -> impl Strategy<Value = Option<Compact>> + Clone {
+    prop_oneof![8 => Just(None), 1 => Just(Some(Compact::Before)), 1 => Just(Some(Compact::Since))]
+}
+
 fn round() -> impl Strategy<Value = Round> {
-    let compact = prop_oneof![8 => Just(None), 1 => Just(Some(Compact::Before)), 1 => Just(Some(Compact::Since))];
-    (compact, vec(call(), 0..4)).prop_map(|(compact, calls)| Round { compact, calls })
+    (compact(), vec(call(), 0..4)).prop_map(|(compact, calls)| Round { compact, calls })
 }
 
 fn stretch() -> impl Strategy<Value = Stretch> {
@@ -216,9 +219,9 @@ fn tangle() -> impl Strategy<Value = Vec<Step>> {
     let call = prop_oneof![
         5 => (0..OURS.len(), 0..9_u8).prop_map(|(name, content)| Call::Edit(name, content)),
         4 => vec(effect(OURS.len()), 1..3).prop_map(Call::Shell),
-        1 => call(),
+        2 => call(),
     ];
-    let round = vec(call, 1..3).prop_map(|calls| Round { compact: None, calls });
+    let round = (compact(), vec(call, 1..3)).prop_map(|(compact, calls)| Round { compact, calls });
     let turn = vec(round, 1..3).prop_map(|rounds| Step::Turn { prompt: 2, rounds, end: End::Done });
     let step = prop_oneof![
         8 => turn.clone(),
@@ -230,12 +233,14 @@ fn tangle() -> impl Strategy<Value = Vec<Step>> {
         2 => any::<usize>().prop_map(Step::UndoOf),
         3 => Just(Step::Redo),
         2 => any::<usize>().prop_map(Step::Delete),
+        2 => (stretch(), any::<usize>()).prop_map(|(stretch, at)| Step::Summarise(stretch, at)),
         4 => step_of_many(),
     ];
-    let begin = (vec(turn, 1..3), any::<usize>()).prop_map(|(mut turns, at)| {
-        turns.push(Step::Fork(at));
-        turns
-    });
+    let once = |at| vec![Step::Fork(at)];
+    // Forks the fork, and undoes the first one where it was made.
+    let twice = |at| vec![Step::Fork(at), Step::Switch(0), Step::Fork(at), Step::Switch(0), Step::Undo];
+    let forks = prop_oneof![5 => any::<usize>().prop_map(once), 1 => any::<usize>().prop_map(twice)];
+    let begin = (vec(turn, 1..3), forks).prop_map(|(turns, forks)| [turns, forks].concat());
     (begin, vec(step, 4..24)).prop_map(|(begin, steps)| [begin, steps].concat())
 }
 
