@@ -15,9 +15,9 @@ struct Heir {
     forked_after: i64,
 }
 
-/// Hands over what forks of `session` need of it: entries with their points and the turns that they are of to the oldest fork, and to
-/// each what was changed until it was forked and is no older fork's past. Then each is a fork of the next older one from when that was
-/// forked itself, so that all of them own what they did before, and none what another fork did.
+/// Hands over what forks of `session` need of it, to each what no older one has taken: entries with their points and the turns that they
+/// are of, and what was changed until it was forked. Then each is a fork of the next older one from when that was forked itself, so that
+/// all of them own what they did before, and none what another fork did.
 pub(super) fn hand_over(tx: &Transaction<'_>, session: i64) -> Result<(), StoreError> {
     let wrap = in_transaction(tx);
     let heirs: Vec<Heir> = tx
@@ -29,37 +29,28 @@ pub(super) fn hand_over(tx: &Transaction<'_>, session: i64) -> Result<(), StoreE
             statement.query_map([session], heir)?.collect()
         })
         .map_err(&wrap)?;
-    let Some(oldest) = heirs.first() else { return Ok(()) };
-    for entry in lineage::needed_by_others(tx, session).map_err(&wrap)? {
-        let run =
-            |sql: &str| tx.prepare_cached(sql).and_then(|mut s| s.execute([oldest.session, entry])).map_err(&wrap);
-        run("UPDATE entries SET session = ?1 WHERE seq = ?2")?;
-        // It is nothing that the heir did itself, so it does not undo it either.
-        let inherited = operation::INHERITED;
-        run(&format!("UPDATE operations SET session = ?1, live = {inherited} WHERE entry = ?2 AND kind = 4"))?;
-    }
-    hand_over_checkpoints(tx, session, oldest.session)?;
     for heir in &heirs {
-        hand_over_changes(tx, session, *heir, oldest.session)?;
+        hand_over_entries(tx, session, *heir)?;
+    }
+    for heir in &heirs {
+        hand_over_changes(tx, session, *heir)?;
     }
     take_its_place(tx, session, &heirs)
 }
 
-/// What was changed until a fork was made is its past, as it was before. Older forks have taken what is theirs.
-fn hand_over_changes(tx: &Transaction<'_>, session: i64, heir: Heir, oldest: i64) -> Result<(), StoreError> {
+fn hand_over_entries(tx: &Transaction<'_>, session: i64, heir: Heir) -> Result<(), StoreError> {
     let wrap = in_transaction(tx);
     let Heir { session: heir, forked_after } = heir;
-    let run = |sql: &str| tx.execute(sql, params![session, heir, forked_after, oldest]).map_err(&wrap);
-    run("UPDATE windows SET session = ?2,
-             operation = (SELECT seq FROM operations WHERE seq = windows.operation AND session = ?4)
-         WHERE session = ?1 AND opened <= ?3")?;
-    run("UPDATE changes SET session = ?2,
-             operation = (SELECT seq FROM operations WHERE seq = changes.operation AND session = ?4)
-         WHERE session = ?1 AND checkpoint <= ?3")
-    .map(drop)
-}
-
-fn hand_over_checkpoints(tx: &Transaction<'_>, session: i64, heir: i64) -> Result<(), StoreError> {
+    for entry in lineage::needed_by(tx, session, heir).map_err(&wrap)? {
+        let run = |sql: &str, by: i64| tx.prepare_cached(sql).and_then(|mut s| s.execute([by, entry])).map_err(&wrap);
+        run("UPDATE entries SET session = ?1 WHERE seq = ?2", heir)?;
+        // It is nothing that the heir did itself, so it does not undo it either.
+        let inherited = operation::INHERITED;
+        let turn = format!("UPDATE operations SET session = ?1, live = {inherited} WHERE entry = ?2 AND kind = 4");
+        run(&turn, heir)?;
+        // When the session that goes came back to it later, that was none of the heir's.
+        run("DELETE FROM points WHERE checkpoint > ?1 AND entry = ?2", forked_after)?;
+    }
     tx.execute(
         "UPDATE checkpoints SET session = ?2 WHERE session = ?1 AND (
              seq IN (SELECT checkpoint FROM points JOIN entries ON entries.seq = points.entry WHERE entries.session = ?2)
@@ -68,7 +59,21 @@ fn hand_over_checkpoints(tx: &Transaction<'_>, session: i64, heir: i64) -> Resul
         [session, heir],
     )
     .map(drop)
-    .map_err(in_transaction(tx))
+    .map_err(&wrap)
+}
+
+/// What was changed until a fork was made is its past, as it was before.
+fn hand_over_changes(tx: &Transaction<'_>, session: i64, heir: Heir) -> Result<(), StoreError> {
+    let wrap = in_transaction(tx);
+    let Heir { session: heir, forked_after } = heir;
+    let run = |sql: &str| tx.execute(sql, params![session, heir, forked_after]).map_err(&wrap);
+    run("UPDATE windows SET session = ?2,
+             operation = (SELECT seq FROM operations WHERE seq = windows.operation AND session <> ?1)
+         WHERE session = ?1 AND opened <= ?3")?;
+    run("UPDATE changes SET session = ?2,
+             operation = (SELECT seq FROM operations WHERE seq = changes.operation AND session <> ?1)
+         WHERE session = ?1 AND checkpoint <= ?3")
+    .map(drop)
 }
 
 /// The oldest heir has the origin of the session that goes; each of the others is forked from the next older one.

@@ -65,6 +65,22 @@ pub(crate) fn inherits(connection: &Connection, session: i64, entry: i64) -> rus
     connection.prepare_cached(&sql)?.query_row(params![session, entry], |row| row.get(0))
 }
 
+/// Row numbers of the entries of `session` that its fork `fork` reaches, or one that was forked from that, oldest first.
+pub(crate) fn needed_by(connection: &Connection, session: i64, fork: i64) -> rusqlite::Result<Vec<i64>> {
+    let sql = "WITH RECURSIVE family (seq) AS (
+             VALUES (?2) UNION SELECT sessions.seq FROM sessions JOIN family ON sessions.parent = family.seq
+         ), reached (seq) AS (
+             SELECT head FROM sessions WHERE seq IN family
+             UNION SELECT parent FROM entries WHERE session IN family
+             UNION SELECT json_extract(conversation, '$.from') FROM operations WHERE session IN family
+             UNION SELECT json_extract(conversation, '$.to') FROM operations WHERE session IN family
+             UNION SELECT entries.parent FROM entries JOIN reached ON entries.seq = reached.seq
+         )
+         SELECT entries.seq FROM reached JOIN entries ON entries.seq = reached.seq
+         WHERE entries.session = ?1 ORDER BY entries.seq";
+    connection.prepare_cached(sql)?.query_map([session, fork], |row| row.get(0))?.collect()
+}
+
 /// Row numbers of the entries of `session` that other sessions reach, oldest first.
 pub(crate) fn needed_by_others(connection: &Connection, session: i64) -> rusqlite::Result<Vec<i64>> {
     let sql = "WITH RECURSIVE reached (seq) AS (

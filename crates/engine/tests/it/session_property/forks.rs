@@ -1,5 +1,8 @@
 //! Forks of a story: making them, going on in another session, deleting one, growing old.
 
+use std::collections::HashSet;
+use std::iter::successors;
+
 use retake_engine::session::ForkError;
 use retake_engine::session::entry::{Body, Entry, SummaryBy};
 use retake_engine::{
@@ -69,7 +72,7 @@ impl Play<'_> {
             let Body::Note { about: found, .. } = &note.body else { return Err(format!("{MISMATCH}: {note:?}")) };
             check("what the note is about", found, &about)?;
             self.model.enter(id, note.clone());
-            self.model.pair_with(note.id);
+            self.model.pair_with(id, note.id);
             session.entries.push(note);
         }
         session.began = head(&session.entries);
@@ -136,7 +139,7 @@ impl Play<'_> {
         self.deleted(id);
     }
 
-    /// A session is gone; what others need of it is the oldest fork's.
+    /// A session is gone; what others need of it is that of the oldest fork which needs it.
     fn deleted(&mut self, id: SessionId) {
         let is_undone = |session: &&Session| !session.shown && session.parent.is_some_and(|(parent, _)| parent == id);
         while let Some(undone) = self.model.others.iter().find(is_undone).map(|session| session.id) {
@@ -153,26 +156,39 @@ impl Play<'_> {
             .filter_map(|session| Some((session.parent.filter(|(parent, _)| *parent == id)?.1, session.id)))
             .collect();
         heirs.sort();
-        let needed: Vec<EntryId> = all().flat_map(|other| self.model.reach(other)).collect();
+        // What each of these needs, or what was forked from it.
+        let heirs: Vec<(u64, SessionId, HashSet<EntryId>)> = heirs
+            .into_iter()
+            .map(|(until, heir)| {
+                let parent = |id: &SessionId| all().find(|other| other.id == *id)?.parent.map(|(parent, _)| parent);
+                let is_of = |other: &&Session| successors(Some(other.id), parent).any(|above| above == heir);
+                (until, heir, all().filter(is_of).flat_map(|other| self.model.reach(other)).collect())
+            })
+            .collect();
         self.met.add(match heirs.len() {
             0 => "delete: without forks",
             1 => "delete: with a fork that stays",
             _ => "delete: with forks that stay",
         });
         let mut above = session.parent;
-        for (until, heir) in &heirs {
+        for (until, heir, _) in &heirs {
             let others = self.model.others.iter_mut().chain([&mut self.model.now]);
             others.filter(|other| other.id == *heir).for_each(|other| other.parent = above);
             above = Some((*heir, *until));
         }
         let owned = self.model.log.iter().map(|entry| entry.id).filter(|entry| self.model.owner[entry] == id);
         for entry in owned.collect::<Vec<_>>() {
-            match heirs.first().filter(|_| needed.contains(&entry)) {
-                Some((_, heir)) => drop(self.model.owner.insert(entry, *heir)),
+            match heirs.iter().find(|(_, _, needed)| needed.contains(&entry)) {
+                Some((until, heir, _)) => {
+                    self.model.owner.insert(entry, *heir);
+                    let points = self.model.points.entry(entry).or_default();
+                    points.retain(|(_, moment)| moment.at <= *until);
+                }
                 None => drop(self.model.gone.insert(entry)),
             }
         }
-        let is_kept = |op: &&Op| op.prompt.as_ref().is_some_and(|(prompt, _)| needed.contains(prompt));
+        let is_needed = |entry: &EntryId| heirs.iter().any(|(_, _, needed)| needed.contains(entry));
+        let is_kept = |op: &&Op| op.prompt.as_ref().is_some_and(|(prompt, _)| is_needed(prompt));
         let forgotten: Vec<OperationId> = session.ops.iter().filter(|op| !is_kept(op)).map(|op| op.id).collect();
         self.model.timeline.forget(&forgotten);
         for other in self.model.others.iter_mut().chain([&mut self.model.now]) {

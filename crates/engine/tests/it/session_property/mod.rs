@@ -246,7 +246,11 @@ fn tangle() -> impl Strategy<Value = Vec<Step>> {
 
 fn story() -> impl Strategy<Value = Vec<Step>> {
     let alone = prop_oneof![24 => step().prop_map(|step| vec![step]), 1 => exploration()];
-    let many = prop_oneof![24 => step_of_many().prop_map(|step| vec![step]), 1 => exploration()];
+    let explored = (exploration(), any::<usize>()).prop_map(|(mut steps, at)| {
+        steps.push(Step::Fork(at));
+        steps
+    });
+    let many = prop_oneof![12 => step_of_many().prop_map(|step| vec![step]), 1 => explored];
     let (alone, many) = (vec(alone, 1..17), vec(many, 1..17));
     prop_oneof![
         3 => alone.prop_map(|steps| steps.concat()),

@@ -129,8 +129,8 @@ pub(super) struct Model {
     pub(super) owner: HashMap<EntryId, SessionId>,
     /// Entries that were removed.
     pub(super) gone: HashSet<EntryId>,
-    /// The files at the checkpoints that were taken at an entry, newest last.
-    points: HashMap<EntryId, Vec<Moment>>,
+    /// The files at the checkpoints that were taken at an entry, and by whom, newest last.
+    pub(super) points: HashMap<EntryId, Vec<(SessionId, Moment)>>,
     /// The files at a prompt.
     prompts: HashMap<EntryId, Moment>,
     /// What the model had been told when a prompt was said.
@@ -200,13 +200,13 @@ impl Model {
 
     /// A checkpoint was taken at the head. What was said in another session has checkpoints of its own.
     pub(super) fn pair(&mut self) {
-        let own = head(&self.now.entries).filter(|head| self.said_by[head] == self.now.id);
-        own.into_iter().for_each(|head| self.pair_with(head));
+        let own = head(&self.now.entries).filter(|head| self.owner[head] == self.now.id);
+        own.into_iter().for_each(|head| self.pair_with(self.now.id, head));
     }
 
-    pub(super) fn pair_with(&mut self, entry: EntryId) {
+    pub(super) fn pair_with(&mut self, session: SessionId, entry: EntryId) {
         let moment = self.timeline.moment();
-        self.points.entry(entry).or_default().push(moment);
+        self.points.entry(entry).or_default().push((session, moment));
     }
 
     pub(super) fn pair_prompt(&mut self) {
@@ -247,9 +247,8 @@ impl Model {
     /// Files at the last checkpoint at or before an entry: what others did at theirs after they were forked from is not this one's.
     fn point(&self, to: Option<EntryId>) -> Moment {
         let at = |entry: &Entry| {
-            let said_by = self.said_by[&entry.id];
             let points = self.points.get(&entry.id)?;
-            points.iter().rfind(|moment| self.now.owns(said_by, moment.at))
+            points.iter().rfind(|(by, moment)| self.now.owns(*by, moment.at)).map(|(_, moment)| moment)
         };
         self.chain(to).iter().rev().find_map(at).cloned().unwrap()
     }
