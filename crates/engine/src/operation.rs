@@ -46,6 +46,9 @@ pub enum MadeBy {
     Model = 2,
 }
 
+/// Who made a turn that a fork has taken over from a deleted session, in the place of [`MadeBy`].
+pub(crate) const INHERITED: u8 = 3;
+
 impl OperationKind {
     /// The kind as a word.
     pub fn name(self) -> &'static str {
@@ -299,8 +302,8 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Operation> {
         moved_head: row.get(14)?,
         made_by: match row.get::<_, u8>(15)? {
             0 => MadeBy::Command,
-            1 => MadeBy::Client,
-            _ => MadeBy::Model,
+            2 => MadeBy::Model,
+            _ => MadeBy::Client,
         },
     })
 }
@@ -346,10 +349,10 @@ const CHANGED_SOMETHING: &str = "(operations.kind <> 0 OR operations.state = 3
 const REVERSIBLE: &str = "(0, 1, 4, 5, 6, 7)";
 
 /// Which operations are meant: those of a session, or those that commands made, whatever session they belong to.
-/// What the model did within a turn goes with the turn, and a fork changed nothing in the session that it was made from.
-const MEANT: &str = "(operations.live <> 2 AND CASE WHEN ?1 IS NULL THEN operations.live = 0
-    ELSE operations.session = ?1 AND operations.kind <> 7 AND NOT EXISTS (
-        SELECT 1 FROM operations AS fork WHERE fork.seq = operations.reverses AND fork.kind = 7) END)";
+/// What the model did within a turn goes with the turn, a fork changed nothing in the session that it was made from, and what was taken
+/// over from a session that is gone is undone by nobody who does not name it.
+const MEANT: &str = "(operations.live < 2 AND CASE WHEN ?1 IS NULL THEN operations.live = 0
+    ELSE operations.session = ?1 AND operations.kind <> 7 END)";
 
 /// The newest operation of `session` (of those that commands made, for `None`) that can be undone: it changed something and is
 /// not undone. A newer one that is still running has to end first.
@@ -388,7 +391,7 @@ pub(crate) fn next_to_undo(store: &Store, session: Option<i64>) -> Result<Operat
 /// undone: `gone` is the condition for those that are. Undoing goes backwards, and must not pass over them.
 pub(crate) fn remember_gone(tx: &Transaction<'_>, gone: &str) -> rusqlite::Result<()> {
     let undoable = format!(
-        "operations.kind IN {REVERSIBLE} AND NOT operations.undone AND operations.state IN (1, 3) AND operations.live <> 2
+        "operations.kind IN {REVERSIBLE} AND NOT operations.undone AND operations.state IN (1, 3) AND operations.live < 2
              AND {CHANGED_SOMETHING} AND {gone}"
     );
     let newest = [

@@ -6,7 +6,8 @@
 
 #![allow(clippy::print_stderr, reason = "which steps were played is for whoever sees it fail")]
 
-use retake_agent::contract::{ChangeGoal, Command, Extent, Reason, Reply};
+use retake_agent::contract::{Change, ChangeGoal, Command, Extent, Reason, Reply, WhileRunning};
+use retake_agent::controller::Which;
 use retake_engine::Scope;
 use retake_engine::session::entry::{Body, Details, Entry, EntryId, SummaryBy};
 use retake_testkit::model::Tokens;
@@ -35,12 +36,14 @@ enum Step {
     /// To before the first, the second or the fourth prompt, or into the third turn.
     Rewind(usize),
     RewindInto,
+    /// Before one of the first four prompts, or inside the third turn, wherever that is by now.
+    Fork,
     Undo,
     Redo,
     Restart,
 }
 
-const STEPS: [Step; 15] = [
+const STEPS: [Step; 16] = [
     Step::FromHere,
     Step::UpToHere,
     Step::Everything,
@@ -53,6 +56,7 @@ const STEPS: [Step; 15] = [
     Step::Rewind(1),
     Step::Rewind(3),
     Step::RewindInto,
+    Step::Fork,
     Step::Undo,
     Step::Redo,
     Step::Restart,
@@ -72,8 +76,11 @@ struct Table {
     prompts: Vec<EntryId>,
     /// The last answer of the third turn.
     inside: EntryId,
+    /// The contexts before each of the first four turns.
+    told: Vec<String>,
     /// The head and the context when four turns were said.
     base: (EntryId, String),
+    forks: usize,
     /// The contexts before all operations that are in force, and those that redos would bring back.
     before: Vec<String>,
     undone: Vec<String>,
@@ -101,7 +108,8 @@ impl Table {
         let fourth = entries.iter().position(|entry| entry.id == prompts[3]).unwrap();
         let inside = entries[..fourth].iter().rfind(|entry| matches!(entry.body, Body::Reply { .. })).unwrap().id;
         let base = (scene.view().head().unwrap(), scene.context());
-        Self { scene, prompts, inside, base, before, undone: Vec::new(), count }
+        let told = before.clone();
+        Self { scene, prompts, inside, told, base, forks: 0, before, undone: Vec::new(), count }
     }
 
     fn step(&mut self, step: Step) -> Came {
@@ -139,6 +147,7 @@ impl Table {
             }
             Step::Rewind(which) => self.rewind(self.prompts[which]),
             Step::RewindInto => self.rewind(self.inside),
+            Step::Fork => self.fork(number),
             Step::Undo | Step::Redo => {
                 let goal = if step == Step::Undo { ChangeGoal::Undo { operation: None } } else { ChangeGoal::Redo };
                 match self.scene.change(goal) {
@@ -179,6 +188,35 @@ impl Table {
     fn rewind(&mut self, entry: EntryId) -> Came {
         let document = self.scene.rewind(entry, Scope::Conversation);
         if document.operation.is_some() { Came::Done } else { Came::ToNothing }
+    }
+
+    /// A fork, in which the model receives what it was told there, also after a restart. Something is said in it and taken back.
+    fn fork(&mut self, number: usize) -> Came {
+        let which = self.forks % 5;
+        self.forks += 1;
+        let entry = self.prompts.get(which).copied().unwrap_or(self.inside);
+        let told = self.told.get(which).or(self.told.last()).unwrap();
+        let reply = self.scene.request(Command::Fork { entry }).expect("it is forked");
+        let Reply::Forked { session, .. } = reply else { panic!("not forked: {reply:?}") };
+        let session = self.scene.workspace().resolve_session(&session).expect("it is there").id;
+        let said = format!("prompt{number}f");
+        for again in [false, true] {
+            let (model, opened) = self.scene.open_beside(Which::Existing(session));
+            same(&self.scene.context_of(&opened.handle), told, "what it was told there");
+            if !again {
+                model.says("reply0f");
+                self.scene.say_beside(&opened.handle, &said);
+                let expected: Vec<String> = words_sent(told).into_iter().chain([said.clone()]).collect();
+                assert_eq!(words_sent(&model.last_request().text), expected);
+                let change = Change::new(ChangeGoal::Undo { operation: None });
+                let running = WhileRunning::Refuse;
+                let undo = opened.handle.request(Command::Apply { change, head_seen: None, running });
+                self.scene.runtime().block_on(undo).expect("it is undone");
+            }
+            self.scene.runtime().block_on(opened.handle.request(Command::Close)).expect("it closes");
+            opened.served.join().expect("it ends in good order");
+        }
+        Came::Done
     }
 
     /// The context, which is what it has to be by everything that is known of it.
@@ -339,11 +377,11 @@ fn the_models_rewinds_and_clears_before_anything_else() {
 }
 
 #[test]
-fn the_users_rewinds_before_anything_else() {
-    every_pair(Wire::Anthropic, &STEPS[8..12]);
+fn the_users_rewinds_and_forks_before_anything_else() {
+    every_pair(Wire::Anthropic, &STEPS[8..13]);
 }
 
 #[test]
 fn undo_redo_and_restart_before_anything_else() {
-    every_pair(Wire::OpenAi, &STEPS[12..]);
+    every_pair(Wire::OpenAi, &STEPS[13..]);
 }

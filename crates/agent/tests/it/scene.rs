@@ -391,7 +391,12 @@ impl Scene {
 
     /// What the model would be sent next, without cache marks.
     pub fn context(&self) -> String {
-        match self.request(Command::Context).expect("the context is told") {
+        self.context_of(&self.handle())
+    }
+
+    /// What the model would be sent next in another session.
+    pub fn context_of(&self, handle: &Handle) -> String {
+        match self.runtime.block_on(handle.request(Command::Context)).expect("the context is told") {
             Reply::Context { body } => without_marks(&body),
             other => panic!("no context: {other:?}"),
         }

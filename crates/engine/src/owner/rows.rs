@@ -223,6 +223,12 @@ pub(crate) fn history(store: &Store, path: &WorkspacePath) -> Result<Vec<PathCha
     )
 }
 
+/// All changes after checkpoint `from` in order, also those that were found by checkpoints which are gone.
+pub(crate) fn after(store: &Store, from: i64) -> Result<Vec<ChangeRow>, StoreError> {
+    let rest = "WHERE changes.kind = 0 AND changes.checkpoint > ?1 ORDER BY changes.seq";
+    store.db().read(|connection| select(connection, rest, [from]))
+}
+
 /// All changes after checkpoint `from` up to checkpoint `to`, in order.
 pub(crate) fn between(store: &Store, from: i64, to: i64) -> Result<Vec<PathChange>, StoreError> {
     described(

@@ -115,7 +115,7 @@ impl Workspace {
 /// Paths that are not as they were at checkpoint `point`.
 pub(crate) fn differing(store: &Store, point: i64) -> Result<Vec<WorkspacePath>, StoreError> {
     let mut ends: BTreeMap<WorkspacePath, (Option<Node>, Option<Node>)> = BTreeMap::new();
-    for change in rows::between(store, point, i64::MAX)? {
+    for change in rows::after(store, point)? {
         ends.entry(change.path).or_insert((change.before, None)).1 = change.after;
     }
     let differs = |(before, after): &(Option<Node>, Option<Node>)| {

@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::entry::{Body, Entry, EntryId, Part};
 use super::heads::{self, Moved, NoteKind, PendingNote};
-use super::lineage;
+use super::lineage::{self, Lineage};
 use super::rows::{self, Standing};
 use crate::rewind::{Discard, NewRewind, RewindError};
 use crate::store::{Store, StoreError};
@@ -245,7 +245,7 @@ pub(crate) fn place(
     };
     let point = match draft {
         Some(_) => point_before(connection, seq)?,
-        None => last_point(connection, to)?,
+        None => last_point(connection, standing.seq, to)?,
     };
     Ok(Ok(Place { standing, entry: seq, to, draft, point }))
 }
@@ -306,15 +306,19 @@ pub(crate) fn point_before(connection: &Connection, prompt: i64) -> rusqlite::Re
         .optional()
 }
 
-/// The last checkpoint at or before an entry that is no prompt, by row number; it may be gone.
-pub(crate) fn last_point(connection: &Connection, entry: Option<i64>) -> rusqlite::Result<Option<i64>> {
+/// The last checkpoint at or before an entry that is no prompt, by row number; it may be gone. What a session was forked from may have
+/// come back to the entry since then, and that is not this one's.
+pub(crate) fn last_point(connection: &Connection, session: i64, entry: Option<i64>) -> rusqlite::Result<Option<i64>> {
+    let lineage = Lineage::of(connection, session)?;
     let mut at = entry;
-    let mut parent = connection.prepare_cached("SELECT parent FROM entries WHERE seq = ?")?;
+    let mut owner = connection.prepare_cached("SELECT parent, session FROM entries WHERE seq = ?")?;
     while let Some(seq) = at {
-        if let Some(point) = rows::paired(connection, seq)?.pop() {
+        let (parent, owner) = owner.query_row([seq], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let points = rows::paired(connection, seq)?;
+        if let Some(point) = points.into_iter().rfind(|point| lineage.owns(owner, *point)) {
             return Ok(Some(point));
         }
-        at = parent.query_row([seq], |row| row.get(0))?;
+        at = parent;
     }
     Ok(None)
 }
@@ -376,7 +380,7 @@ fn fork_at(connection: &Connection, operation: &Operation, from: Option<i64>) ->
 /// Whether `draft` is what the newest operation of a session left there.
 fn is_unedited(connection: &Connection, session: i64, draft: &[Part]) -> rusqlite::Result<bool> {
     let newest: Option<i64> = connection
-        .prepare_cached("SELECT max(seq) FROM operations WHERE session = ? AND conversation IS NOT NULL")?
+        .prepare_cached("SELECT max(seq) FROM operations WHERE session = ? AND conversation IS NOT NULL AND live < 2")?
         .query_row([session], |row| row.get(0))?;
     let moved = newest.map(|seq| Moved::by_seq(connection, seq)).transpose()?.flatten();
     Ok(moved.and_then(|moved| moved.draft_after).is_some_and(|left| left == draft))

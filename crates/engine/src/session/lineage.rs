@@ -72,7 +72,7 @@ pub(crate) fn holds(connection: &Connection, session: i64, entry: i64) -> rusqli
     Ok(is_own || inherits(connection, session, entry)?)
 }
 
-/// Row numbers of the entries of `session` that `fork`, or a session that was forked from there, reaches, oldest first.
+/// Row numbers of the entries of `session` that its fork `fork` reaches, or one that was forked from that, oldest first.
 pub(crate) fn needed_by(connection: &Connection, session: i64, fork: i64) -> rusqlite::Result<Vec<i64>> {
     let sql = "WITH RECURSIVE family (seq) AS (
              VALUES (?2) UNION SELECT sessions.seq FROM sessions JOIN family ON sessions.parent = family.seq

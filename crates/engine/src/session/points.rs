@@ -256,9 +256,10 @@ impl Workspace {
     fn entry_point(&self, session: SessionId, seq: i64) -> Result<Option<Point>, ResolveError> {
         let found = self.store.db().read(|connection| {
             let Some((EntryRow { entry, .. }, _)) = rows::by_seq(connection, seq)? else { return Ok(None) };
-            let point = match entry.body {
-                Body::Prompt { .. } => aim::point_before(connection, seq)?,
-                _ => aim::last_point(connection, Some(seq))?,
+            let point = match (&entry.body, rows::standing(connection, session)?) {
+                (Body::Prompt { .. }, _) => aim::point_before(connection, seq)?,
+                (_, Some(standing)) => aim::last_point(connection, standing.seq, Some(seq))?,
+                (_, None) => None,
             };
             Ok(Some((entry, point)))
         })?;

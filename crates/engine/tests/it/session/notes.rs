@@ -113,3 +113,22 @@ fn a_file_that_somebody_saved_meanwhile_is_not_said_to_have_gone_back() {
     desk.apply(&request).unwrap();
     assert_eq!(desk.notes(), [["a"]]);
 }
+
+#[test]
+fn what_a_deleted_session_changed_is_told_too() {
+    let mut desk = Desk::new();
+    desk.writes("one", "a", "1");
+    let second = desk.writes("two", "b", "2");
+    let other = super::conversation(&mut desk.bench);
+    let (session, writer) = desk.move_to(other);
+    desk.writes("elsewhere", "a", "theirs");
+    desk.close();
+    let gone = super::open(&mut desk.bench, other).unwrap();
+    desk.workspace().delete_session(gone).unwrap();
+    drop(writer);
+    desk.session = session;
+    desk.reopen();
+    desk.bench.checkpoint();
+    desk.rewind(second.prompt, Scope::Conversation).unwrap();
+    assert_eq!(desk.notes(), [["a", "b"]]);
+}

@@ -1,33 +1,70 @@
 //! Rewinds, undos and redos of a story.
 
 use retake_engine::session::entry::{Body, Entry, SummaryBy};
-use retake_engine::{Applied, EntryId, OperationError, OperationId, OperationKind, RewindError, Scope};
+use retake_engine::{
+    Applied, Discard, EntryId, Files, Goal, MadeBy, OnConflict, OperationError, OperationId, OperationKind,
+    RewindError, RewindRequest, Scope,
+};
 
-use super::model::{self, Op, differing, head};
-use super::play::{Play, check, is_note, is_prompt};
+use super::Manner;
+use super::model::{self, Op, Place, head};
+use super::play::{Play, check, conflicts, is_note, is_prompt};
+use super::timeline::{self, differing};
 use crate::compare::{MISMATCH, Verdict};
 
 impl Play<'_> {
-    pub(super) fn rewind(&mut self, scope: Scope, entry: EntryId) -> Verdict {
-        let applied = self.desk.rewind(entry, scope);
-        let Some((entries, draft, then)) = self.model.place(entry) else {
+    pub(super) fn rewind(&mut self, scope: Scope, entry: EntryId, manner: Manner) -> Verdict {
+        let Manner { discard, on_conflict } = manner;
+        let goal = Goal::Entry { session: self.desk.session, entry, scope, files: Files::Selective, discard };
+        let request = RewindRequest { made_by: MadeBy::Client, ..RewindRequest::new(goal) };
+        let applied = self.desk.apply(&request);
+        if !self.model.reach(&self.model.now).contains(&entry) {
+            self.met.add("rewind: to what is not of the session");
+            return match applied {
+                Err(RewindError::UnknownEntry { .. }) => Ok(()),
+                other => Err(format!("{MISMATCH}: not of this session, and yet {other:?}")),
+            };
+        }
+        let Some(Place { entries, draft, then }) = self.model.place(entry) else {
             self.met.add("rewind: no target");
             return match applied {
                 Err(RewindError::NotATarget { .. }) => Ok(()),
                 other => Err(format!("{MISMATCH}: no target, and yet {other:?}")),
             };
         };
-        let applied = applied.map_err(|err| format!("ERROR: {err:?}"))?;
-        self.count_rewind(scope, entry, &entries);
-        let files = if scope == Scope::Conversation { self.model.files.clone() } else { self.model.with_ours(&then) };
-        let note = match scope {
-            Scope::Both => Vec::new(),
-            Scope::Code => differing(&self.model.files, &files),
-            Scope::Conversation => differing(&then, &self.model.files),
+        let mut verdict = self.model.timeline.since(&self.model.now, &then);
+        if scope == Scope::Conversation {
+            verdict = timeline::Verdict::default();
+        }
+        let is_clear = verdict.conflicts.is_empty();
+        let applied = match self.unless_in_conflict(applied, &verdict)? {
+            Some(applied) => applied,
+            None if on_conflict == OnConflict::Stop => return Ok(()),
+            None => {
+                self.met.add(&format!("rewind: {on_conflict:?}"));
+                let request = RewindRequest { on_conflict, ..request };
+                self.desk.apply(&request).map_err(|err| format!("ERROR: {err:?}"))?
+            }
         };
-        let (entries, draft) = if scope == Scope::Code { (self.model.entries.clone(), None) } else { (entries, draft) };
+        self.count_rewind(scope, entry, &entries);
+        if verdict.inherits {
+            self.met.add("rewind: takes back what is inherited");
+        }
+        let files = verdict.carried_out(self.model.files(), on_conflict == OnConflict::Overwrite);
+        let note = match scope {
+            Scope::Both if is_clear || on_conflict == OnConflict::Overwrite => Vec::new(),
+            Scope::Both => verdict.conflicts.into_keys().collect(),
+            Scope::Code => differing(self.model.files(), &files),
+            Scope::Conversation => differing(&then.files, self.model.files()),
+        };
+        let (entries, draft) =
+            if scope == Scope::Code { (self.model.now.entries.clone(), None) } else { (entries, draft) };
         let outcome = model::Outcome { entries, note, draft, files, noted: Vec::new() };
+        let before = self.model.now.entries.clone();
         self.carried_out(&applied, OperationKind::Rewind, &outcome, scope, None)?;
+        if discard == Discard::Now && scope != Scope::Code && applied.operation.is_some() {
+            self.discarded(&before);
+        }
         let told = self.model.told.get(&entry).filter(|_| scope != Scope::Code).cloned();
         if let Some(told) = told {
             let conversation = self.desk.conversation();
@@ -39,20 +76,47 @@ impl Play<'_> {
         Ok(())
     }
 
+    /// What was applied, or nothing if that is refused because of the files that it should be.
+    fn unless_in_conflict(
+        &mut self,
+        applied: Result<Applied, RewindError>,
+        verdict: &timeline::Verdict,
+    ) -> Result<Option<Applied>, String> {
+        let expected: Vec<String> = verdict.conflicts.keys().cloned().collect();
+        if expected.is_empty() {
+            return applied.map(Some).map_err(|err| format!("ERROR: {err:?}"));
+        }
+        self.met.add("in conflict with others");
+        match applied {
+            Err(RewindError::Refused { plan }) => check("conflicts", &conflicts(&plan), &expected).map(|()| None),
+            other => Err(format!("{MISMATCH}: {expected:?} in conflict, and yet {other:?}")),
+        }
+    }
+
+    /// What the newest operation left behind is removed.
+    fn discarded(&mut self, before: &[Entry]) {
+        self.met.add("discard");
+        if self.model.discard(before) {
+            self.met.add("discard: kept for a fork");
+        }
+        let op = self.model.now.ops.last_mut().unwrap();
+        (op.draft, op.discarded) = (None, true);
+    }
+
     fn count_rewind(&mut self, scope: Scope, entry: EntryId, to: &[Entry]) {
         self.met.add(match scope {
             Scope::Both => "rewind both",
             Scope::Code => "rewind code",
             Scope::Conversation => "rewind conversation",
         });
-        if !self.model.entries.iter().any(|known| known.id == entry) {
+        if !self.model.now.entries.iter().any(|known| known.id == entry) {
             self.met.add("rewind: to a branch that was left");
         }
         let found = self.model.find(entry);
         if !is_prompt(found) && head(to) != Some(entry) {
             self.met.add("rewind: into the middle of a round");
         }
-        let leaves = self.model.entries.get(to.len()..).unwrap_or_default();
+        let leaves = self.model.now.entries.get(to.len()..).unwrap_or_default();
         if leaves.iter().any(|entry| matches!(entry.body, Body::Summary { .. })) {
             self.met.add("rewind: across a summary");
         }
@@ -66,78 +130,90 @@ impl Play<'_> {
 
     pub(super) fn undo(&mut self) -> Verdict {
         let applied = self.desk.undo();
-        let Some(at) = self.model.next_to_undo() else {
+        let Some(id) = self.model.now.next_to_undo() else {
             self.met.add("none: nothing to undo");
             return match applied {
                 Err(RewindError::Operation(OperationError::NothingToUndo)) => Ok(()),
                 other => Err(format!("{MISMATCH}: nothing to undo, and yet {other:?}")),
             };
         };
-        self.met.add(&format!("undo: {}", self.model.ops[at].kind.name()));
-        self.reversed(applied, at, OperationKind::Undo)
+        self.reversed(applied, id, OperationKind::Undo)
     }
 
     pub(super) fn undo_of(&mut self, at: usize) -> Verdict {
         let in_force = |op: &&Op| op.is_reversible() && !op.undone;
-        let ids: Vec<OperationId> = self.model.ops.iter().filter(in_force).map(|op| op.id).collect();
+        let ids: Vec<OperationId> = self.model.now.ops.iter().filter(in_force).map(|op| op.id).collect();
         if ids.is_empty() {
             return Ok(());
         }
         let id = ids[at % ids.len()];
-        let at = self.model.ops.iter().position(|op| op.id == id).unwrap();
-        if Some(at) != self.model.next_to_undo() {
+        if Some(id) != self.model.now.next_to_undo() {
             self.out_of_order = true;
             self.met.add("undo of an older operation");
         }
         let applied = self.desk.undo_of(id);
-        self.reversed(applied, at, OperationKind::Undo)
+        self.reversed(applied, id, OperationKind::Undo)
     }
 
     pub(super) fn redo(&mut self) -> Verdict {
         let applied = self.desk.redo();
-        let Some(at) = self.model.next_to_redo() else {
+        let Some(id) = self.model.now.next_to_redo() else {
             self.met.add("none: nothing to redo");
             return match applied {
                 Err(RewindError::Operation(OperationError::NothingToRedo)) => Ok(()),
                 other => Err(format!("{MISMATCH}: nothing to redo, and yet {other:?}")),
             };
         };
-        let original = self.model.ops[at].reverses.unwrap();
-        self.met.add(&format!("redo: {}", self.model.ops[original].kind.name()));
-        self.reversed(applied, at, OperationKind::Redo)
+        self.reversed(applied, id, OperationKind::Redo)
     }
 
-    fn reversed(&mut self, applied: Result<Applied, RewindError>, at: usize, kind: OperationKind) -> Verdict {
-        let applied = match applied {
-            Err(RewindError::Refused { .. }) if self.out_of_order => {
-                self.met.add("undo of an older operation: refused");
-                return Ok(());
-            }
-            applied => applied.map_err(|err| format!("ERROR: {err:?}"))?,
-        };
-        let outcome = self.model.reverse(at);
+    fn reversed(&mut self, applied: Result<Applied, RewindError>, id: OperationId, kind: OperationKind) -> Verdict {
+        let op = self.model.now.op(id).clone();
+        if let Some(session) = op.fork {
+            return self.reversed_fork(applied, &op, session, kind);
+        }
+        if matches!(applied, Err(RewindError::Refused { .. })) && self.with_directories && self.out_of_order {
+            self.met.add("undo of an older operation: refused");
+            return Ok(());
+        }
+        let verdict = self.model.timeline.of(id);
+        let Some(applied) = self.unless_in_conflict(applied, &verdict)? else { return Ok(()) };
+        let outcome = self.model.reverse(&op, verdict.carried_out(self.model.files(), false));
         if !outcome.noted.is_empty() {
             self.met.add("note: told again");
         }
-        if self.model.ops[at].after != self.model.entries && outcome.noted.is_empty() {
+        if op.after != self.model.now.entries && outcome.noted.is_empty() {
             self.met.add("undo of an older operation: the conversation stays");
         }
+        if op.discarded {
+            self.met.add("undo: of what was discarded");
+        }
         let had_note = |entries: &[Entry]| entries.iter().filter(|entry| is_note(entry)).count();
-        if had_note(&outcome.entries) < had_note(&self.model.entries) {
+        if had_note(&outcome.entries) < had_note(&self.model.now.entries) {
             self.met.add("note: retracted");
         }
-        if self.model.ops[at].draft.is_some() && outcome.draft.is_none() {
+        if op.draft.is_some() && outcome.draft.is_none() {
             self.met.add("draft: the user's stays");
         } else if outcome.draft.is_some() {
             self.met.add("draft: taken back");
         }
-        self.carried_out(&applied, kind, &outcome, applied.plan.scope, Some(at))?;
-        self.model.ops[at].undone = true;
-        if kind == OperationKind::Redo {
-            let original = self.model.ops[at].reverses.unwrap();
-            self.model.ops[original].undone = false;
-        }
+        self.carried_out(&applied, kind, &outcome, applied.plan.scope, Some(id))?;
+        self.reversed_is(id, kind);
         Ok(())
+    }
+
+    /// An operation is reversed now, and what that one had reversed is in force again.
+    pub(super) fn reversed_is(&mut self, id: OperationId, kind: OperationKind) {
+        let op = self.model.now.op_mut(id);
+        op.undone = true;
+        let original = op.reverses.filter(|_| kind == OperationKind::Redo);
+        self.model.timeline.set_undone(id, true);
+        if let Some(original) = original {
+            self.model.now.op_mut(original).undone = false;
+            self.model.timeline.set_undone(original, false);
+        }
+        let original = self.model.now.op(original.unwrap_or(id)).kind.name();
+        self.met.add(&format!("{}: {original}", kind.name()));
     }
 
     /// Makes the model what `outcome` says, and checks the note that the engine has written.
@@ -147,15 +223,18 @@ impl Play<'_> {
         kind: OperationKind,
         outcome: &model::Outcome,
         scope: Scope,
-        reverses: Option<usize>,
+        reverses: Option<OperationId>,
     ) -> Verdict {
-        let (before, files) = (self.model.entries.clone(), self.model.files.clone());
+        let before = self.model.now.entries.clone();
         let takes_point = applied.safety.is_some() || scope == Scope::Conversation;
         if takes_point {
             self.model.pair();
         }
-        self.model.entries.clone_from(&outcome.entries);
-        self.model.files.clone_from(&outcome.files);
+        self.model.now.entries.clone_from(&outcome.entries);
+        match applied.operation {
+            Some(id) => self.model.timeline.change(self.model.now.id, id, outcome.files.clone()),
+            None => check("nothing was done, so nothing changes", &outcome.files, self.model.files())?,
+        }
         if !outcome.note.is_empty() {
             self.met.add("note: told");
             let found = self.desk.conversation().entries().last().cloned();
@@ -166,16 +245,18 @@ impl Play<'_> {
             check("what the note continues", &parent, &head(&outcome.entries))?;
             self.model.push(Entry { id, parent, at, body: Body::Note { about, text } });
             if kind != OperationKind::Rewind {
-                self.model.undo_notes.insert(id);
+                self.model.now.undo_notes.insert(id);
             }
         }
         if takes_point && (scope != Scope::Conversation || !outcome.note.is_empty()) {
             self.model.pair();
         }
-        let draft = outcome.draft.clone().map(|draft| (std::mem::replace(&mut self.model.draft, draft.clone()), draft));
-        match applied.operation {
-            Some(id) => self.log(id, kind, before, &files, draft, None, reverses),
-            None => check("nothing was done, so nothing changed", &files, &self.model.files)?,
+        let now = &mut self.model.now;
+        let draft = outcome.draft.clone().map(|draft| (std::mem::replace(&mut now.draft, draft.clone()), draft));
+        if let Some(id) = applied.operation {
+            let op = self.log(id, kind, before);
+            (op.draft, op.reverses) = (draft, reverses);
+            self.model.timeline.operation(id, reverses);
         }
         Ok(())
     }

@@ -1,22 +1,25 @@
-//! Random conversations with rewinds, undos, redos, clears, summaries, crashes, restarts and checkpoints of the model's own, against a naive
-//! model: a list of entries, a list of what is seen of them, and full copies of the files.
+//! Random conversations with rewinds, undos, redos, clears, summaries, crashes, restarts and checkpoints of the model's own, and random
+//! forks of these that are gone on with, undone and deleted, against a naive model: a list of entries for each session, a list of what is
+//! seen of them, and full copies of the files.
 //!
-//! What the agent writes and what others write are different files, so that nothing is in conflict unless an older turn is undone:
-//! who may overwrite whom is the subject of [`rewind_property`](crate::rewind_property).
+//! What agents write and what others write are different files, so that nothing is in conflict unless an older turn is undone or another
+//! session has changed it: who may overwrite whom is the subject of [`rewind_property`](crate::rewind_property).
 //!
 //! How many cases, and which: see [`cases`](crate::cases).
 
 mod back;
+mod forks;
 mod model;
 mod play;
 mod tally;
+mod timeline;
 mod turns;
 mod view;
 
 use proptest::collection::vec;
 use proptest::prelude::{Strategy, any, prop_oneof};
 use proptest::strategy::Just;
-use retake_engine::Scope;
+use retake_engine::{Discard, OnConflict, Scope};
 
 use crate::cases;
 use crate::compare::Verdict;
@@ -97,9 +100,9 @@ enum Step {
     },
     Outside(Effect),
     /// To a prompt that is listed.
-    Rewind(Scope, usize),
+    Rewind(Scope, usize, Manner),
     /// To any entry that there ever was.
-    RewindToEntry(Scope, usize),
+    RewindToEntry(Scope, usize, Manner),
     Undo,
     UndoOf(usize),
     Redo,
@@ -108,6 +111,21 @@ enum Step {
     Summarise(Stretch, usize),
     Draft(u8),
     Reopen,
+    /// From a prompt that is listed, or from any entry.
+    Fork(usize),
+    /// Goes on in another session.
+    Switch(usize),
+    /// Deletes a session, the open one too.
+    Delete(usize),
+    Collect,
+}
+
+/// How a rewind is done.
+#[derive(Clone, Copy, Debug)]
+struct Manner {
+    discard: Discard,
+    /// What becomes of files that somebody else has changed too.
+    on_conflict: OnConflict,
 }
 
 fn effect(names: usize) -> impl Strategy<Value = Effect> {
@@ -129,9 +147,12 @@ fn call() -> impl Strategy<Value = Call> {
     ]
 }
 
+fn compact() -> impl Strategy<Value = Option<Compact>> + Clone {
+    prop_oneof![8 => Just(None), 1 => Just(Some(Compact::Before)), 1 => Just(Some(Compact::Since))]
+}
+
 fn round() -> impl Strategy<Value = Round> {
-    let compact = prop_oneof![8 => Just(None), 1 => Just(Some(Compact::Before)), 1 => Just(Some(Compact::Since))];
-    (compact, vec(call(), 0..4)).prop_map(|(compact, calls)| Round { compact, calls })
+    (compact(), vec(call(), 0..4)).prop_map(|(compact, calls)| Round { compact, calls })
 }
 
 fn stretch() -> impl Strategy<Value = Stretch> {
@@ -142,14 +163,20 @@ fn scope() -> impl Strategy<Value = Scope> {
     prop_oneof![Just(Scope::Both), Just(Scope::Code), Just(Scope::Conversation)]
 }
 
+fn manner() -> impl Strategy<Value = Manner> {
+    let discard = prop_oneof![7 => Just(Discard::No), 1 => Just(Discard::Now)];
+    let on_conflict = prop_oneof![Just(OnConflict::Stop), Just(OnConflict::Keep), Just(OnConflict::Overwrite)];
+    (discard, on_conflict).prop_map(|(discard, on_conflict)| Manner { discard, on_conflict })
+}
+
 fn step() -> impl Strategy<Value = Step> {
     let end = prop_oneof![6 => Just(End::Done), 1 => Just(End::Dies)];
     let turn = (0..9_u8, vec(round(), 0..4), end);
     prop_oneof![
         8 => turn.prop_map(|(prompt, rounds, end)| Step::Turn { prompt, rounds, end }),
         2 => effect(THEIRS.len()).prop_map(Step::Outside),
-        4 => (scope(), any::<usize>()).prop_map(|(scope, at)| Step::Rewind(scope, at)),
-        2 => (scope(), any::<usize>()).prop_map(|(scope, at)| Step::RewindToEntry(scope, at)),
+        4 => (scope(), any::<usize>(), manner()).prop_map(|(scope, at, manner)| Step::Rewind(scope, at, manner)),
+        2 => (scope(), any::<usize>(), manner()).prop_map(|(scope, at, manner)| Step::RewindToEntry(scope, at, manner)),
         5 => Just(Step::Undo),
         3 => any::<usize>().prop_map(Step::UndoOf),
         4 => Just(Step::Redo),
@@ -176,9 +203,60 @@ fn exploration() -> impl Strategy<Value = Vec<Step>> {
     })
 }
 
+/// Anything, in one of several sessions.
+fn step_of_many() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        30 => step(),
+        4 => any::<usize>().prop_map(Step::Fork),
+        7 => any::<usize>().prop_map(Step::Switch),
+        2 => any::<usize>().prop_map(Step::Delete),
+        1 => Just(Step::Collect),
+    ]
+}
+
+/// Several sessions that change the same files, go back and take back.
+fn tangle() -> impl Strategy<Value = Vec<Step>> {
+    let call = prop_oneof![
+        5 => (0..OURS.len(), 0..9_u8).prop_map(|(name, content)| Call::Edit(name, content)),
+        4 => vec(effect(OURS.len()), 1..3).prop_map(Call::Shell),
+        2 => call(),
+    ];
+    let round = (compact(), vec(call, 1..3)).prop_map(|(compact, calls)| Round { compact, calls });
+    let turn = vec(round, 1..3).prop_map(|rounds| Step::Turn { prompt: 2, rounds, end: End::Done });
+    let step = prop_oneof![
+        8 => turn.clone(),
+        4 => any::<usize>().prop_map(Step::Fork),
+        8 => any::<usize>().prop_map(Step::Switch),
+        5 => (scope(), any::<usize>(), manner()).prop_map(|(scope, at, manner)| Step::Rewind(scope, at, manner)),
+        2 => (scope(), any::<usize>(), manner()).prop_map(|(scope, at, manner)| Step::RewindToEntry(scope, at, manner)),
+        3 => Just(Step::Undo),
+        2 => any::<usize>().prop_map(Step::UndoOf),
+        3 => Just(Step::Redo),
+        2 => any::<usize>().prop_map(Step::Delete),
+        2 => (stretch(), any::<usize>()).prop_map(|(stretch, at)| Step::Summarise(stretch, at)),
+        4 => step_of_many(),
+    ];
+    let once = |at| vec![Step::Fork(at)];
+    // Forks the fork, and undoes the first one where it was made.
+    let twice = |at| vec![Step::Fork(at), Step::Switch(0), Step::Fork(at), Step::Switch(0), Step::UndoOf(at)];
+    let forks = prop_oneof![5 => any::<usize>().prop_map(once), 1 => any::<usize>().prop_map(twice)];
+    let begin = (vec(turn, 1..3), forks).prop_map(|(turns, forks)| [turns, forks].concat());
+    (begin, vec(step, 4..24)).prop_map(|(begin, steps)| [begin, steps].concat())
+}
+
 fn story() -> impl Strategy<Value = Vec<Step>> {
-    let steps = prop_oneof![24 => step().prop_map(|step| vec![step]), 1 => exploration()];
-    vec(steps, 1..17).prop_map(|steps| steps.concat())
+    let alone = prop_oneof![24 => step().prop_map(|step| vec![step]), 1 => exploration()];
+    let explored = (exploration(), any::<usize>()).prop_map(|(mut steps, at)| {
+        steps.push(Step::Fork(at));
+        steps
+    });
+    let many = prop_oneof![12 => step_of_many().prop_map(|step| vec![step]), 1 => explored];
+    let (alone, many) = (vec(alone, 1..17), vec(many, 1..17));
+    prop_oneof![
+        3 => alone.prop_map(|steps| steps.concat()),
+        1 => many.prop_map(|steps| steps.concat()),
+        2 => tangle(),
+    ]
 }
 
 #[test]
@@ -190,12 +268,14 @@ fn conversations_do_what_a_naive_model_says() {
 fn run_guarded(story: &Vec<Step>, met: &mut Met) -> Verdict {
     let mut done = Vec::new();
     let verdict = cases::guarded(|| {
-        let mut play = Play::new(met);
+        let has_forks = story.iter().any(|step| matches!(step, Step::Fork(_)));
+        let mut play = Play::new(met, !has_forks);
         for step in story {
             done.push(format!("{step:?}"));
             play.step(step)?;
         }
-        play.plan_every_target()
+        play.plan_every_target()?;
+        play.grow_old()
     });
     verdict.map_err(|report| format!("{report}\nafter\n  {}", done.join("\n  ")))
 }

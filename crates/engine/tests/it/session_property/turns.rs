@@ -6,19 +6,20 @@ use retake_engine::session::context::RETAKE;
 use retake_engine::session::entry::{
     Block, Body, CallId, Details, EndReason, Entry, Outcome, Part, StopReason, SummaryBy, Todo, TodoState, Usage,
 };
-use retake_engine::session::{NewEntry, NewTurn, Span};
+use retake_engine::session::{NewEntry, NewTurn, Span, TurnSummary};
 use retake_engine::{EntryId, MadeBy, OperationKind, Origin};
 
 use super::model::head;
-use super::play::{Play, affect, check};
+use super::play::{Play, affect, check, on_disk};
+use super::timeline::{Files, differing};
 use super::{Call, Compact, Effect, End, OURS, Round, view};
 use crate::compare::Verdict;
 use crate::session::{Turn, operation};
 
 impl Play<'_> {
     pub(super) fn turn(&mut self, prompt: u8, rounds: &[Round], end: End) -> Verdict {
-        let before = self.model.entries.clone();
-        let (draft, files) = (self.model.draft.clone(), self.model.files.clone());
+        let before = self.model.now.entries.clone();
+        let (draft, files) = (self.model.now.draft.clone(), self.model.files().clone());
         let said = format!("prompt {prompt}, number {}\nmore", self.fresh());
         let parts = vec![Part::text(said), Part::Paste { text: "pasted".to_owned() }];
         let told = self.desk.conversation();
@@ -30,7 +31,7 @@ impl Play<'_> {
         self.model.begun.insert(turn.prompt, head(&before));
         let new = NewTurn { operation: turn.operation, at, made_by: MadeBy::Client, entries };
         self.desk.writer().begin_turn(new).unwrap();
-        self.model.draft.clear();
+        self.model.now.draft.clear();
         self.checkpoint(Origin::Prompt);
         self.model.pair_prompt();
         let mut left = None;
@@ -52,7 +53,7 @@ impl Play<'_> {
             End::Dies if rounds.is_empty() => {
                 self.met.add("turn: died before any output");
                 self.desk.reopen();
-                (self.model.entries, self.model.draft) = (before, parts);
+                (self.model.now.entries, self.model.now.draft) = (before, parts);
                 return Ok(());
             }
             End::Dies => {
@@ -66,8 +67,36 @@ impl Play<'_> {
             }
         }
         self.met.add("turn");
-        self.log(turn.operation, OperationKind::Turn, before, &files, Some((draft, Vec::new())), Some(parts), None);
+        self.summarise_turn(turn, &files, rounds);
+        let op = self.log(turn.operation, OperationKind::Turn, before);
+        (op.draft, op.prompt) = (Some((draft, Vec::new())), Some((turn.prompt, parts)));
         Ok(())
+    }
+
+    /// What a turn has done to `files`, as it should be told.
+    fn summarise_turn(&mut self, turn: Turn, files: &Files, rounds: &[Round]) {
+        let mut summary = TurnSummary::default();
+        for name in differing(files, self.model.files()) {
+            match (files.contains_key(&name), self.model.files().contains_key(&name)) {
+                (false, _) => summary.added += 1,
+                (true, true) => summary.modified += 1,
+                (true, false) => summary.deleted += 1,
+            }
+        }
+        for Round { calls, .. } in rounds {
+            // In the order in which they are called.
+            for call in calls {
+                match call {
+                    Call::Edit(..) => summary.tools.push("edit_file".to_owned()),
+                    Call::Shell(_) => {
+                        summary.tools.push("bash: work".to_owned());
+                        summary.ran_commands = true;
+                    }
+                    _ => {}
+                }
+            }
+        }
+        self.model.summaries.insert(turn.prompt, summary);
     }
 
     /// Some turns begin with instructions, which go where the prompt goes.
@@ -93,7 +122,7 @@ impl Play<'_> {
             Compact::Before => "compaction: of what is before the prompt",
             Compact::Since => "compaction: of the turn's own work",
         });
-        if !view::open_checkpoints(&self.model.entries).is_empty() {
+        if !view::open_checkpoints(&self.model.now.entries).is_empty() {
             self.met.add("compaction: with an open checkpoint");
         }
         let summary = self.summary(from, to, SummaryBy::Compaction);
@@ -113,7 +142,7 @@ impl Play<'_> {
             name: "tool".to_owned(),
             arguments: "{}".to_owned(),
         }));
-        let open = view::open_checkpoints(&self.model.entries);
+        let open = view::open_checkpoints(&self.model.now.entries);
         let usage = Usage { output: 1, ..Usage::default() };
         self.append(Body::Reply { blocks, model: "test/model".to_owned(), usage, stop: StopReason::Calls });
         calls.sort_by_key(|(_, call)| !matches!(call, Call::Checkpoint | Call::GoBack(_)));
@@ -146,7 +175,8 @@ impl Play<'_> {
                 Call::GoBack(_) => {}
             }
             if matches!(call, Call::Edit(..) | Call::Shell(_)) {
-                self.read_files();
+                let files = on_disk(&self.desk.bench.root);
+                self.model.timeline.change(self.model.now.id, turn.operation, files);
                 self.model.pair();
             }
             if number < answered {
@@ -160,7 +190,7 @@ impl Play<'_> {
 
     /// The report with which the model goes back, now that everything that it called has come to its end.
     fn report(&mut self, (call, checkpoint): (CallId, EntryId)) -> Body {
-        let entries = &self.model.entries;
+        let entries = &self.model.now.entries;
         let is_result = |entry: &Entry| matches!(entry.body, Body::ToolResult { .. });
         let open = view::open_checkpoints(entries);
         let from = open.iter().find(|(id, _)| *id == checkpoint).and_then(|(_, next)| *next).unwrap();
@@ -206,7 +236,7 @@ impl Play<'_> {
         self.met.add("turn: died in the middle");
         self.desk.reopen();
         let found = self.desk.conversation();
-        let added = found.entries().get(self.model.entries.len()..).unwrap_or_default();
+        let added = found.entries().get(self.model.now.entries.len()..).unwrap_or_default();
         let is_result = |entry: &&Entry| matches!(entry.body, Body::ToolResult { outcome: Outcome::Interrupted, .. });
         check("results that were added", &added.iter().filter(is_result).count(), &open)?;
         let ended = added.last().map(|entry| entry.body.clone());

@@ -1,6 +1,6 @@
 //! What stays when a session with forks is deleted, discarded or grows old.
 
-use retake_engine::{Discard, Files, Goal, RewindRequest, Scope, SessionId};
+use retake_engine::{Discard, Files, Goal, OperationError, RewindError, RewindRequest, Scope, SessionId};
 
 use super::super::care::collect;
 use super::super::{Desk, open};
@@ -75,6 +75,58 @@ fn several_forks_outlive_it_and_none_owns_what_another_did() {
     assert_eq!([late.session, again.session].map(|session| prompts(&desk.said(session)).len()), [3, 0]);
     delete(&mut desk, late.session);
     assert!(desk.workspace().sessions().unwrap().iter().any(|session| session.id == again.session));
+}
+
+#[test]
+fn each_fork_still_takes_back_all_that_was_its_past() {
+    let mut desk = Desk::new();
+    let first = desk.writes("one", "a", "1");
+    let parent = desk.session;
+    let mut forks = Vec::new();
+    for name in ["b", "c", "d"] {
+        let end = desk.conversation().head().unwrap();
+        forks.push(desk.fork(end).unwrap().session);
+        desk.writes("more", name, "1");
+    }
+    desk.close();
+    delete(&mut desk, parent);
+    let past = [vec!["a"], vec!["a", "b"], vec!["a", "b", "c"]];
+    for (session, past) in forks.into_iter().zip(past) {
+        desk.session = session;
+        desk.reopen();
+        let plan =
+            desk.bench.workspace.plan(&desk.goal(first.prompt, Scope::Code), &retake_engine::NoProgress).unwrap();
+        let paths: Vec<String> = plan.paths.iter().map(|path| path.path.display().to_string()).collect();
+        assert_eq!((paths, plan.conflicts().count()), (past.iter().map(|name| (*name).to_owned()).collect(), 0));
+        assert!(desk.targets().iter().all(|target| target.files.added + target.files.modified == 1));
+    }
+}
+
+#[test]
+fn a_fork_undoes_nothing_that_it_has_not_done_itself() {
+    let mut desk = Desk::new();
+    desk.writes("one", "a", "1");
+    let parent = desk.session;
+    let end = desk.conversation().head().unwrap();
+    let early = desk.fork(end).unwrap();
+    desk.move_to(early.session);
+    desk.writes("early", "e", "1");
+    desk.undo().unwrap();
+    desk.move_to(parent);
+    desk.writes("two", "b", "2");
+    let end = desk.conversation().head().unwrap();
+    desk.fork(end).unwrap();
+    desk.close();
+    delete(&mut desk, parent);
+    desk.session = early.session;
+    desk.reopen();
+    assert_eq!(desk.prompts(), ["one"]);
+    assert!(matches!(desk.undo(), Err(RewindError::Operation(OperationError::NothingToUndo))));
+    desk.redo().unwrap();
+    assert_eq!((desk.prompts().len(), desk.draft()), (2, Vec::new()));
+    assert_eq!(["a", "b", "e"].map(|name| desk.bench.read(name).is_some()), [true; 3]);
+    desk.undo().unwrap();
+    assert_eq!(["a", "b", "e"].map(|name| desk.bench.read(name).is_some()), [true, true, false]);
 }
 
 #[test]
@@ -229,11 +281,8 @@ fn each_fork_inherits_only_what_its_own_conversation_holds() {
     assert_eq!(parted(latest), Some((late, Some(second.prompt))), "before that prompt, as ever");
     desk.session = early;
     desk.reopen();
-    desk.undo().unwrap();
     let read = |desk: &Desk, name: &str| desk.bench.read(name);
-    assert_eq!((read(&desk, "a").as_deref(), read(&desk, "b").as_deref()), (Some("0"), Some("2")), "its own turn");
-    assert!(desk.undo().is_err(), "and no other");
-    desk.redo().unwrap();
+    assert!(desk.undo().is_err(), "it did nothing itself");
     desk.session = latest;
     desk.reopen();
     let request = desk.goal(desk.targets()[0].id, Scope::Code);

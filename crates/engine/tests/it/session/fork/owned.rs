@@ -144,3 +144,30 @@ fn a_path_that_was_declared_before_the_fork_goes_back_to_before_that() {
     desk.undo().unwrap();
     assert_eq!(desk.bench.read("secret").as_deref(), Some("1"));
 }
+
+#[test]
+fn the_files_of_an_inherited_entry_are_those_before_the_fork() {
+    for delete_parent in [false, true] {
+        let mut desk = Desk::new();
+        let first = desk.writes("one", "a", "1");
+        let end = desk.conversation().head().unwrap();
+        let forked = desk.fork(end).unwrap();
+        let other = desk.fork(end).unwrap();
+        desk.bench.write("by-hand", "x");
+        // What is there now is saved, and that is what the parent had at the end before it went back.
+        desk.rewind(first.prompt, Scope::Code).unwrap();
+        let (parent, writer) = desk.move_to(forked.session);
+        drop(writer);
+        if delete_parent {
+            let gone = super::super::open(&mut desk.bench, parent).unwrap();
+            desk.workspace().delete_session(gone).unwrap();
+        }
+        let told = desk.fork(end).unwrap();
+        assert_eq!(super::notes(&desk.said(told.session)), [["a", "by-hand"]], "parent deleted: {delete_parent}");
+        // The same for what the fork saves while it is still there.
+        desk.rewind(first.prompt, Scope::Conversation).unwrap();
+        desk.move_to(other.session);
+        let told = desk.fork(end).unwrap();
+        assert_eq!(super::notes(&desk.said(told.session)), [["a", "by-hand"]], "parent deleted: {delete_parent}");
+    }
+}
