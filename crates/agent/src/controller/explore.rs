@@ -11,9 +11,9 @@ use super::{Controller, changes};
 use crate::contract::{Change, ChangeGoal, EventKind, Refusal};
 use crate::document::Bytes;
 use crate::explore::{Jobs, Mark, Marks, Restored, Rewind};
-use crate::fresh;
 use crate::permission::{self, Decision, Policy};
 use crate::tool::{Access, Exploring, JobState, Output};
+use crate::{fresh, limits};
 
 impl Controller {
     /// The title and the result of a call of `checkpoint` or `rewind`; `settled` are results of the same answer.
@@ -79,7 +79,9 @@ impl Controller {
         if let Restored::Done(files) = &restored
             && !files.is_empty()
         {
-            let text = format!("the model took back what it had changed: {}", files.join(", "));
+            let (shown, more) = (files.len().min(limits::MAX_LISTED), files.len().saturating_sub(limits::MAX_LISTED));
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let text = format!("the model took back what it had changed: {}{more}", files[..shown].join(", "));
             self.publish(EventKind::Warning { text });
         }
         let jobs = Jobs { ended, running: self.running_jobs() };
