@@ -1,10 +1,11 @@
 //! A long session: thousands of turns with tools on a scripted model over real HTTP. Prints what a turn costs as the conversation grows,
 //! where that goes, how much memory is resident, and how long it takes to open the session again.
 //!
-//! `cargo run --release -p retake-agent --example long [TURNS]`
+//! `cargo run --release -p retake-agent --example long [TURNS [WINDOW]]`
 //!
-//! Each turn is a prompt, a `write_file`, a `bash` and a `read_file`, so four requests. Every request holds the whole conversation: what it
-//! takes to make it, send it and receive it has to grow, and nothing else may. The model's server is part of the process.
+//! Each turn is a prompt, a `write_file`, a `bash` and a `read_file`, so four requests. The model can read WINDOW tokens (200,000 unless told),
+//! and earlier parts are summarised before that; without any, every request holds the whole conversation, and what it takes to make it,
+//! send it and receive it has to grow. Nothing else may. The model's server is part of the process.
 
 #![allow(clippy::print_stdout, reason = "it prints figures")]
 
@@ -19,7 +20,7 @@ use retake_agent::permission::{Allowed, Mode, Policy};
 use retake_agent::tool::{Jobs, Shell, Toolbox};
 use retake_engine::session::entry::{Body, EntryId, Part};
 use retake_engine::{Breadth, Discard, Environment, Files, MadeBy, Scope, Settings, Workspace};
-use retake_testkit::model::{Answer, ScriptedModel};
+use retake_testkit::model::{Answer, ScriptedModel, Tokens};
 use serde_json::json;
 use tokio::runtime::Runtime;
 use tokio::sync::broadcast;
@@ -33,6 +34,7 @@ const PHASES: [&str; 7] = ["say", "ask", "answer", "write_file", "bash", "read_f
 
 fn main() {
     let turns: usize = std::env::args().nth(1).map_or(2_000, |text| text.parse().expect("a number of turns"));
+    let window: u64 = std::env::args().nth(2).map_or(200_000, |text| text.parse().expect("a number of tokens"));
     let dir = tempfile::tempdir().expect("a temporary directory");
     let root = dir.path().join("w");
     std::fs::create_dir(&root).expect("a workspace");
@@ -52,7 +54,7 @@ fn main() {
         settings: Settings::default(),
         threads: 2,
     };
-    let opened = open(&runtime, &environment, &model, Which::New);
+    let opened = open(&runtime, &environment, &model, Which::New, window);
     let session = opened.handle.session();
     let Attached { mut events, .. } = runtime.block_on(opened.handle.attach(None)).expect("it is open");
 
@@ -73,7 +75,7 @@ fn main() {
     }
     close(&runtime, opened);
     let began = Instant::now();
-    let opened = open(&runtime, &environment, &model, Which::Existing(session));
+    let opened = open(&runtime, &environment, &model, Which::Existing(session), window);
     runtime.block_on(opened.handle.attach(None)).expect("it is open");
     println!("opened again in {:.1} ms", ms(began.elapsed()));
     on_demand(&runtime, &opened.handle, first.expect("a turn was made"));
@@ -99,12 +101,16 @@ fn main() {
 /// Answers by the number of the request alone, and notes when it came.
 fn scripted(asked: &Arc<Mutex<Vec<Instant>>>) -> ScriptedModel {
     let (count, asked) = (AtomicUsize::new(0), Arc::clone(asked));
-    let model = ScriptedModel::answering(move |_| {
+    let model = ScriptedModel::answering(move |received| {
+        let tokens = Tokens { input: received.text.len() as u64 / 4, output: 50, ..Tokens::default() };
+        if received.text.contains("is to be summarised") {
+            return Answer::default().says(&"What was done until now, in short. ".repeat(40)).costs(tokens);
+        }
         asked.lock().expect("no panic").push(Instant::now());
         let request = count.fetch_add(1, Ordering::Relaxed);
         let turn = request / ROUNDS;
         let path = format!("src/file{}.txt", turn % FILES);
-        let answer = Answer::default();
+        let answer = Answer::default().costs(tokens);
         match request % ROUNDS {
             0 => answer
                 .says("I will write it.")
@@ -118,8 +124,9 @@ fn scripted(asked: &Arc<Mutex<Vec<Instant>>>) -> ScriptedModel {
     model
 }
 
-fn open(runtime: &Runtime, environment: &Environment, model: &ScriptedModel, which: Which) -> Opened {
-    let settings = ModelSettings::parse("anthropic/scripted", Some(&model.url()), |_| None).expect("settings");
+fn open(runtime: &Runtime, environment: &Environment, model: &ScriptedModel, which: Which, window: u64) -> Opened {
+    let mut settings = ModelSettings::parse("anthropic/scripted", Some(&model.url()), |_| None).expect("settings");
+    settings.context = Some(window);
     let _inside = runtime.enter();
     let (jobs, ended) = Jobs::new();
     let setup = Setup {

@@ -216,7 +216,8 @@ impl Table {
             self.scene.runtime().block_on(opened.handle.request(Command::Close)).expect("it closes");
             opened.served.join().expect("it ends in good order");
         }
-        Came::Done
+        // It changes nothing here, and so there is nothing to undo here either.
+        Came::ToNothing
     }
 
     /// The context, which is what it has to be by everything that is known of it.
