@@ -76,6 +76,24 @@ impl Source {
     }
 }
 
+impl ForkDocument {
+    /// Of a session that was forked from `source`.
+    fn new(source: &Source, session: SessionId, title: String, draft: Vec<Part>) -> Self {
+        Self {
+            version: json::VERSION,
+            session: session.to_string(),
+            title,
+            forked_from: FromFacts::here(source.session, source.entry.id),
+            entry: source.entry.id.to_string(),
+            draft,
+            worktree: None,
+            operation: None,
+            differing: Vec::new(),
+            gaps: GapList::new(&[]),
+        }
+    }
+}
+
 pub fn run(ui: &mut Ui, here: &Surroundings, args: &ForkArgs) -> anyhow::Result<()> {
     let mut workspace = Workspace::open(here.environment.clone())?;
     recovery::first(ui, &mut workspace)?;
@@ -111,16 +129,9 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &ForkArgs) -> anyhow::Result<
 fn tell(ui: &mut Ui, source: &Source, forked: Forked) -> anyhow::Result<()> {
     if ui.format == Format::Json {
         return Ok(ui.json(&ForkDocument {
-            version: json::VERSION,
-            session: forked.session.to_string(),
-            title: forked.title,
-            forked_from: FromFacts::here(source.session, source.entry.id),
-            entry: source.entry.id.to_string(),
-            draft: forked.draft,
-            worktree: None,
             operation: Some(forked.operation.to_string()),
             differing: forked.differing.iter().map(|path| Bytes::new(path.as_bytes())).collect(),
-            gaps: GapList::new(&[]),
+            ..ForkDocument::new(source, forked.session, forked.title, forked.draft)
         })?);
     }
     let (yellow, id) = (ui.paint.with(YELLOW), forked.session.short());
@@ -140,16 +151,9 @@ fn tell(ui: &mut Ui, source: &Source, forked: Forked) -> anyhow::Result<()> {
 fn tell_elsewhere(ui: &mut Ui, source: &Source, forked: ForkedElsewhere) -> anyhow::Result<()> {
     if ui.format == Format::Json {
         return Ok(ui.json(&ForkDocument {
-            version: json::VERSION,
-            session: forked.session.to_string(),
-            title: forked.title,
-            forked_from: FromFacts::here(source.session, source.entry.id),
-            entry: source.entry.id.to_string(),
-            draft: forked.draft,
             worktree: Some(Bytes::new(forked.root.as_os_str().as_bytes())),
-            operation: None,
-            differing: Vec::new(),
             gaps: GapList::new(&forked.gaps),
+            ..ForkDocument::new(source, forked.session, forked.title, forked.draft)
         })?);
     }
     let (yellow, id) = (ui.paint.with(YELLOW), forked.session.short());

@@ -167,14 +167,8 @@ fn say_here(
         }
         code
     });
-    // Whoever looks next finds everything stored.
     drop(handle);
-    let agent::Serving { opened, socket } = serving;
-    drop(opened.handle);
-    opened.served.join().ok();
-    if let Some(socket) = socket {
-        runtime.block_on(socket.finish());
-    }
+    serving.finish(runtime);
     code
 }
 

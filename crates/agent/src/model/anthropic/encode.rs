@@ -224,7 +224,7 @@ fn mark(messages: &mut [WireMessage<'_>]) {
     }
 }
 
-fn told<'a>(parts: &'a [Part], placeholder: &'static str) -> Vec<Content<'a>> {
+fn told<'a>(parts: &'a [Part], if_nothing: &'static str) -> Vec<Content<'a>> {
     let content = |told: Told<'a>| match told {
         Told::Text(text) => Content::text(text),
         Told::Image { media_type, data } => Content::Image {
@@ -235,7 +235,7 @@ fn told<'a>(parts: &'a [Part], placeholder: &'static str) -> Vec<Content<'a>> {
     };
     let mut contents: Vec<_> = words::tell(parts).into_iter().map(content).collect();
     if contents.is_empty() {
-        contents.push(Content::text(placeholder));
+        contents.push(Content::text(if_nothing));
     }
     contents
 }
