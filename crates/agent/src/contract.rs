@@ -5,6 +5,7 @@
 //! back names the last number it has seen and gets the rest.
 
 mod event;
+mod facts;
 
 use retake_engine::session::Target;
 use retake_engine::session::entry::{CallId, EntryId, Part, Usage};
@@ -14,7 +15,8 @@ use serde::{Deserialize, Serialize};
 use crate::diff::FileDiff;
 use crate::document::{Bytes, RewindDocument};
 use crate::view::View;
-pub use event::{Event, EventKind, JobFacts, Question, State};
+pub use event::{Baseline, Event, EventKind, JobFacts, Question, State};
+pub use facts::{CheckpointFacts, SessionFacts, TreePrompt};
 
 /// What a client sends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -91,6 +93,31 @@ pub enum Command {
         /// Whether a turn that runs is stopped first.
         #[serde(default)]
         running: WhileRunning,
+    },
+    /// Gives the point before a prompt a label, or takes it away.
+    Label {
+        /// The prompt.
+        prompt: EntryId,
+        /// The label; null for none.
+        label: Option<String>,
+    },
+    /// Lists all prompts that were ever said in the session, those that were left behind too.
+    Tree,
+    /// Lists the checkpoints of the workspace.
+    Checkpoints,
+    /// Lists the conversations of the workspace.
+    Sessions,
+    /// Lists files of the workspace whose path contains this, the best first.
+    Files {
+        /// Letters of the path, in order.
+        query: String,
+    },
+    /// Tells how large the store is.
+    Store,
+    /// Asks another model from the next request on.
+    Model {
+        /// As `provider/name`.
+        model: String,
     },
     /// Sets what the user is about to say.
     Draft {
@@ -356,6 +383,35 @@ pub enum Reply {
     Change {
         /// The plan and what became of it.
         document: Box<RewindDocument>,
+    },
+    /// All prompts, oldest first.
+    Tree {
+        /// The last prompt that is retained.
+        head: Option<EntryId>,
+        /// The prompts.
+        prompts: Vec<TreePrompt>,
+    },
+    /// The checkpoints, newest first.
+    Checkpoints {
+        /// The checkpoints.
+        checkpoints: Vec<CheckpointFacts>,
+    },
+    /// The conversations, newest first.
+    Sessions {
+        /// The conversations.
+        sessions: Vec<SessionFacts>,
+    },
+    /// Paths of files, the best first.
+    Files {
+        /// The paths.
+        paths: Vec<String>,
+    },
+    /// How large the store is.
+    Store {
+        /// In bytes.
+        bytes: u64,
+        /// What it should not exceed, in bytes.
+        budget: u64,
     },
     /// Differences, by path.
     Diff {

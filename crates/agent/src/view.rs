@@ -7,7 +7,7 @@ use retake_engine::session::Conversation;
 use retake_engine::session::entry::{Body, CallId, Entry, EntryId, Part, Todo, Usage};
 use serde::{Deserialize, Serialize};
 
-use crate::contract::{Event, EventKind, JobFacts, Question, State};
+use crate::contract::{Baseline, Event, EventKind, JobFacts, Question, State};
 use crate::limits;
 
 /// What a client shows of a session.
@@ -21,6 +21,12 @@ pub struct View {
     pub workspace: String,
     /// The model, as `provider/name`.
     pub model: String,
+    /// How many tokens it can be sent, if that is known.
+    #[serde(default)]
+    pub window: Option<u64>,
+    /// How far the first look at all files has come; null when it is done.
+    #[serde(default)]
+    pub baseline: Option<Baseline>,
     /// What is retained of the conversation.
     pub entries: Vec<Entry>,
     /// What the user is about to say.
@@ -106,6 +112,12 @@ impl View {
             EventKind::Summarising { active } => self.summarising = *active,
             EventKind::Held { count } => self.held = *count,
             EventKind::JobsChanged { jobs } => self.jobs.clone_from(jobs),
+            EventKind::Baseline { baseline } => self.baseline = Some(*baseline),
+            EventKind::Snapshot { moment, .. } if moment == "baseline" => self.baseline = None,
+            EventKind::ModelChanged { model, window } => {
+                self.model.clone_from(model);
+                self.window = *window;
+            }
             EventKind::TurnEnded { .. }
             | EventKind::CallBegan { .. }
             | EventKind::Returned

@@ -4,6 +4,7 @@ use retake_engine::session::entry::{CallId, Entry, EntryId, Part, Usage};
 use serde::{Deserialize, Serialize};
 
 use super::Rule;
+use crate::diff::FileDiff;
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -127,6 +128,18 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
     },
+    /// How far the first look at all files has come.
+    Baseline {
+        /// How far.
+        baseline: Baseline,
+    },
+    /// Another model is asked from now on.
+    ModelChanged {
+        /// The model, as `provider/name`.
+        model: String,
+        /// How many tokens it can be sent, if that is known.
+        window: Option<u64>,
+    },
     /// The background jobs.
     JobsChanged {
         /// All of them.
@@ -183,10 +196,22 @@ pub struct Question {
     /// The whole command, if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+    /// What it would write, line by line, if that is known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub diffs: Vec<FileDiff>,
     /// Why it is asked.
     pub why: String,
     /// What could be allowed once for all.
     pub rule: Option<Rule>,
+}
+
+/// How far the first look at all files has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Baseline {
+    /// Files that were read.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
 }
 
 /// A background job.

@@ -205,6 +205,7 @@ impl Controller {
                     tool: call.tool.clone(),
                     title: call.title.clone(),
                     detail: call.prepared.as_ref().and_then(|prepared| detail(&prepared.access)),
+                    diffs: Vec::new(),
                     why: format!("what this changes could not be taken back: {why}"),
                     rule: None,
                 });
@@ -390,7 +391,7 @@ fn take_in(
             let rule = suggested.map(|rule| Rule { tool: rule.tool().to_owned(), prefix: rule.prefix_text() });
             let detail = detail(&prepared.access);
             let question =
-                Question { call: id.clone(), tool: name.to_owned(), title: title.clone(), detail, why, rule };
+                Question { call: id.clone(), tool: name.to_owned(), title: title.clone(), detail, diffs: Vec::new(), why, rule };
             let call = Call { question: Some(question), ..Call::new(id, name, &title, Some(prepared)) };
             (call, Verdict::Ask, effects)
         }

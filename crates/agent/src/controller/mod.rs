@@ -357,6 +357,13 @@ impl Controller {
             Command::Clear => self.clear(),
             Command::EndJob { job } => self.end_job(&job),
             Command::Context => Ok(Reply::Context { body: self.model_request().body().to_owned() }),
+            Command::Label { .. }
+            | Command::Tree
+            | Command::Checkpoints
+            | Command::Sessions
+            | Command::Files { .. }
+            | Command::Store
+            | Command::Model { .. } => Err(refusal(Reason::Invalid, "this cannot be asked yet")),
             Command::Ping => Ok(Reply::Done),
             Command::Close => {
                 self.close();

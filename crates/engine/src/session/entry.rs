@@ -169,7 +169,7 @@ pub enum Body {
     },
 }
 
-/// What the result of a call means for what the model sees.
+/// What is known about the result of a call beside what the model is told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Details {
@@ -183,6 +183,11 @@ pub enum Details {
         checkpoint: EntryId,
         /// Whether files go back too.
         restore_files: bool,
+    },
+    /// Lines of a file were replaced.
+    Edited {
+        /// The line, counted from 1, at which each replacement began when it was made.
+        lines: Vec<u32>,
     },
     /// The model made a checkpoint that it can go back to.
     Checkpoint {

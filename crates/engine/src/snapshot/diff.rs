@@ -17,7 +17,7 @@ pub struct Change {
 }
 
 /// Files and links that differ.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Changed {
     /// Only on the second side.
     pub added: u64,

@@ -1,0 +1,63 @@
+//! What a client can be told about the workspace around a session.
+
+use retake_engine::session::TurnSummary;
+use retake_engine::session::entry::EntryId;
+use retake_engine::{Changed, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// A conversation of the workspace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionFacts {
+    /// Its id.
+    pub session: String,
+    /// What it is about.
+    pub title: String,
+    /// When something was last said in it.
+    pub at: Timestamp,
+    /// How many prompts are retained in it.
+    pub prompts: u64,
+    /// Whether a process has it open.
+    pub live: bool,
+    /// The session that it was forked from.
+    pub forked_from: Option<String>,
+    /// The first line of what waits to be said in it.
+    pub draft: Option<String>,
+}
+
+/// A checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckpointFacts {
+    /// Its id.
+    pub checkpoint: String,
+    /// When it was taken.
+    pub at: Timestamp,
+    /// Its label.
+    pub label: Option<String>,
+    /// What it was taken before or after, in words.
+    pub note: Option<String>,
+    /// What changed since the one before.
+    pub changed: Changed,
+    /// What could not be captured.
+    pub gaps: u64,
+}
+
+/// A prompt of the tree of everything that was ever said in a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TreePrompt {
+    /// The prompt.
+    pub id: EntryId,
+    /// The prompt before it on its branch.
+    pub parent: Option<EntryId>,
+    /// When it was said.
+    pub at: Timestamp,
+    /// Its first line.
+    pub text: String,
+    /// Its number, if it is retained; null for one that was left behind.
+    pub number: Option<u64>,
+    /// Its label.
+    pub label: Option<String>,
+    /// What its turn did to the files, if that is known.
+    pub files: Option<TurnSummary>,
+    /// The sessions that were forked before it.
+    pub forks: Vec<String>,
+}

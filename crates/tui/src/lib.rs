@@ -1,0 +1,1 @@
+//! Retake in the terminal.
