@@ -1,1 +1,10 @@
-//! Retake in the terminal.
+//! Retake in the terminal: a client of a live session, in this process or in another one.
+//!
+//! What is shown is a function of state, and state is changed in one place: a key or something that the session tells becomes an
+//! [`app::Input`], which [`app::App::update`] takes in; what is to be done outside comes back as [`app::Effect`]s. Nothing here knows how a
+//! rewind works: every plan, diff and list comes from the session.
+
+mod picker;
+mod text;
+mod theme;
+mod transcript;

@@ -1,0 +1,1 @@
+//! The picker: where to go back to.

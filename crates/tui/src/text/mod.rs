@@ -1,0 +1,1 @@
+//! Text as lines: markdown, code, diffs, wrapped to a width.
