@@ -5,6 +5,7 @@
 //!                  what clients and a session tell each other, and what a client shows     (pure)
 //! turn             what happens next                                                       (pure)
 //! controller       one thread per session, the only one that writes to it
+//! live             a client's way to a session, in this process or in another one
 //! keeper           one thread per workspace: snapshots, plans, rewinds
 //! model, tool, permission, mcp
 //! ```
@@ -21,6 +22,7 @@ mod image;
 mod instructions;
 mod keeper;
 mod limits;
+pub mod live;
 pub mod mcp;
 pub mod model;
 pub mod permission;

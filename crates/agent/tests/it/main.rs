@@ -12,6 +12,7 @@ mod held;
 mod instructions;
 mod interrupt;
 mod jobs;
+mod live;
 mod model;
 mod model_cancel;
 mod model_errors;

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use retake_agent::fresh;
+use retake_agent::live::LiveError;
 use retake_engine::session::entry::{Body, EndReason, Part, TodoState};
 use retake_engine::session::{Conversation, first_line, last_words};
 use retake_engine::{CheckpointError, Session, SessionError, SessionId, StoreError, Workspace};
@@ -113,7 +114,7 @@ fn put_in_order(ui: &mut Ui, workspace: &mut Workspace, session: SessionId) -> a
 }
 
 fn is_unreachable(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(AgentError::Unreachable { .. }))
+    matches!(error.downcast_ref(), Some(AgentError::Live(LiveError::Unreachable { .. })))
 }
 
 /// Whether the store, as it is, takes nothing in.
