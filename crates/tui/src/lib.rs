@@ -4,6 +4,8 @@
 //! [`app::Input`], which [`app::App::update`] takes in; what is to be done outside comes back as [`app::Effect`]s. Nothing here knows how a
 //! rewind works: every plan, diff and list comes from the session.
 
+#![allow(dead_code, unreachable_pub, unused_imports)]
+
 mod picker;
 mod text;
 mod theme;
