@@ -71,6 +71,26 @@ impl Theme {
         self.colour(Color::Magenta)
     }
 
+    /// A stressed word.
+    pub fn italic(self) -> Style {
+        Style::new().add_modifier(Modifier::ITALIC)
+    }
+
+    /// What was struck out.
+    pub fn struck(self) -> Style {
+        Style::new().add_modifier(Modifier::CROSSED_OUT)
+    }
+
+    /// The first of headings, and what a link is on.
+    pub fn underlined(self) -> Style {
+        Style::new().add_modifier(Modifier::UNDERLINED)
+    }
+
+    /// Whether there are colours; what only a colour would tell needs a sign otherwise.
+    pub fn has_colours(self) -> bool {
+        self.colours == Colours::Terminal
+    }
+
     /// Keywords in code.
     pub fn blue(self) -> Style {
         self.colour(Color::Blue)

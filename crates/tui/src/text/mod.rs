@@ -1,6 +1,14 @@
-//! Text as lines: markdown, code, diffs, wrapped to a width.
+//! Text as lines: cleaned, wrapped to a width, and drawn as markdown, code or a diff.
+//!
+//! Everything that is shown comes through here, because what models, files and commands say is not to be trusted: no control character
+//! and no escape sequence reaches the terminal. Nothing here knows sessions or scrolling.
 
-/// Stands in until the real one is merged.
-pub fn clean(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).collect()
-}
+mod clean;
+mod words;
+pub(crate) mod code;
+pub(crate) mod diff;
+pub(crate) mod markdown;
+pub(crate) mod wrap;
+
+pub(crate) use clean::{clean, fit, width};
+pub(crate) use words::{age, in_words, size};
