@@ -49,7 +49,7 @@ Setext
 block html
 </div>
 
-![picture](a.png) <https://auto.link> [ref][label]
+![picture](a.png) <https://auto.link> [label][]
 
 [label]: https://ref.example
 [unused]: https://unused.example
@@ -69,19 +69,47 @@ Some stressed and strong words, `inline code`, struck and a link
 third line <b>html</b>.
 
 - first item with enough words to be wrapped somewhere
-
 - second
-
   1. nested one
 
   2. nested two
 
      with a paragraph
-
 - [x] task done
+- [ ] task open
 
-- [ ] task open";
-    assert!(drawn(SAMPLE, 80).starts_with(expected), "{}", drawn(SAMPLE, 80));
+│ quoted text
+│
+│ - list inside
+│
+│ more
+
+  fn main() {
+      println!(\"hello 漢字\");
+  }
+
+Name  │ Kind │       Meaning
+──────┼──────┼──────────────
+alpha │ one  │  first letter
+beta  │ two  │ second letter
+
+Setext
+
+  indented code
+
+<div>
+block html
+</div>
+
+image: picture (a.png) https://auto.link label (https://ref.example)
+
+────────────────────────────────────────
+
+10. ten
+11. eleven
+
+[unused]: https://unused.example";
+    assert_eq!(drawn(SAMPLE, 80), expected);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Events of the parser, turned into lines one after another.
 
+use std::collections::HashSet;
+
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Tag, TagEnd};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
@@ -31,6 +33,8 @@ pub(super) struct Writer {
     inline: Vec<Span<'static>>,
     /// Where a link's text begins in `inline`, and its address.
     links: Vec<(usize, String)>,
+    /// The addresses that were shown.
+    addresses: HashSet<String>,
     /// Language and text of the code that is being read.
     code: Option<(String, String)>,
     table: Option<Table>,
@@ -48,6 +52,7 @@ impl Writer {
             styles: Vec::new(),
             inline: Vec::new(),
             links: Vec::new(),
+            addresses: HashSet::new(),
             code: None,
             table: None,
             gap: false,
@@ -92,12 +97,12 @@ impl Writer {
     }
 
     /// Definitions of links stand in no paragraph; what nobody refers to would not be seen otherwise.
-    pub(super) fn definitions(&mut self, definitions: impl Iterator<Item = String>) {
-        for (at, line) in definitions.enumerate() {
-            if at == 0 {
-                self.block();
-            }
-            self.push(&line, self.theme.dim());
+    pub(super) fn definitions(&mut self, definitions: impl Iterator<Item = (String, String)>) {
+        self.flush();
+        let addresses = std::mem::take(&mut self.addresses);
+        for (label, address) in definitions.filter(|(_, address)| !addresses.contains(address)) {
+            self.block();
+            self.push(&format!("[{label}]: {address}"), self.theme.dim());
             self.flush();
         }
     }
@@ -259,6 +264,7 @@ impl Writer {
         } else if shown != address && address.strip_prefix("mailto:") != Some(&shown) {
             self.push(&format!(" ({address})"), self.theme.dim());
         }
+        self.addresses.insert(address);
     }
 
     fn inline_code(&mut self, text: &str) {
