@@ -1,14 +1,14 @@
 //! What the session answered.
 
-use retake_agent::contract::{Command, Refusal, Reply};
+use retake_agent::contract::{Command, Refusal, Reply, Summarised};
 use retake_agent::document::RewindDocument;
 
 use super::complete::{self, Completion, Typing};
 use super::guide::Until;
 use super::list::List;
-use super::notice::Tone;
 use super::{App, Asked, Difference, Effect, Next, Place};
 use crate::picker::Step;
+use crate::text::diff::DiffView;
 
 impl App {
     pub(super) fn answered(&mut self, asked: Asked, answer: Result<Reply, Refusal>) -> Vec<Effect> {
@@ -48,7 +48,7 @@ impl App {
             }
             (Asked::Diff, Ok(Reply::Diff { files })) => {
                 let title = "What the last turn changed".to_owned();
-                self.place = Place::Diff(Box::new(Difference { title, files, laid_out: None, scroll: 0, apply: None }));
+                self.place = Place::Diff(Box::new(Difference { title, diff: DiffView::new(files), scroll: 0, apply: None }));
                 Vec::new()
             }
             (Asked::Preview(_), Ok(Reply::Diff { files })) if files.is_empty() => {
@@ -58,18 +58,11 @@ impl App {
             (Asked::Preview(change), Ok(Reply::Diff { files })) => {
                 let title = "What going back to this checkpoint would change: Enter does it, Esc does not".to_owned();
                 let apply = Some(change);
-                self.place = Place::Diff(Box::new(Difference { title, files, laid_out: None, scroll: 0, apply }));
+                self.place = Place::Diff(Box::new(Difference { title, diff: DiffView::new(files), scroll: 0, apply }));
                 Vec::new()
             }
             (Asked::Fork, Ok(Reply::Forked { session, .. })) => self.go(Next::Open(session)),
-            (Asked::Summary, Ok(Reply::Summarised { summary })) => match summary {
-                Some(summary) => {
-                    let (before, after) = summary.bytes;
-                    let saved = 100 - (after * 100).checked_div(before).unwrap_or(100).min(100);
-                    self.say_good(format!("Summarised: the next request is {saved} % shorter. /undo takes it back"))
-                }
-                None => self.say_plain("There was nothing to summarise"),
-            },
+            (Asked::Summary, Ok(Reply::Summarised { summary })) => self.summarised(summary.as_deref()),
             (Asked::Label(label), Ok(_)) => self.say_good(format!("The point before the last prompt is `{label}` now")),
             (Asked::Sessions, Ok(Reply::Sessions { sessions })) => {
                 self.place = Place::List(Box::new(List::of_sessions(sessions, &self.view.session)));
@@ -100,6 +93,13 @@ impl App {
         vec![Effect::Ask(Asked::Store, Command::Store)]
     }
 
+    fn summarised(&mut self, summary: Option<&Summarised>) -> Vec<Effect> {
+        let Some(summary) = summary else { return self.say_plain("There was nothing to summarise") };
+        let (before, after) = summary.bytes;
+        let saved = 100 - (after * 100).checked_div(before).unwrap_or(100).min(100);
+        self.say_good(format!("Summarised: the next request is {saved} % shorter. /undo takes it back"))
+    }
+
     /// Does what the picker wants.
     pub(super) fn picker_steps(&mut self, steps: Vec<Step>) -> Vec<Effect> {
         let mut effects = Vec::new();
@@ -120,9 +120,8 @@ impl App {
                 }
                 Step::Summarised(summary) => {
                     self.place = Place::Talk;
-                    effects.extend(self.answered(Asked::Summary, Ok(Reply::Summarised { summary })));
+                    effects.extend(self.summarised(Some(&summary)));
                 }
-                Step::Notice(text) => drop(self.say(Tone::Plain, text)),
             }
         }
         effects

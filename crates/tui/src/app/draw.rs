@@ -8,7 +8,7 @@ use retake_engine::Timestamp;
 use super::list::{self, List};
 use super::{App, Difference, Place, help};
 use crate::composer::Rows;
-use crate::text::{self, diff};
+use crate::text;
 use crate::theme::Theme;
 
 /// Rows of the composer at most; it scrolls beyond.
@@ -68,7 +68,7 @@ impl App {
         let typed = Rect { x: input.x + 2, width: input.width - 2, ..input };
         let has_focus = matches!(self.place, Place::Talk) && (self.question().is_none() || self.asking.is_why);
         if composer.lines.iter().all(|line| line.spans.is_empty()) {
-            let hint = text::fit(self.placeholder(), typed.width);
+            let hint = text::fit(self.placeholder(), usize::from(typed.width));
             buf.set_string(typed.x, typed.y, hint, theme.dim());
         } else {
             draw_lines(&composer.lines[first..], typed, buf);
@@ -115,12 +115,12 @@ fn draw_list(list: &List, area: Rect, buf: &mut Buffer, theme: Theme, now: Times
         let mark = if is_chosen { "› " } else { "  " };
         let (age, more) = (format!("{:<9}", list::when(row, now)), format!("  {}", row.more));
         let room = usize::from(area.width).saturating_sub(mark.len() + age.len());
-        let about = u16::try_from(room.saturating_sub(more.len()).max(room / 2)).unwrap_or(u16::MAX);
+        let about = room.saturating_sub(text::width(&more)).max(room / 2);
         let style = if is_chosen { theme.chosen() } else { theme.plain() };
         lines.push(Line::from(vec![
             Span::styled(mark, style),
             Span::styled(age, if is_chosen { style } else { theme.dim() }),
-            Span::styled(text::fit(&text::clean(&row.text), about).into_owned(), style),
+            Span::styled(text::fit(&text::clean(&row.text), about), style),
             Span::styled(text::clean(&more).into_owned(), theme.dim()),
         ]));
     }
@@ -131,15 +131,10 @@ fn draw_list(list: &List, area: Rect, buf: &mut Buffer, theme: Theme, now: Times
 }
 
 fn draw_difference(shown: &mut Difference, area: Rect, buf: &mut Buffer, theme: Theme) {
-    let is_laid_out = shown.laid_out.as_ref().is_some_and(|(width, _)| *width == area.width);
-    if !is_laid_out {
-        shown.laid_out = Some((area.width, diff::lines(&shown.files, area.width, &theme)));
-    }
-    let Some((_, lines)) = &shown.laid_out else { return };
-    let last = lines.len().saturating_sub(usize::from(area.height.saturating_sub(1)));
-    shown.scroll = shown.scroll.min(last);
-    let title = Line::from(Span::styled(text::fit(&shown.title, area.width).into_owned(), theme.bold()));
-    draw_lines(&[title], Rect { height: 1, ..area }, buf);
     let body = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
-    draw_lines(&lines[shown.scroll..], body, buf);
+    let last = shown.diff.height(area.width).saturating_sub(usize::from(body.height));
+    shown.scroll = shown.scroll.min(last);
+    let title = text::fit(&shown.title, usize::from(area.width));
+    buf.set_string(area.x, area.y, title, theme.bold());
+    shown.diff.draw(shown.scroll, body, buf, &theme);
 }

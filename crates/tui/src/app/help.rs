@@ -3,7 +3,7 @@
 use ratatui::text::{Line, Span};
 
 use super::slash;
-use crate::text::wrap;
+use crate::text::wrap::{self, Breaks, Margin};
 use crate::theme::Theme;
 
 /// Keys, and what they do.
@@ -77,16 +77,12 @@ fn entry(keys: &str, about: &str, width: u16, theme: Theme) -> Vec<Line<'static>
     let keys_line = format!("  {keys}");
     if usize::from(width) < 2 * COLUMN + 10 {
         let mut lines = vec![Line::from(Span::styled(keys_line, theme.accent()))];
-        lines.extend(wrap::indented(Line::from(about.to_owned()), width, "      "));
+        lines.extend(wrap::wrap_text(about, theme.plain(), usize::from(width), &Margin::spaces(6), Breaks::Words));
         return lines;
     }
-    let about = wrap::indented(Line::from(about.to_owned()), width, &" ".repeat(COLUMN));
-    let mut lines = about.into_iter();
-    let mut first = lines.next().unwrap_or_default();
-    let text: String = first.spans.iter().map(|span| span.content.as_ref()).collect();
-    first = Line::from(vec![
-        Span::styled(format!("{keys_line:<COLUMN$}"), theme.accent()),
-        Span::raw(text.trim_start().to_owned()),
-    ]);
-    std::iter::once(first).chain(lines).collect()
+    let margin = Margin {
+        first: vec![Span::styled(format!("{keys_line:<COLUMN$}"), theme.accent())],
+        next: vec![Span::raw(" ".repeat(COLUMN))],
+    };
+    wrap::wrap_text(about, theme.plain(), usize::from(width), &margin, Breaks::Words)
 }

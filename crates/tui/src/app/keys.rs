@@ -260,7 +260,7 @@ impl App {
         if self.view.state == State::Running {
             return self.say(Tone::Warning, "A turn is running, and nothing can go back under it: Esc stops it first");
         }
-        let (picker, steps) = Picker::open(self.now);
+        let (picker, steps) = Picker::open();
         self.place = Place::Picker(Box::new(picker));
         self.completion = None;
         self.notice = None;
@@ -315,9 +315,9 @@ impl App {
                 *scroll = u16::try_from((i64::from(*scroll) + step).clamp(0, last)).unwrap_or(0);
             }
             Place::Diff(diff) => {
-                let height = diff.laid_out.as_ref().map_or(0, |(_, lines)| lines.len());
-                let at = i64::try_from(diff.scroll).unwrap_or(0).saturating_add(step);
-                diff.scroll = usize::try_from(at.max(0)).unwrap_or(0).min(height.saturating_sub(1));
+                // Drawing keeps it within what there is.
+                let at = i64::try_from(diff.scroll).unwrap_or(i64::MAX / 4).saturating_add(step);
+                diff.scroll = usize::try_from(at.max(0)).unwrap_or(0);
             }
             Place::Talk | Place::Picker(_) | Place::List(_) => {}
         }

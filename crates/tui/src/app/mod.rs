@@ -18,8 +18,6 @@ mod panels;
 mod question;
 pub mod slash;
 mod status;
-#[cfg(test)]
-mod tests;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -27,13 +25,13 @@ use std::sync::Arc;
 
 use crossterm::event::KeyEvent;
 use retake_agent::contract::{Change, Command, Event, Refusal, Reply};
-use retake_agent::diff::FileDiff;
 use retake_agent::view::View;
 use retake_engine::Timestamp;
 use retake_engine::session::entry::{EntryId, Part};
 
 use crate::composer::Composer;
 use crate::picker::{self, Picker};
+use crate::text::diff::DiffView;
 use crate::theme::Theme;
 use crate::transcript::Transcript;
 use complete::Completion;
@@ -155,9 +153,7 @@ pub struct Difference {
     /// What it is of.
     pub title: String,
     /// By path.
-    pub files: Vec<FileDiff>,
-    /// Laid out for a width.
-    pub laid_out: Option<(u16, Vec<ratatui::text::Line<'static>>)>,
+    pub diff: DiffView,
     /// The first line that is shown.
     pub scroll: usize,
     /// The change that would do this: Enter makes it.
@@ -258,6 +254,13 @@ impl App {
         self.own.push_back(request);
         if self.own.len() > REMEMBERED {
             self.own.pop_front();
+        }
+    }
+
+    /// Says something to begin with.
+    pub fn greet(&mut self, text: Option<&str>) {
+        if let Some(text) = text {
+            self.say_plain(text);
         }
     }
 

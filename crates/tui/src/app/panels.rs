@@ -9,7 +9,8 @@ use super::App;
 use super::Place;
 use super::notice::Tone;
 use super::question::offers;
-use crate::text::{self, diff, wrap};
+use crate::text::wrap::{self, Breaks, Margin};
+use crate::text::{self, diff};
 use crate::theme::Theme;
 
 /// Rows of the todo list at most.
@@ -96,8 +97,8 @@ impl App {
             let mark = if is_chosen { "› " } else { "  " };
             let style = if is_chosen { theme.chosen() } else { theme.plain() };
             let key = Span::styled(format!("{mark}{} ", offer.key), theme.accent());
-            let room = area.width.saturating_sub(4);
-            let text = text::fit(&text::clean(&offer.text), room).into_owned();
+            let room = usize::from(area.width).saturating_sub(4);
+            let text = text::fit(&text::clean(&offer.text), room);
             lines.push(Line::from(vec![key, Span::styled(text, style)]));
         }
         lines
@@ -111,10 +112,10 @@ impl App {
             let is_chosen = number == chosen;
             let style = if is_chosen { self.theme.chosen() } else { self.theme.accent() };
             let mark = if is_chosen { "› " } else { "  " };
-            let name = text::fit(&text::clean(&row.text), width.saturating_sub(2)).into_owned();
+            let name = text::fit(&text::clean(&row.text), usize::from(width).saturating_sub(2));
             let pad = " ".repeat(column.saturating_sub(text::width(&name)));
             let left = usize::from(width).saturating_sub(column + 2);
-            let about = text::fit(&row.about, u16::try_from(left).unwrap_or(0)).into_owned();
+            let about = text::fit(&row.about, left);
             Line::from(vec![Span::raw(mark), Span::styled(name, style), Span::raw(pad), Span::styled(about, self.theme.dim())])
         };
         rows.iter().enumerate().map(line).collect()
@@ -143,7 +144,8 @@ impl App {
 }
 
 fn wrapped(text: &str, width: u16, style: Style) -> Vec<Line<'static>> {
-    wrap::indented(Line::from(Span::styled(text.to_owned(), style)), width, "  ")
+    let margin = Margin { first: Vec::new(), next: vec![Span::raw("  ")] };
+    wrap::wrap_text(text, style, usize::from(width), &margin, Breaks::Words)
 }
 
 /// An item of the todo list.
@@ -153,6 +155,6 @@ fn todo_line(todo: &Todo, width: u16, theme: Theme) -> Line<'static> {
         TodoState::Active => ("[>] ", theme.bold()),
         TodoState::Pending => ("[ ] ", theme.plain()),
     };
-    let text = text::fit(&text::clean(&todo.text), width.saturating_sub(4)).into_owned();
+    let text = text::fit(&text::clean(&todo.text), usize::from(width).saturating_sub(4));
     Line::from(Span::styled(format!("{mark}{text}"), style))
 }

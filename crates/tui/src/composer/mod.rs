@@ -9,6 +9,7 @@ mod outside;
 mod tests;
 
 use retake_engine::session::entry::Part;
+pub use draw::Rows;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// A pasted text of more lines than this, or of more bytes than [`PASTE_BYTES`], is shown as a block.
@@ -131,6 +132,11 @@ impl Composer {
     pub fn forget(&mut self) {
         self.history.clear();
         self.recalled = None;
+    }
+
+    /// Whether a backslash is right before the cursor at the end, as in a shell.
+    pub fn ends_with_backslash(&self) -> bool {
+        self.cursor == self.text.len() && self.text.ends_with('\\')
     }
 
     /// Puts text at the cursor.
