@@ -41,6 +41,8 @@ pub enum AgentError {
     Refused { message: String, hint: Option<String>, refusal: Box<Refusal> },
     #[error("there is no conversation here yet")]
     NoSession,
+    #[error("no session is open here")]
+    NotOpen,
     #[error("the session ended before its turn did")]
     Ended,
     #[error(transparent)]
@@ -96,8 +98,21 @@ pub fn runtime() -> std::io::Result<Runtime> {
 /// How a session is opened.
 #[derive(Clone, Copy, Debug)]
 pub struct Manner {
-    pub allowed: Allowed,
+    pub mode: Mode,
     pub unprotected: Unprotected,
+    pub made_by: MadeBy,
+}
+
+impl Manner {
+    /// Without anybody who can be asked.
+    pub fn headless(allowed: Allowed, unprotected: Unprotected) -> Self {
+        Self { mode: Mode::Headless(allowed), unprotected, made_by: MadeBy::Command }
+    }
+
+    /// With somebody who is asked.
+    pub fn interactive() -> Self {
+        Self { mode: Mode::Interactive, unprotected: Unprotected::Ask, made_by: MadeBy::Client }
+    }
 }
 
 /// A session that this process serves.
@@ -131,7 +146,7 @@ pub fn open(
 ) -> anyhow::Result<Serving> {
     let _inside = runtime.enter();
     let policy = Policy {
-        mode: Mode::Headless(manner.allowed),
+        mode: manner.mode,
         deny: here.agent.deny.clone(),
         ask: here.agent.ask.clone(),
         allow: here.agent.allow.clone(),
@@ -143,7 +158,7 @@ pub fn open(
         model,
         policy,
         unprotected: manner.unprotected,
-        made_by: MadeBy::Command,
+        made_by: manner.made_by,
         tools,
     });
     let opened = opened.map_err(AgentError::Open)?;

@@ -44,8 +44,6 @@ pub struct Options {
     pub current_dir: PathBuf,
     /// What a newcomer is shown.
     pub guide: Option<Guide>,
-    /// What is said to begin with.
-    pub greeting: Option<String>,
 }
 
 /// The terminal could not be used.
@@ -79,7 +77,6 @@ pub async fn run(view: View, live: Live, options: Options) -> Result<Next, Termi
         options,
         taken: Some(taken),
     };
-    client.app.greet(client.options.greeting.as_deref());
     client.go_on(effects).await
 }
 

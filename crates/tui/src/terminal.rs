@@ -17,11 +17,14 @@ impl Taken {
     /// Takes the terminal over.
     pub fn take() -> io::Result<Self> {
         static HOOK: Once = Once::new();
+        let taker = std::thread::current().id();
         HOOK.call_once(|| {
             let before = std::panic::take_hook();
             std::panic::set_hook(Box::new(move |panic| {
-                // What went wrong has to be legible.
-                give_back().ok();
+                // What went wrong has to be legible. In another thread it does not end the client.
+                if std::thread::current().id() == taker {
+                    give_back().ok();
+                }
                 before(panic);
             }));
         });

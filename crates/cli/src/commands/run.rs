@@ -11,7 +11,6 @@ use std::time::Duration;
 use retake_agent::contract::{self, Command, Event, EventKind, Reason, Refusal, Reply, State};
 use retake_agent::controller::{Closing, Handle, OpenError as OpenSessionError, Unprotected, Which};
 use retake_agent::live::{Asker, Listener, Live, LiveError, Told};
-use retake_agent::permission::Allowed;
 use retake_agent::socket::{self, Client};
 use retake_agent::view::View;
 use retake_engine::session::entry::{Body, EndReason, EntryId, Part};
@@ -79,7 +78,7 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &RunArgs) -> anyhow::Result<E
     let runtime = agent::runtime()?;
     let (mut stops, mut prompt) = (
         runtime.block_on(async { Stops::listen() })?,
-        Prompt { parts, manner: manner(args), is_clear_due: args.clear },
+        Prompt { parts, manner: manner(args), allow: allowed(args.allow), is_clear_due: args.clear },
     );
     loop {
         if let Some(session) = existing
@@ -115,19 +114,23 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &RunArgs) -> anyhow::Result<E
 struct Prompt {
     parts: Vec<Part>,
     manner: Manner,
+    allow: contract::Allow,
     /// Whether what the model sees is still to be cut first.
     is_clear_due: bool,
 }
 
 /// What runs without anybody to ask.
 fn manner(args: &RunArgs) -> Manner {
-    let allowed = match args.allow {
-        Allow::All => Allowed::All,
-        Allow::Edits => Allowed::Edits,
-        Allow::None => Allowed::None,
-    };
     let unprotected = if args.unprotected { Unprotected::Allow } else { Unprotected::Ask };
-    Manner { allowed, unprotected }
+    Manner::headless(allowed(args.allow).into(), unprotected)
+}
+
+fn allowed(allow: Allow) -> contract::Allow {
+    match allow {
+        Allow::All => contract::Allow::All,
+        Allow::Edits => contract::Allow::Edits,
+        Allow::None => contract::Allow::None,
+    }
 }
 
 /// Has another process, which has the session open, take the prompt.
@@ -354,13 +357,8 @@ async fn turn(
 
 /// Says the prompt; while another turn runs it is held.
 async fn say(asker: &Asker, prompt: &Prompt, ui: &mut Ui) -> anyhow::Result<Own> {
-    let allow = match prompt.manner.allowed {
-        Allowed::All => contract::Allow::All,
-        Allowed::Edits => contract::Allow::Edits,
-        Allowed::None => contract::Allow::None,
-    };
     let unprotected = prompt.manner.unprotected == Unprotected::Allow;
-    let command = Command::Prompt { parts: prompt.parts.clone(), allow: Some(allow), unprotected };
+    let command = Command::Prompt { parts: prompt.parts.clone(), allow: Some(prompt.allow), unprotected };
     let asked = asker.hand_in(command).await;
     let request = asked.id.clone();
     let reply = asked.answer().await.map_err(AgentError::from)?;

@@ -133,7 +133,7 @@ fn ask_here(
     stops: &mut Stops,
 ) -> anyhow::Result<Result<Reply, Refusal>> {
     let model = model::find(runtime, &args.model, &here.agent, Need::Ask, None)?;
-    let manner = Manner { allowed: Allowed::None, unprotected: Unprotected::Ask };
+    let manner = Manner::headless(Allowed::None, Unprotected::Ask);
     let tools = runtime.block_on(async {
         tokio::select! {
             tools = agent::tools(ui, here) => tools,

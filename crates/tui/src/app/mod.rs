@@ -257,13 +257,6 @@ impl App {
         }
     }
 
-    /// Says something to begin with.
-    pub fn greet(&mut self, text: Option<&str>) {
-        if let Some(text) = text {
-            self.say_plain(text);
-        }
-    }
-
     /// Whether something moves on the screen without anything happening.
     pub fn is_moving(&self) -> bool {
         self.running_since.is_some() || self.view.summarising || self.view.baseline.is_some()
