@@ -7,6 +7,7 @@
 //! controller       one thread per session, the only one that writes to it
 //! live             a client's way to a session, in this process or in another one
 //! keeper           one thread per workspace: snapshots, plans, rewinds
+//! listing, files   what there is in a workspace
 //! model, tool, permission, mcp
 //! ```
 //!
@@ -17,11 +18,13 @@ pub mod controller;
 pub mod diff;
 pub mod document;
 mod explore;
+mod files;
 pub mod fresh;
 mod image;
 mod instructions;
 mod keeper;
 mod limits;
+pub mod listing;
 pub mod live;
 pub mod mcp;
 pub mod model;

@@ -155,6 +155,7 @@ pub fn open(
     let opened = controller::open(Setup {
         environment: here.environment.clone(),
         which,
+        models: model::others(&model, &here.agent),
         model,
         policy,
         unprotected: manner.unprotected,

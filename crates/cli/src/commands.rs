@@ -31,7 +31,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use retake_engine::{Changed, Checkpoint, Origin, StoreError};
+use retake_engine::{Changed, Checkpoint, StoreError};
 use thiserror::Error;
 
 use crate::args::{self, Cli, Command};
@@ -152,16 +152,6 @@ fn title(paint: Paint, checkpoint: &Checkpoint) -> String {
     let yellow = paint.with(YELLOW);
     let label = checkpoint.label.as_deref().map(|label| format!(" \"{}\"", quote::one_line(label)));
     format!("{yellow}{}{yellow:#}{}", checkpoint.id.short(), label.unwrap_or_default())
-}
-
-/// Whether a point is before or after what its note tells, as a word and a blank.
-fn when(checkpoint: &Checkpoint) -> &'static str {
-    match checkpoint.origin {
-        Origin::Checkpoint | Origin::Turn => "",
-        Origin::Prompt => "> ",
-        Origin::Before | Origin::Safety => "before ",
-        Origin::After | Origin::Rewound => "after ",
-    }
 }
 
 /// `3 added, 1 deleted`

@@ -29,6 +29,7 @@ use crate::size;
 use crate::surroundings::{SettingsError, SurroundingsError};
 use crate::ui::{CYAN, OutputError, RED, Ui};
 use crate::words;
+pub use agent::hint;
 
 const FAILED: u8 = 1;
 const USAGE: u8 = 2;

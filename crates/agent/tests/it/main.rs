@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, missing_docs, unreachable_pub)]
 
 mod answers;
+mod around;
 mod clients;
 mod derived;
 mod diffs;

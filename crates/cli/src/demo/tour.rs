@@ -8,7 +8,7 @@ use std::time::Duration;
 use retake_agent::contract::{Change, ChangeGoal, Command, Event, EventKind, Reply};
 use retake_agent::controller::{self, Attached, Handle, Opened, Setup, Unprotected, Which};
 use retake_agent::document::RewindDocument;
-use retake_agent::model::{Model, ModelSettings};
+use retake_agent::model::{Model, ModelSettings, Models};
 use retake_agent::permission::{Allowed, Mode, Policy};
 use retake_agent::tool::{Jobs, Shell, Toolbox};
 use retake_engine::session::entry::{Body, EntryId, Part};
@@ -68,6 +68,7 @@ pub fn open(runtime: &Runtime, scratch: &Scratch, url: &str, mode: Mode) -> anyh
         environment: scratch.environment(),
         which: Which::New,
         model: Model::new(settings).map_err(AgentError::from)?,
+        models: Models::none(),
         policy: Policy { mode, ..Policy::default() },
         unprotected: Unprotected::Ask,
         made_by: MadeBy::Client,

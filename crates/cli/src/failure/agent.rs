@@ -11,6 +11,11 @@ use super::{
 use crate::agent::AgentError;
 use crate::words;
 
+/// What to do about a failure of the agent.
+pub fn hint(error: &AgentError) -> Option<String> {
+    for_agent(error).hint
+}
+
 pub(super) fn for_agent(error: &AgentError) -> Advice {
     match error {
         AgentError::NoModel => Advice { code: USAGE, hint: Some(words::NO_MODEL.to_owned()) },
