@@ -4,6 +4,9 @@
 //! [`app::Input`], which [`app::App::update`] takes in; what is to be done outside comes back as [`app::Effect`]s. Nothing here knows how a
 //! rewind works: every plan, diff and list comes from the session.
 
+#![allow(dead_code)]
+#![expect(unreachable_pub, reason = "`pub` marks what a module offers to the others; the crate exports little")]
+
 mod picker;
 mod text;
 mod theme;
