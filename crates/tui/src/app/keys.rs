@@ -36,7 +36,7 @@ impl App {
 
     /// Whether a rewind is under way that must not be hidden.
     fn is_applying(&self) -> bool {
-        matches!(&self.place, Place::Picker(picker) if picker.is_applying())
+        matches!(&self.place, Place::Picker(picker) if picker.is_busy())
     }
 
     fn talk_key(&mut self, key: KeyEvent) -> Vec<Effect> {
@@ -260,7 +260,8 @@ impl App {
         if self.view.state == State::Running {
             return self.say(Tone::Warning, "A turn is running, and nothing can go back under it: Esc stops it first");
         }
-        let (picker, steps) = Picker::open();
+        let (mut picker, mut steps) = Picker::open();
+        steps.extend(picker.view_changed(&self.view));
         self.place = Place::Picker(Box::new(picker));
         self.completion = None;
         self.notice = None;

@@ -193,6 +193,11 @@ impl Picker {
         (picker, steps)
     }
 
+    /// Whether something was sent that must not be hidden before it is answered.
+    pub fn is_busy(&self) -> bool {
+        matches!(self.stage, Stage::Busy { .. })
+    }
+
     /// Takes what the session answered.
     pub fn answered(&mut self, asked: Asked, answer: Result<Reply, Refusal>) -> Vec<Step> {
         match asked {
