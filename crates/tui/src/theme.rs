@@ -13,7 +13,7 @@ pub enum Colours {
 }
 
 /// What things look like.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Theme {
     colours: Colours,
 }

@@ -11,25 +11,15 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use retake_agent::diff::FileDiff;
 
-use self::row::{Gutter, Row};
+use self::row::{Gutter, Header, Row};
 use crate::theme::Theme;
 
-pub(crate) use self::row::{Header, counts, path_text, with_suffix};
+pub(crate) use self::row::{counts, path_text, with_suffix};
 
 /// All lines of `files`, headers included.
 pub(crate) fn lines(files: &[FileDiff], width: u16, theme: &Theme) -> Vec<Line<'static>> {
-    lay_out(files, &row::rows(files, Header::Shown), width, theme)
-}
-
-/// All lines of one file.
-pub(crate) fn file_lines(file: &FileDiff, width: u16, theme: &Theme, header: Header) -> Vec<Line<'static>> {
-    let files = std::slice::from_ref(file);
-    lay_out(files, &row::rows(files, header), width, theme)
-}
-
-fn lay_out(files: &[FileDiff], rows: &[Row], width: u16, theme: &Theme) -> Vec<Line<'static>> {
     let gutter = Gutter::new(files, width);
-    rows.iter().flat_map(|row| row.lines(files, &gutter, *theme)).collect()
+    row::rows(files, Header::Shown).iter().flat_map(|row| row.lines(files, &gutter, *theme)).collect()
 }
 
 /// A diff that is looked at through a window.
@@ -52,6 +42,12 @@ impl DiffView {
     /// Takes the files. Nothing is laid out yet.
     pub(crate) fn new(files: Vec<FileDiff>) -> Self {
         let rows = row::rows(&files, Header::Shown);
+        Self { files, rows, measured: None }
+    }
+
+    /// The same without the lines that name the files.
+    pub(crate) fn without_headers(files: Vec<FileDiff>) -> Self {
+        let rows = row::rows(&files, Header::Hidden);
         Self { files, rows, measured: None }
     }
 

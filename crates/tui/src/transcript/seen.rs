@@ -1,0 +1,52 @@
+//! What the model no longer sees: it was cleared, or a summary stands for it.
+//!
+//! Only what was added since the last frame is looked at, so that a long conversation costs nothing.
+
+use std::ops::RangeInclusive;
+
+use retake_engine::session::entry::{Body, Entry, EntryId, SummaryBy};
+
+/// Which entries are out of the model's sight.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    /// How many entries were looked at, and the last of them.
+    known: Option<(usize, EntryId)>,
+    /// Everything before is cleared.
+    cleared: usize,
+    summarised: Vec<RangeInclusive<usize>>,
+}
+
+impl Seen {
+    /// Takes in what was added.
+    pub(super) fn update(&mut self, entries: &[Entry]) {
+        let known = self.known.filter(|(count, last)| entries.get(count - 1).is_some_and(|entry| entry.id == *last));
+        let from = match known {
+            Some((count, _)) => count,
+            None => {
+                *self = Self::default();
+                0
+            }
+        };
+        for (index, entry) in entries.iter().enumerate().skip(from) {
+            match &entry.body {
+                Body::Cleared => self.cleared = index,
+                // A model that goes back on its own keeps the prompts.
+                Body::Summary { by: SummaryBy::Model { .. }, .. } => {}
+                Body::Summary { from, to, .. } => self.summarised.extend(range(&entries[..index], *from, *to)),
+                _ => {}
+            }
+        }
+        self.known = entries.last().map(|last| (entries.len(), last.id));
+    }
+
+    pub(super) fn is_unseen(&self, index: usize) -> bool {
+        index < self.cleared || self.summarised.iter().any(|range| range.contains(&index))
+    }
+}
+
+/// Where the entries from `from` to `to` are.
+pub(super) fn range(entries: &[Entry], from: EntryId, to: EntryId) -> Option<RangeInclusive<usize>> {
+    let last = entries.iter().rposition(|entry| entry.id == to)?;
+    let first = entries[..=last].iter().rposition(|entry| entry.id == from)?;
+    Some(first..=last)
+}

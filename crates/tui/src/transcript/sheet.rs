@@ -1,0 +1,200 @@
+//! The cells one below the other: laid out when they are needed, kept, and walked through line by line.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use ratatui::text::Line;
+use retake_agent::view::View;
+use retake_engine::session::entry::EntryId;
+
+use super::Folds;
+use super::ink::{Fold, Ink};
+use super::seen::Seen;
+use super::{cell, live};
+use crate::text::code;
+use crate::theme::Theme;
+
+/// Over these, cells that the last frame did not touch are forgotten.
+const MAX_CELLS: usize = 500;
+const MAX_LINES: usize = 50_000;
+/// How long what runs looks the same.
+const BLINK_MS: u64 = 600;
+
+/// A line of a cell. The cell after the last entry is what is live.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Spot {
+    pub(super) index: usize,
+    pub(super) line: usize,
+}
+
+/// An entry, or what is live, as lines.
+#[derive(Debug, Default)]
+pub(super) struct Cell {
+    pub(super) lines: Vec<Line<'static>>,
+    /// Whether it looks different when it is unfolded.
+    pub(super) can_fold: bool,
+}
+
+/// Cells that were laid out, for one width and one theme.
+#[derive(Debug, Default)]
+pub(super) struct Cache {
+    width: u16,
+    theme: Theme,
+    is_highlighted: bool,
+    cells: HashMap<EntryId, Kept>,
+    live: Option<(LiveKey, Rc<Cell>)>,
+    lines: usize,
+    frame: u64,
+    laid_out: usize,
+}
+
+#[derive(Debug)]
+struct Kept {
+    cell: Rc<Cell>,
+    fold: Fold,
+    is_unseen: bool,
+    frame: u64,
+}
+
+/// Whatever what is live depends on, cheap to compare.
+type LiveKey = (u64, usize, usize, usize, usize, usize, bool, bool);
+
+impl Cache {
+    /// A frame begins. What was laid out for another one is of no use if the lines would be different.
+    pub(super) fn begin(&mut self, width: u16, theme: Theme) {
+        let is_highlighted = code::is_loaded();
+        if (self.width, self.theme, self.is_highlighted) != (width, theme, is_highlighted) {
+            self.cells.clear();
+            (self.live, self.lines) = (None, 0);
+            (self.width, self.theme, self.is_highlighted) = (width, theme, is_highlighted);
+        }
+        if self.cells.len() > MAX_CELLS || self.lines > MAX_LINES {
+            let frame = self.frame;
+            self.cells.retain(|_, kept| kept.frame == frame);
+            self.lines = self.cells.values().map(|kept| kept.cell.lines.len()).sum();
+        }
+        self.frame += 1;
+    }
+
+    pub(super) fn can_fold(&self, entry: EntryId) -> bool {
+        self.cells.get(&entry).is_some_and(|kept| kept.cell.can_fold)
+    }
+
+    #[cfg(test)]
+    pub(super) fn laid_out(&self) -> usize {
+        self.laid_out
+    }
+}
+
+/// A view's cells, in one frame.
+pub(super) struct Sheet<'a> {
+    view: &'a View,
+    cache: &'a mut Cache,
+    folds: &'a Folds,
+    seen: &'a Seen,
+    blink: bool,
+}
+
+impl<'a> Sheet<'a> {
+    pub(super) fn new(view: &'a View, now_ms: u64, cache: &'a mut Cache, folds: &'a Folds, seen: &'a Seen) -> Self {
+        Self { view, cache, folds, seen, blink: now_ms / BLINK_MS % 2 == 1 }
+    }
+
+    /// The index of what is live.
+    pub(super) fn live(&self) -> usize {
+        self.view.entries.len()
+    }
+
+    /// Behind the last line.
+    pub(super) fn end(&self) -> Spot {
+        Spot { index: self.live() + 1, line: 0 }
+    }
+
+    pub(super) fn entry(&self, index: usize) -> Option<EntryId> {
+        self.view.entries.get(index).map(|entry| entry.id)
+    }
+
+    /// Where an entry is that was at `index`; what was live there may be an entry by now.
+    pub(super) fn index_of(&self, index: usize, entry: Option<EntryId>) -> Option<usize> {
+        match entry {
+            None => (index <= self.live()).then_some(index),
+            Some(entry) if self.entry(index) == Some(entry) => Some(index),
+            Some(entry) => self.view.entries.iter().position(|one| one.id == entry),
+        }
+    }
+
+    /// The cell at `index`; nothing behind the last one.
+    pub(super) fn cell(&mut self, index: usize) -> Rc<Cell> {
+        let Some(entry) = self.entry(index) else {
+            return if index == self.live() { self.live_cell() } else { Rc::default() };
+        };
+        let fold = if self.folds.is_open(entry) { Fold::Open } else { Fold::Folded };
+        let is_unseen = self.seen.is_unseen(index);
+        let frame = self.cache.frame;
+        if let Some(kept) = self.cache.cells.get_mut(&entry)
+            && (kept.fold, kept.is_unseen) == (fold, is_unseen)
+        {
+            kept.frame = frame;
+            return Rc::clone(&kept.cell);
+        }
+        let mut ink = Ink::new(self.cache.width, self.cache.theme, fold);
+        cell::write(&self.view.entries, index, is_unseen, &mut ink);
+        let cell = Rc::new(ink.finish());
+        self.cache.laid_out += 1;
+        self.cache.lines += cell.lines.len();
+        let kept = Kept { cell: Rc::clone(&cell), fold, is_unseen, frame };
+        if let Some(old) = self.cache.cells.insert(entry, kept) {
+            self.cache.lines -= old.cell.lines.len();
+        }
+        cell
+    }
+
+    fn live_cell(&mut self) -> Rc<Cell> {
+        let view = self.view;
+        let output = view.calls.iter().map(|call| call.output.len()).sum();
+        let blink = self.blink && !view.calls.is_empty();
+        let sizes = (view.coming.text.len(), view.coming.thinking.len());
+        let is_open = self.folds.all_open;
+        let key = (view.seq, view.entries.len(), sizes.0, sizes.1, view.calls.len(), output, blink, is_open);
+        if let Some((kept, cell)) = &self.cache.live
+            && *kept == key
+        {
+            return Rc::clone(cell);
+        }
+        let fold = if is_open { Fold::Open } else { Fold::Folded };
+        let mut ink = Ink::new(self.cache.width, self.cache.theme, fold);
+        live::write(view, blink, &mut ink);
+        let cell = Rc::new(ink.finish());
+        self.cache.laid_out += 1;
+        self.cache.live = Some((key, Rc::clone(&cell)));
+        cell
+    }
+
+    /// `count` lines up from `spot`, or the first line.
+    pub(super) fn up(&mut self, mut spot: Spot, mut count: usize) -> Spot {
+        while count > spot.line {
+            if spot.index == 0 {
+                return Spot::default();
+            }
+            count -= spot.line;
+            spot.index -= 1;
+            spot.line = self.cell(spot.index).lines.len();
+        }
+        spot.line -= count;
+        spot
+    }
+
+    /// `count` lines down from `spot`, or the end.
+    pub(super) fn down(&mut self, mut spot: Spot, mut count: usize) -> Spot {
+        while spot.index <= self.live() {
+            let left = self.cell(spot.index).lines.len().saturating_sub(spot.line);
+            if count < left {
+                spot.line += count;
+                return spot;
+            }
+            count -= left;
+            spot = Spot { index: spot.index + 1, line: 0 };
+        }
+        spot
+    }
+}
