@@ -177,7 +177,7 @@ impl Client {
             match effect {
                 Effect::Ask(asked, command) => self.ask(asked, command).await,
                 Effect::Say(parts) => {
-                    let command = Command::prompt(parts.clone());
+                    let command = Command::prompt(outside::with_mentioned(&self.root, parts.clone()));
                     self.ask(Asked::Said(parts), command).await;
                 }
                 Effect::Edit(text) => {
