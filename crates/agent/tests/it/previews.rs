@@ -16,7 +16,7 @@ fn asked(scene: &mut Scene, tool: &str, arguments: Value) -> String {
     scene.model.says("Well.");
     let prompt = scene.say("do it");
     let question = scene.until_asked();
-    assert_eq!(scene.view().questions, [question.clone()], "whoever comes later is shown the same");
+    assert_eq!(scene.view().questions, std::slice::from_ref(&question), "whoever comes later is shown the same");
     scene.answer(&question, Answer::Deny { why: None });
     scene.until_ended(prompt);
     told(&question.diffs)
