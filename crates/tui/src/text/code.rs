@@ -186,7 +186,13 @@ mod tests {
             _ => span.content.to_string(),
         };
         let line = |line: &Line| line.spans.iter().map(mark).collect::<String>();
-        lines(code, language, &theme).iter().map(line).collect::<Vec<_>>().join("\n").replace(")s(", "").replace(")c(", "")
+        lines(code, language, &theme)
+            .iter()
+            .map(line)
+            .collect::<Vec<_>>()
+            .join("\n")
+            .replace(")s(", "")
+            .replace(")c(", "")
     }
 
     #[test]

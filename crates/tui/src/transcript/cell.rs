@@ -3,9 +3,10 @@
 use ratatui::text::{Line, Span};
 use retake_engine::session::entry::{Block, Body, EndReason, Entry, EntryId, Outcome, SummaryBy};
 
-use super::ink::{Ink, Keep};
+use super::ink::{Ink, Keep, more};
 use super::{prompt, reply, result, seen};
 use crate::text::width as columns;
+use crate::text::wrap::Margin;
 
 /// How far to look for what stands above; entries that show nothing are few.
 const LOOK_BACK: usize = 16;
@@ -101,7 +102,8 @@ fn instructions(source: &str, text: &str, ink: &mut Ink) {
 
 fn summary(before: &[Entry], range: (EntryId, EntryId), text: &str, by: &SummaryBy, ink: &mut Ink) {
     let what = match seen::range(before, range.0, range.1) {
-        Some(range) => format!("summary of {}", counted(range.count(), "entry").replace("entrys", "entries")),
+        Some(range) if range.clone().count() == 1 => "summary of 1 entry".to_owned(),
+        Some(range) => format!("summary of {} entries", range.count()),
         None => "summary".to_owned(),
     };
     let why = match by {
@@ -110,7 +112,8 @@ fn summary(before: &[Entry], range: (EntryId, EntryId), text: &str, by: &Summary
         SummaryBy::Model { .. } => "the model went back and kept this",
     };
     let dim = ink.theme.dim();
-    ink.words(Span::styled("┌ ", dim), &format!("{what}: {why}"), dim);
+    let margin = Margin { first: vec![Span::styled("┌ ", dim)], next: vec![Span::styled("│ ", dim)] };
+    ink.wrapped(&Line::styled(format!("{what}: {why}"), dim), &margin);
     let inner = ink.inner_width();
     let rows = crate::text::markdown::lines(text, inner, &ink.theme);
     let total = rows.len();
@@ -123,7 +126,7 @@ fn summary(before: &[Entry], range: (EntryId, EntryId), text: &str, by: &Summary
     ink.lines(framed);
     let last = match total - shown {
         0 => String::new(),
-        more => format!("… {} more, Ctrl+O shows all", counted(more, "line")),
+        hidden => more(hidden),
     };
     if total > SUMMARY_LINES + 1 {
         ink.can_fold();

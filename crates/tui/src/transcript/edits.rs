@@ -140,7 +140,8 @@ mod tests {
         assert_eq!(diff.hunks.iter().map(|hunk| hunk.start).collect::<Vec<_>>(), [(4, 4), (9, 9)]);
         let unknown = of_call("multi_edit", edits, None).unwrap();
         assert_eq!(unknown.hunks[0].start, (0, 0));
-        let all = of_call("edit_file", r#"{"path":"a","old":"x","new":"y","replace_all":true}"#, Some(&details)).unwrap();
+        let all =
+            of_call("edit_file", r#"{"path":"a","old":"x","new":"y","replace_all":true}"#, Some(&details)).unwrap();
         assert_eq!(all.hunks.len(), 2);
         assert!(of_call("edit_file", "{\"path\":", None).is_none() && of_call("bash", "{}", None).is_none());
     }

@@ -161,6 +161,12 @@ impl Transcript {
     pub(crate) fn laid_out(&self) -> usize {
         self.cache.laid_out()
     }
+
+    /// How many cells are kept.
+    #[cfg(test)]
+    pub(crate) fn kept(&self) -> usize {
+        self.cache.kept()
+    }
 }
 
 /// Where `anchor` is now; `None` if its entry has left the conversation.

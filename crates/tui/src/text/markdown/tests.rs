@@ -65,7 +65,8 @@ fn a_rich_text_at_eighty_columns() {
 Heading one
 
 Some stressed and strong words, `inline code`, struck and a link
-(https://example.org/page). Second line, hard break
+(https://example.org/page).
+Second line, hard break
 third line <b>html</b>.
 
 - first item with enough words to be wrapped somewhere
@@ -115,14 +116,17 @@ image: picture (a.png) https://auto.link label (https://ref.example)
 #[test]
 fn lists_are_as_tight_as_they_were_written() {
     let text = "Do:\n- one\n- two words that wrap\n  - deep\n    more\n- three\n\nAfter\n";
-    assert_eq!(drawn(text, 16), "Do:\n\n- one\n- two words that\n  wrap\n  - deep more\n- three\n\nAfter");
+    assert_eq!(drawn(text, 16), "Do:\n\n- one\n- two words that\n  wrap\n  - deep\n    more\n- three\n\nAfter");
     assert_eq!(drawn("3. a\n4. b", 20), "3. a\n4. b");
 }
 
 #[test]
 fn quotes_have_a_bar_and_code_stands_in() {
     assert_eq!(drawn("> a\n>\n> ```\n> x  y\n> ```\n\nb", 20), "│ a\n│\n│   x  y\n\nb");
-    assert_eq!(drawn("```sh title=a.sh\nls -la /a/very/long\n```", 12), "  sh\n  title=a.sh\n  ls -la /a/\n  very/long");
+    assert_eq!(
+        drawn("```sh title=a.sh\nls -la /a/very/long\n```", 12),
+        "  sh\n  title=a.sh\n  ls -la /a/\n  very/long"
+    );
     assert_eq!(drawn("a\n\n```\nopen fence\n", 20), "a\n\n  open fence");
 }
 

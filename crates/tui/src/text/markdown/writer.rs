@@ -20,7 +20,11 @@ enum Container {
     /// The number of the next item, if they have numbers.
     List(Option<u64>),
     /// The mark stands before the first line, spaces before the others.
-    Item { mark: Span<'static>, is_drawn: bool, is_loose: bool },
+    Item {
+        mark: Span<'static>,
+        is_drawn: bool,
+        is_loose: bool,
+    },
 }
 
 /// Lines as far as they are written, and what the next one is made of.
@@ -78,8 +82,8 @@ impl Writer {
                 self.flush();
             }
             Event::InlineHtml(html) => self.push(&html, self.theme.dim()),
-            Event::SoftBreak => self.push(" ", Style::new()),
-            Event::HardBreak => self.flush(),
+            // Models break lines where they mean it; to join them would run lists of names together.
+            Event::SoftBreak | Event::HardBreak => self.flush(),
             Event::Rule => {
                 self.block();
                 let room = self.width.saturating_sub(self.margin_width());
