@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use retake_agent::contract::{Change, ChangeGoal, Command, Event, EventKind, Reply};
 use retake_agent::controller::{self, Attached, Handle, Opened, Setup, Unprotected, Which};
-use retake_agent::model::{Model, ModelSettings};
+use retake_agent::model::{Model, ModelSettings, Models};
 use retake_agent::permission::{Allowed, Mode, Policy};
 use retake_agent::tool::{Jobs, Shell, Toolbox};
 use retake_engine::session::entry::{Body, EntryId, Part};
@@ -133,6 +133,7 @@ fn open(runtime: &Runtime, environment: &Environment, model: &ScriptedModel, whi
         environment: environment.clone(),
         which,
         model: Model::new(settings).expect("a model"),
+        models: Models::none(),
         policy: Policy { mode: Mode::Headless(Allowed::All), ..Policy::default() },
         unprotected: Unprotected::Ask,
         made_by: MadeBy::Client,

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 
 use retake_agent::contract::{Command, EventKind};
 use retake_agent::controller::{self, Attached, Setup, Unprotected, Which};
-use retake_agent::model::{Model, ModelSettings};
+use retake_agent::model::{Model, ModelSettings, Models};
 use retake_agent::permission::{Allowed, Mode, Policy};
 use retake_agent::tool::{Jobs, Shell, Toolbox};
 use retake_engine::session::entry::Part;
@@ -146,6 +146,7 @@ fn play(turns: usize, explores: bool) -> Sent {
         environment,
         which: Which::New,
         model: Model::new(settings).expect("a model"),
+        models: Models::none(),
         policy: Policy { mode: Mode::Headless(Allowed::All), ..Policy::default() },
         unprotected: Unprotected::Ask,
         made_by: MadeBy::Client,

@@ -5,7 +5,9 @@
 //!                  what clients and a session tell each other, and what a client shows     (pure)
 //! turn             what happens next                                                       (pure)
 //! controller       one thread per session, the only one that writes to it
+//! live             a client's way to a session, in this process or in another one
 //! keeper           one thread per workspace: snapshots, plans, rewinds
+//! listing, files   what there is in a workspace
 //! model, tool, permission, mcp
 //! ```
 //!
@@ -16,11 +18,14 @@ pub mod controller;
 pub mod diff;
 pub mod document;
 mod explore;
+mod files;
 pub mod fresh;
 mod image;
 mod instructions;
 mod keeper;
 mod limits;
+pub mod listing;
+pub mod live;
 pub mod mcp;
 pub mod model;
 pub mod permission;

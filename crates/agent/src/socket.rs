@@ -374,10 +374,16 @@ impl Client {
     pub async fn send(&mut self, command: Command) -> io::Result<String> {
         let id = self.next.to_string();
         self.next += 1;
-        let mut line = serde_json::to_vec(&Request { id: id.clone(), command }).map_err(io::Error::other)?;
+        let request = Request { id, command };
+        self.send_request(&request).await?;
+        Ok(request.id)
+    }
+
+    /// Sends a request whose id the caller has chosen: one that is no number is not chosen here.
+    pub async fn send_request(&mut self, request: &Request) -> io::Result<()> {
+        let mut line = serde_json::to_vec(request).map_err(io::Error::other)?;
         line.push(b'\n');
-        self.writer.write_all(&line).await?;
-        Ok(id)
+        self.writer.write_all(&line).await
     }
 
     /// What comes next; the last word is [`Outgoing::Ended`], and without it the process has died. Nothing is lost if this is dropped.

@@ -1,6 +1,5 @@
 //! What commands that ask a model share: which model, which session, and a live session in this process or another one.
 
-mod live;
 pub mod model;
 mod print;
 pub mod session;
@@ -9,6 +8,7 @@ use std::time::Duration;
 
 use retake_agent::contract::{Command, Refusal, Reply};
 use retake_agent::controller::{self, Opened, Setup, Unprotected, Which};
+use retake_agent::live::{Live, LiveError};
 use retake_agent::mcp::Servers;
 use retake_agent::model::Model;
 use retake_agent::permission::{Allowed, Mode, Policy};
@@ -21,7 +21,6 @@ use tokio::sync::mpsc;
 
 use crate::surroundings::Surroundings;
 use crate::ui::Ui;
-pub use live::{Live, Told};
 pub use print::Printer;
 
 /// How long an MCP server may take to start.
@@ -42,10 +41,12 @@ pub enum AgentError {
     Refused { message: String, hint: Option<String>, refusal: Box<Refusal> },
     #[error("there is no conversation here yet")]
     NoSession,
+    #[error("no session is open here")]
+    NotOpen,
     #[error("the session ended before its turn did")]
     Ended,
-    #[error("the process that had the session open has died")]
-    Died,
+    #[error(transparent)]
+    Live(LiveError),
     #[error("the prompt was not said, because the turn before it was stopped or failed")]
     Returned,
     #[error("the turn failed: {message}")]
@@ -64,8 +65,23 @@ pub enum AgentError {
     Attachment { path: String, why: String },
     #[error("the prompt is empty")]
     NoPrompt,
-    #[error("session {session} is open in another process that does not answer")]
-    Unreachable { session: String },
+}
+
+impl AgentError {
+    /// A session is open in another process that does not answer.
+    pub fn unreachable(session: SessionId) -> Self {
+        Self::Live(LiveError::Unreachable { session: session.short() })
+    }
+}
+
+impl From<LiveError> for AgentError {
+    fn from(error: LiveError) -> Self {
+        match error {
+            LiveError::Ended => Self::Ended,
+            LiveError::TurnedAway(refusal) => Self::from(*refusal),
+            LiveError::Died | LiveError::Unreachable { .. } => Self::Live(error),
+        }
+    }
 }
 
 impl From<Refusal> for AgentError {
@@ -82,8 +98,21 @@ pub fn runtime() -> std::io::Result<Runtime> {
 /// How a session is opened.
 #[derive(Clone, Copy, Debug)]
 pub struct Manner {
-    pub allowed: Allowed,
+    pub mode: Mode,
     pub unprotected: Unprotected,
+    pub made_by: MadeBy,
+}
+
+impl Manner {
+    /// Without anybody who can be asked.
+    pub fn headless(allowed: Allowed, unprotected: Unprotected) -> Self {
+        Self { mode: Mode::Headless(allowed), unprotected, made_by: MadeBy::Command }
+    }
+
+    /// With somebody who is asked.
+    pub fn interactive() -> Self {
+        Self { mode: Mode::Interactive, unprotected: Unprotected::Ask, made_by: MadeBy::Client }
+    }
 }
 
 /// A session that this process serves.
@@ -117,7 +146,7 @@ pub fn open(
 ) -> anyhow::Result<Serving> {
     let _inside = runtime.enter();
     let policy = Policy {
-        mode: Mode::Headless(manner.allowed),
+        mode: manner.mode,
         deny: here.agent.deny.clone(),
         ask: here.agent.ask.clone(),
         allow: here.agent.allow.clone(),
@@ -126,10 +155,11 @@ pub fn open(
     let opened = controller::open(Setup {
         environment: here.environment.clone(),
         which,
+        models: model::others(&model, &here.agent),
         model,
         policy,
         unprotected: manner.unprotected,
-        made_by: MadeBy::Command,
+        made_by: manner.made_by,
         tools,
     });
     let opened = opened.map_err(AgentError::Open)?;
@@ -172,7 +202,7 @@ pub fn ask_live(
     let runtime = runtime()?;
     runtime.block_on(async {
         let Some(client) = connect(here, session).await? else { return Ok(None) };
-        let (_, reply) = Live::elsewhere(client, session).ask(command).await?;
+        let reply = Live::elsewhere(client, session).asker.ask(command).await.map_err(AgentError::from)?;
         Ok(Some(reply))
     })
 }
@@ -181,9 +211,7 @@ pub fn ask_live(
 pub async fn connect(here: &Surroundings, session: SessionId) -> anyhow::Result<Option<Client>> {
     match Client::connect(&here.sockets, session).await {
         // More are waiting than it has taken in.
-        Err(err) if err.kind() == std::io::ErrorKind::WouldBlock => {
-            Err(AgentError::Unreachable { session: session.short() }.into())
-        }
+        Err(err) if err.kind() == std::io::ErrorKind::WouldBlock => Err(AgentError::unreachable(session).into()),
         other => Ok(other?),
     }
 }
@@ -193,7 +221,7 @@ pub fn is_served(here: &Surroundings, session: SessionId) -> anyhow::Result<bool
     match ask_live(here, session, Command::Ping) {
         Ok(answer) => Ok(answer.is_some_and(|answer| answer.is_ok())),
         // What it left behind accepted the connection.
-        Err(error) if matches!(error.downcast_ref(), Some(AgentError::Died)) => Ok(false),
+        Err(error) if matches!(error.downcast_ref(), Some(AgentError::Live(LiveError::Died))) => Ok(false),
         Err(error) => Err(error),
     }
 }

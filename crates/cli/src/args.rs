@@ -6,12 +6,15 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+use crate::agent::model::ModelArgs;
 use crate::commands::{
-    checkpoint, completions, context, demo, diff, doctor, du, exec, export, fork, gc, label, log, man, ops, purge,
+    attach, checkpoint, completions, context, demo, diff, doctor, du, exec, export, fork, gc, label, log, man, ops, purge,
     recover, relink, resume, rewind, run, sessions, show, summarize, undo,
 };
 
 /// Rewind for AI coding agents: checkpoints of a directory, what changed since, and the way back
+///
+/// On a terminal, `retake` alone opens the agent in this directory.
 ///
 /// Retake keeps exact checkpoints of a directory, with or without git, and brings files back to any of them. It writes into the
 /// directory only when you go back, and into a git repository only when you export to it.
@@ -20,6 +23,8 @@ use crate::commands::{
 pub struct Cli {
     #[command(flatten)]
     pub global: GlobalArgs,
+    #[command(flatten)]
+    pub model: ModelArgs,
     #[command(subcommand)]
     pub command: Option<Command>,
 }
@@ -62,6 +67,7 @@ pub enum Command {
     Run(run::RunArgs),
     Sessions(sessions::SessionsArgs),
     Resume(resume::ResumeArgs),
+    Attach(attach::AttachArgs),
     Fork(fork::ForkArgs),
     Context(context::ContextArgs),
     Summarize(summarize::SummarizeArgs),
@@ -89,7 +95,7 @@ pub enum Command {
 
 /// The commands as `retake --help` shows them; every command is in exactly one group.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Agent", &["run", "sessions", "resume", "fork", "summarize", "context"]),
+    ("Agent", &["run", "sessions", "resume", "attach", "fork", "summarize", "context"]),
     ("Points", &["checkpoint", "log", "diff", "show", "label", "export"]),
     ("Going back", &["exec", "rewind", "undo", "redo", "ops"]),
     ("Store", &["du", "gc", "purge", "doctor", "recover", "relink"]),
@@ -100,7 +106,13 @@ impl Cli {
     /// Parses the process's arguments; a request for help or the version comes back as an `Err` too, as clap has it.
     pub fn from_command_line() -> Result<Self, clap::Error> {
         let mut matches = command().try_get_matches()?;
-        Self::from_arg_matches_mut(&mut matches)
+        let cli = Self::from_arg_matches_mut(&mut matches)?;
+        let is_for_nothing = cli.model.model.is_some() || cli.model.base_url.is_some();
+        if cli.command.is_some() && is_for_nothing {
+            let message = "`--model` and `--base-url` come after the command that they are for";
+            return Err(command().error(clap::error::ErrorKind::ArgumentConflict, message));
+        }
+        Ok(cli)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The commands, one module each: its arguments, whose doc comments are the help, and its handler, which calls the engine and talks.
 
+pub mod attach;
 pub mod checkpoint;
 pub mod completions;
 pub mod context;
@@ -30,12 +31,13 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use retake_engine::{Changed, Checkpoint, Origin, StoreError};
+use retake_engine::{Changed, Checkpoint, StoreError};
 use thiserror::Error;
 
 use crate::args::{self, Cli, Command};
 use crate::quote;
 use crate::surroundings::Surroundings;
+use crate::terminal;
 use crate::ui::{OutputError, Paint, Ui, YELLOW};
 use crate::words;
 
@@ -97,6 +99,8 @@ pub enum CommandError {
     DeletionNotConfirmed,
     #[error("nothing was changed, as you wished")]
     Declined,
+    #[error("this needs a terminal")]
+    NoTerminal,
 }
 
 impl CommandError {
@@ -110,7 +114,9 @@ impl CommandError {
 pub fn run(ui: &mut Ui, cli: &Cli) -> anyhow::Result<ExitCode> {
     let here = || Surroundings::find(&cli.global);
     let done = match &cli.command {
+        None if ui.is_interactive() => return terminal::run(ui, &here()?, &cli.model, terminal::Start::New),
         None => Ok(args::command().print_help().map_err(OutputError::wrap)?),
+        Some(Command::Attach(args)) => return attach::run(ui, &here()?, args),
         Some(Command::Run(args)) => return run::run(ui, &here()?, args),
         Some(Command::Resume(args)) => return resume::run(ui, &here()?, args),
         Some(Command::Sessions(args)) => sessions::run(ui, here()?, args),
@@ -146,16 +152,6 @@ fn title(paint: Paint, checkpoint: &Checkpoint) -> String {
     let yellow = paint.with(YELLOW);
     let label = checkpoint.label.as_deref().map(|label| format!(" \"{}\"", quote::one_line(label)));
     format!("{yellow}{}{yellow:#}{}", checkpoint.id.short(), label.unwrap_or_default())
-}
-
-/// Whether a point is before or after what its note tells, as a word and a blank.
-fn when(checkpoint: &Checkpoint) -> &'static str {
-    match checkpoint.origin {
-        Origin::Checkpoint | Origin::Turn => "",
-        Origin::Prompt => "> ",
-        Origin::Before | Origin::Safety => "before ",
-        Origin::After | Origin::Rewound => "after ",
-    }
 }
 
 /// `3 added, 1 deleted`

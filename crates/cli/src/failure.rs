@@ -29,6 +29,7 @@ use crate::size;
 use crate::surroundings::{SettingsError, SurroundingsError};
 use crate::ui::{CYAN, OutputError, RED, Ui};
 use crate::words;
+pub use agent::hint;
 
 const FAILED: u8 = 1;
 const USAGE: u8 = 2;
@@ -214,6 +215,7 @@ fn for_command(error: &CommandError) -> Advice {
         CommandError::BranchTaken { .. } => refused("nothing was changed; choose another name"),
         CommandError::BadBranch { .. } => Advice { code: USAGE, hint: None },
         CommandError::Declined => failed(None),
+        CommandError::NoTerminal => Advice { code: USAGE, hint: Some("`retake run -p TEXT` works without one".to_owned()) },
     }
 }
 

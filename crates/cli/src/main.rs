@@ -29,6 +29,7 @@ mod rewind;
 mod size;
 mod surroundings;
 mod survivors;
+mod terminal;
 mod ui;
 mod words;
 

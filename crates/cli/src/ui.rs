@@ -119,6 +119,11 @@ impl Ui {
         }
     }
 
+    /// Whether somebody sits at a terminal and can be shown more than lines.
+    pub fn is_interactive(&self) -> bool {
+        self.on_terminal && self.format == Format::Text && io::stdin().is_terminal()
+    }
+
     /// Sends the data that follows through a pager, if stdout is a terminal and one is to be had.
     pub fn start_pager(&mut self) -> io::Result<()> {
         if !self.pager_allowed || self.format == Format::Json {

@@ -213,6 +213,11 @@ impl Workspace {
         checkpoint::all(&self.store)
     }
 
+    /// The newest checkpoint.
+    pub fn newest(&self) -> Result<Option<Checkpoint>, StoreError> {
+        checkpoint::newest(&self.store)
+    }
+
     /// The checkpoint that `point` names: a label, or the beginning of an id.
     pub fn resolve(&self, point: &str) -> Result<Checkpoint, ResolveError> {
         checkpoint::resolve(&self.store, point)
@@ -239,6 +244,12 @@ impl Workspace {
             Some((view::root_tree(from), &|id| view::load_tree(&self.store, from, id))),
             Some((view::root_tree(to), &|id| view::load_tree(&self.store, to, id))),
         )
+    }
+
+    /// Everything that is on one side, by path.
+    pub fn everything(&self, side: &Side<'_>) -> Result<Vec<(WorkspacePath, Node)>, StoreError> {
+        let all = diff::diff(None, Some((view::root_tree(side), &|id| view::load_tree(&self.store, side, id))))?;
+        Ok(all.into_iter().filter_map(|change| Some((change.path, change.after?))).collect())
     }
 
     /// What is at `path`.

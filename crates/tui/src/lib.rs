@@ -1,12 +1,23 @@
 //! Retake in the terminal: a client of a live session, in this process or in another one.
 //!
 //! What is shown is a function of state, and state is changed in one place: a key or something that the session tells becomes an
-//! [`app::Input`], which [`app::App::update`] takes in; what is to be done outside comes back as [`app::Effect`]s. Nothing here knows how a
-//! rewind works: every plan, diff and list comes from the session.
+//! `Input`, which `App::update` takes in; what is to be done outside comes back as `Effect`s. Nothing here knows how a rewind works: every
+//! plan, diff and list comes from the session.
 
-#![allow(dead_code, unreachable_pub, unused_imports)]
+#![allow(dead_code, unused_imports)]
+#![expect(unreachable_pub, reason = "`pub` marks what a module offers to the others; the crate exports little")]
 
+mod app;
+mod composer;
+mod outside;
 mod picker;
+mod run;
+mod screen;
+mod terminal;
 mod text;
 mod theme;
 mod transcript;
+
+pub use app::{Guide, GuideStep, Next, Until};
+pub use run::{Options, TerminalError, run};
+pub use theme::Colours;

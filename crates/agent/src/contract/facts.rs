@@ -58,6 +58,6 @@ pub struct TreePrompt {
     pub label: Option<String>,
     /// What its turn did to the files, if that is known.
     pub files: Option<TurnSummary>,
-    /// The sessions that were forked before it.
+    /// The sessions that were forked from it, or from what was answered to it, oldest first.
     pub forks: Vec<String>,
 }

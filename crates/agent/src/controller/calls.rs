@@ -390,8 +390,15 @@ fn take_in(
         Decision::Ask { why, suggested } => {
             let rule = suggested.map(|rule| Rule { tool: rule.tool().to_owned(), prefix: rule.prefix_text() });
             let detail = detail(&prepared.access);
-            let question =
-                Question { call: id.clone(), tool: name.to_owned(), title: title.clone(), detail, diffs: Vec::new(), why, rule };
+            let question = Question {
+                call: id.clone(),
+                tool: name.to_owned(),
+                title: title.clone(),
+                detail,
+                diffs: Vec::new(),
+                why,
+                rule,
+            };
             let call = Call { question: Some(question), ..Call::new(id, name, &title, Some(prepared)) };
             (call, Verdict::Ask, effects)
         }

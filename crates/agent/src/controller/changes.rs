@@ -219,8 +219,7 @@ fn diff_of_turn(workspace: &Workspace, prompt: EntryId) -> Result<Vec<FileDiff>,
     let points = workspace.turn_points(prompt).map_err(|err| failed(&err))?;
     let points = points.ok_or_else(|| refusal(Reason::NotFound, "there is no such prompt"))?;
     // While it runs, up to the last snapshot.
-    let newest = || workspace.checkpoints().map(|all| all.into_iter().next());
-    let after = if points.has_ended { points.after } else { newest().map_err(|err| failed(&err))? };
+    let after = if points.has_ended { points.after } else { workspace.newest().map_err(|err| failed(&err))? };
     let (Some(before), Some(after)) = (points.before, after) else {
         return Err(refusal(Reason::NotFound, "the files as they were then are not kept"));
     };

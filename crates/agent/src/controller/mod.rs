@@ -4,6 +4,7 @@
 //! decided by the `turn` module; the controller carries it out. It never waits for a model or a tool: those report when they are done, each with
 //! the number of the turn that it belongs to, so that whatever comes after a turn was cut is dropped.
 
+mod around;
 mod calls;
 mod changes;
 mod explore;
@@ -15,7 +16,7 @@ mod turns;
 
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use retake_engine::session::entry::{CallId, EntryId, Part, Usage};
 use retake_engine::{CheckpointError, MadeBy, OperationId, SessionId, SessionWriter, Window};
@@ -23,8 +24,9 @@ use tokio::runtime;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
 use crate::contract::{Command, Event, EventKind, Outcome, Reason, Refusal, Reply, Request};
+use crate::files::FileList;
 use crate::keeper::Keeper;
-use crate::model::{Answer, Delta, Heard, Model, ModelError};
+use crate::model::{Answer, Delta, Heard, Model, ModelError, Models};
 use crate::permission::{Mode, Policy};
 use crate::tool::{self, JobEnded, JobId, Toolbox};
 use crate::turn::{Activity, CallNumber, Turn};
@@ -212,6 +214,7 @@ struct Controller {
     writer: Option<SessionWriter>,
     root: PathBuf,
     model: Model,
+    models: Models,
     toolbox: Arc<Toolbox>,
     policy: Policy,
     unprotected: Unprotected,
@@ -234,6 +237,8 @@ struct Controller {
     job_windows: HashMap<JobId, Window>,
     /// The results that told the model of background jobs.
     job_entries: HashMap<JobId, EntryId>,
+    /// The keeper's, for whoever types a path.
+    files: Arc<Mutex<FileList>>,
     view: View,
     events: broadcast::Sender<Arc<Event>>,
     kept: VecDeque<Arc<Event>>,
@@ -340,6 +345,12 @@ impl Controller {
             Command::Targets { query } => return self.list_targets(query, answer),
             Command::Diff { of } => return self.diff(of, answer),
             Command::Fork { entry } => return self.fork(entry, answer),
+            question @ (Command::Label { .. }
+            | Command::Tree
+            | Command::Checkpoints
+            | Command::Sessions
+            | Command::Files { .. }
+            | Command::Store) => return self.look_around(question, answer),
             Command::Summarise { extent, instructions } => {
                 self.summarise(extent, instructions.as_deref(), answer);
                 self.request = None;
@@ -357,13 +368,7 @@ impl Controller {
             Command::Clear => self.clear(),
             Command::EndJob { job } => self.end_job(&job),
             Command::Context => Ok(Reply::Context { body: self.model_request().body().to_owned() }),
-            Command::Label { .. }
-            | Command::Tree
-            | Command::Checkpoints
-            | Command::Sessions
-            | Command::Files { .. }
-            | Command::Store
-            | Command::Model { .. } => Err(refusal(Reason::Invalid, "this cannot be asked yet")),
+            Command::Model { model } => self.change_model(&model),
             Command::Ping => Ok(Reply::Done),
             Command::Close => {
                 self.close();

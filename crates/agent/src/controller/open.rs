@@ -14,7 +14,7 @@ use tokio::sync::{broadcast, mpsc};
 
 use super::{Controller, Fact, Handle, Unprotected, explore};
 use crate::keeper::Keeper;
-use crate::model::Model;
+use crate::model::{Model, Models};
 use crate::permission::Policy;
 use crate::tool::{JobEnded, Toolbox};
 use crate::turn::Turn;
@@ -29,6 +29,8 @@ pub struct Setup {
     pub which: Which,
     /// The model.
     pub model: Model,
+    /// The others that can be asked for.
+    pub models: Models,
     /// What may run.
     pub policy: Policy,
     /// Whether tools may change something that no snapshot protects.
@@ -106,6 +108,7 @@ pub fn open(setup: Setup) -> Result<Opened, OpenError> {
         session: session.to_string(),
         workspace: root.display().to_string(),
         model: setup.model.full_name(),
+        window: setup.model.settings().context_window(),
         entries: writer.conversation().entries().to_vec(),
         draft: draft.clone(),
         // Numbers go on after a restart, so that none is ever given twice.
@@ -121,6 +124,7 @@ pub fn open(setup: Setup) -> Result<Opened, OpenError> {
         writer: Some(writer),
         root,
         model: setup.model,
+        models: setup.models,
         toolbox: Arc::new(toolbox),
         policy: setup.policy,
         unprotected: setup.unprotected,
@@ -136,6 +140,7 @@ pub fn open(setup: Setup) -> Result<Opened, OpenError> {
         last_turn: None,
         job_windows: HashMap::new(),
         job_entries: HashMap::new(),
+        files: Arc::default(),
         view,
         events,
         kept: VecDeque::new(),

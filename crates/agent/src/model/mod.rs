@@ -10,6 +10,7 @@ mod error;
 mod failure;
 mod heard;
 mod ids;
+mod models;
 mod openai;
 mod settings;
 mod sse;
@@ -21,6 +22,7 @@ use serde_json::Value;
 pub use client::{Model, Request};
 pub use error::{ModelError, Server};
 pub use heard::Heard;
+pub use models::{ModelRefused, Models};
 pub use settings::{Api, Effort, Key, ModelSettings, Prices, Reasoning, SettingsError};
 
 /// What the model is told of a tool.

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, missing_docs, unreachable_pub)]
 
 mod answers;
+mod around;
 mod clients;
 mod derived;
 mod diffs;
@@ -12,6 +13,7 @@ mod held;
 mod instructions;
 mod interrupt;
 mod jobs;
+mod live;
 mod model;
 mod model_cancel;
 mod model_errors;

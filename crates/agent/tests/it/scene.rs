@@ -10,7 +10,7 @@ use retake_agent::contract::{
 };
 use retake_agent::controller::{self, Attached, Beginning, Handle, Opened, Setup, Unprotected, Which};
 use retake_agent::document::RewindDocument;
-use retake_agent::model::{Model, ModelSettings};
+use retake_agent::model::{Model, ModelRefused, ModelSettings, Models};
 use retake_agent::permission::{Allowed, Mode, Policy};
 use retake_agent::tool::{Jobs, Shell, Toolbox};
 use retake_agent::view::View;
@@ -177,6 +177,7 @@ impl Scene {
             environment: self.environment(),
             which,
             model: self.model_at(model),
+            models: models_at(model.url()),
             policy: Policy { mode: self.mode, ..Policy::default() },
             unprotected: self.unprotected,
             made_by: MadeBy::Client,
@@ -457,6 +458,17 @@ impl Drop for Scene {
             self.close();
         }
     }
+}
+
+/// Models that a session can be told to ask: all of the two providers at `url`, but for one that there is no key for.
+fn models_at(url: String) -> Models {
+    Models::new(move |name| {
+        let place = (name != "anthropic/elsewhere").then_some(url.as_str());
+        let refused = |message: String| ModelRefused { message, hint: Some("name another".to_owned()) };
+        let mut settings = ModelSettings::parse(name, place, |_| None).map_err(|err| refused(err.to_string()))?;
+        settings.context = Some(1_000_000);
+        Model::new(settings).map_err(|err| refused(err.to_string()))
+    })
 }
 
 fn without_marks(body: &str) -> String {

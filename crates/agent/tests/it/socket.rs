@@ -17,7 +17,7 @@ use tokio::net::UnixStream;
 use crate::scene::{PATIENCE, Scene};
 
 /// Serves a scene's session in a directory of its own.
-fn serve(scene: &Scene) -> (PathBuf, socket::Served) {
+pub fn serve(scene: &Scene) -> (PathBuf, socket::Served) {
     let directory = scene.dir.path().join("run");
     let _inside = scene.runtime();
     let served = scene.runtime().block_on(async { socket::serve(&directory, scene.handle()) }).unwrap();

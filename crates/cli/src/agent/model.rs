@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use retake_agent::model::{Model, ModelSettings};
+use retake_agent::model::{Model, ModelRefused, ModelSettings, Models};
 use serde::Deserialize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 
 use super::AgentError;
+use crate::failure;
 use crate::surroundings::{AgentSettings, variable};
 
 /// Where Ollama listens.
@@ -69,6 +70,29 @@ pub fn find(
     model.prices = settings.prices;
     model.reasoning = settings.reasoning;
     Ok(Model::new(model)?)
+}
+
+/// The other models that a session which begins with `model` can be told to ask.
+///
+/// Where the server is was said of this provider and holds for no other; what a model costs and how much it can read was said of this
+/// model.
+pub fn others(model: &Model, settings: &AgentSettings) -> Models {
+    let (configured, max_output, reasoning) = (model.settings().clone(), settings.max_output, settings.reasoning);
+    let find = move |name: &str| -> Result<Model, AgentError> {
+        if name.trim() == configured.full_name() {
+            return Ok(Model::new(configured.clone())?);
+        }
+        let is_same_provider = name.trim().split_once('/').is_some_and(|(prefix, _)| prefix == configured.api.prefix());
+        let base_url = is_same_provider.then(|| configured.base_url.to_string());
+        let key = |name: &str| variable(name).and_then(|value| value.into_string().ok());
+        let mut model = ModelSettings::parse(name, base_url.as_deref(), key)?;
+        model.max_output = max_output;
+        model.reasoning = reasoning;
+        Ok(Model::new(model)?)
+    };
+    Models::new(move |name| {
+        find(name).map_err(|error| ModelRefused { message: error.to_string(), hint: failure::hint(&error) })
+    })
 }
 
 /// The newest model of a local Ollama; `None` if there is none.

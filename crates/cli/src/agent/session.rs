@@ -1,21 +1,9 @@
 //! Which session is meant, and whether it lives in another process.
 
-use retake_engine::{Session, SessionKind, Workspace};
+use retake_agent::listing::conversations;
+use retake_engine::{Session, Workspace};
 
 use super::AgentError;
-
-/// The conversations of a workspace, newest first. One in which nothing was said, and nothing is to be said, is none.
-pub fn conversations(workspace: &Workspace) -> anyhow::Result<Vec<Session>> {
-    let mut found = Vec::new();
-    for session in workspace.sessions()? {
-        if session.kind == SessionKind::Conversation
-            && (!session.title.is_empty() || workspace.is_live(session.id) || !workspace.draft(session.id)?.is_empty())
-        {
-            found.push(session);
-        }
-    }
-    Ok(found)
-}
 
 /// The session that `named` names, else the newest conversation in which something was said: a prompt that came to nothing, and waits to
 /// be said again, began none.

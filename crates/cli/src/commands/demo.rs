@@ -1,6 +1,6 @@
 //! `retake demo`: what Retake does, shown on a small project of its own.
 
-use crate::demo::tour;
+use crate::demo::{live, tour};
 use crate::ui::Ui;
 
 /// Show what Retake does, in a minute, without any key
@@ -12,8 +12,14 @@ pub struct DemoArgs {
     /// Leave the directory there afterwards, with its store
     #[arg(long)]
     keep: bool,
+    /// Print the tour as text, as without a terminal
+    #[arg(long)]
+    text: bool,
 }
 
 pub fn run(ui: &mut Ui, args: &DemoArgs) -> anyhow::Result<()> {
+    if ui.is_interactive() && !args.text {
+        return live::run(ui, args.keep);
+    }
     tour::run(ui, args.keep)
 }

@@ -5,11 +5,9 @@ mod prompts;
 use std::ffi::OsString;
 use std::io::Write;
 
-use std::collections::HashSet;
-
-use retake_agent::fresh;
+use retake_agent::{fresh, listing};
 use retake_engine::session::TurnSummary;
-use retake_engine::{Changed, Checkpoint, EntryId, OpenError, Origin, SessionId, SessionKind, Timestamp, Workspace};
+use retake_engine::{Changed, Checkpoint, EntryId, OpenError, SessionKind, Timestamp, Workspace};
 
 use crate::agent::session;
 use crate::clock;
@@ -85,11 +83,7 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &LogArgs) -> anyhow::Result<()
             let what = prompts::What { shown, max_count, search: args.search.as_deref() };
             return prompts::print(ui, workspace, session, &what);
         }
-        checkpoints = workspace.checkpoints()?;
-        let conversations: HashSet<SessionId> =
-            session::conversations(workspace)?.into_iter().map(|session| session.id).collect();
-        let is_of_conversation = |point: &Checkpoint| point.session.is_some_and(|id| conversations.contains(&id));
-        checkpoints.retain(|point| args.all || is_of_interest(point, is_of_conversation(point)));
+        checkpoints = if args.all { workspace.checkpoints()? } else { listing::points(workspace)? };
         checkpoints.retain(|point| session.as_ref().is_none_or(|session| point.session == Some(session.id)));
     }
     let is_empty = checkpoints.is_empty();
@@ -110,15 +104,6 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &LogArgs) -> anyhow::Result<()
     Ok(())
 }
 
-/// Points that a rewind made are for undoing it, which needs no id; those of the agent's tools lie between prompts.
-fn is_of_interest(point: &Checkpoint, is_of_conversation: bool) -> bool {
-    match point.origin {
-        Origin::Before | Origin::After if is_of_conversation => point.label.is_some(),
-        Origin::Checkpoint | Origin::Before | Origin::After | Origin::Prompt => true,
-        Origin::Safety | Origin::Rewound | Origin::Turn => point.label.is_some(),
-    }
-}
-
 /// One point. That of a prompt has the prompt's id, and tells what came of it.
 fn line(paint: Paint, checkpoint: &Checkpoint, prompt: Option<&(EntryId, TurnSummary)>, now: Timestamp) -> String {
     let (yellow, dim, bold, red) = (paint.with(YELLOW), paint.with(DIM), paint.with(BOLD), paint.with(RED));
@@ -134,7 +119,7 @@ fn line(paint: Paint, checkpoint: &Checkpoint, prompt: Option<&(EntryId, TurnSum
         line.push_str(&format!("  {bold}{}{bold:#}", quote::one_line(label)));
     }
     if let Some(note) = &checkpoint.note {
-        line.push_str(&format!("  {dim}{}{}{dim:#}", super::when(checkpoint), quote::one_line(note)));
+        line.push_str(&format!("  {dim}{}{}{dim:#}", listing::when(checkpoint), quote::one_line(note)));
     }
     if checkpoint.gap_count != 0 {
         line.push_str(&format!("  {red}! {}{red:#}", gaps::count(checkpoint.gap_count)));

@@ -3,11 +3,11 @@
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 
+use retake_agent::listing;
 use retake_engine::{Purged, Workspace, WorkspacePath};
 use serde::Serialize;
 
 use super::CommandError;
-use crate::agent::session;
 use crate::json::{self, Bytes};
 use crate::paths::{self, Place};
 use crate::recovery;
@@ -108,7 +108,7 @@ fn tell(ui: &mut Ui, wanted: &[WorkspacePath], purged: &Purged) -> io::Result<()
 }
 
 fn warn(ui: &mut Ui, workspace: &Workspace, purged: &Purged) -> anyhow::Result<()> {
-    if !session::conversations(workspace)?.is_empty() {
+    if !listing::conversations(workspace)?.is_empty() {
         ui.warn(
             "conversations are not searched: what was said or read in them stays; `retake sessions rm` deletes one",
         )?;

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use retake_agent::fresh;
+use retake_agent::live::LiveError;
 use retake_engine::session::entry::{Body, EndReason, Part, TodoState};
 use retake_engine::session::{Conversation, first_line, last_words};
 use retake_engine::{CheckpointError, Session, SessionError, SessionId, StoreError, Workspace};
@@ -16,6 +17,7 @@ use crate::json;
 use crate::quote;
 use crate::recovery;
 use crate::surroundings::Surroundings;
+use crate::terminal;
 use crate::ui::{BOLD, DIM, Format, Ui};
 
 /// Lines of a draft that are shown.
@@ -23,8 +25,8 @@ const MAX_DRAFT_LINES: usize = 20;
 
 /// Go on with a session: say where it stands, or prompt it
 ///
-/// Without a prompt: what was said last, what is still to be done, and what you were about to say. A turn that was cut off is put in
-/// order first, so that it can go on.
+/// On a terminal it opens; without one, or with `--status`: what was said last, what is still to be done, and what you were about to say. A
+/// turn that was cut off is put in order first, so that it can go on.
 #[derive(clap::Args, Debug)]
 pub struct ResumeArgs {
     /// Session: a unique beginning of its id [default: the newest]
@@ -32,6 +34,9 @@ pub struct ResumeArgs {
     /// What to do next; `-` reads it from stdin
     #[arg(short = 'p', long, value_name = "TEXT", allow_hyphen_values = true)]
     prompt: Option<String>,
+    /// Only say where it stands
+    #[arg(long, conflicts_with = "prompt")]
+    status: bool,
     /// What runs without anybody to ask: `all`, `edits` (reading and edit tools, no shell), `none` (reading only) [default: edits]
     #[arg(long, value_name = "WHAT", default_value = "edits", hide_default_value = true, hide_possible_values = true)]
     allow: Allow,
@@ -77,6 +82,10 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &ResumeArgs) -> anyhow::Resul
         };
         return run::run(ui, here, &args);
     }
+    if ui.is_interactive() && !args.status {
+        drop(workspace);
+        return terminal::run(ui, here, &args.model, terminal::Start::Session(found.id));
+    }
     let live = match agent::is_served(here, found.id) {
         // It is open all the same, and what is stored can be read.
         Err(error) if is_unreachable(&error) => {
@@ -113,7 +122,7 @@ fn put_in_order(ui: &mut Ui, workspace: &mut Workspace, session: SessionId) -> a
 }
 
 fn is_unreachable(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(AgentError::Unreachable { .. }))
+    matches!(error.downcast_ref(), Some(AgentError::Live(LiveError::Unreachable { .. })))
 }
 
 /// Whether the store, as it is, takes nothing in.

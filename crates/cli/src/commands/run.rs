@@ -8,9 +8,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use retake_agent::contract::{self, Command, Event, EventKind, Reason, Reply, State};
+use retake_agent::contract::{self, Command, Event, EventKind, Reason, Refusal, Reply, State};
 use retake_agent::controller::{Closing, Handle, OpenError as OpenSessionError, Unprotected, Which};
-use retake_agent::permission::Allowed;
+use retake_agent::live::{Asker, Listener, Live, LiveError, Told};
 use retake_agent::socket::{self, Client};
 use retake_agent::view::View;
 use retake_engine::session::entry::{Body, EndReason, EntryId, Part};
@@ -20,7 +20,7 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::agent::model::{self, ModelArgs, Need};
-use crate::agent::{self, AgentError, Live, Manner, Printer, Told, session};
+use crate::agent::{self, AgentError, Manner, Printer, session};
 use crate::surroundings::Surroundings;
 use crate::ui::{DIM, Format, Ui};
 
@@ -78,7 +78,7 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &RunArgs) -> anyhow::Result<E
     let runtime = agent::runtime()?;
     let (mut stops, mut prompt) = (
         runtime.block_on(async { Stops::listen() })?,
-        Prompt { parts, manner: manner(args), is_clear_due: args.clear },
+        Prompt { parts, manner: manner(args), allow: allowed(args.allow), is_clear_due: args.clear },
     );
     loop {
         if let Some(session) = existing
@@ -87,8 +87,7 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &RunArgs) -> anyhow::Result<E
             if args.model.model.is_some() || args.model.base_url.is_some() {
                 ui.warn("the session is open in another process, and its own model is asked")?;
             }
-            let live = runtime.block_on(async { Live::elsewhere(client, session) });
-            match runtime.block_on(say_elsewhere(ui, live, &mut prompt, &mut stops)) {
+            match runtime.block_on(say_elsewhere(ui, client, session, &mut prompt, &mut stops)) {
                 // It closed before it was said; now it can be opened here.
                 Err(error) if has_ended(&error) => continue,
                 other => return other,
@@ -115,33 +114,38 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &RunArgs) -> anyhow::Result<E
 struct Prompt {
     parts: Vec<Part>,
     manner: Manner,
+    allow: contract::Allow,
     /// Whether what the model sees is still to be cut first.
     is_clear_due: bool,
 }
 
 /// What runs without anybody to ask.
 fn manner(args: &RunArgs) -> Manner {
-    let allowed = match args.allow {
-        Allow::All => Allowed::All,
-        Allow::Edits => Allowed::Edits,
-        Allow::None => Allowed::None,
-    };
     let unprotected = if args.unprotected { Unprotected::Allow } else { Unprotected::Ask };
-    Manner { allowed, unprotected }
+    Manner::headless(allowed(args.allow).into(), unprotected)
+}
+
+fn allowed(allow: Allow) -> contract::Allow {
+    match allow {
+        Allow::All => contract::Allow::All,
+        Allow::Edits => contract::Allow::Edits,
+        Allow::None => contract::Allow::None,
+    }
 }
 
 /// Has another process, which has the session open, take the prompt.
 async fn say_elsewhere(
     ui: &mut Ui,
-    mut live: Live,
+    client: Client,
+    session: SessionId,
     prompt: &mut Prompt,
     stops: &mut Stops,
 ) -> anyhow::Result<ExitCode> {
-    match live.ask(Command::Attach { from: None }).await {
+    let (_, mut live) = Live::attach(client, session).await.map_err(|error| match error {
         // Nothing was said yet, and whoever was there is not any more.
-        Err(AgentError::Died) => return Err(AgentError::from(socket::ended()).into()),
-        attached => attached?.1.map_err(AgentError::from)?,
-    };
+        LiveError::Ended | LiveError::Died => AgentError::from(socket::ended()),
+        other => other.into(),
+    })?;
     turn(&mut live, prompt, &mut Printer::new(ui), stops).await
 }
 
@@ -156,11 +160,11 @@ fn say_here(
     let handle = serving.opened.handle.clone();
     let mut printer = Printer::new(ui);
     let code = runtime.block_on(async {
-        let mut live = Live::here(handle.clone()).await?;
+        let (_, mut live) = Live::here(handle.clone()).await.map_err(AgentError::from)?;
         let code = turn(&mut live, prompt, &mut printer, stops).await;
-        wait_for_others(&handle, &mut live, printer.ui(), stops).await?;
+        wait_for_others(&handle, &mut live.told, printer.ui(), stops).await?;
         // What ends with the session is told too; to a program the end of the turn is the last word.
-        while let Told::Event(event) = live.next().await {
+        while let Told::Event(event) = live.told.next().await {
             if matches!(event.kind, EventKind::Warning { .. }) && printer.ui().format == Format::Text {
                 printer.take(&event)?;
             }
@@ -175,7 +179,7 @@ fn say_here(
 /// Closes the session once nothing goes on in it: others may have said something here meanwhile, and their turns are not ours to stop.
 pub(super) async fn wait_for_others(
     handle: &Handle,
-    live: &mut Live,
+    told: &mut Listener,
     ui: &mut Ui,
     stops: &mut Stops,
 ) -> anyhow::Result<()> {
@@ -187,7 +191,7 @@ pub(super) async fn wait_for_others(
             writeln!(ui.talk()?, "{DIM}The session stays open here until the turns of others have ended{DIM:#}")?;
         }
         tokio::select! {
-            told = until_idle(live) => if told.is_break() { break },
+            idle = until_idle(told) => if idle.is_break() { break },
             () = stops.next() => {
                 asked += 1;
                 if asked == 1 {
@@ -240,9 +244,9 @@ impl Stops {
 }
 
 /// Waits until the session may have nothing more to do; breaks if it has ended.
-async fn until_idle(live: &mut Live) -> ControlFlow<()> {
+async fn until_idle(told: &mut Listener) -> ControlFlow<()> {
     loop {
-        match live.next().await {
+        match told.next().await {
             Told::Event(event) if !matches!(event.kind, EventKind::TurnEnded { .. } | EventKind::Held { .. }) => {}
             Told::Event(_) | Told::Missed(_) => return ControlFlow::Continue(()),
             Told::Over(_) => return ControlFlow::Break(()),
@@ -286,12 +290,12 @@ fn connect(
             }
         })?;
     }
-    Err(AgentError::Unreachable { session: session.short() }.into())
+    Err(AgentError::unreachable(session).into())
 }
 
 /// Says the prompt, and prints what comes of it until the end of the turn.
 async fn turn(
-    live: &mut Live,
+    Live { asker, told }: &mut Live,
     prompt: &mut Prompt,
     printer: &mut Printer<'_>,
     stops: &mut Stops,
@@ -300,27 +304,27 @@ async fn turn(
         return Err(AgentError::Withdrawn.into());
     }
     if prompt.is_clear_due {
-        live.ask(Command::Clear).await?.1.map_err(AgentError::from)?;
+        ask(asker, Command::Clear).await?.map_err(AgentError::from)?;
         prompt.is_clear_due = false;
     }
-    let mut own = say(live, prompt, printer.ui()).await?;
+    let mut own = say(asker, prompt, printer.ui()).await?;
     loop {
-        let told = tokio::select! {
-            told = live.next() => told,
+        let next = tokio::select! {
+            next = told.next() => next,
             () = stops.next() => {
                 if stops.count() > 1 {
                     return Err(AgentError::Interrupted.into());
                 }
                 tokio::select! {
-                    stopped = own.stop(live) => stopped?,
+                    stopped = own.stop(asker) => stopped?,
                     () = stops.next() => return Err(AgentError::Interrupted.into()),
                 }
                 continue;
             }
         };
-        let event = match told {
+        let event = match next {
             Told::Event(event) => event,
-            Told::Over(error) => return Err(error.into()),
+            Told::Over(error) => return Err(AgentError::from(error).into()),
             Told::Missed(view) => {
                 printer.ui().warn("this was read too slowly: some events were missed")?;
                 match own.ended_in(&view)? {
@@ -330,14 +334,14 @@ async fn turn(
             }
         };
         let is_ours = event.request.as_deref() == Some(&own.request);
-        if is_ours || !live.is_elsewhere() {
+        if is_ours || !asker.is_elsewhere() {
             printer.take(&event)?;
         }
         match &event.kind {
             EventKind::Appended { entry } if is_ours && matches!(entry.body, Body::Prompt { .. }) => {
                 own.turn = Some(entry.id);
                 if own.is_unwanted {
-                    own.stop(live).await?;
+                    own.stop(asker).await?;
                 }
             }
             EventKind::Returned if is_ours => return Err(AgentError::Returned.into()),
@@ -352,15 +356,12 @@ async fn turn(
 }
 
 /// Says the prompt; while another turn runs it is held.
-async fn say(live: &Live, prompt: &Prompt, ui: &mut Ui) -> anyhow::Result<Own> {
-    let allow = match prompt.manner.allowed {
-        Allowed::All => contract::Allow::All,
-        Allowed::Edits => contract::Allow::Edits,
-        Allowed::None => contract::Allow::None,
-    };
+async fn say(asker: &Asker, prompt: &Prompt, ui: &mut Ui) -> anyhow::Result<Own> {
     let unprotected = prompt.manner.unprotected == Unprotected::Allow;
-    let command = Command::Prompt { parts: prompt.parts.clone(), allow: Some(allow), unprotected };
-    let (request, reply) = live.ask(command).await?;
+    let command = Command::Prompt { parts: prompt.parts.clone(), allow: Some(prompt.allow), unprotected };
+    let asked = asker.hand_in(command).await;
+    let request = asked.id.clone();
+    let reply = asked.answer().await.map_err(AgentError::from)?;
     let turn = match reply.map_err(AgentError::from)? {
         Reply::Said { prompt } => Some(prompt),
         _ => None,
@@ -369,6 +370,11 @@ async fn say(live: &Live, prompt: &Prompt, ui: &mut Ui) -> anyhow::Result<Own> {
         writeln!(ui.talk()?, "{DIM}A turn is running; this is said when it has ended{DIM:#}")?;
     }
     Ok(Own { request, turn, is_unwanted: false })
+}
+
+/// Has a command carried out.
+async fn ask(asker: &Asker, command: Command) -> Result<Result<Reply, Refusal>, AgentError> {
+    Ok(asker.ask(command).await?)
 }
 
 /// The turn that this process was started for.
@@ -383,13 +389,13 @@ struct Own {
 
 impl Own {
     /// Stops it; a prompt that has not been said yet is withdrawn. Other people's turns go on.
-    async fn stop(&mut self, live: &Live) -> anyhow::Result<()> {
+    async fn stop(&mut self, asker: &Asker) -> anyhow::Result<()> {
         if self.turn.is_some() {
             // Refused if it has just ended, which is told next.
-            live.ask(Command::Interrupt { turn: self.turn }).await?.1.ok();
+            ask(asker, Command::Interrupt { turn: self.turn }).await?.ok();
             return Ok(());
         }
-        match live.ask(Command::Withdraw { request: self.request.clone() }).await?.1 {
+        match ask(asker, Command::Withdraw { request: self.request.clone() }).await? {
             Ok(_) => Err(AgentError::Withdrawn.into()),
             // It has just been said.
             Err(_) => {

@@ -3,13 +3,12 @@
 use std::io::{IsTerminal, Write};
 use std::os::unix::ffi::OsStrExt;
 
-use retake_agent::fresh;
+use retake_agent::{fresh, listing};
 use retake_engine::session::{Conversation, first_line};
 use retake_engine::{OpenError, Session, Workspace};
 use serde::Serialize;
 
 use super::CommandError;
-use crate::agent::session;
 use crate::clock;
 use crate::forks::{self, ElsewhereFacts, FromFacts};
 use crate::json;
@@ -101,7 +100,7 @@ fn list(ui: &mut Ui, here: Surroundings) -> anyhow::Result<()> {
     let mut found: Vec<Found> = Vec::new();
     if let Some(workspace) = &workspace {
         recovery::mention(ui, workspace)?;
-        for session in session::conversations(workspace)? {
+        for session in listing::conversations(workspace)? {
             let conversation = workspace.conversation(session.id)?;
             let live = workspace.is_live(session.id);
             let draft = Some(first_line(&workspace.draft(session.id)?)).filter(|line| !line.is_empty());

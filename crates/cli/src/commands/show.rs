@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 
-use retake_agent::fresh;
+use retake_agent::{fresh, listing};
 use retake_engine::{Checkpoint, ContentError, Kind, Node, SessionId, Side, Workspace, WorkspacePath};
 use serde::Serialize;
 
@@ -122,7 +122,7 @@ fn show_point(ui: &mut Ui, workspace: &Workspace, checkpoint: &Checkpoint) -> an
     }
     writeln!(ui.out, "Made:      {} ({})", clock::local(checkpoint.at), clock::age(checkpoint.at, fresh::now()))?;
     if let Some(note) = &checkpoint.note {
-        writeln!(ui.out, "Made for:  {}{}", super::when(checkpoint), quote::one_line(note))?;
+        writeln!(ui.out, "Made for:  {}{}", listing::when(checkpoint), quote::one_line(note))?;
     }
     if let Some(session) = &checkpoint.session {
         writeln!(ui.out, "Session:   {session}")?;

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use retake_agent::contract::{Command, Extent, Refusal, Reply, Summarised};
 use retake_agent::controller::{Unprotected, Which};
+use retake_agent::live::Live;
 use retake_agent::permission::Allowed;
 use retake_agent::socket::Client;
 use retake_engine::session::entry::EntryId;
@@ -14,7 +15,7 @@ use tokio::runtime::Runtime;
 use super::CommandError;
 use super::run::{self, Stops};
 use crate::agent::model::{self, ModelArgs, Need};
-use crate::agent::{self, AgentError, Live, Manner, session};
+use crate::agent::{self, AgentError, Manner, session};
 use crate::json;
 use crate::point::SessionArgs;
 use crate::size;
@@ -116,7 +117,7 @@ async fn ask_there(
 ) -> anyhow::Result<Result<Reply, Refusal>> {
     let live = Live::elsewhere(client, session);
     tokio::select! {
-        reply = live.ask(command) => Ok(reply?.1),
+        reply = live.asker.ask(command) => Ok(reply.map_err(AgentError::from)?),
         // A summary that nobody waits for any more is not made.
         () = stops.next() => Err(AgentError::SummaryStopped.into()),
     }
@@ -132,7 +133,7 @@ fn ask_here(
     stops: &mut Stops,
 ) -> anyhow::Result<Result<Reply, Refusal>> {
     let model = model::find(runtime, &args.model, &here.agent, Need::Ask, None)?;
-    let manner = Manner { allowed: Allowed::None, unprotected: Unprotected::Ask };
+    let manner = Manner::headless(Allowed::None, Unprotected::Ask);
     let tools = runtime.block_on(async {
         tokio::select! {
             tools = agent::tools(ui, here) => tools,
@@ -142,7 +143,7 @@ fn ask_here(
     let serving = agent::open(ui, runtime, here, tools, model, Which::Existing(session), manner)?;
     let handle = serving.opened.handle.clone();
     let reply = runtime.block_on(async {
-        let mut live = Live::here(handle.clone()).await?;
+        let (_, mut live) = Live::here(handle.clone()).await.map_err(AgentError::from)?;
         let asked = handle.request(command);
         tokio::pin!(asked);
         let reply = tokio::select! {
@@ -154,7 +155,7 @@ fn ask_here(
             }
         };
         // Others may have said something here meanwhile.
-        run::wait_for_others(&handle, &mut live, ui, stops).await?;
+        run::wait_for_others(&handle, &mut live.told, ui, stops).await?;
         anyhow::Ok(reply)
     });
     drop(handle);

@@ -3,4 +3,5 @@
 mod model;
 mod scratch;
 mod story;
+pub mod live;
 pub mod tour;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use retake_agent::contract::{Change, ChangeGoal, Command, Event, EventKind, Reply};
 use retake_agent::controller::{self, Attached, Handle, Opened, Setup, Unprotected, Which};
 use retake_agent::document::RewindDocument;
-use retake_agent::model::{Model, ModelSettings};
+use retake_agent::model::{Model, ModelSettings, Models};
 use retake_agent::permission::{Allowed, Mode, Policy};
 use retake_agent::tool::{Jobs, Shell, Toolbox};
 use retake_engine::session::entry::{Body, EntryId, Part};
@@ -40,7 +40,7 @@ pub fn run(ui: &mut Ui, keep: bool) -> anyhow::Result<()> {
     let runtime = agent::runtime()?;
     let scratch = Scratch::new(keep).map_err(DemoError::Scratch)?;
     let url = runtime.block_on(model::start(Duration::ZERO))?;
-    let opened = open(&runtime, &scratch, &url)?;
+    let opened = open(&runtime, &scratch, &url, Mode::Headless(Allowed::All))?;
     let Attached { events, .. } = runtime.block_on(opened.handle.attach(None)).map_err(AgentError::from)?;
     let mut tour = Tour {
         paint: ui.paint,
@@ -59,7 +59,8 @@ pub fn run(ui: &mut Ui, keep: bool) -> anyhow::Result<()> {
     toured
 }
 
-fn open(runtime: &Runtime, scratch: &Scratch, url: &str) -> anyhow::Result<Opened> {
+/// Opens a session of the demo.
+pub fn open(runtime: &Runtime, scratch: &Scratch, url: &str, mode: Mode) -> anyhow::Result<Opened> {
     let _inside = runtime.enter();
     let settings = ModelSettings::parse("anthropic/demo", Some(url), |_| None).map_err(AgentError::from)?;
     let (jobs, ended) = Jobs::new();
@@ -67,7 +68,8 @@ fn open(runtime: &Runtime, scratch: &Scratch, url: &str) -> anyhow::Result<Opene
         environment: scratch.environment(),
         which: Which::New,
         model: Model::new(settings).map_err(AgentError::from)?,
-        policy: Policy { mode: Mode::Headless(Allowed::All), ..Policy::default() },
+        models: Models::none(),
+        policy: Policy { mode, ..Policy::default() },
         unprotected: Unprotected::Ask,
         made_by: MadeBy::Client,
         tools: (Toolbox::new(&scratch.root(), Shell::default(), jobs), ended),

@@ -2,6 +2,7 @@
 
 use retake_agent::contract::Reason;
 use retake_agent::controller;
+use retake_agent::live::LiveError;
 use retake_engine::SessionError;
 
 use super::{
@@ -9,6 +10,11 @@ use super::{
 };
 use crate::agent::AgentError;
 use crate::words;
+
+/// What to do about a failure of the agent.
+pub fn hint(error: &AgentError) -> Option<String> {
+    for_agent(error).hint
+}
 
 pub(super) fn for_agent(error: &AgentError) -> Advice {
     match error {
@@ -38,11 +44,16 @@ pub(super) fn for_agent(error: &AgentError) -> Advice {
             };
             Advice { code, hint: hint.clone() }
         }
+        AgentError::NotOpen => failed(Some("`retake resume` opens the newest one")),
         AgentError::NoSession => failed(Some("`retake run -p TEXT` begins one")),
         AgentError::Ended => failed(Some("everything up to then is stored; `retake resume` says where it stands")),
-        AgentError::Died => {
-            failed(Some("what was done is stored; `retake resume` puts it in order and says where it stands"))
-        }
+        AgentError::Live(error) => match error {
+            LiveError::Ended | LiveError::Died => {
+                failed(Some("what was done is stored; `retake resume` puts it in order and says where it stands"))
+            }
+            LiveError::Unreachable { .. } => refused("close that process, then run the command again"),
+            LiveError::TurnedAway(refusal) => failed(refusal.hint.as_deref()),
+        },
         AgentError::Returned => failed(Some("it is kept as the draft; `retake resume` shows it")),
         AgentError::TurnFailed { .. } => {
             failed(Some("the prompt can be said again; everything that was done is stored"))
@@ -62,7 +73,6 @@ pub(super) fn for_agent(error: &AgentError) -> Advice {
             ),
         },
         AgentError::Attachment { .. } | AgentError::NoPrompt => Advice { code: USAGE, hint: None },
-        AgentError::Unreachable { .. } => refused("close that process, then run the command again"),
     }
 }
 

@@ -32,7 +32,7 @@ pub fn apply(
     loop {
         let command = Command::Apply { change: change.clone(), head_seen, running };
         let reply = agent::ask_live(here, session, command)?;
-        match reply.ok_or_else(|| AgentError::Unreachable { session: session.short() })? {
+        match reply.ok_or_else(|| AgentError::unreachable(session))? {
             Ok(Reply::Change { document }) => return tell(ui, kind, &document),
             Ok(_) => return Err(AgentError::Ended.into()),
             Err(Refusal { reason: Reason::Running | Reason::InUse, .. }) if options.wait => std::thread::sleep(POLL),

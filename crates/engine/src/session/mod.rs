@@ -10,6 +10,7 @@
 //! aim, heads     where a rewind or an undo takes the conversation, and doing it
 //! parse          entries as the database holds them
 //! points         what one can go back to
+//! prompts        all that was ever said, as a tree
 //! range          which part a summary stands for                      (pure)
 //! remove, heir   what leaves for good, and what stays of it for forks
 //! turns          what was there before and after a turn
@@ -29,6 +30,7 @@ pub(crate) mod lineage;
 mod load;
 mod parse;
 pub(crate) mod points;
+mod prompts;
 mod range;
 pub(crate) mod remove;
 pub(crate) mod rows;
@@ -40,6 +42,7 @@ pub use conversation::{Approval, Conversation, first_line, joined, last_words};
 pub use elsewhere::ForkedElsewhere;
 pub use fork::{ForkElsewhere, ForkError, Forked, ForkedFrom, NewFork};
 pub use points::{Moment, Point, Target, TurnSummary};
+pub use prompts::{ForkPlace, Outline, PromptTree, SaidPrompt, TreeFork};
 pub use range::Span;
 pub use remove::Deleted;
 pub use turns::TurnPoints;

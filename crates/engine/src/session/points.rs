@@ -351,10 +351,10 @@ fn summarise(connection: &Connection, operation: i64) -> rusqlite::Result<TurnSu
     Ok(TurnSummary { added: changed.added, modified: changed.modified, deleted: changed.deleted, ..summary })
 }
 
-type Known = (TurnSummary, Option<String>, bool);
+pub(super) type Known = (TurnSummary, Option<String>, bool);
 
 /// What is known of each prompt that was said in a session, by row number.
-fn known_of(connection: &Connection, session: i64) -> rusqlite::Result<HashMap<i64, Known>> {
+pub(super) fn known_of(connection: &Connection, session: i64) -> rusqlite::Result<HashMap<i64, Known>> {
     let mut statement = connection.prepare_cached(
         "SELECT operations.entry, operations.seq, operations.summary, checkpoints.label, checkpoints.seq IS NOT NULL
          FROM operations LEFT JOIN checkpoints ON checkpoints.seq = operations.before

@@ -1,1 +1,385 @@
-//! The picker: where to go back to.
+//! The picker: where to go back to, what that would change, and how.
+//!
+//! A pure state machine and its drawing. A key, an answer of the session or a new view of it changes the state and returns [`Step`]s; the
+//! app carries them out and hands every answer back, refusals too. Lists, plans, diffs and refusals all come from the session: nothing here
+//! knows how a rewind works, and nothing is changed but by a [`Command`] that the user chose.
+//!
+//! ```text
+//! rows      a prompt                     list      the rows, the filter, the chosen one
+//! tree      the graph of all branches    preview   what going back would change, asked for
+//! menu      what can be done             deciding  what to do with conflicts
+//! keys      key → change of state        work      what is sent, and what came of it
+//! draw      the whole                    pane      the preview as lines
+//! ```
+
+mod deciding;
+mod draw;
+mod keys;
+mod lines;
+mod list;
+mod listing;
+mod menu;
+mod pane;
+mod preview;
+mod rows;
+mod tree;
+mod work;
+
+#[cfg(test)]
+mod tests;
+
+use retake_agent::contract::{Command, Reason, Refusal, Reply, Seen, State, Summarised};
+use retake_agent::document::RewindDocument;
+use retake_agent::view::View;
+use retake_engine::Scope;
+use retake_engine::session::entry::{Body, EntryId};
+
+use deciding::Deciding;
+use list::{List, Mode};
+use menu::{Facts, Menu};
+use preview::{Preview, Want, Why};
+
+/// The picker.
+#[derive(Debug)]
+pub struct Picker {
+    list: List,
+    preview: Preview,
+    stage: Stage,
+    /// The head that belongs to the list; `None` until it is there.
+    head: Option<Seen>,
+    /// Counts the lists that were asked for: only the newest counts.
+    lists: u64,
+    /// What was last seen of the session; `None` until [`Picker::view_changed`] has told.
+    watched: Option<Watched>,
+    /// What the user should know, until the next key.
+    notice: Option<String>,
+    /// Whether the preview has all the room.
+    is_zoomed: bool,
+}
+
+/// What the picker asked for; comes back with the answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// The list.
+    Targets {
+        /// Which one.
+        generation: u64,
+    },
+    /// Prompts that changed a file with this in its path.
+    Found {
+        /// What is looked for.
+        word: String,
+    },
+    /// The tree.
+    Tree {
+        /// Which one.
+        generation: u64,
+    },
+    /// What would change.
+    Plan {
+        /// Which want it is of.
+        generation: u64,
+    },
+    /// What would change, line by line.
+    Diff {
+        /// Which want it is of.
+        generation: u64,
+    },
+    /// To go back.
+    Apply,
+    /// To fork.
+    Fork,
+    /// To summarise.
+    Summarise,
+    /// To label a point.
+    Label,
+}
+
+/// What the app has to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Send this, and hand the answer to [`Picker::answered`], whatever it is: the picker waits for it.
+    Ask(Asked, Box<Command>),
+    /// Close the picker; nothing was changed.
+    Close,
+    /// It is done: close the picker, show what was done and how to undo it, load the draft.
+    Rewound(Box<RewindDocument>),
+    /// It is done: close the picker, and go on there if the user wants to.
+    Forked {
+        /// The new session.
+        session: String,
+    },
+    /// It is done: close the picker.
+    Summarised(Box<Summarised>),
+}
+
+/// Where one is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Among the rows.
+    Browse,
+    /// Writing a label for a prompt.
+    Label { entry: EntryId, text: String },
+    /// In the menu.
+    Menu(Menu),
+    /// Deciding about conflicts.
+    Deciding(Deciding),
+    /// Asked whether to go on although another branch is checked out.
+    Crossing(Crossing),
+    /// Waiting for something that was sent and cannot be sent again.
+    Busy { work: Work, from: Box<Stage> },
+}
+
+/// Another branch is checked out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Crossing {
+    entry: EntryId,
+    scope: Scope,
+    /// What was decided before that.
+    deciding: Option<Deciding>,
+    answer: CrossingAnswer,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CrossingAnswer {
+    Back,
+    GoOn,
+}
+
+/// What was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Work {
+    Rewind,
+    Fork,
+    Summary,
+}
+
+/// What matters of a view.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Watched {
+    state: State,
+    last_prompt: Option<EntryId>,
+    /// While a turn runs it moves with every entry, and that is nothing new.
+    settled_head: Option<EntryId>,
+    jobs: Vec<String>,
+}
+
+impl Watched {
+    fn of(view: &View) -> Self {
+        let prompts = view.entries.iter().rev().filter(|entry| matches!(entry.body, Body::Prompt { .. }));
+        Self {
+            state: view.state,
+            last_prompt: prompts.map(|entry| entry.id).next(),
+            settled_head: view.head().filter(|_| view.state != State::Running),
+            jobs: view.jobs.iter().filter(|job| job.ended.is_none()).map(|job| lines::clean(&job.command)).collect(),
+        }
+    }
+}
+
+impl Picker {
+    /// Opens it, and asks what there is to go back to.
+    pub fn open() -> (Self, Vec<Step>) {
+        let mut picker = Self {
+            list: List::default(),
+            preview: Preview::default(),
+            stage: Stage::Browse,
+            head: None,
+            lists: 0,
+            watched: None,
+            notice: None,
+            is_zoomed: false,
+        };
+        let steps = picker.ask_for_lists();
+        (picker, steps)
+    }
+
+    /// Whether something was sent that must not be hidden before it is answered.
+    pub fn is_busy(&self) -> bool {
+        matches!(self.stage, Stage::Busy { .. })
+    }
+
+    /// Takes what the session answered.
+    pub fn answered(&mut self, asked: Asked, answer: Result<Reply, Refusal>) -> Vec<Step> {
+        match asked {
+            Asked::Targets { generation } if generation == self.lists => self.take_targets(answer),
+            Asked::Tree { generation } if generation == self.lists => self.take_tree(answer),
+            // A newer one is on its way.
+            Asked::Targets { .. } | Asked::Tree { .. } => Vec::new(),
+            Asked::Found { word } => {
+                if let Ok(Reply::Targets { targets, .. }) = answer {
+                    self.list.filter.found(word, targets.iter().map(|target| target.id));
+                    self.list.settle();
+                }
+                self.choose()
+            }
+            Asked::Plan { generation } => {
+                let mut steps = self.preview.take_plan(generation, answer);
+                steps.extend(self.refresh_decisions());
+                steps
+            }
+            Asked::Diff { generation } => self.preview.take_diff(generation, answer),
+            Asked::Apply | Asked::Fork | Asked::Summarise => self.take_outcome(answer),
+            Asked::Label => match answer {
+                Ok(_) => self.ask_for_lists(),
+                Err(refusal) => {
+                    self.say(&refusal);
+                    Vec::new()
+                }
+            },
+        }
+    }
+
+    /// Takes a new view of the session: whatever has happened in it, list and plan follow. Cheap if nothing that matters has.
+    pub fn view_changed(&mut self, view: &View) -> Vec<Step> {
+        let now = Watched::of(view);
+        let Some(before) = self.watched.replace(now.clone()) else { return Vec::new() };
+        let without_jobs = |watched: &Watched| (watched.state, watched.last_prompt, watched.settled_head);
+        // What was sent is answered soon, and that settles it.
+        if without_jobs(&before) == without_jobs(&now) || matches!(self.stage, Stage::Busy { .. }) {
+            return Vec::new();
+        }
+        let is_running = |watched: &Watched| watched.state == State::Running;
+        let notice = match (is_running(&before), is_running(&now)) {
+            (false, true) => None,
+            (true, false) => Some("the turn has ended; this is what there is now"),
+            (_, _) if before.last_prompt == now.last_prompt => None,
+            (_, _) => Some("the conversation has moved on; this is what there is now"),
+        };
+        self.notice = notice.map(str::to_owned).or_else(|| self.notice.take());
+        self.refresh()
+    }
+
+    fn state(&self) -> State {
+        self.watched.as_ref().map(|watched| watched.state).unwrap_or_default()
+    }
+
+    /// Asks for everything again.
+    fn refresh(&mut self) -> Vec<Step> {
+        let mut steps = self.ask_for_lists();
+        steps.extend(self.preview.want(self.wanted(), Why::Happened));
+        steps
+    }
+
+    fn ask_for_lists(&mut self) -> Vec<Step> {
+        self.lists += 1;
+        self.list.filter.forget();
+        let generation = self.lists;
+        let targets = Step::Ask(Asked::Targets { generation }, Box::new(Command::Targets { query: None }));
+        let tree = || Step::Ask(Asked::Tree { generation }, Box::new(Command::Tree));
+        let mut steps = vec![targets];
+        steps.extend((self.list.mode == Mode::Tree).then(tree));
+        steps.extend(self.ask_for_files());
+        steps
+    }
+
+    /// Asks which prompts changed a file with a word of the filter in its path.
+    fn ask_for_files(&mut self) -> Vec<Step> {
+        let ask = |word: String| {
+            let command = Command::Targets { query: Some(word.clone()) };
+            Step::Ask(Asked::Found { word }, Box::new(command))
+        };
+        self.list.filter.unasked().into_iter().map(ask).collect()
+    }
+
+    fn take_targets(&mut self, answer: Result<Reply, Refusal>) -> Vec<Step> {
+        let (head, targets) = match answer {
+            Ok(Reply::Targets { head, targets }) => (head, targets),
+            Ok(_) => return self.fail(&unexpected()),
+            Err(refusal) => return self.fail(&refusal),
+        };
+        self.list.take_targets(&targets);
+        let before = self.head.replace(Seen { head });
+        if before.is_some_and(|before| before.head != head) {
+            let mut steps = self.choose();
+            steps.extend(self.preview.want(self.wanted(), Why::Happened));
+            return steps;
+        }
+        self.choose()
+    }
+
+    fn take_tree(&mut self, answer: Result<Reply, Refusal>) -> Vec<Step> {
+        match answer {
+            Ok(Reply::Tree { head, prompts }) => {
+                self.list.take_tree(head, &prompts);
+                self.choose()
+            }
+            Ok(_) => self.leave_tree(&unexpected()),
+            Err(refusal) => self.leave_tree(&refusal),
+        }
+    }
+
+    fn leave_tree(&mut self, refusal: &Refusal) -> Vec<Step> {
+        self.say(refusal);
+        self.list.switch(Mode::List);
+        self.choose()
+    }
+
+    /// Without a list there is nothing to choose from.
+    fn fail(&mut self, refusal: &Refusal) -> Vec<Step> {
+        self.say(refusal);
+        Vec::new()
+    }
+
+    /// After the rows, or the chosen one, may be others: asks what that would change. What was open is about one prompt, and closes
+    /// when that is not to be had any more.
+    fn choose(&mut self) -> Vec<Step> {
+        let chosen = self.list.chosen().map(|row| row.id);
+        if let Some(entry) = self.stage.entry().filter(|entry| Some(*entry) != chosen) {
+            if !matches!(self.stage, Stage::Busy { .. }) {
+                self.stage = Stage::Browse;
+                self.notice =
+                    Some(format!("prompt {} is not in the list any more; nothing was changed", entry.short()));
+            }
+        }
+        self.preview.want(self.wanted(), Why::Chosen)
+    }
+
+    /// What is to be worked out.
+    fn wanted(&self) -> Option<Want> {
+        let row = self.list.chosen()?;
+        let scope = if row.files_gone { Scope::Conversation } else { Scope::Both };
+        let choices = self.stage.deciding().map(Deciding::choices).unwrap_or_default();
+        Some(Want { entry: row.id, scope, choices })
+    }
+
+    fn facts(&self) -> Option<Facts<'_>> {
+        let row = self.list.chosen()?;
+        Some(Facts { row, retained: self.list.retained(), state: self.state(), preview: &self.preview })
+    }
+
+    /// Tells why something was not done.
+    fn say(&mut self, refusal: &Refusal) {
+        let hint = refusal.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+        self.notice = Some(lines::clean(&format!("{}{hint}", refusal.message)));
+    }
+}
+
+impl Stage {
+    /// The prompt that it is about.
+    fn entry(&self) -> Option<EntryId> {
+        match self {
+            Self::Browse => None,
+            Self::Label { entry, .. } => Some(*entry),
+            Self::Menu(menu) => Some(menu.entry),
+            Self::Deciding(deciding) => Some(deciding.entry),
+            Self::Crossing(crossing) => Some(crossing.entry),
+            Self::Busy { from, .. } => from.entry(),
+        }
+    }
+
+    /// What is being decided.
+    fn deciding(&self) -> Option<&Deciding> {
+        match self {
+            Self::Deciding(deciding) => Some(deciding),
+            Self::Crossing(crossing) => crossing.deciding.as_ref(),
+            Self::Busy { from, .. } => from.deciding(),
+            Self::Browse | Self::Label { .. } | Self::Menu(_) => None,
+        }
+    }
+}
+
+/// An answer to something else.
+fn unexpected() -> Refusal {
+    let message = "the session answered something else than it was asked; nothing was changed".to_owned();
+    Refusal { reason: Reason::Invalid, message, hint: None, document: None }
+}

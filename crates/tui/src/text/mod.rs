@@ -4,9 +4,11 @@
 //! and no escape sequence reaches the terminal. Nothing here knows sessions or scrolling.
 
 mod clean;
+mod words;
 pub(crate) mod code;
 pub(crate) mod diff;
 pub(crate) mod markdown;
 pub(crate) mod wrap;
 
 pub(crate) use clean::{clean, fit, width};
+pub(crate) use words::{age, in_words, size};

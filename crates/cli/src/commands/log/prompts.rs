@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::io::Write;
 
 use retake_agent::fresh;
-use retake_engine::session::entry::{Body, Entry, EntryId};
-use retake_engine::session::{Target, first_line};
-use retake_engine::{Session, SessionId, Timestamp, Workspace};
+use retake_engine::session::entry::EntryId;
+use retake_engine::session::{ForkPlace, PromptTree, SaidPrompt, TreeFork};
+use retake_engine::{Session, Timestamp, Workspace};
 use serde::Serialize;
 
 use super::counts;
@@ -78,31 +78,34 @@ struct ForkFacts {
 
 /// A prompt, retained or not.
 struct Prompt {
-    id: EntryId,
-    at: Timestamp,
-    text: String,
-    parent: Option<EntryId>,
-    target: Option<Target>,
+    said: SaidPrompt,
+    /// Whether the model sees it as it was said.
     seen: bool,
+}
+
+impl Prompt {
+    fn is_retained(&self) -> bool {
+        self.said.number.is_some()
+    }
 }
 
 /// Prints the prompts of `session`.
 pub fn print(ui: &mut Ui, workspace: &Workspace, session: &Session, what: &What<'_>) -> anyhow::Result<()> {
     let What { shown, max_count, search } = *what;
     let conversation = workspace.conversation(session.id)?;
-    let entries = workspace.all_entries(session.id)?;
-    let (mut prompts, last) = prompts(&entries, workspace.targets(session.id)?);
+    let PromptTree { prompts, forks } = workspace.prompt_tree(session.id)?;
     let unseen = conversation.unseen();
-    prompts.iter_mut().for_each(|prompt| prompt.seen &= !unseen.contains(&prompt.id));
-    let forks = forks_of(workspace, session.id)?;
+    let newest_first = prompts.into_iter().rev();
+    let mut prompts: Vec<Prompt> =
+        newest_first.map(|said| Prompt { seen: said.number.is_some() && !unseen.contains(&said.id), said }).collect();
     if let Some(query) = search {
         let found: HashSet<EntryId> =
             workspace.search(session.id, query)?.into_iter().map(|target| target.id).collect();
         let lower = query.to_lowercase();
-        prompts.retain(|prompt| found.contains(&prompt.id) || prompt.text.to_lowercase().contains(&lower));
+        prompts.retain(|Prompt { said, .. }| found.contains(&said.id) || said.text.to_lowercase().contains(&lower));
     }
     if shown == Shown::Retained {
-        prompts.retain(|prompt| prompt.target.is_some());
+        prompts.retain(Prompt::is_retained);
     }
     if shown != Shown::Graph {
         prompts.truncate(max_count);
@@ -131,7 +134,7 @@ pub fn print(ui: &mut Ui, workspace: &Workspace, session: &Session, what: &What<
             }
         }
         Shown::Graph => {
-            for row in graph(ui.paint, &prompts, &forks, &last, now).into_iter().take(max_count) {
+            for row in graph(ui.paint, &prompts, &forks, now).into_iter().take(max_count) {
                 writeln!(ui.out, "{row}")?;
             }
             if let Some(from) = &session.forked_from {
@@ -143,70 +146,39 @@ pub fn print(ui: &mut Ui, workspace: &Workspace, session: &Session, what: &What<
     Ok(())
 }
 
-/// Sessions that were forked from `session` in this workspace, oldest first.
-fn forks_of(workspace: &Workspace, session: SessionId) -> anyhow::Result<Vec<Session>> {
-    let is_fork = |other: &Session| other.forked_from.as_ref().is_some_and(|from| from.session == session);
-    let mut forks: Vec<Session> = workspace.sessions()?.into_iter().filter(is_fork).collect();
-    forks.reverse();
-    Ok(forks)
-}
-
-fn fork_facts(fork: &Session) -> ForkFacts {
+fn fork_facts(TreeFork { session: fork, .. }: &TreeFork) -> ForkFacts {
     let entry = fork.forked_from.as_ref().and_then(|from| from.entry);
     ForkFacts { session: fork.id.to_string(), title: fork.title.clone(), entry: entry.map(|id| id.to_string()) }
 }
 
-/// All prompts among `entries`, newest first, and for each entry the last prompt at or before it.
-fn prompts(entries: &[Entry], targets: Vec<Target>) -> (Vec<Prompt>, HashMap<EntryId, EntryId>) {
-    let mut targets: HashMap<EntryId, Target> = targets.into_iter().map(|target| (target.id, target)).collect();
-    let mut last: HashMap<EntryId, EntryId> = HashMap::new();
-    let mut prompts = Vec::new();
-    for entry in entries {
-        let before = entry.parent.and_then(|parent| last.get(&parent).copied());
-        let Body::Prompt { parts } = &entry.body else {
-            before.map(|before| last.insert(entry.id, before));
-            continue;
-        };
-        last.insert(entry.id, entry.id);
-        let (text, target) = (first_line(parts), targets.remove(&entry.id));
-        let seen = target.is_some();
-        prompts.push(Prompt { id: entry.id, at: entry.at, text, parent: before, target, seen });
-    }
-    prompts.reverse();
-    (prompts, last)
-}
-
 fn facts(prompt: &Prompt) -> PromptFacts {
-    let target = prompt.target.as_ref();
+    let Prompt { said, seen } = prompt;
+    let retained = prompt.is_retained();
     PromptFacts {
-        id: prompt.id.to_string(),
-        number: target.map(|target| target.number),
-        at: clock::rfc3339(prompt.at),
-        text: prompt.text.clone(),
-        retained: target.is_some(),
-        seen: prompt.seen,
-        parent: prompt.parent.map(|id| id.to_string()),
-        files: target.map(|target| target.files.clone()),
-        label: target.and_then(|target| target.label.clone()),
-        has_files: target.map(|target| target.has_files),
+        id: said.id.to_string(),
+        number: said.number,
+        at: clock::rfc3339(said.at),
+        text: said.text.clone(),
+        retained,
+        seen: *seen,
+        parent: said.parent.map(|id| id.to_string()),
+        files: retained.then(|| said.files.clone().unwrap_or_default()),
+        label: said.label.clone().filter(|_| retained),
+        has_files: retained.then_some(said.has_files),
     }
 }
 
 fn line(paint: Paint, prompt: &Prompt, now: Timestamp) -> String {
+    let Prompt { said, seen } = prompt;
     let (yellow, dim, bold, red) = (paint.with(YELLOW), paint.with(DIM), paint.with(BOLD), paint.with(RED));
-    let (id, age) = (prompt.id.short(), clock::age(prompt.at, now));
-    let Some(target) = &prompt.target else {
-        let text = quote::one_line(&prompt.text);
+    let (id, age, text) = (said.id.short(), clock::age(said.at, now), quote::one_line(&said.text));
+    if !prompt.is_retained() {
         return format!("{yellow}{id}{yellow:#}  {dim}{age:<14}  {:<14}  {text}  left behind{dim:#}", "");
-    };
-    let files = &target.files;
+    }
+    let files = said.files.clone().unwrap_or_default();
     let changed = retake_engine::Changed { added: files.added, modified: files.modified, deleted: files.deleted };
-    let mut line = format!(
-        "{yellow}{id}{yellow:#}  {dim}{age:<14}{dim:#}  {}  {}",
-        counts(paint, &changed),
-        quote::one_line(&prompt.text)
-    );
-    if let Some(label) = &target.label {
+    let mut line = format!("{yellow}{id}{yellow:#}  {dim}{age:<14}{dim:#}  {}  {text}", counts(paint, &changed));
+    if let Some(label) = &said.label {
         line.push_str(&format!("  {bold}{}{bold:#}", quote::one_line(label)));
     }
     if !files.tools.is_empty() {
@@ -217,10 +189,10 @@ fn line(paint: Paint, prompt: &Prompt, now: Timestamp) -> String {
         }
         line.push_str(&format!("  {dim}{}{dim:#}", tools.join(", ")));
     }
-    if !prompt.seen {
+    if !seen {
         line.push_str(&format!("  {dim}· no longer seen by the model{dim:#}"));
     }
-    if !target.has_files {
+    if !said.has_files {
         line.push_str(&format!("  {red}! files not kept{red:#}"));
     }
     line
@@ -228,37 +200,29 @@ fn line(paint: Paint, prompt: &Prompt, now: Timestamp) -> String {
 
 /// The prompts as a tree, newest first: what is retained is the trunk, and what was left behind branches off below the prompt after
 /// which it was said.
-fn graph(
-    paint: Paint,
-    newest_first: &[Prompt],
-    forks: &[Session],
-    last: &HashMap<EntryId, EntryId>,
-    now: Timestamp,
-) -> Vec<String> {
-    let by_id: HashMap<EntryId, &Prompt> = newest_first.iter().map(|prompt| (prompt.id, prompt)).collect();
-    let retained: HashSet<EntryId> =
-        newest_first.iter().filter(|prompt| prompt.target.is_some()).map(|prompt| prompt.id).collect();
+fn graph(paint: Paint, newest_first: &[Prompt], forks: &[TreeFork], now: Timestamp) -> Vec<String> {
+    let by_id: HashMap<EntryId, &Prompt> = newest_first.iter().map(|prompt| (prompt.said.id, prompt)).collect();
     let depth = |prompt: &Prompt| {
         let mut depth = 0;
         let mut at = Some(prompt);
-        while let Some(here) = at.filter(|here| !retained.contains(&here.id)) {
+        while let Some(here) = at.filter(|here| !here.is_retained()) {
             depth += 1;
-            at = here.parent.and_then(|parent| by_id.get(&parent).copied());
+            at = here.said.parent.and_then(|parent| by_id.get(&parent).copied());
         }
         depth
     };
+    let fork_lines = |place: ForkPlace| {
+        let at = forks.iter().rev().filter(move |fork| fork.place == Some(place));
+        at.map(|fork| fork_line(paint, &fork.session, now)).collect::<Vec<_>>()
+    };
     let mut rows = Vec::new();
     for prompt in newest_first {
-        let at = |fork: &&Session| fork.forked_from.as_ref().and_then(|from| from.entry);
-        // A fork from a prompt begins before it; one from what was answered has the prompt.
-        let has_it = |fork: &&Session| at(fork).is_some_and(|at| at != prompt.id && last.get(&at) == Some(&prompt.id));
-        rows.extend(forks.iter().rev().filter(has_it).map(|fork| fork_line(paint, fork, now)));
+        rows.extend(fork_lines(ForkPlace::After(prompt.said.id)));
         rows.push(match depth(prompt) {
             0 => format!("*  {}", line(paint, prompt, now)),
             depth => format!("|{} o  {}", "  ".repeat(depth - 1), line(paint, prompt, now)),
         });
-        let without_it = |fork: &&Session| at(fork) == Some(prompt.id);
-        rows.extend(forks.iter().rev().filter(without_it).map(|fork| fork_line(paint, fork, now)));
+        rows.extend(fork_lines(ForkPlace::Before(prompt.said.id)));
     }
     rows
 }

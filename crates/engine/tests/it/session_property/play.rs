@@ -127,7 +127,18 @@ impl<'a> Play<'a> {
         let mut prompts: Vec<_> = session.entries.iter().filter(|entry| is_prompt(entry)).map(|e| e.id).collect();
         prompts.reverse();
         let targets = workspace.targets(session.id).unwrap();
-        check("targets", &targets.iter().map(|target| target.id).collect(), &prompts)
+        check("targets", &targets.iter().map(|target| target.id).collect(), &prompts)?;
+        let outline = workspace.outline(session.id).unwrap();
+        check("how many prompts", &outline.prompts, &(prompts.len() as u64))?;
+        check("the last entry", &outline.last, &session.entries.last().map(|entry| entry.at))?;
+        let tree = workspace.prompt_tree(session.id).unwrap().prompts;
+        let mut retained: Vec<_> = tree.iter().filter_map(|said| Some((said.number?, said.id))).collect();
+        retained.sort_unstable();
+        prompts.reverse();
+        check("the trunk of the tree", &retained, &(1..).zip(prompts).collect())?;
+        let all = workspace.all_entries(session.id).unwrap();
+        let said: Vec<_> = all.iter().filter(|entry| is_prompt(entry)).map(|entry| entry.id).collect();
+        check("the whole tree", &tree.iter().map(|said| said.id).collect(), &said)
     }
 
     /// What the turns of a session did is known, and so are the files before them.

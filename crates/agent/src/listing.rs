@@ -1,0 +1,111 @@
+//! What can be listed of a workspace: its conversations, its points, and all that was said in one of them.
+//!
+//! The command line and clients of a session list the same, so that which ones are of interest is decided here, once. Nothing is written,
+//! and no conversation is read whole, however long it is.
+
+use std::collections::HashSet;
+
+use retake_engine::session::entry::EntryId;
+use retake_engine::session::{ForkPlace, PromptTree, first_line};
+use retake_engine::{Checkpoint, Origin, Session, SessionError, SessionId, SessionKind, Workspace};
+
+use crate::contract::{CheckpointFacts, SessionFacts, TreePrompt};
+
+/// The conversations of a workspace, newest first. One in which nothing was said, and nothing is to be said, is none.
+pub fn conversations(workspace: &Workspace) -> Result<Vec<Session>, SessionError> {
+    let mut found = Vec::new();
+    for session in workspace.sessions()? {
+        if session.kind == SessionKind::Conversation
+            && (!session.title.is_empty() || workspace.is_live(session.id) || !workspace.draft(session.id)?.is_empty())
+        {
+            found.push(session);
+        }
+    }
+    Ok(found)
+}
+
+/// The same, as clients are told of them.
+pub fn sessions(workspace: &Workspace) -> Result<Vec<SessionFacts>, SessionError> {
+    let facts = |session: Session| {
+        let outline = workspace.outline(session.id)?;
+        let draft = first_line(&workspace.draft(session.id)?);
+        Ok(SessionFacts {
+            session: session.id.to_string(),
+            title: session.title,
+            at: outline.last.unwrap_or(session.at),
+            prompts: outline.prompts,
+            live: workspace.is_live(session.id),
+            forked_from: session.forked_from.map(|from| from.session.to_string()),
+            draft: Some(draft).filter(|line| !line.is_empty()),
+        })
+    };
+    conversations(workspace)?.into_iter().map(facts).collect()
+}
+
+/// The points of a workspace that one may want to go back to, newest first.
+pub fn points(workspace: &Workspace) -> Result<Vec<Checkpoint>, SessionError> {
+    let conversations: HashSet<SessionId> = conversations(workspace)?.into_iter().map(|session| session.id).collect();
+    let is_of_conversation = |point: &Checkpoint| point.session.is_some_and(|id| conversations.contains(&id));
+    let mut points = workspace.checkpoints()?;
+    points.retain(|point| is_of_interest(point, is_of_conversation(point)));
+    Ok(points)
+}
+
+/// Points that a rewind made are for undoing it, which needs no id; those of the agent's tools lie between prompts.
+fn is_of_interest(point: &Checkpoint, is_of_conversation: bool) -> bool {
+    match point.origin {
+        Origin::Before | Origin::After if is_of_conversation => point.label.is_some(),
+        Origin::Checkpoint | Origin::Before | Origin::After | Origin::Prompt => true,
+        Origin::Safety | Origin::Rewound | Origin::Turn => point.label.is_some(),
+    }
+}
+
+/// Whether a point is before or after what its note tells, as a word and a blank.
+pub fn when(checkpoint: &Checkpoint) -> &'static str {
+    match checkpoint.origin {
+        Origin::Checkpoint | Origin::Turn => "",
+        Origin::Prompt => "> ",
+        Origin::Before | Origin::Safety => "before ",
+        Origin::After | Origin::Rewound => "after ",
+    }
+}
+
+/// The points that one may want to go back to, as clients are told of them.
+pub fn checkpoints(workspace: &Workspace) -> Result<Vec<CheckpointFacts>, SessionError> {
+    let facts = |point: Checkpoint| CheckpointFacts {
+        checkpoint: point.id.to_string(),
+        at: point.at,
+        note: point.note.as_ref().map(|note| format!("{}{note}", when(&point))),
+        label: point.label,
+        changed: point.changed,
+        gaps: point.gap_count,
+    };
+    Ok(points(workspace)?.into_iter().map(facts).collect())
+}
+
+/// All prompts that were ever said in a session as clients are told of them, oldest first, and the last one that is retained.
+pub fn tree(workspace: &Workspace, session: SessionId) -> Result<(Option<EntryId>, Vec<TreePrompt>), SessionError> {
+    let PromptTree { prompts, forks } = workspace.prompt_tree(session)?;
+    let head = prompts.iter().filter(|prompt| prompt.number.is_some()).max_by_key(|prompt| prompt.number);
+    let head = head.map(|prompt| prompt.id);
+    let mut prompts: Vec<TreePrompt> = prompts
+        .into_iter()
+        .map(|prompt| TreePrompt {
+            id: prompt.id,
+            parent: prompt.parent,
+            at: prompt.at,
+            text: prompt.text,
+            number: prompt.number,
+            label: prompt.label,
+            files: prompt.files,
+            forks: Vec::new(),
+        })
+        .collect();
+    for fork in forks {
+        let Some(ForkPlace::Before(at) | ForkPlace::After(at)) = fork.place else { continue };
+        if let Some(prompt) = prompts.iter_mut().find(|prompt| prompt.id == at) {
+            prompt.forks.push(fork.session.id.to_string());
+        }
+    }
+    Ok((head, prompts))
+}

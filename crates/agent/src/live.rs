@@ -1,0 +1,209 @@
+//! A live session as a client sees it, be it served in this process or in another one.
+//!
+//! [`Asker`] takes commands to it, several at a time and in order; [`Listener`] has what it tells. Whatever it tells is taken in at once
+//! and waits here in order, so that one who shows it slowly misses nothing. Neither decides anything. A process that has the session open
+//! and does not answer is given up after a while, and one that died is told apart from one that ended in good order: see [`LiveError`].
+
+mod here;
+mod talk;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use retake_engine::SessionId;
+use thiserror::Error;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::contract::{Command, Event, Reason, Refusal, Reply, Request};
+use crate::controller::{self, Attached, Beginning, Handle, Pending};
+use crate::fresh;
+use crate::socket::Client;
+use crate::view::View;
+use talk::{Errand, Talk};
+
+/// A live session.
+#[derive(Debug)]
+pub struct Live {
+    /// Takes commands to it.
+    pub asker: Asker,
+    /// Has what it tells.
+    pub told: Listener,
+}
+
+/// A session is gone, or out of reach.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum LiveError {
+    /// It has ended in good order: what was not answered was not done.
+    #[error("the session has ended")]
+    Ended,
+    /// Its process has died: what was not answered may have been done or not.
+    #[error("the process that had the session open has died")]
+    Died,
+    /// Its process does not answer.
+    #[error("session {session} is open in another process that does not answer")]
+    Unreachable {
+        /// The session, in short.
+        session: String,
+    },
+    /// It takes no more clients.
+    #[error("{}", .0.message)]
+    TurnedAway(Box<Refusal>),
+}
+
+/// What a session tells.
+#[derive(Debug)]
+pub enum Told {
+    /// Something happened.
+    Event(Arc<Event>),
+    /// So much was missed that it is not known any more; this is how it stands.
+    Missed(Box<View>),
+    /// The last word.
+    Over(LiveError),
+}
+
+/// Takes commands to a session.
+#[derive(Clone, Debug)]
+pub struct Asker {
+    way: Way,
+    /// What the requests of this client begin with, and of no other.
+    name: Arc<str>,
+    next: Arc<AtomicU64>,
+}
+
+#[derive(Clone, Debug)]
+enum Way {
+    Here(Handle),
+    Elsewhere(mpsc::UnboundedSender<Errand>),
+}
+
+/// A command that was handed in.
+#[derive(Debug)]
+pub struct Asked {
+    /// The request that the events of it carry.
+    pub id: String,
+    answer: Awaited,
+}
+
+#[derive(Debug)]
+enum Awaited {
+    Here(Pending),
+    Elsewhere {
+        // The talk goes on for as long as somebody waits for an answer.
+        way: mpsc::UnboundedSender<Errand>,
+        answer: oneshot::Receiver<Answered>,
+    },
+}
+
+/// What a request was answered with, if it was.
+type Answered = Result<Result<Reply, Refusal>, LiveError>;
+
+/// Has what a session tells.
+#[derive(Debug)]
+pub struct Listener {
+    told: mpsc::UnboundedReceiver<Told>,
+    over: LiveError,
+}
+
+impl Live {
+    /// One that this process serves, and how it stands.
+    pub async fn here(handle: Handle) -> Result<(Box<View>, Self), LiveError> {
+        // One that has ended is the only one that cannot be attached to.
+        let Attached { beginning, events } = handle.attach(None).await.map_err(|_| LiveError::Ended)?;
+        let Beginning::View(view) = beginning else { return Err(LiveError::Ended) };
+        let (tell, told) = mpsc::unbounded_channel();
+        tokio::spawn(here::listen(handle.clone(), events, view.seq, tell));
+        Ok((view, Self { asker: Asker::new(Way::Here(handle)), told: Listener::new(told) }))
+    }
+
+    /// One in another process, which tells nothing before it is asked to.
+    pub fn elsewhere(client: Client, session: SessionId) -> Self {
+        let (ask, errands) = mpsc::unbounded_channel();
+        let (tell, told) = mpsc::unbounded_channel();
+        tokio::spawn(Talk::new(client, session, errands, tell).go_on());
+        Self { asker: Asker::new(Way::Elsewhere(ask)), told: Listener::new(told) }
+    }
+
+    /// One in another process, and how it stands.
+    pub async fn attach(client: Client, session: SessionId) -> Result<(Box<View>, Self), LiveError> {
+        let live = Self::elsewhere(client, session);
+        match live.asker.ask(Command::Attach { from: None }).await? {
+            Ok(Reply::View { view }) => Ok((view, live)),
+            Err(refusal) if refusal.reason != Reason::Ended => Err(LiveError::TurnedAway(Box::new(refusal))),
+            Ok(_) | Err(_) => Err(LiveError::Ended),
+        }
+    }
+}
+
+impl Asker {
+    fn new(way: Way) -> Self {
+        let [a, b, c, d, ..] = fresh::random();
+        Self { way, name: format!("{a:02x}{b:02x}{c:02x}{d:02x}").into(), next: Arc::default() }
+    }
+
+    /// Whether another process serves the session.
+    pub fn is_elsewhere(&self) -> bool {
+        matches!(self.way, Way::Elsewhere(_))
+    }
+
+    /// Hands a command in: those that were handed in first are carried out first, whenever their answers come.
+    pub async fn hand_in(&self, command: Command) -> Asked {
+        let id = format!("{}-{}", self.name, self.next.fetch_add(1, Ordering::Relaxed) + 1);
+        let request = Request { id: id.clone(), command };
+        let answer = match &self.way {
+            Way::Here(handle) => Awaited::Here(handle.hand_in(request).await),
+            Way::Elsewhere(way) => {
+                let (answer, answered) = oneshot::channel();
+                // If the talk is over, whoever waits is told.
+                way.send(Errand { request, answer }).ok();
+                Awaited::Elsewhere { way: way.clone(), answer: answered }
+            }
+        };
+        Asked { id, answer }
+    }
+
+    /// Has a command carried out.
+    pub async fn ask(&self, command: Command) -> Result<Result<Reply, Refusal>, LiveError> {
+        self.hand_in(command).await.answer().await
+    }
+}
+
+impl Asked {
+    /// Waits for the answer; a session that ended in good order before it got to the request refuses it with [`Reason::Ended`].
+    ///
+    /// A request to a session in this process that nobody waits for any more is not begun. One to another process is carried out for as
+    /// long as the client has any [`Asker`] or [`Asked`] left.
+    pub async fn answer(self) -> Result<Result<Reply, Refusal>, LiveError> {
+        match self.answer {
+            Awaited::Here(pending) => Ok(pending.answer().await),
+            Awaited::Elsewhere { way, mut answer } => {
+                let answered = tokio::select! {
+                    biased;
+                    answered = &mut answer => answered.ok(),
+                    // What is put into a channel at the very moment at which it closes stays there.
+                    () = way.closed() => answer.try_recv().ok(),
+                };
+                // If the talk is over, it was not even sent.
+                answered.unwrap_or_else(|| Ok(Err(controller::gone())))
+            }
+        }
+    }
+}
+
+impl Listener {
+    fn new(told: mpsc::UnboundedReceiver<Told>) -> Self {
+        Self { told, over: LiveError::Ended }
+    }
+
+    /// What it tells next; the last word is repeated for ever. Nothing is lost if this is dropped.
+    pub async fn next(&mut self) -> Told {
+        match self.told.recv().await {
+            Some(told) => {
+                if let Told::Over(error) = &told {
+                    self.over = error.clone();
+                }
+                told
+            }
+            None => Told::Over(self.over.clone()),
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! What the session answered.
+
+use retake_agent::contract::{Command, Refusal, Reply, Summarised};
+use retake_agent::document::RewindDocument;
+
+use super::complete::{self, Completion, Typing};
+use super::guide::Until;
+use super::list::List;
+use super::{App, Asked, Difference, Effect, Next, Place};
+use crate::picker::Step;
+use crate::text::diff::DiffView;
+
+impl App {
+    pub(super) fn answered(&mut self, asked: Asked, answer: Result<Reply, Refusal>) -> Vec<Effect> {
+        if let Asked::Picker(asked) = asked {
+            let Place::Picker(picker) = &mut self.place else { return Vec::new() };
+            let steps = picker.answered(asked, answer);
+            return self.picker_steps(steps);
+        }
+        match (asked, answer) {
+            (Asked::Said(parts), Err(refusal)) => {
+                // It is not lost.
+                if self.composer.is_blank() {
+                    self.composer.set(&parts);
+                }
+                self.refused(&refusal)
+            }
+            (Asked::Said(_), Ok(Reply::Held { count, .. })) => {
+                self.say_plain(format!("Held: said when the turn has ended ({count} waiting)"))
+            }
+            (Asked::Files(query), Ok(Reply::Files { paths })) => {
+                if self.files_wanted.as_ref() == Some(&query)
+                    && complete::typing(&self.composer) == Some(Typing::File(query.clone()))
+                {
+                    self.completion = Completion::of_files(&query, paths);
+                }
+                Vec::new()
+            }
+            (Asked::Store, Ok(Reply::Store { bytes, budget })) => {
+                self.store = Some((bytes, budget));
+                Vec::new()
+            }
+            (Asked::Files(_) | Asked::Store, _) => Vec::new(),
+            (_, Err(refusal)) => self.refused(&refusal),
+            (Asked::Change { verb }, Ok(Reply::Change { document })) => self.changed(verb, &document),
+            (Asked::Diff, Ok(Reply::Diff { files })) if files.is_empty() => {
+                self.say_plain("The last turn changed no files")
+            }
+            (Asked::Diff, Ok(Reply::Diff { files })) => {
+                let title = "What the last turn changed".to_owned();
+                self.place = Place::Diff(Box::new(Difference { title, diff: DiffView::new(files), scroll: 0, apply: None }));
+                Vec::new()
+            }
+            (Asked::Preview(_), Ok(Reply::Diff { files })) if files.is_empty() => {
+                self.close_place();
+                self.say_plain("The files are as they were at that checkpoint")
+            }
+            (Asked::Preview(change), Ok(Reply::Diff { files })) => {
+                let title = "What going back to this checkpoint would change: Enter does it, Esc does not".to_owned();
+                let apply = Some(change);
+                self.place = Place::Diff(Box::new(Difference { title, diff: DiffView::new(files), scroll: 0, apply }));
+                Vec::new()
+            }
+            (Asked::Fork, Ok(Reply::Forked { session, .. })) => self.go(Next::Open(session)),
+            (Asked::Summary, Ok(Reply::Summarised { summary })) => self.summarised(summary.as_deref()),
+            (Asked::Label(label), Ok(_)) => self.say_good(format!("The point before the last prompt is `{label}` now")),
+            (Asked::Sessions, Ok(Reply::Sessions { sessions })) => {
+                self.place = Place::List(Box::new(List::of_sessions(sessions, &self.view.session)));
+                Vec::new()
+            }
+            (Asked::Checkpoints, Ok(Reply::Checkpoints { checkpoints })) => {
+                self.place = Place::List(Box::new(List::of_checkpoints(checkpoints)));
+                Vec::new()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn refused(&mut self, refusal: &Refusal) -> Vec<Effect> {
+        let hint = refusal.hint.as_ref().map(|hint| format!(" · {hint}")).unwrap_or_default();
+        self.say_bad(format!("{}{hint}", refusal.message))
+    }
+
+    /// An undo or a redo was made.
+    fn changed(&mut self, verb: &str, document: &RewindDocument) -> Vec<Effect> {
+        self.guided(Until::WentBack);
+        let (done, back) = match verb {
+            "undo" => ("Undid", "/redo repeats it"),
+            "redo" => ("Redid", "/undo takes it back"),
+            _ => ("Went back to", "/undo takes it back"),
+        };
+        self.say_good(format!("{done} {}: {}. {back}", document.what, in_files(document)));
+        vec![Effect::Ask(Asked::Store, Command::Store)]
+    }
+
+    fn summarised(&mut self, summary: Option<&Summarised>) -> Vec<Effect> {
+        let Some(summary) = summary else { return self.say_plain("There was nothing to summarise") };
+        let (before, after) = summary.bytes;
+        let saved = 100 - (after * 100).checked_div(before).unwrap_or(100).min(100);
+        self.say_good(format!("Summarised: the next request is {saved} % shorter. /undo takes it back"))
+    }
+
+    /// Does what the picker wants.
+    pub(super) fn picker_steps(&mut self, steps: Vec<Step>) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        for step in steps {
+            match step {
+                Step::Ask(asked, command) => effects.push(Effect::Ask(Asked::Picker(asked), *command)),
+                Step::Close => self.close_place(),
+                Step::Rewound(document) => {
+                    self.place = Place::Talk;
+                    self.transcript.to_bottom();
+                    self.guided(Until::WentBack);
+                    self.say_good(format!("Went back to {}: {}. /undo takes this back", document.what, in_files(&document)));
+                    effects.push(Effect::Ask(Asked::Store, Command::Store));
+                }
+                Step::Forked { session } => {
+                    self.place = Place::Talk;
+                    effects.extend(self.go(Next::Open(session)));
+                }
+                Step::Summarised(summary) => {
+                    self.place = Place::Talk;
+                    effects.extend(self.summarised(Some(&summary)));
+                }
+            }
+        }
+        effects
+    }
+}
+
+/// What became of the files: `2 files restored, 1 kept`.
+fn in_files(document: &RewindDocument) -> String {
+    let count = |status: &str| document.files.iter().filter(|file| file.status == status).count();
+    let (done, kept, failed) = (count("done"), count("kept"), count("failed"));
+    let mut words = vec![match done {
+        0 => "no file was changed".to_owned(),
+        1 => "1 file is as it was".to_owned(),
+        _ => format!("{done} files are as they were"),
+    }];
+    if kept > 0 {
+        words.push(format!("{kept} kept as they are now"));
+    }
+    if failed > 0 {
+        words.push(format!("{failed} FAILED"));
+    }
+    words.join(", ")
+}

@@ -1,0 +1,138 @@
+//! What the session tells.
+
+use retake_agent::contract::{Event, EventKind, State};
+use retake_agent::view::View;
+use retake_engine::session::entry::Body;
+
+use super::facts::Facts;
+use super::guide::Until;
+use super::notice::Tone;
+use super::{App, Asked, Effect, Place};
+use retake_agent::contract::Command;
+
+impl App {
+    pub(super) fn event(&mut self, event: &Event) -> Vec<Effect> {
+        if event.seq <= self.view.seq {
+            return Vec::new();
+        }
+        let is_own = event.request.as_ref().is_some_and(|request| self.own.contains(request));
+        let asked_before = self.view.questions.len();
+        let questions_before = self.view.questions.first().map(|question| question.call.clone());
+        self.view.apply(event);
+        match &event.kind {
+            EventKind::Appended { entry } => {
+                self.facts.take(entry);
+                if matches!(entry.body, Body::Prompt { .. }) {
+                    self.guided(Until::Said);
+                }
+            }
+            EventKind::HeadMoved { operation, .. } => {
+                self.facts = Facts::of(&self.view);
+                if !is_own && operation.is_some() {
+                    self.say(Tone::Plain, "Another client changed the conversation");
+                }
+            }
+            EventKind::DraftChanged { .. } => self.draft_changed(is_own),
+            EventKind::StateChanged { .. } => self.watch_state(),
+            EventKind::TurnEnded { reason, message, taken_back, .. } => {
+                return self.turn_ended(reason, message.as_deref(), *taken_back);
+            }
+            EventKind::Retrying { after_ms, attempt, message } => {
+                let seconds = after_ms.div_ceil(1_000);
+                self.say(Tone::Warning, format!("{message}. Asking again in {seconds} s (attempt {attempt})"));
+            }
+            EventKind::Warning { text } => {
+                self.say(Tone::Warning, text.clone());
+            }
+            EventKind::Returned => {
+                self.say(Tone::Warning, "What was held is not said, because the turn before it was stopped: it is the draft");
+            }
+            EventKind::Snapshot { error: Some(error), .. } => {
+                self.say(Tone::Warning, format!("No snapshot could be taken: {error}"));
+            }
+            EventKind::ModelChanged { model, .. } => {
+                self.say(Tone::Plain, format!("{model} is asked from now on"));
+            }
+            _ => {}
+        }
+        let first = self.view.questions.first().map(|question| question.call.clone());
+        if self.view.questions.len() != asked_before || first != questions_before {
+            self.question_changed();
+        }
+        self.tell_picker()
+    }
+
+    /// Everything is told anew.
+    pub(super) fn missed(&mut self, view: View) -> Vec<Effect> {
+        self.view = view;
+        self.facts = Facts::of(&self.view);
+        self.question_changed();
+        self.watch_state();
+        self.tell_picker()
+    }
+
+    fn tell_picker(&mut self) -> Vec<Effect> {
+        let Place::Picker(picker) = &mut self.place else { return Vec::new() };
+        let steps = picker.view_changed(&self.view);
+        self.picker_steps(steps)
+    }
+
+    /// Remembers since when a turn runs.
+    pub(super) fn watch_state(&mut self) {
+        match self.view.state {
+            State::Running => drop(self.running_since.get_or_insert(self.now)),
+            State::Paused if !self.view.questions.is_empty() => {}
+            State::Idle | State::Paused => self.running_since = None,
+        }
+    }
+
+    fn turn_ended(&mut self, reason: &str, message: Option<&str>, taken_back: bool) -> Vec<Effect> {
+        self.running_since = None;
+        match (reason, taken_back) {
+            (_, true) => drop(self.say_plain("Nothing came of it; what you said is in the composer again")),
+            ("interrupted", _) => drop(self.say_plain("Stopped. /undo takes back what it did; Ctrl+R goes further back")),
+            ("round_limit", _) => drop(self.say(Tone::Warning, message.unwrap_or("The turn took too many rounds"))),
+            _ => {}
+        }
+        self.guided(Until::TurnEnded);
+        vec![Effect::Ask(Asked::Store, Command::Store)]
+    }
+
+    /// Loads what waits to be said, when the client starts.
+    pub(super) fn load_draft(&mut self) {
+        if self.composer.is_blank() && !self.view.draft.is_empty() {
+            self.take_draft();
+        }
+    }
+
+    /// Puts what waits to be said into the composer.
+    pub(super) fn take_draft(&mut self) {
+        self.composer.set(&self.view.draft);
+        self.loaded = self.composer.parts();
+        self.completion = None;
+    }
+
+    /// What waits to be said has changed. What the user has typed stays.
+    fn draft_changed(&mut self, is_own: bool) {
+        let is_untouched = self.composer.is_blank() || (!self.loaded.is_empty() && self.composer.parts() == self.loaded);
+        match (is_own, is_untouched) {
+            (true, true) => self.take_draft(),
+            _ if self.view.draft.is_empty() => {}
+            (true, false) => {
+                self.say(Tone::Plain, "Your text is kept. What was said then waits: /draft loads it");
+            }
+            (false, _) => {
+                self.say(Tone::Plain, "Another client went back. What was said then waits: /draft loads it");
+            }
+        }
+    }
+
+    /// What was said can be called back with the arrow keys.
+    pub(super) fn remember_prompts(&mut self) {
+        for entry in &self.view.entries {
+            if let Body::Prompt { parts } = &entry.body {
+                self.composer.remember(parts.clone());
+            }
+        }
+    }
+}

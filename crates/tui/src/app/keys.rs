@@ -1,0 +1,358 @@
+//! Keys while nothing else has taken the conversation's place, and where other keys go.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use retake_agent::contract::{Command, State, WhileRunning};
+
+use super::complete::{self, Completion, Typing};
+use super::guide::Until;
+use super::notice::Tone;
+use super::slash::{self, Meaning};
+use super::{App, Asked, Effect, Next, Place};
+use crate::picker::Picker;
+
+/// Within this many milliseconds a second key belongs to the first.
+const TWICE: i64 = 1_500;
+
+impl App {
+    pub(super) fn key(&mut self, key: KeyEvent) -> Vec<Effect> {
+        if key.modifiers.contains(KeyModifiers::CONTROL) {
+            match key.code {
+                KeyCode::Char('l') if !matches!(self.place, Place::Picker(_)) => return vec![Effect::Redraw],
+                KeyCode::Char('z') => return vec![Effect::Suspend],
+                KeyCode::Char('c') if !self.is_applying() => return self.ctrl_c(),
+                _ => {}
+            }
+        }
+        match &mut self.place {
+            Place::Talk => self.talk_key(key),
+            Place::Picker(picker) => {
+                let steps = picker.key(key);
+                self.picker_steps(steps)
+            }
+            Place::List(_) => self.list_key(key),
+            Place::Help(_) | Place::Diff(_) => self.page_key(key),
+        }
+    }
+
+    /// Whether a rewind is under way that must not be hidden.
+    fn is_applying(&self) -> bool {
+        matches!(&self.place, Place::Picker(picker) if picker.is_busy())
+    }
+
+    fn talk_key(&mut self, key: KeyEvent) -> Vec<Effect> {
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        if let Some(effects) = self.answer_key(key) {
+            return effects;
+        }
+        if let Some(effects) = self.completion_key(key) {
+            return effects;
+        }
+        if key.code != KeyCode::Esc {
+            self.escaped = None;
+        }
+        match key.code {
+            KeyCode::Esc => return self.escape(),
+            KeyCode::Char('r') if control => return self.open_picker(),
+            KeyCode::Char('g') if control => return vec![Effect::Edit(self.composer.for_editor())],
+            KeyCode::Char('d') if control && self.composer.is_blank() => return self.leave(),
+            KeyCode::Char('o') if control => self.transcript.toggle_all(),
+            KeyCode::Char('t') if control => self.shows_todos = !self.shows_todos,
+            KeyCode::Char('?') if self.composer.is_blank() => self.place = Place::Help(0),
+            KeyCode::F(1) => self.place = Place::Help(0),
+            KeyCode::PageUp => self.transcript.page(-1),
+            KeyCode::PageDown => self.transcript.page(1),
+            KeyCode::Up if key.modifiers.contains(KeyModifiers::SHIFT) => self.transcript.scroll(-1),
+            KeyCode::Down if key.modifiers.contains(KeyModifiers::SHIFT) => self.transcript.scroll(1),
+            KeyCode::Home if control => self.transcript.to_top(),
+            KeyCode::End if control => self.transcript.to_bottom(),
+            KeyCode::Tab if !self.view.questions.is_empty() => self.asking.is_aside = false,
+            KeyCode::Enter if key.modifiers.is_empty() => return self.enter(),
+            _ => return self.composer_key(key),
+        }
+        Vec::new()
+    }
+
+    /// A key that edits what is about to be said.
+    fn composer_key(&mut self, key: KeyEvent) -> Vec<Effect> {
+        let (control, alt) =
+            (key.modifiers.contains(KeyModifiers::CONTROL), key.modifiers.contains(KeyModifiers::ALT));
+        let by_word = control || alt;
+        let composer = &mut self.composer;
+        match key.code {
+            KeyCode::Enter => composer.insert("\n"),
+            KeyCode::Char('j') if control => composer.insert("\n"),
+            KeyCode::Char('a') if control => composer.home(),
+            KeyCode::Char('e') if control => composer.end(),
+            KeyCode::Char('b') if control => composer.left(),
+            KeyCode::Char('f') if control => composer.right(),
+            KeyCode::Char('b') if alt => composer.word_left(),
+            KeyCode::Char('f') if alt => composer.word_right(),
+            KeyCode::Char('d') if control => composer.delete(),
+            KeyCode::Char('h') if control => composer.backspace(),
+            KeyCode::Char('w') if control => composer.delete_word(),
+            KeyCode::Char('u') if control => composer.delete_to_start(),
+            KeyCode::Char('k') if control => composer.delete_to_end(),
+            KeyCode::Char('p') if control => drop(composer.up()),
+            KeyCode::Char('n') if control => drop(composer.down()),
+            KeyCode::Char(c) if !control && !alt => composer.insert(c.encode_utf8(&mut [0; 4])),
+            KeyCode::Left if by_word => composer.word_left(),
+            KeyCode::Right if by_word => composer.word_right(),
+            KeyCode::Left => composer.left(),
+            KeyCode::Right => composer.right(),
+            KeyCode::Up => drop(composer.up()),
+            KeyCode::Down => drop(composer.down()),
+            KeyCode::Home => composer.home(),
+            KeyCode::End => composer.end(),
+            KeyCode::Backspace if by_word => composer.delete_word(),
+            KeyCode::Backspace => composer.backspace(),
+            KeyCode::Delete => composer.delete(),
+            _ => return Vec::new(),
+        }
+        self.typed()
+    }
+
+    /// What is about to be said has changed: something may be completed.
+    pub(super) fn typed(&mut self) -> Vec<Effect> {
+        let typing = complete::typing(&self.composer);
+        if typing != self.dismissed {
+            self.dismissed = None;
+        }
+        match typing.filter(|typing| self.dismissed.as_ref() != Some(typing)) {
+            Some(Typing::Command(name)) => self.completion = Completion::of_commands(&name),
+            Some(Typing::File(query)) => {
+                self.files_wanted = Some(query.clone());
+                return vec![Effect::Ask(Asked::Files(query.clone()), Command::Files { query })];
+            }
+            None => self.completion = None,
+        }
+        Vec::new()
+    }
+
+    /// A key while something is offered; `None` if it is not about that.
+    fn completion_key(&mut self, key: KeyEvent) -> Option<Vec<Effect>> {
+        let completion = self.completion.as_mut()?;
+        match key.code {
+            KeyCode::Up => completion.step(false),
+            KeyCode::Down => completion.step(true),
+            KeyCode::Esc => {
+                self.dismissed = self.completion.take().map(|completion| completion.what);
+            }
+            KeyCode::Tab => self.complete(" "),
+            KeyCode::Enter if matches!(completion.what, Typing::File(_)) => self.complete(""),
+            KeyCode::Enter if key.modifiers.is_empty() => {
+                self.complete("");
+                return None;
+            }
+            _ => return None,
+        }
+        Some(Vec::new())
+    }
+
+    fn complete(&mut self, after: &str) {
+        let Some(completion) = self.completion.take() else { return };
+        let text = &completion.chosen().text;
+        let after = if text.ends_with(' ') { "" } else { after };
+        self.composer.complete(&format!("{text}{after}"));
+    }
+
+    /// Enter: says what is there, or does what it asks for.
+    fn enter(&mut self) -> Vec<Effect> {
+        self.completion = None;
+        if self.composer.ends_with_backslash() {
+            self.composer.backspace();
+            self.composer.insert("\n");
+            return Vec::new();
+        }
+        let parts = self.composer.parts();
+        let line = match parts.as_slice() {
+            [] => return Vec::new(),
+            [retake_engine::session::entry::Part::Text { text }] => text.as_str(),
+            _ => "",
+        };
+        match slash::read(line) {
+            Meaning::Command(slash, argument) => {
+                self.composer.take();
+                self.notice = None;
+                self.command(slash, &argument)
+            }
+            Meaning::Unknown(name) => self.say_bad(format!("there is no command /{name}; /help lists them")),
+            Meaning::Prompt => {
+                self.composer.take();
+                self.loaded = Vec::new();
+                self.notice = None;
+                self.transcript.to_bottom();
+                vec![Effect::Say(parts)]
+            }
+        }
+    }
+
+    /// Esc: closes what is open, stops what runs; twice on an empty composer opens the picker.
+    fn escape(&mut self) -> Vec<Effect> {
+        if self.view.state == State::Running || !self.view.questions.is_empty() || self.view.summarising {
+            return self.interrupt();
+        }
+        if !self.transcript.is_at_bottom() {
+            self.transcript.to_bottom();
+            return Vec::new();
+        }
+        if !self.composer.is_blank() {
+            return Vec::new();
+        }
+        let again = self.escaped.take().is_some_and(|before| self.now.0 - before.0 < TWICE);
+        if again {
+            return self.open_picker();
+        }
+        self.notice = None;
+        self.escaped = Some(self.now);
+        Vec::new()
+    }
+
+    /// Ctrl+C: stops what runs, else takes away what is typed, else leaves the second time.
+    fn ctrl_c(&mut self) -> Vec<Effect> {
+        if !matches!(self.place, Place::Talk) {
+            self.close_place();
+            return Vec::new();
+        }
+        if self.view.state == State::Running || !self.view.questions.is_empty() || self.view.summarising {
+            return self.interrupt();
+        }
+        if !self.composer.is_blank() {
+            // It can be called back.
+            self.composer.take();
+            self.completion = None;
+            return Vec::new();
+        }
+        self.leave_twice("Ctrl+C once more leaves; the session is kept")
+    }
+
+    fn interrupt(&mut self) -> Vec<Effect> {
+        self.asking.is_why = false;
+        vec![Effect::Ask(Asked::Quietly, Command::Interrupt { turn: None })]
+    }
+
+    /// Leaves if that was said before.
+    pub(super) fn leave_twice(&mut self, warning: &str) -> Vec<Effect> {
+        if self.warned.take().is_some_and(|before| self.now.0 - before.0 < TWICE * 2) {
+            return self.leave();
+        }
+        self.warned = Some(self.now);
+        self.say(Tone::Warning, warning)
+    }
+
+    pub(super) fn leave(&mut self) -> Vec<Effect> {
+        self.go(Next::Quit)
+    }
+
+    /// Leaves this session; what is being typed waits in it.
+    pub(super) fn go(&mut self, next: Next) -> Vec<Effect> {
+        let parts = self.composer.parts();
+        let mut effects = Vec::new();
+        // What a guide wrote is nobody's draft.
+        if parts != self.view.draft && self.guide.is_none() {
+            effects.push(Effect::Ask(Asked::Quietly, Command::Draft { parts }));
+        }
+        effects.push(Effect::Leave(next));
+        effects
+    }
+
+    /// Opens the picker; while a turn runs it says why not.
+    pub(super) fn open_picker(&mut self) -> Vec<Effect> {
+        if self.view.state == State::Running {
+            return self.say(Tone::Warning, "A turn is running, and nothing can go back under it: Esc stops it first");
+        }
+        let (mut picker, mut steps) = Picker::open();
+        steps.extend(picker.view_changed(&self.view));
+        self.place = Place::Picker(Box::new(picker));
+        self.completion = None;
+        self.notice = None;
+        self.guided(Until::PickerOpen);
+        self.picker_steps(steps)
+    }
+
+    /// Back to the conversation.
+    pub(super) fn close_place(&mut self) {
+        if matches!(self.place, Place::Picker(_)) {
+            self.picker_closed();
+        }
+        self.place = Place::Talk;
+    }
+
+    /// Keys of pages that can only be read.
+    fn page_key(&mut self, key: KeyEvent) -> Vec<Effect> {
+        let step: i64 = match key.code {
+            KeyCode::Up | KeyCode::Char('k') => -1,
+            KeyCode::Down | KeyCode::Char('j') => 1,
+            KeyCode::PageUp => -20,
+            KeyCode::PageDown | KeyCode::Char(' ') => 20,
+            KeyCode::Home => i64::MIN / 2,
+            KeyCode::End => i64::MAX / 2,
+            KeyCode::Enter => return self.page_enter(),
+            KeyCode::Esc | KeyCode::Char('q' | '?') => {
+                self.close_place();
+                return Vec::new();
+            }
+            _ => return Vec::new(),
+        };
+        self.scroll_page(step);
+        Vec::new()
+    }
+
+    /// Enter on a page: makes the change that it shows, if it shows one.
+    fn page_enter(&mut self) -> Vec<Effect> {
+        let apply = match &mut self.place {
+            Place::Diff(diff) => diff.apply.take(),
+            _ => None,
+        };
+        self.close_place();
+        let Some(change) = apply else { return Vec::new() };
+        let command = Command::Apply { change, head_seen: None, running: WhileRunning::Refuse };
+        vec![Effect::Ask(Asked::Change { verb: "rewind" }, command)]
+    }
+
+    fn scroll_page(&mut self, step: i64) {
+        match &mut self.place {
+            Place::Help(scroll) => {
+                let last = i64::try_from(super::help::height()).unwrap_or(0);
+                *scroll = u16::try_from((i64::from(*scroll) + step).clamp(0, last)).unwrap_or(0);
+            }
+            Place::Diff(diff) => {
+                // Drawing keeps it within what there is.
+                let at = i64::try_from(diff.scroll).unwrap_or(i64::MAX / 4).saturating_add(step);
+                diff.scroll = usize::try_from(at.max(0)).unwrap_or(0);
+            }
+            Place::Talk | Place::Picker(_) | Place::List(_) => {}
+        }
+    }
+
+    pub(super) fn paste(&mut self, text: &str) -> Vec<Effect> {
+        match &mut self.place {
+            Place::Talk => {
+                self.composer.paste(text);
+                self.typed()
+            }
+            Place::Picker(picker) => {
+                let steps = picker.paste(text);
+                self.picker_steps(steps)
+            }
+            Place::Help(_) | Place::List(_) | Place::Diff(_) => Vec::new(),
+        }
+    }
+
+    pub(super) fn wheel(&mut self, lines: i32) -> Vec<Effect> {
+        match &mut self.place {
+            Place::Talk => self.transcript.scroll(lines),
+            Place::Picker(picker) => picker.wheel(lines),
+            Place::List(list) => list.step(lines.signum() as isize),
+            Place::Help(_) | Place::Diff(_) => self.scroll_page(i64::from(lines)),
+        }
+        Vec::new()
+    }
+
+    pub(super) fn click(&mut self, row: u16) -> Vec<Effect> {
+        let area = self.talk_area;
+        if matches!(self.place, Place::Talk) && row >= area.y && row < area.bottom() {
+            self.transcript.click(row - area.y);
+        }
+        Vec::new()
+    }
+}

@@ -1,0 +1,147 @@
+//! Lists in place of the conversation: sessions to go to, checkpoints to look at and to go back to.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use retake_agent::contract::{Change, ChangeGoal, CheckpointFacts, Command, DiffOf, SessionFacts};
+use retake_engine::{Files, Timestamp};
+
+use super::{App, Asked, Effect, Next, Place};
+use crate::text::age;
+
+/// A list.
+pub struct List {
+    /// What it is of.
+    pub title: &'static str,
+    /// In order.
+    pub rows: Vec<Row>,
+    /// Which is chosen, among those that fit the filter.
+    pub at: usize,
+    /// What rows have to contain.
+    pub filter: String,
+}
+
+/// A row of a list.
+pub struct Row {
+    /// When it was.
+    pub when: Timestamp,
+    /// What it is.
+    pub text: String,
+    /// More about it.
+    pub more: String,
+    /// What Enter does.
+    pub target: Target,
+}
+
+/// What is chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A session.
+    Session(String),
+    /// This very session.
+    Here,
+    /// A checkpoint.
+    Checkpoint(String),
+}
+
+impl List {
+    /// Sessions; `own` is the one that is open here.
+    pub fn of_sessions(sessions: Vec<SessionFacts>, own: &str) -> Self {
+        let row = |facts: SessionFacts| {
+            let is_own = facts.session == own;
+            let mut more = vec![count(facts.prompts, "prompt")];
+            more.extend(is_own.then(|| "this one".to_owned()));
+            more.extend((facts.live && !is_own).then(|| "open elsewhere: you join it".to_owned()));
+            more.extend(facts.forked_from.as_ref().map(|_| "a fork".to_owned()));
+            let text = match (facts.title.is_empty(), facts.draft) {
+                (true, Some(draft)) => format!("(to be said) {draft}"),
+                (true, None) => "(nothing said yet)".to_owned(),
+                (false, _) => facts.title,
+            };
+            let target = if is_own { Target::Here } else { Target::Session(facts.session) };
+            Row { when: facts.at, text, more: more.join(" · "), target }
+        };
+        let rows = sessions.into_iter().map(row).collect();
+        Self { title: "Sessions of this directory", rows, at: 0, filter: String::new() }
+    }
+
+    /// Checkpoints.
+    pub fn of_checkpoints(checkpoints: Vec<CheckpointFacts>) -> Self {
+        let row = |facts: CheckpointFacts| {
+            let short = facts.checkpoint.get(..8).unwrap_or_default();
+            let text = match (&facts.label, &facts.note) {
+                (Some(label), _) => format!("{short}  {label}"),
+                (None, Some(note)) => format!("{short}  {note}"),
+                (None, None) => short.to_owned(),
+            };
+            let changed = facts.changed;
+            let mut more = format!("+{} ~{} -{}", changed.added, changed.modified, changed.deleted);
+            if facts.gaps > 0 {
+                more.push_str(&format!(" · {} not captured", count(facts.gaps, "file")));
+            }
+            Row { when: facts.at, text, more, target: Target::Checkpoint(facts.checkpoint) }
+        };
+        let rows = checkpoints.into_iter().map(row).collect();
+        Self { title: "Checkpoints of this directory", rows, at: 0, filter: String::new() }
+    }
+
+    /// The rows that fit the filter.
+    pub fn shown(&self) -> Vec<&Row> {
+        let filter = self.filter.to_lowercase();
+        self.rows.iter().filter(|row| filter.split_whitespace().all(|word| row.text.to_lowercase().contains(word))).collect()
+    }
+
+    /// Moves the choice.
+    pub fn step(&mut self, by: isize) {
+        let last = self.shown().len().saturating_sub(1);
+        self.at = self.at.saturating_add_signed(by).min(last);
+    }
+}
+
+impl App {
+    pub(super) fn list_key(&mut self, key: KeyEvent) -> Vec<Effect> {
+        let Place::List(list) = &mut self.place else { return Vec::new() };
+        match key.code {
+            KeyCode::Up => list.step(-1),
+            KeyCode::Down => list.step(1),
+            KeyCode::PageUp => list.step(-10),
+            KeyCode::PageDown => list.step(10),
+            KeyCode::Home => list.step(isize::MIN),
+            KeyCode::End => list.step(isize::MAX),
+            KeyCode::Esc if !list.filter.is_empty() => list.filter.clear(),
+            KeyCode::Esc => self.close_place(),
+            KeyCode::Backspace => drop(list.filter.pop()),
+            KeyCode::Char(c) if !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => {
+                list.filter.push(c);
+                list.at = 0;
+            }
+            KeyCode::Enter => return self.choose_row(),
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn choose_row(&mut self) -> Vec<Effect> {
+        let Place::List(list) = &mut self.place else { return Vec::new() };
+        let Some(target) = list.shown().get(list.at).map(|row| row.target.clone()) else { return Vec::new() };
+        match target {
+            Target::Here => {
+                self.close_place();
+                Vec::new()
+            }
+            Target::Session(session) => self.leave_for(Next::Open(session)),
+            Target::Checkpoint(checkpoint) => {
+                let change = Change::new(ChangeGoal::Checkpoint { checkpoint, files: Files::Selective });
+                let command = Command::Diff { of: DiffOf::Change { change: change.clone() } };
+                vec![Effect::Ask(Asked::Preview(change), command)]
+            }
+        }
+    }
+}
+
+fn count(number: u64, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
+
+/// The age of a row, for drawing.
+pub fn when(row: &Row, now: Timestamp) -> String {
+    age(row.when, now)
+}

@@ -1,0 +1,270 @@
+//! The state of the terminal client and the one place where it changes.
+//!
+//! [`App::update`] takes in a key, something that the session told, or an answer, and returns what is to be done outside. It reads no clock, no
+//! file and no terminal, and it decides nothing about the session: whatever is refused is refused there, and shown here.
+
+mod answers;
+mod commands;
+mod complete;
+mod draw;
+mod events;
+mod facts;
+mod guide;
+mod help;
+mod keys;
+mod list;
+mod notice;
+mod panels;
+mod question;
+pub mod slash;
+mod status;
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crossterm::event::KeyEvent;
+use retake_agent::contract::{Change, Command, Event, Refusal, Reply};
+use retake_agent::view::View;
+use retake_engine::Timestamp;
+use retake_engine::session::entry::{EntryId, Part};
+
+use crate::composer::Composer;
+use crate::picker::{self, Picker};
+use crate::text::diff::DiffView;
+use crate::theme::Theme;
+use crate::transcript::Transcript;
+use complete::Completion;
+use facts::Facts;
+pub use guide::{Guide, Step as GuideStep, Until};
+use list::List;
+use notice::Notice;
+use question::Asking;
+
+/// Requests of this client that are remembered, to tell its own events from those of others.
+const REMEMBERED: usize = 64;
+
+/// Something that happened.
+pub enum Input {
+    /// A key was pressed.
+    Key(KeyEvent),
+    /// Text was pasted.
+    Paste(String),
+    /// The wheel was turned: lines up are negative.
+    Wheel(i32),
+    /// The mouse was clicked in a row of the screen.
+    Click(u16),
+    /// The session told something.
+    Event(Arc<Event>),
+    /// So much was missed that everything is told again.
+    Missed(Box<View>),
+    /// A request was answered.
+    Answered(Asked, Result<Reply, Refusal>),
+    /// The editor outside came back, or could not be started.
+    Edited(Result<String, String>),
+    /// The conversation was written to a file, or could not be.
+    Exported(Result<PathBuf, String>),
+    /// Time has passed.
+    Tick,
+}
+
+/// Something that is to be done outside.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Ask the session, and bring the answer back.
+    Ask(Asked, Command),
+    /// Say this; files that it mentions are attached first.
+    Say(Vec<Part>),
+    /// Have this text edited outside.
+    Edit(String),
+    /// Write this text to a file.
+    Export(PathBuf, String),
+    /// Draw everything anew.
+    Redraw,
+    /// Go to the background, as Ctrl+Z does.
+    Suspend,
+    /// Leave this session.
+    Leave(Next),
+}
+
+/// What follows a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Nothing.
+    Quit,
+    /// A new session.
+    New,
+    /// Another session of this workspace.
+    Open(String),
+}
+
+/// What an answer is to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Asked {
+    /// A prompt.
+    Said(Vec<Part>),
+    /// The picker's business.
+    Picker(picker::Asked),
+    /// An undo, or a redo.
+    Change {
+        /// `undo`, `redo` or `rewind`.
+        verb: &'static str,
+    },
+    /// What a turn changed.
+    Diff,
+    /// What a change would do.
+    Preview(Change),
+    /// A fork.
+    Fork,
+    /// A summary.
+    Summary,
+    /// A label.
+    Label(String),
+    /// Checkpoints.
+    Checkpoints,
+    /// Sessions.
+    Sessions,
+    /// Files like this.
+    Files(String),
+    /// The store's size.
+    Store,
+    /// Another model.
+    Model(String),
+    /// Something of which only a refusal is news.
+    Quietly,
+}
+
+/// What takes the place of the conversation.
+pub enum Place {
+    /// Nothing: it is there.
+    Talk,
+    /// The picker.
+    Picker(Box<Picker>),
+    /// Keys and commands; scrolled by this many lines.
+    Help(u16),
+    /// Sessions or checkpoints.
+    List(Box<List>),
+    /// A diff.
+    Diff(Box<Difference>),
+}
+
+/// A diff that is shown.
+pub struct Difference {
+    /// What it is of.
+    pub title: String,
+    /// By path.
+    pub diff: DiffView,
+    /// The first line that is shown.
+    pub scroll: usize,
+    /// The change that would do this: Enter makes it.
+    pub apply: Option<Change>,
+}
+
+/// The terminal client.
+pub struct App {
+    /// The session.
+    pub view: View,
+    facts: Facts,
+    transcript: Transcript,
+    composer: Composer,
+    /// What was put into the composer from the draft: as long as it is unchanged, it is not the user's own.
+    loaded: Vec<Part>,
+    place: Place,
+    notice: Option<Notice>,
+    completion: Option<Completion>,
+    /// A completion that the user closed: it comes back when something else is typed.
+    dismissed: Option<complete::Typing>,
+    asking: Asking,
+    /// The store's size, and what it should not exceed.
+    store: Option<(u64, u64)>,
+    /// When the turn began that runs.
+    running_since: Option<Timestamp>,
+    /// When Esc was last pressed with nothing to close.
+    escaped: Option<Timestamp>,
+    /// When it was said that another Ctrl+C, or `/quit`, leaves.
+    warned: Option<Timestamp>,
+    shows_todos: bool,
+    own: VecDeque<String>,
+    guide: Option<Guide>,
+    theme: Theme,
+    now: Timestamp,
+    /// The newest request for files, so that a late answer is dropped.
+    files_wanted: Option<String>,
+    /// Where the conversation was drawn, for clicks.
+    talk_area: ratatui::layout::Rect,
+}
+
+impl App {
+    /// Begins with everything that the session tells.
+    pub fn new(view: View, theme: Theme, guide: Option<Guide>, now: Timestamp) -> (Self, Vec<Effect>) {
+        let mut app = Self {
+            facts: Facts::of(&view),
+            transcript: Transcript::new(),
+            composer: Composer::default(),
+            loaded: Vec::new(),
+            place: Place::Talk,
+            notice: None,
+            completion: None,
+            dismissed: None,
+            asking: Asking::default(),
+            store: None,
+            running_since: None,
+            escaped: None,
+            warned: None,
+            shows_todos: true,
+            own: VecDeque::new(),
+            guide,
+            theme,
+            now,
+            files_wanted: None,
+            talk_area: ratatui::layout::Rect::ZERO,
+            view,
+        };
+        app.remember_prompts();
+        app.load_draft();
+        app.watch_state();
+        app.begin_guide();
+        (app, vec![Effect::Ask(Asked::Store, Command::Store)])
+    }
+
+    /// Takes something in; returns what is to be done.
+    pub fn update(&mut self, input: Input, now: Timestamp) -> Vec<Effect> {
+        self.now = now;
+        match input {
+            Input::Key(key) => self.key(key),
+            Input::Paste(text) => self.paste(&text),
+            Input::Wheel(lines) => self.wheel(lines),
+            Input::Click(row) => self.click(row),
+            Input::Event(event) => self.event(&event),
+            Input::Missed(view) => self.missed(*view),
+            Input::Answered(asked, answer) => self.answered(asked, answer),
+            Input::Edited(Ok(text)) => {
+                self.composer.from_editor(&text);
+                self.typed()
+            }
+            Input::Edited(Err(why)) => self.say_bad(format!("the editor could not be used: {why}")),
+            Input::Exported(Ok(path)) => self.say_good(format!("Written to {}", path.display())),
+            Input::Exported(Err(why)) => self.say_bad(format!("not written: {why}")),
+            Input::Tick => Vec::new(),
+        }
+    }
+
+    /// Remembers a request as this client's own.
+    pub fn sent(&mut self, request: String) {
+        self.own.push_back(request);
+        if self.own.len() > REMEMBERED {
+            self.own.pop_front();
+        }
+    }
+
+    /// Whether something moves on the screen without anything happening.
+    pub fn is_moving(&self) -> bool {
+        self.running_since.is_some() || self.view.summarising || self.view.baseline.is_some()
+    }
+
+    /// The prompt that the newest turn began with.
+    fn last_prompt(&self) -> Option<EntryId> {
+        use retake_engine::session::entry::Body;
+        self.view.entries.iter().rev().find(|entry| matches!(entry.body, Body::Prompt { .. })).map(|entry| entry.id)
+    }
+}

@@ -1,0 +1,44 @@
+//! One thing at a time that the user should know, above the composer.
+
+use super::{App, Effect};
+
+/// Something that the user should know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// How it is meant.
+    pub tone: Tone,
+    /// In words.
+    pub text: String,
+}
+
+/// How a notice is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    /// It was done.
+    Good,
+    /// It is so.
+    Plain,
+    /// Something needs attention.
+    Warning,
+    /// It was not done.
+    Bad,
+}
+
+impl App {
+    pub(super) fn say(&mut self, tone: Tone, text: impl Into<String>) -> Vec<Effect> {
+        self.notice = Some(Notice { tone, text: text.into() });
+        Vec::new()
+    }
+
+    pub(super) fn say_good(&mut self, text: impl Into<String>) -> Vec<Effect> {
+        self.say(Tone::Good, text)
+    }
+
+    pub(super) fn say_plain(&mut self, text: impl Into<String>) -> Vec<Effect> {
+        self.say(Tone::Plain, text)
+    }
+
+    pub(super) fn say_bad(&mut self, text: impl Into<String>) -> Vec<Effect> {
+        self.say(Tone::Bad, text)
+    }
+}

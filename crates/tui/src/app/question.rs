@@ -1,0 +1,113 @@
+//! Whether a call may run: what is asked, and the keys that answer it.
+
+use crossterm::event::{KeyCode, KeyEvent};
+use retake_agent::contract::{Answer, Command, Question, Rule};
+
+use super::{App, Asked, Effect};
+
+/// How far the user is with an answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Asking {
+    /// Which answer is chosen.
+    pub chosen: usize,
+    /// Lines of the preview that are above what is shown.
+    pub scroll: usize,
+    /// Whether the composer holds the reason for a no.
+    pub is_why: bool,
+    /// Whether keys go to the composer although something is asked.
+    pub is_aside: bool,
+}
+
+/// An answer that is offered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// The key.
+    pub key: char,
+    /// What it does.
+    pub text: String,
+}
+
+/// A rule in words: `bash: npm test`.
+pub fn in_words(rule: &Rule) -> String {
+    match &rule.prefix {
+        Some(prefix) => format!("{}: {prefix}", rule.tool),
+        None => rule.tool.clone(),
+    }
+}
+
+/// The answers to a question, the most careful yes first.
+pub fn offers(question: &Question) -> Vec<Offer> {
+    let mut offers = vec![Offer { key: 'y', text: "Yes, this once".into() }];
+    if let Some(rule) = &question.rule {
+        offers.push(Offer { key: 'a', text: format!("Yes, and always `{}` in this session", in_words(rule)) });
+    }
+    offers.push(Offer { key: 'n', text: "No".into() });
+    offers.push(Offer { key: 'w', text: "No, and say why".into() });
+    offers
+}
+
+impl App {
+    /// The question that keys answer now.
+    pub(super) fn question(&self) -> Option<&Question> {
+        self.view.questions.first().filter(|_| !self.asking.is_aside)
+    }
+
+    /// What was asked is settled, or something new is asked. Somebody who is typing goes on typing.
+    pub(super) fn question_changed(&mut self) {
+        self.asking = Asking { is_aside: !self.composer.is_blank(), ..Asking::default() };
+    }
+
+    /// A key while something is asked; `None` if it is not about that.
+    pub(super) fn answer_key(&mut self, key: KeyEvent) -> Option<Vec<Effect>> {
+        let question = self.question()?.clone();
+        let offers = offers(&question);
+        if self.asking.is_why {
+            return match key.code {
+                KeyCode::Enter => {
+                    let why = self.composer.take().iter().map(crate::text::in_words).collect::<Vec<_>>().join("\n");
+                    Some(self.answer(&question, Answer::Deny { why: (!why.is_empty()).then_some(why) }))
+                }
+                KeyCode::Esc => {
+                    self.asking.is_why = false;
+                    self.composer.clear();
+                    Some(Vec::new())
+                }
+                _ => None,
+            };
+        }
+        match key.code {
+            KeyCode::Up => self.asking.chosen = self.asking.chosen.saturating_sub(1),
+            KeyCode::Down => self.asking.chosen = (self.asking.chosen + 1).min(offers.len() - 1),
+            KeyCode::PageDown => self.asking.scroll += 10,
+            KeyCode::PageUp => self.asking.scroll = self.asking.scroll.saturating_sub(10),
+            KeyCode::Tab => self.asking.is_aside = true,
+            KeyCode::Enter => return Some(self.choose(&question, offers[self.asking.chosen].key)),
+            KeyCode::Char(c) if key.modifiers.is_empty() && offers.iter().any(|offer| offer.key == c) => {
+                return Some(self.choose(&question, c));
+            }
+            // Esc, Ctrl+C, Ctrl+R and the like mean what they always do; letters are not meant for the composer.
+            KeyCode::Char(_) if key.modifiers.is_empty() => {}
+            _ => return None,
+        }
+        Some(Vec::new())
+    }
+
+    fn choose(&mut self, question: &Question, key: char) -> Vec<Effect> {
+        match (key, &question.rule) {
+            ('y', _) => self.answer(question, Answer::Allow),
+            ('a', Some(rule)) => self.answer(question, Answer::AllowAlways { rule: rule.clone() }),
+            ('w', _) => {
+                self.asking.is_why = true;
+                Vec::new()
+            }
+            _ => self.answer(question, Answer::Deny { why: None }),
+        }
+    }
+
+    fn answer(&mut self, question: &Question, answer: Answer) -> Vec<Effect> {
+        // It is settled when the session says so; until then a second key must not answer the next question.
+        self.view.questions.retain(|other| other.call != question.call);
+        self.question_changed();
+        vec![Effect::Ask(Asked::Quietly, Command::Answer { call: question.call.clone(), answer })]
+    }
+}

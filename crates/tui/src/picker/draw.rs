@@ -1,0 +1,328 @@
+//! Drawing: a function of the state, the room and the time. The state only learns how much room there was.
+//!
+//! ```text
+//! Rewind: filter                     3 of 12 · list      Rewind: filter        3/12 · list
+//! rows                          │ what would change      rows
+//!                               │                        ── what would change ──
+//! ```
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use retake_agent::contract::State;
+use retake_engine::Timestamp;
+
+use super::lines::{self, clean, count, cut, fit, fit_end, name, wrap};
+use super::list::Mode;
+use super::menu::{Item, Menu, RUNNING, WAITING};
+use super::{CrossingAnswer, Picker, Stage, Work, deciding, pane};
+use crate::theme::Theme;
+
+/// From this width on the preview is beside the rows.
+const WIDE: u16 = 100;
+/// With less height than this there is no room for a preview below the rows.
+const LOW: u16 = 9;
+/// Lines that a notice may take.
+const MAX_NOTICE: usize = 2;
+
+impl Picker {
+    /// Draws it into `area`, all of it.
+    pub fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme, now: Timestamp) {
+        buf.set_style(area, Style::reset());
+        for y in area.top()..area.bottom() {
+            buf.set_stringn(area.x, y, " ".repeat(area.width.into()), area.width.into(), Style::reset());
+        }
+        let theme = *theme;
+        let mut top = self.header(area.width.into(), theme);
+        top.extend(self.notice_lines(area.width.into(), theme));
+        let height = u16::try_from(top.len()).unwrap_or(u16::MAX).min(area.height);
+        put(buf, Rect { height, ..area }, &top);
+        let body = Rect { y: area.y + height, height: area.height - height, ..area };
+        if self.is_zoomed && self.stage == Stage::Browse {
+            return self.draw_pane(body, buf, theme);
+        }
+        if WIDE <= area.width {
+            let left = Rect { width: area.width * 9 / 20, ..body };
+            let rule = Rect { x: left.right(), width: 1, ..body };
+            let right = Rect { x: rule.right() + 1, width: area.right() - rule.right() - 1, ..body };
+            self.draw_rows(left, buf, theme, now);
+            put(buf, rule, &vec![Line::styled("│", theme.dim()); body.height.into()]);
+            return self.draw_pane(right, buf, theme);
+        }
+        let wanted = self.rows_height(body);
+        let rows = Rect { height: wanted, ..body };
+        self.draw_rows(rows, buf, theme, now);
+        self.draw_pane(Rect { y: rows.bottom(), height: body.height - wanted, ..body }, buf, theme);
+    }
+
+    /// How much of `body` the rows get where the preview is below them.
+    fn rows_height(&self, body: Rect) -> u16 {
+        if body.height < LOW {
+            return body.height;
+        }
+        let needed = match &self.stage {
+            Stage::Browse | Stage::Label { .. } | Stage::Busy { .. } => body.height / 2,
+            Stage::Menu(_) => {
+                if body.width < 72 {
+                    11
+                } else {
+                    9
+                }
+            }
+            Stage::Deciding(deciding) => u16::try_from(2 * deciding.paths.len() + 2).unwrap_or(u16::MAX),
+            Stage::Crossing(_) => 7,
+        };
+        needed.min(body.height.saturating_sub(4).max(body.height * 2 / 3))
+    }
+
+    fn header(&self, width: usize, theme: Theme) -> Vec<Line<'static>> {
+        let (all, matching) = (self.list.rows().len(), self.list.matching().len());
+        let mode = match self.list.mode {
+            Mode::List => "list",
+            Mode::Tree => "tree",
+        };
+        let counted = match (self.list.is_known(), self.list.filter.text.is_empty()) {
+            (false, _) => String::new(),
+            (true, true) => format!("{} · ", count(all, "prompt", "prompts")),
+            (true, false) => format!("{matching} of {all} · "),
+        };
+        let right = format!("{counted}{mode}");
+        let (filter, style) = match self.list.filter.text.as_str() {
+            "" => ("type to filter".to_owned(), theme.dim()),
+            text => (format!("{}▏", clean(text)), theme.accent()),
+        };
+        let room = width.saturating_sub("Rewind: ".len() + right.chars().count() + 2);
+        let filter = fit_end(&filter, room);
+        let left = vec![Span::styled("Rewind: ", theme.bold()), Span::styled(filter, style)];
+        vec![spread(left, vec![Span::styled(right, theme.dim())], width)]
+    }
+
+    /// What the user should know now.
+    fn notice_lines(&self, width: usize, theme: Theme) -> Vec<Line<'static>> {
+        let (text, style) = match (&self.stage, &self.notice, self.state()) {
+            (Stage::Busy { work: Work::Rewind, .. }, ..) => ("Rewinding …", theme.bold()),
+            (Stage::Busy { work: Work::Fork, .. }, ..) => ("Forking …", theme.bold()),
+            (Stage::Busy { work: Work::Summary, .. }, ..) => ("The model writes the summary …", theme.bold()),
+            (_, Some(notice), _) => (notice.as_str(), theme.warning()),
+            (_, None, State::Running) => (RUNNING, theme.warning()),
+            (_, None, State::Idle | State::Paused) => return Vec::new(),
+        };
+        wrap(text, width).into_iter().take(MAX_NOTICE).map(|line| Line::styled(line, style)).collect()
+    }
+
+    /// The upper or left part: rows, or what was opened on one of them.
+    fn draw_rows(&mut self, area: Rect, buf: &mut Buffer, theme: Theme, now: Timestamp) {
+        let stage = match &self.stage {
+            Stage::Busy { from, .. } => (**from).clone(),
+            stage => stage.clone(),
+        };
+        let width = usize::from(area.width);
+        let lines = match stage {
+            Stage::Browse | Stage::Label { .. } => return self.draw_list(area, buf, theme, now),
+            Stage::Menu(menu) => self.menu_lines(&menu, area, theme),
+            Stage::Deciding(deciding) => deciding_lines(&deciding, area, theme),
+            Stage::Crossing(crossing) => self.crossing_lines(crossing.answer, width, theme),
+            // It is never busy twice.
+            Stage::Busy { .. } => Vec::new(),
+        };
+        put(buf, area, &lines);
+    }
+
+    /// Lists the rows so that the chosen one is seen.
+    fn draw_list(&mut self, area: Rect, buf: &mut Buffer, theme: Theme, now: Timestamp) {
+        let (height, width) = (usize::from(area.height), usize::from(area.width));
+        if height == 0 {
+            return;
+        }
+        let blocks = super::listing::blocks(&self.list, &self.stage, width, theme, now);
+        if blocks.is_empty() {
+            let text = match (self.list.is_known(), self.list.filter.text.is_empty()) {
+                (false, _) => "Looking for what there is to go back to …",
+                (true, true) => "Nothing was said yet: there is nothing to go back to.",
+                (true, false) => "No prompt, label, tool or changed file has all these words.",
+            };
+            let lines: Vec<Line> = wrap(text, width).into_iter().map(|line| Line::styled(line, theme.dim())).collect();
+            return put(buf, area, &lines);
+        }
+        let chosen = blocks.iter().position(|block| block.is_chosen);
+        let mut starts = Vec::with_capacity(blocks.len());
+        let mut total = 0;
+        for block in &blocks {
+            starts.push(total);
+            total += block.lines.len();
+        }
+        if let Some(at) = chosen {
+            let (start, end) = (starts[at], starts[at] + blocks[at].lines.len());
+            self.list.scroll = self.list.scroll.min(start).max(end.saturating_sub(height));
+        }
+        self.list.scroll = self.list.scroll.min(total.saturating_sub(height));
+        self.list.page = (blocks.len() * height / total.max(1)).max(1);
+        let lines: Vec<Line> =
+            blocks.into_iter().flat_map(|block| block.lines).skip(self.list.scroll).take(height).collect();
+        put(buf, area, &lines);
+    }
+
+    fn menu_lines(&self, menu: &Menu, area: Rect, theme: Theme) -> Vec<Line<'static>> {
+        let (width, height) = (usize::from(area.width), usize::from(area.height));
+        let Some(facts) = self.facts() else { return Vec::new() };
+        let number = facts.row.number.map(|number| format!("{number} ")).unwrap_or_default();
+        let title = format!("Rewind to before {number}“{}”", facts.row.text);
+        let mut lines = vec![Line::styled(fit(&title, width), theme.bold())];
+        let is_roomy = 2 * Item::ALL.len() < height;
+        let mut below = Vec::new();
+        for (at, item) in Item::ALL.into_iter().enumerate() {
+            let is_chosen = item == menu.chosen;
+            let offer = facts.offer(item);
+            let mark = if is_chosen { "›" } else { " " };
+            let text = format!("{mark} {} {}", at + 1, item.title());
+            let (Ok(what) | Err(what)) = &offer;
+            let style = match (&offer, is_chosen) {
+                (_, true) => theme.chosen(),
+                (Ok(_), false) => theme.plain(),
+                (Err(_), false) => theme.dim(),
+            };
+            let explained = if offer.is_err() { theme.warning() } else { theme.dim() };
+            if is_roomy {
+                lines.push(filled(vec![Span::styled(fit(&text, width), style)], width, style));
+                lines.push(Line::styled(fit(&format!("    {what}"), width), explained));
+            } else if 72 <= width {
+                let spans = vec![Span::styled(format!("{text:<28}"), style), Span::styled(what.clone(), explained)];
+                lines.push(cut(spans, width));
+            } else {
+                lines.push(filled(vec![Span::styled(fit(&text, width), style)], width, style));
+                if is_chosen {
+                    below = wrap(what, width).into_iter().take(3).map(|line| Line::styled(line, explained)).collect();
+                }
+            }
+        }
+        lines.extend(below);
+        lines
+    }
+
+    fn crossing_lines(&self, answer: CrossingAnswer, width: usize, theme: Theme) -> Vec<Line<'static>> {
+        let branch = self.preview.plan().and_then(|plan| plan.branch.as_ref());
+        let words = branch.map(|branch| clean(&branch.in_words())).unwrap_or_default();
+        let text = format!("Another branch is checked out: {words}. Files would go back to what they were there.");
+        let mut lines: Vec<Line> =
+            wrap(&text, width).into_iter().map(|line| Line::styled(line, theme.warning())).collect();
+        let answers =
+            [(CrossingAnswer::Back, "n No, change nothing"), (CrossingAnswer::GoOn, "y Yes, go on all the same")];
+        for (one, text) in answers {
+            let (mark, style) = if one == answer { ("›", theme.chosen()) } else { (" ", theme.plain()) };
+            lines.push(Line::styled(fit(&format!("{mark} {text}"), width), style));
+        }
+        lines
+    }
+
+    /// What would change.
+    fn draw_pane(&mut self, area: Rect, buf: &mut Buffer, theme: Theme) {
+        if area.height < 2 || area.width == 0 {
+            return;
+        }
+        let width = usize::from(area.width);
+        let is_waiting = self.preview.is_waiting();
+        let title = match (is_waiting, self.preview.shown()) {
+            (true, _) => WAITING,
+            (false, Some(_)) => "What would change now",
+            (false, None) => "",
+        };
+        let is_old = is_waiting && self.preview.fresh().is_none();
+        let lines = self.pane_lines(width, theme);
+        let room = usize::from(area.height) - 1;
+        self.preview.scroll = self.preview.scroll.min(lines.len().saturating_sub(room));
+        let seen = (self.preview.scroll + room).min(lines.len());
+        let place = if room < lines.len() { format!("{seen}/{} ", lines.len()) } else { String::new() };
+        let rule = rule(title, &place, width);
+        put(buf, Rect { height: 1, ..area }, &[Line::styled(rule, theme.dim())]);
+        let shown = lines.into_iter().skip(self.preview.scroll).take(room);
+        let shown: Vec<Line> = match is_old {
+            true => shown.map(|line| lines::faded(line, theme.dim())).collect(),
+            false => shown.collect(),
+        };
+        put(buf, Rect { y: area.y + 1, height: area.height - 1, ..area }, &shown);
+    }
+
+    fn pane_lines(&self, width: usize, theme: Theme) -> Vec<Line<'static>> {
+        let Some(shown) = self.preview.shown() else { return Vec::new() };
+        let decision = match &self.stage {
+            Stage::Deciding(deciding) => deciding.current(),
+            _ => None,
+        };
+        let jobs = self.watched.as_ref().map(|watched| watched.jobs.as_slice()).unwrap_or_default();
+        match decision {
+            Some(decision) => pane::of_decision(decision, shown.diffs.as_deref(), width, theme),
+            None => pane::of_plan(shown, jobs, width, theme),
+        }
+    }
+}
+
+fn deciding_lines(deciding: &deciding::Deciding, area: Rect, theme: Theme) -> Vec<Line<'static>> {
+    let (width, height) = (usize::from(area.width), usize::from(area.height));
+    let title = format!("{} a decision", count(deciding.paths.len(), "file needs", "files need"));
+    let mut lines = Vec::new();
+    for (at, decision) in deciding.paths.iter().enumerate() {
+        let is_current = at == deciding.at;
+        let (mark, style) = if is_current { ("› ", theme.bold()) } else { ("  ", theme.plain()) };
+        let mut choices = Vec::new();
+        for choice in &decision.choices {
+            let word = deciding::word(*choice);
+            choices.push(match *choice == decision.choice {
+                true => Span::styled(format!(" [{word}]"), if is_current { theme.chosen() } else { theme.bold() }),
+                false => Span::styled(format!("  {word} "), theme.dim()),
+            });
+        }
+        let taken: usize = choices.iter().map(Span::width).sum();
+        let path = name(&decision.path);
+        let why = Line::styled(fit(&format!("    {}", clean(&decision.why)), width), theme.dim());
+        if taken + 16 <= width {
+            let path = fit_end(&path, width.saturating_sub(taken + 2));
+            lines.push(spread(vec![Span::styled(format!("{mark}{path}"), style)], choices, width));
+            lines.push(why);
+        } else {
+            lines.push(Line::styled(format!("{mark}{}", fit_end(&path, width.saturating_sub(2))), style));
+            lines.push(cut(choices, width));
+        }
+    }
+    let from = (2 * deciding.at + 2).saturating_sub(height.saturating_sub(1));
+    let head = Line::styled(fit(&title, width), theme.bold());
+    std::iter::once(head).chain(lines.into_iter().skip(from)).collect()
+}
+
+/// `── text ──── place ──`
+fn rule(text: &str, place: &str, width: usize) -> String {
+    let text = if text.is_empty() { String::new() } else { format!(" {text} ") };
+    let text = fit(&format!("──{text}"), width);
+    let used = ratatui::text::Span::raw(text.as_str()).width() + place.chars().count();
+    match width.checked_sub(used + 3) {
+        Some(rest) if !place.is_empty() => format!("{text}{} {place}──", "─".repeat(rest)),
+        _ => format!("{text}{}", "─".repeat(width.saturating_sub(used - place.chars().count()))),
+    }
+}
+
+/// Something at the left and something at the right; the left gives way.
+pub(super) fn spread(left: Vec<Span<'static>>, right: Vec<Span<'static>>, width: usize) -> Line<'static> {
+    let taken: usize = right.iter().map(Span::width).sum();
+    let mut line = cut(left, width.saturating_sub(taken));
+    let rest = width.saturating_sub(taken + line.width());
+    line.spans.push(Span::raw(" ".repeat(rest)));
+    line.spans.extend(right);
+    cut(line.spans, width)
+}
+
+/// `spans`, and `style` to the end of the line.
+pub(super) fn filled(mut spans: Vec<Span<'static>>, width: usize, style: Style) -> Line<'static> {
+    let used: usize = spans.iter().map(Span::width).sum();
+    spans.push(Span::styled(" ".repeat(width.saturating_sub(used)), style));
+    Line::from(spans)
+}
+
+fn put(buf: &mut Buffer, area: Rect, lines: &[Line<'static>]) {
+    for (y, line) in (area.top()..area.bottom()).zip(lines) {
+        let line = cut(
+            line.spans.iter().map(|span| Span::styled(span.content.clone(), line.style.patch(span.style))).collect(),
+            area.width.into(),
+        );
+        buf.set_line(area.x, y, &line, area.width);
+    }
+}

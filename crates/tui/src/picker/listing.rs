@@ -1,0 +1,180 @@
+//! Rows as lines: one each where there is room, else two.
+
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line, Span};
+use retake_engine::Timestamp;
+use unicode_width::UnicodeWidthStr;
+
+use super::Stage;
+use super::draw::{filled, spread};
+use super::lines::{clean, fit, fit_end};
+use super::list::{List, Mode};
+use super::rows::{Filter, Row};
+use crate::theme::Theme;
+
+/// From this width on a row is one line.
+const ONE_LINE: usize = 72;
+
+/// The lines of a row.
+pub struct Block {
+    /// In order.
+    pub lines: Vec<Line<'static>>,
+    /// Whether it is the chosen one.
+    pub is_chosen: bool,
+}
+
+/// How a row stands among the others.
+struct Standing<'a> {
+    filter: &'a Filter,
+    is_chosen: bool,
+    /// What is drawn before it.
+    graph: String,
+    /// Whether it matters less: it was left behind, or is not looked for.
+    is_dim: bool,
+    is_head: bool,
+    number_width: usize,
+    /// The label that is being written.
+    label: Option<&'a str>,
+    width: usize,
+    theme: Theme,
+    now: Timestamp,
+}
+
+/// The rows that are shown.
+pub fn blocks(list: &List, stage: &Stage, width: usize, theme: Theme, now: Timestamp) -> Vec<Block> {
+    let chosen = list.chosen().map(|row| row.id);
+    let number_width = list.retained().to_string().len().max(2);
+    let label = match stage {
+        Stage::Label { text, .. } => Some(text.as_str()),
+        _ => None,
+    };
+    let standing = |row: &Row, graph: String, is_dim: bool, is_head: bool| {
+        let is_chosen = Some(row.id) == chosen;
+        let label = label.filter(|_| is_chosen);
+        Standing { filter: &list.filter, is_chosen, graph, is_dim, is_head, number_width, label, width, theme, now }
+    };
+    match list.mode {
+        Mode::List => list
+            .matching()
+            .into_iter()
+            .map(|row| block(row, &standing(row, String::new(), row.files_gone, false)))
+            .collect(),
+        Mode::Tree => {
+            let node = |node: &super::tree::Node| {
+                let is_dim = !node.retained || node.row.files_gone || !node.row.matches(&list.filter);
+                let graph = fit_end(&node.graph, (width / 3).max(4));
+                block(&node.row, &standing(&node.row, format!("{graph} "), is_dim, node.is_head))
+            };
+            list.nodes().iter().map(node).collect()
+        }
+    }
+}
+
+fn block(row: &Row, standing: &Standing<'_>) -> Block {
+    let Standing { theme, width, .. } = *standing;
+    let base = match (standing.is_chosen, standing.is_dim) {
+        (true, true) => theme.chosen().patch(theme.dim()),
+        (true, false) => theme.chosen(),
+        (false, true) => theme.dim(),
+        (false, false) => theme.plain(),
+    };
+    let details = details(row, standing);
+    let is_one_line = ONE_LINE <= width && standing.label.is_none() && row.limit().is_none();
+    let right = right(row, standing, base);
+    let taken: usize = right.iter().map(Span::width).sum();
+    let mut left = left(row, standing, base);
+    let room = width.saturating_sub(taken + left.iter().map(Span::width).sum::<usize>());
+    let beside = if is_one_line { fit(&details, (width / 3).min(room.saturating_sub(12))) } else { String::new() };
+    let text = fit(&row.text, room.saturating_sub(if beside.is_empty() { 0 } else { beside.width() + 2 }));
+    left.extend(marked(&text, standing.filter, base));
+    let mut ends = Vec::new();
+    if !beside.is_empty() {
+        ends.push(Span::styled("  ", base));
+        ends.extend(marked(&beside, standing.filter, base.patch(theme.dim())));
+    }
+    ends.extend(right);
+    let first = spread_in(left, ends, width, base);
+    let mut lines = vec![first];
+    if let Some(label) = standing.label {
+        lines.push(Line::styled(fit_end(&format!("    label: {}▏", clean(label)), width), theme.accent()));
+    } else if !is_one_line && !details.is_empty() {
+        let indent = 2 + standing.graph.width();
+        let text = fit(&details, width.saturating_sub(indent + 2));
+        let mut spans = vec![Span::styled(format!("  {}  ", continued(&standing.graph)), theme.dim())];
+        spans.extend(marked(&text, standing.filter, theme.dim()));
+        lines.push(filled(spans, width, theme.plain()));
+    }
+    Block { lines, is_chosen: standing.is_chosen }
+}
+
+/// Mark, graph, number and age.
+fn left(row: &Row, standing: &Standing<'_>, base: Style) -> Vec<Span<'static>> {
+    let mark = if standing.is_chosen { "› " } else { "  " };
+    let number = row.number.map(|number| number.to_string()).unwrap_or_default();
+    let (number_width, age) = (standing.number_width, row.age(standing.now));
+    vec![
+        Span::styled(mark, base),
+        Span::styled(standing.graph.clone(), base),
+        Span::styled(format!("{number:>number_width$} "), base),
+        Span::styled(format!("{age:>3} "), base.patch(standing.theme.dim())),
+        Span::styled(if row.ran_commands() { "! " } else { "  " }, base.patch(standing.theme.warning())),
+    ]
+}
+
+/// What the turn did to files.
+fn right(row: &Row, standing: &Standing<'_>, base: Style) -> Vec<Span<'static>> {
+    let mut spans = Vec::new();
+    if standing.is_head {
+        spans.push(Span::styled("  ← head", base.patch(standing.theme.accent())));
+    }
+    let changed = row.changed();
+    for part in changed.split_whitespace() {
+        let style = match part.chars().next() {
+            Some('+') => standing.theme.added(),
+            Some('−') => standing.theme.removed(),
+            _ => standing.theme.warning(),
+        };
+        spans.push(Span::styled(if part.starts_with('+') { "  " } else { " " }, base));
+        spans.push(Span::styled(part.to_owned(), base.patch(style)));
+    }
+    spans
+}
+
+/// Why not, label, forks and tools.
+fn details(row: &Row, standing: &Standing<'_>) -> String {
+    let label = row.label.as_ref().filter(|_| standing.label.is_none()).map(|label| format!("[{label}]"));
+    let forks = (!row.forks.is_empty()).then(|| format!("forked: {}", row.forks.join(", ")));
+    let tools = Some(row.tools()).filter(|tools| !tools.is_empty());
+    let limit = row.limit().map(str::to_owned);
+    [limit, label, forks, tools].into_iter().flatten().collect::<Vec<_>>().join("  ")
+}
+
+/// The graph beside the second line of a row.
+fn continued(graph: &str) -> String {
+    let below = |c: char| match c {
+        '│' | '├' | '┌' => '│',
+        '●' | '○' => ' ',
+        _ => ' ',
+    };
+    graph.chars().map(below).collect()
+}
+
+/// `text` with what is looked for marked.
+fn marked(text: &str, filter: &Filter, style: Style) -> Vec<Span<'static>> {
+    let (mut spans, mut at) = (Vec::new(), 0);
+    for mark in filter.marks(text) {
+        spans.push(Span::styled(text[at..mark.start].to_owned(), style));
+        let emphasis = style.remove_modifier(Modifier::DIM).add_modifier(Modifier::BOLD | Modifier::UNDERLINED);
+        spans.push(Span::styled(text[mark.clone()].to_owned(), emphasis));
+        at = mark.end;
+    }
+    spans.push(Span::styled(text[at..].to_owned(), style));
+    spans
+}
+
+fn spread_in(left: Vec<Span<'static>>, right: Vec<Span<'static>>, width: usize, base: Style) -> Line<'static> {
+    let mut line = spread(left, right, width);
+    // What lies between them belongs to the row too.
+    line.spans.iter_mut().filter(|span| span.style == Style::default()).for_each(|span| span.style = base);
+    filled(line.spans, width, base)
+}

@@ -1,0 +1,185 @@
+//! The menu: what can be done with the chosen prompt, with what it would do in numbers, or why it cannot be done.
+//!
+//! The numbers are those of the plan. Nothing is done here.
+
+use retake_agent::contract::State;
+use retake_agent::document::RewindDocument;
+use retake_engine::session::entry::EntryId;
+
+use super::lines::{clean, count};
+use super::preview::Preview;
+use super::rows::Row;
+
+/// A thing that can be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// Files and what was said go back.
+    Both,
+    /// What was said goes back.
+    Conversation,
+    /// Files go back.
+    Code,
+    /// A new session begins here.
+    Fork,
+    /// A summary takes the place of what follows.
+    SummariseFrom,
+    /// A summary takes the place of what comes before.
+    SummariseUpTo,
+    /// Nothing.
+    Cancel,
+}
+
+impl Item {
+    /// All, in the order of their digits.
+    pub const ALL: [Self; 7] = [
+        Self::Both,
+        Self::Conversation,
+        Self::Code,
+        Self::Fork,
+        Self::SummariseFrom,
+        Self::SummariseUpTo,
+        Self::Cancel,
+    ];
+
+    /// Its name.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Both => "Code and conversation",
+            Self::Conversation => "Conversation only",
+            Self::Code => "Code only",
+            Self::Fork => "Fork from here",
+            Self::SummariseFrom => "Summarise from here",
+            Self::SummariseUpTo => "Summarise up to here",
+            Self::Cancel => "Cancel",
+        }
+    }
+}
+
+/// The open menu.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Menu {
+    /// The prompt that it is about.
+    pub entry: EntryId,
+    /// The chosen item.
+    pub chosen: Item,
+}
+
+impl Menu {
+    /// Moves, and stops at the ends.
+    pub fn step(&mut self, by: isize) {
+        let at = Item::ALL.iter().position(|item| *item == self.chosen).unwrap_or(0);
+        self.chosen = Item::ALL[at.saturating_add_signed(by).min(Item::ALL.len() - 1)];
+    }
+}
+
+/// Whether something can be done: with what comes of it, or why not.
+pub type Offer = Result<String, String>;
+
+/// What an offer depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts<'a> {
+    /// The chosen row.
+    pub row: &'a Row,
+    /// How many prompts are retained.
+    pub retained: usize,
+    /// What the session does.
+    pub state: State,
+    /// The plan.
+    pub preview: &'a Preview,
+}
+
+impl Facts<'_> {
+    /// What `item` would do.
+    pub fn offer(&self, item: Item) -> Offer {
+        match item {
+            Item::Both => self.files().map(|files| format!("{files}, {}", self.prompts())),
+            Item::Conversation => self.is_idle().map(|()| format!("{}; files and side effects stay", self.prompts())),
+            Item::Code => {
+                let files = self.files()?;
+                match self.preview.plan().is_some_and(|plan| changes(plan) == 0) {
+                    true => Err("nothing to do, the files are there already".to_owned()),
+                    false => Ok(format!("{files}; the conversation stays")),
+                }
+            }
+            Item::Fork => Ok("a new session from before this prompt; this one stays as it is".to_owned()),
+            Item::SummariseFrom => {
+                let number = self.number()?;
+                let prompts = count(self.retained.saturating_sub(number - 1), "prompt", "prompts");
+                Ok(format!("{prompts}, this one included, become one summary for the model"))
+            }
+            Item::SummariseUpTo => match self.number()? {
+                0 | 1 => Err("nothing was said before it".to_owned()),
+                number => {
+                    let prompts = count(number - 1, "prompt", "prompts");
+                    Ok(format!("{prompts} before this one become one summary for the model"))
+                }
+            },
+            Item::Cancel => Ok("nothing changes".to_owned()),
+        }
+    }
+
+    fn is_idle(&self) -> Result<(), String> {
+        match self.state {
+            State::Running => Err(RUNNING.to_owned()),
+            State::Idle | State::Paused => Ok(()),
+        }
+    }
+
+    /// What becomes of the files.
+    fn files(&self) -> Offer {
+        self.is_idle()?;
+        if let Some(limit) = self.row.limit() {
+            return Err(limit.to_owned());
+        }
+        let Some(shown) = self.preview.fresh() else { return Err(WAITING.to_owned()) };
+        let plan = shown.plan.as_ref().map_err(|refusal| clean(&refusal.message))?;
+        if !plan.blocked.is_empty() {
+            return Err(format!("a directory {BLOCKED}"));
+        }
+        Ok(match (changes(plan), plan.conflicts.len()) {
+            (0, _) => "no file changes".to_owned(),
+            (files, 0) => format!("{} back", count(files, "file goes", "files go")),
+            (files, conflicts) => {
+                format!("{}, {} to decide", count(files, "file", "files"), count(conflicts, "conflict", "conflicts"))
+            }
+        })
+    }
+
+    /// What becomes of the prompts.
+    fn prompts(&self) -> String {
+        let planned = self.preview.plan().and_then(|plan| plan.conversation.as_ref());
+        let counted = self.row.number.map_or(0, |number| self.retained.saturating_sub(to_usize(number) - 1));
+        let leaves = planned.map_or(counted, |planned| planned.leaves.len());
+        let returns = planned.map_or(0, |planned| planned.returns.len());
+        let leave = count(leaves, "prompt leaves the conversation", "prompts leave the conversation");
+        let come = count(returns, "comes back", "come back");
+        match (leaves, returns) {
+            (0, 0) => "no prompt leaves the conversation".to_owned(),
+            (_, 0) => leave,
+            (0, _) => format!("{} into the conversation", count(returns, "prompt comes back", "prompts come back")),
+            (_, _) => format!("{leave}, {come}"),
+        }
+    }
+
+    /// The number of the prompt, if something can be summarised there.
+    fn number(&self) -> Result<usize, String> {
+        self.is_idle()?;
+        self.row.number.map(to_usize).ok_or_else(|| "it is not in the conversation now".to_owned())
+    }
+}
+
+/// Why nothing can be changed.
+pub const RUNNING: &str = "a turn is running: stop it first, or wait until it has ended";
+/// Why it is not yet known what would change.
+pub const WAITING: &str = "working out what would change …";
+/// Why a directory stops everything.
+pub const BLOCKED: &str = "holds files that are not captured, so nothing can take its place";
+
+/// How many paths a plan changes.
+pub fn changes(plan: &RewindDocument) -> usize {
+    plan.files.iter().filter(|file| file.action.as_deref() != Some("unchanged")).count()
+}
+
+fn to_usize(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX).max(1)
+}

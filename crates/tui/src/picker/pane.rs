@@ -1,0 +1,238 @@
+//! The preview as lines: what a plan would do, in the words of the command line, then what changes in each file.
+//!
+//! A function of the answer and the width. Lines may be longer than that only where they are lines of files, which are cut when drawn.
+
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use retake_agent::diff::FileDiff;
+use retake_agent::document::{Bytes, File, RewindDocument};
+use retake_engine::session::PromptLine;
+use retake_engine::{LedgerItem, OnConflict, Scope};
+use serde_json::Value;
+
+use super::deciding::Decision;
+use super::lines::{clean, count, diff, fit, fit_end, name, wrap};
+use super::menu::{BLOCKED, changes};
+use super::preview::Shown;
+use crate::theme::Theme;
+
+/// Lines of a list that are shown before the rest is counted.
+const MAX_LISTED: usize = 6;
+
+/// Lines of a given width.
+pub struct Sheet {
+    theme: Theme,
+    width: usize,
+    lines: Vec<Line<'static>>,
+}
+
+/// What going back would change.
+pub fn of_plan(shown: &Shown, jobs: &[String], width: usize, theme: Theme) -> Vec<Line<'static>> {
+    let mut sheet = Sheet { theme, width, lines: Vec::new() };
+    match &shown.plan {
+        Ok(plan) => {
+            sheet.text(&summary(plan), theme.bold());
+            sheet.warnings(plan);
+            sheet.stays(plan, jobs);
+            sheet.conversation(plan);
+            sheet.files(plan, shown.diffs.as_deref());
+        }
+        Err(refusal) => {
+            sheet.text(&format!("Files cannot go back there: {}", clean(&refusal.message)), theme.warning());
+            if let Some(hint) = &refusal.hint {
+                sheet.text(&clean(hint), theme.dim());
+            }
+        }
+    }
+    sheet.lines
+}
+
+/// What a decision would do to its path.
+pub fn of_decision(decision: &Decision, diffs: Option<&[FileDiff]>, width: usize, theme: Theme) -> Vec<Line<'static>> {
+    let mut sheet = Sheet { theme, width, lines: Vec::new() };
+    let path = fit_end(&name(&decision.path), width);
+    sheet.lines.push(Line::styled(path, theme.bold()));
+    let text = match decision.choice {
+        OnConflict::Keep | OnConflict::Stop => "is kept: nothing changes in it; going back would have changed:",
+        OnConflict::Overwrite => "is overwritten; what is there now stays in the safety checkpoint:",
+        OnConflict::Merge => "is merged: only the session's own changes are taken out:",
+    };
+    let style = if decision.choice == OnConflict::Overwrite { theme.warning() } else { theme.plain() };
+    sheet.text(text, style);
+    match diffs.map(|diffs| diffs.iter().find(|diff| diff.path == decision.path)) {
+        Some(Some(file)) => sheet.lines.extend(diff(file, theme)),
+        Some(None) => sheet.text("nothing to show", theme.dim()),
+        None => {}
+    }
+    sheet.lines
+}
+
+/// A plan on one line.
+fn summary(plan: &RewindDocument) -> String {
+    if plan.scope == Some(Scope::Conversation) {
+        return format!("{} · files and side effects stay", conversation(plan));
+    }
+    let files = match changes(plan) {
+        0 => "no file changes".to_owned(),
+        files => count(files, "file", "files"),
+    };
+    let conflicts = (!plan.conflicts.is_empty()).then(|| count(plan.conflicts.len(), "conflict", "conflicts"));
+    let parts = [Some(files), conflicts, Some(conversation(plan)).filter(|text| !text.is_empty())];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+}
+
+fn conversation(plan: &RewindDocument) -> String {
+    let Some(planned) = &plan.conversation else { return String::new() };
+    let leaves = match planned.leaves.len() {
+        0 => None,
+        1 => Some("undoes this prompt only".to_owned()),
+        more => Some(format!("also undoes {}", count(more - 1, "later prompt", "later prompts"))),
+    };
+    // What comes back was left behind: then what leaves is of another branch.
+    let returns =
+        (!planned.returns.is_empty()).then(|| count(planned.returns.len(), "prompt comes back", "prompts come back"));
+    let leaves = match &returns {
+        Some(_) => (!planned.leaves.is_empty()).then(|| count(planned.leaves.len(), "prompt leaves", "prompts leave")),
+        None => leaves,
+    };
+    [leaves, returns].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+impl Sheet {
+    fn text(&mut self, text: &str, style: Style) {
+        self.indented(text, 0, style);
+    }
+
+    fn indented(&mut self, text: &str, by: usize, style: Style) {
+        let lines = wrap(text, self.width.saturating_sub(by).max(1));
+        self.lines.extend(lines.into_iter().map(|line| Line::styled(format!("{}{line}", " ".repeat(by)), style)));
+    }
+
+    /// A heading and what is below it, the rest counted.
+    fn listed(&mut self, heading: &str, style: Style, items: &[String]) {
+        if items.is_empty() {
+            return;
+        }
+        self.text(heading, style);
+        for item in items.iter().take(MAX_LISTED) {
+            self.lines.push(Line::styled(fit(&format!("  {item}"), self.width), self.theme.plain()));
+        }
+        if MAX_LISTED < items.len() {
+            self.lines.push(Line::styled(format!("  … and {} more", items.len() - MAX_LISTED), self.theme.dim()));
+        }
+    }
+
+    /// What needs a decision, or stops everything.
+    fn warnings(&mut self, plan: &RewindDocument) {
+        let (warning, removed) = (self.theme.warning(), self.theme.removed());
+        let conflict =
+            |facts: &retake_agent::document::ConflictFacts| format!("! {}  {}", name(&facts.path), facts.text);
+        let conflicts: Vec<String> = plan.conflicts.iter().map(conflict).collect();
+        self.listed("To be decided first:", removed, &conflicts);
+        for path in &plan.blocked {
+            self.text(&format!("! {}/  {BLOCKED}", name(path)), removed);
+        }
+        if let Some(branch) = &plan.branch {
+            self.text(&format!("Another branch is checked out: {}", clean(&branch.in_words())), warning);
+        }
+        if plan.foreign != 0 {
+            let paths = count(usize::try_from(plan.foreign).unwrap_or(usize::MAX), "path", "paths");
+            self.text(&format!("Of these, the session never wrote {paths}"), warning);
+        }
+    }
+
+    /// What does not go back.
+    fn stays(&mut self, plan: &RewindDocument, jobs: &[String]) {
+        let warning = self.theme.warning();
+        let ledger: Vec<String> = plan.ledger.iter().map(ledger_line).collect();
+        self.listed("Cannot be undone by going back:", warning, &ledger);
+        self.listed("Stays although it was not there then:", warning, &kept(plan));
+        let (gaps, total) = gaps(plan);
+        self.listed(&format!("Not captured then: {}", count(total, "gap", "gaps")), warning, &gaps);
+        let open: Vec<String> = plan.still_open.iter().map(name).collect();
+        self.listed("Still open for writing in a program:", warning, &open);
+        if plan.scope != Some(Scope::Conversation) {
+            self.listed("Background jobs: ended if they were started since then:", warning, jobs);
+        }
+    }
+
+    /// What becomes of what was said.
+    fn conversation(&mut self, plan: &RewindDocument) {
+        let Some(planned) = &plan.conversation else { return };
+        let texts =
+            |prompts: &[PromptLine]| -> Vec<String> { prompts.iter().map(|prompt| clean(&prompt.text)).collect() };
+        let dim = self.theme.dim();
+        if 1 < planned.leaves.len() || !planned.returns.is_empty() {
+            self.listed("Leaves the conversation:", dim, &texts(&planned.leaves));
+        }
+        self.listed("Comes back into the conversation:", dim, &texts(&planned.returns));
+    }
+
+    /// What changes in each file.
+    fn files(&mut self, plan: &RewindDocument, diffs: Option<&[FileDiff]>) {
+        let is_changed = |file: &&File| file.action.as_deref() != Some("unchanged");
+        for (at, file) in plan.files.iter().enumerate().filter(|(_, file)| is_changed(file)) {
+            let same = |diff: &&FileDiff| diff.path == file.path;
+            let all = diffs.unwrap_or_default();
+            let found = all.get(at).filter(same).or_else(|| all.iter().find(same));
+            self.lines.push(Line::default());
+            self.lines.push(self.file(file, found));
+            self.lines.extend(found.map(|found| diff(found, self.theme)).unwrap_or_default());
+        }
+    }
+
+    /// `R src/main.rs  +1 −2  presumed`
+    fn file(&self, file: &File, found: Option<&FileDiff>) -> Line<'static> {
+        let theme = self.theme;
+        let (letter, style) = match (file.status.as_str(), file.action.as_deref()) {
+            ("conflict", _) => ('!', theme.removed()),
+            (_, Some("restore")) => ('R', theme.warning()),
+            (_, Some("delete")) => ('D', theme.removed()),
+            (_, Some("recreate")) => ('A', theme.added()),
+            (_, Some("mode")) => ('M', theme.accent()),
+            (_, _) => ('?', theme.dim()),
+        };
+        let numbers = found.filter(|found| found.instead.is_none());
+        let (added, removed) = numbers.map_or((0, 0), |found| (found.added, found.removed));
+        let mut parts = Vec::new();
+        if added != 0 {
+            parts.push(Span::styled(format!("  +{added}"), theme.added()));
+        }
+        if removed != 0 {
+            parts.push(Span::styled(format!("  −{removed}"), theme.removed()));
+        }
+        if let Some(certainty) = file.certainty.as_deref().filter(|certainty| *certainty != "certain") {
+            parts.push(Span::styled(format!("  {}", clean(certainty)), theme.dim()));
+        }
+        let taken: usize = parts.iter().map(Span::width).sum();
+        let path = fit_end(&name(&file.path), self.width.saturating_sub(2 + taken));
+        let mut spans = vec![Span::styled(format!("{letter} "), style), Span::styled(path, theme.bold())];
+        spans.extend(parts);
+        Line::from(spans)
+    }
+}
+
+fn ledger_line(item: &LedgerItem) -> String {
+    let remedy = item.remedy.as_ref().map(|remedy| format!("  `{}`", clean(remedy))).unwrap_or_default();
+    format!("{}: {}{remedy}", clean(&item.kind), clean(&item.what))
+}
+
+/// Paths that stay, with why. The document tells them only as JSON.
+fn kept(plan: &RewindDocument) -> Vec<String> {
+    let value = if plan.kept.is_empty() { Value::Null } else { serde_json::to_value(&plan.kept).unwrap_or_default() };
+    value.as_array().into_iter().flatten().map(with_text).collect()
+}
+
+/// What was not captured, with why, and how much there is in all.
+fn gaps(plan: &RewindDocument) -> (Vec<String>, usize) {
+    let value = serde_json::to_value(&plan.gaps).unwrap_or_default();
+    let gaps: Vec<String> =
+        value["gaps"].as_array().into_iter().flatten().take(MAX_LISTED + 1).map(with_text).collect();
+    let total = value["gaps_total"].as_u64().and_then(|total| usize::try_from(total).ok()).unwrap_or(gaps.len());
+    (gaps, total)
+}
+
+fn with_text(value: &Value) -> String {
+    let path = serde_json::from_value::<Bytes>(value["path"].clone()).map(|path| name(&path)).unwrap_or_default();
+    format!("{path}  {}", clean(value["text"].as_str().unwrap_or_default()))
+}

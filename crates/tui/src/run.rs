@@ -1,0 +1,258 @@
+//! The loop: keys, the session and answers come in; frames, requests and the rest go out.
+//!
+//! Nothing is drawn unless something has happened. What happens within a frame's time is drawn at once, save that a key is answered right
+//! away.
+
+use std::io::{self, Stdout, stdout};
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::time::Duration;
+
+use crossterm::event::{Event as TerminalEvent, EventStream, KeyEventKind, MouseEventKind};
+use futures_core::Stream;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use retake_agent::contract::{Command, Refusal, Reason, Reply};
+use retake_agent::live::{Asker, Listener, Live, LiveError, Told};
+use retake_agent::view::View;
+use retake_agent::fresh;
+use thiserror::Error;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+
+use crate::app::{App, Asked, Effect, Guide, Input, Next};
+use crate::outside;
+use crate::screen::Screen;
+use crate::terminal::Taken;
+use crate::theme::{Colours, Theme};
+
+/// How long a frame stands at least, unless a key is pressed.
+const FRAME: Duration = Duration::from_millis(16);
+/// How often something that moves is drawn.
+const TURN: Duration = Duration::from_millis(120);
+/// Lines that one notch of the wheel scrolls.
+const NOTCH: i32 = 3;
+
+/// What the client is told when it starts.
+#[derive(Debug)]
+pub struct Options {
+    /// With or without colours.
+    pub colours: Colours,
+    /// The user's editor.
+    pub editor: String,
+    /// Where relative paths begin.
+    pub current_dir: PathBuf,
+    /// What a newcomer is shown.
+    pub guide: Option<Guide>,
+}
+
+/// The terminal could not be used.
+#[derive(Debug, Error)]
+pub enum TerminalError {
+    /// It could not be taken over, or written to.
+    #[error("the terminal cannot be used")]
+    Io(#[from] io::Error),
+    /// The session is over.
+    #[error(transparent)]
+    Live(#[from] LiveError),
+}
+
+/// Shows a session until the user leaves it.
+pub async fn run(view: View, live: Live, options: Options) -> Result<Next, TerminalError> {
+    let root = PathBuf::from(&view.workspace);
+    let (app, effects) = App::new(view, Theme::new(options.colours), options.guide.clone(), fresh::now());
+    let taken = Taken::take()?;
+    let area = size()?;
+    let (answers, answered) = mpsc::unbounded_channel();
+    let mut client = Client {
+        app,
+        asker: live.asker,
+        told: live.told,
+        answers,
+        answered,
+        keys: EventStream::new(),
+        screen: Screen::new(stdout(), area),
+        area,
+        root,
+        options,
+        taken: Some(taken),
+    };
+    client.go_on(effects).await
+}
+
+struct Client {
+    app: App,
+    asker: Asker,
+    told: Listener,
+    answers: mpsc::UnboundedSender<Input>,
+    answered: mpsc::UnboundedReceiver<Input>,
+    keys: EventStream,
+    screen: Screen<Stdout>,
+    area: Rect,
+    root: PathBuf,
+    options: Options,
+    /// Away only while something else has the terminal.
+    taken: Option<Taken>,
+}
+
+/// What happened.
+enum Happened {
+    /// Something to take in; a key is answered at once.
+    Input(Input),
+    /// The terminal has another size.
+    Resized,
+    /// Nothing that matters.
+    Nothing,
+    /// A frame is due.
+    FrameDue,
+}
+
+impl Client {
+    async fn go_on(&mut self, effects: Vec<Effect>) -> Result<Next, TerminalError> {
+        if let Some(next) = self.carry_out(effects).await? {
+            return Ok(next);
+        }
+        self.draw()?;
+        let mut drawn = Instant::now();
+        let mut is_due = false;
+        loop {
+            let happened = self.next(is_due, drawn).await?;
+            let is_key = matches!(happened, Happened::Input(Input::Key(_) | Input::Paste(_)));
+            match happened {
+                Happened::Input(input) => {
+                    let effects = self.app.update(input, fresh::now());
+                    if let Some(next) = self.carry_out(effects).await? {
+                        return Ok(next);
+                    }
+                    is_due = true;
+                }
+                Happened::Resized => {
+                    self.area = size()?;
+                    self.screen.reset(self.area)?;
+                    is_due = true;
+                }
+                Happened::Nothing => continue,
+                Happened::FrameDue => is_due = true,
+            }
+            if is_due && (is_key || drawn.elapsed() >= FRAME) {
+                self.draw()?;
+                drawn = Instant::now();
+                is_due = false;
+            }
+        }
+    }
+
+    /// Waits for something to happen.
+    async fn next(&mut self, is_due: bool, drawn: Instant) -> Result<Happened, TerminalError> {
+        let pause = if is_due { FRAME } else { TURN };
+        let waits = is_due || self.app.is_moving();
+        tokio::select! {
+            biased;
+            key = std::future::poll_fn(|context| Pin::new(&mut self.keys).poll_next(context)) => match key {
+                Some(event) => Ok(happened(event?)),
+                None => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+            },
+            Some(answer) = self.answered.recv() => Ok(Happened::Input(answer)),
+            told = self.told.next() => match told {
+                Told::Event(event) => Ok(Happened::Input(Input::Event(event))),
+                Told::Missed(view) => Ok(Happened::Input(Input::Missed(view))),
+                Told::Over(error) => Err(error.into()),
+            },
+            () = sleep_until(drawn + pause), if waits => match is_due {
+                true => Ok(Happened::FrameDue),
+                false => Ok(Happened::Input(Input::Tick)),
+            },
+        }
+    }
+
+    fn draw(&mut self) -> io::Result<()> {
+        let mut frame = Buffer::empty(self.area);
+        let cursor = self.app.draw(self.area, &mut frame);
+        self.screen.show(frame, cursor).map(drop)
+    }
+
+    /// Does what is to be done; tells what follows if this is over.
+    async fn carry_out(&mut self, effects: Vec<Effect>) -> Result<Option<Next>, TerminalError> {
+        for effect in effects {
+            match effect {
+                Effect::Ask(asked, command) => self.ask(asked, command).await,
+                Effect::Say(parts) => {
+                    let command = Command::prompt(parts.clone());
+                    self.ask(Asked::Said(parts), command).await;
+                }
+                Effect::Edit(text) => {
+                    let input = Input::Edited(self.edit(&text)?);
+                    self.app.update(input, fresh::now());
+                }
+                Effect::Export(path, text) => {
+                    let input = Input::Exported(outside::export(&self.options.current_dir, &path, &text));
+                    self.app.update(input, fresh::now());
+                }
+                Effect::Redraw => self.screen.reset(self.area)?,
+                Effect::Suspend => self.suspend()?,
+                Effect::Leave(next) => return Ok(Some(next)),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Hands a request in, in order; the answer comes when it comes.
+    async fn ask(&mut self, asked: Asked, command: Command) {
+        let pending = self.asker.hand_in(command).await;
+        self.app.sent(pending.id.clone());
+        let answers = self.answers.clone();
+        tokio::spawn(async move {
+            let answer: Result<Reply, Refusal> = match pending.answer().await {
+                Ok(answer) => answer,
+                Err(error) => Err(Refusal { reason: Reason::Ended, message: error.to_string(), hint: None, document: None }),
+            };
+            // If nobody listens any more, the client has been left.
+            answers.send(Input::Answered(asked, answer)).ok();
+        });
+    }
+
+    /// Gives the terminal to an editor.
+    fn edit(&mut self, text: &str) -> io::Result<Result<String, String>> {
+        self.taken = None;
+        let name: String = fresh::random().iter().map(|byte| format!("{byte:02x}")).collect();
+        let edited = outside::edit(&self.options.editor, text, &name);
+        self.take_again()?;
+        Ok(edited)
+    }
+
+    /// Goes to the background, and comes back when the shell says so.
+    fn suspend(&mut self) -> io::Result<()> {
+        self.taken = None;
+        rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TSTP)?;
+        self.take_again()
+    }
+
+    fn take_again(&mut self) -> io::Result<()> {
+        self.taken = Some(Taken::take()?);
+        // Whoever had the terminal may have eaten what was waiting, and the stream may have gone with it.
+        self.keys = EventStream::new();
+        self.area = size()?;
+        self.screen.reset(self.area)
+    }
+}
+
+fn size() -> io::Result<Rect> {
+    let (width, height) = crossterm::terminal::size()?;
+    Ok(Rect::new(0, 0, width, height))
+}
+
+/// What an event of the terminal means.
+fn happened(event: TerminalEvent) -> Happened {
+    match event {
+        TerminalEvent::Key(key) if key.kind != KeyEventKind::Release => Happened::Input(Input::Key(key)),
+        TerminalEvent::Paste(text) => Happened::Input(Input::Paste(text)),
+        TerminalEvent::Resize(..) => Happened::Resized,
+        TerminalEvent::Mouse(mouse) => match mouse.kind {
+            MouseEventKind::ScrollUp => Happened::Input(Input::Wheel(-NOTCH)),
+            MouseEventKind::ScrollDown => Happened::Input(Input::Wheel(NOTCH)),
+            MouseEventKind::Down(crossterm::event::MouseButton::Left) => Happened::Input(Input::Click(mouse.row)),
+            _ => Happened::Nothing,
+        },
+        TerminalEvent::Key(_) | TerminalEvent::FocusGained | TerminalEvent::FocusLost => Happened::Nothing,
+    }
+}
