@@ -43,7 +43,7 @@ impl App {
         match &mut self.place {
             Place::Talk => {
                 self.talk_area = area;
-                self.transcript.draw(&self.view, area, buf, &theme);
+                self.transcript.draw(&self.view, u64::try_from(now.0).unwrap_or(0), area, buf, &theme);
             }
             Place::Picker(picker) => picker.draw(area, buf, &theme, now),
             Place::Help(scroll) => {

@@ -121,11 +121,13 @@ impl Transcript {
     }
 
     /// Goes to the first line.
+    #[expect(clippy::wrong_self_convention, reason = "goes there; nothing is converted")]
     pub(crate) fn to_top(&mut self) {
         (self.place, self.pending) = (Place::Start, 0);
     }
 
     /// Goes to the last line, and follows it.
+    #[expect(clippy::wrong_self_convention, reason = "goes there; nothing is converted")]
     pub(crate) fn to_bottom(&mut self) {
         (self.place, self.pending) = (Place::End, 0);
     }

@@ -116,7 +116,7 @@ fn another_width_shows_the_same_text() {
     let before = frame(&mut transcript, &view, 80, 6);
     let number = |row: &str| row.split("word").nth(1).and_then(|rest| rest.split(' ').next()?.parse::<i32>().ok());
     let after = frame(&mut transcript, &view, 40, 6);
-    let (before, after) = (number(&before[0]).unwrap(), number(&after[0]).unwrap());
+    let (before, after) = (number(&before[0]).expect("a word"), number(&after[0]).expect("a word"));
     assert!((before - after).abs() < 12, "{before} {after}");
 }
 
