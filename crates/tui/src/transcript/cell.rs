@@ -12,6 +12,8 @@ use crate::text::wrap::Margin;
 const LOOK_BACK: usize = 16;
 /// What is shown of a summary while it is folded.
 const SUMMARY_LINES: usize = 3;
+/// What is shown of a note below its first line.
+const NOTE_LINES: usize = 5;
 
 /// How much of the screen an entry takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +39,7 @@ pub(super) fn write(entries: &[Entry], index: usize, is_unseen: bool, ink: &mut 
         Body::Prompt { parts } => prompt::write(parts, is_unseen, ink),
         Body::Reply { blocks, stop, .. } => reply::write(blocks, *stop, ink),
         Body::ToolResult { .. } => result::write(entries, index, ink),
-        Body::Note { text, .. } => ink.words(Span::styled("· ", ink.theme.dim()), text, ink.theme.dim()),
+        Body::Note { text, .. } => note(text, ink),
         Body::Instructions { source, text } => instructions(source, text, ink),
         Body::Summary { from, to, text, by, .. } => summary(&entries[..index], (*from, *to), text, by, ink),
         Body::Cleared => cleared(ink),
@@ -88,6 +90,12 @@ pub(super) fn call_of(entries: &[Entry], index: usize) -> Option<(&str, &str)> {
 /// `1 line`, `2 lines`.
 pub(super) fn counted(count: usize, unit: &str) -> String {
     format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
+}
+
+fn note(text: &str, ink: &mut Ink) {
+    let (first, rest) = text.trim().split_once('\n').unwrap_or((text.trim(), ""));
+    ink.words(Span::styled("· ", ink.theme.dim()), first, ink.theme.dim());
+    ink.prose(rest, ink.theme.dim(), Keep::First(NOTE_LINES));
 }
 
 fn instructions(source: &str, text: &str, ink: &mut Ink) {
