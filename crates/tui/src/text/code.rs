@@ -1,7 +1,7 @@
 //! Code with highlighting, in the terminal's own colours.
 //!
-//! The grammars take a while to load, so [`load`] does that away from whoever draws; until then code is plain. What was parsed is
-//! remembered per thread and continued when the text grows, because streaming code is drawn again with every piece that comes.
+//! The grammars take a while to load, so a thread of its own does that as soon as anything is drawn; until then code is plain. What was
+//! parsed is remembered per thread and continued when the text grows, because streaming code is drawn again with every piece that comes.
 
 mod kind;
 
@@ -52,6 +52,9 @@ fn grammars() -> Option<&'static SyntaxSet> {
 
 #[cfg(not(test))]
 fn grammars() -> Option<&'static SyntaxSet> {
+    static ASKED: std::sync::Once = std::sync::Once::new();
+    // Without a thread to spare, code stays plain.
+    ASKED.call_once(|| drop(std::thread::Builder::new().name("grammars".to_owned()).spawn(load)));
     GRAMMARS.get()
 }
 
@@ -186,7 +189,13 @@ mod tests {
             _ => span.content.to_string(),
         };
         let line = |line: &Line| line.spans.iter().map(mark).collect::<String>();
-        lines(code, language, &theme).iter().map(line).collect::<Vec<_>>().join("\n").replace(")s(", "").replace(")c(", "")
+        lines(code, language, &theme)
+            .iter()
+            .map(line)
+            .collect::<Vec<_>>()
+            .join("\n")
+            .replace(")s(", "")
+            .replace(")c(", "")
     }
 
     #[test]

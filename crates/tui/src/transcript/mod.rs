@@ -121,11 +121,13 @@ impl Transcript {
     }
 
     /// Goes to the first line.
+    #[expect(clippy::wrong_self_convention, reason = "goes there; nothing is converted")]
     pub(crate) fn to_top(&mut self) {
         (self.place, self.pending) = (Place::Start, 0);
     }
 
     /// Goes to the last line, and follows it.
+    #[expect(clippy::wrong_self_convention, reason = "goes there; nothing is converted")]
     pub(crate) fn to_bottom(&mut self) {
         (self.place, self.pending) = (Place::End, 0);
     }
@@ -160,6 +162,12 @@ impl Transcript {
     #[cfg(test)]
     pub(crate) fn laid_out(&self) -> usize {
         self.cache.laid_out()
+    }
+
+    /// How many cells are kept.
+    #[cfg(test)]
+    pub(crate) fn kept(&self) -> usize {
+        self.cache.kept()
     }
 }
 

@@ -84,6 +84,11 @@ impl Cache {
     pub(super) fn laid_out(&self) -> usize {
         self.laid_out
     }
+
+    #[cfg(test)]
+    pub(super) fn kept(&self) -> usize {
+        self.cells.len()
+    }
 }
 
 /// A view's cells, in one frame.
