@@ -87,24 +87,24 @@ pub fn fit_end(text: &str, width: usize) -> String {
 
 /// `text` in lines of at most `width` columns, broken at spaces where there are any.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split_word_bounds() {
-        let line = lines.last_mut().expect("there is always a line");
-        if line.width() + word.width() <= width {
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for word in text.split_inclusive(' ') {
+        if line.width() + word.trim_end().width() <= width {
             line.push_str(word);
-        } else if word.width() <= width {
-            lines.push(if word == " " { String::new() } else { word.to_owned() });
-        } else {
-            for grapheme in word.graphemes(true) {
-                let line = lines.last_mut().expect("there is always a line");
-                if line.width() + grapheme.width() <= width {
-                    line.push_str(grapheme)
-                } else {
-                    lines.push(grapheme.to_owned())
-                }
+            continue;
+        }
+        if !line.is_empty() {
+            lines.push(std::mem::take(&mut line));
+        }
+        for grapheme in word.graphemes(true) {
+            if width < line.width() + grapheme.width() && grapheme != " " {
+                lines.push(std::mem::take(&mut line));
             }
+            line.push_str(grapheme);
         }
     }
+    lines.push(line);
     lines.iter_mut().for_each(|line| line.truncate(line.trim_end().len()));
     lines
 }

@@ -13,7 +13,7 @@ use super::rows::{Filter, Row};
 use crate::theme::Theme;
 
 /// From this width on a row is one line.
-const ONE_LINE: usize = 72;
+pub const ONE_LINE: usize = 72;
 
 /// The lines of a row.
 pub struct Block {
@@ -140,13 +140,15 @@ fn right(row: &Row, standing: &Standing<'_>, base: Style) -> Vec<Span<'static>> 
     spans
 }
 
-/// Why not, label, forks and tools.
+/// Why not everything can go back, label, why it was found, forks and tools.
 fn details(row: &Row, standing: &Standing<'_>) -> String {
     let label = row.label.as_ref().filter(|_| standing.label.is_none()).map(|label| format!("[{label}]"));
     let forks = (!row.forks.is_empty()).then(|| format!("forked: {}", row.forks.join(", ")));
     let tools = Some(row.tools()).filter(|tools| !tools.is_empty());
     let limit = row.limit().map(str::to_owned);
-    [limit, label, forks, tools].into_iter().flatten().collect::<Vec<_>>().join("  ")
+    let files = standing.filter.only_by_file(row);
+    let files = (!files.is_empty()).then(|| format!("changed a file with `{}`", clean(&files.join("`, `"))));
+    [limit, label, files, forks, tools].into_iter().flatten().collect::<Vec<_>>().join("  ")
 }
 
 /// The graph beside the second line of a row.

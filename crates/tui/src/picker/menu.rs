@@ -101,18 +101,18 @@ impl Facts<'_> {
                     false => Ok(format!("{files}; the conversation stays")),
                 }
             }
-            Item::Fork => Ok("a new session from before this prompt; this one stays as it is".to_owned()),
+            Item::Fork => Ok("a new session from here; this one stays as it is".to_owned()),
             Item::SummariseFrom => {
-                let number = self.number()?;
-                let prompts = count(self.retained.saturating_sub(number - 1), "prompt", "prompts");
-                Ok(format!("{prompts}, this one included, become one summary for the model"))
+                let later = self.retained.saturating_sub(self.number()?);
+                Ok(match later {
+                    0 => "this prompt becomes a summary".to_owned(),
+                    later => format!("this prompt and {} become one summary", count(later, "later one", "later ones")),
+                })
             }
             Item::SummariseUpTo => match self.number()? {
                 0 | 1 => Err("nothing was said before it".to_owned()),
-                number => {
-                    let prompts = count(number - 1, "prompt", "prompts");
-                    Ok(format!("{prompts} before this one become one summary for the model"))
-                }
+                2 => Ok("the prompt before it becomes a summary".to_owned()),
+                number => Ok(format!("the {} prompts before it become one summary", number - 1)),
             },
             Item::Cancel => Ok("nothing changes".to_owned()),
         }
@@ -151,13 +151,12 @@ impl Facts<'_> {
         let counted = self.row.number.map_or(0, |number| self.retained.saturating_sub(to_usize(number) - 1));
         let leaves = planned.map_or(counted, |planned| planned.leaves.len());
         let returns = planned.map_or(0, |planned| planned.returns.len());
-        let leave = count(leaves, "prompt leaves the conversation", "prompts leave the conversation");
-        let come = count(returns, "comes back", "come back");
+        let leave = count(leaves, "prompt leaves", "prompts leave");
         match (leaves, returns) {
-            (0, 0) => "no prompt leaves the conversation".to_owned(),
+            (0, 0) => "no prompt leaves".to_owned(),
             (_, 0) => leave,
-            (0, _) => format!("{} into the conversation", count(returns, "prompt comes back", "prompts come back")),
-            (_, _) => format!("{leave}, {come}"),
+            (0, _) => count(returns, "prompt comes back", "prompts come back"),
+            (_, _) => format!("{leave}, {}", count(returns, "comes back", "come back")),
         }
     }
 

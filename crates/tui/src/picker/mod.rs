@@ -19,6 +19,7 @@ mod lines;
 mod list;
 mod listing;
 mod menu;
+mod opened;
 mod pane;
 mod preview;
 mod rows;
@@ -127,7 +128,7 @@ enum Stage {
     /// Asked whether to go on although another branch is checked out.
     Crossing(Crossing),
     /// Waiting for something that was sent and cannot be sent again.
-    Busy { work: Work, from: Box<Stage> },
+    Busy { work: Work, from: Box<Self> },
 }
 
 /// Another branch is checked out.
@@ -319,12 +320,10 @@ impl Picker {
     /// when that is not to be had any more.
     fn choose(&mut self) -> Vec<Step> {
         let chosen = self.list.chosen().map(|row| row.id);
-        if let Some(entry) = self.stage.entry().filter(|entry| Some(*entry) != chosen) {
-            if !matches!(self.stage, Stage::Busy { .. }) {
-                self.stage = Stage::Browse;
-                self.notice =
-                    Some(format!("prompt {} is not in the list any more; nothing was changed", entry.short()));
-            }
+        let is_busy = matches!(self.stage, Stage::Busy { .. });
+        if let Some(entry) = self.stage.entry().filter(|entry| !is_busy && Some(*entry) != chosen) {
+            self.stage = Stage::Browse;
+            self.notice = Some(format!("prompt {} is not in the list any more; nothing was changed", entry.short()));
         }
         self.preview.want(self.wanted(), Why::Chosen)
     }

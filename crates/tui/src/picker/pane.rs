@@ -11,7 +11,7 @@ use retake_engine::{LedgerItem, OnConflict, Scope};
 use serde_json::Value;
 
 use super::deciding::Decision;
-use super::lines::{clean, count, diff, fit, fit_end, name, wrap};
+use super::lines::{clean, count, diff, fit_end, name, wrap};
 use super::menu::{BLOCKED, changes};
 use super::preview::Shown;
 use crate::theme::Theme;
@@ -115,7 +115,10 @@ impl Sheet {
         }
         self.text(heading, style);
         for item in items.iter().take(MAX_LISTED) {
-            self.lines.push(Line::styled(fit(&format!("  {item}"), self.width), self.theme.plain()));
+            for (at, line) in wrap(item, self.width.saturating_sub(4).max(1)).into_iter().enumerate() {
+                let indent = if at == 0 { "  " } else { "    " };
+                self.lines.push(Line::styled(format!("{indent}{line}"), self.theme.plain()));
+            }
         }
         if MAX_LISTED < items.len() {
             self.lines.push(Line::styled(format!("  … and {} more", items.len() - MAX_LISTED), self.theme.dim()));
@@ -166,6 +169,8 @@ impl Sheet {
             self.listed("Leaves the conversation:", dim, &texts(&planned.leaves));
         }
         self.listed("Comes back into the conversation:", dim, &texts(&planned.returns));
+        let undoes: Vec<String> = plan.undoes.iter().map(|tool| clean(tool)).collect();
+        self.listed("Undoes too:", dim, &undoes);
     }
 
     /// What changes in each file.

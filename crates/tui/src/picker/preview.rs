@@ -152,6 +152,11 @@ impl Preview {
         self.want.is_some() && !self.shown.as_ref().is_some_and(is_complete)
     }
 
+    #[cfg(test)]
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
     fn ask(&mut self) -> Vec<Step> {
         let Some(want) = self.want.as_ref().filter(|_| !self.is_asking) else { return Vec::new() };
         self.is_asking = true;

@@ -179,6 +179,11 @@ impl Filter {
         apart
     }
 
+    /// The words that were found in the path of a file that a row changed, and nowhere else.
+    pub fn only_by_file(&self, row: &Row) -> Vec<String> {
+        self.words().filter(|word| !row.contains(word) && self.by_file(word, row.id)).collect()
+    }
+
     fn by_file(&self, word: &str, prompt: EntryId) -> bool {
         self.by_file.get(word).is_some_and(|prompts| prompts.contains(&prompt))
     }
