@@ -17,7 +17,8 @@ use super::lines::{self, clean, count, cut, fit, fit_end, wrap};
 use super::list::Mode;
 use super::listing::{self, ONE_LINE};
 use super::menu::{RUNNING, WAITING};
-use super::{Picker, Stage, Work, opened, pane};
+use super::pane::{Sheet, Source};
+use super::{Picker, Stage, Work, opened};
 use crate::theme::Theme;
 
 /// From this width on the preview is beside the rows.
@@ -140,6 +141,7 @@ impl Picker {
             let text = match (self.list.is_known(), self.list.filter.text.is_empty()) {
                 (false, _) => "Looking for what there is to go back to …",
                 (true, true) => "Nothing was said yet: there is nothing to go back to.",
+                (true, false) if self.list.filter.is_waiting() => "Looking through the names of changed files …",
                 (true, false) => "No prompt, label, tool or changed file has all these words.",
             };
             let lines: Vec<Line> = wrap(text, width).into_iter().map(|line| Line::styled(line, theme.dim())).collect();
@@ -176,31 +178,33 @@ impl Picker {
             (false, None) => "",
         };
         let is_old = is_waiting && self.preview.fresh().is_none();
-        let lines = self.pane_lines(width, theme);
-        let room = usize::from(area.height) - 1;
-        self.preview.scroll = self.preview.scroll.min(lines.len().saturating_sub(room));
-        let seen = (self.preview.scroll + room).min(lines.len());
-        let place = if room < lines.len() { format!("{seen}/{} ", lines.len()) } else { String::new() };
-        let rule = rule(title, &place, width);
-        put(buf, Rect { height: 1, ..area }, &[Line::styled(rule, theme.dim())]);
-        let shown = lines.into_iter().skip(self.preview.scroll).take(room);
-        let shown: Vec<Line> = match is_old {
-            true => shown.map(|line| lines::faded(line, theme.dim())).collect(),
-            false => shown.collect(),
+        let sheet = self.sheet(width, theme);
+        let (room, total) = (usize::from(area.height) - 1, sheet.lines.len());
+        let scroll = self.preview.scroll.min(total.saturating_sub(room));
+        let lines = sheet.lines.iter().skip(scroll).take(room).cloned();
+        let lines: Vec<Line> = match is_old {
+            true => lines.map(|line| lines::faded(line, theme.dim())).collect(),
+            false => lines.collect(),
         };
-        put(buf, Rect { y: area.y + 1, height: area.height - 1, ..area }, &shown);
+        let seen = (scroll + room).min(total);
+        let place = if room < total { format!("{seen}/{total} ") } else { String::new() };
+        put(buf, Rect { height: 1, ..area }, &[Line::styled(rule(title, &place, width), theme.dim())]);
+        put(buf, Rect { y: area.y + 1, height: area.height - 1, ..area }, &lines);
+        self.preview.scroll = scroll;
+        self.sheet = Some(sheet);
     }
 
-    fn pane_lines(&self, width: usize, theme: Theme) -> Vec<Line<'static>> {
-        let Some(shown) = self.preview.shown() else { return Vec::new() };
+    /// The preview as lines: those of before if they still are what they were.
+    fn sheet(&mut self, width: usize, theme: Theme) -> Sheet {
         let decision = match &self.stage {
-            Stage::Deciding(deciding) => deciding.current(),
+            Stage::Deciding(deciding) => deciding.current().cloned(),
             _ => None,
         };
-        let jobs = self.watched.as_ref().map(|watched| watched.jobs.as_slice()).unwrap_or_default();
-        match decision {
-            Some(decision) => pane::of_decision(decision, shown.diffs.as_deref(), width, theme),
-            None => pane::of_plan(shown, jobs, width, theme),
+        let jobs = self.watched.as_ref().map(|watched| watched.jobs.clone()).unwrap_or_default();
+        let source = Source { revision: self.preview.revision(), decision, jobs, width };
+        match self.sheet.take() {
+            Some(sheet) if sheet.of == source => sheet,
+            _ => source.draw(self.preview.shown(), theme),
         }
     }
 }

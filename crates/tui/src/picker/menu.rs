@@ -92,8 +92,10 @@ impl Facts<'_> {
     /// What `item` would do.
     pub fn offer(&self, item: Item) -> Offer {
         match item {
-            Item::Both => self.files().map(|files| format!("{files}, {}", self.prompts())),
-            Item::Conversation => self.is_idle().map(|()| format!("{}; files and side effects stay", self.prompts())),
+            Item::Both => self.files().map(|files| format!("{files}, {}", self.prompts(self.room()))),
+            Item::Conversation => {
+                self.is_idle().map(|()| format!("{}; files and side effects stay", self.prompts(Room::Little)))
+            }
             Item::Code => {
                 let files = self.files()?;
                 match self.preview.plan().is_some_and(|plan| changes(plan) == 0) {
@@ -146,18 +148,25 @@ impl Facts<'_> {
     }
 
     /// What becomes of the prompts.
-    fn prompts(&self) -> String {
+    fn prompts(&self, room: Room) -> String {
         let planned = self.preview.plan().and_then(|plan| plan.conversation.as_ref());
         let counted = self.row.number.map_or(0, |number| self.retained.saturating_sub(to_usize(number) - 1));
         let leaves = planned.map_or(counted, |planned| planned.leaves.len());
         let returns = planned.map_or(0, |planned| planned.returns.len());
         let leave = count(leaves, "prompt leaves", "prompts leave");
-        match (leaves, returns) {
-            (0, 0) => "no prompt leaves".to_owned(),
-            (_, 0) => leave,
-            (0, _) => count(returns, "prompt comes back", "prompts come back"),
-            (_, _) => format!("{leave}, {}", count(returns, "comes back", "come back")),
+        match (leaves, returns, room) {
+            (0, 0, _) => "no prompt leaves".to_owned(),
+            (_, 0, Room::Enough) => format!("{leave} the conversation"),
+            (_, 0, Room::Little) => leave,
+            (0, _, _) => count(returns, "prompt comes back", "prompts come back"),
+            (_, _, _) => format!("{leave}, {}", count(returns, "comes back", "come back")),
         }
+    }
+
+    /// Beside what is to be said about conflicts there is no room for much.
+    fn room(&self) -> Room {
+        let has_conflicts = self.preview.plan().is_some_and(|plan| !plan.conflicts.is_empty());
+        if has_conflicts { Room::Little } else { Room::Enough }
     }
 
     /// The number of the prompt, if something can be summarised there.
@@ -165,6 +174,12 @@ impl Facts<'_> {
         self.is_idle()?;
         self.row.number.map(to_usize).ok_or_else(|| "it is not in the conversation now".to_owned())
     }
+}
+
+#[derive(Clone, Copy)]
+enum Room {
+    Enough,
+    Little,
 }
 
 /// Why nothing can be changed.

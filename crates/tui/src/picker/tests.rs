@@ -1,16 +1,21 @@
 //! The picker without a terminal and without a session: keys and answers in, steps and drawings out.
 
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
 mod applying;
 mod deciding;
 mod drawing;
 mod filter;
 mod plans;
+mod screen;
 mod tree;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use retake_agent::contract::{Change, ChangeGoal, Command, Reason, Refusal, Reply, Seen, State, WhileRunning};
+use retake_agent::contract::{
+    Change, ChangeGoal, Command, JobFacts, Reason, Refusal, Reply, Seen, State, WhileRunning,
+};
 use retake_agent::diff::{DiffLine, FileDiff, HunkLines, LineKind};
 use retake_agent::document::{Bytes, ConflictFacts, File, RewindDocument};
 use retake_agent::view::View;
@@ -106,7 +111,14 @@ fn plan(number: u8) -> RewindDocument {
 fn with_conflicts(number: u8) -> RewindDocument {
     use OnConflict::{Keep, Merge, Overwrite, Stop};
     let conflicts = vec![conflict("a.rs", &[Keep, Overwrite, Merge, Stop]), conflict("b.rs", &[Keep, Overwrite, Stop])];
-    RewindDocument { conflicts, ..plan(number) }
+    let file = |name: &str| File {
+        path: path(name),
+        action: Some("restore".to_owned()),
+        status: "conflict".to_owned(),
+        certainty: None,
+    };
+    let files = plan(number).files.into_iter().chain([file("a.rs"), file("b.rs")]).collect();
+    RewindDocument { conflicts, files, ..plan(number) }
 }
 
 fn with_branch(document: RewindDocument) -> RewindDocument {
@@ -133,6 +145,7 @@ fn diffs() -> Vec<FileDiff> {
     vec![
         file("src/main.rs", 1, 1, vec![HunkLines { start: (9, 9), lines: main }]),
         file("new.txt", 0, 1, vec![HunkLines { start: (1, 1), lines: vec![line(LineKind::Removed, "made up")] }]),
+        file("b.rs", 1, 0, vec![HunkLines { start: (5, 5), lines: vec![line(LineKind::Added, "of b")] }]),
     ]
 }
 
@@ -232,14 +245,15 @@ impl Scene {
     }
 
     /// Answers everything: lists with the four prompts, plans with `document`.
+    #[expect(clippy::needless_pass_by_value, reason = "it is made on the spot")]
     fn answer_all(&mut self, document: RewindDocument) {
-        self.answer_lists(document, targets());
+        self.answer_lists(&document, &targets());
     }
 
-    fn answer_lists(&mut self, document: RewindDocument, targets: Vec<Target>) {
+    fn answer_lists(&mut self, document: &RewindDocument, targets: &[Target]) {
         while let Some((asked, _)) = self.asked.first() {
             let reply = match asked {
-                Asked::Targets { .. } => Reply::Targets { head: Some(id(40)), targets: targets.clone() },
+                Asked::Targets { .. } => Reply::Targets { head: Some(id(40)), targets: targets.to_vec() },
                 Asked::Found { .. } => Reply::Targets { head: Some(id(40)), targets: Vec::new() },
                 Asked::Tree { .. } => Reply::Tree { head: Some(id(4)), prompts: tree::prompts() },
                 Asked::Plan { .. } => Reply::Change { document: Box::new(document.clone()) },

@@ -227,7 +227,7 @@ fn a_label_is_written_in_place_and_an_empty_one_takes_it_away() {
 fn with_nothing_to_go_back_to_there_is_nothing_to_do() {
     let mut scene = Scene::opened();
     assert!(scene.drawn(80, 20).contains("Looking for what there is to go back to …"));
-    scene.answer_lists(plan(4), Vec::new());
+    scene.answer_lists(&plan(4), &[]);
     assert!(scene.drawn(80, 20).contains("Nothing was said yet: there is nothing to go back to."));
     for code in [KeyCode::Enter, KeyCode::Down, KeyCode::End, KeyCode::PageDown] {
         assert_eq!(scene.press(code), []);

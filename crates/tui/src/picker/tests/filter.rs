@@ -42,6 +42,7 @@ fn every_word_has_to_match_somewhere() {
     scene.type_text("login npm");
     assert_eq!(scene.numbers(), [4]);
     scene.type_text(" tests");
+    scene.answer_all(plan(4));
     assert_eq!(scene.numbers(), [0_u64; 0]);
     assert!(scene.drawn(80, 20).contains("No prompt, label, tool or changed file has all these words."));
 }
@@ -49,8 +50,8 @@ fn every_word_has_to_match_somewhere() {
 #[test]
 fn a_number_chooses_that_prompt_and_not_one_that_contains_it() {
     let mut scene = Scene::opened();
-    let many = (1..=30).rev().map(|number| target(number, "Fix issue 3")).collect();
-    scene.answer_lists(plan(4), many);
+    let many: Vec<Target> = (1..=30).rev().map(|number| target(number, "Fix issue 3")).collect();
+    scene.answer_lists(&plan(4), &many);
     scene.type_text("3");
     assert_eq!(scene.chosen(), Some(id(3)));
     assert_eq!(scene.numbers().len(), 30);
@@ -62,16 +63,19 @@ fn a_number_chooses_that_prompt_and_not_one_that_contains_it() {
 #[test]
 fn files_are_asked_for_word_by_word_and_merged() {
     let mut scene = Scene::ready();
-    scene.picker.paste("lock make");
-    scene.picker.list.filter.forget();
-    scene.type_text("s");
-    assert_eq!(asked_for(&scene), ["lock", "makes"]);
+    let steps = scene.picker.paste("lock make");
+    scene.keep(steps);
+    assert_eq!(asked_for(&scene), ["lock", "make"]);
     assert_eq!(scene.numbers(), [0_u64; 0]);
-    scene.press(KeyCode::Backspace);
-    assert_eq!(asked_for(&scene), ["lock", "makes", "make"]);
+    assert!(scene.drawn(80, 20).contains("Looking through the names of changed files …"));
     let found = Reply::Targets { head: Some(id(40)), targets: vec![target(3, "Make the tests pass"), target(1, "x")] };
     scene.answer(Ok(found));
     assert_eq!(scene.numbers(), [3]);
+    assert!(scene.drawn(80, 20).contains("file `lock`"));
+    // A new list keeps what was found until it is found again.
+    scene.view(State::Running);
+    assert_eq!(scene.numbers(), [3]);
+    assert_eq!(asked_for(&scene), ["make", "lock", "make"]);
 }
 
 #[test]

@@ -149,7 +149,7 @@ fn a_menu_about_a_prompt_that_left_the_conversation_closes() {
     scene.press(KeyCode::Enter);
     scene.view(State::Running);
     scene.view(State::Idle);
-    scene.answer_lists(plan(3), targets()[1..].to_vec());
+    scene.answer_lists(&plan(3), &targets()[1..]);
     assert_eq!(scene.chosen(), Some(id(3)));
     assert!(scene.drawn(80, 20).contains("is not in the list any more; nothing was changed"));
     assert_eq!(
@@ -171,8 +171,8 @@ fn a_menu_about_a_prompt_that_left_the_conversation_closes() {
 #[test]
 fn keys_move_by_rows_and_pages_and_stop_at_the_ends() {
     let mut scene = Scene::opened();
-    let many = (1..=50).rev().map(|number| target(number, "x")).collect();
-    scene.answer_lists(plan(4), many);
+    let many: Vec<Target> = (1..=50).rev().map(|number| target(number, "x")).collect();
+    scene.answer_lists(&plan(4), &many);
     scene.drawn(80, 20);
     let at = |scene: &mut Scene, code| {
         scene.press(code);
