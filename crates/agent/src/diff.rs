@@ -31,6 +31,13 @@ pub struct FileDiff {
     pub left_out: u32,
 }
 
+impl FileDiff {
+    /// What changes is not shown line by line.
+    pub(crate) fn instead(path: Bytes, why: &str) -> Self {
+        Self { path, added: 0, removed: 0, instead: Some(why.to_owned()), hunks: Vec::new(), left_out: 0 }
+    }
+}
+
 /// Lines that follow one another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HunkLines {
@@ -127,14 +134,7 @@ fn compare(
     budget: &mut u32,
 ) -> FileDiff {
     let path = Bytes::new(path.as_bytes());
-    let instead = |why: &str| FileDiff {
-        path: path.clone(),
-        added: 0,
-        removed: 0,
-        instead: Some(why.to_owned()),
-        hunks: Vec::new(),
-        left_out: 0,
-    };
+    let instead = |why: &str| FileDiff::instead(path.clone(), why);
     let nodes = [before, after];
     if nodes.iter().flatten().all(|node| node.kind == Kind::Directory) {
         return instead("directory");
@@ -146,11 +146,16 @@ fn compare(
         return instead("too_large");
     }
     let (Ok(before), Ok(after)) = (read_before(), read_after()) else { return instead("unreadable") };
+    texts(path, &before, &after, budget)
+}
+
+/// What differs between two contents, line by line if they are texts.
+pub(crate) fn texts(path: Bytes, before: &[u8], after: &[u8], budget: &mut u32) -> FileDiff {
     let is_binary = |bytes: &[u8]| bytes.iter().take(BINARY_PROBE).any(|byte| *byte == 0);
-    if is_binary(&before) || is_binary(&after) {
-        return instead("binary");
+    if is_binary(before) || is_binary(after) {
+        return FileDiff::instead(path, "binary");
     }
-    lines(path, &before, &after, budget)
+    lines(path, before, after, budget)
 }
 
 fn lines(path: Bytes, before: &[u8], after: &[u8], budget: &mut u32) -> FileDiff {
@@ -202,7 +207,7 @@ fn hunk(input: &InternedInput<&[u8]>, group: &[Hunk]) -> HunkLines {
 mod tests {
     use super::*;
 
-    fn texts(path: &str, before: &str, after: &str) -> FileDiff {
+    fn compared(path: &str, before: &str, after: &str) -> FileDiff {
         lines(Bytes::Text(path.to_owned()), before.as_bytes(), after.as_bytes(), &mut limits::MAX_DIFF_LINES.clone())
     }
 
@@ -222,17 +227,17 @@ mod tests {
     #[test]
     fn changes_come_with_their_surroundings_and_numbers() {
         let before: String = (1..=20).map(|n| format!("{n}\n")).collect();
-        let diff = texts("a", &before, &before.replace("10\n", "ten\n").replace("11\n", ""));
+        let diff = compared("a", &before, &before.replace("10\n", "ten\n").replace("11\n", ""));
         assert_eq!((diff.added, diff.removed), (1, 2));
         assert_eq!(drawn(&diff), "@7,7\n 7\n 8\n 9\n-10\n-11\n+ten\n 12\n 13\n 14\n");
-        assert_eq!(drawn(&texts("a", "", "x\ny")), "@1,1\n+x\n+y\n");
-        assert_eq!(drawn(&texts("a", "x\n", "")), "@1,1\n-x\n");
+        assert_eq!(drawn(&compared("a", "", "x\ny")), "@1,1\n+x\n+y\n");
+        assert_eq!(drawn(&compared("a", "x\n", "")), "@1,1\n-x\n");
     }
 
     #[test]
     fn too_many_lines_are_counted_and_not_shown() {
         let long: String = (0..limits::MAX_DIFF_LINES + 1).map(|n| format!("{n}\n")).collect();
-        let diff = texts("a", "", &long);
+        let diff = compared("a", "", &long);
         assert_eq!(
             (diff.hunks.len(), diff.left_out, diff.added),
             (0, limits::MAX_DIFF_LINES + 1, limits::MAX_DIFF_LINES + 1)

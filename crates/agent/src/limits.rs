@@ -30,6 +30,8 @@ pub(crate) const ROOM_TO_ANSWER: u64 = 32_000;
 pub(crate) const MAX_COMPARED: u64 = 2 << 20;
 /// Lines of all diffs in one answer.
 pub(crate) const MAX_DIFF_LINES: u32 = 20_000;
+/// How often clients are told how far the first look at all files has come, in milliseconds; not at all if it takes less.
+pub(crate) const BASELINE_PAUSE_MS: u64 = 200;
 /// Files that are found by a few letters.
 pub(crate) const MAX_FILES_FOUND: usize = 50;
 /// Events that are kept for clients that come back.

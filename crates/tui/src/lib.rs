@@ -8,6 +8,8 @@
 #![expect(unreachable_pub, reason = "`pub` marks what a module offers to the others; the crate exports little")]
 
 mod app;
+#[doc(hidden)]
+pub mod bench;
 mod composer;
 mod outside;
 mod picker;

@@ -15,7 +15,7 @@ use super::publish::{in_words, snapshot};
 use super::{Controller, Fact, Terms, Unprotected, refusal};
 use crate::contract::{Answer, EventKind, Question, Reason, Refusal, Reply, Rule};
 use crate::permission::{self, Decision, Mode, Policy};
-use crate::tool::{self, Access, JobEnded, JobId, JobState, Prepared, Surroundings};
+use crate::tool::{self, Access, JobEnded, JobId, JobState, Prepared, Preview, Surroundings};
 use crate::turn::{self, CallNumber, Effects, Verdict};
 use crate::{fresh, limits};
 
@@ -90,7 +90,10 @@ impl Controller {
     }
 
     pub(super) fn ask_permission(&mut self, number: CallNumber) {
-        let Some(question) = self.call_mut(number).and_then(|call| call.question.clone()) else { return };
+        let Some(call) = self.call_mut(number) else { return };
+        let Some(mut question) = call.question.clone() else { return };
+        let preview = call.prepared.as_ref().and_then(|prepared| prepared.preview.as_ref());
+        question.diffs = preview.map(Preview::diffs).unwrap_or_default();
         self.publish(EventKind::PermissionAsked { question });
     }
 

@@ -5,6 +5,7 @@
 //! the number of the turn that it belongs to, so that whatever comes after a turn was cut is dropped.
 
 mod around;
+mod baseline;
 mod calls;
 mod changes;
 mod explore;

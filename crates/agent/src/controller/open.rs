@@ -4,9 +4,9 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::thread;
 
-use retake_engine::session::{Moment, SessionError};
+use retake_engine::session::SessionError;
 use retake_engine::{
-    CheckpointError, Environment, MadeBy, NewSession, OpenError as WorkspaceError, Origin, RecoveryChoice, RewindError,
+    CheckpointError, Environment, MadeBy, NewSession, OpenError as WorkspaceError, RecoveryChoice, RewindError,
     SessionId, SessionKind, StoreError, Workspace,
 };
 use thiserror::Error;
@@ -148,7 +148,7 @@ pub fn open(setup: Setup) -> Result<Opened, OpenError> {
         facts,
         is_closing: false,
     };
-    controller.snapshot("baseline", Moment { session, entry: None, origin: Origin::Turn });
+    controller.take_baseline();
     let served = thread::Builder::new().name("controller".to_owned());
     let served = served.spawn(move || {
         controller.serve(inbox, reported);

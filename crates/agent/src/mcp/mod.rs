@@ -132,6 +132,7 @@ impl Servers {
             Prepared {
                 title: format!("{}: {}", tool.server.name, tool.name),
                 access: tool.access.clone(),
+                preview: None,
                 run: Box::new(move |surroundings| {
                     Box::pin(async move { server.call(called, arguments, surroundings.interrupted).await })
                 }),

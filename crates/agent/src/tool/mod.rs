@@ -9,6 +9,7 @@ mod explore;
 mod file;
 mod job;
 mod place;
+mod preview;
 mod recall;
 mod run;
 mod search;
@@ -24,6 +25,7 @@ use retake_engine::session::entry::{Details, Outcome, Part, Todo};
 use tokio::sync::{mpsc, watch};
 
 pub use job::{Job, JobEnded, JobId, JobOutput, JobState, Jobs};
+pub use preview::Preview;
 pub use shell::{CALL_MARK, Exit, Shell, TURN_MARK};
 pub use toolbox::Toolbox;
 
@@ -60,8 +62,22 @@ pub struct Prepared {
     pub title: String,
     /// What it may touch.
     pub access: Access,
+    /// What it would write, if that can be known.
+    pub preview: Option<Preview>,
     /// Runs it.
     pub run: Run,
+}
+
+impl Prepared {
+    /// A call of which is not known what it would write.
+    pub(crate) fn new(title: String, access: Access, run: Run) -> Self {
+        Self { title, access, preview: None, run }
+    }
+
+    /// With a way to tell what it would write.
+    pub(crate) fn with_preview(self, preview: Preview) -> Self {
+        Self { preview: Some(preview), ..self }
+    }
 }
 
 /// Runs a prepared call.
@@ -89,7 +105,7 @@ pub struct Output {
     pub parts: Vec<Part>,
     /// The todo list from here on, if the call changed it.
     pub todos: Option<Vec<Todo>>,
-    /// What it means for what the model sees from here on.
+    /// What it means for what the model sees from here on, or where it wrote.
     pub details: Option<Details>,
     /// The job that goes on after the call: it was started in the background, or the command left processes running.
     pub job: Option<JobId>,
@@ -119,6 +135,12 @@ impl Output {
     /// An outcome with what the model is told.
     pub fn new(outcome: Outcome, text: impl Into<String>) -> Self {
         Self { outcome, parts: vec![Part::text(text)], todos: None, details: None, job: None }
+    }
+
+    /// The same, of an edit whose replacements began at these lines.
+    fn at_lines(self, lines: Vec<usize>) -> Self {
+        let lines = lines.into_iter().map(|line| u32::try_from(line).unwrap_or(u32::MAX)).collect();
+        Self { details: Some(Details::Edited { lines }), ..self }
     }
 
     /// All texts, for tests and for people.

@@ -40,7 +40,7 @@ fn prepare(_: &Bench, arguments: &Arguments) -> Result<Prepared, Output> {
         all => format!("The todo list has {}, {done} done.", counted(all, "item")),
     };
     let output = Output { todos: Some(todos), ..Output::done(text) };
-    Ok(Prepared { title: format!("todo: {done}/{} done", items.len()), access: Access::Reads, run: answering(output) })
+    Ok(Prepared::new(format!("todo: {done}/{} done", items.len()), Access::Reads, answering(output)))
 }
 
 fn item(item: &Arguments) -> Todo {

@@ -16,7 +16,7 @@ fn diff(scene: &Scene, of: DiffOf) -> Vec<FileDiff> {
 }
 
 /// `path +added -removed`, with the lines that come and go.
-fn told(files: &[FileDiff]) -> String {
+pub fn told(files: &[FileDiff]) -> String {
     let line = |file: &FileDiff| {
         let Bytes::Text(path) = &file.path else { panic!("a name that is text") };
         let lines = file.hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| line.kind != LineKind::Same);

@@ -24,6 +24,7 @@ mod owners;
 mod pairs;
 mod permissions;
 mod prefix;
+mod previews;
 mod refusals;
 mod scene;
 mod session;

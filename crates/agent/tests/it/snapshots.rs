@@ -2,7 +2,7 @@
 
 use std::fs::OpenOptions;
 
-use retake_agent::contract::{Answer, EventKind, State};
+use retake_agent::contract::{Answer, Baseline, EventKind, State};
 use retake_engine::Scope;
 use retake_engine::session::entry::{Body, Outcome};
 use serde_json::json;
@@ -173,5 +173,50 @@ fn once_there_is_room_again_an_allowed_call_is_protected() {
     assert_eq!(scene.files(), "a.txt: a\n");
     scene.rewind(prompt, Scope::Both);
     assert_eq!(scene.files(), "");
+    scene.check();
+}
+
+/// What was told of the first snapshot: how far it had come each time, and how long it took.
+fn baseline(scene: &mut Scene) -> (Vec<Baseline>, f64) {
+    let mut told = Vec::from_iter(scene.view().baseline);
+    let ended = scene.until(|kind| {
+        if let EventKind::Baseline { baseline } = kind {
+            told.push(*baseline);
+        }
+        matches!(kind, EventKind::Snapshot { moment, .. } if moment == "baseline")
+    });
+    assert_eq!(scene.view().baseline, None, "it is over");
+    let EventKind::Snapshot { ms, .. } = ended else { unreachable!() };
+    (told, ms)
+}
+
+#[test]
+fn whoever_waits_for_the_first_look_at_many_files_is_told_how_far_it_has_come() {
+    let scene = Scene::new();
+    let (files, size) = (4_000, 2_000);
+    for n in 0..files {
+        scene.write(&format!("{}/{n}.txt", n % 100), &format!("{n:0>size$}"));
+    }
+    let stalled = {
+        let lock = scene.workspace().store_dir().join("lock");
+        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(lock).unwrap();
+        lock.lock().unwrap();
+        lock
+    };
+    let mut scene = scene.start();
+    // However quick the disk is, this takes longer than anybody waits without being told.
+    std::thread::sleep(std::time::Duration::from_millis(250));
+    drop(stalled);
+    let (told, ms) = baseline(&mut scene);
+    assert!(!told.is_empty(), "nothing was told in {ms} ms");
+    assert!(told.len() as f64 <= ms / 200.0, "{} times in {ms} ms", told.len());
+    assert!(told.is_sorted_by_key(|baseline| (baseline.files, baseline.bytes)), "{told:?}");
+    assert!(told.iter().all(|baseline| baseline.files <= files && baseline.bytes <= files * size as u64), "{told:?}");
+    // What is known already is looked at in no time.
+    scene.model.says("Hello.");
+    scene.prompt("hello");
+    scene.restart();
+    let (told, ms) = baseline(&mut scene);
+    assert!(told.len() as f64 <= ms / 200.0, "{} times in {ms} ms", told.len());
     scene.check();
 }

@@ -92,6 +92,9 @@ pub trait Progress: Sync {
     /// Takes notice of a step.
     fn report(&self, step: Step);
 
+    /// Takes notice of a file's content, so many bytes, that was read.
+    fn took_in(&self, _bytes: u64) {}
+
     /// Whether to stop as soon as possible.
     fn cancelled(&self) -> bool {
         false

@@ -107,7 +107,12 @@ impl Scanner {
             while !progress.cancelled() && lock(&failure).is_none() {
                 let Some(&task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
                 match self.read_task(task, rules, sink, &mut last, &mut buffer) {
-                    Ok(outcome) => outcomes.push((task, outcome)),
+                    Ok(outcome) => {
+                        if let Outcome::Read { facts, .. } = &outcome {
+                            progress.took_in(facts.size);
+                        }
+                        outcomes.push((task, outcome));
+                    }
                     Err(error) => *lock(&failure) = Some(error),
                 }
                 let done = done.fetch_add(1, Ordering::Relaxed) + 1;

@@ -227,7 +227,22 @@ mod tests {
         let bodies = [
             Body::Prompt { parts: parts.clone() },
             Body::Reply { blocks, model: "m".to_owned(), usage, stop: StopReason::Calls },
-            Body::ToolResult { call, title: text.clone(), outcome: Outcome::Denied, parts, todos, details },
+            Body::ToolResult {
+                call: call.clone(),
+                title: text.clone(),
+                outcome: Outcome::Denied,
+                parts,
+                todos,
+                details,
+            },
+            Body::ToolResult {
+                call,
+                title: text.clone(),
+                outcome: Outcome::Done,
+                parts: Vec::new(),
+                todos: None,
+                details: Some(Details::Edited { lines: vec![1, 20] }),
+            },
             Body::Note { about: vec!["a".to_owned()], text: text.clone() },
             Body::Instructions { source: "s".to_owned(), text: text.clone() },
             Body::Summary {

@@ -18,6 +18,8 @@ mod panels;
 mod question;
 pub mod slash;
 mod status;
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;

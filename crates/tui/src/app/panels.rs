@@ -35,6 +35,9 @@ impl App {
         if is_talk {
             lines.extend(self.completion_lines(width));
         }
+        if !lines.is_empty() {
+            lines.insert(0, Line::default());
+        }
         lines
     }
 

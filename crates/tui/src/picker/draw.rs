@@ -13,10 +13,12 @@ use ratatui::text::{Line, Span};
 use retake_agent::contract::State;
 use retake_engine::Timestamp;
 
-use super::lines::{self, clean, count, cut, fit, fit_end, name, wrap};
+use super::lines::{self, clean, count, cut, fit, fit_end, wrap};
 use super::list::Mode;
-use super::menu::{Item, Menu, RUNNING, WAITING};
-use super::{CrossingAnswer, Picker, Stage, Work, deciding, pane};
+use super::listing::{self, ONE_LINE};
+use super::menu::{RUNNING, WAITING};
+use super::pane::{Sheet, Source};
+use super::{Picker, Stage, Work, opened};
 use crate::theme::Theme;
 
 /// From this width on the preview is beside the rows.
@@ -43,8 +45,8 @@ impl Picker {
             return self.draw_pane(body, buf, theme);
         }
         if WIDE <= area.width {
-            let left = Rect { width: area.width * 9 / 20, ..body };
-            let rule = Rect { x: left.right(), width: 1, ..body };
+            let left = Rect { width: area.width * 9 / 20 - 1, ..body };
+            let rule = Rect { x: left.right() + 1, width: 1, ..body };
             let right = Rect { x: rule.right() + 1, width: area.right() - rule.right() - 1, ..body };
             self.draw_rows(left, buf, theme, now);
             put(buf, rule, &vec![Line::styled("│", theme.dim()); body.height.into()]);
@@ -63,15 +65,9 @@ impl Picker {
         }
         let needed = match &self.stage {
             Stage::Browse | Stage::Label { .. } | Stage::Busy { .. } => body.height / 2,
-            Stage::Menu(_) => {
-                if body.width < 72 {
-                    11
-                } else {
-                    9
-                }
-            }
-            Stage::Deciding(deciding) => u16::try_from(2 * deciding.paths.len() + 2).unwrap_or(u16::MAX),
-            Stage::Crossing(_) => 7,
+            Stage::Menu(_) => 11 - 2 * u16::from(ONE_LINE <= body.width.into()),
+            Stage::Deciding(deciding) => u16::try_from(3 * deciding.paths.len() + 2).unwrap_or(u16::MAX),
+            Stage::Crossing(_) => 8 - 2 * u16::from(ONE_LINE <= body.width.into()),
         };
         needed.min(body.height.saturating_sub(4).max(body.height * 2 / 3))
     }
@@ -117,12 +113,17 @@ impl Picker {
             Stage::Busy { from, .. } => (**from).clone(),
             stage => stage.clone(),
         };
-        let width = usize::from(area.width);
         let lines = match stage {
             Stage::Browse | Stage::Label { .. } => return self.draw_list(area, buf, theme, now),
-            Stage::Menu(menu) => self.menu_lines(&menu, area, theme),
-            Stage::Deciding(deciding) => deciding_lines(&deciding, area, theme),
-            Stage::Crossing(crossing) => self.crossing_lines(crossing.answer, width, theme),
+            Stage::Menu(menu) => match self.facts() {
+                Some(facts) => opened::menu(&menu, &facts, area, theme),
+                None => Vec::new(),
+            },
+            Stage::Deciding(deciding) => opened::deciding(&deciding, area, theme),
+            Stage::Crossing(crossing) => {
+                let branch = self.preview.plan().and_then(|plan| plan.branch.as_ref());
+                opened::crossing(crossing.answer, branch, area.width.into(), theme)
+            }
             // It is never busy twice.
             Stage::Busy { .. } => Vec::new(),
         };
@@ -135,11 +136,12 @@ impl Picker {
         if height == 0 {
             return;
         }
-        let blocks = super::listing::blocks(&self.list, &self.stage, width, theme, now);
+        let blocks = listing::blocks(&self.list, &self.stage, width, theme, now);
         if blocks.is_empty() {
             let text = match (self.list.is_known(), self.list.filter.text.is_empty()) {
                 (false, _) => "Looking for what there is to go back to …",
                 (true, true) => "Nothing was said yet: there is nothing to go back to.",
+                (true, false) if self.list.filter.is_waiting() => "Looking through the names of changed files …",
                 (true, false) => "No prompt, label, tool or changed file has all these words.",
             };
             let lines: Vec<Line> = wrap(text, width).into_iter().map(|line| Line::styled(line, theme.dim())).collect();
@@ -163,58 +165,6 @@ impl Picker {
         put(buf, area, &lines);
     }
 
-    fn menu_lines(&self, menu: &Menu, area: Rect, theme: Theme) -> Vec<Line<'static>> {
-        let (width, height) = (usize::from(area.width), usize::from(area.height));
-        let Some(facts) = self.facts() else { return Vec::new() };
-        let number = facts.row.number.map(|number| format!("{number} ")).unwrap_or_default();
-        let title = format!("Rewind to before {number}“{}”", facts.row.text);
-        let mut lines = vec![Line::styled(fit(&title, width), theme.bold())];
-        let is_roomy = 2 * Item::ALL.len() < height;
-        let mut below = Vec::new();
-        for (at, item) in Item::ALL.into_iter().enumerate() {
-            let is_chosen = item == menu.chosen;
-            let offer = facts.offer(item);
-            let mark = if is_chosen { "›" } else { " " };
-            let text = format!("{mark} {} {}", at + 1, item.title());
-            let (Ok(what) | Err(what)) = &offer;
-            let style = match (&offer, is_chosen) {
-                (_, true) => theme.chosen(),
-                (Ok(_), false) => theme.plain(),
-                (Err(_), false) => theme.dim(),
-            };
-            let explained = if offer.is_err() { theme.warning() } else { theme.dim() };
-            if is_roomy {
-                lines.push(filled(vec![Span::styled(fit(&text, width), style)], width, style));
-                lines.push(Line::styled(fit(&format!("    {what}"), width), explained));
-            } else if 72 <= width {
-                let spans = vec![Span::styled(format!("{text:<28}"), style), Span::styled(what.clone(), explained)];
-                lines.push(cut(spans, width));
-            } else {
-                lines.push(filled(vec![Span::styled(fit(&text, width), style)], width, style));
-                if is_chosen {
-                    below = wrap(what, width).into_iter().take(3).map(|line| Line::styled(line, explained)).collect();
-                }
-            }
-        }
-        lines.extend(below);
-        lines
-    }
-
-    fn crossing_lines(&self, answer: CrossingAnswer, width: usize, theme: Theme) -> Vec<Line<'static>> {
-        let branch = self.preview.plan().and_then(|plan| plan.branch.as_ref());
-        let words = branch.map(|branch| clean(&branch.in_words())).unwrap_or_default();
-        let text = format!("Another branch is checked out: {words}. Files would go back to what they were there.");
-        let mut lines: Vec<Line> =
-            wrap(&text, width).into_iter().map(|line| Line::styled(line, theme.warning())).collect();
-        let answers =
-            [(CrossingAnswer::Back, "n No, change nothing"), (CrossingAnswer::GoOn, "y Yes, go on all the same")];
-        for (one, text) in answers {
-            let (mark, style) = if one == answer { ("›", theme.chosen()) } else { (" ", theme.plain()) };
-            lines.push(Line::styled(fit(&format!("{mark} {text}"), width), style));
-        }
-        lines
-    }
-
     /// What would change.
     fn draw_pane(&mut self, area: Rect, buf: &mut Buffer, theme: Theme) {
         if area.height < 2 || area.width == 0 {
@@ -228,65 +178,35 @@ impl Picker {
             (false, None) => "",
         };
         let is_old = is_waiting && self.preview.fresh().is_none();
-        let lines = self.pane_lines(width, theme);
-        let room = usize::from(area.height) - 1;
-        self.preview.scroll = self.preview.scroll.min(lines.len().saturating_sub(room));
-        let seen = (self.preview.scroll + room).min(lines.len());
-        let place = if room < lines.len() { format!("{seen}/{} ", lines.len()) } else { String::new() };
-        let rule = rule(title, &place, width);
-        put(buf, Rect { height: 1, ..area }, &[Line::styled(rule, theme.dim())]);
-        let shown = lines.into_iter().skip(self.preview.scroll).take(room);
-        let shown: Vec<Line> = match is_old {
-            true => shown.map(|line| lines::faded(line, theme.dim())).collect(),
-            false => shown.collect(),
+        let sheet = self.sheet(width, theme);
+        let (room, total) = (usize::from(area.height) - 1, sheet.lines.len());
+        let scroll = self.preview.scroll.min(total.saturating_sub(room));
+        let lines = sheet.lines.iter().skip(scroll).take(room).cloned();
+        let lines: Vec<Line> = match is_old {
+            true => lines.map(|line| lines::faded(line, theme.dim())).collect(),
+            false => lines.collect(),
         };
-        put(buf, Rect { y: area.y + 1, height: area.height - 1, ..area }, &shown);
+        let seen = (scroll + room).min(total);
+        let place = if room < total { format!("{seen}/{total} ") } else { String::new() };
+        put(buf, Rect { height: 1, ..area }, &[Line::styled(rule(title, &place, width), theme.dim())]);
+        put(buf, Rect { y: area.y + 1, height: area.height - 1, ..area }, &lines);
+        self.preview.scroll = scroll;
+        self.sheet = Some(sheet);
     }
 
-    fn pane_lines(&self, width: usize, theme: Theme) -> Vec<Line<'static>> {
-        let Some(shown) = self.preview.shown() else { return Vec::new() };
+    /// The preview as lines: those of before if they still are what they were.
+    fn sheet(&mut self, width: usize, theme: Theme) -> Sheet {
         let decision = match &self.stage {
-            Stage::Deciding(deciding) => deciding.current(),
+            Stage::Deciding(deciding) => deciding.current().cloned(),
             _ => None,
         };
-        let jobs = self.watched.as_ref().map(|watched| watched.jobs.as_slice()).unwrap_or_default();
-        match decision {
-            Some(decision) => pane::of_decision(decision, shown.diffs.as_deref(), width, theme),
-            None => pane::of_plan(shown, jobs, width, theme),
+        let jobs = self.watched.as_ref().map(|watched| watched.jobs.clone()).unwrap_or_default();
+        let source = Source { revision: self.preview.revision(), decision, jobs, width };
+        match self.sheet.take() {
+            Some(sheet) if sheet.of == source => sheet,
+            _ => source.draw(self.preview.shown(), theme),
         }
     }
-}
-
-fn deciding_lines(deciding: &deciding::Deciding, area: Rect, theme: Theme) -> Vec<Line<'static>> {
-    let (width, height) = (usize::from(area.width), usize::from(area.height));
-    let title = format!("{} a decision", count(deciding.paths.len(), "file needs", "files need"));
-    let mut lines = Vec::new();
-    for (at, decision) in deciding.paths.iter().enumerate() {
-        let is_current = at == deciding.at;
-        let (mark, style) = if is_current { ("› ", theme.bold()) } else { ("  ", theme.plain()) };
-        let mut choices = Vec::new();
-        for choice in &decision.choices {
-            let word = deciding::word(*choice);
-            choices.push(match *choice == decision.choice {
-                true => Span::styled(format!(" [{word}]"), if is_current { theme.chosen() } else { theme.bold() }),
-                false => Span::styled(format!("  {word} "), theme.dim()),
-            });
-        }
-        let taken: usize = choices.iter().map(Span::width).sum();
-        let path = name(&decision.path);
-        let why = Line::styled(fit(&format!("    {}", clean(&decision.why)), width), theme.dim());
-        if taken + 16 <= width {
-            let path = fit_end(&path, width.saturating_sub(taken + 2));
-            lines.push(spread(vec![Span::styled(format!("{mark}{path}"), style)], choices, width));
-            lines.push(why);
-        } else {
-            lines.push(Line::styled(format!("{mark}{}", fit_end(&path, width.saturating_sub(2))), style));
-            lines.push(cut(choices, width));
-        }
-    }
-    let from = (2 * deciding.at + 2).saturating_sub(height.saturating_sub(1));
-    let head = Line::styled(fit(&title, width), theme.bold());
-    std::iter::once(head).chain(lines.into_iter().skip(from)).collect()
 }
 
 /// `── text ──── place ──`

@@ -7,7 +7,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::list::Mode;
 use super::menu::{Item, Menu};
-use super::{Asked, Crossing, CrossingAnswer, Picker, Stage, Step, Work};
+use super::{Asked, Crossing, CrossingAnswer, Picker, Stage, Step};
 
 /// Lines that `Ctrl+D` and `Ctrl+U` scroll.
 const HALF_PAGE: isize = 8;
@@ -87,8 +87,7 @@ impl Picker {
                 ("Esc", "back"),
             ],
             Stage::Crossing(_) => vec![("y", "go on"), ("n Esc", "back")],
-            Stage::Busy { work: Work::Rewind | Work::Fork, .. } => Vec::new(),
-            Stage::Busy { work: Work::Summary, .. } => vec![("^C", "stop")],
+            Stage::Busy { .. } => Vec::new(),
         }
     }
 

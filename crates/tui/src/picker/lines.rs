@@ -13,16 +13,20 @@ use crate::theme::Theme;
 
 /// Columns between tab stops.
 const TAB: usize = 4;
+/// Letters of a file's line that are looked at: no screen shows more.
+const MAX_COLUMNS: usize = 1_000;
 
 /// `text` on one line: what would make a terminal do something, or show text in another order, is escaped.
 pub fn clean(text: &str) -> String {
-    let mut cleaned = String::with_capacity(text.len());
+    let (mut cleaned, mut column) = (String::with_capacity(text.len()), 0);
     for c in text.chars() {
+        let from = cleaned.len();
         match c {
-            '\t' => cleaned.push_str(&" ".repeat(TAB - cleaned.chars().count() % TAB)),
+            '\t' => cleaned.extend(std::iter::repeat_n(' ', TAB - column % TAB)),
             c if is_deceptive(c) => cleaned.extend(c.escape_default()),
             c => cleaned.push(c),
         }
+        column += cleaned[from..].width();
     }
     cleaned
 }
@@ -87,24 +91,24 @@ pub fn fit_end(text: &str, width: usize) -> String {
 
 /// `text` in lines of at most `width` columns, broken at spaces where there are any.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split_word_bounds() {
-        let line = lines.last_mut().expect("there is always a line");
-        if line.width() + word.width() <= width {
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for word in text.split_inclusive(' ') {
+        if line.width() + word.trim_end().width() <= width {
             line.push_str(word);
-        } else if word.width() <= width {
-            lines.push(if word == " " { String::new() } else { word.to_owned() });
-        } else {
-            for grapheme in word.graphemes(true) {
-                let line = lines.last_mut().expect("there is always a line");
-                if line.width() + grapheme.width() <= width {
-                    line.push_str(grapheme)
-                } else {
-                    lines.push(grapheme.to_owned())
-                }
+            continue;
+        }
+        if !line.is_empty() {
+            lines.push(std::mem::take(&mut line));
+        }
+        for grapheme in word.graphemes(true) {
+            if width < line.width() + grapheme.width() && grapheme != " " {
+                lines.push(std::mem::take(&mut line));
             }
+            line.push_str(grapheme);
         }
     }
+    lines.push(line);
     lines.iter_mut().for_each(|line| line.truncate(line.trim_end().len()));
     lines
 }
@@ -169,7 +173,8 @@ pub fn diff(file: &FileDiff, theme: Theme) -> Vec<Line<'static>> {
             before += u32::from(line.kind != LineKind::Added);
             after += u32::from(line.kind != LineKind::Removed);
             let number = Span::styled(format!("{number:>digits$} "), theme.dim());
-            lines.push(Line::from(vec![number, Span::styled(format!("{sign}{}", clean(&line.text)), style)]));
+            let end = line.text.char_indices().nth(MAX_COLUMNS).map_or(line.text.len(), |(at, _)| at);
+            lines.push(Line::from(vec![number, Span::styled(format!("{sign}{}", clean(&line.text[..end])), style)]));
         }
     }
     if file.left_out != 0 {

@@ -10,10 +10,14 @@ use super::draw::{filled, spread};
 use super::lines::{clean, fit, fit_end};
 use super::list::{List, Mode};
 use super::rows::{Filter, Row};
+use super::tree::Node;
 use crate::theme::Theme;
 
 /// From this width on a row is one line.
-const ONE_LINE: usize = 72;
+pub const ONE_LINE: usize = 72;
+
+/// From this width on reasons are told at length.
+const ROOMY: usize = 56;
 
 /// The lines of a row.
 pub struct Block {
@@ -28,7 +32,9 @@ struct Standing<'a> {
     filter: &'a Filter,
     is_chosen: bool,
     /// What is drawn before it.
-    graph: String,
+    graph: &'a str,
+    /// What is drawn before its second line.
+    below: &'a str,
     /// Whether it matters less: it was left behind, or is not looked for.
     is_dim: bool,
     is_head: bool,
@@ -48,22 +54,21 @@ pub fn blocks(list: &List, stage: &Stage, width: usize, theme: Theme, now: Times
         Stage::Label { text, .. } => Some(text.as_str()),
         _ => None,
     };
-    let standing = |row: &Row, graph: String, is_dim: bool, is_head: bool| {
+    let standing = |row: &Row, is_dim: bool| {
         let is_chosen = Some(row.id) == chosen;
         let label = label.filter(|_| is_chosen);
-        Standing { filter: &list.filter, is_chosen, graph, is_dim, is_head, number_width, label, width, theme, now }
+        let (graph, below, is_head, filter) = ("", "", false, &list.filter);
+        Standing { filter, is_chosen, graph, below, is_dim, is_head, number_width, label, width, theme, now }
     };
     match list.mode {
-        Mode::List => list
-            .matching()
-            .into_iter()
-            .map(|row| block(row, &standing(row, String::new(), row.files_gone, false)))
-            .collect(),
+        Mode::List => list.matching().into_iter().map(|row| block(row, &standing(row, row.files_gone))).collect(),
         Mode::Tree => {
-            let node = |node: &super::tree::Node| {
+            let node = |node: &Node| {
                 let is_dim = !node.retained || node.row.files_gone || !node.row.matches(&list.filter);
-                let graph = fit_end(&node.graph, (width / 3).max(4));
-                block(&node.row, &standing(&node.row, format!("{graph} "), is_dim, node.is_head))
+                let room = (width / 3).max(4);
+                let (graph, below) = (fit_end(&node.graph, room) + " ", fit_end(&node.below, room) + " ");
+                let standing = standing(&node.row, is_dim);
+                block(&node.row, &Standing { graph: &graph, below: &below, is_head: node.is_head, ..standing })
             };
             list.nodes().iter().map(node).collect()
         }
@@ -100,7 +105,7 @@ fn block(row: &Row, standing: &Standing<'_>) -> Block {
     } else if !is_one_line && !details.is_empty() {
         let indent = 2 + standing.graph.width();
         let text = fit(&details, width.saturating_sub(indent + 2));
-        let mut spans = vec![Span::styled(format!("  {}  ", continued(&standing.graph)), theme.dim())];
+        let mut spans = vec![Span::styled(format!("  {}  ", standing.below), theme.dim())];
         spans.extend(marked(&text, standing.filter, theme.dim()));
         lines.push(filled(spans, width, theme.plain()));
     }
@@ -114,7 +119,7 @@ fn left(row: &Row, standing: &Standing<'_>, base: Style) -> Vec<Span<'static>> {
     let (number_width, age) = (standing.number_width, row.age(standing.now));
     vec![
         Span::styled(mark, base),
-        Span::styled(standing.graph.clone(), base),
+        Span::styled(standing.graph.to_owned(), base),
         Span::styled(format!("{number:>number_width$} "), base),
         Span::styled(format!("{age:>3} "), base.patch(standing.theme.dim())),
         Span::styled(if row.ran_commands() { "! " } else { "  " }, base.patch(standing.theme.warning())),
@@ -140,23 +145,16 @@ fn right(row: &Row, standing: &Standing<'_>, base: Style) -> Vec<Span<'static>> 
     spans
 }
 
-/// Why not, label, forks and tools.
+/// Why not everything can go back, by which file it was found, label, forks and tools.
 fn details(row: &Row, standing: &Standing<'_>) -> String {
     let label = row.label.as_ref().filter(|_| standing.label.is_none()).map(|label| format!("[{label}]"));
     let forks = (!row.forks.is_empty()).then(|| format!("forked: {}", row.forks.join(", ")));
     let tools = Some(row.tools()).filter(|tools| !tools.is_empty());
-    let limit = row.limit().map(str::to_owned);
-    [limit, label, forks, tools].into_iter().flatten().collect::<Vec<_>>().join("  ")
-}
-
-/// The graph beside the second line of a row.
-fn continued(graph: &str) -> String {
-    let below = |c: char| match c {
-        '│' | '├' | '┌' => '│',
-        '●' | '○' => ' ',
-        _ => ' ',
-    };
-    graph.chars().map(below).collect()
+    let limit = if standing.width < ROOMY { row.short_limit() } else { row.limit() };
+    let limit = limit.map(str::to_owned);
+    let files = standing.filter.only_by_file(row);
+    let files = (!files.is_empty()).then(|| format!("file `{}`", clean(&files.join("`, `"))));
+    [limit, files, label, forks, tools].into_iter().flatten().collect::<Vec<_>>().join("  ")
 }
 
 /// `text` with what is looked for marked.

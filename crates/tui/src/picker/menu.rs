@@ -92,8 +92,10 @@ impl Facts<'_> {
     /// What `item` would do.
     pub fn offer(&self, item: Item) -> Offer {
         match item {
-            Item::Both => self.files().map(|files| format!("{files}, {}", self.prompts())),
-            Item::Conversation => self.is_idle().map(|()| format!("{}; files and side effects stay", self.prompts())),
+            Item::Both => self.files().map(|files| format!("{files}, {}", self.prompts(self.room()))),
+            Item::Conversation => {
+                self.is_idle().map(|()| format!("{}; files and side effects stay", self.prompts(Room::Little)))
+            }
             Item::Code => {
                 let files = self.files()?;
                 match self.preview.plan().is_some_and(|plan| changes(plan) == 0) {
@@ -101,18 +103,18 @@ impl Facts<'_> {
                     false => Ok(format!("{files}; the conversation stays")),
                 }
             }
-            Item::Fork => Ok("a new session from before this prompt; this one stays as it is".to_owned()),
+            Item::Fork => Ok("a new session from here; this one stays as it is".to_owned()),
             Item::SummariseFrom => {
-                let number = self.number()?;
-                let prompts = count(self.retained.saturating_sub(number - 1), "prompt", "prompts");
-                Ok(format!("{prompts}, this one included, become one summary for the model"))
+                let later = self.retained.saturating_sub(self.number()?);
+                Ok(match later {
+                    0 => "this prompt becomes a summary".to_owned(),
+                    later => format!("this prompt and {} become one summary", count(later, "later one", "later ones")),
+                })
             }
             Item::SummariseUpTo => match self.number()? {
                 0 | 1 => Err("nothing was said before it".to_owned()),
-                number => {
-                    let prompts = count(number - 1, "prompt", "prompts");
-                    Ok(format!("{prompts} before this one become one summary for the model"))
-                }
+                2 => Ok("the prompt before it becomes a summary".to_owned()),
+                number => Ok(format!("the {} prompts before it become one summary", number - 1)),
             },
             Item::Cancel => Ok("nothing changes".to_owned()),
         }
@@ -146,19 +148,25 @@ impl Facts<'_> {
     }
 
     /// What becomes of the prompts.
-    fn prompts(&self) -> String {
+    fn prompts(&self, room: Room) -> String {
         let planned = self.preview.plan().and_then(|plan| plan.conversation.as_ref());
         let counted = self.row.number.map_or(0, |number| self.retained.saturating_sub(to_usize(number) - 1));
         let leaves = planned.map_or(counted, |planned| planned.leaves.len());
         let returns = planned.map_or(0, |planned| planned.returns.len());
-        let leave = count(leaves, "prompt leaves the conversation", "prompts leave the conversation");
-        let come = count(returns, "comes back", "come back");
-        match (leaves, returns) {
-            (0, 0) => "no prompt leaves the conversation".to_owned(),
-            (_, 0) => leave,
-            (0, _) => format!("{} into the conversation", count(returns, "prompt comes back", "prompts come back")),
-            (_, _) => format!("{leave}, {come}"),
+        let leave = count(leaves, "prompt leaves", "prompts leave");
+        match (leaves, returns, room) {
+            (0, 0, _) => "no prompt leaves".to_owned(),
+            (_, 0, Room::Enough) => format!("{leave} the conversation"),
+            (_, 0, Room::Little) => leave,
+            (0, _, _) => count(returns, "prompt comes back", "prompts come back"),
+            (_, _, _) => format!("{leave}, {}", count(returns, "comes back", "come back")),
         }
+    }
+
+    /// Beside what is to be said about conflicts there is no room for much.
+    fn room(&self) -> Room {
+        let has_conflicts = self.preview.plan().is_some_and(|plan| !plan.conflicts.is_empty());
+        if has_conflicts { Room::Little } else { Room::Enough }
     }
 
     /// The number of the prompt, if something can be summarised there.
@@ -166,6 +174,12 @@ impl Facts<'_> {
         self.is_idle()?;
         self.row.number.map(to_usize).ok_or_else(|| "it is not in the conversation now".to_owned())
     }
+}
+
+#[derive(Clone, Copy)]
+enum Room {
+    Enough,
+    Little,
 }
 
 /// Why nothing can be changed.

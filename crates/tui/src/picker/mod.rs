@@ -19,6 +19,7 @@ mod lines;
 mod list;
 mod listing;
 mod menu;
+mod opened;
 mod pane;
 mod preview;
 mod rows;
@@ -37,6 +38,7 @@ use retake_engine::session::entry::{Body, EntryId};
 use deciding::Deciding;
 use list::{List, Mode};
 use menu::{Facts, Menu};
+use pane::Sheet;
 use preview::{Preview, Want, Why};
 
 /// The picker.
@@ -55,6 +57,8 @@ pub struct Picker {
     notice: Option<String>,
     /// Whether the preview has all the room.
     is_zoomed: bool,
+    /// The preview as it was drawn last: thousands of lines are not made anew for every key.
+    sheet: Option<Sheet>,
 }
 
 /// What the picker asked for; comes back with the answer.
@@ -127,7 +131,7 @@ enum Stage {
     /// Asked whether to go on although another branch is checked out.
     Crossing(Crossing),
     /// Waiting for something that was sent and cannot be sent again.
-    Busy { work: Work, from: Box<Stage> },
+    Busy { work: Work, from: Box<Self> },
 }
 
 /// Another branch is checked out.
@@ -177,7 +181,7 @@ impl Watched {
 }
 
 impl Picker {
-    /// Opens it, and asks what there is to go back to.
+    /// Opens it, and asks what there is to go back to. Whether a turn runs it knows only from [`Picker::view_changed`]: tell it at once.
     pub fn open() -> (Self, Vec<Step>) {
         let mut picker = Self {
             list: List::default(),
@@ -188,6 +192,7 @@ impl Picker {
             watched: None,
             notice: None,
             is_zoomed: false,
+            sheet: None,
         };
         let steps = picker.ask_for_lists();
         (picker, steps)
@@ -206,10 +211,13 @@ impl Picker {
             // A newer one is on its way.
             Asked::Targets { .. } | Asked::Tree { .. } => Vec::new(),
             Asked::Found { word } => {
-                if let Ok(Reply::Targets { targets, .. }) = answer {
-                    self.list.filter.found(word, targets.iter().map(|target| target.id));
-                    self.list.settle();
-                }
+                let targets = match answer {
+                    Ok(Reply::Targets { targets, .. }) => targets,
+                    // What is in the rows is found all the same.
+                    Ok(_) | Err(_) => Vec::new(),
+                };
+                self.list.filter.found(word, targets.iter().map(|target| target.id).collect());
+                self.list.settle();
                 self.choose()
             }
             Asked::Plan { generation } => {
@@ -262,7 +270,7 @@ impl Picker {
 
     fn ask_for_lists(&mut self) -> Vec<Step> {
         self.lists += 1;
-        self.list.filter.forget();
+        self.list.filter.outdate();
         let generation = self.lists;
         let targets = Step::Ask(Asked::Targets { generation }, Box::new(Command::Targets { query: None }));
         let tree = || Step::Ask(Asked::Tree { generation }, Box::new(Command::Tree));
@@ -324,12 +332,10 @@ impl Picker {
     /// when that is not to be had any more.
     fn choose(&mut self) -> Vec<Step> {
         let chosen = self.list.chosen().map(|row| row.id);
-        if let Some(entry) = self.stage.entry().filter(|entry| Some(*entry) != chosen) {
-            if !matches!(self.stage, Stage::Busy { .. }) {
-                self.stage = Stage::Browse;
-                self.notice =
-                    Some(format!("prompt {} is not in the list any more; nothing was changed", entry.short()));
-            }
+        let is_busy = matches!(self.stage, Stage::Busy { .. });
+        if let Some(entry) = self.stage.entry().filter(|entry| !is_busy && Some(*entry) != chosen) {
+            self.stage = Stage::Browse;
+            self.notice = Some(format!("prompt {} is not in the list any more; nothing was changed", entry.short()));
         }
         self.preview.want(self.wanted(), Why::Chosen)
     }

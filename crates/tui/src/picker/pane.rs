@@ -11,7 +11,7 @@ use retake_engine::{LedgerItem, OnConflict, Scope};
 use serde_json::Value;
 
 use super::deciding::Decision;
-use super::lines::{clean, count, diff, fit, fit_end, name, wrap};
+use super::lines::{clean, count, diff, fit_end, name, wrap};
 use super::menu::{BLOCKED, changes};
 use super::preview::Shown;
 use crate::theme::Theme;
@@ -19,52 +19,86 @@ use crate::theme::Theme;
 /// Lines of a list that are shown before the rest is counted.
 const MAX_LISTED: usize = 6;
 
-/// Lines of a given width.
+/// A preview that was drawn.
+#[derive(Debug)]
 pub struct Sheet {
+    /// What it was drawn of.
+    pub of: Source,
+    /// All its lines.
+    pub lines: Vec<Line<'static>>,
+}
+
+/// What a preview is drawn of: it looks the same as long as this is the same.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Source {
+    /// [`Preview::revision`](super::preview::Preview::revision).
+    pub revision: u64,
+    /// The path that is being decided about.
+    pub decision: Option<Decision>,
+    /// Background jobs.
+    pub jobs: Vec<String>,
+    /// The room.
+    pub width: usize,
+}
+
+impl Source {
+    /// Draws it.
+    pub fn draw(self, shown: Option<&Shown>, theme: Theme) -> Sheet {
+        let lines = match (shown, &self.decision) {
+            (None, _) => Vec::new(),
+            (Some(shown), Some(decision)) => of_decision(decision, shown.diffs.as_deref(), self.width, theme),
+            (Some(shown), None) => of_plan(shown, &self.jobs, self.width, theme),
+        };
+        Sheet { of: self, lines }
+    }
+}
+
+/// Lines of a given width.
+struct Writer {
     theme: Theme,
     width: usize,
     lines: Vec<Line<'static>>,
 }
 
 /// What going back would change.
-pub fn of_plan(shown: &Shown, jobs: &[String], width: usize, theme: Theme) -> Vec<Line<'static>> {
-    let mut sheet = Sheet { theme, width, lines: Vec::new() };
+fn of_plan(shown: &Shown, jobs: &[String], width: usize, theme: Theme) -> Vec<Line<'static>> {
+    let mut writer = Writer { theme, width, lines: Vec::new() };
     match &shown.plan {
         Ok(plan) => {
-            sheet.text(&summary(plan), theme.bold());
-            sheet.warnings(plan);
-            sheet.stays(plan, jobs);
-            sheet.conversation(plan);
-            sheet.files(plan, shown.diffs.as_deref());
+            writer.text(&summary(plan), theme.bold());
+            writer.warnings(plan);
+            writer.stays(plan, jobs);
+            writer.conversation(plan);
+            writer.files(plan, shown.diffs.as_deref());
         }
         Err(refusal) => {
-            sheet.text(&format!("Files cannot go back there: {}", clean(&refusal.message)), theme.warning());
+            writer.text(&format!("Files cannot go back there: {}", clean(&refusal.message)), theme.warning());
             if let Some(hint) = &refusal.hint {
-                sheet.text(&clean(hint), theme.dim());
+                writer.text(&clean(hint), theme.dim());
             }
         }
     }
-    sheet.lines
+    writer.lines
 }
 
 /// What a decision would do to its path.
-pub fn of_decision(decision: &Decision, diffs: Option<&[FileDiff]>, width: usize, theme: Theme) -> Vec<Line<'static>> {
-    let mut sheet = Sheet { theme, width, lines: Vec::new() };
+fn of_decision(decision: &Decision, diffs: Option<&[FileDiff]>, width: usize, theme: Theme) -> Vec<Line<'static>> {
+    let mut writer = Writer { theme, width, lines: Vec::new() };
     let path = fit_end(&name(&decision.path), width);
-    sheet.lines.push(Line::styled(path, theme.bold()));
+    writer.lines.push(Line::styled(path, theme.bold()));
     let text = match decision.choice {
         OnConflict::Keep | OnConflict::Stop => "is kept: nothing changes in it; going back would have changed:",
         OnConflict::Overwrite => "is overwritten; what is there now stays in the safety checkpoint:",
         OnConflict::Merge => "is merged: only the session's own changes are taken out:",
     };
     let style = if decision.choice == OnConflict::Overwrite { theme.warning() } else { theme.plain() };
-    sheet.text(text, style);
+    writer.text(text, style);
     match diffs.map(|diffs| diffs.iter().find(|diff| diff.path == decision.path)) {
-        Some(Some(file)) => sheet.lines.extend(diff(file, theme)),
-        Some(None) => sheet.text("nothing to show", theme.dim()),
+        Some(Some(file)) => writer.lines.extend(diff(file, theme)),
+        Some(None) => writer.text("nothing to show", theme.dim()),
         None => {}
     }
-    sheet.lines
+    writer.lines
 }
 
 /// A plan on one line.
@@ -98,7 +132,7 @@ fn conversation(plan: &RewindDocument) -> String {
     [leaves, returns].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-impl Sheet {
+impl Writer {
     fn text(&mut self, text: &str, style: Style) {
         self.indented(text, 0, style);
     }
@@ -115,7 +149,10 @@ impl Sheet {
         }
         self.text(heading, style);
         for item in items.iter().take(MAX_LISTED) {
-            self.lines.push(Line::styled(fit(&format!("  {item}"), self.width), self.theme.plain()));
+            for (at, line) in wrap(item, self.width.saturating_sub(4).max(1)).into_iter().enumerate() {
+                let indent = if at == 0 { "  " } else { "    " };
+                self.lines.push(Line::styled(format!("{indent}{line}"), self.theme.plain()));
+            }
         }
         if MAX_LISTED < items.len() {
             self.lines.push(Line::styled(format!("  … and {} more", items.len() - MAX_LISTED), self.theme.dim()));
@@ -166,6 +203,8 @@ impl Sheet {
             self.listed("Leaves the conversation:", dim, &texts(&planned.leaves));
         }
         self.listed("Comes back into the conversation:", dim, &texts(&planned.returns));
+        let undoes: Vec<String> = plan.undoes.iter().map(|tool| clean(tool)).collect();
+        self.listed("Undoes too:", dim, &undoes);
     }
 
     /// What changes in each file.

@@ -52,6 +52,8 @@ pub struct Preview {
     /// Whether a question is on its way: the next one waits for its answer, so that a key held down asks for few rows and not for all.
     is_asking: bool,
     shown: Option<Shown>,
+    /// Counts what was shown.
+    revision: u64,
     /// How far it is scrolled.
     pub scroll: usize,
 }
@@ -84,6 +86,7 @@ impl Preview {
         self.want = want;
         if self.want.is_none() {
             self.shown = None;
+            self.revision += 1;
         }
         self.ask()
     }
@@ -91,6 +94,7 @@ impl Preview {
     /// Takes a plan. Returns what is to be asked next.
     pub fn take_plan(&mut self, generation: u64, answer: Result<Reply, Refusal>) -> Vec<Step> {
         self.is_asking = false;
+        self.revision += 1;
         let Some(want) = self.want.as_ref().filter(|_| generation == self.generation) else { return self.ask() };
         let plan = match answer {
             Ok(Reply::Change { document }) => Ok(document),
@@ -117,6 +121,7 @@ impl Preview {
     /// Takes the lines. Returns what is to be asked next.
     pub fn take_diff(&mut self, generation: u64, answer: Result<Reply, Refusal>) -> Vec<Step> {
         self.is_asking = false;
+        self.revision += 1;
         if generation != self.generation {
             return self.ask();
         }
@@ -129,6 +134,11 @@ impl Preview {
             };
         }
         Vec::new()
+    }
+
+    /// A number that is another one whenever [`Preview::shown`] may be.
+    pub fn revision(&self) -> u64 {
+        self.revision
     }
 
     /// What was answered last, whatever has happened since.
@@ -150,6 +160,12 @@ impl Preview {
     pub fn is_waiting(&self) -> bool {
         let is_complete = |shown: &Shown| shown.diffs_of == Some(self.generation);
         self.want.is_some() && !self.shown.as_ref().is_some_and(is_complete)
+    }
+
+    /// The number of what is wanted.
+    #[cfg(test)]
+    pub fn generation(&self) -> u64 {
+        self.generation
     }
 
     fn ask(&mut self) -> Vec<Step> {

@@ -67,6 +67,11 @@ impl Row {
         self.files_gone.then_some("files of that moment are gone; conversation only")
     }
 
+    /// The same where there is little room.
+    pub fn short_limit(&self) -> Option<&'static str> {
+        self.files_gone.then_some("files gone; conversation only")
+    }
+
     /// Whether commands ran whose other effects cannot be undone.
     pub fn ran_commands(&self) -> bool {
         self.files.as_ref().is_some_and(|files| files.ran_commands)
@@ -132,8 +137,25 @@ fn summary(files: &TurnSummary) -> TurnSummary {
 pub struct Filter {
     /// As it was typed.
     pub text: String,
-    /// Prompts that the session found by the name of a file, by word. A word that is not in it was not answered yet.
-    by_file: HashMap<String, HashSet<EntryId>>,
+    /// Prompts that changed a file with the word in its path, as the session found them, by word.
+    by_file: HashMap<String, Found>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Found {
+    prompts: HashSet<EntryId>,
+    answer: Answer,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Answer {
+    /// It is on its way; until then what was found before counts.
+    #[default]
+    Awaited,
+    /// It is there.
+    Known,
+    /// It is of before, and has to be asked for again.
+    Old,
 }
 
 impl Filter {
@@ -142,21 +164,32 @@ impl Filter {
         self.text.split_whitespace().map(str::to_lowercase)
     }
 
-    /// Words that the session has not been asked about.
+    /// Words that the session has to be asked about; they count as asked from now on.
     pub fn unasked(&mut self) -> Vec<String> {
-        let words: Vec<String> = self.words().filter(|word| !self.by_file.contains_key(word)).collect();
-        self.by_file.extend(words.iter().map(|word| (word.clone(), HashSet::new())));
+        if self.text.is_empty() {
+            self.by_file.clear();
+        }
+        let is_unasked = |word: &String| self.by_file.get(word).is_none_or(|found| found.answer == Answer::Old);
+        let words: Vec<String> = self.words().filter(is_unasked).collect();
+        for word in &words {
+            self.by_file.entry(word.clone()).or_default().answer = Answer::Awaited;
+        }
         words
     }
 
     /// Takes in what the session found.
-    pub fn found(&mut self, word: String, prompts: impl Iterator<Item = EntryId>) {
-        self.by_file.insert(word, prompts.collect());
+    pub fn found(&mut self, word: String, prompts: HashSet<EntryId>) {
+        self.by_file.insert(word, Found { prompts, answer: Answer::Known });
     }
 
-    /// Forgets what the session found: it has changed since.
-    pub fn forget(&mut self) {
-        self.by_file.clear();
+    /// Something has happened: what the session found has to be asked for again.
+    pub fn outdate(&mut self) {
+        self.by_file.values_mut().for_each(|found| found.answer = Answer::Old);
+    }
+
+    /// Whether the session still looks for a word.
+    pub fn is_waiting(&self) -> bool {
+        self.words().any(|word| self.by_file.get(&word).is_some_and(|found| found.answer == Answer::Awaited))
     }
 
     /// Whether it is exactly this number.
@@ -179,8 +212,13 @@ impl Filter {
         apart
     }
 
+    /// The words that were found in the path of a file that a row changed, and nowhere else.
+    pub fn only_by_file(&self, row: &Row) -> Vec<String> {
+        self.words().filter(|word| !row.contains(word) && self.by_file(word, row.id)).collect()
+    }
+
     fn by_file(&self, word: &str, prompt: EntryId) -> bool {
-        self.by_file.get(word).is_some_and(|prompts| prompts.contains(&prompt))
+        self.by_file.get(word).is_some_and(|found| found.prompts.contains(&prompt))
     }
 }
 

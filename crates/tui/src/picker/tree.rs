@@ -24,6 +24,8 @@ pub struct Node {
     pub row: Row,
     /// What is drawn before it.
     pub graph: String,
+    /// What is drawn before more lines of it.
+    pub below: String,
     /// Whether it is retained.
     pub retained: bool,
     /// Whether it is the last one that is retained.
@@ -49,6 +51,7 @@ pub fn layout(head: Option<EntryId>, prompts: &[TreePrompt], gone: &HashSet<Entr
         nodes.push(Node {
             row: Row::of_tree(prompt, gone),
             graph: format!("{own}{sign}"),
+            below: format!("{below}{}", if children.contains_key(&Some(prompt.id)) { '│' } else { ' ' }),
             retained,
             is_head: head == Some(prompt.id),
         });

@@ -12,7 +12,8 @@ const TAB: &str = "    ";
 
 /// `text` with everything that a terminal would obey, or not show at all, replaced by something visible; line breaks too.
 pub(crate) fn clean(text: &str) -> Cow<'_, str> {
-    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) || text.chars().all(|c| c != '\t' && stand_in(c).is_none()) {
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) || text.chars().all(|c| c != '\t' && stand_in(c).is_none())
+    {
         return Cow::Borrowed(text);
     }
     let mut cleaned = String::with_capacity(text.len() + 8);

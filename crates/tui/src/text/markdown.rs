@@ -14,10 +14,15 @@ use crate::theme::Theme;
 
 /// The lines of a whole text.
 pub(crate) fn lines(text: &str, width: u16, theme: &Theme) -> Vec<Line<'static>> {
-    let parser = Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS);
+    let parser =
+        Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS);
     let mut definitions: Vec<(usize, String, String)> = Vec::new();
     for (label, definition) in parser.reference_definitions().iter() {
-        definitions.push((definition.span.start, label.to_owned(), definition.dest.to_string()));
+        definitions.push((
+            definition.span.start,
+            label.to_owned(),
+            writer::address(&definition.dest, definition.title.as_deref().unwrap_or_default()),
+        ));
     }
     definitions.sort();
     let mut writer = Writer::new(width, *theme);

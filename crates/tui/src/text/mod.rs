@@ -4,10 +4,10 @@
 //! and no escape sequence reaches the terminal. Nothing here knows sessions or scrolling.
 
 mod clean;
-mod words;
 pub(crate) mod code;
 pub(crate) mod diff;
 pub(crate) mod markdown;
+mod words;
 pub(crate) mod wrap;
 
 pub(crate) use clean::{clean, fit, width};

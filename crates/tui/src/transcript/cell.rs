@@ -3,14 +3,17 @@
 use ratatui::text::{Line, Span};
 use retake_engine::session::entry::{Block, Body, EndReason, Entry, EntryId, Outcome, SummaryBy};
 
-use super::ink::{Ink, Keep};
+use super::ink::{Ink, Keep, more};
 use super::{prompt, reply, result, seen};
 use crate::text::width as columns;
+use crate::text::wrap::Margin;
 
 /// How far to look for what stands above; entries that show nothing are few.
 const LOOK_BACK: usize = 16;
 /// What is shown of a summary while it is folded.
 const SUMMARY_LINES: usize = 3;
+/// What is shown of a note below its first line.
+const NOTE_LINES: usize = 5;
 
 /// How much of the screen an entry takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +39,7 @@ pub(super) fn write(entries: &[Entry], index: usize, is_unseen: bool, ink: &mut 
         Body::Prompt { parts } => prompt::write(parts, is_unseen, ink),
         Body::Reply { blocks, stop, .. } => reply::write(blocks, *stop, ink),
         Body::ToolResult { .. } => result::write(entries, index, ink),
-        Body::Note { text, .. } => ink.words(Span::styled("· ", ink.theme.dim()), text, ink.theme.dim()),
+        Body::Note { text, .. } => note(text, ink),
         Body::Instructions { source, text } => instructions(source, text, ink),
         Body::Summary { from, to, text, by, .. } => summary(&entries[..index], (*from, *to), text, by, ink),
         Body::Cleared => cleared(ink),
@@ -89,6 +92,12 @@ pub(super) fn counted(count: usize, unit: &str) -> String {
     format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
 }
 
+fn note(text: &str, ink: &mut Ink) {
+    let (first, rest) = text.trim().split_once('\n').unwrap_or((text.trim(), ""));
+    ink.words(Span::styled("· ", ink.theme.dim()), first, ink.theme.dim());
+    ink.prose(rest, ink.theme.dim(), Keep::First(NOTE_LINES));
+}
+
 fn instructions(source: &str, text: &str, ink: &mut Ink) {
     let whose = if source == "retake" { "instructions of Retake" } else { source };
     let title = format!("{whose}, {}", counted(text.lines().count(), "line"));
@@ -101,7 +110,8 @@ fn instructions(source: &str, text: &str, ink: &mut Ink) {
 
 fn summary(before: &[Entry], range: (EntryId, EntryId), text: &str, by: &SummaryBy, ink: &mut Ink) {
     let what = match seen::range(before, range.0, range.1) {
-        Some(range) => format!("summary of {}", counted(range.count(), "entry").replace("entrys", "entries")),
+        Some(range) if range.clone().count() == 1 => "summary of 1 entry".to_owned(),
+        Some(range) => format!("summary of {} entries", range.count()),
         None => "summary".to_owned(),
     };
     let why = match by {
@@ -110,7 +120,8 @@ fn summary(before: &[Entry], range: (EntryId, EntryId), text: &str, by: &Summary
         SummaryBy::Model { .. } => "the model went back and kept this",
     };
     let dim = ink.theme.dim();
-    ink.words(Span::styled("┌ ", dim), &format!("{what}: {why}"), dim);
+    let margin = Margin { first: vec![Span::styled("┌ ", dim)], next: vec![Span::styled("│ ", dim)] };
+    ink.wrapped(&Line::styled(format!("{what}: {why}"), dim), &margin);
     let inner = ink.inner_width();
     let rows = crate::text::markdown::lines(text, inner, &ink.theme);
     let total = rows.len();
@@ -123,7 +134,7 @@ fn summary(before: &[Entry], range: (EntryId, EntryId), text: &str, by: &Summary
     ink.lines(framed);
     let last = match total - shown {
         0 => String::new(),
-        more => format!("… {} more, Ctrl+O shows all", counted(more, "line")),
+        hidden => more(hidden),
     };
     if total > SUMMARY_LINES + 1 {
         ink.can_fold();

@@ -135,12 +135,13 @@ mod tests {
     fn numbers_come_from_what_is_known_of_the_edit() {
         let edits = r#"{"path":"a.rs","edits":[{"old":"x","new":"y"},{"old":"p","new":"q\nr"}]}"#;
         let details = Details::Edited { lines: vec![4, 9] };
-        let diff = of_call("multi_edit", edits, Some(&details)).unwrap();
+        let diff = of_call("multi_edit", edits, Some(&details)).expect("an edit");
         assert_eq!((diff.added, diff.removed), (3, 2));
         assert_eq!(diff.hunks.iter().map(|hunk| hunk.start).collect::<Vec<_>>(), [(4, 4), (9, 9)]);
-        let unknown = of_call("multi_edit", edits, None).unwrap();
+        let unknown = of_call("multi_edit", edits, None).expect("an edit");
         assert_eq!(unknown.hunks[0].start, (0, 0));
-        let all = of_call("edit_file", r#"{"path":"a","old":"x","new":"y","replace_all":true}"#, Some(&details)).unwrap();
+        let all = of_call("edit_file", r#"{"path":"a","old":"x","new":"y","replace_all":true}"#, Some(&details))
+            .expect("an edit");
         assert_eq!(all.hunks.len(), 2);
         assert!(of_call("edit_file", "{\"path\":", None).is_none() && of_call("bash", "{}", None).is_none());
     }

@@ -143,7 +143,8 @@ impl Ink {
 
     fn rows(&self, lines: &[&str], style: Style, breaks: Breaks) -> Vec<Line<'static>> {
         let width = usize::from(self.inner_width());
-        let wrapped = lines.iter().flat_map(|line| wrap(&Line::styled(*line, style), width, &Margin::default(), breaks));
+        let wrapped =
+            lines.iter().flat_map(|line| wrap(&Line::styled(*line, style), width, &Margin::default(), breaks));
         wrapped.collect()
     }
 
@@ -172,9 +173,13 @@ impl Ink {
 
     /// Says that there is more.
     pub(super) fn more(&mut self, lines: usize) {
-        let unit = if lines == 1 { "line" } else { "lines" };
-        let text = fit(&format!("… {lines} more {unit}, Ctrl+O shows all"), usize::from(self.inner_width()));
+        let text = fit(&more(lines), usize::from(self.inner_width()));
         let style = self.theme.dim();
         self.indented([Line::from(Span::styled(text, style))]);
     }
+}
+
+/// What stands in place of lines that are folded.
+pub(super) fn more(lines: usize) -> String {
+    format!("… {lines} more {}, Ctrl+O shows all", if lines == 1 { "line" } else { "lines" })
 }

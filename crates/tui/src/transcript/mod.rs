@@ -110,6 +110,11 @@ impl Transcript {
         fill(&mut sheet, top, area, buf, &mut self.shown);
     }
 
+    /// Whether the next frame would show more of the same: there was too much code to highlight in one, or the grammars are not there yet.
+    pub(crate) fn is_unfinished(&self) -> bool {
+        self.cache.is_unfinished()
+    }
+
     /// Goes down, or up if `lines` is negative.
     pub(crate) fn scroll(&mut self, lines: i32) {
         self.pending += i64::from(lines);
@@ -121,11 +126,13 @@ impl Transcript {
     }
 
     /// Goes to the first line.
+    #[expect(clippy::wrong_self_convention, reason = "goes there; nothing is converted")]
     pub(crate) fn to_top(&mut self) {
         (self.place, self.pending) = (Place::Start, 0);
     }
 
     /// Goes to the last line, and follows it.
+    #[expect(clippy::wrong_self_convention, reason = "goes there; nothing is converted")]
     pub(crate) fn to_bottom(&mut self) {
         (self.place, self.pending) = (Place::End, 0);
     }
@@ -160,6 +167,12 @@ impl Transcript {
     #[cfg(test)]
     pub(crate) fn laid_out(&self) -> usize {
         self.cache.laid_out()
+    }
+
+    /// How many cells are kept.
+    #[cfg(test)]
+    pub(crate) fn kept(&self) -> usize {
+        self.cache.kept()
     }
 }
 

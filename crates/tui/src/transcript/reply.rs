@@ -6,6 +6,9 @@ use retake_engine::session::entry::{Block, StopReason};
 use super::ink::Ink;
 use crate::text::markdown;
 
+/// Lines of a thought that its one line is made of: the first may be no more than a title.
+const FIRST_WORDS: usize = 2;
+
 /// Whether there is nothing but calls.
 pub(super) fn shows_nothing(blocks: &[Block], stop: StopReason) -> bool {
     let is_silent = |block: &Block| match block {
@@ -43,13 +46,15 @@ pub(super) fn write(blocks: &[Block], stop: StopReason, ink: &mut Ink) {
 pub(super) fn reasoning(text: &str, ink: &mut Ink) {
     let style = ink.theme.dim().patch(ink.theme.italic());
     ink.can_fold();
-    if ink.is_open() {
-        ink.words(Span::styled("· ", style), text.trim(), style);
-        return;
+    let mark = Span::styled("· ", style);
+    if !ink.is_open() {
+        let first = text.lines().map(|line| line.trim().trim_matches(['*', '#', ' '])).filter(|line| !line.is_empty());
+        let title = format!("thought: {}", first.take(FIRST_WORDS).collect::<Vec<_>>().join(" · "));
+        return ink.title(mark, &title, style, Vec::new());
     }
-    let first = text.lines().map(|line| line.trim().trim_matches(['*', '#', ' '])).find(|line| !line.is_empty());
-    let title = format!("thought: {}", first.unwrap_or_default());
-    ink.title(Span::styled("· ", style), &title, style, Vec::new());
+    ink.title(mark, "thought:", style, Vec::new());
+    let lines = markdown::lines(text, ink.inner_width(), &ink.theme);
+    ink.indented(lines.into_iter().map(|line| line.style(style)));
 }
 
 fn remark(stop: StopReason) -> Option<&'static str> {

@@ -47,15 +47,8 @@ pub(super) fn write(entries: &[Entry], index: usize, ink: &mut Ink) {
     let Body::ToolResult { title, outcome, parts, todos, details, .. } = &entries[index].body else { return };
     let (tool, arguments) = call_of(entries, index).unwrap_or_default();
     let text = parts.iter().map(told).collect::<Vec<_>>().join("\n");
-    let shown = Shown {
-        title,
-        outcome: *outcome,
-        text,
-        tool,
-        arguments,
-        details: details.as_ref(),
-        todos: todos.as_deref(),
-    };
+    let shown =
+        Shown { title, outcome: *outcome, text, tool, arguments, details: details.as_ref(), todos: todos.as_deref() };
     match outcome {
         Outcome::Done => done(&shown, ink),
         Outcome::Failed | Outcome::Denied | Outcome::Interrupted => not_done(&shown, ink),
@@ -153,9 +146,10 @@ fn not_done(shown: &Shown<'_>, ink: &mut Ink) {
         Outcome::Done | Outcome::Failed => ("failed", ink.theme.removed()),
     };
     let (_, remark) = remark(&shown.text);
-    if shown.tool == "bash" && shown.outcome != Outcome::Denied {
+    if shown.tool == "bash" {
         let remark = remark.filter(|remark| shown.outcome == Outcome::Failed && columns(remark) <= MAX_REMARK);
-        let suffix = remark.map_or_else(|| word.to_owned(), |remark| format!("{word}: {}", clean(&in_sentence(remark))));
+        let suffix =
+            remark.map_or_else(|| word.to_owned(), |remark| format!("{word}: {}", clean(&in_sentence(remark))));
         // A remark that leaves no room for the command is not worth it.
         let room = ink.columns().saturating_sub(columns(&suffix) + 4);
         let suffix = if room < ink.columns() / 2 && room < columns(shown.title) { word.to_owned() } else { suffix };

@@ -14,9 +14,10 @@ use self::replace::{Edit, Occurrences, Refused, apply};
 use super::arguments::{Argument, Arguments, Kind, optional, required};
 use super::file::put;
 use super::place::{Link, Target};
+use super::preview::{Content, Rewrite};
 use super::run::writing;
 use super::toolbox::{Bench, Tool};
-use super::{Access, Output, Prepared};
+use super::{Access, Output, Prepared, Preview};
 
 /// A larger file is not read into memory for an edit.
 const MAX_FILE: u64 = 64 << 20;
@@ -65,6 +66,10 @@ fn prepare(bench: &Bench, arguments: &Arguments, edits: Vec<Edit>) -> Result<Pre
     let target = bench.places.to_write(&given, Link::Follow)?;
     let access = Access::Writes { paths: vec![target.path.clone()] };
     let title = format!("edit {}", target.name());
+    let preview = {
+        let (target, edits) = (target.clone(), edits.clone());
+        Preview::new(move || Some(vec![preview(&target, &edits)?]))
+    };
     let bench = bench.clone();
     let run = writing(move || {
         // The links may have changed while the call waited to be allowed.
@@ -76,7 +81,21 @@ fn prepare(bench: &Bench, arguments: &Arguments, edits: Vec<Edit>) -> Result<Pre
             Err(output) => output,
         }
     });
-    Ok(Prepared { title, access, run })
+    Ok(Prepared::new(title, access, run).with_preview(preview))
+}
+
+/// What the edits would make of the file as it is now; `None` if one of them does not match.
+fn preview(target: &Target, edits: &[Edit]) -> Option<Rewrite> {
+    let before = Content::on_disk(&target.real)?;
+    let after = match &before {
+        Content::Bytes(bytes) => {
+            let made = edits.iter().try_fold(bytes.clone(), |content, edit| Some(apply(&content, edit).ok()?.content));
+            Content::of(made?)
+        }
+        Content::TooLarge => Content::TooLarge,
+        Content::Nothing | Content::Directory => return None,
+    };
+    Some(Rewrite::new(target, before, after))
 }
 
 fn change(bench: &Bench, target: &Target, edits: &[Edit]) -> Output {
@@ -99,7 +118,7 @@ fn change(bench: &Bench, target: &Target, edits: &[Edit]) -> Output {
         return Output::failed(format!("`{name}` cannot be written: {error}. It was left as it was."));
     }
     bench.seen.note_now(&target.real);
-    Output::done(told(&name, &changes))
+    Output::done(told(&name, &changes)).at_lines(changes.iter().map(|(line, _)| *line).collect())
 }
 
 fn content(target: &Target) -> Result<Vec<u8>, Output> {

@@ -49,7 +49,7 @@ fn prepare(bench: &Bench, arguments: &Arguments) -> Result<Prepared, Output> {
     let title = format!("read {}", bench.places.name(&real));
     let bench = bench.clone();
     let run = reading(move |stop| read(&bench, &given, &real, window, stop));
-    Ok(Prepared { title, access: Access::Reads, run })
+    Ok(Prepared::new(title, Access::Reads, run))
 }
 
 /// The lines that are wanted.

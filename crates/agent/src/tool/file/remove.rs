@@ -13,9 +13,10 @@ use rustix::io::Errno;
 use super::tree::{self, Below};
 use crate::tool::arguments::{Arguments, Kind, optional, required};
 use crate::tool::place::{Link, Target};
+use crate::tool::preview::{Content, Rewrite};
 use crate::tool::run::writing;
 use crate::tool::toolbox::{Bench, Tool};
-use crate::tool::{Access, Output, Prepared};
+use crate::tool::{Access, Output, Prepared, Preview};
 
 pub(crate) const MOVE: Tool = Tool {
     name: "move_file",
@@ -53,6 +54,14 @@ fn prepare_move(bench: &Bench, arguments: &Arguments) -> Result<Prepared, Output
             Access::Writes { paths: to.new_parents.iter().cloned().chain(paths).collect() }
         }
     };
+    let preview = {
+        let (from, to) = (from.clone(), to.clone());
+        Preview::new(move || {
+            let content = Content::on_disk(&from.real)?;
+            let goes = Rewrite::new(&from, content.clone(), Content::Nothing);
+            Some(vec![goes, Rewrite::new(&to, Content::Nothing, content)])
+        })
+    };
     let (bench, given) = (bench.clone(), arguments.clone());
     let run = writing(move || {
         let again = || -> Result<(), Output> {
@@ -63,7 +72,7 @@ fn prepare_move(bench: &Bench, arguments: &Arguments) -> Result<Prepared, Output
         };
         again().err().unwrap_or_else(|| rename(&from, &to))
     });
-    Ok(Prepared { title, access, run })
+    Ok(Prepared::new(title, access, run).with_preview(preview))
 }
 
 fn check_move(from: &Target, to: &Target) -> Result<(), Output> {
@@ -125,6 +134,10 @@ fn prepare_delete(bench: &Bench, arguments: &Arguments) -> Result<Prepared, Outp
         None => Access::Unknown,
         Some(below) => Access::Writes { paths: below.iter().filter_map(|relative| under(&target, relative)).collect() },
     };
+    let preview = {
+        let target = target.clone();
+        Preview::new(move || Some(vec![Rewrite::new(&target, Content::on_disk(&target.real)?, Content::Nothing)]))
+    };
     let (bench, given) = (bench.clone(), arguments.clone());
     let title = format!("delete {name}");
     let run = writing(move || {
@@ -134,7 +147,7 @@ fn prepare_delete(bench: &Bench, arguments: &Arguments) -> Result<Prepared, Outp
         };
         again().err().unwrap_or_else(|| delete(&target, &given))
     });
-    Ok(Prepared { title, access, run })
+    Ok(Prepared::new(title, access, run).with_preview(preview))
 }
 
 fn delete(target: &Target, arguments: &Arguments) -> Output {

@@ -7,9 +7,10 @@ use super::put::put;
 use super::seen::Knows;
 use crate::tool::arguments::{Arguments, Kind, required};
 use crate::tool::place::{Link, Target};
+use crate::tool::preview::{Content, Rewrite};
 use crate::tool::run::writing;
 use crate::tool::toolbox::{Bench, Tool};
-use crate::tool::{Access, Output, Prepared, counted};
+use crate::tool::{Access, Output, Prepared, Preview, counted};
 
 pub(crate) const WRITE: Tool = Tool {
     name: "write_file",
@@ -29,6 +30,13 @@ fn prepare(bench: &Bench, arguments: &Arguments) -> Result<Prepared, Output> {
     let target = bench.places.to_write(&given, Link::Follow)?;
     let paths = target.new_parents.iter().chain([&target.path]).cloned().collect();
     let title = format!("write {}", target.name());
+    let preview = {
+        let (target, content) = (target.clone(), content.clone());
+        Preview::new(move || {
+            let after = Content::of(content.clone().into_bytes());
+            Some(vec![Rewrite::new(&target, Content::on_disk(&target.real)?, after)])
+        })
+    };
     let bench = bench.clone();
     let run = writing(move || {
         // The links may have changed while the call waited to be allowed.
@@ -40,7 +48,7 @@ fn prepare(bench: &Bench, arguments: &Arguments) -> Result<Prepared, Output> {
             Err(output) => output,
         }
     });
-    Ok(Prepared { title, access: Access::Writes { paths }, run })
+    Ok(Prepared::new(title, Access::Writes { paths }, run).with_preview(preview))
 }
 
 fn write(bench: &Bench, target: &Target, content: &str) -> Output {
@@ -54,7 +62,7 @@ fn write(bench: &Bench, target: &Target, content: &str) -> Output {
     }
     bench.seen.note_now(&target.real);
     let lines = lines_in(content.as_bytes());
-    match before {
+    let output = match before {
         None => Output::done(format!("Created `{name}` with {lines}.")),
         Some(before) if before == content.as_bytes() => {
             Output::done(format!("`{name}` had exactly this content already."))
@@ -67,7 +75,8 @@ fn write(bench: &Bench, target: &Target, content: &str) -> Output {
             };
             Output::done(format!("Replaced `{name}`: {} before, {lines} now.{remark}", lines_in(&before)))
         }
-    }
+    };
+    output.at_lines(vec![1])
 }
 
 /// The content before, if there is a file; refuses to replace what the model does not know.

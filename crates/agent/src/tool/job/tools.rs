@@ -17,6 +17,7 @@ the first 10 KB and last 20 KB are returned.",
         Ok(Prepared {
             title: format!("job {id}: output"),
             access: Access::Reads,
+            preview: None,
             run: Box::new(move |_| Box::pin(async move { output(&jobs, id) })),
         })
     },
@@ -33,6 +34,7 @@ a server that was started for a test.",
         Ok(Prepared {
             title: format!("job {id}: end"),
             access: Access::Reads,
+            preview: None,
             run: Box::new(move |_| {
                 Box::pin(async move {
                     jobs.end(id).await;

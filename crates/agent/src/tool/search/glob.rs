@@ -61,7 +61,7 @@ fn prepare(bench: &Bench, arguments: &Arguments) -> Result<Prepared, Output> {
     let title = format!("glob {given}");
     let bench = bench.clone();
     let run = reading(move |stop| find(&bench, &real, &pattern, stop));
-    Ok(Prepared { title, access: Access::Reads, run })
+    Ok(Prepared::new(title, Access::Reads, run))
 }
 
 fn find(bench: &Bench, real: &Path, pattern: &Pattern, stop: &Stop) -> Output {

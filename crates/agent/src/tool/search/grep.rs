@@ -72,7 +72,7 @@ fn prepare(bench: &Bench, arguments: &Arguments) -> Result<Prepared, Output> {
     let title = format!("grep {pattern}");
     let bench = bench.clone();
     let run = reading(move |stop| find(&bench, &real, search, stop));
-    Ok(Prepared { title, access: Access::Reads, run })
+    Ok(Prepared::new(title, Access::Reads, run))
 }
 
 fn find(bench: &Bench, real: &Path, mut search: Search, stop: &Stop) -> Output {

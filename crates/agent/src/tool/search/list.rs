@@ -37,7 +37,7 @@ fn prepare(bench: &Bench, arguments: &Arguments) -> Result<Prepared, Output> {
     let depth = usize::try_from(arguments.integer("depth").unwrap_or(1).min(MAX_DEPTH)).unwrap_or(1);
     let title = format!("list {name}");
     let run = reading(move |stop| list(&name, &real, depth, stop));
-    Ok(Prepared { title, access: Access::Reads, run })
+    Ok(Prepared::new(title, Access::Reads, run))
 }
 
 fn list(name: &str, real: &Path, depth: usize, stop: &Stop) -> Output {

@@ -101,6 +101,7 @@ fn prepare(bench: &Bench, arguments: &Arguments) -> Result<Prepared, Output> {
     Ok(Prepared {
         title,
         access,
+        preview: None,
         run: Box::new(move |surroundings| {
             Box::pin(async move {
                 match in_background {

@@ -100,10 +100,22 @@ pub(super) const SAMPLES: [(&str, &str); 7] = [
 /// x\n    pub async fn f(&mut self, n: usize) -> Result<(), Box<dyn E>> {\n        let s = format!(\"{n:?}\\n\", 'c');\n        for i in \
 0..10_u8 { if let Some(x) = y? && true { return Ok(match x { 1 | 2 => |a| a + 1.0, _ => !0 }); } }\n    }\n}\n",
     ),
-    ("py", "import a\n@d\nclass A(B):\n    \"\"\"x\"\"\"\n    async def f(self, *a, x: int = 1) -> str:\n        return f\"{x}\" if not a else None # c\n"),
-    ("js", "import a from 'b';\nexport const f = async (x) => { let y = `a${x}`; return /re/g.test(y) ? null : new A({ b: 1 }); } // c\n"),
-    ("sh", "set -e\nfor f in *.rs; do if [ -f \"$f\" ]; then cat $f | grep -v 'x' > \"${o:-y}\"; fi; done # c\nfoo() { echo $(ls); }\n"),
+    (
+        "py",
+        "import a\n@d\nclass A(B):\n    \"\"\"x\"\"\"\n    async def f(self, *a, x: int = 1) -> str:\n        return f\"{x}\" if not a else None # c\n",
+    ),
+    (
+        "js",
+        "import a from 'b';\nexport const f = async (x) => { let y = `a${x}`; return /re/g.test(y) ? null : new A({ b: 1 }); } // c\n",
+    ),
+    (
+        "sh",
+        "set -e\nfor f in *.rs; do if [ -f \"$f\" ]; then cat $f | grep -v 'x' > \"${o:-y}\"; fi; done # c\nfoo() { echo $(ls); }\n",
+    ),
     ("json", "{\"a\": [1, true, null, \"b\\n\"]}\n"),
-    ("go", "package a\nimport \"b\"\nfunc (s *S) F(a int) (string, error) { if x := 1; x > 0 { return `a`, nil } // c\n}\n"),
+    (
+        "go",
+        "package a\nimport \"b\"\nfunc (s *S) F(a int) (string, error) { if x := 1; x > 0 { return `a`, nil } // c\n}\n",
+    ),
     ("yaml", "a: 1\nb:\n  - \"c\" # d\n"),
 ];

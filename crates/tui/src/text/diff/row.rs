@@ -24,11 +24,21 @@ pub(crate) enum Header {
 pub(super) enum Row {
     /// Between two files.
     Blank,
-    Header { file: usize },
+    Header {
+        file: usize,
+    },
     /// Lines between two hunks that did not change.
     Skipped,
-    Line { file: usize, hunk: usize, line: usize, old: u32, new: u32 },
-    LeftOut { file: usize },
+    Line {
+        file: usize,
+        hunk: usize,
+        line: usize,
+        old: u32,
+        new: u32,
+    },
+    LeftOut {
+        file: usize,
+    },
 }
 
 /// The pieces of `files`, in order.
@@ -71,7 +81,12 @@ impl Gutter {
             (old, new) => old.max(new) + u32::try_from(hunk.lines.len()).unwrap_or(0),
         });
         let highest = highest.max().unwrap_or(0);
-        let numbers = if highest == 0 { 0 } else { 1 + usize::from(width >= WIDE) };
+        // Where every line is new there is nothing to tell apart.
+        let has_two = |file: &FileDiff| {
+            let mut lines = file.hunks.iter().flat_map(|hunk| &hunk.lines);
+            lines.any(|line| line.kind != LineKind::Added)
+        };
+        let numbers = if highest == 0 { 0 } else { 1 + usize::from(width >= WIDE && files.iter().any(has_two)) };
         Self { width: usize::from(width).max(4), digits: highest.to_string().len(), numbers }
     }
 
@@ -131,7 +146,8 @@ impl Row {
                 };
                 let (numbers, sign) = gutter.text(line.kind, old, new);
                 let next = vec![Span::raw(" ".repeat(gutter.columns()))];
-                let margin = Margin { first: vec![Span::styled(numbers, theme.dim()), Span::styled(sign, style)], next };
+                let margin =
+                    Margin { first: vec![Span::styled(numbers, theme.dim()), Span::styled(sign, style)], next };
                 wrap(&Line::styled(line.text.clone(), style), gutter.width, &margin, Breaks::Anywhere)
             }
         }

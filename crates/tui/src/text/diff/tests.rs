@@ -30,7 +30,15 @@ fn sample() -> Vec<FileDiff> {
     let edited = file(
         "src/lib.rs",
         &[
-            ((8, 8), &[" fn a() {", "-    let old = 1;", "+    let new = 1;", "+\tmore(\"a long line that has to go on below\");"]),
+            (
+                (8, 8),
+                &[
+                    " fn a() {",
+                    "-    let old = 1;",
+                    "+    let new = 1;",
+                    "+\tmore(\"a long line that has to go on below\");",
+                ],
+            ),
             ((99, 100), &[" }", "-gone"]),
         ],
     );
@@ -88,7 +96,11 @@ fn a_window_is_a_part_of_the_whole() {
         assert_eq!(view.height(width), whole.len(), "{width}");
         for start in 0..whole.len() + 2 {
             let end = (start + 5).min(whole.len());
-            assert_eq!(view.window(width, &Theme::default(), start..start + 5), whole[start.min(end)..end], "{width} {start}");
+            assert_eq!(
+                view.window(width, &Theme::default(), start..start + 5),
+                whole[start.min(end)..end],
+                "{width} {start}"
+            );
         }
         let starts = view.starts(width);
         assert!(whole[starts[1]].to_string().starts_with("a.p") && starts[0] == 0, "{width}");

@@ -7,8 +7,8 @@ use crate::text::width as columns;
 use crate::text::wrap::{Breaks, Margin, wrap};
 use crate::theme::Theme;
 
-/// A narrower column is not legible.
-const MIN_COLUMN: usize = 8;
+/// A longer word may be cut.
+const MAX_WORD: usize = 16;
 const BETWEEN: &str = " │ ";
 
 type Cell = Vec<Span<'static>>;
@@ -32,24 +32,20 @@ impl Table {
         }
     }
 
-    /// How wide each column is; `None` if they do not fit beside each other.
+    /// How wide each column is; `None` if they do not fit beside each other without cutting words.
     fn widths(&self, width: usize) -> Option<Vec<usize>> {
         let count = self.alignments.len();
-        let natural = |column: usize| self.rows.iter().filter_map(|row| row.get(column)).map(cell_width).max();
-        let mut widths: Vec<usize> = (0..count).map(|column| natural(column).unwrap_or(0).max(1)).collect();
         let room = width.checked_sub(columns(BETWEEN) * count.saturating_sub(1))?;
-        let mut excess = widths.iter().sum::<usize>().saturating_sub(room);
-        while excess > 0 {
-            // The widest gives way, down to the next one, so that short columns keep their words whole.
-            let widest = *widths.iter().max()?;
-            if widest <= MIN_COLUMN {
-                return None;
-            }
-            let at = widths.iter().position(|width| *width == widest)?;
-            let next = widths.iter().filter(|width| **width < widest).max().copied().unwrap_or(0).max(MIN_COLUMN);
-            let less = (widest - next).clamp(1, excess.div_ceil(count).max(1));
-            widths[at] -= less;
-            excess -= less;
+        let cells = |column: usize| self.rows.iter().filter_map(move |row| row.get(column));
+        let needed = |column: usize| cells(column).map(longest_word).max().unwrap_or(0).clamp(1, MAX_WORD);
+        let wanted = |column: usize| cells(column).map(cell_width).max().unwrap_or(0).clamp(1, room.max(1));
+        let least: Vec<usize> = (0..count).map(needed).collect();
+        let mut widths: Vec<usize> = (0..count).map(wanted).collect();
+        while widths.iter().sum::<usize>() > room {
+            // The widest gives way, so that short columns keep their lines whole.
+            let can_give = (0..count).filter(|column| widths[*column] > least[*column]);
+            let widest = can_give.max_by_key(|column| widths[*column])?;
+            widths[widest] -= 1;
         }
         Some(widths)
     }
@@ -124,6 +120,11 @@ impl Table {
 
 fn cell_width(cell: &Cell) -> usize {
     cell.iter().map(|span| columns(&crate::text::clean(&span.content))).sum()
+}
+
+fn longest_word(cell: &Cell) -> usize {
+    let text: String = cell.iter().map(|span| span.content.as_ref()).collect();
+    text.split(' ').map(|word| columns(&crate::text::clean(word))).max().unwrap_or(0)
 }
 
 fn wrapped(cell: Option<&Cell>, width: usize, is_head: bool, theme: Theme) -> Vec<Line<'static>> {

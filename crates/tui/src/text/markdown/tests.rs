@@ -65,7 +65,8 @@ fn a_rich_text_at_eighty_columns() {
 Heading one
 
 Some stressed and strong words, `inline code`, struck and a link
-(https://example.org/page). Second line, hard break
+(https://example.org/page).
+Second line, hard break
 third line <b>html</b>.
 
 - first item with enough words to be wrapped somewhere
@@ -115,14 +116,17 @@ image: picture (a.png) https://auto.link label (https://ref.example)
 #[test]
 fn lists_are_as_tight_as_they_were_written() {
     let text = "Do:\n- one\n- two words that wrap\n  - deep\n    more\n- three\n\nAfter\n";
-    assert_eq!(drawn(text, 16), "Do:\n\n- one\n- two words that\n  wrap\n  - deep more\n- three\n\nAfter");
+    assert_eq!(drawn(text, 16), "Do:\n\n- one\n- two words that\n  wrap\n  - deep\n    more\n- three\n\nAfter");
     assert_eq!(drawn("3. a\n4. b", 20), "3. a\n4. b");
 }
 
 #[test]
 fn quotes_have_a_bar_and_code_stands_in() {
     assert_eq!(drawn("> a\n>\n> ```\n> x  y\n> ```\n\nb", 20), "│ a\n│\n│   x  y\n\nb");
-    assert_eq!(drawn("```sh title=a.sh\nls -la /a/very/long\n```", 12), "  sh\n  title=a.sh\n  ls -la /a/\n  very/long");
+    assert_eq!(
+        drawn("```sh title=a.sh\nls -la /a/very/long\n```", 12),
+        "  sh\n  title=a.sh\n  ls -la /a/\n  very/long"
+    );
     assert_eq!(drawn("a\n\n```\nopen fence\n", 20), "a\n\n  open fence");
 }
 
@@ -137,6 +141,8 @@ fn tables_stand_side_by_side_or_row_by_row() {
         drawn(table, 24),
         "Name  │          Meaning\n──────┼─────────────────\nalpha │ the first letter\n      │           of all\n`b`   │                x"
     );
+    let words = "| Setting | Meaning |\n|--|--|\n| configuration.file | somewhere |\n";
+    assert_eq!(drawn(words, 24), "Setting:\n  configuration.file\nMeaning: somewhere", "words are not cut for a grid");
     assert_eq!(drawn(table, 14), "Name: alpha\nMeaning: the\n  first letter\n  of all\n\nName: `b`\nMeaning: x");
 }
 
@@ -173,6 +179,70 @@ fn every_beginning_of_a_text_can_be_drawn_and_shows_all_its_words() {
             for word in shown.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 1) {
                 assert!(all.contains(word), "{width}: `{word}` of {source:?} is missing\n{rows:#?}");
             }
+        }
+    }
+}
+
+#[test]
+fn whatever_is_said_can_be_drawn_and_fits() {
+    const PIECES: [&str; 40] = [
+        "word",
+        " ",
+        "\n",
+        "\n\n",
+        "- ",
+        "  - ",
+        "1. ",
+        "> ",
+        "# ",
+        "```",
+        "```rust\n",
+        "`",
+        "*",
+        "**",
+        "_",
+        "~~",
+        "|",
+        "|--",
+        "| a | b |\n",
+        "|---|:-:|\n",
+        "[",
+        "](",
+        ")",
+        "!",
+        "<b>",
+        "</div>\n",
+        "<div>",
+        "---\n",
+        "===\n",
+        "    ",
+        "\t",
+        "\\",
+        "漢字",
+        "é",
+        "e\u{301}",
+        "👩\u{200d}💻",
+        "\x1b[0m",
+        "\u{202e}",
+        "[x]: http://a\n",
+        "averylongwordthatfitsnowhere",
+    ];
+    let mut seed = 0x2545_f491_4f6c_dd1d_u64;
+    let mut random = |below: usize| {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        usize::try_from(seed % below as u64).expect("it is below a usize")
+    };
+    for _ in 0..600 {
+        let count = random(40);
+        let text: String = (0..count).map(|_| PIECES[random(PIECES.len())]).collect();
+        for width in [4, 10, 23, 40, 80] {
+            let rows: Vec<String> = coming(&text, width, &Theme::default()).iter().map(ToString::to_string).collect();
+            assert!(rows.iter().all(|row| columns(row) <= usize::from(width)), "{width} {text:?}\n{rows:#?}");
+            assert!(!rows.concat().contains(|c: char| c.is_control() || c == '\u{202e}'), "{text:?}");
+            let wide = |text: &str| text.matches('漢').count();
+            assert!(wide(&rows.concat()) >= wide(&text), "{width} {text:?}\n{rows:#?}");
         }
     }
 }

@@ -14,13 +14,20 @@ use crate::theme::Theme;
 /// How far code stands in.
 const CODE_INDENT: &str = "  ";
 
+/// A longer word after a fence is shown, because it names no language.
+const MAX_LANGUAGE: usize = 20;
+
 /// What the text is in, from the outside in.
 enum Container {
     Quote,
     /// The number of the next item, if they have numbers.
     List(Option<u64>),
     /// The mark stands before the first line, spaces before the others.
-    Item { mark: Span<'static>, is_drawn: bool, is_loose: bool },
+    Item {
+        mark: Span<'static>,
+        is_drawn: bool,
+        is_loose: bool,
+    },
 }
 
 /// Lines as far as they are written, and what the next one is made of.
@@ -78,8 +85,8 @@ impl Writer {
                 self.flush();
             }
             Event::InlineHtml(html) => self.push(&html, self.theme.dim()),
-            Event::SoftBreak => self.push(" ", Style::new()),
-            Event::HardBreak => self.flush(),
+            // Models break lines where they mean it; to join them would run lists of names together.
+            Event::SoftBreak | Event::HardBreak => self.flush(),
             Event::Rule => {
                 self.block();
                 let room = self.width.saturating_sub(self.margin_width());
@@ -147,13 +154,13 @@ impl Writer {
             Tag::Emphasis => self.styles.push(self.theme.italic()),
             Tag::Strong => self.styles.push(self.theme.bold()),
             Tag::Strikethrough => self.styles.push(self.theme.struck()),
-            Tag::Link { dest_url, .. } => {
-                self.links.push((self.inline.len(), dest_url.into_string()));
+            Tag::Link { dest_url, title, .. } => {
+                self.links.push((self.inline.len(), address(&dest_url, &title)));
                 self.styles.push(self.theme.underlined());
             }
-            Tag::Image { dest_url, .. } => {
+            Tag::Image { dest_url, title, .. } => {
                 self.push("image: ", self.theme.dim());
-                self.links.push((self.inline.len(), dest_url.into_string()));
+                self.links.push((self.inline.len(), address(&dest_url, &title)));
                 self.styles.push(Style::new());
             }
             // Not asked for from the parser.
@@ -226,12 +233,12 @@ impl Writer {
             CodeBlockKind::Fenced(info) => info.trim(),
             CodeBlockKind::Indented => "",
         };
-        let language = info.split([' ', ',', '{', ':']).next().unwrap_or_default();
-        if info != language {
+        let is_language = |c: char| c.is_ascii_alphanumeric() || "+-#_".contains(c);
+        if !info.chars().all(is_language) || info.len() > MAX_LANGUAGE {
             let spans = vec![Span::raw(CODE_INDENT), Span::styled(info.to_owned(), self.theme.dim())];
             self.write_indented(&Line::from(spans), Breaks::Words);
         }
-        self.code = Some((language.to_owned(), String::new()));
+        self.code = Some((language(info), String::new()));
     }
 
     fn end_code(&mut self) {
@@ -336,4 +343,19 @@ impl Writer {
         }
         spans
     }
+}
+
+/// The language that the words after a fence mean: `rust,ignore`, `src/main.rs`, `12:40:src/main.rs`.
+fn language(info: &str) -> String {
+    let first = info.split([' ', ',', '{']).next().unwrap_or_default();
+    let name = match first.rsplit_once('.') {
+        Some((_, extension)) => extension,
+        None => first.split(':').next().unwrap_or_default(),
+    };
+    name.to_owned()
+}
+
+/// Where a link leads, with the words that a browser would show beside it.
+pub(super) fn address(url: &str, title: &str) -> String {
+    if title.is_empty() { url.to_owned() } else { format!("{url} {title}") }
 }

@@ -9,13 +9,15 @@ use super::build::*;
 use crate::transcript::Transcript;
 
 fn conversation() -> retake_agent::view::View {
-    let edit = r#"{"path":"src/lib.rs","old":"fn old() {\n    one();\n}","new":"fn new() {\n    one();\n    two();\n}"}"#;
+    let edit =
+        r#"{"path":"src/lib.rs","old":"fn old() {\n    one();\n}","new":"fn new() {\n    one();\n    two();\n}"}"#;
     let mut edited = result("edit src/lib.rs", Outcome::Done, "Edited `src/lib.rs` at line 12.");
     if let Body::ToolResult { details, .. } = &mut edited {
         *details = Some(Details::Edited { lines: vec![12] });
     }
-    let output: String = (1..=40).map(|n| format!("test number_{n} ... ok\n")).collect();
-    let thought = Block::Reasoning { text: "**Looking**\nI should read the file first.".to_owned(), opaque: String::new() };
+    let output: String = (1..=9).map(|n| format!("test number_{n} ... ok\n")).collect();
+    let thought =
+        Block::Reasoning { text: "**Looking**\nI should read the file first.".to_owned(), opaque: String::new() };
     view([
         Body::Instructions { source: "AGENTS.md".to_owned(), text: "a\nb\nc\n".to_owned() },
         prompt("Rename old to new, and add a call of two() to it, please.\nThen test."),
@@ -35,13 +37,78 @@ fn conversation() -> retake_agent::view::View {
 
 #[test]
 fn a_turn_at_eighty_columns() {
-    let expected = "x";
+    let expected = "\
+· AGENTS.md, 3 lines
+
+> Rename old to new, and add a call of two() to it, please.
+  Then test.
+
+· thought: Looking · I should read the file first.
+
+I'll look at it.
+
+● read src/lib.rs  2 lines
+● grep old  1 matching line in 1 file
+
+● edit src/lib.rs  +2 −1
+  12    − fn old() {
+     12 + fn new() {
+  13 13       one();
+     14 +     two();
+  14 15   }
+
+● bash: cargo test
+  … 3 more lines, Ctrl+O shows all
+  test number_4 ... ok
+  test number_5 ... ok
+  test number_6 ... ok
+  test number_7 ... ok
+  test number_8 ... ok
+  test number_9 ... ok
+
+Done:
+
+- renamed
+- called";
     assert_eq!(drawn(&conversation(), 80), expected);
 }
 
 #[test]
 fn a_turn_at_forty_columns() {
-    let expected = "x";
+    let expected = "\
+· AGENTS.md, 3 lines
+
+> Rename old to new, and add a call of
+  two() to it, please.
+  Then test.
+
+· thought: Looking · I should read the…
+
+I'll look at it.
+
+● read src/lib.rs  2 lines
+● grep old  1 matching line in 1 file
+
+● edit src/lib.rs  +2 −1
+  12 − fn old() {
+  12 + fn new() {
+  13       one();
+  14 +     two();
+  15   }
+
+● bash: cargo test
+  … 3 more lines, Ctrl+O shows all
+  test number_4 ... ok
+  test number_5 ... ok
+  test number_6 ... ok
+  test number_7 ... ok
+  test number_8 ... ok
+  test number_9 ... ok
+
+Done:
+
+- renamed
+- called";
     assert_eq!(drawn(&conversation(), 40), expected);
 }
 
@@ -49,7 +116,53 @@ fn a_turn_at_forty_columns() {
 fn everything_unfolded_at_a_hundred_and_twenty_columns() {
     let mut transcript = Transcript::new();
     transcript.toggle_all();
-    assert_eq!(whole(&mut transcript, &conversation(), 120), "x");
+    assert_eq!(
+        whole(&mut transcript, &conversation(), 120),
+        "\
+· AGENTS.md, 3 lines
+  a
+  b
+  c
+
+> Rename old to new, and add a call of two() to it, please.
+  Then test.
+
+· thought:
+  Looking
+  I should read the file first.
+
+I'll look at it.
+
+● read src/lib.rs  2 lines
+       1    fn old() {
+       2    }
+● grep old  1 matching line in 1 file
+  src/lib.rs:1:fn old() {
+  [1 matching line in 1 file.]
+
+● edit src/lib.rs  +2 −1
+  12    − fn old() {
+     12 + fn new() {
+  13 13       one();
+     14 +     two();
+  14 15   }
+
+● bash: cargo test
+  test number_1 ... ok
+  test number_2 ... ok
+  test number_3 ... ok
+  test number_4 ... ok
+  test number_5 ... ok
+  test number_6 ... ok
+  test number_7 ... ok
+  test number_8 ... ok
+  test number_9 ... ok
+
+Done:
+
+- renamed
+- called"
+    );
 }
 
 #[test]
@@ -69,7 +182,33 @@ fn calls_that_did_not_go_well() {
         prompt("and again"),
         ended(EndReason::RoundLimit),
     ]);
-    assert_eq!(drawn(&view, 60), "x");
+    assert_eq!(
+        drawn(&view, 60),
+        "\
+✗ bash: cargo build  failed: exit code 101
+  error: no
+
+✗ edit a.rs  failed
+  `old` was not found in `a.rs`. Nothing was changed.
+
+! bash: rm -rf / … (+1 line)  denied
+  rm -rf /
+  echo gone
+  The user did not allow it.
+
+○ bash: sleep 100  interrupted
+
+· interrupted
+
+> again
+
+✗ failed: the key was refused; see `retake doctor`
+
+> and again
+
+! stopped: too many rounds without an end; say `go on` to
+  continue"
+    );
 }
 
 #[test]
@@ -95,7 +234,37 @@ fn todos_files_and_unknown_tools() {
         result("home: weather", Outcome::Done, "sunny\nand warm"),
         result("of a call that nobody knows", Outcome::Done, "text"),
     ]);
-    assert_eq!(drawn(&view, 40), "x");
+    assert_eq!(
+        drawn(&view, 40),
+        "\
+● todo: 1/3 done
+  [x] read it
+  [>] change what has to be changed in
+      it
+  [ ] test
+
+● write a.txt  30 lines
+   1 + line 1
+   2 + line 2
+   3 + line 3
+   4 + line 4
+   5 + line 5
+   6 + line 6
+   7 + line 7
+   8 + line 8
+   9 + line 9
+  10 + line 10
+  … 20 more lines, Ctrl+O shows all
+
+● delete b.txt
+
+● home: weather
+  sunny
+  and warm
+
+● of a call that nobody knows
+  text"
+    );
 }
 
 #[test]
@@ -115,7 +284,28 @@ fn what_is_told_beside_the_conversation() {
         Body::Cleared,
         Body::Reply { blocks: vec![], model: String::new(), usage: Usage::default(), stop: StopReason::Length },
     ]);
-    assert_eq!(drawn(&view, 50), "x");
+    assert_eq!(
+        drawn(&view, 50),
+        "\
+> first
+
+one
+
+┌ summary of 2 entries: the conversation became
+│ too long, the model sees this instead
+│ State
+│
+│ All is well.
+└ … 4 more lines, Ctrl+O shows all
+
+· 2 files went back.
+
+· allowed from now on: `bash: cargo test`
+
+────────── the model sees nothing above ──────────
+
+! the answer was cut off: it became too long"
+    );
 }
 
 #[test]
@@ -140,14 +330,50 @@ fn blocks_of_a_prompt_are_named_and_unfold() {
 fn what_is_live() {
     let mut view = view([prompt("go")]);
     view.coming.thinking = "First one.\nThen two.\nThen three.\nThen four.\nThen five.".to_owned();
-    assert_eq!(drawn(&view, 40), "x");
+    assert_eq!(
+        drawn(&view, 40),
+        "\
+> go
+
+· thinking…
+  Then two.
+  Then three.
+  Then four.
+  Then five."
+    );
     view.coming.text = "Here is\n```rust\nfn f".to_owned();
-    assert_eq!(drawn(&view, 40), "x");
+    assert_eq!(
+        drawn(&view, 40),
+        "\
+> go
+
+· thought: First one. · Then two.
+
+Here is
+
+  fn f"
+    );
     view.coming = Default::default();
     let output = (1..=20).map(|n| format!("Compiling {n}\n")).collect();
     let call = |title: &str, output| RunningCall { call: CallId(String::new()), title: title.to_owned(), output };
     view.calls = vec![call("bash: cargo build", output), call("read a", String::new()), call("read b", String::new())];
-    assert_eq!(drawn(&view, 40), "x");
+    assert_eq!(
+        drawn(&view, 40),
+        "\
+> go
+
+○ bash: cargo build  running
+  … 14 more lines, Ctrl+O shows all
+  Compiling 15
+  Compiling 16
+  Compiling 17
+  Compiling 18
+  Compiling 19
+  Compiling 20
+
+○ read a  running
+○ read b  running"
+    );
 }
 
 #[test]

@@ -1,0 +1,62 @@
+//! Telling how far the first look at all files has come: not at all if it is quick, else a few times a second.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use retake_engine::session::Moment;
+use retake_engine::{Durability, Origin, Phase, Progress, Step};
+use tokio::sync::mpsc;
+
+use super::publish::snapshot;
+use super::{Controller, Fact};
+use crate::contract::{Baseline, EventKind};
+use crate::{fresh, limits};
+
+impl Controller {
+    /// Has the first snapshot taken, and clients told how far it has come.
+    pub(super) fn take_baseline(&self) {
+        let moment = Moment { session: self.writer().id(), entry: None, origin: Origin::Turn };
+        let facts = self.facts.clone();
+        self.keeper.run(move |workspace| {
+            let (began, progress) = (Instant::now(), Watched::new(facts.clone()));
+            let result = workspace.checkpoint_at(moment, fresh::checkpoint(), Durability::Soon, &progress);
+            facts.send(Fact::Told { request: None, kind: snapshot("baseline", began, result.as_ref()) }).ok();
+        });
+    }
+}
+
+/// Tells the controller how far a scan has come.
+struct Watched {
+    facts: mpsc::UnboundedSender<Fact>,
+    /// When something was told; at first, when it began.
+    told: Mutex<Instant>,
+    files: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Watched {
+    fn new(facts: mpsc::UnboundedSender<Fact>) -> Self {
+        Self { facts, told: Mutex::new(Instant::now()), files: AtomicU64::new(0), bytes: AtomicU64::new(0) }
+    }
+}
+
+impl Progress for Watched {
+    fn report(&self, step: Step) {
+        // Several threads read, and whoever is late must not take anything back.
+        let read = if step.phase == Phase::Reading { step.done } else { 0 };
+        let files = self.files.fetch_max(read, Ordering::Relaxed).max(read);
+        // When another thread is telling, the next step will do as well.
+        let Ok(mut told) = self.told.try_lock() else { return };
+        if told.elapsed() < Duration::from_millis(limits::BASELINE_PAUSE_MS) {
+            return;
+        }
+        *told = Instant::now();
+        let baseline = Baseline { files, bytes: self.bytes.load(Ordering::Relaxed) };
+        self.facts.send(Fact::Told { request: None, kind: Box::new(EventKind::Baseline { baseline }) }).ok();
+    }
+
+    fn took_in(&self, bytes: u64) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,79 @@
+//! Questions and their answers.
+
+use retake_agent::contract::Answer;
+
+use super::*;
+
+fn answer(effects: &[Effect]) -> Option<(&CallId, &Answer)> {
+    match effects {
+        [Effect::Ask(Asked::Quietly, Command::Answer { call, answer })] => Some((call, answer)),
+        _ => None,
+    }
+}
+
+#[test]
+fn each_key_gives_its_answer() {
+    let cases = [
+        (KeyCode::Char('y'), Answer::Allow),
+        (KeyCode::Enter, Answer::Allow),
+        (KeyCode::Char('a'), Answer::AllowAlways { rule: npm_test().expect("there is one") }),
+        (KeyCode::Char('n'), Answer::Deny { why: None }),
+    ];
+    for (key, wanted) in cases {
+        let mut scene = Scene::new();
+        scene.ask("c1", npm_test());
+        let effects = scene.key(key);
+        assert_eq!(answer(&effects), Some((&CallId("c1".into()), &wanted)));
+        assert_eq!(scene.key(key), [], "a second key answers nothing else");
+    }
+}
+
+#[test]
+fn a_no_can_say_why() {
+    let mut scene = Scene::new();
+    scene.ask("c1", npm_test());
+    scene.key(KeyCode::Char('w'));
+    let effects = scene.enters("use yarn");
+    let why = Answer::Deny { why: Some("use yarn".into()) };
+    assert_eq!(answer(&effects), Some((&CallId("c1".into()), &why)));
+    assert!(scene.app.composer.is_blank());
+}
+
+#[test]
+fn always_is_not_offered_where_there_is_no_rule() {
+    let mut scene = Scene::new();
+    scene.ask("c1", None);
+    assert_eq!(scene.key(KeyCode::Char('a')), []);
+    assert!(!scene.screen(80, 16).contains("always"));
+}
+
+#[test]
+fn somebody_who_is_typing_answers_nothing_by_accident() {
+    let mut scene = Scene::new();
+    scene.types("wait, ");
+    scene.ask("c1", npm_test());
+    assert_eq!(scene.types("yes"), []);
+    assert_eq!(scene.app.composer.parts(), [Part::text("wait, yes")]);
+    assert!(scene.screen(80, 16).contains("Tab answers it"));
+    scene.key(KeyCode::Tab);
+    let effects = scene.key(KeyCode::Char('n'));
+    assert!(answer(&effects).is_some());
+    assert_eq!(scene.app.composer.parts(), [Part::text("wait, yes")]);
+}
+
+#[test]
+fn escape_stops_the_turn_that_asks() {
+    let mut scene = Scene::new();
+    scene.ask("c1", npm_test());
+    assert_eq!(scene.key(KeyCode::Esc), [Effect::Ask(Asked::Quietly, Command::Interrupt { turn: None })]);
+}
+
+#[test]
+fn what_another_client_answers_is_asked_no_more() {
+    let mut scene = Scene::new();
+    scene.ask("c1", npm_test());
+    scene.tell(EventKind::PermissionSettled { call: CallId("c1".into()), allowed: true });
+    assert!(!scene.screen(80, 16).contains("May it?"));
+    assert_eq!(scene.types("y"), []);
+    assert_eq!(scene.app.composer.parts(), [Part::text("y")], "it is typed");
+}

@@ -1,0 +1,232 @@
+//! Saying things, commands, the draft, leaving.
+
+use retake_agent::contract::{Change, ChangeGoal, DiffOf, Extent, Reason, Seen, WhileRunning};
+
+use super::*;
+use crate::app::{Next, Place};
+
+fn ask(asked: Asked, command: Command) -> Vec<Effect> {
+    vec![Effect::Ask(asked, command)]
+}
+
+#[test]
+fn enter_says_what_is_typed_and_empties_the_composer() {
+    let mut scene = Scene::new();
+    assert_eq!(scene.enters("mend it"), [Effect::Say(vec![Part::text("mend it")])]);
+    assert!(scene.app.composer.is_blank());
+    assert_eq!(scene.key(KeyCode::Enter), [], "nothing is not said");
+}
+
+#[test]
+fn several_lines_are_typed_with_alt_enter_and_with_a_backslash() {
+    let mut scene = Scene::new();
+    scene.types("one");
+    scene.input(Input::Key(KeyEvent::new(KeyCode::Enter, KeyModifiers::ALT)));
+    scene.types("two\\");
+    assert_eq!(scene.key(KeyCode::Enter), []);
+    assert_eq!(scene.enters("three"), [Effect::Say(vec![Part::text("one\ntwo\nthree")])]);
+}
+
+#[test]
+fn a_prompt_that_is_refused_comes_back() {
+    let mut scene = Scene::new();
+    scene.enters("mend it");
+    let refusal = Refusal { reason: Reason::Failed, message: "the disk is full".into(), hint: Some("make room".into()), document: None };
+    scene.answer(Asked::Said(vec![Part::text("mend it")]), Err(refusal));
+    assert_eq!(scene.app.composer.parts(), [Part::text("mend it")]);
+    assert!(scene.screen(60, 8).contains("✗ the disk is full · make room"));
+}
+
+#[test]
+fn every_way_opens_the_same_picker() {
+    let enter = |scene: &mut Scene, line: &str| scene.enters(line);
+    let ways: [fn(&mut Scene) -> Vec<Effect>; 5] = [
+        |scene| scene.control('r'),
+        |scene| scene.enters(":rewind"),
+        |scene| scene.enters(":rollback"),
+        |scene| scene.enters("/rewind"),
+        |scene| {
+            assert_eq!(scene.key(KeyCode::Esc), []);
+            scene.key(KeyCode::Esc)
+        },
+    ];
+    for way in ways {
+        let mut scene = Scene::new();
+        scene.turn("mend it", "done");
+        let effects = way(&mut scene);
+        assert!(matches!(scene.app.place, Place::Picker(_)));
+        assert!(effects.iter().all(|effect| matches!(effect, Effect::Ask(Asked::Picker(_), _))), "{effects:?}");
+        scene.key(KeyCode::Esc);
+        assert!(matches!(scene.app.place, Place::Talk), "Esc closes it");
+    }
+    let mut scene = Scene::new();
+    assert!(!enter(&mut scene, "/rewind").is_empty(), "before anything was said, too");
+}
+
+#[test]
+fn escape_twice_is_no_way_in_while_something_is_typed_or_long_after() {
+    let mut scene = Scene::new();
+    scene.types("half a prompt");
+    scene.key(KeyCode::Esc);
+    scene.key(KeyCode::Esc);
+    assert!(matches!(scene.app.place, Place::Talk));
+    assert_eq!(scene.app.composer.parts(), [Part::text("half a prompt")]);
+    let mut scene = Scene::new();
+    scene.key(KeyCode::Esc);
+    scene.now += 5_000;
+    scene.key(KeyCode::Esc);
+    assert!(matches!(scene.app.place, Place::Talk));
+}
+
+#[test]
+fn the_picker_is_refused_with_a_reason_while_a_turn_runs() {
+    let mut scene = Scene::new();
+    scene.state(State::Running);
+    assert_eq!(scene.control('r'), []);
+    assert!(matches!(scene.app.place, Place::Talk));
+    assert!(scene.screen(80, 8).contains("! A turn is running"), "{}", scene.screen(80, 8));
+}
+
+#[test]
+fn escape_and_ctrl_c_stop_the_turn() {
+    for stop in [KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE), KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)] {
+        let mut scene = Scene::new();
+        scene.state(State::Running);
+        assert_eq!(scene.input(Input::Key(stop)), ask(Asked::Quietly, Command::Interrupt { turn: None }));
+    }
+}
+
+#[test]
+fn commands_ask_the_session() {
+    let mut scene = Scene::new();
+    let prompt = scene.turn("mend it", "done");
+    let head = scene.app.view.head();
+    let apply = |goal| Command::Apply { change: Change::new(goal), head_seen: Some(Seen { head }), running: WhileRunning::Refuse };
+    let undo = apply(ChangeGoal::Undo { operation: None });
+    assert_eq!(scene.enters("/undo"), ask(Asked::Change { verb: "undo" }, undo));
+    assert_eq!(scene.enters("/redo"), ask(Asked::Change { verb: "redo" }, apply(ChangeGoal::Redo)));
+    assert_eq!(scene.enters("/diff"), ask(Asked::Diff, Command::Diff { of: DiffOf::Turn { prompt } }));
+    let entry = head.expect("something was said");
+    assert_eq!(scene.enters("/fork"), ask(Asked::Fork, Command::Fork { entry }));
+    let label = Command::Label { prompt, label: Some("it works".into()) };
+    assert_eq!(scene.enters("/label it works"), ask(Asked::Label("it works".into()), label));
+    let compact = Command::Summarise { extent: Extent::All, instructions: Some("the API".into()) };
+    assert_eq!(scene.enters("/compact the API"), ask(Asked::Summary, compact));
+    let from = Command::Summarise { extent: Extent::From { entry: prompt }, instructions: None };
+    assert_eq!(scene.enters("/summarize from 1"), ask(Asked::Summary, from));
+    let up_to = Command::Summarise { extent: Extent::UpTo { entry: prompt }, instructions: None };
+    assert_eq!(scene.enters("/summarize up to #1"), ask(Asked::Summary, up_to));
+    let model = Command::Model { model: "openai/x".into() };
+    assert_eq!(scene.enters("/model openai/x"), ask(Asked::Model("openai/x".into()), model));
+    assert_eq!(scene.enters("/clear"), ask(Asked::Quietly, Command::Clear));
+    assert_eq!(scene.enters("/sessions"), ask(Asked::Sessions, Command::Sessions));
+    assert_eq!(scene.enters("/checkpoints"), ask(Asked::Checkpoints, Command::Checkpoints));
+    assert_eq!(scene.enters("/new"), [Effect::Leave(Next::New)]);
+}
+
+#[test]
+fn a_mistyped_command_is_not_said() {
+    let mut scene = Scene::new();
+    assert_eq!(scene.enters("/rewnd"), []);
+    assert_eq!(scene.app.composer.parts(), [Part::text("/rewnd")], "it can be mended");
+    assert!(scene.screen(60, 8).contains("no command /rewnd"));
+}
+
+#[test]
+fn a_command_is_completed_and_run() {
+    let mut scene = Scene::new();
+    scene.turn("mend it", "done");
+    scene.types("/und");
+    assert!(scene.screen(60, 8).contains("› /undo"));
+    let effects = scene.key(KeyCode::Enter);
+    assert!(matches!(effects.as_slice(), [Effect::Ask(Asked::Change { verb: "undo" }, _)]), "{effects:?}");
+}
+
+#[test]
+fn a_file_is_completed_from_what_the_session_finds() {
+    let mut scene = Scene::new();
+    let effects = scene.types("see @ma");
+    assert_eq!(effects, ask(Asked::Files("ma".into()), Command::Files { query: "ma".into() }));
+    scene.answer(Asked::Files("m".into()), Ok(Reply::Files { paths: vec!["late".into()] }));
+    assert!(scene.app.completion.is_none(), "a late answer is dropped");
+    scene.answer(Asked::Files("ma".into()), Ok(Reply::Files { paths: vec!["src/main.rs".into(), "Makefile".into()] }));
+    scene.key(KeyCode::Down);
+    assert_eq!(scene.key(KeyCode::Enter), [], "Enter takes the file and says nothing yet");
+    assert_eq!(scene.enters("please"), [Effect::Say(vec![Part::text("see @Makefile please")])]);
+}
+
+#[test]
+fn what_goes_back_into_the_composer_is_not_sent() {
+    let mut scene = Scene::new();
+    scene.turn("mend it", "done");
+    scene.tell_own(EventKind::HeadMoved { operation: Some("op".into()), keep: None, added: Vec::new() });
+    let effects = scene.tell_own(EventKind::DraftChanged { parts: vec![Part::text("mend it")] });
+    assert_eq!(effects, []);
+    assert_eq!(scene.app.composer.parts(), [Part::text("mend it")]);
+    scene.tell_own(EventKind::DraftChanged { parts: Vec::new() });
+    assert!(scene.app.composer.is_blank(), "an undo takes back what was not touched");
+}
+
+#[test]
+fn what_is_typed_is_kept_and_the_draft_waits() {
+    let mut scene = Scene::new();
+    scene.types("something else");
+    scene.tell_own(EventKind::DraftChanged { parts: vec![Part::text("mend it")] });
+    assert_eq!(scene.app.composer.parts(), [Part::text("something else")]);
+    assert!(scene.screen(80, 8).contains("/draft loads it"));
+    scene.control('c');
+    scene.enters("/draft");
+    assert_eq!(scene.app.composer.parts(), [Part::text("mend it")]);
+    scene.types("!");
+    scene.tell_own(EventKind::DraftChanged { parts: Vec::new() });
+    assert_eq!(scene.app.composer.parts(), [Part::text("mend it!")], "what was edited is the user's own");
+}
+
+#[test]
+fn what_another_client_does_is_told_and_touches_nothing() {
+    let mut scene = Scene::new();
+    scene.turn("mend it", "done");
+    scene.tell(EventKind::HeadMoved { operation: Some("op".into()), keep: None, added: Vec::new() });
+    scene.tell(EventKind::DraftChanged { parts: vec![Part::text("mend it")] });
+    assert!(scene.app.composer.is_blank());
+    assert!(scene.screen(80, 8).contains("Another client went back"));
+    assert!(scene.app.view.entries.is_empty());
+}
+
+#[test]
+fn leaving_keeps_what_is_typed_as_the_draft() {
+    let mut scene = Scene::new();
+    assert_eq!(scene.control('c'), [], "the first one only says so");
+    assert_eq!(scene.control('c'), [Effect::Leave(Next::Quit)]);
+    let mut scene = Scene::new();
+    scene.types("half");
+    scene.state(State::Running);
+    assert_eq!(scene.app.leave(), [
+        Effect::Ask(Asked::Quietly, Command::Draft { parts: vec![Part::text("half")] }),
+        Effect::Leave(Next::Quit),
+    ]);
+}
+
+#[test]
+fn nothing_moves_when_nothing_happens() {
+    let mut scene = Scene::new();
+    assert!(!scene.app.is_moving());
+    scene.state(State::Running);
+    assert!(scene.app.is_moving());
+    scene.state(State::Idle);
+    assert!(!scene.app.is_moving());
+}
+
+#[test]
+fn a_view_that_came_whole_is_the_same_as_one_from_events() {
+    let mut told = Scene::new();
+    told.turn("one", "two");
+    told.append(result("c", "todo", "ok", Some(todos())));
+    let mut whole = Scene::with(told.app.view.clone());
+    assert_eq!(whole.app.facts, told.app.facts);
+    assert_eq!(whole.screen(80, 20), told.screen(80, 20));
+    let view = told.app.view.clone();
+    let mut missed = Scene::new();
+    missed.input(Input::Missed(Box::new(view)));
+    assert_eq!(missed.screen(80, 20), told.screen(80, 20));
+}

@@ -1,0 +1,393 @@
+//! What the screen looks like, letter by letter.
+
+use super::*;
+
+/// A plan in which everything there is to say is said.
+pub fn everything() -> RewindDocument {
+    let ledger = |kind: &str, what: &str, remedy: Option<&str>| LedgerItem {
+        kind: kind.to_owned(),
+        what: what.to_owned(),
+        remedy: remedy.map(str::to_owned),
+    };
+    let gaps = json!({"gaps": [{"path": "big.iso", "kind": "too_large", "text": "too large"}], "gaps_total": 1});
+    let kept = json!([{"path": "build", "why": "ignored", "text": "holds ignored files"}]);
+    RewindDocument {
+        ledger: vec![ledger("command", "npm install", None), ledger("git", "HEAD moved", Some("git reset --soft abc"))],
+        gaps: serde_json::from_value(gaps).unwrap(),
+        kept: serde_json::from_value(kept).unwrap(),
+        foreign: 1,
+        undoes: vec!["bash: npm install".to_owned()],
+        still_open: vec![path("app.log")],
+        ..with_branch(with_conflicts(2))
+    }
+}
+
+pub fn menu() -> Scene {
+    let mut scene = Scene::ready();
+    scene.press(KeyCode::Enter);
+    scene
+}
+
+pub fn deciding() -> Scene {
+    let mut scene = Scene::ready_with(with_conflicts(4));
+    scene.press(KeyCode::Enter);
+    scene.press(KeyCode::Enter);
+    scene.answer_all(with_conflicts(4));
+    scene.press(KeyCode::Down);
+    scene.press(KeyCode::Char('o'));
+    scene.answer_all(with_conflicts(4));
+    scene
+}
+
+pub fn crossing() -> Scene {
+    let mut scene = Scene::ready_with(with_branch(plan(4)));
+    scene.press(KeyCode::Enter);
+    scene.press(KeyCode::Enter);
+    scene
+}
+
+pub fn tree() -> Scene {
+    let mut scene = Scene::ready();
+    scene.press(KeyCode::Tab);
+    scene.answer_all(plan(4));
+    scene
+}
+
+pub fn zoomed() -> Scene {
+    let mut scene = Scene::ready_with(everything());
+    let view = View { jobs: vec![job("npm run dev", None), job("make", Some("exit 0"))], ..view(State::Idle) };
+    scene.picker.view_changed(&view);
+    scene.ctrl('o');
+    scene
+}
+
+/// The screen after a line break, without empty lines at its end.
+fn screen(scene: &mut Scene, width: u16, height: u16) -> String {
+    format!("\n{}\n", scene.drawn(width, height).trim_end())
+}
+
+fn job(command: &str, ended: Option<&str>) -> JobFacts {
+    JobFacts { job: "j1".to_owned(), command: command.to_owned(), ended: ended.map(str::to_owned) }
+}
+
+#[test]
+fn rows_and_preview_are_below_each_other_at_40_columns() {
+    let expected = "
+Rewind: type to filter  4 prompts · list
+›  4  6m ! Add a login form w…  +2 ~1 −0
+    bash: npm install · write_file: src…
+   3  7m   Make the tests pass
+    [before tests]
+   2  8m   Übersetze 日本語 d…  +0 ~1 −0
+    edit_file: src/main.rs
+   1  9m   Set up the project
+    files gone; conversation only
+
+
+── What would change now ───────────────
+2 files · undoes this prompt only
+
+R src/main.rs  +1  −1
+  9  fn main() {
+ 10 -    new();
+ 10 +    old();
+ 11  }
+
+D new.txt  −1  presumed
+  1 -made up
+";
+    assert_eq!(screen(&mut Scene::ready(), 40, 22), expected);
+}
+
+#[test]
+fn rows_are_one_line_each_at_80_columns() {
+    let expected = "
+Rewind: type to filter                                          4 prompts · list
+›  4  6m ! Add a login form with a very l…  bash: npm install · write…  +2 ~1 −0
+   3  7m   Make the tests pass                                    [before tests]
+   2  8m   Übersetze 日本語 die Texte           edit_file: src/main.rs  +0 ~1 −0
+   1  9m   Set up the project
+    files of that moment are gone; conversation only
+
+
+── What would change now ─────────────────────────────────────────────── 7/10 ──
+2 files · undoes this prompt only
+
+R src/main.rs  +1  −1
+  9  fn main() {
+ 10 -    new();
+ 10 +    old();
+ 11  }
+";
+    assert_eq!(screen(&mut Scene::ready(), 80, 16), expected);
+}
+
+#[test]
+fn rows_and_preview_are_beside_each_other_at_120_columns() {
+    let expected = "
+Rewind: type to filter                                                                                  4 prompts · list
+›  4  6m ! Add a login form with a very lo…  +2 ~1 −0 │ ── What would change now ───────────────────────────────────────
+    bash: npm install · write_file: src/login.rs      │ 2 files · undoes this prompt only
+   3  7m   Make the tests pass                        │
+    [before tests]                                    │ R src/main.rs  +1  −1
+   2  8m   Übersetze 日本語 die Texte        +0 ~1 −0 │   9  fn main() {
+    edit_file: src/main.rs                            │  10 -    new();
+   1  9m   Set up the project                         │  10 +    old();
+    files gone; conversation only                     │  11  }
+                                                      │
+                                                      │ D new.txt  −1  presumed
+                                                      │   1 -made up
+                                                      │
+                                                      │
+";
+    assert_eq!(screen(&mut Scene::ready(), 120, 14), expected);
+}
+
+#[test]
+fn the_menu_at_40_columns() {
+    let expected = "
+Rewind: type to filter  4 prompts · list
+Rewind to before 4 “Add a login form wi…
+› 1 Code and conversation
+  2 Conversation only
+  3 Code only
+  4 Fork from here
+  5 Summarise from here
+  6 Summarise up to here
+  7 Cancel
+2 files go back, 1 prompt leaves the
+conversation
+
+── What would change now ─────── 7/10 ──
+2 files · undoes this prompt only
+
+R src/main.rs  +1  −1
+  9  fn main() {
+ 10 -    new();
+ 10 +    old();
+ 11  }
+";
+    assert_eq!(screen(&mut menu(), 40, 20), expected);
+}
+
+#[test]
+fn the_menu_at_80_columns() {
+    let expected = "
+Rewind: type to filter                                          4 prompts · list
+Rewind to before 4 “Add a login form with a very long description that goes on …
+› 1 Code and conversation   2 files go back, 1 prompt leaves the conversation
+  2 Conversation only       1 prompt leaves; files and side effects stay
+  3 Code only               2 files go back; the conversation stays
+  4 Fork from here          a new session from here; this one stays as it is
+  5 Summarise from here     this prompt becomes a summary
+  6 Summarise up to here    the 3 prompts before it become one summary
+  7 Cancel                  nothing changes
+
+── What would change now ─────────────────────────────────────────────── 7/10 ──
+2 files · undoes this prompt only
+
+R src/main.rs  +1  −1
+  9  fn main() {
+ 10 -    new();
+ 10 +    old();
+ 11  }
+";
+    assert_eq!(screen(&mut menu(), 80, 18), expected);
+}
+
+#[test]
+fn the_menu_at_120_columns() {
+    let expected = "
+Rewind: type to filter                                                                                  4 prompts · list
+Rewind to before 4 “Add a login form with a very lon… │ ── What would change now ───────────────────────────────────────
+› 1 Code and conversation                             │ 2 files · undoes this prompt only
+    2 files go back, 1 prompt leaves the conversation │
+  2 Conversation only                                 │ R src/main.rs  +1  −1
+    1 prompt leaves; files and side effects stay      │   9  fn main() {
+  3 Code only                                         │  10 -    new();
+    2 files go back; the conversation stays           │  10 +    old();
+  4 Fork from here                                    │  11  }
+    a new session from here; this one stays as it is  │
+  5 Summarise from here                               │ D new.txt  −1  presumed
+    this prompt becomes a summary                     │   1 -made up
+  6 Summarise up to here                              │
+    the 3 prompts before it become one summary        │
+  7 Cancel                                            │
+    nothing changes                                   │
+                                                      │
+                                                      │
+";
+    assert_eq!(screen(&mut menu(), 120, 18), expected);
+}
+
+#[test]
+fn decisions_at_40_columns() {
+    let expected = "
+Rewind: type to filter  4 prompts · list
+2 files need a decision
+  a.rs
+    somebody else seems to have changed…
+    [keep]  overwrite   merge
+› b.rs                 keep  [overwrite]
+    somebody else seems to have changed…
+
+
+── What would change now ───────────────
+b.rs
+is overwritten; what is there now stays
+in the safety checkpoint:
+  5 +of b
+";
+    assert_eq!(screen(&mut deciding(), 40, 18), expected);
+}
+
+#[test]
+fn decisions_at_80_columns() {
+    let expected = "
+Rewind: type to filter                                          4 prompts · list
+2 files need a decision
+  a.rs                                                [keep]  overwrite   merge
+    somebody else seems to have changed it since
+› b.rs                                                         keep  [overwrite]
+    somebody else seems to have changed it since
+
+
+
+── What would change now ───────────────────────────────────────────────────────
+b.rs
+is overwritten; what is there now stays in the safety checkpoint:
+  5 +of b
+";
+    assert_eq!(screen(&mut deciding(), 80, 14), expected);
+}
+
+#[test]
+fn another_branch_at_80_columns() {
+    let expected = "
+Rewind: type to filter                                          4 prompts · list
+Another branch is checked out
+the branch `topic` is checked out, and it was `main` then
+Files would go back to what they were on the other one.
+› n No, change nothing
+  y Yes, go on
+
+── What would change now ─────────────────────────────────────────────── 6/12 ──
+2 files · undoes this prompt only
+Another branch is checked out: the branch `topic` is checked out, and it was
+`main` then
+
+R src/main.rs  +1  −1
+  9  fn main() {
+";
+    assert_eq!(screen(&mut crossing(), 80, 14), expected);
+}
+
+#[test]
+fn the_tree_at_40_columns() {
+    let expected = "
+Rewind: type to filter  7 prompts · tree
+  ┌─○     1m   Prompt 11
+  ●  1  1m   Prompt 1
+  │   files gone; conversation only
+  ●  2  1m   Prompt 2
+  ├─○     1m   Prompt 12
+  │ ○     1m   Prompt 13
+  │     forked: 3fa29c41
+  ●  3  1m   Prompt 3
+  │   [good]
+› ●  4  1m   Prompt 4             ← head
+── What would change now ───────────────
+2 files · undoes this prompt only
+
+R src/main.rs  +1  −1
+  9  fn main() {
+ 10 -    new();
+ 10 +    old();
+ 11  }
+
+D new.txt  −1  presumed
+  1 -made up
+";
+    assert_eq!(screen(&mut tree(), 40, 22), expected);
+}
+
+#[test]
+fn the_tree_at_80_columns() {
+    let expected = "
+Rewind: type to filter                                          7 prompts · tree
+  ┌─○     1m   Prompt 11
+  ●  1  1m   Prompt 1
+  │   files of that moment are gone; conversation only
+  ●  2  1m   Prompt 2
+  ├─○     1m   Prompt 12
+  │ ○     1m   Prompt 13                                        forked: 3fa29c41
+  ●  3  1m   Prompt 3                                                     [good]
+› ●  4  1m   Prompt 4                                                     ← head
+── What would change now ─────────────────────────────────────────────── 8/10 ──
+2 files · undoes this prompt only
+
+R src/main.rs  +1  −1
+  9  fn main() {
+ 10 -    new();
+ 10 +    old();
+ 11  }
+";
+    assert_eq!(screen(&mut tree(), 80, 18), expected);
+}
+
+#[test]
+fn everything_that_a_plan_says_at_60_columns() {
+    let expected = "
+Rewind: type to filter                      4 prompts · list
+── What would change now ────────────────────────── 34/38 ──
+4 files · 2 conflicts · also undoes 2 later prompts
+To be decided first:
+  ! a.rs  somebody else seems to have changed it since
+  ! b.rs  somebody else seems to have changed it since
+Another branch is checked out: the branch `topic` is checked
+out, and it was `main` then
+Of these, the session never wrote 1 path
+Cannot be undone by going back:
+  command: npm install
+  git: HEAD moved  `git reset --soft abc`
+Stays although it was not there then:
+  build  holds ignored files
+Not captured then: 1 gap
+  big.iso  too large
+Still open for writing in a program:
+  app.log
+Background jobs: ended if they were started since then:
+  npm run dev
+Leaves the conversation:
+  Prompt 2
+  Prompt 3
+  Prompt 4
+Undoes too:
+  bash: npm install
+
+R src/main.rs  +1  −1
+  9  fn main() {
+ 10 -    new();
+ 10 +    old();
+ 11  }
+
+D new.txt  −1  presumed
+  1 -made up
+";
+    assert_eq!(screen(&mut zoomed(), 60, 36), expected);
+}
+
+#[test]
+fn a_low_screen_has_rows_only() {
+    let expected = "
+Rewind: type to filter  4 prompts · list
+›  4  6m ! Add a login form w…  +2 ~1 −0
+    bash: npm install · write_file: src…
+   3  7m   Make the tests pass
+    [before tests]
+   2  8m   Übersetze 日本語 d…  +0 ~1 −0
+    edit_file: src/main.rs
+   1  9m   Set up the project
+";
+    assert_eq!(screen(&mut Scene::ready(), 40, 8), expected);
+}
