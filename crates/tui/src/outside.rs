@@ -16,7 +16,8 @@ pub fn edit(editor: &str, text: &str, name: &str) -> Result<String, String> {
 fn edit_file(editor: &str, path: &Path, text: &str) -> Result<String, String> {
     let said = |what: &str, error: io::Error| format!("{what}: {error}");
     // A file that is there already may be somebody else's trap.
-    let mut file = OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| said("no file to edit", error))?;
+    let mut file =
+        OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| said("no file to edit", error))?;
     file.write_all(text.as_bytes()).map_err(|error| said("no file to edit", error))?;
     drop(file);
     // As a shell would have it: `code --wait`, say.

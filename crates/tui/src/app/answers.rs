@@ -48,7 +48,8 @@ impl App {
             }
             (Asked::Diff, Ok(Reply::Diff { files })) => {
                 let title = "What the last turn changed".to_owned();
-                self.place = Place::Diff(Box::new(Difference { title, diff: DiffView::new(files), scroll: 0, apply: None }));
+                self.place =
+                    Place::Diff(Box::new(Difference { title, diff: DiffView::new(files), scroll: 0, apply: None }));
                 Vec::new()
             }
             (Asked::Preview(_), Ok(Reply::Diff { files })) if files.is_empty() => {
@@ -111,7 +112,11 @@ impl App {
                     self.place = Place::Talk;
                     self.transcript.to_bottom();
                     self.guided(Until::WentBack);
-                    self.say_good(format!("Went back to {}: {}. /undo takes this back", document.what, in_files(&document)));
+                    self.say_good(format!(
+                        "Went back to {}: {}. /undo takes this back",
+                        document.what,
+                        in_files(&document)
+                    ));
                     effects.push(Effect::Ask(Asked::Store, Command::Store));
                 }
                 Step::Forked { session } => {

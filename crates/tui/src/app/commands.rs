@@ -82,7 +82,8 @@ impl App {
     fn label(&mut self, text: &str) -> Vec<Effect> {
         let Some(prompt) = self.last_prompt() else { return self.nothing_said() };
         if text.is_empty() {
-            return self.say_plain("/label TEXT names the point before the last prompt; in the picker Ctrl+L names any");
+            return self
+                .say_plain("/label TEXT names the point before the last prompt; in the picker Ctrl+L names any");
         }
         let label = Some(text.to_owned());
         vec![Effect::Ask(Asked::Label(text.to_owned()), Command::Label { prompt, label })]

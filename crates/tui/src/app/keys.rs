@@ -74,8 +74,7 @@ impl App {
 
     /// A key that edits what is about to be said.
     fn composer_key(&mut self, key: KeyEvent) -> Vec<Effect> {
-        let (control, alt) =
-            (key.modifiers.contains(KeyModifiers::CONTROL), key.modifiers.contains(KeyModifiers::ALT));
+        let (control, alt) = (key.modifiers.contains(KeyModifiers::CONTROL), key.modifiers.contains(KeyModifiers::ALT));
         let by_word = control || alt;
         let composer = &mut self.composer;
         match key.code {

@@ -115,7 +115,8 @@ pub fn read(line: &str) -> Meaning {
 
 /// The commands that what was typed could become.
 pub fn matching(typed: &str) -> Vec<&'static Told> {
-    let begins = |told: &&Told| told.name.starts_with(typed) || told.aliases.iter().any(|alias| alias.starts_with(typed));
+    let begins =
+        |told: &&Told| told.name.starts_with(typed) || told.aliases.iter().any(|alias| alias.starts_with(typed));
     ALL.iter().filter(begins).collect()
 }
 
@@ -141,7 +142,8 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_completed() {
-        let mut names: Vec<&str> = ALL.iter().flat_map(|told| told.aliases.iter().copied().chain([told.name])).collect();
+        let mut names: Vec<&str> =
+            ALL.iter().flat_map(|told| told.aliases.iter().copied().chain([told.name])).collect();
         names.sort_unstable();
         let count = names.len();
         names.dedup();

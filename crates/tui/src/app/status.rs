@@ -72,7 +72,8 @@ impl App {
             (State::Running, since) | (State::Paused, since @ Some(_)) => {
                 let elapsed = since.map_or(0, |since| (self.now.0 - since.0).max(0));
                 let turn = SPINNER[usize::try_from(elapsed / TURN_MS).unwrap_or(0) % SPINNER.len()];
-                let written = self.facts.turn.output + (self.view.coming.text.len() + self.view.coming.thinking.len()) as u64 / 4;
+                let written =
+                    self.facts.turn.output + (self.view.coming.text.len() + self.view.coming.thinking.len()) as u64 / 4;
                 let tokens = if written > 0 { format!(" · {} tokens", tokens(written)) } else { String::new() };
                 (format!("{turn} {}{tokens} · Esc stops", elapsed_in_words(elapsed)), theme.accent())
             }
@@ -85,7 +86,9 @@ impl App {
 
     fn context_piece(&self) -> String {
         match (self.facts.context, self.view.window) {
-            (Some(used), Some(window)) if window > 0 => format!("context {} % of {}", used * 100 / window, tokens(window)),
+            (Some(used), Some(window)) if window > 0 => {
+                format!("context {} % of {}", used * 100 / window, tokens(window))
+            }
             (Some(used), _) => format!("context {}", tokens(used)),
             (None, _) => String::new(),
         }

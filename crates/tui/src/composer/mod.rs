@@ -8,8 +8,8 @@ mod outside;
 #[cfg(test)]
 mod tests;
 
-use retake_engine::session::entry::Part;
 pub use draw::Rows;
+use retake_engine::session::entry::Part;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// A pasted text of more lines than this, or of more bytes than [`PASTE_BYTES`], is shown as a block.
@@ -313,6 +313,8 @@ fn at_column(text: &str, start: usize, end: usize, column: usize) -> usize {
 
 /// Without what would confuse a terminal, or be taken for a block.
 fn clean(text: &str) -> String {
-    let is_good = |c: &char| (!c.is_control() || matches!(c, '\n' | '\t')) && !(FIRST_BLOCK..=LAST_BLOCK).contains(&u32::from(*c));
+    let is_good = |c: &char| {
+        (!c.is_control() || matches!(c, '\n' | '\t')) && !(FIRST_BLOCK..=LAST_BLOCK).contains(&u32::from(*c))
+    };
     text.replace("\r\n", "\n").chars().filter(is_good).collect()
 }

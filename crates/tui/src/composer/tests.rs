@@ -29,7 +29,10 @@ fn a_long_paste_is_one_block_that_goes_with_one_key() {
         composer.backspace();
     }
     assert_eq!(composer.parts(), [Part::text("look: ")]);
-    let drawn = { composer.paste(&long()); composer.rows(40, Theme::default()) };
+    let drawn = {
+        composer.paste(&long());
+        composer.rows(40, Theme::default())
+    };
     assert_eq!(drawn.lines[0].to_string(), "look: [pasted 12 lines]");
 }
 

@@ -29,6 +29,8 @@ mod work;
 #[cfg(test)]
 mod tests;
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use retake_agent::contract::{Command, Reason, Refusal, Reply, Seen, State, Summarised};
 use retake_agent::document::RewindDocument;
 use retake_agent::view::View;
@@ -183,12 +185,15 @@ impl Watched {
 impl Picker {
     /// Opens it, and asks what there is to go back to. Whether a turn runs it knows only from [`Picker::view_changed`]: tell it at once.
     pub fn open() -> (Self, Vec<Step>) {
+        // An answer to a picker that was closed must not pass for one to the next.
+        static OPENED: AtomicU64 = AtomicU64::new(1);
+        let first = OPENED.fetch_add(1, Ordering::Relaxed) << 32;
         let mut picker = Self {
             list: List::default(),
-            preview: Preview::default(),
+            preview: Preview::new(first),
             stage: Stage::Browse,
             head: None,
-            lists: 0,
+            lists: first,
             watched: None,
             notice: None,
             is_zoomed: false,

@@ -45,6 +45,8 @@ pub enum Why {
 /// What would change.
 #[derive(Debug, Default)]
 pub struct Preview {
+    /// Answers to questions with lower numbers are for a picker that was closed.
+    first: u64,
     want: Option<Want>,
     generation: u64,
     /// Counts what makes a plan useless: another row, or something that happened.
@@ -73,6 +75,11 @@ pub struct Shown {
 }
 
 impl Preview {
+    /// Its questions have numbers above `first`.
+    pub fn new(first: u64) -> Self {
+        Self { first, generation: first, ..Self::default() }
+    }
+
     /// Wants something else, or the same again.
     pub fn want(&mut self, want: Option<Want>, why: Why) -> Vec<Step> {
         if why == Why::Chosen && self.want == want {
@@ -93,6 +100,9 @@ impl Preview {
 
     /// Takes a plan. Returns what is to be asked next.
     pub fn take_plan(&mut self, generation: u64, answer: Result<Reply, Refusal>) -> Vec<Step> {
+        if generation < self.first {
+            return Vec::new();
+        }
         self.is_asking = false;
         self.revision += 1;
         let Some(want) = self.want.as_ref().filter(|_| generation == self.generation) else { return self.ask() };
@@ -120,6 +130,9 @@ impl Preview {
 
     /// Takes the lines. Returns what is to be asked next.
     pub fn take_diff(&mut self, generation: u64, answer: Result<Reply, Refusal>) -> Vec<Step> {
+        if generation < self.first {
+            return Vec::new();
+        }
         self.is_asking = false;
         self.revision += 1;
         if generation != self.generation {
