@@ -179,12 +179,13 @@ impl Client {
                 Some(event) => Ok(happened(event?)),
                 None => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
             },
-            Some(answer) = self.answered.recv() => Ok(Happened::Input(answer)),
+            // What led to an answer is told before it, and is taken in before it.
             told = self.told.next() => match told {
                 Told::Event(event) => Ok(Happened::Input(Input::Event(event))),
                 Told::Missed(view) => Ok(Happened::Input(Input::Missed(view))),
                 Told::Over(error) => Err(error.into()),
             },
+            Some(answer) = self.answered.recv() => Ok(Happened::Input(answer)),
             () = sleep_until(drawn + pause), if waits => match is_due {
                 true => Ok(Happened::FrameDue),
                 false => Ok(Happened::Input(Input::Tick)),
@@ -204,7 +205,7 @@ impl Client {
             match effect {
                 Effect::Ask(asked, command) => self.ask(asked, command).await,
                 Effect::Say(parts) => {
-                    let command = Command::prompt(parts.clone());
+                    let command = Command::prompt(outside::with_mentioned(&self.root, parts.clone()));
                     self.ask(Asked::Said(parts), command).await;
                 }
                 Effect::Edit(text) => {

@@ -1,8 +1,10 @@
 //! The terminal client in a real terminal, on a scripted model over real HTTP: what is typed, what is shown, what is on disk, and what the
 //! model was sent.
 
+mod complete;
 mod interrupt;
 mod permission;
+mod rewind;
 mod talk;
 
 use std::process::Command;
