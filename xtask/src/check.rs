@@ -51,6 +51,8 @@ fn tools() -> Result<()> {
     // The agent's shell, and what its tests play: an MCP server, a project with tests.
     ensure("bash", "bash")?;
     ensure("python3", "python3")?;
+    // The terminal that the terminal client is shown in.
+    ensure("tmux", "tmux")?;
     if cfg!(target_os = "linux") {
         ensure("mount", "mount")?;
         ensure("setpriv", "util-linux")?;

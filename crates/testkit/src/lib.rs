@@ -15,6 +15,7 @@ pub mod repos;
 pub mod rerun;
 pub mod scratch;
 pub mod tinyfs;
+pub mod tmux;
 pub mod tree;
 
 pub use fingerprint::{Fingerprint, fingerprint};
@@ -22,3 +23,4 @@ pub use killer::{Ended, Killer, Lasting};
 pub use model::ScriptedModel;
 pub use scratch::Scratch;
 pub use tinyfs::TinyFs;
+pub use tmux::Terminal;

@@ -23,6 +23,7 @@ fn main() {
     println!("load the grammars, once, beside everything       {:8.3} ms", ms(start));
     conversation();
     stream();
+    unseen_code();
     difference();
 }
 
@@ -62,6 +63,16 @@ fn stream() {
     measure(&format!("an answer with {lines} lines of code, while more comes"), |_| {
         shown.view.coming.text.push_str("    let x = f(\"more\", 12);\n");
         shown.view.seq += 1;
+        shown.draw();
+    });
+}
+
+/// Code that was never seen before has to be parsed in the frame that shows it.
+fn unseen_code() {
+    measure("an answer with 400 new lines of code", |n| {
+        let text = format!("```rust\n// {n}\n{}```\n", CODE.repeat(50));
+        let mut shown = Conversation::new(View::default(), WIDTH, HEIGHT);
+        shown.view.coming.text = text;
         shown.draw();
     });
 }

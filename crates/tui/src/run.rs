@@ -17,6 +17,7 @@ use retake_agent::fresh;
 use retake_agent::live::{Asker, Listener, Live, LiveError, Told};
 use retake_agent::view::View;
 use thiserror::Error;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
@@ -70,7 +71,8 @@ pub async fn run(view: View, live: Live, options: Options) -> Result<Next, Termi
         told: live.told,
         answers,
         answered,
-        keys: EventStream::new(),
+        keys: Some(EventStream::new()),
+        stops: Stops::listen()?,
         screen: Screen::new(stdout(), area),
         area,
         root,
@@ -86,7 +88,9 @@ struct Client {
     told: Listener,
     answers: mpsc::UnboundedSender<Input>,
     answered: mpsc::UnboundedReceiver<Input>,
-    keys: EventStream,
+    /// Away only while something else has the terminal: it would take that one's keys.
+    keys: Option<EventStream>,
+    stops: Stops,
     screen: Screen<Stdout>,
     area: Rect,
     root: PathBuf,
@@ -105,6 +109,27 @@ enum Happened {
     Nothing,
     /// A frame is due.
     FrameDue,
+    /// The process is to end.
+    Stopped,
+}
+
+/// Signals that end the process in good order.
+struct Stops {
+    terminate: Signal,
+    hang_up: Signal,
+}
+
+impl Stops {
+    fn listen() -> io::Result<Self> {
+        Ok(Self { terminate: signal(SignalKind::terminate())?, hang_up: signal(SignalKind::hangup())? })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.hang_up.recv() => {}
+        }
+    }
 }
 
 impl Client {
@@ -133,6 +158,7 @@ impl Client {
                 }
                 Happened::Nothing => continue,
                 Happened::FrameDue => is_due = true,
+                Happened::Stopped => return Ok(Next::Quit),
             }
             if is_due && (is_key || drawn.elapsed() >= FRAME) {
                 self.draw()?;
@@ -148,16 +174,18 @@ impl Client {
         let waits = is_due || self.app.is_moving();
         tokio::select! {
             biased;
-            key = std::future::poll_fn(|context| Pin::new(&mut self.keys).poll_next(context)) => match key {
+            () = self.stops.next() => Ok(Happened::Stopped),
+            key = next_key(&mut self.keys) => match key {
                 Some(event) => Ok(happened(event?)),
                 None => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
             },
-            Some(answer) = self.answered.recv() => Ok(Happened::Input(answer)),
+            // What led to an answer is told before it, and is taken in before it.
             told = self.told.next() => match told {
                 Told::Event(event) => Ok(Happened::Input(Input::Event(event))),
                 Told::Missed(view) => Ok(Happened::Input(Input::Missed(view))),
                 Told::Over(error) => Err(error.into()),
             },
+            Some(answer) = self.answered.recv() => Ok(Happened::Input(answer)),
             () = sleep_until(drawn + pause), if waits => match is_due {
                 true => Ok(Happened::FrameDue),
                 false => Ok(Happened::Input(Input::Tick)),
@@ -177,7 +205,7 @@ impl Client {
             match effect {
                 Effect::Ask(asked, command) => self.ask(asked, command).await,
                 Effect::Say(parts) => {
-                    let command = Command::prompt(parts.clone());
+                    let command = Command::prompt(outside::with_mentioned(&self.root, parts.clone()));
                     self.ask(Asked::Said(parts), command).await;
                 }
                 Effect::Edit(text) => {
@@ -215,7 +243,7 @@ impl Client {
 
     /// Gives the terminal to an editor.
     fn edit(&mut self, text: &str) -> io::Result<Result<String, String>> {
-        self.taken = None;
+        self.give_away();
         let name: String = fresh::random().iter().map(|byte| format!("{byte:02x}")).collect();
         let edited = outside::edit(&self.options.editor, text, &name);
         self.take_again()?;
@@ -224,17 +252,29 @@ impl Client {
 
     /// Goes to the background, and comes back when the shell says so.
     fn suspend(&mut self) -> io::Result<()> {
-        self.taken = None;
+        self.give_away();
         rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TSTP)?;
         self.take_again()
     }
 
+    fn give_away(&mut self) {
+        self.keys = None;
+        self.taken = None;
+    }
+
     fn take_again(&mut self) -> io::Result<()> {
         self.taken = Some(Taken::take()?);
-        // Whoever had the terminal may have eaten what was waiting, and the stream may have gone with it.
-        self.keys = EventStream::new();
+        self.keys = Some(EventStream::new());
         self.area = size()?;
         self.screen.reset(self.area)
+    }
+}
+
+/// The next thing that the terminal tells; never, while something else has it.
+async fn next_key(keys: &mut Option<EventStream>) -> Option<io::Result<TerminalEvent>> {
+    match keys {
+        Some(keys) => std::future::poll_fn(|context| Pin::new(&mut *keys).poll_next(context)).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -34,4 +34,5 @@ mod store;
 mod story;
 mod surroundings;
 mod terminal;
+mod tui;
 mod undo;

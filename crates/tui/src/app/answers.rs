@@ -90,8 +90,14 @@ impl App {
             "redo" => ("Redid", "/undo takes it back"),
             _ => ("Went back to", "/undo takes it back"),
         };
-        self.say_good(format!("{done} {}: {}. {back}", document.what, in_files(document)));
+        self.say_good(format!("{done} {}: {}. {back}{}", document.what, in_files(document), self.waiting()));
         vec![Effect::Ask(Asked::Store, Command::Store)]
+    }
+
+    /// Where to find what was said then, if the composer holds something else.
+    fn waiting(&self) -> &'static str {
+        let is_elsewhere = !self.view.draft.is_empty() && self.composer.parts() != self.loaded;
+        if is_elsewhere { ". Your text is kept; what was said then waits: /draft loads it" } else { "" }
     }
 
     fn summarised(&mut self, summary: Option<&Summarised>) -> Vec<Effect> {
@@ -110,13 +116,11 @@ impl App {
                 Step::Close => self.close_place(),
                 Step::Rewound(document) => {
                     self.place = Place::Talk;
+                    self.refilled = Some(self.now);
                     self.transcript.to_bottom();
                     self.guided(Until::WentBack);
-                    self.say_good(format!(
-                        "Went back to {}: {}. /undo takes this back",
-                        document.what,
-                        in_files(&document)
-                    ));
+                    let (what, files, waiting) = (&document.what, in_files(&document), self.waiting());
+                    self.say_good(format!("Went back to {what}: {files}. /undo takes this back{waiting}"));
                     effects.push(Effect::Ask(Asked::Store, Command::Store));
                 }
                 Step::Forked { session } => {

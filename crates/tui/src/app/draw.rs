@@ -115,13 +115,15 @@ fn draw_list(list: &List, area: Rect, buf: &mut Buffer, theme: Theme, now: Times
         let mark = if is_chosen { "› " } else { "  " };
         let (age, more) = (format!("{:<9}", list::when(row, now)), format!("  {}", row.more));
         let room = usize::from(area.width).saturating_sub(mark.len() + age.len());
-        let about = room.saturating_sub(text::width(&more)).max(room / 2);
+        let about = room.saturating_sub(text::width(&more)).max(room * 2 / 3);
+        let name = text::fit(&text::clean(&row.text), about);
+        let more = text::fit(&text::clean(&more), room.saturating_sub(text::width(&name)));
         let style = if is_chosen { theme.chosen() } else { theme.plain() };
         lines.push(Line::from(vec![
             Span::styled(mark, style),
             Span::styled(age, if is_chosen { style } else { theme.dim() }),
-            Span::styled(text::fit(&text::clean(&row.text), about), style),
-            Span::styled(text::clean(&more).into_owned(), theme.dim()),
+            Span::styled(name, style),
+            Span::styled(more, theme.dim()),
         ]));
     }
     if rows.is_empty() {

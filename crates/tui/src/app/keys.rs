@@ -12,6 +12,8 @@ use crate::picker::Picker;
 
 /// Within this many milliseconds a second key belongs to the first.
 const TWICE: i64 = 1_500;
+/// Within this many milliseconds after a rewind, Enter was meant for the picker.
+const STILL: i64 = 400;
 
 impl App {
     pub(super) fn key(&mut self, key: KeyEvent) -> Vec<Effect> {
@@ -157,6 +159,9 @@ impl App {
     /// Enter: says what is there, or does what it asks for.
     fn enter(&mut self) -> Vec<Effect> {
         self.completion = None;
+        if self.is_still_rewinding() {
+            return Vec::new();
+        }
         if self.composer.ends_with_backslash() {
             self.composer.backspace();
             self.composer.insert("\n");
@@ -183,6 +188,14 @@ impl App {
                 vec![Effect::Say(parts)]
             }
         }
+    }
+
+    /// Whether Enter was pressed once too often, or is held down: what a rewind put into the composer is not said by that.
+    fn is_still_rewinding(&mut self) -> bool {
+        let is_untouched = self.composer.parts() == self.loaded;
+        let is_soon = self.refilled.take().is_some_and(|then| self.now.0 - then.0 < STILL);
+        self.refilled = (is_untouched && is_soon).then_some(self.now);
+        self.refilled.is_some()
     }
 
     /// Esc: closes what is open, stops what runs; twice on an empty composer opens the picker.

@@ -183,6 +183,8 @@ pub struct App {
     running_since: Option<Timestamp>,
     /// When Esc was last pressed with nothing to close.
     escaped: Option<Timestamp>,
+    /// When a rewind put a prompt into the composer, or Enter was pressed right after that.
+    refilled: Option<Timestamp>,
     /// When it was said that another Ctrl+C, or `/quit`, leaves.
     warned: Option<Timestamp>,
     shows_todos: bool,
@@ -212,6 +214,7 @@ impl App {
             store: None,
             running_since: None,
             escaped: None,
+            refilled: None,
             warned: None,
             shows_todos: true,
             own: VecDeque::new(),

@@ -68,7 +68,8 @@ impl App {
         let theme = self.theme;
         let (text, style) = match (self.view.state, self.running_since) {
             (State::Paused, _) if !self.view.questions.is_empty() => ("? waits for you".to_owned(), theme.warning()),
-            (State::Running, since) => {
+            // A question that was just answered is not yet settled; the turn goes on.
+            (State::Running, since) | (State::Paused, since @ Some(_)) => {
                 let elapsed = since.map_or(0, |since| (self.now.0 - since.0).max(0));
                 let turn = SPINNER[usize::try_from(elapsed / TURN_MS).unwrap_or(0) % SPINNER.len()];
                 let written =

@@ -2,10 +2,11 @@
 //!
 //! The grammars take a while to load, so a thread of its own does that as soon as anything is drawn; until then code is plain. What was
 //! parsed is remembered per thread and continued when the text grows, because streaming code is drawn again with every piece that comes.
+//! Parsing is slow, some ten lines in a millisecond: whoever draws frames gives it a [`Budget`], and gets the rest with the next frame.
 
 mod kind;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::OnceLock;
 
 use ratatui::text::{Line, Span};
@@ -20,7 +21,7 @@ const MAX_BYTES: usize = 200_000;
 /// A longer line is generated, and slow to parse.
 const MAX_LINE: usize = 2_000;
 /// How many texts are remembered.
-const REMEMBERED: usize = 24;
+const REMEMBERED: usize = 64;
 
 static GRAMMARS: OnceLock<SyntaxSet> = OnceLock::new();
 
@@ -39,11 +40,6 @@ pub(crate) fn load() {
     GRAMMARS.get_or_init(|| grammars);
 }
 
-/// Whether code is highlighted yet; what was drawn before may be drawn again.
-pub(crate) fn is_loaded() -> bool {
-    grammars().is_some()
-}
-
 // Tests must not depend on who came first.
 #[cfg(test)]
 fn grammars() -> Option<&'static SyntaxSet> {
@@ -53,19 +49,29 @@ fn grammars() -> Option<&'static SyntaxSet> {
 #[cfg(not(test))]
 fn grammars() -> Option<&'static SyntaxSet> {
     static ASKED: std::sync::Once = std::sync::Once::new();
-    // Without a thread to spare, code stays plain.
-    ASKED.call_once(|| drop(std::thread::Builder::new().name("grammars".to_owned()).spawn(load)));
+    ASKED.call_once(|| {
+        if std::thread::Builder::new().name("grammars".to_owned()).spawn(load).is_err() {
+            load();
+        }
+    });
     GRAMMARS.get()
 }
 
 /// The lines of `code`, highlighted if `language` (a fence's word, or a file's extension) is known. They are not wrapped.
 pub(crate) fn lines(code: &str, language: &str, theme: &Theme) -> Vec<Line<'static>> {
     let is_short = code.len() <= MAX_BYTES && code.lines().nth(MAX_LINES).is_none();
-    let parsed = grammars().filter(|_| is_short).and_then(|grammars| parsed(code, language, grammars));
+    let parsed = match grammars() {
+        Some(grammars) if is_short => parsed(code, language, grammars),
+        Some(_) => None,
+        None => {
+            IS_CUT.set(IS_CUT.get() || is_short && !language.is_empty());
+            None
+        }
+    };
     match parsed {
         Some(parsed) => {
-            let lines = code.lines().zip(parsed);
-            lines.map(|(line, tokens)| styled(line, &tokens, theme)).collect()
+            let tokens = parsed.iter().map(Vec::as_slice).chain(std::iter::repeat(&[][..]));
+            code.lines().zip(tokens).map(|(line, tokens)| styled(line, tokens, theme)).collect()
         }
         None => code.lines().map(|line| Line::from(line.to_owned())).collect(),
     }
@@ -97,6 +103,33 @@ struct Token {
 
 thread_local! {
     static REMEMBER: RefCell<Vec<Known>> = const { RefCell::new(Vec::new()) };
+    /// Lines that may still be parsed.
+    static BUDGET: Cell<usize> = const { Cell::new(usize::MAX) };
+    /// Whether lines stayed plain because there was no budget left, or no grammars yet.
+    static IS_CUT: Cell<bool> = const { Cell::new(false) };
+}
+
+/// While it lives, no more than so many lines are parsed on this thread; the others stay plain until they are asked for again.
+#[derive(Debug)]
+pub(crate) struct Budget(());
+
+impl Budget {
+    pub(crate) fn of(lines: usize) -> Self {
+        BUDGET.set(lines);
+        Self(())
+    }
+
+    /// Whether lines stayed plain since this was last asked.
+    pub(crate) fn was_exceeded(&self) -> bool {
+        IS_CUT.replace(false)
+    }
+}
+
+impl Drop for Budget {
+    fn drop(&mut self) {
+        BUDGET.set(usize::MAX);
+        IS_CUT.set(false);
+    }
 }
 
 /// Code that was parsed as far as its last whole line.
@@ -118,9 +151,9 @@ fn parsed(code: &str, language: &str, grammars: &SyntaxSet) -> Option<Vec<Vec<To
             None => Known::new(language, grammars)?,
         };
         let whole = code.rfind('\n').map_or(0, |at| at + 1);
-        known.go_on(&code[known.text.len().min(whole)..whole], grammars);
+        known.go_on(affordable(&code[known.text.len()..whole]), grammars);
         let mut lines = known.lines.clone();
-        if whole < code.len() {
+        if known.text.len() == whole && whole < code.len() {
             let (mut state, mut scopes) = (known.state.clone(), known.scopes.clone());
             lines.push(tokens(&format!("{}\n", &code[whole..]), &mut state, &mut scopes, grammars));
         }
@@ -131,6 +164,24 @@ fn parsed(code: &str, language: &str, grammars: &SyntaxSet) -> Option<Vec<Vec<To
         }
         Some(lines)
     })
+}
+
+/// As many of the lines as there is budget for.
+fn affordable(lines: &str) -> &str {
+    let budget = BUDGET.get();
+    match lines.match_indices('\n').nth(budget) {
+        // Even the line before it is one too many if there is no budget at all.
+        Some(_) => {
+            let end = budget.checked_sub(1).and_then(|last| lines.match_indices('\n').nth(last));
+            BUDGET.set(0);
+            IS_CUT.set(true);
+            &lines[..end.map_or(0, |(at, _)| at + 1)]
+        }
+        None => {
+            BUDGET.set(budget - lines.matches('\n').count());
+            lines
+        }
+    }
 }
 
 impl Known {
@@ -216,6 +267,18 @@ mod tests {
         REMEMBER.with_borrow_mut(Vec::clear);
         assert_eq!(grown, lines(code, "rs", &Theme::default()));
         assert_eq!(grown.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"), code);
+    }
+
+    #[test]
+    fn what_is_too_much_for_one_frame_is_done_with_the_next() {
+        let code = "let x = 1;\n".repeat(25);
+        let coloured = |drawn: &[Line]| drawn.iter().filter(|line| line.spans.len() > 1).count();
+        for expected in [(10, true), (20, true), (25, false)] {
+            let budget = Budget::of(10);
+            let drawn = lines(&code, "rust", &Theme::default());
+            assert_eq!((drawn.len(), coloured(&drawn), budget.was_exceeded()), (25, expected.0, expected.1));
+        }
+        assert_eq!(coloured(&lines(&format!("{code}//\n{code}"), "rust", &Theme::default())), 50);
     }
 
     #[test]

@@ -110,6 +110,11 @@ impl Transcript {
         fill(&mut sheet, top, area, buf, &mut self.shown);
     }
 
+    /// Whether the next frame would show more of the same: there was too much code to highlight in one, or the grammars are not there yet.
+    pub(crate) fn is_unfinished(&self) -> bool {
+        self.cache.is_unfinished()
+    }
+
     /// Goes down, or up if `lines` is negative.
     pub(crate) fn scroll(&mut self, lines: i32) {
         self.pending += i64::from(lines);

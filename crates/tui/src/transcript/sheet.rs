@@ -11,12 +11,14 @@ use super::Folds;
 use super::ink::{Fold, Ink};
 use super::seen::Seen;
 use super::{cell, live};
-use crate::text::code;
+use crate::text::code::Budget;
 use crate::theme::Theme;
 
 /// Over these, cells that the last frame did not touch are forgotten.
 const MAX_CELLS: usize = 500;
 const MAX_LINES: usize = 50_000;
+/// Lines of code that are parsed for one frame; some milliseconds.
+const PARSED_LINES: usize = 80;
 /// How long what runs looks the same.
 const BLINK_MS: u64 = 600;
 
@@ -40,9 +42,10 @@ pub(super) struct Cell {
 pub(super) struct Cache {
     width: u16,
     theme: Theme,
-    is_highlighted: bool,
     cells: HashMap<EntryId, Kept>,
-    live: Option<(LiveKey, Rc<Cell>)>,
+    live: Option<Live>,
+    /// Whether code in a cell that was asked for in this frame is not highlighted yet.
+    is_unfinished: bool,
     lines: usize,
     frame: u64,
     laid_out: usize,
@@ -53,7 +56,16 @@ struct Kept {
     cell: Rc<Cell>,
     fold: Fold,
     is_unseen: bool,
+    is_unfinished: bool,
     frame: u64,
+}
+
+#[derive(Debug)]
+struct Live {
+    key: LiveKey,
+    frame: u64,
+    is_unfinished: bool,
+    cell: Rc<Cell>,
 }
 
 /// Whatever what is live depends on, cheap to compare.
@@ -62,11 +74,10 @@ type LiveKey = (u64, usize, usize, usize, usize, usize, bool, bool);
 impl Cache {
     /// A frame begins. What was laid out for another one is of no use if the lines would be different.
     pub(super) fn begin(&mut self, width: u16, theme: Theme) {
-        let is_highlighted = code::is_loaded();
-        if (self.width, self.theme, self.is_highlighted) != (width, theme, is_highlighted) {
+        if (self.width, self.theme) != (width, theme) {
             self.cells.clear();
             (self.live, self.lines) = (None, 0);
-            (self.width, self.theme, self.is_highlighted) = (width, theme, is_highlighted);
+            (self.width, self.theme) = (width, theme);
         }
         if self.cells.len() > MAX_CELLS || self.lines > MAX_LINES {
             let frame = self.frame;
@@ -74,6 +85,12 @@ impl Cache {
             self.lines = self.cells.values().map(|kept| kept.cell.lines.len()).sum();
         }
         self.frame += 1;
+        self.is_unfinished = false;
+    }
+
+    /// Whether the same frame, drawn again, would show more.
+    pub(super) fn is_unfinished(&self) -> bool {
+        self.is_unfinished
     }
 
     pub(super) fn can_fold(&self, entry: EntryId) -> bool {
@@ -98,11 +115,12 @@ pub(super) struct Sheet<'a> {
     folds: &'a Folds,
     seen: &'a Seen,
     blink: bool,
+    budget: Budget,
 }
 
 impl<'a> Sheet<'a> {
     pub(super) fn new(view: &'a View, now_ms: u64, cache: &'a mut Cache, folds: &'a Folds, seen: &'a Seen) -> Self {
-        Self { view, cache, folds, seen, blink: now_ms / BLINK_MS % 2 == 1 }
+        Self { view, cache, folds, seen, blink: now_ms / BLINK_MS % 2 == 1, budget: Budget::of(PARSED_LINES) }
     }
 
     /// The index of what is live.
@@ -138,6 +156,7 @@ impl<'a> Sheet<'a> {
         let frame = self.cache.frame;
         if let Some(kept) = self.cache.cells.get_mut(&entry)
             && (kept.fold, kept.is_unseen) == (fold, is_unseen)
+            && (!kept.is_unfinished || kept.frame == frame)
         {
             kept.frame = frame;
             return Rc::clone(&kept.cell);
@@ -145,9 +164,11 @@ impl<'a> Sheet<'a> {
         let mut ink = Ink::new(self.cache.width, self.cache.theme, fold);
         cell::write(&self.view.entries, index, is_unseen, &mut ink);
         let cell = Rc::new(ink.finish());
+        let is_unfinished = self.budget.was_exceeded();
+        self.cache.is_unfinished |= is_unfinished;
         self.cache.laid_out += 1;
         self.cache.lines += cell.lines.len();
-        let kept = Kept { cell: Rc::clone(&cell), fold, is_unseen, frame };
+        let kept = Kept { cell: Rc::clone(&cell), fold, is_unseen, is_unfinished, frame };
         if let Some(old) = self.cache.cells.insert(entry, kept) {
             self.cache.lines -= old.cell.lines.len();
         }
@@ -161,17 +182,20 @@ impl<'a> Sheet<'a> {
         let sizes = (view.coming.text.len(), view.coming.thinking.len());
         let is_open = self.folds.all_open;
         let key = (view.seq, view.entries.len(), sizes.0, sizes.1, view.calls.len(), output, blink, is_open);
-        if let Some((kept, cell)) = &self.cache.live
-            && *kept == key
+        if let Some(kept) = &self.cache.live
+            && kept.key == key
+            && (!kept.is_unfinished || kept.frame == self.cache.frame)
         {
-            return Rc::clone(cell);
+            return Rc::clone(&kept.cell);
         }
         let fold = if is_open { Fold::Open } else { Fold::Folded };
         let mut ink = Ink::new(self.cache.width, self.cache.theme, fold);
         live::write(view, blink, &mut ink);
         let cell = Rc::new(ink.finish());
         self.cache.laid_out += 1;
-        self.cache.live = Some((key, Rc::clone(&cell)));
+        let is_unfinished = self.budget.was_exceeded();
+        self.cache.is_unfinished |= is_unfinished;
+        self.cache.live = Some(Live { key, frame: self.cache.frame, is_unfinished, cell: Rc::clone(&cell) });
         cell
     }
 

@@ -147,7 +147,16 @@ impl Scene {
         let area = Rect::new(0, 0, width, height);
         let mut buf = Buffer::empty(area);
         self.app.draw(area, &mut buf);
-        let row = |y: u16| (0..width).map(|x| buf[(x, y)].symbol()).collect::<String>().trim_end().to_owned();
+        let row = |y: u16| {
+            let (mut row, mut x) = (String::new(), 0);
+            while x < width {
+                let symbol = buf[(x, y)].symbol();
+                row.push_str(symbol);
+                // What a wide character covers is not there.
+                x += u16::try_from(crate::text::width(symbol)).unwrap_or(1).max(1);
+            }
+            row.trim_end().to_owned()
+        };
         (0..height).map(row).collect::<Vec<_>>().join("\n")
     }
 }

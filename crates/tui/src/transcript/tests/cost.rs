@@ -74,3 +74,22 @@ fn what_was_laid_out_is_not_kept_for_ever() {
         assert!(transcript.kept() <= 600, "{}", transcript.kept());
     }
 }
+
+#[test]
+fn long_code_is_highlighted_over_several_frames() {
+    let code = "let x = 1; // unlike others\n".repeat(200);
+    let view = view([prompt("a"), says(&format!("```rust\n{code}```"))]);
+    let mut transcript = Transcript::new();
+    let mut frames = 0;
+    let mut shown = Vec::new();
+    while frames == 0 || transcript.is_unfinished() {
+        let rows = frame(&mut transcript, &view, 60, 20);
+        assert!(frames == 0 || shown == rows, "nothing moves");
+        shown = rows;
+        frames += 1;
+    }
+    assert_eq!(frames, 3);
+    let before = transcript.laid_out();
+    frame(&mut transcript, &view, 60, 20);
+    assert_eq!(transcript.laid_out(), before);
+}

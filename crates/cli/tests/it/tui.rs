@@ -1,0 +1,125 @@
+//! The terminal client in a real terminal, on a scripted model over real HTTP: what is typed, what is shown, what is on disk, and what the
+//! model was sent.
+
+mod complete;
+mod interrupt;
+mod permission;
+mod rewind;
+mod talk;
+
+use std::process::Command;
+
+use retake_testkit::Terminal;
+use retake_testkit::model::ScriptedModel;
+use serde_json::Value;
+
+use crate::agent::Agent;
+use crate::sandbox::Sandbox;
+
+/// Room for everything.
+const LARGE: (u16, u16) = (100, 30);
+/// As narrow as it gets.
+const NARROW: (u16, u16) = (40, 24);
+/// What the status says when nothing runs.
+const READY: &str = "● ready";
+
+/// A workspace with a model, and terminals on it.
+struct Scene {
+    agent: Agent,
+}
+
+impl Scene {
+    fn new() -> Self {
+        Self { agent: Agent { sandbox: Sandbox::in_memory(), model: ScriptedModel::start() } }
+    }
+
+    fn model(&self) -> &ScriptedModel {
+        &self.agent.model
+    }
+
+    fn write(&self, path: &str, content: &str) -> &Self {
+        self.agent.sandbox.write(path, content);
+        self
+    }
+
+    #[track_caller]
+    fn read(&self, path: &str) -> String {
+        self.agent.sandbox.read(path)
+    }
+
+    fn exists(&self, path: &str) -> bool {
+        self.agent.sandbox.ws(path).exists()
+    }
+
+    /// `retake` for a terminal, not yet started.
+    fn command<const N: usize>(&self, args: [&str; N]) -> Command {
+        let mut command = self.agent.command();
+        command.env("TERM", "tmux-256color").env("LANG", "C.UTF-8").env("SHELL", "/bin/sh").args(args);
+        command
+    }
+
+    /// A terminal in which a new session is open.
+    #[track_caller]
+    fn open(&self) -> Terminal {
+        self.open_in(LARGE)
+    }
+
+    #[track_caller]
+    fn open_in(&self, size: (u16, u16)) -> Terminal {
+        ready(&self.command([]), size)
+    }
+
+    /// A terminal with some command of `retake`.
+    #[track_caller]
+    fn run<const N: usize>(&self, args: [&str; N]) -> Terminal {
+        Terminal::start(&self.command(args), LARGE)
+    }
+
+    /// What a command prints as JSON, run beside whatever is open.
+    #[track_caller]
+    fn json<const N: usize>(&self, args: [&str; N]) -> Value {
+        self.agent.json(args)
+    }
+
+    /// The operations of the workspace by kind, newest first.
+    #[track_caller]
+    fn operations(&self) -> Vec<String> {
+        let listed = self.json(["ops"]);
+        let operations = listed["operations"].as_array().expect("a list");
+        operations.iter().map(|operation| operation["kind"].as_str().expect("a kind is text").to_owned()).collect()
+    }
+
+    /// How many requests the model got.
+    fn requests(&self) -> usize {
+        self.model().requests().len()
+    }
+}
+
+/// A terminal in which a session is open that does nothing.
+#[track_caller]
+fn ready(command: &Command, size: (u16, u16)) -> Terminal {
+    let terminal = Terminal::start(command, size);
+    terminal.wait_for(READY);
+    terminal
+}
+
+/// What a user does in one go.
+trait User {
+    /// Says something.
+    fn say(&self, text: &str) -> &Self;
+
+    /// Says something, and waits until the turn has ended with `answer` on the screen.
+    fn ask(&self, text: &str, answer: &str) -> &Self;
+}
+
+impl User for Terminal {
+    #[track_caller]
+    fn say(&self, text: &str) -> &Self {
+        self.type_text(text).key("Enter")
+    }
+
+    #[track_caller]
+    fn ask(&self, text: &str, answer: &str) -> &Self {
+        self.say(text).wait_for(answer).wait_for(READY)
+    }
+}
