@@ -1,10 +1,15 @@
 //! The terminal client in a real terminal, on a scripted model over real HTTP: what is typed, what is shown, what is on disk, and what the
 //! model was sent.
 
+mod attach;
+mod commands;
 mod complete;
+mod conflict;
+mod demo;
 mod interrupt;
 mod permission;
 mod rewind;
+mod screen;
 mod talk;
 
 use std::process::Command;

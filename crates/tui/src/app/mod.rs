@@ -244,7 +244,7 @@ impl App {
             Input::Missed(view) => self.missed(*view),
             Input::Answered(asked, answer) => self.answered(asked, answer),
             Input::Edited(Ok(text)) => {
-                self.composer.from_editor(&text);
+                self.composer.take_edited(&text);
                 self.typed()
             }
             Input::Edited(Err(why)) => self.say_bad(format!("the editor could not be used: {why}")),
@@ -264,7 +264,10 @@ impl App {
 
     /// Whether something moves on the screen without anything happening.
     pub fn is_moving(&self) -> bool {
-        self.running_since.is_some() || self.view.summarising || self.view.baseline.is_some()
+        self.running_since.is_some()
+            || self.view.summarising
+            || self.view.baseline.is_some()
+            || self.transcript.is_unfinished()
     }
 
     /// The prompt that the newest turn began with.

@@ -68,8 +68,8 @@ const fn told(
 /// All of them, in the order of the help.
 pub const ALL: [Told; 18] = [
     told(Slash::Rewind, "rewind", &["rollback"], "", "go back to a prompt: files, conversation or both"),
-    told(Slash::Undo, "undo", &[], "", "take back the last turn or rewind"),
-    told(Slash::Redo, "redo", &[], "", "repeat what was undone"),
+    told(Slash::Undo, "undo", &[], "[keep|overwrite|merge]", "take back the last turn or rewind"),
+    told(Slash::Redo, "redo", &[], "[keep|overwrite|merge]", "repeat what was undone"),
     told(Slash::Diff, "diff", &[], "", "what the last turn changed"),
     told(Slash::Fork, "fork", &[], "", "go on from here in a session of its own"),
     told(Slash::Label, "label", &[], "TEXT", "name the point before the last prompt"),

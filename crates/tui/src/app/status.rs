@@ -72,12 +72,14 @@ impl App {
             (State::Running, since) | (State::Paused, since @ Some(_)) => {
                 let elapsed = since.map_or(0, |since| (self.now.0 - since.0).max(0));
                 let turn = SPINNER[usize::try_from(elapsed / TURN_MS).unwrap_or(0) % SPINNER.len()];
-                let written =
-                    self.facts.turn.output + (self.view.coming.text.len() + self.view.coming.thinking.len()) as u64 / 4;
+                if self.view.summarising {
+                    let text = format!("{turn} {} · the model writes a summary · Esc stops", elapsed_in_words(elapsed));
+                    return Piece { text, style: theme.accent(), weight: u8::MAX };
+                }
+                let written = self.facts.turn.output + (self.view.coming.text.len() + self.view.coming.thinking.len()) as u64 / 4;
                 let tokens = if written > 0 { format!(" · {} tokens", tokens(written)) } else { String::new() };
                 (format!("{turn} {}{tokens} · Esc stops", elapsed_in_words(elapsed)), theme.accent())
             }
-            _ if self.view.summarising => ("… the model writes a summary · Esc stops".to_owned(), theme.accent()),
             (State::Paused, _) => ("■ stopped".to_owned(), theme.warning()),
             (State::Idle, _) => ("● ready".to_owned(), theme.added()),
         };

@@ -34,11 +34,6 @@ pub struct Composer {
 }
 
 impl Composer {
-    /// Whether there is nothing to say.
-    pub fn is_empty(&self) -> bool {
-        self.text.trim().is_empty()
-    }
-
     /// The text with placeholders, and the cursor in it, for drawing.
     pub fn raw(&self) -> (&str, usize) {
         (&self.text, self.cursor)
@@ -128,12 +123,6 @@ impl Composer {
         }
     }
 
-    /// Forgets all that was said, for another session.
-    pub fn forget(&mut self) {
-        self.history.clear();
-        self.recalled = None;
-    }
-
     /// Whether a backslash is right before the cursor at the end, as in a shell.
     pub fn ends_with_backslash(&self) -> bool {
         self.cursor == self.text.len() && self.text.ends_with('\\')
@@ -189,8 +178,8 @@ impl Composer {
 
     /// To the beginning of a word.
     pub fn word_left(&mut self) {
-        let words = self.text[..self.cursor].unicode_word_indices();
-        self.cursor = words.last().map_or(0, |(start, _)| start);
+        let mut words = self.text[..self.cursor].unicode_word_indices();
+        self.cursor = words.next_back().map_or(0, |(start, _)| start);
     }
 
     /// To the end of a word.

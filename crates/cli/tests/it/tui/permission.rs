@@ -68,7 +68,7 @@ fn an_edit_is_asked_about_with_the_lines_that_it_would_change() {
     scene.model().calls("edit_file", json!({"path": "a.txt", "old": "two", "new": "second"}));
     scene.model().says("Edited.");
     let terminal = scene.open();
-    terminal.say("edit a").wait_for("May it?").shows("- two").shows("+ second").shows("y Yes, this once");
+    terminal.say("edit a").wait_for("May it?").shows("− two").shows("+ second").shows("y Yes, this once");
     assert_eq!(scene.read("a.txt"), "one\ntwo\nthree\n");
     terminal.key("y").wait_for("Edited.").wait_for(READY);
     assert_eq!(scene.read("a.txt"), "one\nsecond\nthree\n");
