@@ -7,12 +7,15 @@
 //! controller       one thread per session, the only one that writes to it
 //! live             a client's way to a session, in this process or in another one
 //! keeper           one thread per workspace: snapshots, plans, rewinds
+//! mention, attachment
+//!                  files beside a prompt
 //! listing, files   what there is in a workspace
 //! model, tool, permission, mcp
 //! ```
 //!
 //! Everything that lasts is the engine's; this crate asks models, runs tools, and tells clients what happens. Clients decide nothing.
 
+pub mod attachment;
 pub mod contract;
 pub mod controller;
 pub mod diff;
@@ -27,6 +30,7 @@ mod limits;
 pub mod listing;
 pub mod live;
 pub mod mcp;
+pub mod mention;
 pub mod model;
 pub mod permission;
 pub mod socket;

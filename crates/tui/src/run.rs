@@ -12,10 +12,11 @@ use crossterm::event::{Event as TerminalEvent, EventStream, KeyEventKind, MouseE
 use futures_core::Stream;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use retake_agent::contract::{Command, Refusal, Reason, Reply};
-use retake_agent::live::{Asker, Listener, Live, LiveError, Told};
-use retake_agent::view::View;
+use retake_agent::contract::{Command, Reason, Refusal, Reply};
 use retake_agent::fresh;
+use retake_agent::live::{Asker, Listener, Live, LiveError, Told};
+use retake_agent::mention;
+use retake_agent::view::View;
 use thiserror::Error;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
@@ -209,7 +210,7 @@ impl Client {
             match effect {
                 Effect::Ask(asked, command) => self.ask(asked, command).await,
                 Effect::Say(parts) => {
-                    let command = Command::prompt(outside::with_mentioned(&self.root, parts.clone()));
+                    let command = Command::prompt(mention::attach(&self.root, parts.clone()));
                     self.ask(Asked::Said(parts), command).await;
                 }
                 Effect::Edit(text) => {
@@ -236,7 +237,9 @@ impl Client {
         tokio::spawn(async move {
             let answer: Result<Reply, Refusal> = match pending.answer().await {
                 Ok(answer) => answer,
-                Err(error) => Err(Refusal { reason: Reason::Ended, message: error.to_string(), hint: None, document: None }),
+                Err(error) => {
+                    Err(Refusal { reason: Reason::Ended, message: error.to_string(), hint: None, document: None })
+                }
             };
             // If nobody listens any more, the client has been left.
             answers.send(Input::Answered(asked, answer)).ok();

@@ -30,6 +30,7 @@ pub use shell::{CALL_MARK, Exit, Shell, TURN_MARK};
 pub use toolbox::Toolbox;
 
 pub(crate) use explore::{CHECKPOINT, Exploring, REWIND};
+pub(crate) use place::Places;
 pub(crate) use run::interruption;
 pub(crate) use shell::in_one_line;
 pub(crate) use toolbox::own_names;

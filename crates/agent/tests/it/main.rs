@@ -14,6 +14,7 @@ mod instructions;
 mod interrupt;
 mod jobs;
 mod live;
+mod mentions;
 mod model;
 mod model_cancel;
 mod model_errors;

@@ -16,7 +16,7 @@ use super::aim::Place;
 use super::entry::{Body, Entry, EntryId, Part};
 use super::fork::{ForkError, NewFork, Origin, Shown};
 use super::heads;
-use super::rows::{self, EntryRow};
+use super::{load, rows};
 use crate::checkpoint::{self, Origin as PointOrigin, Purpose};
 use crate::snapshot::lay_out::{LaidOut, LayOutError, lay_out};
 use crate::store::db::in_transaction;
@@ -56,9 +56,9 @@ impl Workspace {
         let point = place.point.map(|seq| checkpoint::by_seq(&self.store, seq)).transpose()?.flatten();
         let point = point.ok_or(ForkError::FilesGone { entry })?;
         let gaps = self.gaps(&point)?;
-        let chain = self.store.db().read(|connection| rows::chain(connection, place.to))?;
+        let entries = self.store.db().read(|connection| load::chain(connection, place.to))?;
         let mut made = Directory::make(&self.env, directory)?;
-        match self.fill(&mut made, from, entry, &place, &point, &gaps, chain, new, progress) {
+        match self.fill(&mut made, from, entry, &place, &point, &gaps, entries, new, progress) {
             Ok(title) => {
                 let (session, root) = (new.session, made.keep());
                 let draft = place.draft.unwrap_or_default();
@@ -80,7 +80,7 @@ impl Workspace {
         place: &Place,
         point: &Checkpoint,
         gaps: &[Gap],
-        chain: Vec<EntryRow>,
+        mut entries: Vec<Entry>,
         new: &NewFork,
         progress: &dyn Progress,
     ) -> Result<String, ForkError> {
@@ -92,7 +92,6 @@ impl Workspace {
         let mut workspace = Self::open_or_create(env)?;
         // A store that was left there may still name a directory that was deleted since.
         place::write_identity(workspace.store.dir(), &made.path)?;
-        let mut entries: Vec<Entry> = chain.into_iter().map(|row| row.entry).collect();
         if !entries.is_empty() {
             entries.push(Entry { id: new.note, parent: None, at: new.at, body: note(&made.path, gaps) });
         }

@@ -48,15 +48,14 @@ impl FromStr for EntryId {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let invalid = || InvalidEntryId(text.to_owned());
-        if text.len() != 20 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        let digits: [u8; 20] = text.as_bytes().try_into().map_err(|_| invalid())?;
+        // Every conversation begins with reading thousands: without a branch, all digits are looked at together.
+        if !digits.iter().fold(true, |all, digit| all & digit.is_ascii_hexdigit()) {
             return Err(invalid());
         }
-        let digit = |digit: u8| if digit.is_ascii_digit() { digit - b'0' } else { (digit | 0x20) - b'a' + 10 };
-        let mut bytes = [0; 10];
-        for (byte, digits) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-            *byte = digit(digits[0]) << 4 | digit(digits[1]);
-        }
-        Ok(Self(bytes))
+        // Letters, of either case, count from 1 and have a higher bit.
+        let values = digits.map(|digit| (digit & 0xf) + 9 * (digit >> 6));
+        Ok(Self(std::array::from_fn(|at| values[2 * at] << 4 | values[2 * at + 1])))
     }
 }
 
@@ -389,5 +388,22 @@ impl std::ops::AddAssign for Usage {
             (None, None) => None,
             (one, two) => Some(one.unwrap_or(0.0) + two.unwrap_or(0.0)),
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_twenty_digits_of_either_case() {
+        let id = EntryId::new([0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef, 0x90, 0xaf]);
+        for text in ["0123456789abcdef90af", "0123456789ABCDEF90AF"] {
+            assert_eq!(text.parse::<EntryId>().expect("it is an id"), id);
+        }
+        // The characters beside the digits, too few, too many, and more bytes than characters.
+        for end in ["/", ":", "@", "G", "`", "g", "", "00", "\u{e9}"] {
+            assert!(format!("0123456789abcdef90a{end}").parse::<EntryId>().is_err(), "{end}");
+        }
     }
 }

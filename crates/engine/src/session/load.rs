@@ -1,54 +1,57 @@
-//! Loading a long conversation: one thread reads rows while others make entries of them, which takes as long.
+//! Loading a long conversation: one thread reads rows while others make entries of them, which takes longer.
 
-use std::sync::mpsc::{Receiver, sync_channel};
-use std::sync::{Mutex, PoisonError};
+use std::collections::VecDeque;
+use std::thread::ScopedJoinHandle;
 
 use rusqlite::{Connection, Row};
 
 use super::entry::{Entry, EntryId};
 use super::parse;
-use super::rows::EntryRow;
 use crate::Timestamp;
 
-/// Rows that are handed over together: enough to be worth it, few enough for a short conversation to need no other thread.
-const PIECE: usize = 1_024;
-/// Threads that make entries.
-const MAKERS: usize = 2;
+/// Rows that one thread makes entries of: enough to be worth it, few enough for a short conversation to need no other thread.
+const PIECE: usize = 2_048;
+/// Threads that make entries at a time.
+const MAKERS: usize = 4;
 
-/// Entries that were made, by the number of their piece.
-type Made = Mutex<Vec<(usize, rusqlite::Result<Vec<EntryRow>>)>>;
-
-/// Rows as they were read, with all bodies in one text.
+/// Rows as they were read, newest first, with all ids and bodies in one text.
 #[derive(Default)]
 struct Piece {
     rows: Vec<Raw>,
-    text: String,
+    text: Vec<u8>,
 }
 
+/// Where in the text a row's id and body begin.
 struct Raw {
-    seq: i64,
-    id: EntryId,
     at: i64,
-    end: usize,
+    id: usize,
+    body: usize,
 }
 
 impl Piece {
     fn push(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
-        self.text.push_str(row.get_ref(4)?.as_str()?);
-        let end = self.text.len();
-        let id = row.get_ref(1)?.as_str()?.parse().map_err(|err| invalid(1, Box::new(err)))?;
-        self.rows.push(Raw { seq: row.get(0)?, id, at: row.get(3)?, end });
+        let id = self.text.len();
+        self.text.extend_from_slice(row.get_ref(1)?.as_bytes()?);
+        let body = self.text.len();
+        self.text.extend_from_slice(row.get_ref(4)?.as_bytes()?);
+        self.rows.push(Raw { at: row.get(3)?, id, body });
         Ok(())
     }
 
-    fn entries(&self) -> rusqlite::Result<Vec<EntryRow>> {
-        let mut begin = 0;
-        let entry = |raw: &Raw| {
-            let body = &self.text[std::mem::replace(&mut begin, raw.end)..raw.end];
-            let body = parse::body(body).map_err(|err| invalid(4, err.into()))?;
-            Ok(EntryRow { seq: raw.seq, entry: Entry { id: raw.id, parent: None, at: Timestamp(raw.at), body } })
-        };
-        self.rows.iter().map(entry).collect()
+    /// The entries, oldest first: made in the order in which they are read and freed later, which is twice as quick to free. The first
+    /// one has no parent yet.
+    fn entries(&self) -> rusqlite::Result<Vec<Entry>> {
+        let text = std::str::from_utf8(&self.text).map_err(|err| invalid(4, err.into()))?;
+        let cut = |column, range| text.get(range).ok_or_else(|| invalid(column, "cut within a character".into()));
+        let mut entries = Vec::with_capacity(self.rows.len());
+        let (mut parent, mut end) = (None, text.len());
+        for raw in self.rows.iter().rev() {
+            let id: EntryId = cut(1, raw.id..raw.body)?.parse().map_err(|err| invalid(1, Box::new(err)))?;
+            let body = parse::body(cut(4, raw.body..end)?).map_err(|err| invalid(4, err.into()))?;
+            entries.push(Entry { id, parent, at: Timestamp(raw.at), body });
+            (parent, end) = (Some(id), raw.id);
+        }
+        Ok(entries)
     }
 }
 
@@ -57,33 +60,30 @@ pub(super) fn invalid(column: usize, err: Box<dyn std::error::Error + Send + Syn
     rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, err)
 }
 
-/// All entries from the first one to `head`, without their parents. Entries of abandoned branches are passed over unread.
-pub(super) fn chain(connection: &Connection, head: Option<i64>) -> rusqlite::Result<Vec<EntryRow>> {
-    let made = Made::default();
-    let (pieces, queue) = sync_channel::<(usize, Piece)>(MAKERS);
-    let queue = Mutex::new(queue);
-    let last = std::thread::scope(|scope| {
-        let mut count = 0;
-        let last = read(connection, head, &mut |piece| {
-            if count < MAKERS {
-                scope.spawn(|| make(&queue, &made));
+/// All entries from the first one to `head`. Entries of abandoned branches are passed over unread.
+pub(super) fn chain(connection: &Connection, head: Option<i64>) -> rusqlite::Result<Vec<Entry>> {
+    std::thread::scope(|scope| {
+        let (mut made, mut makers) = (Vec::new(), VecDeque::new());
+        let oldest = read(connection, head, &mut |piece| {
+            if makers.len() == MAKERS {
+                made.extend(makers.pop_front().map(join));
             }
-            // Makers end only after the last piece.
-            pieces.send((count, piece)).ok();
-            count += 1;
-        });
-        drop(pieces);
-        last
-    })?;
-    let mut made = made.into_inner().unwrap_or_else(PoisonError::into_inner);
-    made.sort_by_key(|(number, _)| *number);
-    let mut chain = Vec::new();
-    for (_, entries) in made {
-        chain.extend(entries?);
-    }
-    chain.extend(last.entries()?);
-    chain.reverse();
-    Ok(chain)
+            makers.push_back(scope.spawn(move || piece.entries()));
+        })?;
+        let mut chain = oldest.entries()?;
+        made.extend(makers.into_iter().map(join));
+        chain.reserve_exact(made.len() * PIECE);
+        for entries in made.into_iter().rev() {
+            let mut entries = entries?;
+            entries[0].parent = chain.last().map(|entry| entry.id);
+            chain.append(&mut entries);
+        }
+        Ok(chain)
+    })
+}
+
+fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// Reads rows from the newest one on, and hands over every whole piece; returns what is left.
@@ -103,11 +103,11 @@ fn read(connection: &Connection, head: Option<i64>, hand_over: &mut dyn FnMut(Pi
             if Some(row.get::<_, i64>(0)?) != wanted {
                 continue;
             }
-            piece.push(row)?;
-            wanted = row.get(2)?;
             if piece.rows.len() == PIECE {
                 hand_over(std::mem::take(&mut piece));
             }
+            piece.push(row)?;
+            wanted = row.get(2)?;
             if wanted.is_none() {
                 break;
             }
@@ -115,14 +115,4 @@ fn read(connection: &Connection, head: Option<i64>, hand_over: &mut dyn FnMut(Pi
         assert_ne!(wanted, Some(from), "an entry is in the session that it says");
     }
     Ok(piece)
-}
-
-/// Makes entries of pieces until there are no more.
-fn make(queue: &Mutex<Receiver<(usize, Piece)>>, made: &Made) {
-    loop {
-        let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok((number, piece)) = next else { return };
-        let entries = piece.entries();
-        made.lock().unwrap_or_else(PoisonError::into_inner).push((number, entries));
-    }
 }

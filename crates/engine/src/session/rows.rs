@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use super::entry::{Body, Entry, EntryId, Part};
 use super::lineage;
-use super::load::{self, invalid};
+use super::load::invalid;
 use super::parse;
 use crate::store::StoreError;
 use crate::store::db::in_transaction;
@@ -117,17 +117,6 @@ fn from_row(row: &Row<'_>, parent: Option<EntryId>) -> rusqlite::Result<EntryRow
     let body = parse::body(row.get_ref(4)?.as_str()?).map_err(|err| invalid(4, err.into()))?;
     let id: EntryId = row.get_ref(1)?.as_str()?.parse().map_err(|err| invalid(1, Box::new(err)))?;
     Ok(EntryRow { seq, entry: Entry { id, parent, at: Timestamp(at), body } })
-}
-
-/// All entries from the first one to `head`.
-pub(crate) fn chain(connection: &Connection, head: Option<i64>) -> rusqlite::Result<Vec<EntryRow>> {
-    let mut chain = load::chain(connection, head)?;
-    let mut parent = None;
-    for row in &mut chain {
-        row.entry.parent = parent;
-        parent = Some(row.entry.id);
-    }
-    Ok(chain)
 }
 
 /// Row numbers from the first entry to `head`, with the kind of each.

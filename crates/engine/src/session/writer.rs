@@ -16,7 +16,7 @@ use super::aim;
 use super::conversation::{Conversation, first_line, joined};
 use super::entry::{Block, Body, CallId, EndReason, Entry, EntryId, Outcome, Part};
 use super::heads::{self, Moved};
-use super::rows;
+use super::{load, rows};
 use crate::operation::{self, MadeBy, NewOperation, Operation, OperationKind, OperationState};
 use crate::rewind::Discard;
 use crate::store::db::{Db, in_transaction};
@@ -123,10 +123,10 @@ impl Workspace {
     pub fn conversation(&self, session: SessionId) -> Result<Conversation, SessionError> {
         let chain = self.store.db().read(|connection| {
             let Some(standing) = rows::standing(connection, session)? else { return Ok(None) };
-            rows::chain(connection, standing.head).map(Some)
+            load::chain(connection, standing.head).map(Some)
         })?;
         let chain = chain.ok_or(SessionError::NotAConversation { session })?;
-        Ok(Conversation::new(chain.into_iter().map(|row| row.entry).collect()))
+        Ok(Conversation::new(chain))
     }
 
     /// What the user of a session is about to say.
@@ -170,12 +170,12 @@ impl SessionWriter {
     pub(crate) fn reload(&mut self) -> Result<(), StoreError> {
         let (standing, chain) = self.db.read(|connection| {
             let standing = rows::standing(connection, self.id)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
-            let chain = rows::chain(connection, standing.head)?;
+            let chain = load::chain(connection, standing.head)?;
             Ok((standing, chain))
         })?;
         self.head = standing.head;
         self.draft = standing.draft;
-        self.conversation = Conversation::new(chain.into_iter().map(|row| row.entry).collect());
+        self.conversation = Conversation::new(chain);
         Ok(())
     }
 

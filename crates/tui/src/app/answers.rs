@@ -1,14 +1,18 @@
 //! What the session answered.
 
-use retake_agent::contract::{Command, Refusal, Reply, Summarised};
+use retake_agent::contract::{Command, Reason, Refusal, Reply, Summarised};
 use retake_agent::document::RewindDocument;
 
 use super::complete::{self, Completion, Typing};
 use super::guide::Until;
 use super::list::List;
+use super::notice::Tone;
 use super::{App, Asked, Difference, Effect, Next, Place};
 use crate::picker::Step;
-use crate::text::diff::DiffView;
+use crate::text::diff::{DiffView, path_text};
+
+/// Conflicts that are named.
+const MAX_CONFLICTS: usize = 4;
 
 impl App {
     pub(super) fn answered(&mut self, asked: Asked, answer: Result<Reply, Refusal>) -> Vec<Effect> {
@@ -41,6 +45,9 @@ impl App {
                 Vec::new()
             }
             (Asked::Files(_) | Asked::Store, _) => Vec::new(),
+            (Asked::Change { verb }, Err(refusal)) if refusal.reason == Reason::Conflicts => {
+                self.needs_a_decision(verb, &refusal)
+            }
             (_, Err(refusal)) => self.refused(&refusal),
             (Asked::Change { verb }, Ok(Reply::Change { document })) => self.changed(verb, &document),
             (Asked::Diff, Ok(Reply::Diff { files })) if files.is_empty() => {
@@ -48,7 +55,8 @@ impl App {
             }
             (Asked::Diff, Ok(Reply::Diff { files })) => {
                 let title = "What the last turn changed".to_owned();
-                self.place = Place::Diff(Box::new(Difference { title, diff: DiffView::new(files), scroll: 0, apply: None }));
+                self.place =
+                    Place::Diff(Box::new(Difference { title, diff: DiffView::new(files), scroll: 0, width: 80, apply: None }));
                 Vec::new()
             }
             (Asked::Preview(_), Ok(Reply::Diff { files })) if files.is_empty() => {
@@ -56,9 +64,9 @@ impl App {
                 self.say_plain("The files are as they were at that checkpoint")
             }
             (Asked::Preview(change), Ok(Reply::Diff { files })) => {
-                let title = "What going back to this checkpoint would change: Enter does it, Esc does not".to_owned();
+                let title = "Enter brings these files back; files that others changed too: k keeps, o overwrites, m merges; Esc leaves".to_owned();
                 let apply = Some(change);
-                self.place = Place::Diff(Box::new(Difference { title, diff: DiffView::new(files), scroll: 0, apply }));
+                self.place = Place::Diff(Box::new(Difference { title, diff: DiffView::new(files), scroll: 0, width: 80, apply }));
                 Vec::new()
             }
             (Asked::Fork, Ok(Reply::Forked { session, .. })) => self.go(Next::Open(session)),
@@ -74,6 +82,23 @@ impl App {
             }
             _ => Vec::new(),
         }
+    }
+
+    /// Files were changed by somebody else since: nothing was done, and the user says what is to become of them.
+    fn needs_a_decision(&mut self, verb: &str, refusal: &Refusal) -> Vec<Effect> {
+        let conflicts = refusal.document.as_ref().map(|document| document.conflicts.as_slice()).unwrap_or_default();
+        let mut lines = vec![format!("{}: nothing was changed yet", refusal.message)];
+        let shown = conflicts.iter().take(MAX_CONFLICTS);
+        lines.extend(shown.map(|conflict| format!("  {}: {}", path_text(&conflict.path), conflict.text)));
+        match conflicts.len().saturating_sub(MAX_CONFLICTS) {
+            0 => {}
+            more => lines.push(format!("  and {more} more")),
+        }
+        lines.push(match verb {
+            "rewind" => "/checkpoints once more: k keeps them, o overwrites them, m merges".to_owned(),
+            _ => format!("/{verb} keep leaves them as they are, /{verb} overwrite does not, /{verb} merge takes out only what the session did"),
+        });
+        self.say(Tone::Warning, lines.join("\n"))
     }
 
     fn refused(&mut self, refusal: &Refusal) -> Vec<Effect> {

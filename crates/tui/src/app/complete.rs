@@ -39,7 +39,10 @@ pub struct Choice {
 pub fn typing(composer: &Composer) -> Option<Typing> {
     let (text, cursor) = composer.raw();
     let (start, word) = composer.word();
-    if start == 0 && cursor == text.len() && let Some(name) = word.strip_prefix('/') {
+    if start == 0
+        && cursor == text.len()
+        && let Some(name) = word.strip_prefix('/')
+    {
         return Some(Typing::Command(name.to_owned()));
     }
     word.strip_prefix('@').map(|path| Typing::File(path.to_owned()))

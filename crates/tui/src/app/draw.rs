@@ -68,7 +68,7 @@ impl App {
         let typed = Rect { x: input.x + 2, width: input.width - 2, ..input };
         let has_focus = matches!(self.place, Place::Talk) && (self.question().is_none() || self.asking.is_why);
         if composer.lines.iter().all(|line| line.spans.is_empty()) {
-            let hint = text::fit(self.placeholder(), usize::from(typed.width));
+            let hint = text::fit(&self.placeholder(), usize::from(typed.width));
             buf.set_string(typed.x, typed.y, hint, theme.dim());
         } else {
             draw_lines(&composer.lines[first..], typed, buf);
@@ -81,15 +81,20 @@ impl App {
     }
 
     /// What an empty composer says.
-    fn placeholder(&self) -> &'static str {
-        match &self.place {
-            Place::Picker(_) => "Esc goes back to the conversation; nothing is changed by looking",
-            Place::List(_) | Place::Help(_) | Place::Diff(_) => "Esc goes back to the conversation",
+    fn placeholder(&self) -> String {
+        let text = match &self.place {
+            Place::Picker(picker) => {
+                let hints = picker.hints();
+                return hints.iter().map(|(key, does)| format!("{key} {does}")).collect::<Vec<_>>().join(" · ");
+            }
+            Place::Diff(_) => "↑↓ PageUp PageDown scroll · n p next and previous file · Esc back",
+            Place::List(_) | Place::Help(_) => "Esc goes back to the conversation",
             Place::Talk if self.asking.is_why => "Why not? The model is told. Enter says no, Esc goes back",
             Place::Talk if self.question().is_some() => "y yes · n no · Esc stops the turn · Tab lets you type",
             Place::Talk if self.running_since.is_some() => "Say something: it is held until the turn has ended",
             Place::Talk => "Ask for something · @ mentions a file · / commands · ? help",
-        }
+        };
+        text.to_owned()
     }
 }
 
@@ -136,6 +141,7 @@ fn draw_difference(shown: &mut Difference, area: Rect, buf: &mut Buffer, theme: 
     let body = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
     let last = shown.diff.height(area.width).saturating_sub(usize::from(body.height));
     shown.scroll = shown.scroll.min(last);
+    shown.width = area.width;
     let title = text::fit(&shown.title, usize::from(area.width));
     buf.set_string(area.x, area.y, title, theme.bold());
     shown.diff.draw(shown.scroll, body, buf, &theme);

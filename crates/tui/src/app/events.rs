@@ -45,7 +45,10 @@ impl App {
                 self.say(Tone::Warning, text.clone());
             }
             EventKind::Returned => {
-                self.say(Tone::Warning, "What was held is not said, because the turn before it was stopped: it is the draft");
+                self.say(
+                    Tone::Warning,
+                    "What was held is not said, because the turn before it was stopped: it is the draft",
+                );
             }
             EventKind::Snapshot { error: Some(error), .. } => {
                 self.say(Tone::Warning, format!("No snapshot could be taken: {error}"));
@@ -90,7 +93,9 @@ impl App {
         self.running_since = None;
         match (reason, taken_back) {
             (_, true) => drop(self.say_taken_back(message)),
-            ("interrupted", _) => drop(self.say_plain("Stopped. /undo takes back what it did; Ctrl+R goes further back")),
+            ("interrupted", _) => {
+                drop(self.say_plain("Stopped. /undo takes back what it did; Ctrl+R goes further back"))
+            }
             ("round_limit", _) => drop(self.say(Tone::Warning, message.unwrap_or("The turn took too many rounds"))),
             _ => {}
         }
@@ -124,7 +129,8 @@ impl App {
 
     /// What waits to be said has changed. What the user has typed stays.
     fn draft_changed(&mut self, is_own: bool) {
-        let is_untouched = self.composer.is_blank() || (!self.loaded.is_empty() && self.composer.parts() == self.loaded);
+        let is_untouched =
+            self.composer.is_blank() || (!self.loaded.is_empty() && self.composer.parts() == self.loaded);
         match (is_own, is_untouched) {
             (true, true) => self.take_draft(),
             _ if self.view.draft.is_empty() => {}

@@ -1,7 +1,9 @@
 //! Keys while nothing else has taken the conversation's place, and where other keys go.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use retake_agent::contract::{Command, State, WhileRunning};
+use retake_agent::contract::{Change, Command, State, WhileRunning};
+
+use retake_engine::OnConflict;
 
 use super::complete::{self, Completion, Typing};
 use super::guide::Until;
@@ -76,8 +78,7 @@ impl App {
 
     /// A key that edits what is about to be said.
     fn composer_key(&mut self, key: KeyEvent) -> Vec<Effect> {
-        let (control, alt) =
-            (key.modifiers.contains(KeyModifiers::CONTROL), key.modifiers.contains(KeyModifiers::ALT));
+        let (control, alt) = (key.modifiers.contains(KeyModifiers::CONTROL), key.modifiers.contains(KeyModifiers::ALT));
         let by_word = control || alt;
         let composer = &mut self.composer;
         match key.code {
@@ -293,13 +294,18 @@ impl App {
     /// Keys of pages that can only be read.
     fn page_key(&mut self, key: KeyEvent) -> Vec<Effect> {
         let step: i64 = match key.code {
-            KeyCode::Up | KeyCode::Char('k') => -1,
-            KeyCode::Down | KeyCode::Char('j') => 1,
+            KeyCode::Up => -1,
+            KeyCode::Down => 1,
             KeyCode::PageUp => -20,
             KeyCode::PageDown | KeyCode::Char(' ') => 20,
             KeyCode::Home => i64::MIN / 2,
             KeyCode::End => i64::MAX / 2,
-            KeyCode::Enter => return self.page_enter(),
+            KeyCode::Char('n') => return self.next_file(true),
+            KeyCode::Char('p') => return self.next_file(false),
+            KeyCode::Enter => return self.page_enter(OnConflict::Stop),
+            KeyCode::Char('k') if self.can_apply() => return self.page_enter(OnConflict::Keep),
+            KeyCode::Char('o') if self.can_apply() => return self.page_enter(OnConflict::Overwrite),
+            KeyCode::Char('m') if self.can_apply() => return self.page_enter(OnConflict::Merge),
             KeyCode::Esc | KeyCode::Char('q' | '?') => {
                 self.close_place();
                 return Vec::new();
@@ -310,14 +316,33 @@ impl App {
         Vec::new()
     }
 
-    /// Enter on a page: makes the change that it shows, if it shows one.
-    fn page_enter(&mut self) -> Vec<Effect> {
+    /// To the next file of a diff, or the one before.
+    fn next_file(&mut self, forward: bool) -> Vec<Effect> {
+        if let Place::Diff(shown) = &mut self.place {
+            let starts = shown.diff.starts(shown.width);
+            let found = match forward {
+                true => starts.iter().find(|start| **start > shown.scroll),
+                false => starts.iter().rev().find(|start| **start < shown.scroll),
+            };
+            shown.scroll = found.copied().unwrap_or(shown.scroll);
+        }
+        Vec::new()
+    }
+
+    /// Whether the page shows a change that can be made.
+    fn can_apply(&self) -> bool {
+        matches!(&self.place, Place::Diff(diff) if diff.apply.is_some())
+    }
+
+    /// Makes the change that a page shows, if it shows one, and closes it.
+    fn page_enter(&mut self, on_conflict: OnConflict) -> Vec<Effect> {
         let apply = match &mut self.place {
             Place::Diff(diff) => diff.apply.take(),
             _ => None,
         };
         self.close_place();
         let Some(change) = apply else { return Vec::new() };
+        let change = Change { on_conflict, ..change };
         let command = Command::Apply { change, head_seen: None, running: WhileRunning::Refuse };
         vec![Effect::Ask(Asked::Change { verb: "rewind" }, command)]
     }

@@ -86,7 +86,10 @@ impl List {
     /// The rows that fit the filter.
     pub fn shown(&self) -> Vec<&Row> {
         let filter = self.filter.to_lowercase();
-        self.rows.iter().filter(|row| filter.split_whitespace().all(|word| row.text.to_lowercase().contains(word))).collect()
+        self.rows
+            .iter()
+            .filter(|row| filter.split_whitespace().all(|word| row.text.to_lowercase().contains(word)))
+            .collect()
     }
 
     /// Moves the choice.

@@ -158,6 +158,8 @@ pub struct Difference {
     pub diff: DiffView,
     /// The first line that is shown.
     pub scroll: usize,
+    /// The columns that it was last drawn in.
+    pub width: u16,
     /// The change that would do this: Enter makes it.
     pub apply: Option<Change>,
 }
@@ -244,7 +246,7 @@ impl App {
             Input::Missed(view) => self.missed(*view),
             Input::Answered(asked, answer) => self.answered(asked, answer),
             Input::Edited(Ok(text)) => {
-                self.composer.from_editor(&text);
+                self.composer.take_edited(&text);
                 self.typed()
             }
             Input::Edited(Err(why)) => self.say_bad(format!("the editor could not be used: {why}")),
@@ -269,7 +271,10 @@ impl App {
 
     /// Whether something moves on the screen without anything happening.
     pub fn is_moving(&self) -> bool {
-        self.running_since.is_some() || self.view.summarising || self.view.baseline.is_some()
+        self.running_since.is_some()
+            || self.view.summarising
+            || self.view.baseline.is_some()
+            || self.transcript.is_unfinished()
     }
 
     /// The prompt that the newest turn began with.

@@ -67,8 +67,10 @@ impl App {
         let mut lines = wrapped(&title, area.width, theme.warning().patch(theme.bold()));
         lines.extend(wrapped(&text::clean(&question.why), area.width, theme.dim()));
         if let Some(command) = question.detail.as_ref().filter(|command| !question.title.ends_with(command.as_str())) {
-            let mut shown: Vec<Line<'static>> =
-                command.lines().flat_map(|line| wrapped(&format!("  {}", text::clean(line)), area.width, theme.plain())).collect();
+            let mut shown: Vec<Line<'static>> = command
+                .lines()
+                .flat_map(|line| wrapped(&format!("  {}", text::clean(line)), area.width, theme.plain()))
+                .collect();
             if shown.len() > MAX_COMMAND && !self.asking.is_aside {
                 let left_out = shown.len() - MAX_COMMAND;
                 let scroll = self.asking.scroll.min(left_out);
@@ -119,7 +121,12 @@ impl App {
             let pad = " ".repeat(column.saturating_sub(text::width(&name)));
             let left = usize::from(width).saturating_sub(column + 2);
             let about = text::fit(&row.about, left);
-            Line::from(vec![Span::raw(mark), Span::styled(name, style), Span::raw(pad), Span::styled(about, self.theme.dim())])
+            Line::from(vec![
+                Span::raw(mark),
+                Span::styled(name, style),
+                Span::raw(pad),
+                Span::styled(about, self.theme.dim()),
+            ])
         };
         rows.iter().enumerate().map(line).collect()
     }

@@ -68,8 +68,8 @@ const fn told(
 /// All of them, in the order of the help.
 pub const ALL: [Told; 18] = [
     told(Slash::Rewind, "rewind", &["rollback"], "", "go back to a prompt: files, conversation or both"),
-    told(Slash::Undo, "undo", &[], "", "take back the last turn or rewind"),
-    told(Slash::Redo, "redo", &[], "", "repeat what was undone"),
+    told(Slash::Undo, "undo", &[], "[keep|overwrite|merge]", "take back the last turn or rewind"),
+    told(Slash::Redo, "redo", &[], "[keep|overwrite|merge]", "repeat what was undone"),
     told(Slash::Diff, "diff", &[], "", "what the last turn changed"),
     told(Slash::Fork, "fork", &[], "", "go on from here in a session of its own"),
     told(Slash::Label, "label", &[], "TEXT", "name the point before the last prompt"),
@@ -115,7 +115,8 @@ pub fn read(line: &str) -> Meaning {
 
 /// The commands that what was typed could become.
 pub fn matching(typed: &str) -> Vec<&'static Told> {
-    let begins = |told: &&Told| told.name.starts_with(typed) || told.aliases.iter().any(|alias| alias.starts_with(typed));
+    let begins =
+        |told: &&Told| told.name.starts_with(typed) || told.aliases.iter().any(|alias| alias.starts_with(typed));
     ALL.iter().filter(begins).collect()
 }
 
@@ -141,7 +142,8 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_completed() {
-        let mut names: Vec<&str> = ALL.iter().flat_map(|told| told.aliases.iter().copied().chain([told.name])).collect();
+        let mut names: Vec<&str> =
+            ALL.iter().flat_map(|told| told.aliases.iter().copied().chain([told.name])).collect();
         names.sort_unstable();
         let count = names.len();
         names.dedup();

@@ -88,7 +88,9 @@ impl App {
 
     fn context_piece(&self) -> String {
         match (self.facts.context, self.view.window) {
-            (Some(used), Some(window)) if window > 0 => format!("context {} % of {}", used * 100 / window, tokens(window)),
+            (Some(used), Some(window)) if window > 0 => {
+                format!("context {} % of {}", used * 100 / window, tokens(window))
+            }
             (Some(used), _) => format!("context {}", tokens(used)),
             (None, _) => String::new(),
         }

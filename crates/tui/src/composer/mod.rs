@@ -8,8 +8,8 @@ mod outside;
 #[cfg(test)]
 mod tests;
 
-use retake_engine::session::entry::Part;
 pub use draw::Rows;
+use retake_engine::session::entry::Part;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// A pasted text of more lines than this, or of more bytes than [`PASTE_BYTES`], is shown as a block.
@@ -34,11 +34,6 @@ pub struct Composer {
 }
 
 impl Composer {
-    /// Whether there is nothing to say.
-    pub fn is_empty(&self) -> bool {
-        self.text.trim().is_empty()
-    }
-
     /// The text with placeholders, and the cursor in it, for drawing.
     pub fn raw(&self) -> (&str, usize) {
         (&self.text, self.cursor)
@@ -128,12 +123,6 @@ impl Composer {
         }
     }
 
-    /// Forgets all that was said, for another session.
-    pub fn forget(&mut self) {
-        self.history.clear();
-        self.recalled = None;
-    }
-
     /// Whether a backslash is right before the cursor at the end, as in a shell.
     pub fn ends_with_backslash(&self) -> bool {
         self.cursor == self.text.len() && self.text.ends_with('\\')
@@ -189,8 +178,8 @@ impl Composer {
 
     /// To the beginning of a word.
     pub fn word_left(&mut self) {
-        let words = self.text[..self.cursor].unicode_word_indices();
-        self.cursor = words.last().map_or(0, |(start, _)| start);
+        let mut words = self.text[..self.cursor].unicode_word_indices();
+        self.cursor = words.next_back().map_or(0, |(start, _)| start);
     }
 
     /// To the end of a word.
@@ -313,6 +302,8 @@ fn at_column(text: &str, start: usize, end: usize, column: usize) -> usize {
 
 /// Without what would confuse a terminal, or be taken for a block.
 fn clean(text: &str) -> String {
-    let is_good = |c: &char| (!c.is_control() || matches!(c, '\n' | '\t')) && !(FIRST_BLOCK..=LAST_BLOCK).contains(&u32::from(*c));
+    let is_good = |c: &char| {
+        (!c.is_control() || matches!(c, '\n' | '\t')) && !(FIRST_BLOCK..=LAST_BLOCK).contains(&u32::from(*c))
+    };
     text.replace("\r\n", "\n").chars().filter(is_good).collect()
 }

@@ -29,7 +29,10 @@ fn a_long_paste_is_one_block_that_goes_with_one_key() {
         composer.backspace();
     }
     assert_eq!(composer.parts(), [Part::text("look: ")]);
-    let drawn = { composer.paste(&long()); composer.rows(40, Theme::default()) };
+    let drawn = {
+        composer.paste(&long());
+        composer.rows(40, Theme::default())
+    };
     assert_eq!(drawn.lines[0].to_string(), "look: [pasted 12 lines]");
 }
 
@@ -117,10 +120,10 @@ fn an_editor_outside_gets_marks_for_blocks_and_gives_them_back() {
     let mut composer = typed("see ");
     composer.paste(&long());
     assert_eq!(composer.for_editor(), "see [block 1]");
-    composer.from_editor("please see [block 1]\nand mend it\n");
+    composer.take_edited("please see [block 1]\nand mend it\n");
     let parts = composer.parts();
     assert_eq!(parts, [Part::text("please see "), Part::Paste { text: long() }, Part::text("and mend it")]);
-    composer.from_editor("nothing");
+    composer.take_edited("nothing");
     assert_eq!(composer.parts(), [Part::text("nothing")]);
 }
 

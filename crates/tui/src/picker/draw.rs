@@ -13,12 +13,13 @@ use ratatui::text::{Line, Span};
 use retake_agent::contract::State;
 use retake_engine::Timestamp;
 
-use super::lines::{self, clean, count, cut, fit, fit_end, wrap};
+use super::lines::{self, clean, count, cut, fit_end, spread, wrapped};
 use super::list::Mode;
 use super::listing::{self, ONE_LINE};
 use super::menu::{RUNNING, WAITING};
 use super::pane::{Sheet, Source};
 use super::{Picker, Stage, Work, opened};
+use crate::text::{fit, width as width_of};
 use crate::theme::Theme;
 
 /// From this width on the preview is beside the rows.
@@ -91,7 +92,7 @@ impl Picker {
         let room = width.saturating_sub("Rewind: ".len() + right.chars().count() + 2);
         let filter = fit_end(&filter, room);
         let left = vec![Span::styled("Rewind: ", theme.bold()), Span::styled(filter, style)];
-        vec![spread(left, vec![Span::styled(right, theme.dim())], width)]
+        vec![spread(left, vec![Span::styled(right, theme.dim())], width, theme.plain())]
     }
 
     /// What the user should know now.
@@ -104,7 +105,7 @@ impl Picker {
             (_, None, State::Running) => (RUNNING, theme.warning()),
             (_, None, State::Idle | State::Paused) => return Vec::new(),
         };
-        wrap(text, width).into_iter().take(MAX_NOTICE).map(|line| Line::styled(line, style)).collect()
+        wrapped(text, style, width, (0, 0)).into_iter().take(MAX_NOTICE).collect()
     }
 
     /// The upper or left part: rows, or what was opened on one of them.
@@ -144,8 +145,7 @@ impl Picker {
                 (true, false) if self.list.filter.is_waiting() => "Looking through the names of changed files …",
                 (true, false) => "No prompt, label, tool or changed file has all these words.",
             };
-            let lines: Vec<Line> = wrap(text, width).into_iter().map(|line| Line::styled(line, theme.dim())).collect();
-            return put(buf, area, &lines);
+            return put(buf, area, &wrapped(text, theme.dim(), width, (0, 0)));
         }
         let chosen = blocks.iter().position(|block| block.is_chosen);
         let mut starts = Vec::with_capacity(blocks.len());
@@ -213,28 +213,11 @@ impl Picker {
 fn rule(text: &str, place: &str, width: usize) -> String {
     let text = if text.is_empty() { String::new() } else { format!(" {text} ") };
     let text = fit(&format!("──{text}"), width);
-    let used = ratatui::text::Span::raw(text.as_str()).width() + place.chars().count();
+    let used = width_of(&text) + place.len();
     match width.checked_sub(used + 3) {
         Some(rest) if !place.is_empty() => format!("{text}{} {place}──", "─".repeat(rest)),
-        _ => format!("{text}{}", "─".repeat(width.saturating_sub(used - place.chars().count()))),
+        _ => format!("{text}{}", "─".repeat(width.saturating_sub(used - place.len()))),
     }
-}
-
-/// Something at the left and something at the right; the left gives way.
-pub(super) fn spread(left: Vec<Span<'static>>, right: Vec<Span<'static>>, width: usize) -> Line<'static> {
-    let taken: usize = right.iter().map(Span::width).sum();
-    let mut line = cut(left, width.saturating_sub(taken));
-    let rest = width.saturating_sub(taken + line.width());
-    line.spans.push(Span::raw(" ".repeat(rest)));
-    line.spans.extend(right);
-    cut(line.spans, width)
-}
-
-/// `spans`, and `style` to the end of the line.
-pub(super) fn filled(mut spans: Vec<Span<'static>>, width: usize, style: Style) -> Line<'static> {
-    let used: usize = spans.iter().map(Span::width).sum();
-    spans.push(Span::styled(" ".repeat(width.saturating_sub(used)), style));
-    Line::from(spans)
 }
 
 fn put(buf: &mut Buffer, area: Rect, lines: &[Line<'static>]) {

@@ -17,7 +17,9 @@ const MAX_INPUT: usize = 200;
 impl Picker {
     /// Takes a key. While something that was sent is under way all keys are ignored; `Ctrl+C` is the app's then.
     pub fn key(&mut self, key: KeyEvent) -> Vec<Step> {
-        if key.kind == KeyEventKind::Release || matches!(self.stage, Stage::Busy { .. }) {
+        // A key held down is no decision.
+        let is_held = key.kind == KeyEventKind::Repeat && matches!(key.code, KeyCode::Enter | KeyCode::Esc);
+        if key.kind == KeyEventKind::Release || is_held || self.is_busy() {
             return Vec::new();
         }
         if is_ctrl(key, 'c') {

@@ -1,146 +1,94 @@
-//! Text on lines of a given width: cleaned of what makes a terminal do things, shortened, and the lines of a diff.
+//! Lines of a given width, beyond what [`crate::text`] has: the end of a path, a line cut off, a line at both sides.
 //!
-//! Everything that the picker shows and did not write itself comes through here. Nothing here knows what a rewind is.
+//! Everything that the picker shows and did not write itself is cleaned before it comes here, or by the functions it is given to.
 
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
-use retake_agent::diff::{FileDiff, LineKind};
-use retake_agent::document::Bytes;
 use unicode_segmentation::UnicodeSegmentation;
-use unicode_width::UnicodeWidthStr;
 
-use crate::theme::Theme;
+use crate::text::wrap::{Breaks, Margin, wrap_text};
+use crate::text::{self, width};
 
-/// Columns between tab stops.
-const TAB: usize = 4;
-/// Letters of a file's line that are looked at: no screen shows more.
-const MAX_COLUMNS: usize = 1_000;
-
-/// `text` on one line: what would make a terminal do something, or show text in another order, is escaped.
+/// `text` on one line, with nothing in it that a terminal would obey.
 pub fn clean(text: &str) -> String {
-    let (mut cleaned, mut column) = (String::with_capacity(text.len()), 0);
-    for c in text.chars() {
-        let from = cleaned.len();
-        match c {
-            '\t' => cleaned.extend(std::iter::repeat_n(' ', TAB - column % TAB)),
-            c if is_deceptive(c) => cleaned.extend(c.escape_default()),
-            c => cleaned.push(c),
-        }
-        column += cleaned[from..].width();
-    }
-    cleaned
-}
-
-fn is_deceptive(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
-}
-
-/// A path for people; what is no UTF-8 is escaped as git does it.
-pub fn name(path: &Bytes) -> String {
-    let bytes = path.decode().unwrap_or_default();
-    match str::from_utf8(&bytes) {
-        Ok(text) => clean(text),
-        Err(_) => {
-            let byte = |byte: &u8| match byte {
-                b' '..=b'~' => char::from(*byte).to_string(),
-                _ => format!("\\{byte:03o}"),
-            };
-            bytes.iter().map(byte).collect()
-        }
-    }
-}
-
-/// As much of the beginning of `text` as fits, with `…` if that is not all.
-pub fn fit(text: &str, width: usize) -> String {
-    if text.width() <= width {
-        return text.to_owned();
-    }
-    let (mut fitted, mut used) = (String::new(), 0);
-    for grapheme in text.graphemes(true) {
-        used += grapheme.width();
-        if width <= used {
-            break;
-        }
-        fitted.push_str(grapheme);
-    }
-    if width != 0 {
-        fitted.push('…');
-    }
-    fitted
+    text::clean(text).into_owned()
 }
 
 /// As much of the end of `text` as fits: of a path that says more than its beginning.
-pub fn fit_end(text: &str, width: usize) -> String {
-    if text.width() <= width {
+pub fn fit_end(text: &str, room: usize) -> String {
+    if width(text) <= room {
         return text.to_owned();
     }
     let (mut kept, mut used) = (Vec::new(), 0);
     for grapheme in text.graphemes(true).rev() {
-        used += grapheme.width();
-        if width <= used {
+        used += width(grapheme);
+        if room <= used {
             break;
         }
         kept.push(grapheme);
     }
-    if width != 0 {
+    if room != 0 {
         kept.push("…");
     }
     kept.into_iter().rev().collect()
 }
 
-/// `text` in lines of at most `width` columns, broken at spaces where there are any.
-pub fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines = Vec::new();
-    let mut line = String::new();
-    for word in text.split_inclusive(' ') {
-        if line.width() + word.trim_end().width() <= width {
-            line.push_str(word);
-            continue;
-        }
-        if !line.is_empty() {
-            lines.push(std::mem::take(&mut line));
-        }
-        for grapheme in word.graphemes(true) {
-            if width < line.width() + grapheme.width() && grapheme != " " {
-                lines.push(std::mem::take(&mut line));
-            }
-            line.push_str(grapheme);
-        }
-    }
-    lines.push(line);
-    lines.iter_mut().for_each(|line| line.truncate(line.trim_end().len()));
-    lines
+/// `text` in lines that are indented by `first`, then by `next` columns.
+pub fn wrapped(text: &str, style: Style, room: usize, (first, next): (usize, usize)) -> Vec<Line<'static>> {
+    let spaces = |count: usize| vec![Span::raw(" ".repeat(count))];
+    wrap_text(text, style, room, &Margin { first: spaces(first), next: spaces(next) }, Breaks::Words)
 }
 
-/// `spans` cut off at `width`, with `…` if something is cut off.
-pub fn cut(spans: Vec<Span<'static>>, width: usize) -> Line<'static> {
-    let (mut left, mut fitted) = (width, Vec::new());
-    let mut spans = spans.into_iter().filter(|span| !span.content.is_empty()).peekable();
-    while let Some(span) = spans.next() {
-        let room = if spans.peek().is_some() && left <= span.width() { left.saturating_sub(1) } else { left };
-        if left == span.width() && spans.peek().is_some() {
-            // Something follows for which there is no room.
-            fitted.push(Span::styled(format!("{}…", fit_bare(&span.content, room)), span.style));
-            break;
-        }
-        if left < span.width() {
-            fitted.push(Span::styled(fit(&span.content, left), span.style));
+/// `spans` cut off at `room`, with `…` if something is cut off.
+pub fn cut(spans: Vec<Span<'static>>, room: usize) -> Line<'static> {
+    let total: usize = spans.iter().map(Span::width).sum();
+    if total <= room {
+        return Line::from(spans);
+    }
+    let (mut left, mut kept) = (room, Vec::new());
+    for span in spans {
+        if left <= span.width() {
+            // Something follows, if only the rest of this: a mark of that takes the last column.
+            let style = span.style;
+            kept.push(Span::styled(beginning(&span.content, left.saturating_sub(1)), style));
+            kept.extend((left != 0).then(|| Span::styled("…", style)));
             break;
         }
         left -= span.width();
-        fitted.push(span);
+        kept.push(span);
     }
-    Line::from(fitted)
+    Line::from(kept)
 }
 
-fn fit_bare(text: &str, width: usize) -> String {
+fn beginning(text: &str, room: usize) -> String {
     let mut used = 0;
     let fits = |grapheme: &&str| {
-        used += grapheme.width();
-        used <= width
+        used += width(grapheme);
+        used <= room
     };
     text.graphemes(true).take_while(fits).collect()
+}
+
+/// Something at the left and something at the right; the left gives way.
+pub fn spread(left: Vec<Span<'static>>, right: Vec<Span<'static>>, room: usize, between: Style) -> Line<'static> {
+    let taken: usize = right.iter().map(Span::width).sum();
+    let mut line = cut(left, room.saturating_sub(taken));
+    let rest = room.saturating_sub(taken + line.width());
+    line.spans.push(Span::styled(" ".repeat(rest), between));
+    line.spans.extend(right);
+    cut(line.spans, room)
+}
+
+/// `spans`, and `style` to the end of the line.
+pub fn filled(mut spans: Vec<Span<'static>>, room: usize, style: Style) -> Line<'static> {
+    let used: usize = spans.iter().map(Span::width).sum();
+    spans.push(Span::styled(" ".repeat(room.saturating_sub(used)), style));
+    Line::from(spans)
+}
+
+/// All of it in `style` and nothing else: what is about to be replaced.
+pub fn faded(line: Line<'static>, style: Style) -> Line<'static> {
+    Line::from(line.spans.into_iter().map(|span| Span::styled(span.content, style)).collect::<Vec<_>>())
 }
 
 /// `1 file`, `2 files`.
@@ -148,54 +96,28 @@ pub fn count(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
-/// The changed lines of a file with their numbers: of lines that go the number now, of others the number afterwards.
-pub fn diff(file: &FileDiff, theme: Theme) -> Vec<Line<'static>> {
-    if let Some(instead) = &file.instead {
-        return vec![Line::styled(format!("  {}", in_words(instead)), theme.dim())];
-    }
-    let last = file.hunks.iter().map(|hunk| {
-        let lines = u32::try_from(hunk.lines.len()).unwrap_or(u32::MAX);
-        hunk.start.0.max(hunk.start.1).saturating_add(lines)
-    });
-    let digits = last.max().unwrap_or(0).to_string().len().max(3);
-    let mut lines = Vec::new();
-    for (at, hunk) in file.hunks.iter().enumerate() {
-        if at != 0 {
-            lines.push(Line::styled(format!("{:>digits$}", "⋮"), theme.dim()));
-        }
-        let (mut before, mut after) = hunk.start;
-        for line in &hunk.lines {
-            let (number, sign, style) = match line.kind {
-                LineKind::Same => (after, ' ', theme.plain()),
-                LineKind::Added => (after, '+', theme.added()),
-                LineKind::Removed => (before, '-', theme.removed()),
-            };
-            before += u32::from(line.kind != LineKind::Added);
-            after += u32::from(line.kind != LineKind::Removed);
-            let number = Span::styled(format!("{number:>digits$} "), theme.dim());
-            let end = line.text.char_indices().nth(MAX_COLUMNS).map_or(line.text.len(), |(at, _)| at);
-            lines.push(Line::from(vec![number, Span::styled(format!("{sign}{}", clean(&line.text[..end])), style)]));
-        }
-    }
-    if file.left_out != 0 {
-        let left_out = count(file.left_out as usize, "more line", "more lines");
-        lines.push(Line::styled(format!("  … and {left_out}"), theme.dim()));
-    }
-    lines
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn in_words(instead: &str) -> &str {
-    match instead {
-        "binary" => "binary content",
-        "too_large" => "too large to be shown line by line",
-        "directory" => "a directory",
-        "mode" => "only permissions change",
-        "unreadable" => "cannot be read",
-        other => other,
+    #[test]
+    fn of_a_path_the_end_is_kept() {
+        assert_eq!(fit_end("src/main.rs", 11), "src/main.rs");
+        assert_eq!(fit_end("src/main.rs", 8), "…main.rs");
+        assert_eq!(fit_end("日本語", 5), "…本語");
+        assert_eq!((fit_end("ab", 1), fit_end("ab", 0)), ("…".to_owned(), String::new()));
     }
-}
 
-/// Draws all of it in `style` and nothing else: what is about to be replaced.
-pub fn faded(line: Line<'static>, style: Style) -> Line<'static> {
-    Line::from(line.spans.into_iter().map(|span| Span::styled(span.content, style)).collect::<Vec<_>>())
+    #[test]
+    fn what_is_cut_off_says_so() {
+        let spans = || vec![Span::raw("abc"), Span::raw("def")];
+        let cut = |room| cut(spans(), room).to_string();
+        assert_eq!([6, 5, 4, 3, 1, 0].map(cut), ["abcdef", "abcd…", "abc…", "ab…", "…", ""]);
+    }
+
+    #[test]
+    fn the_left_gives_way_to_the_right() {
+        let line = |room| spread(vec![Span::raw("left")], vec![Span::raw("right")], room, Style::new()).to_string();
+        assert_eq!([11, 9, 7, 3].map(line), ["left  right", "leftright", "l…right", "ri…"]);
+    }
 }

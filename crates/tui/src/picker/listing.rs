@@ -3,14 +3,13 @@
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use retake_engine::Timestamp;
-use unicode_width::UnicodeWidthStr;
 
 use super::Stage;
-use super::draw::{filled, spread};
-use super::lines::{clean, fit, fit_end};
+use super::lines::{clean, filled, fit_end, spread};
 use super::list::{List, Mode};
 use super::rows::{Filter, Row};
 use super::tree::Node;
+use crate::text::{age, fit, width as columns};
 use crate::theme::Theme;
 
 /// From this width on a row is one line.
@@ -90,7 +89,7 @@ fn block(row: &Row, standing: &Standing<'_>) -> Block {
     let mut left = left(row, standing, base);
     let room = width.saturating_sub(taken + left.iter().map(Span::width).sum::<usize>());
     let beside = if is_one_line { fit(&details, (width / 3).min(room.saturating_sub(12))) } else { String::new() };
-    let text = fit(&row.text, room.saturating_sub(if beside.is_empty() { 0 } else { beside.width() + 2 }));
+    let text = fit(&row.text, room.saturating_sub(if beside.is_empty() { 0 } else { columns(&beside) + 2 }));
     left.extend(marked(&text, standing.filter, base));
     let mut ends = Vec::new();
     if !beside.is_empty() {
@@ -98,12 +97,11 @@ fn block(row: &Row, standing: &Standing<'_>) -> Block {
         ends.extend(marked(&beside, standing.filter, base.patch(theme.dim())));
     }
     ends.extend(right);
-    let first = spread_in(left, ends, width, base);
-    let mut lines = vec![first];
+    let mut lines = vec![spread(left, ends, width, base)];
     if let Some(label) = standing.label {
         lines.push(Line::styled(fit_end(&format!("    label: {}▏", clean(label)), width), theme.accent()));
     } else if !is_one_line && !details.is_empty() {
-        let indent = 2 + standing.graph.width();
+        let indent = 2 + columns(standing.graph);
         let text = fit(&details, width.saturating_sub(indent + 2));
         let mut spans = vec![Span::styled(format!("  {}  ", standing.below), theme.dim())];
         spans.extend(marked(&text, standing.filter, theme.dim()));
@@ -116,7 +114,7 @@ fn block(row: &Row, standing: &Standing<'_>) -> Block {
 fn left(row: &Row, standing: &Standing<'_>, base: Style) -> Vec<Span<'static>> {
     let mark = if standing.is_chosen { "› " } else { "  " };
     let number = row.number.map(|number| number.to_string()).unwrap_or_default();
-    let (number_width, age) = (standing.number_width, row.age(standing.now));
+    let (number_width, age) = (standing.number_width, age(row.at, standing.now));
     vec![
         Span::styled(mark, base),
         Span::styled(standing.graph.to_owned(), base),
@@ -168,11 +166,4 @@ fn marked(text: &str, filter: &Filter, style: Style) -> Vec<Span<'static>> {
     }
     spans.push(Span::styled(text[at..].to_owned(), style));
     spans
-}
-
-fn spread_in(left: Vec<Span<'static>>, right: Vec<Span<'static>>, width: usize, base: Style) -> Line<'static> {
-    let mut line = spread(left, right, width);
-    // What lies between them belongs to the row too.
-    line.spans.iter_mut().filter(|span| span.style == Style::default()).for_each(|span| span.style = base);
-    filled(line.spans, width, base)
 }

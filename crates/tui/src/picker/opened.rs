@@ -7,10 +7,11 @@ use retake_engine::OnConflict;
 
 use super::CrossingAnswer;
 use super::deciding::{Deciding, Decision, word};
-use super::draw::{filled, spread};
-use super::lines::{clean, count, cut, fit, fit_end, name, wrap};
+use super::lines::{clean, count, cut, filled, fit_end, spread, wrapped};
 use super::listing::ONE_LINE;
 use super::menu::{Facts, Item, Menu};
+use crate::text::diff::path_text;
+use crate::text::fit;
 use crate::theme::Theme;
 
 /// The things that can be done, with what they would do: below each, beside each, or below all of the chosen one, as there is room.
@@ -38,8 +39,8 @@ pub fn menu(menu: &Menu, facts: &Facts<'_>, area: Rect, theme: Theme) -> Vec<Lin
             lines.push(cut(spans, width));
         } else {
             lines.push(filled(vec![Span::styled(fit(&text, width), style)], width, style));
-            let wrapped = wrap(what, width).into_iter().take(3);
-            below.extend(wrapped.filter(|_| is_chosen).map(|line| Line::styled(line, explained)));
+            let wrapped = wrapped(what, explained, width, (0, 0)).into_iter().take(3);
+            below.extend(wrapped.filter(|_| is_chosen));
         }
     }
     lines.extend(below);
@@ -78,11 +79,11 @@ fn decision(decision: &Decision, place: Place, width: usize, theme: Theme) -> Ve
     };
     let choices: Vec<Span> = decision.choices.iter().map(choice).collect();
     let taken: usize = choices.iter().map(Span::width).sum();
-    let path = name(&decision.path);
-    let why = Line::styled(fit(&format!("    {}", clean(&decision.why)), width), theme.dim());
+    let path = path_text(&decision.path);
+    let why = Line::styled(fit(&format!("    {}", decision.why), width), theme.dim());
     if taken + 16 <= width {
         let path = fit_end(&path, width.saturating_sub(taken + 2));
-        return vec![spread(vec![Span::styled(format!("{mark}{path}"), style)], choices, width), why];
+        return vec![spread(vec![Span::styled(format!("{mark}{path}"), style)], choices, width, theme.plain()), why];
     }
     let path = Line::styled(format!("{mark}{}", fit_end(&path, width.saturating_sub(2))), style);
     vec![path, why, cut([vec![Span::raw("   ")], choices].concat(), width)]
@@ -93,8 +94,7 @@ pub fn crossing(answer: CrossingAnswer, branch: Option<&Branch>, width: usize, t
     let words = branch.map(|branch| clean(&branch.in_words())).unwrap_or_default();
     let text = "Files would go back to what they were on the other one.";
     let mut lines = vec![Line::styled(fit("Another branch is checked out", width), theme.bold())];
-    let wrapped = [wrap(&words, width), wrap(text, width)].concat();
-    lines.extend(wrapped.into_iter().map(|line| Line::styled(line, theme.warning())));
+    lines.extend([words.as_str(), text].into_iter().flat_map(|text| wrapped(text, theme.warning(), width, (0, 0))));
     for (one, text) in [(CrossingAnswer::Back, "n No, change nothing"), (CrossingAnswer::GoOn, "y Yes, go on")] {
         let (mark, style) = if one == answer { ("›", theme.chosen()) } else { (" ", theme.plain()) };
         lines.push(Line::styled(fit(&format!("{mark} {text}"), width), style));

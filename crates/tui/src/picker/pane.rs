@@ -11,9 +11,11 @@ use retake_engine::{LedgerItem, OnConflict, Scope};
 use serde_json::Value;
 
 use super::deciding::Decision;
-use super::lines::{clean, count, diff, fit_end, name, wrap};
+use super::lines::{clean, count, fit_end, wrapped};
 use super::menu::{BLOCKED, changes};
 use super::preview::Shown;
+use crate::text::diff::{self, path_text};
+use crate::text::fit;
 use crate::theme::Theme;
 
 /// Lines of a list that are shown before the rest is counted.
@@ -72,7 +74,7 @@ fn of_plan(shown: &Shown, jobs: &[String], width: usize, theme: Theme) -> Vec<Li
             writer.files(plan, shown.diffs.as_deref());
         }
         Err(refusal) => {
-            writer.text(&format!("Files cannot go back there: {}", clean(&refusal.message)), theme.warning());
+            writer.text(&format!("It cannot go back there: {}", clean(&refusal.message)), theme.warning());
             if let Some(hint) = &refusal.hint {
                 writer.text(&clean(hint), theme.dim());
             }
@@ -84,8 +86,13 @@ fn of_plan(shown: &Shown, jobs: &[String], width: usize, theme: Theme) -> Vec<Li
 /// What a decision would do to its path.
 fn of_decision(decision: &Decision, diffs: Option<&[FileDiff]>, width: usize, theme: Theme) -> Vec<Line<'static>> {
     let mut writer = Writer { theme, width, lines: Vec::new() };
-    let path = fit_end(&name(&decision.path), width);
-    writer.lines.push(Line::styled(path, theme.bold()));
+    let found = diffs.map(|diffs| diffs.iter().find(|diff| diff.path == decision.path));
+    let mut lines = match found.flatten() {
+        Some(file) => diff_lines(file, width, theme),
+        None => vec![Line::styled(fit_end(&path_text(&decision.path), width), theme.bold())],
+    };
+    let rest = lines.split_off(1);
+    writer.lines = lines;
     let text = match decision.choice {
         OnConflict::Keep | OnConflict::Stop => "is kept: nothing changes in it; going back would have changed:",
         OnConflict::Overwrite => "is overwritten; what is there now stays in the safety checkpoint:",
@@ -93,10 +100,9 @@ fn of_decision(decision: &Decision, diffs: Option<&[FileDiff]>, width: usize, th
     };
     let style = if decision.choice == OnConflict::Overwrite { theme.warning() } else { theme.plain() };
     writer.text(text, style);
-    match diffs.map(|diffs| diffs.iter().find(|diff| diff.path == decision.path)) {
-        Some(Some(file)) => writer.lines.extend(diff(file, theme)),
-        Some(None) => writer.text("nothing to show", theme.dim()),
-        None => {}
+    writer.lines.extend(rest);
+    if found == Some(None) {
+        writer.text("nothing to show", theme.dim());
     }
     writer.lines
 }
@@ -134,12 +140,7 @@ fn conversation(plan: &RewindDocument) -> String {
 
 impl Writer {
     fn text(&mut self, text: &str, style: Style) {
-        self.indented(text, 0, style);
-    }
-
-    fn indented(&mut self, text: &str, by: usize, style: Style) {
-        let lines = wrap(text, self.width.saturating_sub(by).max(1));
-        self.lines.extend(lines.into_iter().map(|line| Line::styled(format!("{}{line}", " ".repeat(by)), style)));
+        self.lines.extend(wrapped(text, style, self.width, (0, 0)));
     }
 
     /// A heading and what is below it, the rest counted.
@@ -149,10 +150,7 @@ impl Writer {
         }
         self.text(heading, style);
         for item in items.iter().take(MAX_LISTED) {
-            for (at, line) in wrap(item, self.width.saturating_sub(4).max(1)).into_iter().enumerate() {
-                let indent = if at == 0 { "  " } else { "    " };
-                self.lines.push(Line::styled(format!("{indent}{line}"), self.theme.plain()));
-            }
+            self.lines.extend(wrapped(item, self.theme.plain(), self.width, (2, 4)));
         }
         if MAX_LISTED < items.len() {
             self.lines.push(Line::styled(format!("  … and {} more", items.len() - MAX_LISTED), self.theme.dim()));
@@ -163,11 +161,11 @@ impl Writer {
     fn warnings(&mut self, plan: &RewindDocument) {
         let (warning, removed) = (self.theme.warning(), self.theme.removed());
         let conflict =
-            |facts: &retake_agent::document::ConflictFacts| format!("! {}  {}", name(&facts.path), facts.text);
+            |facts: &retake_agent::document::ConflictFacts| format!("! {}  {}", path_text(&facts.path), facts.text);
         let conflicts: Vec<String> = plan.conflicts.iter().map(conflict).collect();
         self.listed("To be decided first:", removed, &conflicts);
         for path in &plan.blocked {
-            self.text(&format!("! {}/  {BLOCKED}", name(path)), removed);
+            self.text(&format!("! {}/  {BLOCKED}", path_text(path)), removed);
         }
         if let Some(branch) = &plan.branch {
             self.text(&format!("Another branch is checked out: {}", clean(&branch.in_words())), warning);
@@ -186,7 +184,7 @@ impl Writer {
         self.listed("Stays although it was not there then:", warning, &kept(plan));
         let (gaps, total) = gaps(plan);
         self.listed(&format!("Not captured then: {}", count(total, "gap", "gaps")), warning, &gaps);
-        let open: Vec<String> = plan.still_open.iter().map(name).collect();
+        let open: Vec<String> = plan.still_open.iter().map(path_text).collect();
         self.listed("Still open for writing in a program:", warning, &open);
         if plan.scope != Some(Scope::Conversation) {
             self.listed("Background jobs: ended if they were started since then:", warning, jobs);
@@ -215,13 +213,21 @@ impl Writer {
             let all = diffs.unwrap_or_default();
             let found = all.get(at).filter(same).or_else(|| all.iter().find(same));
             self.lines.push(Line::default());
-            self.lines.push(self.file(file, found));
-            self.lines.extend(found.map(|found| diff(found, self.theme)).unwrap_or_default());
+            let lines = match found {
+                Some(found) => diff_lines(found, self.width.saturating_sub(2), self.theme),
+                None => {
+                    vec![Line::styled(fit(&path_text(&file.path), self.width.saturating_sub(2)), self.theme.bold())]
+                }
+            };
+            for (at, line) in lines.into_iter().enumerate() {
+                let line = if at == 0 { self.headed(file, line) } else { indented(line) };
+                self.lines.push(line);
+            }
         }
     }
 
     /// `R src/main.rs  +1 −2  presumed`
-    fn file(&self, file: &File, found: Option<&FileDiff>) -> Line<'static> {
+    fn headed(&self, file: &File, line: Line<'static>) -> Line<'static> {
         let theme = self.theme;
         let (letter, style) = match (file.status.as_str(), file.action.as_deref()) {
             ("conflict", _) => ('!', theme.removed()),
@@ -231,24 +237,23 @@ impl Writer {
             (_, Some("mode")) => ('M', theme.accent()),
             (_, _) => ('?', theme.dim()),
         };
-        let numbers = found.filter(|found| found.instead.is_none());
-        let (added, removed) = numbers.map_or((0, 0), |found| (found.added, found.removed));
-        let mut parts = Vec::new();
-        if added != 0 {
-            parts.push(Span::styled(format!("  +{added}"), theme.added()));
-        }
-        if removed != 0 {
-            parts.push(Span::styled(format!("  −{removed}"), theme.removed()));
-        }
-        if let Some(certainty) = file.certainty.as_deref().filter(|certainty| *certainty != "certain") {
-            parts.push(Span::styled(format!("  {}", clean(certainty)), theme.dim()));
-        }
-        let taken: usize = parts.iter().map(Span::width).sum();
-        let path = fit_end(&name(&file.path), self.width.saturating_sub(2 + taken));
-        let mut spans = vec![Span::styled(format!("{letter} "), style), Span::styled(path, theme.bold())];
-        spans.extend(parts);
+        let certainty = file.certainty.as_deref().filter(|certainty| *certainty != "certain");
+        let certainty = certainty.map(|certainty| Span::styled(format!("  {}", clean(certainty)), theme.dim()));
+        let mut spans = vec![Span::styled(format!("{letter} "), style)];
+        spans.extend(line.spans.into_iter().map(|span| span.patch_style(line.style)));
+        spans.extend(certainty);
         Line::from(spans)
     }
+}
+
+fn indented(mut line: Line<'static>) -> Line<'static> {
+    line.spans.insert(0, Span::raw("  "));
+    line
+}
+
+/// The path, and what changes in it.
+fn diff_lines(file: &FileDiff, width: usize, theme: Theme) -> Vec<Line<'static>> {
+    diff::lines(std::slice::from_ref(file), u16::try_from(width).unwrap_or(u16::MAX), &theme)
 }
 
 fn ledger_line(item: &LedgerItem) -> String {
@@ -272,6 +277,6 @@ fn gaps(plan: &RewindDocument) -> (Vec<String>, usize) {
 }
 
 fn with_text(value: &Value) -> String {
-    let path = serde_json::from_value::<Bytes>(value["path"].clone()).map(|path| name(&path)).unwrap_or_default();
+    let path = serde_json::from_value::<Bytes>(value["path"].clone()).map(|path| path_text(&path)).unwrap_or_default();
     format!("{path}  {}", clean(value["text"].as_str().unwrap_or_default()))
 }

@@ -31,13 +31,11 @@ impl Want {
     }
 }
 
-/// Why something is wanted.
+/// Why something else is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
     /// Another row is chosen, or perhaps not.
     Chosen,
-    /// Something has happened.
-    Happened,
     /// Something was decided about a conflict.
     Decided,
 }
@@ -45,12 +43,16 @@ pub enum Why {
 /// What would change.
 #[derive(Debug, Default)]
 pub struct Preview {
+    /// Answers to questions with lower numbers are for a picker that was closed.
+    first: u64,
     want: Option<Want>,
     generation: u64,
     /// Counts what makes a plan useless: another row, or something that happened.
     epoch: u64,
     /// Whether a question is on its way: the next one waits for its answer, so that a key held down asks for few rows and not for all.
     is_asking: bool,
+    /// Whether something has happened since it was asked.
+    is_outdated: bool,
     shown: Option<Shown>,
     /// Counts what was shown.
     revision: u64,
@@ -73,10 +75,22 @@ pub struct Shown {
 }
 
 impl Preview {
-    /// Wants something else, or the same again.
+    /// Its questions have numbers above `first`.
+    pub fn new(first: u64) -> Self {
+        Self { first, generation: first, ..Self::default() }
+    }
+
+    /// Something has happened: what was answered cannot be acted upon any more, and the same has to be asked again.
+    pub fn outdate(&mut self) {
+        self.is_outdated = true;
+        self.generation += 1;
+        self.epoch += 1;
+    }
+
+    /// Wants something else, or the same again if something has happened since.
     pub fn want(&mut self, want: Option<Want>, why: Why) -> Vec<Step> {
-        if why == Why::Chosen && self.want == want {
-            return Vec::new();
+        if self.want == want {
+            return if self.is_outdated { self.ask() } else { Vec::new() };
         }
         if self.want.as_ref().map(|want| want.entry) != want.as_ref().map(|want| want.entry) {
             self.scroll = 0;
@@ -93,6 +107,9 @@ impl Preview {
 
     /// Takes a plan. Returns what is to be asked next.
     pub fn take_plan(&mut self, generation: u64, answer: Result<Reply, Refusal>) -> Vec<Step> {
+        if generation < self.first {
+            return Vec::new();
+        }
         self.is_asking = false;
         self.revision += 1;
         let Some(want) = self.want.as_ref().filter(|_| generation == self.generation) else { return self.ask() };
@@ -120,6 +137,9 @@ impl Preview {
 
     /// Takes the lines. Returns what is to be asked next.
     pub fn take_diff(&mut self, generation: u64, answer: Result<Reply, Refusal>) -> Vec<Step> {
+        if generation < self.first {
+            return Vec::new();
+        }
         self.is_asking = false;
         self.revision += 1;
         if generation != self.generation {
@@ -171,6 +191,7 @@ impl Preview {
     fn ask(&mut self) -> Vec<Step> {
         let Some(want) = self.want.as_ref().filter(|_| !self.is_asking) else { return Vec::new() };
         self.is_asking = true;
+        self.is_outdated = false;
         let command = Command::Plan { change: want.change() };
         vec![Step::Ask(Asked::Plan { generation: self.generation }, Box::new(command))]
     }

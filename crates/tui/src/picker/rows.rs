@@ -100,18 +100,6 @@ impl Row {
         counted.into_iter().map(one).collect::<Vec<_>>().join(" · ")
     }
 
-    /// How long ago it was said, in few letters.
-    pub fn age(&self, now: Timestamp) -> String {
-        let seconds = now.0.saturating_sub(self.at.0).max(0) / 1000;
-        match seconds {
-            0..5 => "now".to_owned(),
-            5..60 => format!("{seconds}s"),
-            60..3_600 => format!("{}m", seconds / 60),
-            3_600..86_400 => format!("{}h", seconds / 3_600),
-            _ => format!("{}d", seconds / 86_400),
-        }
-    }
-
     /// Whether every word occurs in it, or by what the session found in a file that it changed.
     pub fn matches(&self, filter: &Filter) -> bool {
         filter.words().all(|word| self.contains(&word) || filter.by_file(&word, self.id))

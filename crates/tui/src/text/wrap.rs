@@ -239,5 +239,4 @@ mod tests {
         assert_eq!(deep[0].to_string(), "    word");
     }
 
-    use ratatui::style::Stylize as _;
 }

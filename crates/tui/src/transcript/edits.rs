@@ -8,8 +8,15 @@ use serde_json::Value;
 /// Larger replacements are not compared line by line.
 const MAX_COMPARED: usize = 250_000;
 
+/// What a call changed.
+pub(super) struct Change {
+    pub(super) diff: FileDiff,
+    /// Whether the same was done in other places of the file, which the diff does not show.
+    pub(super) is_everywhere: bool,
+}
+
 /// The change that a call of `tool` with these arguments made; `None` if it is no edit, or the arguments are not what they should be.
-pub(super) fn of_call(tool: &str, arguments: &str, details: Option<&Details>) -> Option<FileDiff> {
+pub(super) fn of_call(tool: &str, arguments: &str, details: Option<&Details>) -> Option<Change> {
     if !matches!(tool, "edit_file" | "multi_edit" | "write_file") {
         return None;
     }
@@ -27,14 +34,11 @@ pub(super) fn of_call(tool: &str, arguments: &str, details: Option<&Details>) ->
     let count = |kind| hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| line.kind == kind).count();
     let (added, removed) = (count(LineKind::Added), count(LineKind::Removed));
     let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-    Some(FileDiff {
-        path: Bytes::Text(path.to_owned()),
-        added: number(added),
-        removed: number(removed),
-        instead: None,
-        hunks,
-        left_out: 0,
-    })
+    let path = Bytes::Text(path.to_owned());
+    let (added, removed) = (number(added), number(removed));
+    let is_all = |edit: &Value| edit.get("replace_all").and_then(Value::as_bool) == Some(true);
+    let is_everywhere = is_all(&arguments) || arguments["edits"].as_array().is_some_and(|all| all.iter().any(is_all));
+    Some(Change { diff: FileDiff { path, added, removed, instead: None, hunks, left_out: 0 }, is_everywhere })
 }
 
 fn replacement(arguments: &Value) -> Option<(&str, &str)> {
@@ -46,14 +50,13 @@ fn written(content: &str) -> HunkLines {
     HunkLines { start: (1, 1), lines: lines.collect() }
 }
 
-/// A hunk for each replacement; one that was made in several places has one for each of them.
+/// A hunk for each replacement, where it was made first.
 fn edited(edits: &[(&str, &str)], numbers: &[u32]) -> Vec<HunkLines> {
     let hunk = |(old, new): &(&str, &str), line: u32| HunkLines { start: (line, line), lines: compare(old, new) };
-    match (edits, numbers) {
-        ([edit], [_, _, ..]) => numbers.iter().map(|line| hunk(edit, *line)).collect(),
-        _ if edits.len() == numbers.len() => edits.iter().zip(numbers).map(|(edit, line)| hunk(edit, *line)).collect(),
+    match edits.len() == numbers.len() {
+        true => edits.iter().zip(numbers).map(|(edit, line)| hunk(edit, *line)).collect(),
         // Nobody knows where.
-        _ => edits.iter().map(|edit| hunk(edit, 0)).collect(),
+        false => edits.iter().map(|edit| hunk(edit, 0)).collect(),
     }
 }
 
@@ -135,14 +138,14 @@ mod tests {
     fn numbers_come_from_what_is_known_of_the_edit() {
         let edits = r#"{"path":"a.rs","edits":[{"old":"x","new":"y"},{"old":"p","new":"q\nr"}]}"#;
         let details = Details::Edited { lines: vec![4, 9] };
-        let diff = of_call("multi_edit", edits, Some(&details)).expect("an edit");
-        assert_eq!((diff.added, diff.removed), (3, 2));
-        assert_eq!(diff.hunks.iter().map(|hunk| hunk.start).collect::<Vec<_>>(), [(4, 4), (9, 9)]);
+        let made = of_call("multi_edit", edits, Some(&details)).expect("an edit");
+        assert_eq!((made.diff.added, made.diff.removed, made.is_everywhere), (3, 2, false));
+        assert_eq!(made.diff.hunks.iter().map(|hunk| hunk.start).collect::<Vec<_>>(), [(4, 4), (9, 9)]);
         let unknown = of_call("multi_edit", edits, None).expect("an edit");
-        assert_eq!(unknown.hunks[0].start, (0, 0));
-        let all = of_call("edit_file", r#"{"path":"a","old":"x","new":"y","replace_all":true}"#, Some(&details))
-            .expect("an edit");
-        assert_eq!(all.hunks.len(), 2);
+        assert_eq!(unknown.diff.hunks[0].start, (0, 0));
+        let all =
+            of_call("edit_file", r#"{"path":"a","old":"x","new":"y","replace_all":true}"#, None).expect("an edit");
+        assert!(all.is_everywhere);
         assert!(of_call("edit_file", "{\"path\":", None).is_none() && of_call("bash", "{}", None).is_none());
     }
 }

@@ -77,8 +77,8 @@ fn done(shown: &Shown<'_>, ink: &mut Ink) {
         ink.title(mark(Outcome::Done, ink), shown.title, ink.theme.plain(), Vec::new());
         return todos.iter().for_each(|todo| item(todo, ink));
     }
-    if let Some(diff) = edits::of_call(shown.tool, shown.arguments, shown.details) {
-        let (suffix, limit) = match shown.tool {
+    if let Some(edits::Change { diff, is_everywhere }) = edits::of_call(shown.tool, shown.arguments, shown.details) {
+        let (mut suffix, limit) = match shown.tool {
             // How much was there before is not known.
             "write_file" => {
                 let lines = counted(diff.added as usize, "line");
@@ -86,6 +86,9 @@ fn done(shown: &Shown<'_>, ink: &mut Ink) {
             }
             _ => (counts(diff.added, diff.removed, ink.theme), DIFF_LINES),
         };
+        if is_everywhere {
+            suffix.push(Span::styled(" everywhere", ink.theme.dim()));
+        }
         ink.title(mark(Outcome::Done, ink), shown.title, ink.theme.plain(), suffix);
         return ink.diff(DiffView::without_headers(vec![diff]), limit);
     }

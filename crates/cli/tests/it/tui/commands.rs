@@ -169,7 +169,7 @@ fn checkpoints_are_listed_shown_and_gone_back_to() {
     let terminal = scene.open();
     say_two_turns(&scene, &terminal);
     terminal.say("/checkpoints").wait_for("Checkpoints of this directory").type_text("before all");
-    terminal.wait_for("before all").key("Enter").wait_for("What going back to this checkpoint would change");
+    terminal.wait_for("before all").key("Enter").wait_for("Enter brings these files back");
     terminal.shows("a.txt").shows("b.txt").shows("− two").shows("+ one");
     assert_eq!(scene.read("a.txt"), "two\n");
     terminal.key("Enter").wait_for("Went back to").wait_for("Second done.");

@@ -102,6 +102,19 @@ fn move_head_by_hand(database: &std::path::Path) {
 }
 
 #[test]
+fn a_conversation_of_many_thousand_entries_is_read_as_it_was_written() {
+    let mut desk = Desk::new();
+    // More than are read at a time, with a length that is no multiple of anything.
+    let note = |number: u32| Body::Note { about: Vec::new(), text: format!("{number}: \u{1F600}\n\"") };
+    let new = (0..12_345).map(|number| desk.entry(note(number))).collect();
+    desk.writer().append(new, Durability::Soon).unwrap();
+    desk.assert_one_truth();
+    let written = desk.conversation();
+    desk.reopen();
+    assert!(desk.conversation() == written);
+}
+
+#[test]
 fn what_a_process_that_died_has_left_is_put_in_order() {
     let mut desk = Desk::new();
     desk.writes("one", "a", "1");

@@ -28,7 +28,10 @@ fn edit() -> FileDiff {
     let lines = vec![
         line(LineKind::Same, "fn next(&mut self) -> Option<Token> {"),
         line(LineKind::Removed, "    let end = self.at + self.text.len();"),
-        line(LineKind::Added, "    let end = self.at + self.text.len() - 1; // the last one is the end mark, which is no token"),
+        line(
+            LineKind::Added,
+            "    let end = self.at + self.text.len() - 1; // the last one is the end mark, which is no token",
+        ),
         line(LineKind::Same, "}"),
     ];
     let hunks = vec![HunkLines { start: (98, 98), lines }];
@@ -51,7 +54,8 @@ fn conversation() -> Scene {
         call("e", "edit_file", arguments),
         call("b", "bash", r#"{"command":"cargo test"}"#),
     ];
-    let (model, usage) = ("anthropic/opus".to_owned(), Usage { input: 24_000, output: 800, cost: Some(0.07), ..Usage::default() });
+    let (model, usage) =
+        ("anthropic/opus".to_owned(), Usage { input: 24_000, output: 800, cost: Some(0.07), ..Usage::default() });
     scene.append(Body::Reply { blocks, model, usage, stop: StopReason::Calls });
     scene.append(result("e", "edit src/parser.rs", "edited", None));
     let output: String = (1..=30).map(|n| format!("test parser::case_{n} ... ok\n")).collect();
@@ -74,7 +78,9 @@ fn a_turn_that_runs() {
     scene.state(State::Running);
     scene.tell(EventKind::Delta { turn: Scene::id(4), text: "Now I look at the *second* ".into() });
     scene.tell(EventKind::Held { count: 1 });
-    scene.tell(EventKind::JobsChanged { jobs: vec![JobFacts { job: "1".into(), command: "npm start".into(), ended: None }] });
+    scene.tell(EventKind::JobsChanged {
+        jobs: vec![JobFacts { job: "1".into(), command: "npm start".into(), ended: None }],
+    });
     scene.now += 65_000;
     scene.input(Input::Tick);
     scene.types("one more thing");
@@ -145,7 +151,11 @@ fn what_a_turn_changed() {
 #[test]
 fn the_first_hint_of_a_guide() {
     let mut scene = Scene::new();
-    let step = GuideStep { hint: "Enter sends the prompt below.".into(), prompt: Some("Please mend it.".into()), until: Until::Said };
+    let step = GuideStep {
+        hint: "Enter sends the prompt below.".into(),
+        prompt: Some("Please mend it.".into()),
+        until: Until::Said,
+    };
     scene.app.guide = Some(Guide { steps: vec![step], at: 0 });
     scene.app.begin_guide();
     looks("guide", &mut scene, 10);

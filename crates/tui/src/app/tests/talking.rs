@@ -31,7 +31,12 @@ fn several_lines_are_typed_with_alt_enter_and_with_a_backslash() {
 fn a_prompt_that_is_refused_comes_back() {
     let mut scene = Scene::new();
     scene.enters("mend it");
-    let refusal = Refusal { reason: Reason::Failed, message: "the disk is full".into(), hint: Some("make room".into()), document: None };
+    let refusal = Refusal {
+        reason: Reason::Failed,
+        message: "the disk is full".into(),
+        hint: Some("make room".into()),
+        document: None,
+    };
     scene.answer(Asked::Said(vec![Part::text("mend it")]), Err(refusal));
     assert_eq!(scene.app.composer.parts(), [Part::text("mend it")]);
     assert!(scene.screen(60, 8).contains("✗ the disk is full · make room"));
@@ -89,7 +94,9 @@ fn the_picker_is_refused_with_a_reason_while_a_turn_runs() {
 
 #[test]
 fn escape_and_ctrl_c_stop_the_turn() {
-    for stop in [KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE), KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)] {
+    for stop in
+        [KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE), KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)]
+    {
         let mut scene = Scene::new();
         scene.state(State::Running);
         assert_eq!(scene.input(Input::Key(stop)), ask(Asked::Quietly, Command::Interrupt { turn: None }));
@@ -101,7 +108,11 @@ fn commands_ask_the_session() {
     let mut scene = Scene::new();
     let prompt = scene.turn("mend it", "done");
     let head = scene.app.view.head();
-    let apply = |goal| Command::Apply { change: Change::new(goal), head_seen: Some(Seen { head }), running: WhileRunning::Refuse };
+    let apply = |goal| Command::Apply {
+        change: Change::new(goal),
+        head_seen: Some(Seen { head }),
+        running: WhileRunning::Refuse,
+    };
     let undo = apply(ChangeGoal::Undo { operation: None });
     assert_eq!(scene.enters("/undo"), ask(Asked::Change { verb: "undo" }, undo));
     assert_eq!(scene.enters("/redo"), ask(Asked::Change { verb: "redo" }, apply(ChangeGoal::Redo)));
@@ -201,10 +212,10 @@ fn leaving_keeps_what_is_typed_as_the_draft() {
     let mut scene = Scene::new();
     scene.types("half");
     scene.state(State::Running);
-    assert_eq!(scene.app.leave(), [
-        Effect::Ask(Asked::Quietly, Command::Draft { parts: vec![Part::text("half")] }),
-        Effect::Leave(Next::Quit),
-    ]);
+    assert_eq!(
+        scene.app.leave(),
+        [Effect::Ask(Asked::Quietly, Command::Draft { parts: vec![Part::text("half")] }), Effect::Leave(Next::Quit),]
+    );
 }
 
 #[test]

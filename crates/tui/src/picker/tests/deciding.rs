@@ -40,7 +40,7 @@ fn each_file_gets_its_own_and_the_preview_follows() {
     let file = FileDiff { path: path("a.rs"), added: 1, removed: 0, instead: None, hunks, left_out: 0 };
     scene.answer(Ok(Reply::Diff { files: vec![file] }));
     let drawn = scene.drawn(80, 20);
-    assert!(drawn.contains("[merge]") && drawn.contains("7 +merged line"), "{drawn}");
+    assert!(drawn.contains("[merge]") && drawn.contains("7 + merged line"), "{drawn}");
     scene.press(KeyCode::Down);
     scene.press(KeyCode::Char('m'));
     assert_eq!(scene.commands(), [&Command::Ping; 0], "it does not merge");
@@ -99,7 +99,9 @@ fn decisions_survive_a_refusal() {
     assert!(scene.drawn(80, 20).contains("files changed"));
     assert_eq!(scene.press(KeyCode::Enter), [], "the plan is old");
     // The question that was lost is answered all the same.
-    let steps = scene.picker.answered(Asked::Plan { generation: 0 }, Err(refusal(Reason::Failed, "x")));
+    let steps = scene
+        .picker
+        .answered(Asked::Plan { generation: scene.picker.preview.generation() - 1 }, Err(refusal(Reason::Failed, "x")));
     scene.keep(steps);
     scene.answer_all(document);
     let mut all = choices(OnConflict::Overwrite, OnConflict::Keep);

@@ -87,14 +87,14 @@ Rewind: type to filter  4 prompts · list
 ── What would change now ───────────────
 2 files · undoes this prompt only
 
-R src/main.rs  +1  −1
-  9  fn main() {
- 10 -    new();
- 10 +    old();
- 11  }
+R src/main.rs  +1 −1
+   9   fn main() {
+  10 −     new();
+  10 +     old();
+  11   }
 
 D new.txt  −1  presumed
-  1 -made up
+  1 − made up
 ";
     assert_eq!(screen(&mut Scene::ready(), 40, 22), expected);
 }
@@ -113,11 +113,11 @@ Rewind: type to filter                                          4 prompts · lis
 ── What would change now ─────────────────────────────────────────────── 7/10 ──
 2 files · undoes this prompt only
 
-R src/main.rs  +1  −1
-  9  fn main() {
- 10 -    new();
- 10 +    old();
- 11  }
+R src/main.rs  +1 −1
+   9  9   fn main() {
+  10    −     new();
+     10 +     old();
+  11 11   }
 ";
     assert_eq!(screen(&mut Scene::ready(), 80, 16), expected);
 }
@@ -129,14 +129,14 @@ Rewind: type to filter                                                          
 ›  4  6m ! Add a login form with a very lo…  +2 ~1 −0 │ ── What would change now ───────────────────────────────────────
     bash: npm install · write_file: src/login.rs      │ 2 files · undoes this prompt only
    3  7m   Make the tests pass                        │
-    [before tests]                                    │ R src/main.rs  +1  −1
-   2  8m   Übersetze 日本語 die Texte        +0 ~1 −0 │   9  fn main() {
-    edit_file: src/main.rs                            │  10 -    new();
-   1  9m   Set up the project                         │  10 +    old();
-    files gone; conversation only                     │  11  }
+    [before tests]                                    │ R src/main.rs  +1 −1
+   2  8m   Übersetze 日本語 die Texte        +0 ~1 −0 │    9  9   fn main() {
+    edit_file: src/main.rs                            │   10    −     new();
+   1  9m   Set up the project                         │      10 +     old();
+    files gone; conversation only                     │   11 11   }
                                                       │
                                                       │ D new.txt  −1  presumed
-                                                      │   1 -made up
+                                                      │   1   − made up
                                                       │
                                                       │
 ";
@@ -161,11 +161,11 @@ conversation
 ── What would change now ─────── 7/10 ──
 2 files · undoes this prompt only
 
-R src/main.rs  +1  −1
-  9  fn main() {
- 10 -    new();
- 10 +    old();
- 11  }
+R src/main.rs  +1 −1
+   9   fn main() {
+  10 −     new();
+  10 +     old();
+  11   }
 ";
     assert_eq!(screen(&mut menu(), 40, 20), expected);
 }
@@ -174,7 +174,7 @@ R src/main.rs  +1  −1
 fn the_menu_at_80_columns() {
     let expected = "
 Rewind: type to filter                                          4 prompts · list
-Rewind to before 4 “Add a login form with a very long description that goes on …
+Rewind to before 4 “Add a login form with a very long description that goes on…
 › 1 Code and conversation   2 files go back, 1 prompt leaves the conversation
   2 Conversation only       1 prompt leaves; files and side effects stay
   3 Code only               2 files go back; the conversation stays
@@ -186,11 +186,11 @@ Rewind to before 4 “Add a login form with a very long description that goes on
 ── What would change now ─────────────────────────────────────────────── 7/10 ──
 2 files · undoes this prompt only
 
-R src/main.rs  +1  −1
-  9  fn main() {
- 10 -    new();
- 10 +    old();
- 11  }
+R src/main.rs  +1 −1
+   9  9   fn main() {
+  10    −     new();
+     10 +     old();
+  11 11   }
 ";
     assert_eq!(screen(&mut menu(), 80, 18), expected);
 }
@@ -202,14 +202,14 @@ Rewind: type to filter                                                          
 Rewind to before 4 “Add a login form with a very lon… │ ── What would change now ───────────────────────────────────────
 › 1 Code and conversation                             │ 2 files · undoes this prompt only
     2 files go back, 1 prompt leaves the conversation │
-  2 Conversation only                                 │ R src/main.rs  +1  −1
-    1 prompt leaves; files and side effects stay      │   9  fn main() {
-  3 Code only                                         │  10 -    new();
-    2 files go back; the conversation stays           │  10 +    old();
-  4 Fork from here                                    │  11  }
+  2 Conversation only                                 │ R src/main.rs  +1 −1
+    1 prompt leaves; files and side effects stay      │    9  9   fn main() {
+  3 Code only                                         │   10    −     new();
+    2 files go back; the conversation stays           │      10 +     old();
+  4 Fork from here                                    │   11 11   }
     a new session from here; this one stays as it is  │
   5 Summarise from here                               │ D new.txt  −1  presumed
-    this prompt becomes a summary                     │   1 -made up
+    this prompt becomes a summary                     │   1   − made up
   6 Summarise up to here                              │
     the 3 prompts before it become one summary        │
   7 Cancel                                            │
@@ -233,10 +233,10 @@ Rewind: type to filter  4 prompts · list
 
 
 ── What would change now ───────────────
-b.rs
+b.rs  +1
 is overwritten; what is there now stays
 in the safety checkpoint:
-  5 +of b
+5 + of b
 ";
     assert_eq!(screen(&mut deciding(), 40, 18), expected);
 }
@@ -254,9 +254,9 @@ Rewind: type to filter                                          4 prompts · lis
 
 
 ── What would change now ───────────────────────────────────────────────────────
-b.rs
+b.rs  +1
 is overwritten; what is there now stays in the safety checkpoint:
-  5 +of b
+5 + of b
 ";
     assert_eq!(screen(&mut deciding(), 80, 14), expected);
 }
@@ -276,8 +276,8 @@ Files would go back to what they were on the other one.
 Another branch is checked out: the branch `topic` is checked out, and it was
 `main` then
 
-R src/main.rs  +1  −1
-  9  fn main() {
+R src/main.rs  +1 −1
+   9  9   fn main() {
 ";
     assert_eq!(screen(&mut crossing(), 80, 14), expected);
 }
@@ -299,14 +299,14 @@ Rewind: type to filter  7 prompts · tree
 ── What would change now ───────────────
 2 files · undoes this prompt only
 
-R src/main.rs  +1  −1
-  9  fn main() {
- 10 -    new();
- 10 +    old();
- 11  }
+R src/main.rs  +1 −1
+   9   fn main() {
+  10 −     new();
+  10 +     old();
+  11   }
 
 D new.txt  −1  presumed
-  1 -made up
+  1 − made up
 ";
     assert_eq!(screen(&mut tree(), 40, 22), expected);
 }
@@ -326,11 +326,11 @@ Rewind: type to filter                                          7 prompts · tre
 ── What would change now ─────────────────────────────────────────────── 8/10 ──
 2 files · undoes this prompt only
 
-R src/main.rs  +1  −1
-  9  fn main() {
- 10 -    new();
- 10 +    old();
- 11  }
+R src/main.rs  +1 −1
+   9  9   fn main() {
+  10    −     new();
+     10 +     old();
+  11 11   }
 ";
     assert_eq!(screen(&mut tree(), 80, 18), expected);
 }
@@ -365,14 +365,14 @@ Leaves the conversation:
 Undoes too:
   bash: npm install
 
-R src/main.rs  +1  −1
-  9  fn main() {
- 10 -    new();
- 10 +    old();
- 11  }
+R src/main.rs  +1 −1
+   9   fn main() {
+  10 −     new();
+  10 +     old();
+  11   }
 
 D new.txt  −1  presumed
-  1 -made up
+  1 − made up
 ";
     assert_eq!(screen(&mut zoomed(), 60, 36), expected);
 }

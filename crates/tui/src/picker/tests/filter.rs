@@ -102,7 +102,7 @@ fn escape_clears_the_filter_and_then_closes() {
 fn pasted_text_is_one_line() {
     let mut scene = Scene::ready();
     scene.picker.paste("make\n\tthe\u{1b}");
-    assert!(scene.drawn(80, 20).starts_with(r"Rewind: make the\u{1b}▏"));
+    assert!(scene.drawn(80, 20).starts_with("Rewind: make the␛▏"));
 }
 
 #[test]

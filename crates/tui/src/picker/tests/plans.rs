@@ -200,10 +200,24 @@ fn the_preview_scrolls_and_stops_at_its_end() {
     assert_ne!(first, second);
     scene.picker.wheel(1000);
     let end = scene.drawn(80, 16);
-    assert!(end.trim_end().ends_with("1 -made up"), "{end}");
+    assert!(end.trim_end().ends_with("1   − made up"), "{end}");
     scene.picker.wheel(-1000);
     assert_eq!(scene.drawn(80, 16), first);
     scene.chord(KeyCode::Down, KeyModifiers::SHIFT);
     scene.chord(KeyCode::Up, KeyModifiers::SHIFT);
     assert_eq!(scene.drawn(80, 16), first);
+}
+
+#[test]
+fn an_answer_to_a_picker_that_was_closed_is_dropped() {
+    let mut old = Scene::opened();
+    old.answer(Ok(Reply::Targets { head: Some(id(40)), targets: targets() }));
+    let (asked, _) = old.asked.remove(0);
+    let mut scene = Scene::opened();
+    scene.answer(Ok(Reply::Targets { head: Some(id(40)), targets: targets() }));
+    let steps = scene.picker.answered(asked, change(RewindDocument { foreign: 9, ..plan(4) }));
+    assert_eq!(steps, []);
+    assert!(!scene.drawn(80, 20).contains("never wrote"));
+    scene.answer_all(plan(4));
+    assert!(scene.drawn(80, 20).contains("2 files"));
 }

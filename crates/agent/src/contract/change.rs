@@ -1,0 +1,121 @@
+//! Changes of what is retained, and what parts and differences can be asked for.
+
+use retake_engine::session::entry::EntryId;
+use retake_engine::{Discard, Files, OnConflict, Scope};
+use serde::{Deserialize, Serialize};
+
+use crate::document::Bytes;
+
+/// A change of what is retained.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// What is to be done.
+    #[serde(flatten)]
+    pub goal: ChangeGoal,
+    /// Only these paths and what is below them.
+    #[serde(default)]
+    pub paths: Vec<Bytes>,
+    /// What to do with conflicts.
+    #[serde(default)]
+    pub on_conflict: OnConflict,
+    /// What to do with the conflicts of single paths.
+    #[serde(default)]
+    pub choices: Vec<(Bytes, OnConflict)>,
+    /// Go ahead although another branch is checked out than then.
+    #[serde(default)]
+    pub across_branches: bool,
+}
+
+impl Change {
+    /// A change of everything that stops at conflicts.
+    pub fn new(goal: ChangeGoal) -> Self {
+        Self { goal, paths: Vec::new(), on_conflict: OnConflict::Stop, choices: Vec::new(), across_branches: false }
+    }
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case")]
+pub enum ChangeGoal {
+    /// Go back to before a prompt, or to after any other entry.
+    Rewind {
+        /// The entry.
+        entry: EntryId,
+        /// What goes back.
+        scope: Scope,
+        /// Which files.
+        #[serde(default)]
+        files: Files,
+        /// Whether what leaves the conversation is removed for good.
+        #[serde(default)]
+        discard: Discard,
+    },
+    /// Bring files back to a checkpoint.
+    Checkpoint {
+        /// A unique beginning of its id, or its label.
+        checkpoint: String,
+        /// Which files.
+        #[serde(default)]
+        files: Files,
+    },
+    /// Take back an operation.
+    Undo {
+        /// A unique beginning of its id; the newest of this session that is not undone for null.
+        #[serde(default)]
+        operation: Option<String>,
+    },
+    /// Repeat what was undone last.
+    Redo,
+}
+
+/// Where a client saw the head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seen {
+    /// The head; null if there was no entry.
+    pub head: Option<EntryId>,
+}
+
+/// What to do if a turn is running.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WhileRunning {
+    /// Refuse.
+    #[default]
+    Refuse,
+    /// Stop it, then go on.
+    Interrupt,
+}
+
+/// A part of the conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "part", rename_all = "snake_case")]
+pub enum Extent {
+    /// Everything.
+    All,
+    /// From a prompt on, or what comes after any other entry.
+    From {
+        /// The entry.
+        entry: EntryId,
+    },
+    /// What is before a prompt, or up to any other entry.
+    UpTo {
+        /// The entry.
+        entry: EntryId,
+    },
+}
+
+/// What a diff is of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "snake_case")]
+pub enum DiffOf {
+    /// What a change would do to the files as they are now.
+    Change {
+        /// The change.
+        change: Change,
+    },
+    /// What changed in the turn of a prompt, whoever did it.
+    Turn {
+        /// The prompt.
+        prompt: EntryId,
+    },
+}
