@@ -64,7 +64,7 @@ impl Completion {
     /// Files; `None` if there is none like it.
     pub fn of_files(typed: &str, paths: Vec<String>) -> Option<Self> {
         let choices: Vec<Choice> =
-            paths.into_iter().map(|path| Choice { text: format!("@{path} "), about: String::new() }).collect();
+            paths.into_iter().map(|path| Choice { text: mention(&path), about: String::new() }).collect();
         (!choices.is_empty()).then(|| Self { what: Typing::File(typed.to_owned()), choices, at: 0 })
     }
 
@@ -85,6 +85,11 @@ impl Completion {
         let last = (first + MAX_ROWS).min(self.choices.len());
         (&self.choices[first..last], self.at - first)
     }
+}
+
+/// A file as it is mentioned: one with blanks in its name needs quotes.
+fn mention(path: &str) -> String {
+    if path.contains(char::is_whitespace) { format!("@\"{path}\" ") } else { format!("@{path} ") }
 }
 
 fn takes_hint(takes: &str) -> String {

@@ -134,3 +134,11 @@ fn the_word_before_the_cursor_is_completed() {
     composer.complete("@src/lib.rs ");
     assert_eq!(composer.parts(), [Part::text("look at @src/lib.rs ")]);
 }
+
+#[test]
+fn a_mentioned_file_is_no_block_when_a_prompt_comes_back() {
+    let file = |path: &str| Part::File { path: path.into(), text: "old".into() };
+    let mut composer = Composer::default();
+    composer.set(&[Part::text("see @a.txt"), file("a.txt"), file("b.txt")]);
+    assert_eq!(composer.parts(), [Part::text("see @a.txt"), file("b.txt")]);
+}
