@@ -2,6 +2,7 @@
 //! model was sent.
 
 mod attach;
+mod care;
 mod commands;
 mod complete;
 mod conflict;
@@ -13,10 +14,14 @@ mod rewind;
 mod screen;
 mod talk;
 
+use std::fs;
+use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use retake_testkit::Terminal;
 use retake_testkit::model::ScriptedModel;
+use retake_testkit::tmux::PATIENCE;
 use serde_json::Value;
 
 use crate::agent::Agent;
@@ -55,6 +60,13 @@ impl Scene {
 
     fn exists(&self, path: &str) -> bool {
         self.agent.sandbox.ws(path).exists()
+    }
+
+    /// Waits until a file is there, with something in it.
+    #[track_caller]
+    fn wait_for_file(&self, path: &str) {
+        let path = self.agent.sandbox.ws(path);
+        wait_until(&format!("{} is there", path.display()), || fs::metadata(&path).is_ok_and(|facts| facts.len() > 0));
     }
 
     /// `retake` for a terminal, not yet started.
@@ -107,6 +119,21 @@ fn ready(command: &Command, size: (u16, u16)) -> Terminal {
     let terminal = Terminal::start(command, size);
     terminal.wait_for(READY);
     terminal
+}
+
+/// Waits until a process is gone.
+#[track_caller]
+fn assert_gone(process: &str) {
+    wait_until(&format!("process {process} is gone"), || !Path::new("/proc").join(process).exists());
+}
+
+#[track_caller]
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "not so in {PATIENCE:?}: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// What a user does in one go.

@@ -16,7 +16,9 @@ fn content(first: &str, last: &str) -> String {
 /// A turn that changed the first line of three files, of which the user has changed the last line since.
 fn three_conflicts() -> (Scene, Terminal) {
     let scene = Scene::new();
-    FILES.iter().for_each(|name| drop(scene.write(name, &content("first", "last"))));
+    for name in FILES {
+        scene.write(name, &content("first", "last"));
+    }
     let edit = |name: &str| json!({"path": name, "old": "first", "new": "AGENT"});
     scene
         .model()
