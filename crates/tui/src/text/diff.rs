@@ -56,6 +56,15 @@ impl DiffView {
         self.measure(width).ends.last().copied().unwrap_or(0)
     }
 
+    /// The line at which each file begins, at `width`.
+    pub(crate) fn starts(&mut self, width: u16) -> Vec<usize> {
+        self.measure(width);
+        let Some(measured) = &self.measured else { return Vec::new() };
+        let start = |at: usize| if at == 0 { 0 } else { measured.ends[at - 1] };
+        let headers = self.rows.iter().enumerate().filter(|(_, row)| matches!(row, Row::Header { .. }));
+        headers.map(|(at, _)| start(at)).collect()
+    }
+
     /// The lines of `window`, as far as there are any. Costs as much as the window is high.
     pub(crate) fn window(&mut self, width: u16, theme: &Theme, window: Range<usize>) -> Vec<Line<'static>> {
         self.measure(width);

@@ -102,6 +102,8 @@ fn a_window_is_a_part_of_the_whole() {
                 "{width} {start}"
             );
         }
+        let starts = view.starts(width);
+        assert!(whole[starts[1]].to_string().starts_with("a.p") && starts[0] == 0, "{width}");
     }
 }
 
