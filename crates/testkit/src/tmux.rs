@@ -197,8 +197,10 @@ impl Terminal {
     /// Waits until the program has ended by itself; returns its exit code.
     #[track_caller]
     pub fn wait_for_end(&self) -> String {
-        // That the terminal is closed is seen before how the program ended.
-        self.wait_for_fact("it has ended", "pane_dead_status", |code| !code.is_empty())
+        self.wait_for_fact("it has ended", "pane_dead", |dead| dead == "1");
+        // tmux may be slow to ask how the program ended, or forget about it until another child of its own ends.
+        let ask = |code: &str| !code.is_empty() || !self.run(["run-shell", "true"]).is_empty();
+        self.wait_for_fact("it has told how it ended", "pane_dead_status", ask)
     }
 
     #[track_caller]

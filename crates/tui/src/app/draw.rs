@@ -87,7 +87,8 @@ impl App {
                 let hints = picker.hints();
                 return hints.iter().map(|(key, does)| format!("{key} {does}")).collect::<Vec<_>>().join(" · ");
             }
-            Place::List(_) | Place::Help(_) | Place::Diff(_) => "Esc goes back to the conversation",
+            Place::Diff(_) => "↑↓ PageUp PageDown scroll · n p next and previous file · Esc back",
+            Place::List(_) | Place::Help(_) => "Esc goes back to the conversation",
             Place::Talk if self.asking.is_why => "Why not? The model is told. Enter says no, Esc goes back",
             Place::Talk if self.question().is_some() => "y yes · n no · Esc stops the turn · Tab lets you type",
             Place::Talk if self.running_since.is_some() => "Say something: it is held until the turn has ended",
@@ -140,6 +141,7 @@ fn draw_difference(shown: &mut Difference, area: Rect, buf: &mut Buffer, theme: 
     let body = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
     let last = shown.diff.height(area.width).saturating_sub(usize::from(body.height));
     shown.scroll = shown.scroll.min(last);
+    shown.width = area.width;
     let title = text::fit(&shown.title, usize::from(area.width));
     buf.set_string(area.x, area.y, title, theme.bold());
     shown.diff.draw(shown.scroll, body, buf, &theme);

@@ -300,6 +300,8 @@ impl App {
             KeyCode::PageDown | KeyCode::Char(' ') => 20,
             KeyCode::Home => i64::MIN / 2,
             KeyCode::End => i64::MAX / 2,
+            KeyCode::Char('n') => return self.next_file(true),
+            KeyCode::Char('p') => return self.next_file(false),
             KeyCode::Enter => return self.page_enter(OnConflict::Stop),
             KeyCode::Char('k') if self.can_apply() => return self.page_enter(OnConflict::Keep),
             KeyCode::Char('o') if self.can_apply() => return self.page_enter(OnConflict::Overwrite),
@@ -311,6 +313,19 @@ impl App {
             _ => return Vec::new(),
         };
         self.scroll_page(step);
+        Vec::new()
+    }
+
+    /// To the next file of a diff, or the one before.
+    fn next_file(&mut self, forward: bool) -> Vec<Effect> {
+        if let Place::Diff(shown) = &mut self.place {
+            let starts = shown.diff.starts(shown.width);
+            let found = match forward {
+                true => starts.iter().find(|start| **start > shown.scroll),
+                false => starts.iter().rev().find(|start| **start < shown.scroll),
+            };
+            shown.scroll = found.copied().unwrap_or(shown.scroll);
+        }
         Vec::new()
     }
 

@@ -158,6 +158,8 @@ pub struct Difference {
     pub diff: DiffView,
     /// The first line that is shown.
     pub scroll: usize,
+    /// The columns that it was last drawn in.
+    pub width: u16,
     /// The change that would do this: Enter makes it.
     pub apply: Option<Change>,
 }
