@@ -158,7 +158,11 @@ impl Client {
                 }
                 Happened::Nothing => continue,
                 Happened::FrameDue => is_due = true,
-                Happened::Stopped => return Ok(Next::Quit),
+                Happened::Stopped => {
+                    let effects = self.app.stop();
+                    self.carry_out(effects).await?;
+                    return Ok(Next::Quit);
+                }
             }
             if is_due && (is_key || drawn.elapsed() >= FRAME) {
                 self.draw()?;

@@ -7,6 +7,7 @@ mod complete;
 mod conflict;
 mod demo;
 mod interrupt;
+mod odd;
 mod permission;
 mod rewind;
 mod screen;

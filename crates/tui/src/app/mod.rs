@@ -256,6 +256,11 @@ impl App {
         }
     }
 
+    /// The process is to end: what is being typed waits in the session.
+    pub fn stop(&mut self) -> Vec<Effect> {
+        self.leave()
+    }
+
     /// Remembers a request as this client's own.
     pub fn sent(&mut self, request: String) {
         self.own.push_back(request);

@@ -66,7 +66,7 @@ fn each_file_is_kept_overwritten_or_merged_on_its_own() {
 fn one_key_decides_for_all_and_esc_decides_nothing() {
     let (scene, terminal) = three_conflicts();
     terminal.type_text("O").wait_until("all are overwritten", |screen| screen.matches("[overwrite]").count() == 3);
-    terminal.key("Escape").wait_for("› 1 Code and conversation").key("Escape").wait_for("type to filter");
+    terminal.key("Escape").wait_for("› 1 Code and conversation").key("Escape").wait_until_gone("1 Code and");
     terminal.key("Escape").wait_for("All changed.");
     FILES.iter().for_each(|name| assert_eq!(scene.read(name), content("AGENT", "MINE"), "{name}"));
     assert_eq!(scene.operations().iter().filter(|kind| *kind == "rewind").count(), 0);

@@ -46,7 +46,7 @@ fn without_colours_no_colour_is_ever_written() {
             .key("Enter")
             .wait_for("1 Code and")
             .key("Escape")
-            .wait_for("type to filter");
+            .wait_until_gone("1 Code and");
         terminal.key("Escape").wait_for("Done.").say("/nonsense").wait_for("there is no command").key("C-u");
         terminal.type_text("/").wait_for("› /rewind").key("Escape").wait_until_gone("› /rewind");
         let found = colours(&terminal.raw_output());
