@@ -92,15 +92,10 @@ impl App {
     fn turn_ended(&mut self, reason: &str, message: Option<&str>, taken_back: bool) -> Vec<Effect> {
         self.running_since = None;
         match (reason, taken_back) {
-<<<<<<< HEAD
-            (_, true) => drop(self.say_plain("Nothing came of it; what you said is in the composer again")),
+            (_, true) => drop(self.say_taken_back(message)),
             ("interrupted", _) => {
                 drop(self.say_plain("Stopped. /undo takes back what it did; Ctrl+R goes further back"))
             }
-=======
-            (_, true) => drop(self.say_taken_back(message)),
-            ("interrupted", _) => drop(self.say_plain("Stopped. /undo takes back what it did; Ctrl+R goes further back")),
->>>>>>> f3f230b1208ef2d86a60bb7e88f62c2879b86643
             ("round_limit", _) => drop(self.say(Tone::Warning, message.unwrap_or("The turn took too many rounds"))),
             _ => {}
         }
@@ -111,7 +106,8 @@ impl App {
     /// A turn came to nothing: says why, and where to find what was said.
     fn say_taken_back(&mut self, message: Option<&str>) -> Vec<Effect> {
         let is_loaded = !self.loaded.is_empty() && self.composer.parts() == self.loaded;
-        let place = if is_loaded { "what you said is in the composer again" } else { "what was said waits: /draft loads it" };
+        let place =
+            if is_loaded { "what you said is in the composer again" } else { "what was said waits: /draft loads it" };
         match message {
             Some(message) => self.say_bad(format!("{message}; {place}")),
             None => self.say_plain(format!("Nothing came of it; {place}")),
