@@ -1,7 +1,7 @@
 //! The contract with clients: commands in; answers, and events with sequence numbers, out. Everything is JSON, so that the terminal,
 //! the command line, the web page and editors all speak it.
 //!
-//! There is one stream of events for everybody. What a client shows is [`View`], folded from it; a client that comes
+//! There is one stream of events for everybody. What a client shows is [`View`](crate::view::View), folded from it; a client that comes
 //! back names the last number it has seen and gets the rest.
 
 mod change;

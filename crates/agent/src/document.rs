@@ -52,8 +52,10 @@ impl Bytes {
 /// Gaps, the first of them by name and all of them counted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GapList {
-    gaps: Vec<GapFacts>,
-    gaps_total: u64,
+    /// The first of them.
+    pub gaps: Vec<GapFacts>,
+    /// How many there are.
+    pub gaps_total: u64,
 }
 
 impl GapList {
@@ -63,11 +65,15 @@ impl GapList {
     }
 }
 
+/// Something that could not be captured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct GapFacts {
-    path: Bytes,
-    kind: String,
-    text: String,
+pub struct GapFacts {
+    /// The path.
+    pub path: Bytes,
+    /// Why, for programs.
+    pub kind: String,
+    /// Why, in words.
+    pub text: String,
 }
 
 impl GapFacts {
@@ -154,9 +160,12 @@ pub struct ConflictFacts {
 /// Something that stays.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptFacts {
-    path: Bytes,
-    why: String,
-    text: String,
+    /// The path.
+    pub path: Bytes,
+    /// Why, for programs.
+    pub why: String,
+    /// Why, in words.
+    pub text: String,
 }
 
 /// Another branch is checked out.

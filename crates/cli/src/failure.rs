@@ -215,7 +215,9 @@ fn for_command(error: &CommandError) -> Advice {
         CommandError::BranchTaken { .. } => refused("nothing was changed; choose another name"),
         CommandError::BadBranch { .. } => Advice { code: USAGE, hint: None },
         CommandError::Declined => failed(None),
-        CommandError::NoTerminal => Advice { code: USAGE, hint: Some("`retake run -p TEXT` works without one".to_owned()) },
+        CommandError::NoTerminal => {
+            Advice { code: USAGE, hint: Some("`retake run -p TEXT` works without one".to_owned()) }
+        }
     }
 }
 

@@ -106,7 +106,8 @@ impl App {
     /// A turn came to nothing: says why, and where to find what was said.
     fn say_taken_back(&mut self, message: Option<&str>) -> Vec<Effect> {
         let is_loaded = !self.loaded.is_empty() && self.composer.parts() == self.loaded;
-        let place = if is_loaded { "what you said is in the composer again" } else { "what was said waits: /draft loads it" };
+        let place =
+            if is_loaded { "what you said is in the composer again" } else { "what was said waits: /draft loads it" };
         match message {
             Some(message) => self.say_bad(format!("{message}; {place}")),
             None => self.say_plain(format!("Nothing came of it; {place}")),
