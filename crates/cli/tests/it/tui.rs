@@ -143,6 +143,9 @@ trait User {
 
     /// Says something, and waits until the turn has ended with `answer` on the screen.
     fn ask(&self, text: &str, answer: &str) -> &Self;
+
+    /// Asserts that the screen, on which only changes are ever drawn, is what it is when it is drawn anew.
+    fn is_drawn_right(&self) -> &Self;
 }
 
 impl User for Terminal {
@@ -154,5 +157,13 @@ impl User for Terminal {
     #[track_caller]
     fn ask(&self, text: &str, answer: &str) -> &Self {
         self.say(text).wait_for(answer).wait_for(READY)
+    }
+
+    #[track_caller]
+    fn is_drawn_right(&self) -> &Self {
+        let before = self.screen();
+        self.record().key("C-l");
+        wait_until("the screen is cleared", || String::from_utf8_lossy(&self.raw_output()).contains("\u{1b}[2J"));
+        self.wait_until(&format!("it is what it was:\n{before}"), |screen| screen == before)
     }
 }
