@@ -69,6 +69,12 @@ impl Scene {
         wait_until(&format!("{} is there", path.display()), || fs::metadata(&path).is_ok_and(|facts| facts.len() > 0));
     }
 
+    /// Waits until the newest session's turn has ended, whatever its terminal shows.
+    #[track_caller]
+    fn wait_until_idle(&self) {
+        wait_until("the turn has ended", || !self.json(["resume", "--status"])["ended"].is_null());
+    }
+
     /// `retake` for a terminal, not yet started.
     fn command<const N: usize>(&self, args: [&str; N]) -> Command {
         let mut command = self.agent.command();

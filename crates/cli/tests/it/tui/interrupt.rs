@@ -81,3 +81,18 @@ fn a_terminal_that_is_closed_leaves_nothing_running_and_loses_nothing() {
     let terminal = scene.run(["resume"]);
     terminal.wait_for("> run it").wait_for("interrupted").wait_for(READY);
 }
+
+#[test]
+fn after_a_kill_at_a_question_nothing_has_run_and_nothing_is_asked() {
+    let scene = Scene::new();
+    scene.model().says("I ask.").calls("bash", json!({"command": "touch one.txt"}));
+    let terminal = scene.open();
+    terminal.say("make a file").wait_for("May it?").kill_9();
+    let terminal = scene.run(["resume"]);
+    terminal.wait_for("interrupted").shows("I ask.").shows_no("May it?");
+    assert!(!scene.exists("one.txt"));
+    scene.model().says("Then not.");
+    terminal.ask("never mind", "Then not.");
+    assert!(!scene.exists("one.txt"));
+    scene.model().assert_exhausted();
+}
