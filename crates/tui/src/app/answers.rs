@@ -181,8 +181,10 @@ fn in_files(document: &RewindDocument) -> String {
         1 => "1 file is as it was".to_owned(),
         _ => format!("{done} files are as they were"),
     }];
-    if kept > 0 {
-        words.push(format!("{kept} kept as they are now"));
+    match kept {
+        0 => {}
+        1 => words.push("1 kept as it is now".to_owned()),
+        _ => words.push(format!("{kept} kept as they are now")),
     }
     if failed > 0 {
         words.push(format!("{failed} FAILED"));
