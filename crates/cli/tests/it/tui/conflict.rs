@@ -53,7 +53,7 @@ fn each_file_is_kept_overwritten_or_merged_on_its_own() {
     // What the merge would do is shown.
     terminal.wait_for("− AGENT").shows("+ first").wait_until_gone("− MINE");
     terminal.key("Down").wait_for("› overwrite.txt").key("o").wait_for("[overwrite]").wait_for("is overwritten;");
-    terminal.wait_for("− MINE").key("Enter").wait_for("Went back to").shows("1 kept as");
+    terminal.wait_for("− MINE").key("Enter").wait_for("Went back to").shows("1 kept as it is now");
     assert_eq!(scene.read("keep.txt"), content("AGENT", "MINE"));
     assert_eq!(scene.read("merge.txt"), content("first", "MINE"));
     assert_eq!(scene.read("overwrite.txt"), content("first", "last"));
