@@ -1,3 +1,5 @@
+//! What is typed, pasted, called back and edited outside.
+
 use super::*;
 use crate::theme::Theme;
 

@@ -57,7 +57,7 @@ fn without_colours_no_colour_is_ever_written() {
 }
 
 #[test]
-fn nothing_is_written_and_nothing_worked_while_nothing_happens() {
+fn nothing_is_written_while_nothing_happens() {
     let scene = Scene::new();
     scene.model().says("Hello.");
     let terminal = scene.open();
