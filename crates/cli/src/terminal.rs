@@ -76,9 +76,9 @@ impl Stage<'_> {
         Ok((shown?, session))
     }
 
-    fn show(self, ui: &Ui, view: Box<View>, live: Live) -> anyhow::Result<Next> {
+    fn show(self, ui: &mut Ui, view: Box<View>, live: Live) -> anyhow::Result<Next> {
         let options = Options { greeting: self.greeting, ..options(ui, &self.here.current_dir) };
-        show(self.runtime, view, live, options)
+        show(ui, self.runtime, view, live, options)
     }
 }
 
@@ -100,11 +100,21 @@ pub fn options(ui: &Ui, current_dir: &Path) -> Options {
 }
 
 /// Shows a session until the user leaves it.
-pub fn show(runtime: &Runtime, view: Box<View>, live: Live, options: Options) -> anyhow::Result<Next> {
-    runtime.block_on(retake_tui::run(*view, live, options)).map_err(|error| match error {
-        TerminalError::Live(error) => AgentError::from(error).into(),
-        error @ TerminalError::Io(_) => error.into(),
-    })
+pub fn show(ui: &mut Ui, runtime: &Runtime, view: Box<View>, live: Live, options: Options) -> anyhow::Result<Next> {
+    let error = match runtime.block_on(retake_tui::run(*view, live, options)) {
+        Ok(next) => return Ok(next),
+        Err(TerminalError::Over { error, unsent }) => {
+            if !unsent.is_empty() {
+                ui.warn(&format!("this was not said:\n{unsent}"))?;
+            }
+            match error {
+                LiveError::Ended => AgentError::ClosedElsewhere.into(),
+                error => AgentError::from(error).into(),
+            }
+        }
+        Err(error @ TerminalError::Io(_)) => error.into(),
+    };
+    Err(error)
 }
 
 /// Whether the terminal is drawn in colours.

@@ -2,6 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -16,8 +17,12 @@ pub fn edit(editor: &str, text: &str, name: &str) -> Result<String, String> {
 fn edit_file(editor: &str, path: &Path, text: &str) -> Result<String, String> {
     let said = |what: &str, error: io::Error| format!("{what}: {error}");
     // A file that is there already may be somebody else's trap.
-    let mut file =
-        OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| said("no file to edit", error))?;
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(|error| said("no file to edit", error))?;
     file.write_all(text.as_bytes()).map_err(|error| said("no file to edit", error))?;
     drop(file);
     // As a shell would have it: `code --wait`, say.
@@ -32,7 +37,7 @@ fn edit_file(editor: &str, path: &Path, text: &str) -> Result<String, String> {
 /// Writes a text to a new file; one that is there already is left alone.
 pub fn export(root: &Path, path: &Path, text: &str) -> Result<PathBuf, String> {
     let path = root.join(path);
-    let file = OpenOptions::new().write(true).create_new(true).open(&path);
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
     let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
     written.map(|()| path.clone()).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => format!("{} is there already", path.display()),

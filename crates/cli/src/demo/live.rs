@@ -27,7 +27,7 @@ pub fn run(ui: &mut Ui, keep: bool) -> anyhow::Result<()> {
     let shown = runtime.block_on(Live::here(handle.clone())).map_err(AgentError::from).map_err(Into::into).and_then(
         |(view, live)| {
             let options = Options { guide: Some(guide(&scratch)), ..terminal::options(ui, &scratch.root()) };
-            terminal::show(&runtime, view, live, options)
+            terminal::show(ui, &runtime, view, live, options)
         },
     );
     runtime.block_on(handle.request(Command::Close)).ok();

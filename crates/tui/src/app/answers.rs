@@ -25,6 +25,11 @@ impl App {
         if matches!(asked, Asked::Change { .. }) {
             self.changing = self.changing.saturating_sub(1);
         }
+        // What comes late does not take the place of what was opened meanwhile.
+        let is_late = !matches!((&self.place, &asked), (Place::Talk, _) | (Place::List(_), Asked::Preview(_)));
+        if is_late && matches!(asked, Asked::Diff | Asked::Preview(_) | Asked::Sessions | Asked::Checkpoints) {
+            return Vec::new();
+        }
         match (asked, answer) {
             (Asked::Said(parts), Err(refusal)) => {
                 // It is not lost.

@@ -40,7 +40,12 @@ impl App {
                 if !is_cut {
                     self.say_ended(reason, message.as_deref(), *taken_back);
                 }
-                return self.turn_ended();
+                // A guide goes on with what was done, and waits where it was stopped.
+                if reason == "done" {
+                    self.guided(Until::TurnEnded);
+                }
+                self.running_since = None;
+                return vec![Effect::Ask(Asked::Store, Command::Store)];
             }
             EventKind::Retrying { after_ms, attempt, message } => {
                 let seconds = after_ms.div_ceil(1_000);
@@ -104,12 +109,6 @@ impl App {
             ("round_limit", _) => drop(self.say(Tone::Warning, message.unwrap_or("The turn took too many rounds"))),
             _ => {}
         }
-    }
-
-    fn turn_ended(&mut self) -> Vec<Effect> {
-        self.running_since = None;
-        self.guided(Until::TurnEnded);
-        vec![Effect::Ask(Asked::Store, Command::Store)]
     }
 
     /// A turn came to nothing: says why, and where to find what was said.

@@ -15,6 +15,7 @@ const TWICE: i64 = 1_500;
 
 impl App {
     pub(super) fn key(&mut self, key: KeyEvent) -> Vec<Effect> {
+        let key = self.plain(key);
         if key.modifiers.contains(KeyModifiers::CONTROL) {
             match key.code {
                 KeyCode::Char('l') if !matches!(self.place, Place::Picker(_)) => return vec![Effect::Redraw],
@@ -31,6 +32,15 @@ impl App {
             }
             Place::List(_) => self.list_key(key),
             Place::Help(_) | Place::Diff(_) => self.page_key(key),
+        }
+    }
+
+    /// Where nobody types, Alt and a key is Esc and a key that came at once, as over a slow line: Esc it is, and nothing is chosen.
+    fn plain(&self, key: KeyEvent) -> KeyEvent {
+        let is_typing = matches!(self.place, Place::Talk) && self.question().is_none();
+        match key.modifiers.contains(KeyModifiers::ALT) && !is_typing {
+            true => KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE),
+            false => key,
         }
     }
 
@@ -249,6 +259,8 @@ impl App {
     pub(super) fn paste(&mut self, text: &str) -> Vec<Effect> {
         match &mut self.place {
             Place::Talk => {
+                // Whoever pastes says something, and answers nothing.
+                self.asking.is_aside = !self.asking.is_why;
                 self.composer.paste(text);
                 self.typed()
             }

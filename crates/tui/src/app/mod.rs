@@ -256,6 +256,7 @@ impl App {
             Input::Missed(view) => self.missed(*view),
             Input::Answered(asked, answer) => self.answered(asked, answer),
             Input::Edited(Ok(text)) => {
+                self.asking.is_aside = !self.asking.is_why;
                 self.composer.take_edited(&text);
                 self.typed()
             }
@@ -269,6 +270,13 @@ impl App {
     /// The process is to end: what is being typed waits in the session.
     pub fn stop(&mut self) -> Vec<Effect> {
         self.leave()
+    }
+
+    /// What was about to be said, in words; what came from the draft is there still.
+    pub fn unsent(&self) -> String {
+        let parts = self.composer.parts();
+        let is_own = parts != self.loaded && parts != self.view.draft;
+        parts.iter().filter(|_| is_own).map(crate::text::in_words).collect::<Vec<_>>().join("\n")
     }
 
     /// Remembers a request as this client's own.

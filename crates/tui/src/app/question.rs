@@ -2,8 +2,12 @@
 
 use crossterm::event::{KeyCode, KeyEvent};
 use retake_agent::contract::{Answer, Command, Question, Rule};
+use retake_engine::Timestamp;
 
 use super::{App, Asked, Effect};
+
+/// For so many milliseconds nobody can have read a question.
+const UNSEEN: i64 = 300;
 
 /// How far the user is with an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,6 +20,8 @@ pub struct Asking {
     pub is_why: bool,
     /// Whether keys go to the composer although something is asked.
     pub is_aside: bool,
+    /// Since when it is asked: a key that comes at once was not meant for it.
+    pub since: Option<Timestamp>,
 }
 
 /// An answer that is offered.
@@ -57,13 +63,18 @@ impl App {
 
     /// What was asked is settled, or something new is asked. Somebody who is typing goes on typing.
     pub(super) fn question_changed(&mut self) {
-        self.asking = Asking { is_aside: !self.composer.is_blank(), ..Asking::default() };
+        let (is_aside, since) = (!self.composer.is_blank(), Some(self.now));
+        self.asking = Asking { is_aside, since, ..Asking::default() };
     }
 
     /// A key while something is asked; `None` if it is not about that.
     pub(super) fn answer_key(&mut self, key: KeyEvent) -> Option<Vec<Effect>> {
         let question = self.question()?.clone();
         let offers = offers(&question);
+        let is_at_once = self.asking.since.is_some_and(|since| self.now.0 - since.0 < UNSEEN);
+        if is_at_once && matches!(key.code, KeyCode::Enter | KeyCode::Char(_)) && key.modifiers.is_empty() {
+            return Some(Vec::new());
+        }
         if self.asking.is_why {
             return match key.code {
                 KeyCode::Enter => {

@@ -122,6 +122,9 @@ impl App {
                 self.unshelve();
                 self.command(slash, &argument)
             }
+            Meaning::TooMuch(name) => {
+                self.say_bad(format!("nothing follows /{name}; if this is for the model, put a blank before it"))
+            }
             Meaning::Unknown(name) => self.say_bad(format!("there is no command /{name}; /help lists them")),
             Meaning::Prompt => {
                 self.composer.take();

@@ -23,7 +23,10 @@ pub struct Rows {
 /// What a block looks like.
 pub fn label(part: &Part) -> String {
     match part {
-        Part::Paste { text } | Part::Text { text } => format!("[pasted {} lines]", text.lines().count().max(1)),
+        Part::Paste { text } | Part::Text { text } => match text.lines().count() {
+            0 | 1 => "[pasted 1 line]".to_owned(),
+            count => format!("[pasted {count} lines]"),
+        },
         Part::File { path, .. } => format!("[file {}]", crate::text::clean(path)),
         Part::Image { media_type, .. } => format!("[image {}]", media_type.rsplit('/').next().unwrap_or_default()),
     }

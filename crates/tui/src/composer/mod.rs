@@ -1,7 +1,7 @@
 //! The composer: what the user is about to say. Several lines, pasted blocks, attached files, history.
 //!
 //! Text is one string with a cursor in bytes, always at a boundary of what people see as one character. A pasted block is one character in it
-//! (a placeholder from the private use area) that is drawn as `[pasted 12 lines]` and deleted as one.
+//! (a placeholder from the last private use plane, which no font of icons uses) that is drawn as `[pasted 12 lines]` and deleted as one.
 
 mod draw;
 mod outside;
@@ -18,8 +18,8 @@ const PASTE_BYTES: usize = 400;
 /// Prompts that can be called back.
 const MAX_HISTORY: usize = 200;
 /// The first of the characters that stand for blocks.
-const FIRST_BLOCK: u32 = 0xE000;
-const LAST_BLOCK: u32 = 0xF8FF;
+const FIRST_BLOCK: u32 = 0x10_0000;
+const LAST_BLOCK: u32 = 0x10_FFFD;
 
 /// What the user is about to say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

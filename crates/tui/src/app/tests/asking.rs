@@ -99,3 +99,32 @@ fn what_another_client_answers_is_asked_no_more() {
     assert_eq!(scene.types("y"), []);
     assert_eq!(scene.app.composer.parts(), [Part::text("y")], "it is typed");
 }
+
+#[test]
+fn a_key_that_comes_at_once_was_not_meant_for_the_question() {
+    let mut scene = Scene::new();
+    scene.ask("c1", npm_test());
+    scene.ask("c2", npm_test());
+    assert!(answer(&scene.key(KeyCode::Char('y'))).is_some());
+    assert_eq!(scene.key(KeyCode::Char('y')), [], "nobody has read the second one yet");
+    scene.now += 1_000;
+    assert_eq!(answer(&scene.key(KeyCode::Char('y'))).map(|(call, _)| call.0.clone()), Some("c2".into()));
+}
+
+#[test]
+fn what_is_pasted_at_a_question_answers_nothing() {
+    let mut scene = Scene::new();
+    scene.ask("c1", npm_test());
+    scene.key(KeyCode::Down);
+    scene.input(Input::Paste("no, use the other file".into()));
+    assert_eq!(scene.key(KeyCode::Enter), [Effect::Say(vec![Part::text("no, use the other file")])]);
+}
+
+#[test]
+fn escape_and_enter_at_once_are_escape() {
+    let alt_enter = KeyEvent::new(KeyCode::Enter, KeyModifiers::ALT);
+    let mut scene = Scene::new();
+    scene.ask("c1", npm_test());
+    scene.key(KeyCode::Down);
+    assert_eq!(scene.input(Input::Key(alt_enter)), [Effect::Ask(Asked::Quietly, Command::Interrupt { turn: None })]);
+}
