@@ -46,6 +46,8 @@ pub struct Options {
     pub current_dir: PathBuf,
     /// What a newcomer is shown.
     pub guide: Option<Guide>,
+    /// What is said to begin with.
+    pub greeting: Option<String>,
 }
 
 /// The terminal could not be used.
@@ -80,6 +82,11 @@ pub async fn run(view: View, live: Live, options: Options) -> Result<Next, Termi
         options,
         taken: Some(taken),
     };
+    // Whoever had the terminal before may have died in it.
+    client.screen.reset(area)?;
+    if let Some(greeting) = client.options.greeting.take() {
+        client.app.greet(greeting);
+    }
     client.go_on(effects).await
 }
 
@@ -210,8 +217,9 @@ impl Client {
             match effect {
                 Effect::Ask(asked, command) => self.ask(asked, command).await,
                 Effect::Say(parts) => {
-                    let command = Command::prompt(mention::attach(&self.root, parts.clone()));
-                    self.ask(Asked::Said(parts), command).await;
+                    let attached = mention::attach(&self.root, parts.clone());
+                    self.app.warn_of_missing(&attached);
+                    self.ask(Asked::Said(parts), Command::prompt(attached)).await;
                 }
                 Effect::Edit(text) => {
                     let input = Input::Edited(self.edit(&text)?);

@@ -297,7 +297,7 @@ pub(super) fn refused(error: &RewindError) -> Refusal {
             | OperationError::NotReversible { .. }
             | OperationError::WithinTurn { .. }
             | OperationError::NewestGone { .. }
-            | OperationError::NewerInLiveSession { .. } => Reason::Invalid,
+            | OperationError::NewerInSession { .. } => Reason::Invalid,
             OperationError::Store(_) => Reason::Failed,
         },
         RewindError::SessionNotOpen { .. }

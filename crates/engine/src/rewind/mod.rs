@@ -252,7 +252,7 @@ impl Conflict {
         match self {
             Self::ChangedByOthers => "somebody else changed it too",
             Self::ChangedLater => "a later operation of the same session changed it too",
-            Self::ChangedSince => "somebody else seems to have changed it since",
+            Self::ChangedSince => "changed since by you or another program",
             Self::Contested => "more than one may have changed it",
             Self::NotCaptured => "what is there now cannot be saved, so it is not touched",
             Self::UnknownThen => "what was there then was not captured",

@@ -1,5 +1,7 @@
 //! What could be meant by what is being typed: commands and files.
 
+use retake_engine::session::entry::Part;
+
 use super::slash;
 use crate::composer::Composer;
 
@@ -46,6 +48,28 @@ pub fn typing(composer: &Composer) -> Option<Typing> {
         return Some(Typing::Command(name.to_owned()));
     }
     word.strip_prefix('@').map(|path| Typing::File(path.to_owned()))
+}
+
+/// What looks like a mention of a file and has none beside it.
+pub fn missing(parts: &[Part]) -> Vec<String> {
+    let attached: Vec<&str> = parts
+        .iter()
+        .filter_map(|part| match part {
+            Part::File { path, .. } => Some(path.as_str()),
+            _ => None,
+        })
+        .collect();
+    let has_image = parts.iter().any(|part| matches!(part, Part::Image { .. }));
+    let texts = parts.iter().filter_map(|part| match part {
+        Part::Text { text } => Some(text.as_str()),
+        _ => None,
+    });
+    let names = texts.flat_map(str::split_whitespace).filter_map(|word| word.strip_prefix('@'));
+    let names = names.map(|name| name.trim_end_matches(['.', ',', ';', ':', '?', '!', ')']));
+    // A handle such as `@ada` is no path.
+    let looks_like_one = |name: &&str| name.contains('/') || name.contains('.');
+    let is_missing = |name: &&str| !attached.contains(name) && !has_image;
+    names.filter(looks_like_one).filter(is_missing).map(|name| format!("`{name}`")).collect()
 }
 
 impl Completion {
@@ -117,6 +141,13 @@ mod tests {
     fn a_file_is_completed_anywhere() {
         assert_eq!(typed("see @src/l"), Some(Typing::File("src/l".into())));
         assert_eq!(typed("me@example.org"), None);
+    }
+
+    #[test]
+    fn what_looks_like_a_file_and_is_none_is_told() {
+        let file = Part::File { path: "src/lib.rs".into(), text: String::new() };
+        let said = Part::text("see @src/lib.rs, @gone.txt and @ada");
+        assert_eq!(missing(&[said, file]), ["`gone.txt`"]);
     }
 
     #[test]

@@ -100,6 +100,11 @@ impl Composer {
         self.text.is_empty()
     }
 
+    /// Whether the cursor is behind the last character.
+    pub fn is_at_end(&self) -> bool {
+        self.cursor == self.text.len()
+    }
+
     /// Takes everything away.
     pub fn clear(&mut self) {
         self.set(&[]);
