@@ -27,7 +27,7 @@ fn three_conflicts() -> (Scene, Terminal) {
         .calls("edit_file", edit(FILES[2]));
     scene.model().says("All changed.");
     let terminal = scene.open();
-    terminal.say("change them").wait_for("May it?").key("a").wait_for("All changed.").wait_for(READY);
+    terminal.say("change them").wait_for("May it?").keys(["a", "Enter"]).wait_for("All changed.").wait_for(READY);
     for name in FILES {
         assert_eq!(scene.read(name), content("AGENT", "last"));
         scene.write(name, &content("AGENT", "MINE"));
@@ -53,7 +53,7 @@ fn each_file_is_kept_overwritten_or_merged_on_its_own() {
     // What the merge would do is shown.
     terminal.wait_for("− AGENT").shows("+ first").wait_until_gone("− MINE");
     terminal.key("Down").wait_for("› overwrite.txt").key("o").wait_for("[overwrite]").wait_for("is overwritten;");
-    terminal.wait_for("− MINE").key("Enter").wait_for("Went back to").shows("1 kept as it is now");
+    terminal.wait_for("− MINE").key("Enter").wait_for("Went back to").shows("1 is kept as it is now");
     assert_eq!(scene.read("keep.txt"), content("AGENT", "MINE"));
     assert_eq!(scene.read("merge.txt"), content("first", "MINE"));
     assert_eq!(scene.read("overwrite.txt"), content("first", "last"));

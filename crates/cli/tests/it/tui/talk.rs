@@ -45,7 +45,7 @@ fn what_is_said_while_a_turn_runs_is_held_and_said_after_it() {
     let gate = scene.model().says_slowly(["First", " answer."]);
     scene.model().says("Second answer.");
     let terminal = scene.open();
-    terminal.say("one").wait_for("First").say("two").wait_for("Held:").shows("1 held");
+    terminal.say("one").wait_for("First").say("two").wait_for("Held until the turn has ended: two").shows("1 held");
     assert_eq!(scene.requests(), 1);
     gate.open();
     terminal.wait_for("Second answer.").wait_for(READY).wait_until_gone("held");
