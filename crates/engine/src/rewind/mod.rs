@@ -403,6 +403,19 @@ impl Plan {
         self.blocked.is_empty() && self.branch.is_none() && !self.paths.iter().any(PlannedPath::stops)
     }
 
+    /// What the plan saw: each path as it is and as it would be, whatever was chosen for it. Another plan with the same saw the same.
+    pub fn fingerprint(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        for path in &self.paths {
+            let merged = path.merged.as_ref().map(|merged| merged.node);
+            let nodes = [path.now.as_ref(), path.target.as_ref(), merged.as_ref()].map(outer);
+            let name = path.path.as_bytes();
+            hasher.update(&(name.len() as u64).to_le_bytes()).update(name);
+            hasher.update(format!("{:?}{nodes:?}", path.conflict).as_bytes());
+        }
+        hasher.finalize().to_hex()[..32].to_owned()
+    }
+
     /// Whether applying `other` would do the same to the same files.
     fn agrees_with(&self, other: &Self) -> bool {
         let state = |plan: &Self| -> Vec<_> {

@@ -87,6 +87,7 @@ impl App {
             change: Change { on_conflict, ..Change::new(goal) },
             // What this very client is about to move is not somebody else's doing.
             head_seen: (self.changing == 0).then(|| Seen { head: self.view.head() }),
+            plan_seen: None,
             running: WhileRunning::Refuse,
         };
         self.changing += 1;

@@ -227,7 +227,7 @@ impl App {
         self.close_place();
         let Some(change) = apply else { return Vec::new() };
         let change = Change { on_conflict, ..change };
-        let command = Command::Apply { change, head_seen: None, running: WhileRunning::Refuse };
+        let command = Command::Apply { change, head_seen: None, plan_seen: None, running: WhileRunning::Refuse };
         vec![Effect::Ask(Asked::Change { verb: "rewind" }, command)]
     }
 

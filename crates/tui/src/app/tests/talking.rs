@@ -111,6 +111,7 @@ fn commands_ask_the_session() {
     let apply = |goal| Command::Apply {
         change: Change::new(goal),
         head_seen: Some(Seen { head }),
+        plan_seen: None,
         running: WhileRunning::Refuse,
     };
     let undo = apply(ChangeGoal::Undo { operation: None });
