@@ -14,12 +14,7 @@ fn a_fork_goes_on_in_a_session_of_its_own() {
     let terminal = scene.open();
     terminal.ask("first prompt", "First answer.");
     let parent = scene.json(["resume", "--status"])["session"].clone();
-    terminal
-        .say("/fork")
-        .wait_until_gone("/fork")
-        .wait_for("First answer.")
-        .wait_for(READY)
-        .ask("go on", "In the fork.");
+    terminal.say("/fork").wait_for("This is a fork of session").shows("First answer.").ask("go on", "In the fork.");
     assert!(scene.model().last_request().transcript().contains("user: first prompt"));
     let sessions = scene.json(["sessions"]);
     let sessions = sessions["sessions"].as_array().expect("a list");

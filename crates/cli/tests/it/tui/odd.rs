@@ -69,7 +69,14 @@ fn hardly_any_room_is_no_reason_to_break() {
     let terminal = scene.open();
     terminal.say("hello").wait_for("Some words").resize(8, 3).wait_for("too sm").resize(12, 4).wait_until_gone("too");
     gate.open();
-    terminal.resize(20, 5).wait_for("more.").key("C-r").resize(1, 1).resize(100, 30).wait_for("1 prompt · list");
+    terminal
+        .resize(20, 5)
+        .wait_for("more.")
+        .wait_for(READY)
+        .key("C-r")
+        .resize(1, 1)
+        .resize(100, 30)
+        .wait_for("1 prompt · list");
     terminal.key("Escape").wait_for("Some words and more.").wait_for(READY);
 }
 

@@ -64,15 +64,11 @@ fn without_ages(screen: &str) -> String {
 #[test]
 fn the_picker_shows_exactly_what_would_change() {
     let (_scene, terminal) = two_turns();
-    terminal.key("C-r").wait_for("D b.txt").shows("undoes this prompt only").shows("− new").shows_no("R a.txt");
+    // The lines come after the plan.
+    terminal.key("C-r").wait_for("D b.txt").wait_for("− new").shows("undoes this prompt only").shows_no("R a.txt");
     terminal.shows("› 2").shows("make another").shows("bash: echo new > b.txt");
-    terminal
-        .key("Down")
-        .wait_for("R a.txt")
-        .shows("D b.txt")
-        .shows("− two")
-        .shows("+ one")
-        .shows("also undoes 1 later prompt");
+    terminal.key("Down").wait_for("R a.txt").wait_for("− two").shows("+ one").shows("D b.txt").shows("− new");
+    terminal.shows("also undoes 1 later prompt");
 }
 
 #[test]
