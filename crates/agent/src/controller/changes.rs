@@ -156,6 +156,9 @@ impl Controller {
     }
 
     fn change(&mut self, change: Change, plan_seen: Option<String>) -> Result<Reply, Refusal> {
+        if let Some(seen) = plan_seen {
+            self.check_seen(&change, seen)?;
+        }
         let held = self.held.iter().flat_map(|held| held.parts.clone()).collect();
         self.return_held();
         let draft = self.draft.clone();
@@ -169,9 +172,7 @@ impl Controller {
                 let result = to_request(workspace, session, &change).and_then(|mut request| {
                     request.made_by = made_by;
                     request.head_seen = Some(HeadSeen(head));
-                    let expected = plan_seen.map(|seen| as_seen(workspace, &request, &seen)).transpose()?;
-                    let new = fresh::rewind();
-                    let applied = workspace.apply_in(&mut writer, &request, expected.as_ref(), &new, &NoProgress);
+                    let applied = workspace.apply_in(&mut writer, &request, None, &fresh::rewind(), &NoProgress);
                     applied.map_err(|err| refused(&err))
                 });
                 (writer, result)
@@ -185,6 +186,20 @@ impl Controller {
         self.stopped = false;
         self.publish_state();
         Ok(Reply::Change { document: Box::new(RewindDocument::applied(&applied)) })
+    }
+
+    /// Refuses a change that would come to something else by now than what the user saw. Before jobs are ended for it: what they still
+    /// write goes with them.
+    fn check_seen(&self, change: &Change, seen: String) -> Result<(), Refusal> {
+        let (session, change) = (self.writer().id(), change.clone());
+        self.keeper.ask(move |workspace| {
+            let request = to_request(workspace, session, &change)?;
+            let plan = workspace.plan(&request, &NoProgress).map_err(|err| refused(&err))?;
+            match plan.fingerprint() == seen {
+                true => Ok(()),
+                false => Err(refused(&RewindError::Stale { plan: Box::new(plan) })),
+            }
+        })
     }
 
     /// Ends background jobs that were started at or after the place that files go back to; none, if nothing will go back. Returns their
@@ -213,15 +228,6 @@ impl Controller {
         }
         self.publish_jobs();
         Ok(ended)
-    }
-}
-
-/// The plan, if it is still the one that the user saw.
-fn as_seen(workspace: &Workspace, request: &RewindRequest, seen: &str) -> Result<Plan, Refusal> {
-    let plan = workspace.plan(request, &NoProgress).map_err(|err| refused(&err))?;
-    match plan.fingerprint() == seen {
-        true => Ok(plan),
-        false => Err(refused(&RewindError::Stale { plan: Box::new(plan) })),
     }
 }
 

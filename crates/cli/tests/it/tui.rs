@@ -142,10 +142,16 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
+/// What it takes to read a question; the client ignores answers that come sooner than anybody could.
+const READING: std::time::Duration = std::time::Duration::from_millis(350);
+
 /// What a user does in one go.
 trait User {
     /// Says something.
     fn say(&self, text: &str) -> &Self;
+
+    /// Waits until something is asked, and reads it: a key that comes at once answers nothing.
+    fn is_asked(&self, text: &str) -> &Self;
 
     /// Says something, and waits until the turn has ended with `answer` on the screen.
     fn ask(&self, text: &str, answer: &str) -> &Self;
@@ -158,6 +164,13 @@ impl User for Terminal {
     #[track_caller]
     fn say(&self, text: &str) -> &Self {
         self.type_text(text).key("Enter")
+    }
+
+    #[track_caller]
+    fn is_asked(&self, text: &str) -> &Self {
+        self.wait_for(text);
+        std::thread::sleep(READING);
+        self
     }
 
     #[track_caller]

@@ -51,8 +51,8 @@ fn a_question_that_is_answered_there_is_settled_here() {
     let (scene, here, there) = two_terminals();
     scene.model().calls("bash", json!({"command": "touch one.txt"}));
     scene.model().says("Made it.");
-    here.say("make a file").wait_for("May it? bash: touch one.txt");
-    there.wait_for("May it? bash: touch one.txt").key("y");
+    here.say("make a file").is_asked("May it? bash: touch one.txt");
+    there.is_asked("May it? bash: touch one.txt").key("y");
     here.wait_for("Made it.").wait_for(READY).shows_no("May it?");
     there.wait_for("Made it.").wait_for(READY).shows_no("May it?");
     assert!(scene.exists("one.txt"));
@@ -82,7 +82,7 @@ fn leaving_there_changes_nothing_here_and_leaving_here_ends_there() {
     here.say("/quit");
     assert_eq!(here.wait_for_end(), "0");
     assert_ne!(there.wait_for_end(), "0", "it did not leave by itself, and says so");
-    there.wait_for("error: the session ended");
+    there.wait_for("error: the session was closed where it was open");
     assert_eq!(there.fact("alternate_on"), "0");
 }
 

@@ -16,7 +16,7 @@ fn somebody_who_is_typing_goes_on_typing_when_something_is_asked() {
     let terminal = scene.open();
     terminal.say("make a file").wait_for("A moment.").type_text("wh").wait_for("> wh");
     gate.open();
-    terminal.wait_for("May it?").shows("goes back to the answers").type_text("y not n a w").wait_for("> why not n a w");
+    terminal.is_asked("May it?").shows("goes back to the answers").type_text("y not n a w").wait_for("> why not n a w");
     assert!(!scene.exists("one.txt"));
     terminal.key("Tab").wait_for("y Yes, this once").key("y").wait_for("Made.").shows("> why not n a w");
     assert!(scene.exists("one.txt"));
@@ -33,15 +33,15 @@ fn several_questions_are_answered_one_by_one_or_all_at_once() {
     let terminal = scene.open();
     terminal
         .say("make files")
-        .wait_for("bash: touch one (1 of 3)")
+        .is_asked("bash: touch one (1 of 3)")
         .key("y")
-        .wait_for("bash: touch two (1 of 2)")
+        .is_asked("bash: touch two (1 of 2)")
         .key("n");
-    terminal.wait_for("May it? bash: touch three").key("y").wait_for("Two of three.").wait_for(READY);
+    terminal.is_asked("May it? bash: touch three").key("y").wait_for("Two of three.").wait_for(READY);
     assert_eq!(["one", "two", "three"].map(|name| scene.exists(name)), [true, false, true]);
     let transcript = scene.model().last_request().transcript();
     assert!(transcript.contains("did not allow this call"), "{transcript}");
-    terminal.say("more").wait_for("(1 of 2)").keys(["a", "Enter"]).wait_for("And these.").wait_for(READY);
+    terminal.say("more").is_asked("(1 of 2)").keys(["a", "Enter"]).wait_for("And these.").wait_for(READY);
     assert!(scene.exists("four") && scene.exists("five"));
 }
 
@@ -119,7 +119,7 @@ fn a_rewind_ends_the_jobs_that_it_undoes_and_says_so_before() {
     scene.model().calls("bash", json!({"command": "echo $$ > pid; exec sleep 1000", "background": true}));
     scene.model().says("It runs.");
     let terminal = scene.open();
-    terminal.say("start it").wait_for("May it?").key("y").wait_for("It runs.").wait_for("1 in the background");
+    terminal.say("start it").is_asked("May it?").key("y").wait_for("It runs.").wait_for("1 in the background");
     scene.wait_for_file("pid");
     let process = scene.read("pid");
     terminal.key("C-r").wait_for("Background jobs").shows("sleep 1000").wait_for("What would change now");

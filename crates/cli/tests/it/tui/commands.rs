@@ -226,7 +226,7 @@ fn background_jobs_are_counted_listed_and_ended() {
     scene.model().calls("bash", json!({"command": "sleep 1000", "background": true}));
     scene.model().says("It runs.");
     let terminal = scene.open();
-    terminal.say("start it").wait_for("May it?").key("y").wait_for("It runs.").wait_for("1 in the background");
+    terminal.say("start it").is_asked("May it?").key("y").wait_for("It runs.").wait_for("1 in the background");
     terminal.say("/jobs").wait_for("(runs)").shows("sleep 1000").shows("`/jobs end JOB` ends one");
 }
 

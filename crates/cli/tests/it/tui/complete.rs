@@ -72,7 +72,7 @@ fn a_file_that_the_agent_made_is_offered_at_once() {
     scene.model().calls("write_file", json!({"path": "brand_new.txt", "content": "new\n"}));
     scene.model().says("Made.");
     let terminal = scene.open();
-    terminal.say("make it").wait_for("May it?").key("y").wait_for("Made.").wait_for(READY);
+    terminal.say("make it").is_asked("May it?").key("y").wait_for("Made.").wait_for(READY);
     terminal.type_text("@brand").wait_for("› @brand_new.txt");
 }
 

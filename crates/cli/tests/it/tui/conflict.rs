@@ -27,7 +27,7 @@ fn three_conflicts() -> (Scene, Terminal) {
         .calls("edit_file", edit(FILES[2]));
     scene.model().says("All changed.");
     let terminal = scene.open();
-    terminal.say("change them").wait_for("May it?").keys(["a", "Enter"]).wait_for("All changed.").wait_for(READY);
+    terminal.say("change them").is_asked("May it?").keys(["a", "Enter"]).wait_for("All changed.").wait_for(READY);
     for name in FILES {
         assert_eq!(scene.read(name), content("AGENT", "last"));
         scene.write(name, &content("AGENT", "MINE"));

@@ -37,6 +37,6 @@ fn allow_until(terminal: &Terminal, hint: &str) {
         if retake_testkit::tmux::shows(&terminal.screen(), hint) {
             return;
         }
-        terminal.key("y").wait_until_gone("y Yes, this once");
+        terminal.is_asked("y Yes, this once").key("y").wait_until_gone("y Yes, this once");
     }
 }

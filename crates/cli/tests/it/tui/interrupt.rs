@@ -37,7 +37,7 @@ fn esc_ends_a_command_that_runs_and_all_that_it_started() {
     let scene = Scene::new();
     scene.model().calls("bash", json!({"command": SLOW}));
     let terminal = scene.open();
-    terminal.say("run it").wait_for("May it?").key("y").wait_for("it runs").shows("Esc stops");
+    terminal.say("run it").is_asked("May it?").key("y").wait_for("it runs").shows("Esc stops");
     let process = scene.read("pid");
     terminal.key("Escape").wait_for("Stopped.").wait_for("interrupted");
     assert_gone(process.trim());
@@ -55,7 +55,7 @@ fn after_a_kill_in_the_middle_of_a_turn_the_session_is_there_and_goes_on() {
     scene.model().says("I begin.").calls("bash", json!({"command": "echo two > a.txt"}));
     let _gate = scene.model().says_slowly(["Half an ans", "wer."]);
     let terminal = scene.open();
-    terminal.say("change a").wait_for("May it?").key("y").wait_for("Half an ans").kill_9();
+    terminal.say("change a").is_asked("May it?").key("y").wait_for("Half an ans").kill_9();
     let status = scene.json(["resume", "--status"]);
     assert_eq!(status["ended"]["why"], "interrupted", "{status}");
     scene.model().says("I go on.");
@@ -74,7 +74,7 @@ fn a_terminal_that_is_closed_leaves_nothing_running_and_loses_nothing() {
     let scene = Scene::new();
     scene.model().calls("bash", json!({"command": SLOW}));
     let terminal = scene.open();
-    terminal.say("run it").wait_for("May it?").key("y").wait_for("it runs");
+    terminal.say("run it").is_asked("May it?").key("y").wait_for("it runs");
     let process = scene.read("pid");
     drop(terminal);
     assert_gone(process.trim());
@@ -87,7 +87,7 @@ fn after_a_kill_at_a_question_nothing_has_run_and_nothing_is_asked() {
     let scene = Scene::new();
     scene.model().says("I ask.").calls("bash", json!({"command": "touch one.txt"}));
     let terminal = scene.open();
-    terminal.say("make a file").wait_for("May it?").kill_9();
+    terminal.say("make a file").is_asked("May it?").kill_9();
     let terminal = scene.run(["resume"]);
     terminal.wait_for("interrupted").shows("I ask.").shows_no("May it?");
     assert!(!scene.exists("one.txt"));

@@ -35,7 +35,7 @@ fn what_the_model_writes_cannot_drive_the_terminal() {
     scene.model().says(hostile).calls("bash", json!({"command": "printf '\\033]0;%s\\007\\033[2Jvis%s' pwned ible"}));
     scene.model().says("After it.");
     let terminal = scene.open();
-    terminal.record().say("be evil").wait_for("May it?").shows("end.").key("y").wait_for("After it.").wait_for(READY);
+    terminal.record().say("be evil").is_asked("May it?").shows("end.").key("y").wait_for("After it.").wait_for(READY);
     terminal.shows("visible").key("C-r").wait_for("1 prompt").wait_for("What would change");
     let raw = String::from_utf8_lossy(&terminal.raw_output()).into_owned();
     for escape in ["\u{1b}]0;", "\u{7}", "\u{9b}", "\u{202e}", "\u{1b}[31mred"] {
@@ -212,7 +212,7 @@ fn long_output_is_folded_and_unfolded_by_key_and_click() {
     scene.model().calls("bash", json!({"command": "seq 1 20 | sed 's/^/out /'"}));
     scene.model().says("Counted.");
     let terminal = scene.open();
-    terminal.say("count").wait_for("May it?").key("y").wait_for("Counted.").wait_for(READY);
+    terminal.say("count").is_asked("May it?").key("y").wait_for("Counted.").wait_for(READY);
     terminal.shows("more").wait_until("it is folded", |screen| screen.matches("out ").count() < 12);
     terminal.key("C-o").wait_until("it is unfolded", |screen| {
         screen.matches("\n    out ").count() + screen.matches("\n  out ").count() >= 20

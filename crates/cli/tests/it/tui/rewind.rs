@@ -19,8 +19,8 @@ pub(super) fn say_two_turns(scene: &Scene, terminal: &Terminal) {
     scene.model().says("First done.");
     scene.model().calls("bash", json!({"command": "echo new > b.txt"}));
     scene.model().says("Second done.");
-    terminal.say("change the first").wait_for("May it?").key("y").wait_for("First done.").wait_for(READY);
-    terminal.say("make another").wait_for("May it?").key("y").wait_for("Second done.").wait_for(READY);
+    terminal.say("change the first").is_asked("May it?").key("y").wait_for("First done.").wait_for(READY);
+    terminal.say("make another").is_asked("May it?").key("y").wait_for("Second done.").wait_for(READY);
     assert_eq!((scene.read("a.txt"), scene.read("b.txt")), ("two\n".into(), "new\n".into()));
 }
 
@@ -145,7 +145,7 @@ fn a_paused_turn_can_be_rewound_and_its_question_is_gone() {
     let terminal = scene.open();
     terminal
         .say("make a file")
-        .wait_for("May it?")
+        .is_asked("May it?")
         .key("C-r")
         .wait_for("1 prompt · list")
         .wait_for("What would change");

@@ -39,7 +39,7 @@ fn without_colours_no_colour_is_ever_written() {
         let mut command = scene.command([]);
         no_color.map(|value| command.env("NO_COLOR", value));
         let terminal = ready(&command, LARGE);
-        terminal.record().key("C-l").say("colours").wait_for("May it?").key("y").wait_for("Done.").wait_for(READY);
+        terminal.record().key("C-l").say("colours").is_asked("May it?").key("y").wait_for("Done.").wait_for(READY);
         terminal
             .key("C-r")
             .wait_for("R a.txt")
@@ -67,7 +67,7 @@ fn nothing_is_written_while_nothing_happens() {
     terminal.key("C-u").wait_until_gone("> x").key("C-r").wait_for("1 prompt").wait_for("What would change now");
     is_quiet(&terminal, Duration::from_secs(1));
     scene.model().calls("bash", json!({"command": "touch one.txt"}));
-    terminal.key("Escape").wait_until_gone("1 prompt").say("ask me").wait_for("May it?").wait_for("waits for you");
+    terminal.key("Escape").wait_until_gone("1 prompt").say("ask me").is_asked("May it?").wait_for("waits for you");
     is_quiet(&terminal, Duration::from_secs(1));
 }
 
@@ -178,7 +178,7 @@ fn forty_columns_are_enough_for_the_whole_story() {
     let terminal = scene.open_in(NARROW);
     scene.model().says("I will.").calls("edit_file", json!({"path": "a.txt", "old": "one", "new": "two"}));
     scene.model().says("It is done now.");
-    terminal.say("change a").wait_for("May it?").shows("y Yes, this once").shows("+ two").key("y");
+    terminal.say("change a").is_asked("May it?").shows("y Yes, this once").shows("+ two").key("y");
     terminal.wait_for("It is done now.").wait_for(READY);
     assert_eq!(scene.read("a.txt"), "two\n");
     terminal.key("C-r").wait_for("1 prompt").wait_for("R a.txt").shows("change a").key("Enter");

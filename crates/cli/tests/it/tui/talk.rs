@@ -32,7 +32,7 @@ fn a_tools_work_is_shown_with_what_it_changed_and_ends_in_files() {
     scene.model().calls("write_file", json!({"path": "b.txt", "content": "two\nthree\n"}));
     scene.model().says("Done with it.");
     let terminal = scene.open();
-    terminal.say("write b").wait_for("May it?").key("y").wait_for("Done with it.").wait_for(READY);
+    terminal.say("write b").is_asked("May it?").key("y").wait_for("Done with it.").wait_for(READY);
     terminal.shows("read a.txt").shows("write b.txt").shows("+ two").shows("+ three");
     assert_eq!(scene.read("b.txt"), "two\nthree\n");
     assert!(scene.model().requests()[1].transcript().contains("one"), "the model was given what it read");
