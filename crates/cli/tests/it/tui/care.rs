@@ -117,10 +117,13 @@ fn a_file_that_changes_while_the_menu_is_open_is_not_overwritten() {
 fn a_rewind_ends_the_jobs_that_it_undoes_and_says_so_before() {
     let scene = Scene::new();
     scene.model().calls("bash", json!({"command": "echo $$ > pid; exec sleep 1000", "background": true}));
-    scene.model().says("It runs.");
+    let gate = scene.model().says("It runs.").pauses();
     let terminal = scene.open();
-    terminal.say("start it").is_asked("May it?").key("y").wait_for("It runs.").wait_for("1 in the background");
+    terminal.say("start it").is_asked("May it?").key("y");
+    // What it writes is the turn's as long as that goes on.
     scene.wait_for_file("pid");
+    gate.open();
+    terminal.wait_for("It runs.").wait_for(READY).wait_for("1 in the background");
     let process = scene.read("pid");
     terminal.key("C-r").wait_for("Background jobs").shows("sleep 1000").wait_for("What would change now");
     terminal
