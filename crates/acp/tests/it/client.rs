@@ -17,7 +17,7 @@ use tokio::runtime::Runtime;
 use crate::host::TestHost;
 
 /// How long a test waits for what has to come.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(15);
 
 pub struct Client {
     pub version: u32,
@@ -105,7 +105,8 @@ impl Client {
 
     /// Ends the connection, and the agent in good order.
     pub fn hang_up(&mut self) {
-        drop(self.to.take());
+        let mut to = self.to.take().unwrap();
+        self.runtime.block_on(async { to.shutdown().await }).unwrap();
         let serving = self.serving.take().unwrap();
         self.runtime.block_on(async { tokio::time::timeout(PATIENCE, serving).await }).unwrap().unwrap().unwrap();
     }
@@ -238,7 +239,9 @@ impl Client {
     /// Waits for the end of the turn that a request began, and tells its stop reason and the id of its prompt. The calls that are asked
     /// about are allowed.
     pub fn end_of(&mut self, id: u64) -> (String, String) {
-        let mut message = None;
+        // In version 2 it may have been answered long ago.
+        let answered = self.log.iter().find(|one| one["id"] == id && one.get("method").is_none());
+        let mut message = answered.and_then(|one| one["result"]["messageId"].as_str()).map(str::to_owned);
         loop {
             let next = self.next();
             if next["method"] == "session/request_permission" {
@@ -256,7 +259,8 @@ impl Client {
                 }
             }
             let state = &next["params"]["update"];
-            if self.version == 2 && state["state"] == "idle" && message.is_some() {
+            let is_ours = next["params"]["sessionId"] == self.session.as_str();
+            if self.version == 2 && state["state"] == "idle" && is_ours && message.is_some() {
                 return (state["stopReason"].as_str().unwrap().to_owned(), message.unwrap());
             }
         }
