@@ -214,12 +214,12 @@ async fn carry_out(session: &Session, params: &Params, change: Change) -> Result
                 None => Vec::new(),
                 Some(to) => match entries.iter().position(|entry| entry.id == to) {
                     Some(at) => entries[..=at].to_vec(),
-                    None => return Ok(answer(&document, planned.to.map(|id| id.to_string()))),
+                    None => return Ok(answer(&document, planned.to)),
                 },
             },
             None => entries,
         };
-        return Ok(answer(&document, last_message(&kept).map(|id| id.to_string())));
+        return Ok(answer(&document, last_message(&kept)));
     }
     let running = match params.flag("interrupt", true)? {
         true => WhileRunning::Interrupt,
@@ -227,7 +227,7 @@ async fn carry_out(session: &Session, params: &Params, change: Change) -> Result
     };
     let document = apply(session, change, head_seen, running).await?;
     let last = last_message(&session.known().view.entries);
-    Ok(answer(&document, last.map(|id| id.to_string())))
+    Ok(answer(&document, last))
 }
 
 /// Makes a change, and waits until the client has been told of it.
@@ -263,8 +263,8 @@ fn head_seen(session: &Session, params: &Params) -> Result<Option<Seen>, RpcErro
     }
 }
 
-fn answer(document: &RewindDocument, last: Option<String>) -> Value {
-    let mut answer = json!({ "lastMessageId": last });
+fn answer(document: &RewindDocument, last: Option<EntryId>) -> Value {
+    let mut answer = json!({ "lastMessageId": last.map(|id| id.to_string()) });
     if document.scope != Some(Scope::Conversation) {
         answer["files"] = files(document);
     }

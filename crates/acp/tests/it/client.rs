@@ -260,8 +260,10 @@ impl Client {
             }
             let state = &next["params"]["update"];
             let is_ours = next["params"]["sessionId"] == self.session.as_str();
-            if self.version == 2 && state["state"] == "idle" && is_ours && message.is_some() {
-                return (state["stopReason"].as_str().unwrap().to_owned(), message.unwrap());
+            if self.version == 2 && state["state"] == "idle" && is_ours
+                && let Some(message) = &message
+            {
+                return (state["stopReason"].as_str().unwrap().to_owned(), message.clone());
             }
         }
     }

@@ -68,7 +68,7 @@ fn a_session_that_is_closed_can_be_loaded_and_one_that_is_deleted_cannot() {
             client.refused("session/prompt", client.with(json!({ "prompt": [{ "type": "text", "text": "x" }] })));
         assert_eq!((&error["code"], &error["data"]["sessionId"]), (&json!(-32002), &json!(client.session)));
         assert_eq!(client.history().len(), 2);
-        client.call("session/delete", params.clone());
+        client.call("session/delete", params);
         let root = client.root();
         let error = client.refused("session/resume", client.with(json!({ "cwd": root, "mcpServers": [] })));
         assert_eq!(error["code"], -32002);
