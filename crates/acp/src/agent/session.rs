@@ -6,7 +6,7 @@ use std::time::Duration;
 use retake_agent::contract::{Command, Reason, Refusal, Reply};
 use retake_agent::live::{Asker, LiveError};
 use retake_agent::view::View;
-use retake_engine::session::entry::EntryId;
+use retake_engine::session::entry::{Body, EntryId};
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -66,8 +66,8 @@ pub(super) struct Told {
     pub(super) operation: Option<String>,
     /// The head.
     pub(super) head: Option<EntryId>,
-    /// The entry before the head.
-    pub(super) parent: Option<EntryId>,
+    /// The entry before the head, if the head is a note, which an operation may leave.
+    pub(super) before_note: Option<EntryId>,
     /// Whether the session is over.
     pub(super) is_over: bool,
 }
@@ -175,7 +175,10 @@ impl Session {
     pub(super) async fn until_told(&self, operation: &str, to: Option<EntryId>) {
         // A note may follow.
         let is_told = |told: &Told| {
-            told.is_over || told.operation.as_deref() == Some(operation) || told.head == to || told.parent == to
+            told.is_over
+                || told.operation.as_deref() == Some(operation)
+                || told.head == to
+                || told.before_note.is_some_and(|before| Some(before) == to)
         };
         let mut told = self.told.subscribe();
         // If it is told never, the answer is better than none.
@@ -259,7 +262,8 @@ impl Session {
 impl Told {
     /// What a view that was told means.
     pub(super) fn of(view: &View, operation: Option<String>) -> Self {
-        let last = view.entries.last();
-        Self { operation, head: view.head(), parent: last.and_then(|entry| entry.parent), is_over: false }
+        let note = view.entries.last().filter(|entry| matches!(entry.body, Body::Note { .. }));
+        let before_note = note.and_then(|note| note.parent);
+        Self { operation, head: view.head(), before_note, is_over: false }
     }
 }

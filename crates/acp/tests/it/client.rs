@@ -260,7 +260,9 @@ impl Client {
             }
             let state = &next["params"]["update"];
             let is_ours = next["params"]["sessionId"] == self.session.as_str();
-            if self.version == 2 && state["state"] == "idle" && is_ours
+            if self.version == 2
+                && state["state"] == "idle"
+                && is_ours
                 && let Some(message) = &message
             {
                 return (state["stopReason"].as_str().unwrap().to_owned(), message.clone());

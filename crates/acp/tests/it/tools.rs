@@ -38,7 +38,8 @@ fn an_edit_is_asked_about_with_its_diff_and_told_when_it_is_done() {
         assert_eq!(all[0]["kind"], "edit");
         assert_eq!(all[2]["locations"][0]["path"], client.root().join("a.txt").to_str().unwrap());
         assert_eq!(all[2]["locations"][0]["line"], 2);
-        assert_eq!(all[2]["content"][0]["type"], "diff");
+        assert_eq!(all[0]["content"][0]["type"], "diff");
+        assert_eq!(all[2].get("content"), None, "what it changes stays as it was told");
         assert!(all.iter().all(|one| one["toolCallId"] == all[0]["toolCallId"]));
     });
 }

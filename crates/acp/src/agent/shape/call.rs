@@ -144,17 +144,17 @@ impl Call {
             Some(Details::Edited { lines }) => lines.as_slice(),
             _ => &[],
         };
-        let mut content = if outcome == Outcome::Done { self.changes(version) } else { Vec::new() };
-        if content.is_empty() {
+        let mut update = Map::new();
+        // What it changes was told when it was announced, or better when it was asked about, and stays.
+        if outcome != Outcome::Done || self.changes(version).is_empty() {
             let short: Vec<Part> = parts.iter().map(shortened).collect();
             let blocks = content::blocks(&self.root, &short).into_iter();
-            content = blocks.map(|block| json!({ "type": "content", "content": block })).collect();
+            let content: Vec<Value> = blocks.map(|block| json!({ "type": "content", "content": block })).collect();
+            update.insert("content".into(), content.into());
         }
-        let mut update = Map::new();
         update.insert("toolCallId".into(), self.id.clone().into());
         update.insert("title".into(), title.into());
         update.insert("status".into(), status(version, outcome).into());
-        update.insert("content".into(), content.into());
         update.insert("locations".into(), self.locations(lines).into());
         update
     }
