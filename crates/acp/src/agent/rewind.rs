@@ -8,7 +8,7 @@ use std::sync::Arc;
 use retake_agent::contract::{Change, ChangeGoal, Command, Reply, Seen, WhileRunning};
 use retake_agent::document::{Bytes, RewindDocument};
 use retake_engine::session::Target;
-use retake_engine::session::entry::{Body, Entry, EntryId};
+use retake_engine::session::entry::{Body, Entry, EntryId, Part};
 use retake_engine::{Discard, Files, OnConflict, Scope, Timestamp};
 use serde_json::{Value, json};
 
@@ -130,6 +130,10 @@ pub(super) async fn edit_prompt(session: &Arc<Session>, params: &Params, by: Nam
     let message = params.message("messageId")?.ok_or_else(|| wrong("messageId", "the id of a message"))?;
     let blocks = params.given("content").and_then(Value::as_array).filter(|blocks| !blocks.is_empty());
     let parts = content::parts(blocks.ok_or_else(|| wrong("content", "a list of content blocks"))?)?;
+    // It would be refused when there is no way back any more.
+    if parts.iter().all(|part| matches!(part, Part::Text { text } if text.trim().is_empty())) {
+        return Err(wrong("content", "something that is said"));
+    }
     let entry = message_in(session, message)?;
     let goal = before(&entry, scope)?;
     carry_out(session, params, change(session, params, goal)?).await?;

@@ -51,6 +51,8 @@ pub(super) struct Session {
 pub(super) struct Known {
     /// How it stands, as far as the client has been told.
     pub(super) view: View,
+    /// The prompt whose turn runs.
+    pub(super) running: Option<EntryId>,
     /// What may run without being asked about.
     pub(super) permissions: Permissions,
     /// The models that were asked in it, or can be.
@@ -111,6 +113,7 @@ impl Session {
             told: watch::Sender::new(Told::of(&view, None)),
             known: Mutex::new(Known {
                 models: vec![view.model.clone()],
+                running: pump::running(&view),
                 view: *view,
                 permissions: Permissions::default(),
                 listed: None,
@@ -136,6 +139,11 @@ impl Session {
     /// How far the client has been told.
     pub(super) fn how_far(&self) -> Told {
         self.told.borrow().clone()
+    }
+
+    /// Whether a turn runs, as far as the client has been told.
+    pub(super) fn is_busy(&self) -> bool {
+        self.known().running.is_some()
     }
 
     /// Whether it is over.

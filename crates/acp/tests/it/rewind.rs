@@ -167,6 +167,18 @@ fn an_edited_prompt_takes_the_place_of_the_old_one() {
 }
 
 #[test]
+fn an_edit_that_says_nothing_changes_nothing() {
+    both(|client| {
+        let (_, second) = two_turns(client);
+        let content = json!([{ "type": "text", "text": " " }]);
+        let params = client.with(json!({ "messageId": second, "content": content }));
+        assert_eq!(client.refused("_session/edit_prompt", params)["code"], -32602);
+        assert_eq!(client.read("b.txt").as_deref(), Some("second"));
+        assert_eq!(texts(client).len(), 4);
+    });
+}
+
+#[test]
 fn the_proposed_name_for_an_edit_leaves_the_files() {
     both(|client| {
         let (_, second) = two_turns(client);

@@ -91,6 +91,25 @@ fn the_other_commands_answer_too() {
 }
 
 #[test]
+fn a_command_during_a_turn_does_not_end_it() {
+    plain(|client| {
+        let gate = client.model.says_slowly(["Slowly", " does it"]);
+        let running = client.say("take your time");
+        client.until(|message| update(message) == Some("agent_message_chunk"));
+        let id = client.say("/checkpoints");
+        client.until(|message| {
+            message.to_string().contains("command-") && update(message) == Some("agent_message_chunk")
+        });
+        if client.version == 1 {
+            client.answer(id).unwrap();
+        }
+        gate.open();
+        assert_eq!(client.end_of(running).0, "end_turn");
+        assert_eq!(client.history().pop().unwrap().2, "Slowly does it");
+    });
+}
+
+#[test]
 fn what_is_no_command_of_ours_is_a_prompt() {
     plain(|client| {
         client.model.says("that is a path");

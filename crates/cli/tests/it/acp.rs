@@ -32,7 +32,8 @@ impl Editor {
         std::thread::spawn(move || stdout.lines().map_while(Result::ok).try_for_each(|line| send.send(line)));
         let stdin = child.stdin.take();
         let mut editor = Self { child, stdin, lines, next: 0 };
-        editor.call("initialize", json!({ "protocolVersion": 1 }));
+        let capabilities = json!({ "_meta": { "retake": {} } });
+        editor.call("initialize", json!({ "protocolVersion": 1, "clientCapabilities": capabilities }));
         editor
     }
 
@@ -130,6 +131,14 @@ fn a_session_that_another_process_has_open_is_joined() {
     // The one that serves it sees what the other one said.
     let seen = std::iter::repeat_with(|| first.next()).take(100).any(|message| message.to_string().contains("over there"));
     assert!(seen);
+    // A rewind by one of them is told both, before the answer.
+    let points = second.call("_session/rewind_points", json!({ "sessionId": session }));
+    let target = &points["points"][0]["messageId"];
+    let id = second.send("_session/rewind", json!({ "sessionId": session, "beforeMessageId": target }));
+    let told: Vec<Value> = std::iter::repeat_with(|| second.next()).take_while(|message| message["id"] != id).collect();
+    let is_cut = |message: &Value| message["method"] == "_session/history_truncated";
+    assert!(told.iter().any(is_cut), "{told:?}");
+    assert!(std::iter::repeat_with(|| first.next()).take(100).any(|message| is_cut(&message)));
     assert_eq!(second.leave().0, Some(0));
     assert_eq!(first.leave().0, Some(0));
     let mut third = Editor::start(agent.command());
