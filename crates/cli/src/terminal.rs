@@ -66,7 +66,7 @@ impl Stage<'_> {
     /// Opens a session in this process and shows it.
     fn serve(self, ui: &mut Ui, args: &ModelArgs, which: Which) -> anyhow::Result<(Next, SessionId)> {
         let (runtime, here) = (self.runtime, self.here);
-        let model = model::find(runtime, args, &here.agent, Need::Ask, None)?;
+        let model = model::find(runtime.handle(), args, &here.agent, Need::Ask, None)?;
         let tools = runtime.block_on(agent::tools(ui, here))?;
         let serving = agent::open(ui, runtime, here, tools, model, which, Manner::interactive())?;
         let session = serving.opened.handle.session();
