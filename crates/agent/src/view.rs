@@ -51,6 +51,9 @@ pub struct View {
 /// What has come of an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Coming {
+    /// The entry that it will be, once something has come.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<EntryId>,
     /// Text.
     pub text: String,
     /// What the model is thinking.
@@ -93,8 +96,14 @@ impl View {
                 self.questions.clear();
             }
             EventKind::DraftChanged { parts } => self.draft.clone_from(parts),
-            EventKind::Delta { text, .. } => self.coming.text.push_str(text),
-            EventKind::Thinking { text, .. } => self.coming.thinking.push_str(text),
+            EventKind::Delta { entry, text, .. } => {
+                self.coming.entry = Some(*entry);
+                self.coming.text.push_str(text);
+            }
+            EventKind::Thinking { entry, text, .. } => {
+                self.coming.entry = Some(*entry);
+                self.coming.thinking.push_str(text);
+            }
             EventKind::CallStarted { call, title } => {
                 self.calls.push(RunningCall { call: call.clone(), title: title.clone(), output: String::new() });
             }

@@ -50,6 +50,16 @@ pub enum ChangeGoal {
         #[serde(default)]
         discard: Discard,
     },
+    /// Go back to just after a prompt: it stays, unanswered, and what came of it goes.
+    KeepPrompt {
+        /// The prompt.
+        prompt: EntryId,
+        /// What goes back.
+        scope: Scope,
+        /// Which files.
+        #[serde(default)]
+        files: Files,
+    },
     /// Bring files back to a checkpoint.
     Checkpoint {
         /// A unique beginning of its id, or its label.

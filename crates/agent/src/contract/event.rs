@@ -46,6 +46,8 @@ pub enum EventKind {
     Delta {
         /// The prompt that it answers.
         turn: EntryId,
+        /// The entry that the answer will be, if it comes to its end.
+        entry: EntryId,
         /// More text.
         text: String,
     },
@@ -53,6 +55,8 @@ pub enum EventKind {
     Thinking {
         /// The prompt that it answers.
         turn: EntryId,
+        /// The entry that the answer will be, if it comes to its end.
+        entry: EntryId,
         /// More text.
         text: String,
     },

@@ -191,8 +191,12 @@ impl Controller {
         let goal = &change.goal;
         let jobs = self.toolbox.jobs().clone();
         let is_running = |job: &Job| matches!(job.state, JobState::Running);
-        if matches!(goal, ChangeGoal::Rewind { scope: Scope::Conversation, .. }) || !jobs.list().iter().any(is_running)
-        {
+        let leaves_files = matches!(
+            goal,
+            ChangeGoal::Rewind { scope: Scope::Conversation, .. }
+                | ChangeGoal::KeepPrompt { scope: Scope::Conversation, .. }
+        );
+        if leaves_files || !jobs.list().iter().any(is_running) {
             return Ok(Vec::new());
         }
         let plan = self.plan_to_apply(change, made_by)?;
@@ -233,6 +237,9 @@ fn retained(entries: &[Entry], goal: &ChangeGoal, plan: &Plan) -> usize {
         let is_prompt = |at: usize| matches!(entries[at].body, Body::Prompt { .. });
         return position(*entry).map_or(0, |at| if is_prompt(at) { at } else { at + 1 });
     }
+    if let ChangeGoal::KeepPrompt { prompt, scope: Scope::Code, .. } = goal {
+        return position(*prompt).map_or(0, |at| at + 1);
+    }
     let Some(conversation) = &plan.conversation else { return entries.len() };
     let after = conversation.to.map_or(Some(0), |to| position(to).map(|at| at + 1));
     // On another branch: from where they part.
@@ -245,6 +252,9 @@ fn to_request(workspace: &Workspace, session: SessionId, change: &Change) -> Res
     let goal = match &change.goal {
         ChangeGoal::Rewind { entry, scope, files, discard } => {
             Goal::Entry { session, entry: *entry, scope: *scope, files: *files, discard: *discard }
+        }
+        ChangeGoal::KeepPrompt { prompt, scope, files } => {
+            Goal::AfterPrompt { session, prompt: *prompt, scope: *scope, files: *files }
         }
         ChangeGoal::Checkpoint { checkpoint, files } => {
             let checkpoint = workspace.resolve(checkpoint).map_err(|err| not_found(&err))?.id;

@@ -271,6 +271,8 @@ struct Current {
     request: Option<String>,
     terms: Terms,
     heard: Heard,
+    /// The entry that the answer which is coming will be.
+    reply: EntryId,
     /// Whether anything has come of it that is kept.
     has_output: bool,
     calls: Vec<Call>,

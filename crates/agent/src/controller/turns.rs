@@ -56,6 +56,7 @@ impl Controller {
             request: self.request.clone(),
             terms,
             heard: Heard::default(),
+            reply: fresh::entry(),
             has_output: false,
             calls: Vec::new(),
             asking: None,
@@ -133,6 +134,7 @@ impl Controller {
         });
         if let Some(current) = &mut self.current {
             current.heard = Heard::default();
+            current.reply = fresh::entry();
             current.asking = Some(asking.abort_handle());
         }
     }
@@ -140,10 +142,10 @@ impl Controller {
     pub(super) fn take_delta(&mut self, delta: &Delta) {
         let Some(current) = &mut self.current else { return };
         current.heard.hear(delta);
-        let turn = current.prompt;
+        let (turn, entry) = (current.prompt, current.reply);
         let kind = match delta.clone() {
-            Delta::Text(text) => EventKind::Delta { turn, text },
-            Delta::Reasoning(text) => EventKind::Thinking { turn, text },
+            Delta::Text(text) => EventKind::Delta { turn, entry, text },
+            Delta::Reasoning(text) => EventKind::Thinking { turn, entry, text },
             Delta::CallBegan(tool) => EventKind::CallBegan { turn, tool },
             Delta::Finished(_) => return,
         };
@@ -184,16 +186,23 @@ impl Controller {
 
     fn append_reply(&mut self, blocks: Vec<Block>, usage: Usage, stop: StopReason) {
         let model = self.model.full_name();
-        self.append(vec![Body::Reply { blocks, model, usage, stop }]);
+        // Clients know it by this id from its first word on.
+        let id = self.current.as_ref().map_or_else(fresh::entry, |current| current.reply);
+        self.append_entries(vec![NewEntry { id, at: fresh::now(), body: Body::Reply { blocks, model, usage, stop } }]);
         if let Some(current) = &mut self.current {
             current.has_output = true;
+            // No other entry may have it.
+            current.reply = fresh::entry();
         }
     }
 
     /// Appends to the conversation and tells everybody. If that fails, nothing can go on.
     pub(super) fn append(&mut self, bodies: Vec<Body>) {
         let at = fresh::now();
-        let new = bodies.into_iter().map(|body| NewEntry { id: fresh::entry(), at, body }).collect();
+        self.append_entries(bodies.into_iter().map(|body| NewEntry { id: fresh::entry(), at, body }).collect());
+    }
+
+    fn append_entries(&mut self, new: Vec<NewEntry>) {
         match self.writer_mut().append(new, Durability::Soon) {
             Ok(_) => self.publish_appended(),
             Err(err) => self.break_off(&in_words(&err)),

@@ -54,6 +54,9 @@ fn change(request: &RewindRequest) -> Change {
         Goal::Entry { entry, scope, files, discard, .. } => {
             ChangeGoal::Rewind { entry: *entry, scope: *scope, files: *files, discard: *discard }
         }
+        Goal::AfterPrompt { prompt, scope, files, .. } => {
+            ChangeGoal::KeepPrompt { prompt: *prompt, scope: *scope, files: *files }
+        }
         Goal::Selective { checkpoint, .. } => {
             ChangeGoal::Checkpoint { checkpoint: checkpoint.to_string(), files: retake_engine::Files::Selective }
         }

@@ -58,6 +58,10 @@ pub(crate) fn resolve(store: &Store, goal: &Goal) -> Result<Resolved, RewindErro
             let aim = aim::at_entry(store, *session, *entry, *scope, *discard)?;
             to_entry(store, *entry, *scope, *files, aim)
         }
+        Goal::AfterPrompt { session, prompt, scope, files } => {
+            let aim = aim::after_prompt(store, *session, *prompt, *scope)?;
+            to_entry(store, *prompt, *scope, *files, aim)
+        }
         Goal::Undo { operation, session } => {
             let session = session_seq(store, *session)?;
             let operation = match operation {

@@ -71,6 +71,17 @@ pub enum Goal {
         /// Whether what leaves the conversation is removed.
         discard: Discard,
     },
+    /// Go to just after a prompt: it stays, unanswered, and what came of it goes.
+    AfterPrompt {
+        /// The conversation.
+        session: SessionId,
+        /// The prompt.
+        prompt: EntryId,
+        /// What goes back.
+        scope: Scope,
+        /// Which files.
+        files: Files,
+    },
     /// Take back an operation.
     Undo {
         /// Which one; the newest that is not undone for `None`.

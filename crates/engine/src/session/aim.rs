@@ -201,6 +201,23 @@ pub(crate) fn at_entry(
     })
 }
 
+/// Aims at just after a prompt: it stays, and nothing becomes what the user is about to say. Files are as they were when it was said.
+pub(crate) fn after_prompt(
+    store: &Store,
+    session: SessionId,
+    prompt: EntryId,
+    scope: Scope,
+) -> Result<Aim, RewindError> {
+    let aim = at_entry(store, session, prompt, scope, Discard::No)?;
+    let found = store.db().read(|connection| rows::find(connection, prompt))?;
+    let row = found.map(|(seq, _)| store.db().read(|connection| rows::prompt(connection, seq))).transpose()?.flatten();
+    let Some((seq, _)) = found.filter(|_| row.is_some()) else {
+        return Err(RewindError::NotATarget { entry: prompt });
+    };
+    let to = if scope == Scope::Code { aim.to } else { Some(seq) };
+    Ok(Aim { to, draft: None, ..aim })
+}
+
 /// A place in a conversation: before a prompt, or after any other entry and all that belongs to the same round.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {

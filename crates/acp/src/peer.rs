@@ -1,0 +1,109 @@
+//! The other side of a connection: requests to it and the answers to them.
+//!
+//! A request gets an id of its own that no other has. One whose answer nobody waits for any more is cancelled with `$/cancel_request`.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use crate::wire::{Message, RpcError, Writer};
+
+/// The other side.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    writer: Writer,
+    open: Arc<Mutex<Open>>,
+}
+
+/// Requests that are not answered yet.
+#[derive(Debug, Default)]
+struct Open {
+    next: u64,
+    /// Whether there will be no more answers.
+    is_gone: bool,
+    waiting: HashMap<u64, oneshot::Sender<Result<Value, RpcError>>>,
+}
+
+/// The end of a request: takes it back if nobody waits for its answer any more.
+struct Ticket<'a> {
+    peer: &'a Peer,
+    id: u64,
+}
+
+impl Peer {
+    /// Asks over this writer; whoever reads hands the answers to [`Peer::answered`].
+    pub fn new(writer: Writer) -> Self {
+        Self { writer, open: Arc::default() }
+    }
+
+    /// What its messages are written with.
+    pub fn writer(&self) -> &Writer {
+        &self.writer
+    }
+
+    /// Tells it something.
+    pub async fn notify(&self, method: &str, params: Value) -> io::Result<()> {
+        self.writer.send(Message::notification(method, params)).await
+    }
+
+    /// Answers a request of its.
+    pub async fn answer(&self, id: Value, outcome: Result<Value, RpcError>) -> io::Result<()> {
+        self.writer.send(Message::response(id, outcome)).await
+    }
+
+    /// Asks it something and waits for the answer. If it goes away, that is an error like those that it sends.
+    pub async fn request(&self, method: &str, params: Value) -> Result<Value, RpcError> {
+        let (tell, told) = oneshot::channel();
+        let id = {
+            let mut open = self.open();
+            if open.is_gone {
+                return Err(gone());
+            }
+            open.next += 1;
+            let id = open.next;
+            open.waiting.insert(id, tell);
+            id
+        };
+        let _ticket = Ticket { peer: self, id };
+        self.writer.send(Message::request(id, method, params)).await.map_err(|_| gone())?;
+        told.await.unwrap_or_else(|_| Err(gone()))
+    }
+
+    /// Takes an answer of its in. Whether it was to a request of ours.
+    pub fn answered(&self, id: &Value, outcome: Result<Value, RpcError>) -> bool {
+        let waiting = id.as_u64().and_then(|id| self.open().waiting.remove(&id));
+        // Whoever has stopped waiting needs no answer.
+        waiting.map(|tell| tell.send(outcome).ok()).is_some()
+    }
+
+    /// There will be no more answers.
+    pub fn hang_up(&self) {
+        let mut open = self.open();
+        open.is_gone = true;
+        open.waiting.clear();
+    }
+
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Ticket<'_> {
+    fn drop(&mut self) {
+        if self.peer.open().waiting.remove(&self.id).is_none() {
+            return;
+        }
+        let (writer, params) = (self.peer.writer.clone(), json!({ "requestId": self.id }));
+        tokio::spawn(async move {
+            // If the other side is gone, there is nothing to cancel.
+            writer.send(Message::notification("$/cancel_request", params)).await.ok();
+        });
+    }
+}
+
+fn gone() -> RpcError {
+    RpcError::new(RpcError::INTERNAL, "the other side has gone").with_reason("gone")
+}

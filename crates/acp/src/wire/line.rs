@@ -1,0 +1,187 @@
+//! Lines: read with a limit, written whole.
+
+use std::io;
+
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::{mpsc, oneshot};
+
+use super::{Message, NoMessage};
+
+/// How long a line may be. A longer one is skipped and told of: images are a few megabytes.
+pub const MAX_LINE: usize = 64 * 1024 * 1024;
+
+/// How many messages wait to be written before whoever writes more has to wait.
+const QUEUE: usize = 256;
+
+/// What was read.
+#[derive(Debug)]
+pub enum Incoming {
+    /// A message, and the line that it came as, without its end.
+    Message {
+        /// The message.
+        message: Message,
+        /// The line.
+        line: Vec<u8>,
+    },
+    /// A line that is no message. Empty lines are not told of.
+    Garbage {
+        /// What is wrong.
+        error: NoMessage,
+        /// The line, without its end.
+        line: Vec<u8>,
+    },
+    /// A line that was too long to be taken in.
+    TooLong {
+        /// How long it was.
+        bytes: usize,
+    },
+    /// The stream ended in the middle of a line.
+    Half {
+        /// What there was of it.
+        line: Vec<u8>,
+    },
+}
+
+/// Reads messages.
+#[derive(Debug)]
+pub struct Reader<R> {
+    from: BufReader<R>,
+    line: Vec<u8>,
+    /// How much of the line at hand was thrown away.
+    skipped: usize,
+    limit: usize,
+}
+
+impl<R: AsyncRead + Unpin> Reader<R> {
+    /// Reads from a stream.
+    pub fn new(from: R) -> Self {
+        Self::with_limit(from, MAX_LINE)
+    }
+
+    /// With another limit to the length of a line.
+    pub fn with_limit(from: R, limit: usize) -> Self {
+        Self { from: BufReader::with_capacity(64 * 1024, from), line: Vec::new(), skipped: 0, limit }
+    }
+
+    /// What comes next; `None` at the end. Nothing is lost if this is dropped.
+    pub async fn next(&mut self) -> io::Result<Option<Incoming>> {
+        loop {
+            let is_whole = self.fill().await?;
+            let line = std::mem::take(&mut self.line);
+            let skipped = std::mem::take(&mut self.skipped);
+            if skipped > 0 {
+                return Ok(Some(Incoming::TooLong { bytes: line.len() + skipped }));
+            }
+            let text = line.trim_ascii();
+            if text.is_empty() {
+                if is_whole {
+                    continue;
+                }
+                return Ok(None);
+            }
+            return Ok(Some(match Message::parse(text) {
+                // A last line whose end is missing is taken if it is a message all the same.
+                Ok(message) => Incoming::Message { message, line },
+                Err(_) if !is_whole => Incoming::Half { line },
+                Err(error) => Incoming::Garbage { error, line },
+            }));
+        }
+    }
+
+    /// Reads on to the end of the line; whether that was seen. What was read stays with us at every point at which this can be dropped.
+    async fn fill(&mut self) -> io::Result<bool> {
+        loop {
+            let available = self.from.fill_buf().await?;
+            if available.is_empty() {
+                return Ok(false);
+            }
+            let end = available.iter().position(|byte| *byte == b'\n');
+            let part = &available[..end.unwrap_or(available.len())];
+            let room = self.limit.saturating_sub(self.line.len());
+            let taken = if self.skipped > 0 { 0 } else { part.len().min(room) };
+            self.line.extend_from_slice(&part[..taken]);
+            self.skipped += part.len() - taken;
+            let consumed = part.len() + usize::from(end.is_some());
+            self.from.consume(consumed);
+            if end.is_some() {
+                return Ok(true);
+            }
+        }
+    }
+}
+
+/// Writes messages, from as many places as there are clones of it.
+#[derive(Clone, Debug)]
+pub struct Writer {
+    queue: mpsc::Sender<Line>,
+}
+
+#[derive(Debug)]
+struct Line {
+    bytes: Vec<u8>,
+    written: Option<oneshot::Sender<()>>,
+}
+
+impl Writer {
+    /// Writes to a stream until all clones are gone, or it fails.
+    pub fn new(to: impl AsyncWrite + Send + Unpin + 'static) -> Self {
+        let (queue, lines) = mpsc::channel(QUEUE);
+        tokio::spawn(write_all(to, lines));
+        Self { queue }
+    }
+
+    /// Hands a message in; waits while too many wait already. An error if the other side reads no more.
+    pub async fn send(&self, message: Message) -> io::Result<()> {
+        self.send_line(message.into_line()).await
+    }
+
+    /// Hands a line in, as it is; its end is added if it has none.
+    pub async fn send_line(&self, bytes: Vec<u8>) -> io::Result<()> {
+        self.hand_in(Line { bytes, written: None }).await
+    }
+
+    /// Waits until all that was handed in before is written.
+    pub async fn flush(&self) -> io::Result<()> {
+        let (written, done) = oneshot::channel();
+        self.hand_in(Line { bytes: Vec::new(), written: Some(written) }).await?;
+        done.await.map_err(|_| closed())
+    }
+
+    /// Waits until the other side reads no more.
+    pub async fn closed(&self) {
+        self.queue.closed().await;
+    }
+
+    async fn hand_in(&self, line: Line) -> io::Result<()> {
+        self.queue.send(line).await.map_err(|_| closed())
+    }
+}
+
+fn closed() -> io::Error {
+    io::Error::new(io::ErrorKind::BrokenPipe, "the other side reads no more")
+}
+
+/// Writes what waits; several lines that wait go out together.
+async fn write_all(mut to: impl AsyncWrite + Unpin, mut lines: mpsc::Receiver<Line>) {
+    let mut waiting = Vec::new();
+    while lines.recv_many(&mut waiting, QUEUE).await > 0 {
+        for Line { mut bytes, written } in waiting.drain(..) {
+            if !bytes.is_empty() && !bytes.ends_with(b"\n") {
+                bytes.push(b'\n');
+            }
+            // Whoever hands something in next is told.
+            if to.write_all(&bytes).await.is_err() {
+                return;
+            }
+            if let Some(written) = written {
+                if to.flush().await.is_err() {
+                    return;
+                }
+                written.send(()).ok();
+            }
+        }
+        if to.flush().await.is_err() {
+            return;
+        }
+    }
+}
