@@ -8,8 +8,8 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::agent::model::ModelArgs;
 use crate::commands::{
-    attach, checkpoint, completions, context, demo, diff, doctor, du, exec, export, fork, gc, label, log, man, ops, purge,
-    recover, relink, resume, rewind, run, sessions, show, summarize, undo,
+    attach, checkpoint, completions, context, demo, diff, doctor, du, exec, export, fork, gc, label, log, man, ops,
+    purge, recover, relink, resume, rewind, run, sessions, show, summarize, undo,
 };
 
 /// Rewind for AI coding agents: checkpoints of a directory, what changed since, and the way back

@@ -215,7 +215,9 @@ fn for_command(error: &CommandError) -> Advice {
         CommandError::BranchTaken { .. } => refused("nothing was changed; choose another name"),
         CommandError::BadBranch { .. } => Advice { code: USAGE, hint: None },
         CommandError::Declined => failed(None),
-        CommandError::NoTerminal => Advice { code: USAGE, hint: Some("`retake run -p TEXT` works without one".to_owned()) },
+        CommandError::NoTerminal => {
+            Advice { code: USAGE, hint: Some("`retake run -p TEXT` works without one".to_owned()) }
+        }
     }
 }
 
@@ -304,6 +306,7 @@ fn for_rewind(error: &RewindError) -> Advice {
     match error {
         RewindError::Refused { plan } => refused(&rewind::why_refused(plan)),
         RewindError::Stale { .. } => refused("run the command again to see what it would do now"),
+        RewindError::Withdrawn { .. } => failed(Some("everything is as it was; `--code` takes only the files back")),
         RewindError::StaleHead => refused("look at it again with `retake log`, then run the command again"),
         RewindError::UnknownEntry { .. } | RewindError::NotATarget { .. } => {
             failed(Some("`retake log` lists the prompts that one can go back to"))

@@ -40,7 +40,9 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &ModelArgs, mut start: Start)
         };
         start = match next {
             Next::New => Start::New,
-            Next::Open(session) => Start::Session(Workspace::open(here.environment.clone())?.resolve_session(&session)?.id),
+            Next::Open(session) => {
+                Start::Session(Workspace::open(here.environment.clone())?.resolve_session(&session)?.id)
+            }
             Next::Quit => return farewell(ui, here, session),
         };
     }
@@ -120,7 +122,10 @@ fn farewell(ui: &mut Ui, here: &Surroundings, session: SessionId) -> anyhow::Res
     let workspace = Workspace::open(here.environment.clone())?;
     if workspace.resolve_session(&session.to_string()).is_ok() {
         let short = session.short();
-        writeln!(ui.talk()?, "{DIM}`retake resume {short}` goes on; `retake log --session {short}` lists the points{DIM:#}")?;
+        writeln!(
+            ui.talk()?,
+            "{DIM}`retake resume {short}` goes on; `retake log --session {short}` lists the points{DIM:#}"
+        )?;
     }
     Ok(ExitCode::SUCCESS)
 }

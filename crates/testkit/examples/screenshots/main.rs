@@ -7,9 +7,9 @@ mod svg;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use retake_testkit::Scratch;
 use retake_testkit::model::{Answer, Received, ScriptedModel};
 use retake_testkit::tmux::Terminal;
-use retake_testkit::Scratch;
 use serde_json::json;
 
 const SIZE: (u16, u16) = (116, 34);
@@ -49,7 +49,12 @@ fn main() {
     terminal.key("Enter").wait_for("takes this back");
     terminal.key("C-c");
     say(&terminal, "Keep it in one file, but write the documentation.", "Documented");
-    terminal.key("C-r").wait_for("What would change now").key("Tab").wait_for("Split it into modules").wait_until_gone("working out");
+    terminal
+        .key("C-r")
+        .wait_for("What would change now")
+        .key("Tab")
+        .wait_for("Split it into modules")
+        .wait_until_gone("working out");
     shoot("tree", "retake: every branch stays");
 }
 
@@ -68,7 +73,11 @@ impl Stage {
         let stage = Self { scratch: Scratch::new() };
         std::fs::create_dir_all(stage.root().join("src")).expect("the project is made");
         std::fs::write(stage.root().join("src/fields.rs"), PARSER).expect("the project is made");
-        std::fs::write(stage.root().join("README.md"), "# fields\n\nSplits lines.\n\n## Use\n\n    fields LINE\n\n## Release\n\nRun the tests first.\n").expect("the project is made");
+        std::fs::write(
+            stage.root().join("README.md"),
+            "# fields\n\nSplits lines.\n\n## Use\n\n    fields LINE\n\n## Release\n\nRun the tests first.\n",
+        )
+        .expect("the project is made");
         stage
     }
 
@@ -119,23 +128,65 @@ fn story() -> Vec<(&'static str, Vec<Said>)> {
     let read = |path: &str| ("read_file", json!({"path": path}));
     let (src, readme) = ("src/fields.rs", "README.md");
     vec![
-        ("blanks around a field count", vec![
-            ("I look at the code and its test.", vec![read(src)]),
-            ("`split` keeps the blanks. I **trim** each field:", vec![edit(src, "    line.split(',').collect()\n", "    line.split(',').map(str::trim).collect()\n")]),
-            ("Now the tests:", vec![bash("printf 'running 1 test\\ntest tests::blanks_do_not_count ... ok\\n\\ntest result: ok. 1 passed; 0 failed\\n'")]),
-            ("Mended: blanks around a field do not count any more.\n\n- `fields` trims every field\n- the test passes\n\n```rust\nassert_eq!(fields(\"a, b\"), [\"a\", \"b\"]);\n```", vec![]),
-        ]),
-        ("Now quotes", vec![
-            ("I describe it first.", vec![read(readme), edit(readme, "Splits lines.", "Splits lines at commas.\nA comma between quotes is part of its field.")]),
-            ("Fields in quotes are described; the code follows.", vec![]),
-        ]),
-        ("Split it into modules", vec![
-            ("I move things around and remove what is not needed.", vec![bash("mkdir -p src/split && mv src/fields.rs src/split/mod.rs && sed -i 's/Splits/Cuts/; s/between quotes/inside quotes/' README.md && npm --version >/dev/null 2>&1; true")]),
-            ("Cleaned up: everything is in `src/split` now.", vec![]),
-        ]),
-        ("Keep it in one file", vec![
-            ("I only add to the documentation.", vec![bash("printf '\\nSee `src/fields.rs`.\\n' >> README.md")]),
-            ("Documented.", vec![]),
-        ]),
+        (
+            "blanks around a field count",
+            vec![
+                ("I look at the code and its test.", vec![read(src)]),
+                (
+                    "`split` keeps the blanks. I **trim** each field:",
+                    vec![edit(
+                        src,
+                        "    line.split(',').collect()\n",
+                        "    line.split(',').map(str::trim).collect()\n",
+                    )],
+                ),
+                (
+                    "Now the tests:",
+                    vec![bash(
+                        "printf 'running 1 test\\ntest tests::blanks_do_not_count ... ok\\n\\ntest result: ok. 1 passed; 0 failed\\n'",
+                    )],
+                ),
+                (
+                    "Mended: blanks around a field do not count any more.\n\n- `fields` trims every field\n- the test passes\n\n```rust\nassert_eq!(fields(\"a, b\"), [\"a\", \"b\"]);\n```",
+                    vec![],
+                ),
+            ],
+        ),
+        (
+            "Now quotes",
+            vec![
+                (
+                    "I describe it first.",
+                    vec![
+                        read(readme),
+                        edit(
+                            readme,
+                            "Splits lines.",
+                            "Splits lines at commas.\nA comma between quotes is part of its field.",
+                        ),
+                    ],
+                ),
+                ("Fields in quotes are described; the code follows.", vec![]),
+            ],
+        ),
+        (
+            "Split it into modules",
+            vec![
+                (
+                    "I move things around and remove what is not needed.",
+                    vec![bash(
+                        "mkdir -p src/split && mv src/fields.rs src/split/mod.rs && sed -i 's/Splits/Cuts/; s/between quotes/inside quotes/' README.md && npm --version >/dev/null 2>&1; true",
+                    )],
+                ),
+                ("Cleaned up: everything is in `src/split` now.", vec![]),
+            ],
+        ),
+        (
+            "Keep it in one file",
+            vec![
+                ("I only add to the documentation.", vec![bash("printf '\\nSee `src/fields.rs`.\\n' >> README.md")]),
+                ("Documented.", vec![]),
+            ],
+        ),
     ]
 }

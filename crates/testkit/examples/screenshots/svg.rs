@@ -10,8 +10,8 @@ const BACKGROUND: &str = "#16181d";
 const FOREGROUND: &str = "#d5d8df";
 /// Black, red, green, yellow, blue, magenta, cyan, white, and their bright ones.
 const COLOURS: [&str; 16] = [
-    "#3a3f4b", "#ef6b73", "#98c379", "#e5c07b", "#6aa5f2", "#c678dd", "#56c8d8", "#d5d8df", "#5c6370", "#ff7b85", "#b5e08f",
-    "#ffd88f", "#82b8ff", "#dd93f5", "#74e2f0", "#ffffff",
+    "#3a3f4b", "#ef6b73", "#98c379", "#e5c07b", "#6aa5f2", "#c678dd", "#56c8d8", "#d5d8df", "#5c6370", "#ff7b85",
+    "#b5e08f", "#ffd88f", "#82b8ff", "#dd93f5", "#74e2f0", "#ffffff",
 ];
 
 /// How text looks.
@@ -65,7 +65,10 @@ pub(crate) fn draw(screen: &str, (columns, rows): (u16, u16), title: &str) -> St
         svg.push_str(&format!("<circle cx=\"{x}\" cy=\"18\" r=\"5.5\" fill=\"{colour}\"/>\n"));
     }
     let middle = width / 2.0;
-    svg.push_str(&format!("<text x=\"{middle:.0}\" y=\"23\" fill=\"#8b919c\" text-anchor=\"middle\">{}</text>\n", escaped(title)));
+    svg.push_str(&format!(
+        "<text x=\"{middle:.0}\" y=\"23\" fill=\"#8b919c\" text-anchor=\"middle\">{}</text>\n",
+        escaped(title)
+    ));
     for (row, line) in screen.lines().enumerate().take(usize::from(rows)) {
         draw_row(&mut svg, row, line);
     }
@@ -100,7 +103,8 @@ fn draw_run(svg: &mut String, row: usize, column: usize, text: &str, look: &Look
     }
     if let Some(behind) = behind {
         let height = CELL.1;
-        writeln!(svg, "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height}\" fill=\"{behind}\"/>").expect("a string takes it");
+        writeln!(svg, "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height}\" fill=\"{behind}\"/>")
+            .expect("a string takes it");
     }
     if text.trim().is_empty() {
         return;

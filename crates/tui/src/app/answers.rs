@@ -55,8 +55,13 @@ impl App {
             }
             (Asked::Diff, Ok(Reply::Diff { files })) => {
                 let title = "What the last turn changed".to_owned();
-                self.place =
-                    Place::Diff(Box::new(Difference { title, diff: DiffView::new(files), scroll: 0, width: 80, apply: None }));
+                self.place = Place::Diff(Box::new(Difference {
+                    title,
+                    diff: DiffView::new(files),
+                    scroll: 0,
+                    width: 80,
+                    apply: None,
+                }));
                 Vec::new()
             }
             (Asked::Preview(_), Ok(Reply::Diff { files })) if files.is_empty() => {
@@ -66,7 +71,13 @@ impl App {
             (Asked::Preview(change), Ok(Reply::Diff { files })) => {
                 let title = "Enter brings these files back; files that others changed too: k keeps, o overwrites, m merges; Esc leaves".to_owned();
                 let apply = Some(change);
-                self.place = Place::Diff(Box::new(Difference { title, diff: DiffView::new(files), scroll: 0, width: 80, apply }));
+                self.place = Place::Diff(Box::new(Difference {
+                    title,
+                    diff: DiffView::new(files),
+                    scroll: 0,
+                    width: 80,
+                    apply,
+                }));
                 Vec::new()
             }
             (Asked::Fork, Ok(Reply::Forked { session, .. })) => self.go(Next::Open(session)),

@@ -77,7 +77,11 @@ impl App {
             "keep" => OnConflict::Keep,
             "overwrite" => OnConflict::Overwrite,
             "merge" => OnConflict::Merge,
-            _ => return self.say_plain(format!("/{verb}, or /{verb} with keep, overwrite or merge: what to do with files that others changed")),
+            _ => {
+                return self.say_plain(format!(
+                    "/{verb}, or /{verb} with keep, overwrite or merge: what to do with files that others changed"
+                ));
+            }
         };
         let command = Command::Apply {
             change: Change { on_conflict, ..Change::new(goal) },

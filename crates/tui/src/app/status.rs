@@ -76,7 +76,8 @@ impl App {
                     let text = format!("{turn} {} · the model writes a summary · Esc stops", elapsed_in_words(elapsed));
                     return Piece { text, style: theme.accent(), weight: u8::MAX };
                 }
-                let written = self.facts.turn.output + (self.view.coming.text.len() + self.view.coming.thinking.len()) as u64 / 4;
+                let written =
+                    self.facts.turn.output + (self.view.coming.text.len() + self.view.coming.thinking.len()) as u64 / 4;
                 let tokens = if written > 0 { format!(" · {} tokens", tokens(written)) } else { String::new() };
                 (format!("{turn} {}{tokens} · Esc stops", elapsed_in_words(elapsed)), theme.accent())
             }
