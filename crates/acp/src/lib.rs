@@ -4,4 +4,5 @@
 //! the published packages by the tests, and what passes through the proxy stays as it came.
 
 pub mod peer;
+pub mod proxy;
 pub mod wire;
