@@ -124,6 +124,11 @@ pub struct Serving {
 impl Serving {
     /// Ends it; whoever looks next finds everything stored.
     pub fn finish(self, runtime: &Runtime) {
+        self.finish_on(runtime.handle());
+    }
+
+    /// The same on a thread that may wait.
+    pub fn finish_on(self, runtime: &tokio::runtime::Handle) {
         let Opened { handle, served } = self.opened;
         runtime.block_on(handle.request(Command::Close)).ok();
         drop(handle);
@@ -144,6 +149,22 @@ pub fn open(
     which: Which,
     manner: Manner,
 ) -> anyhow::Result<Serving> {
+    let (serving, warning) = open_quietly(runtime.handle(), here, tools, model, which, manner)?;
+    if let Some(warning) = warning {
+        ui.warn(&warning)?;
+    }
+    Ok(serving)
+}
+
+/// The same on any thread that may wait; what people should know is returned.
+pub fn open_quietly(
+    runtime: &tokio::runtime::Handle,
+    here: &Surroundings,
+    tools: Tools,
+    model: Model,
+    which: Which,
+    manner: Manner,
+) -> Result<(Serving, Option<String>), AgentError> {
     let _inside = runtime.enter();
     let policy = Policy {
         mode: manner.mode,
@@ -161,18 +182,16 @@ pub fn open(
         unprotected: manner.unprotected,
         made_by: manner.made_by,
         tools,
-    });
-    let opened = opened.map_err(AgentError::Open)?;
+    })?;
     // Without a socket the session works all the same, but nobody else can reach it.
-    let socket = match socket::serve(&here.sockets, opened.handle.clone()) {
-        Ok(served) => Some(served),
+    Ok(match socket::serve(&here.sockets, opened.handle.clone()) {
+        Ok(served) => (Serving { opened, socket: Some(served) }, None),
         Err(err) => {
             let place = here.sockets.display();
-            ui.warn(&format!("no other command can reach this session: cannot listen in `{place}`: {err}"))?;
-            None
+            let warning = format!("no other command can reach this session: cannot listen in `{place}`: {err}");
+            (Serving { opened, socket: None }, Some(warning))
         }
-    };
-    Ok(Serving { opened, socket })
+    })
 }
 
 /// The tools of a session, and the channel on which they tell that a job has ended.
@@ -180,17 +199,24 @@ pub type Tools = (Toolbox, mpsc::Receiver<JobEnded>);
 
 /// The tools of a session, those of MCP servers included; a server that does not start is a warning. Inside a runtime only.
 pub async fn tools(ui: &mut Ui, here: &Surroundings) -> anyhow::Result<Tools> {
+    let (tools, warnings) = tools_quietly(here).await;
+    for warning in warnings {
+        ui.warn(&warning)?;
+    }
+    Ok(tools)
+}
+
+/// The same; what people should know is returned.
+pub async fn tools_quietly(here: &Surroundings) -> (Tools, Vec<String>) {
     let (root, shell) = (&here.environment.root, Shell::default());
     let (jobs, ended) = Jobs::new();
     let toolbox = Toolbox::new(root, shell.clone(), jobs).with_checkpoints(here.agent.checkpoints);
     if here.agent.servers.is_empty() {
-        return Ok((toolbox, ended));
+        return ((toolbox, ended), Vec::new());
     }
     let (servers, failures) = Servers::start(&here.agent.servers, root, &shell, SERVER_LIMIT).await;
-    for failure in failures {
-        ui.warn(&failure.to_string())?;
-    }
-    Ok((toolbox.with_servers(servers), ended))
+    let warnings = failures.iter().map(ToString::to_string).collect();
+    ((toolbox.with_servers(servers), ended), warnings)
 }
 
 /// Asks a live session in another process; `None` if it lives nowhere.

@@ -8,8 +8,8 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::agent::model::ModelArgs;
 use crate::commands::{
-    attach, checkpoint, completions, context, demo, diff, doctor, du, exec, export, fork, gc, label, log, man, ops,
-    purge, recover, relink, resume, rewind, run, sessions, show, summarize, undo,
+    acp, attach, checkpoint, completions, context, demo, diff, doctor, du, exec, export, fork, gc, label, log, man,
+    ops, purge, recover, relink, resume, rewind, run, sessions, show, summarize, undo,
 };
 
 /// Rewind for AI coding agents: checkpoints of a directory, what changed since, and the way back
@@ -30,7 +30,7 @@ pub struct Cli {
 }
 
 /// Options that every command takes.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Global options")]
 pub struct GlobalArgs {
     /// Use this directory as the workspace
@@ -68,6 +68,7 @@ pub enum Command {
     Sessions(sessions::SessionsArgs),
     Resume(resume::ResumeArgs),
     Attach(attach::AttachArgs),
+    Acp(acp::AcpArgs),
     Fork(fork::ForkArgs),
     Context(context::ContextArgs),
     Summarize(summarize::SummarizeArgs),
@@ -95,7 +96,7 @@ pub enum Command {
 
 /// The commands as `retake --help` shows them; every command is in exactly one group.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Agent", &["run", "sessions", "resume", "attach", "fork", "summarize", "context"]),
+    ("Agent", &["run", "sessions", "resume", "attach", "acp", "fork", "summarize", "context"]),
     ("Points", &["checkpoint", "log", "diff", "show", "label", "export"]),
     ("Going back", &["exec", "rewind", "undo", "redo", "ops"]),
     ("Store", &["du", "gc", "purge", "doctor", "recover", "relink"]),

@@ -56,7 +56,7 @@ fn serve(
     args: &ModelArgs,
     which: Which,
 ) -> anyhow::Result<(Next, SessionId)> {
-    let model = model::find(runtime, args, &here.agent, Need::Ask, None)?;
+    let model = model::find(runtime.handle(), args, &here.agent, Need::Ask, None)?;
     let tools = runtime.block_on(agent::tools(ui, here))?;
     let serving = agent::open(ui, runtime, here, tools, model, which, Manner::interactive())?;
     let session = serving.opened.handle.session();

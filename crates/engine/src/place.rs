@@ -206,6 +206,12 @@ pub(crate) fn moved_from(env: &Environment) -> Option<PathBuf> {
     })
 }
 
+/// The roots of all workspaces that have a store, as they were when that was last written to.
+pub(crate) fn roots(data_dir: &Path) -> Vec<PathBuf> {
+    let stores = fs::read_dir(data_dir.join("workspaces")).into_iter().flatten().flatten();
+    stores.filter_map(|store| read_identity(&store.path()).map(|(_, path)| path)).collect()
+}
+
 /// Reading commands must work without writing: whether a store is there at all.
 pub(crate) fn exists(data_dir: &Path, root: &Path) -> Result<bool, OpenError> {
     let file = store_dir(data_dir, root).join(FILE);

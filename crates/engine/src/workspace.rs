@@ -68,6 +68,11 @@ pub enum Verified {
 }
 
 impl Workspace {
+    /// The roots of all workspaces whose store is in a data directory; some may not be there any more.
+    pub fn roots(data_dir: &Path) -> Vec<std::path::PathBuf> {
+        place::roots(data_dir)
+    }
+
     /// Whether `root` already is a workspace; an error if that cannot be found out.
     pub fn exists(data_dir: &Path, root: &Path) -> Result<bool, OpenError> {
         place::exists(data_dir, root)

@@ -45,11 +45,12 @@ pub enum Ended {
     ByAgent(Option<i32>),
 }
 
-/// Runs the inner agent for a client until one of them hangs up.
+/// Runs the inner agent for a client until one of them hangs up, or `stop` comes.
 pub async fn run(
     setup: Setup,
     from: impl AsyncRead + Unpin,
     to: impl AsyncWrite + Send + Unpin + 'static,
+    stop: impl Future<Output = ()>,
 ) -> Result<Ended, StartError> {
     let Some((program, arguments)) = setup.command.split_first() else { return Err(StartError::NoCommand) };
     let mut child = Command::new(program)
@@ -79,6 +80,7 @@ pub async fn run(
     let listening = tokio::spawn(listen(Arc::clone(&proxy), stdout));
     let hung_up = tokio::select! {
         () = take_client(&proxy, from) => true,
+        () = stop => true,
         _ = listening => false,
     };
     let status = end(&proxy, &mut child, hung_up).await;

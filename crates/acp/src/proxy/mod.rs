@@ -58,7 +58,7 @@ use relay::Asked;
 use session::Session;
 use shape::Version;
 
-pub use inner::{Ended, run};
+pub use inner::{Ended, StartError, run};
 
 /// Finds out about the workspace of a directory.
 pub type Environments = dyn Fn(&Path) -> Result<Environment, String> + Send + Sync;

@@ -1,0 +1,388 @@
+//! One connection: every message is handed to whom it concerns.
+//!
+//! Prompts and cancellations are handed in while nothing else is read, so that their order holds; whatever takes longer runs beside the
+//! reading. When the client is gone, all sessions that are served here are closed in good order.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use retake_agent::contract::{Command, Reply};
+use retake_engine::session::entry::{Body, Entry, EntryId};
+use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::JoinSet;
+
+use super::Version;
+use super::greeting::{self, Greeted};
+use super::host::{Host, Listed, Wanted, Wish};
+use super::options::{self, Permissions};
+use super::params::Params;
+use super::session::Session;
+use super::shape::content;
+use super::{prompt, rewind, slash};
+use crate::peer::Peer;
+use crate::wire::{Incoming, Message, Reader, RpcError, Writer};
+
+/// Sessions in one answer to `session/list`.
+const PAGE: usize = 100;
+
+/// Speaks with one client until it is gone, or `until` comes true.
+pub async fn serve<H: Host>(
+    input: impl AsyncRead + Unpin,
+    output: impl AsyncWrite + Send + Unpin + 'static,
+    host: H,
+    until: impl Future<Output = ()>,
+) -> io::Result<()> {
+    let (mut reader, writer) = (Reader::new(input), Writer::new(output));
+    let connection = Arc::new(Connection {
+        host: Arc::new(host),
+        peer: Peer::new(writer.clone()),
+        greeted: Mutex::default(),
+        sessions: Mutex::default(),
+    });
+    tokio::pin!(until);
+    let outcome = loop {
+        let incoming = tokio::select! {
+            incoming = reader.next() => incoming,
+            () = writer.closed() => break Ok(()),
+            () = &mut until => break Ok(()),
+        };
+        match incoming {
+            Ok(Some(incoming)) => connection.take(incoming).await,
+            Ok(None) => break Ok(()),
+            Err(error) => break Err(error),
+        }
+    };
+    connection.close().await;
+    outcome
+}
+
+struct Connection<H> {
+    host: Arc<H>,
+    peer: Peer,
+    greeted: Mutex<Option<Greeted>>,
+    sessions: Mutex<HashMap<String, Arc<Session>>>,
+}
+
+impl<H: Host> Connection<H> {
+    async fn take(self: &Arc<Self>, incoming: Incoming) {
+        match incoming {
+            Incoming::Message { message: Message::Request { id, method, params }, .. } => {
+                self.request(id, method, Params(params)).await;
+            }
+            Incoming::Message { message: Message::Notification { method, params }, .. } => {
+                self.notification(&method, &Params(params)).await;
+            }
+            Incoming::Message { message: Message::Response { id, outcome }, .. } => {
+                // One to a request that was cancelled, or never made, means nothing.
+                self.peer.answered(&id, outcome);
+            }
+            // A client that is gone needs no answer.
+            Incoming::Garbage { error, .. } => drop(self.peer.writer().send(error.answer()).await),
+            Incoming::TooLong { bytes } => {
+                let text = format!("a message of {bytes} bytes is too long to be read");
+                let error = RpcError::new(RpcError::INVALID_REQUEST, text);
+                self.peer.answer(Value::Null, Err(error)).await.ok();
+            }
+            Incoming::Half { .. } => self.host.warn("the client left in the middle of a message"),
+        }
+    }
+
+    async fn notification(&self, method: &str, params: &Params) {
+        match method {
+            "session/cancel" => {
+                let Ok(session) = params.text("sessionId").and_then(|id| self.session(id)) else { return };
+                let asked = prompt::cancel(&session).await;
+                // Its answer says nothing; a request that nobody waits for might not be carried out.
+                tokio::spawn(async move { drop(asked.answer().await) });
+            }
+            "$/cancel_request" => {
+                let Some(id) = params.given("requestId").cloned() else { return };
+                let sessions: Vec<_> = self.sessions().values().cloned().collect();
+                for session in sessions {
+                    prompt::cancel_request(&session, &id).await;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    async fn request(self: &Arc<Self>, id: Value, method: String, params: Params) {
+        if method == "session/prompt" {
+            return self.prompt(id, &params).await;
+        }
+        if method == "initialize" {
+            let greeted = greeting::greet(&params).map(|(greeted, answer)| {
+                *self.greeted.lock().unwrap_or_else(PoisonError::into_inner) = Some(greeted);
+                answer
+            });
+            self.peer.answer(id, greeted).await.ok();
+            return;
+        }
+        let connection = Arc::clone(self);
+        tokio::spawn(async move { connection.long_request(id, &method, &params).await });
+    }
+
+    /// Answers what may take its time.
+    async fn long_request(&self, id: Value, method: &str, params: &Params) {
+        let answer = match method {
+            "authenticate" => Ok(json!({})),
+            "session/new" => self.new_session(params).await,
+            "session/load" | "session/resume" => self.load(method, params).await,
+            "session/fork" => self.fork(params).await,
+            "session/list" => self.list(params).await,
+            "session/close" => self.close_session(params).await,
+            "session/delete" => self.delete(params).await,
+            "session/set_mode" => self.set_mode(params).await,
+            "session/set_config_option" => self.set_option(params).await,
+            "_session/rewind_points" => self.with(params, rewind::points).await,
+            "_session/rewind" | "session/rewind" => {
+                let by = rewind::Name::of(method);
+                self.with(params, |session, params| rewind::rewind(session, params, by)).await
+            }
+            "_session/undo" => self.with(params, rewind::undo).await,
+            "_session/redo" => self.with(params, rewind::redo).await,
+            "_session/edit_prompt" | "session/edit_prompt" => {
+                let by = rewind::Name::of(method);
+                let edited = match params.text("sessionId").and_then(|id| self.session(id)) {
+                    Ok(session) => rewind::edit_prompt(&session, params, by, id.clone()).await,
+                    Err(error) => Err(error),
+                };
+                // The pump answers what was said.
+                let Err(error) = edited else { return };
+                Err(error)
+            }
+            other => Err(RpcError::method_not_found(other)),
+        };
+        let session = answer.as_ref().ok().and_then(|answer| answer.get("sessionId")).cloned();
+        let named = session.as_ref().and_then(Value::as_str).or_else(|| params.text("sessionId").ok());
+        let is_introduced =
+            answer.is_ok() && matches!(method, "session/new" | "session/load" | "session/resume" | "session/fork");
+        self.peer.answer(id, answer).await.ok();
+        if let Some(session) = named.filter(|_| is_introduced).and_then(|id| self.session(id).ok()) {
+            let commands = slash::commands(session.client.version);
+            let update = json!({ "sessionUpdate": "available_commands_update", "availableCommands": commands });
+            session.update(update).await;
+        }
+    }
+
+    async fn with<'a, F, A>(&self, params: &'a Params, answer: F) -> Result<Value, RpcError>
+    where
+        F: FnOnce(Arc<Session>, &'a Params) -> A,
+        A: Future<Output = Result<Value, RpcError>>,
+    {
+        answer(self.session(params.text("sessionId")?)?, params).await
+    }
+
+    async fn prompt(self: &Arc<Self>, id: Value, params: &Params) {
+        let said = || -> Result<_, RpcError> {
+            let session = self.session(params.text("sessionId")?)?;
+            let blocks = params.given("prompt").and_then(Value::as_array);
+            let blocks = blocks.ok_or_else(|| super::params::wrong("prompt", "a list of content blocks"))?;
+            Ok((session, blocks.clone(), content::parts(blocks)?))
+        };
+        match said() {
+            Err(error) => drop(self.peer.answer(id, Err(error)).await),
+            Ok((session, blocks, parts)) => match slash::Slash::parse(&parts) {
+                Some(slash) => drop(tokio::spawn(slash::run(session, id, blocks, slash))),
+                None => {
+                    let asked = prompt::hand_in(&session, id, parts).await;
+                    tokio::spawn(async move { prompt::taken(&session, asked).await });
+                }
+            },
+        }
+    }
+
+    async fn new_session(&self, params: &Params) -> Result<Value, RpcError> {
+        let wish = Wish { cwd: params.cwd()?, which: Wanted::New, servers: params.servers()? };
+        self.introduce(wish).await.map(|(_, answer)| answer)
+    }
+
+    /// Opens a session; the answer that introduces it, with its id.
+    async fn introduce(&self, wish: Wish) -> Result<(Arc<Session>, Value), RpcError> {
+        let greeted = self.greeted()?;
+        let open = self.host.open(wish).await?;
+        let host = Arc::clone(&self.host);
+        let session = Session::begin(open, greeted, self.peer.clone(), move |text| host.warn(text));
+        self.sessions().insert(session.id.clone(), Arc::clone(&session));
+        let mut answer = session.introduction();
+        answer.insert("sessionId".into(), session.id.clone().into());
+        Ok((session, Value::Object(answer)))
+    }
+
+    async fn load(&self, method: &str, params: &Params) -> Result<Value, RpcError> {
+        let everything = match (method, self.greeted()?.version) {
+            ("session/load", Version::V1) => true,
+            ("session/load", Version::V2) => return Err(RpcError::method_not_found(method)),
+            (_, Version::V1) => false,
+            (_, Version::V2) => match params.given("replayFrom") {
+                None => false,
+                Some(from) if from.get("type").and_then(Value::as_str) == Some("start") => true,
+                Some(_) => return Err(super::params::wrong("replayFrom", "`{\"type\": \"start\"}`")),
+            },
+        };
+        let (named, cwd) = (params.text("sessionId")?, params.cwd()?);
+        let session = match self.session(named) {
+            Ok(session) => session,
+            Err(_) => {
+                let which = Wanted::Existing(named.to_owned());
+                self.introduce(Wish { cwd, which, servers: params.servers()? }).await?.0
+            }
+        };
+        session.replay(everything).await?;
+        Ok(Value::Object(session.introduction()))
+    }
+
+    async fn fork(&self, params: &Params) -> Result<Value, RpcError> {
+        let (named, cwd, servers) = (params.text("sessionId")?, params.cwd()?, params.servers()?);
+        let open = self.session(named);
+        let is_open = open.is_ok();
+        let session = match open {
+            Ok(session) => session,
+            Err(_) => {
+                let which = Wanted::Existing(named.to_owned());
+                self.introduce(Wish { cwd: cwd.clone(), which, servers: Vec::new() }).await?.0
+            }
+        };
+        let last = last_target(&session.known().view.entries);
+        let which = match last {
+            None => Wanted::New,
+            Some(entry) => match session.ask(Command::Fork { entry }).await? {
+                Reply::Forked { session, .. } => Wanted::Existing(session),
+                _ => return Err(RpcError::new(RpcError::INTERNAL, "the session was not forked")),
+            },
+        };
+        if !is_open {
+            self.sessions().remove(&session.id);
+            session.close().await;
+        }
+        self.introduce(Wish { cwd, which, servers }).await.map(|(_, answer)| answer)
+    }
+
+    async fn list(&self, params: &Params) -> Result<Value, RpcError> {
+        let cwd = params.text_if_given("cwd")?.map(Into::into);
+        let all = self.host.list(cwd).await?;
+        let start = match params.text_if_given("cursor")? {
+            None => 0,
+            Some(cursor) => {
+                let at = all.iter().position(|one| one.session == cursor);
+                at.map(|at| at + 1).ok_or_else(|| super::params::wrong("cursor", "one that was given"))?
+            }
+        };
+        let page: Vec<&Listed> = all.iter().skip(start).take(PAGE).collect();
+        let next = page.last().filter(|_| all.len() > start + PAGE).map(|one| one.session.clone());
+        let sessions: Vec<Value> = page
+            .iter()
+            .map(|one| {
+                json!({
+                    "sessionId": one.session,
+                    "cwd": one.cwd.to_string_lossy(),
+                    "title": one.title,
+                    "updatedAt": rewind::date(one.at),
+                })
+            })
+            .collect();
+        let mut answer = json!({ "sessions": sessions });
+        if let Some(next) = next {
+            answer["nextCursor"] = next.into();
+        }
+        Ok(answer)
+    }
+
+    async fn close_session(&self, params: &Params) -> Result<Value, RpcError> {
+        let session = self.session(params.text("sessionId")?)?;
+        self.sessions().remove(&session.id);
+        session.close().await;
+        Ok(json!({}))
+    }
+
+    async fn delete(&self, params: &Params) -> Result<Value, RpcError> {
+        let named = params.text("sessionId")?;
+        let open = self.sessions().remove(named);
+        if let Some(session) = open {
+            session.close().await;
+        }
+        self.host.delete(named.to_owned()).await?;
+        Ok(json!({}))
+    }
+
+    async fn set_mode(&self, params: &Params) -> Result<Value, RpcError> {
+        let session = self.session(params.text("sessionId")?)?;
+        self.set_permissions(&session, params.text("modeId")?).await?;
+        let update = json!({ "sessionUpdate": "config_option_update", "configOptions": session.options() });
+        session.update(update).await;
+        Ok(json!({}))
+    }
+
+    async fn set_permissions(&self, session: &Session, name: &str) -> Result<(), RpcError> {
+        let permissions =
+            Permissions::parse(name).ok_or_else(|| super::params::wrong("value", "one of the options"))?;
+        session.known().permissions = permissions;
+        if session.client.version == Version::V1 {
+            let update = json!({ "sessionUpdate": "current_mode_update", "currentModeId": permissions.id() });
+            session.update(update).await;
+        }
+        Ok(())
+    }
+
+    async fn set_option(&self, params: &Params) -> Result<Value, RpcError> {
+        let session = self.session(params.text("sessionId")?)?;
+        let value = params.text("value")?;
+        match params.text("configId")? {
+            options::MODEL => {
+                session.ask(Command::Model { model: value.to_owned() }).await?;
+                // It is told of too, but the answer may be first.
+                session.learn_model(value);
+            }
+            options::PERMISSIONS => self.set_permissions(&session, value).await?,
+            other => return Err(RpcError::invalid_params(format!("there is no option `{other}`"))),
+        }
+        Ok(json!({ "configOptions": session.options() }))
+    }
+
+    fn greeted(&self) -> Result<Greeted, RpcError> {
+        let greeted = *self.greeted.lock().unwrap_or_else(PoisonError::into_inner);
+        greeted.ok_or_else(|| RpcError::new(RpcError::INVALID_REQUEST, "`initialize` comes first"))
+    }
+
+    /// The session with this id, if it is open on this connection.
+    fn session(&self, id: &str) -> Result<Arc<Session>, RpcError> {
+        self.greeted()?;
+        let mut sessions = self.sessions();
+        if let Some(session) = sessions.get(id) {
+            if !session.is_over() {
+                return Ok(Arc::clone(session));
+            }
+            sessions.remove(id);
+        }
+        let text = format!("no session `{id}` is open here; load it first");
+        Err(RpcError::new(RpcError::NOT_FOUND, text).with_reason("unknown_session_id").with("sessionId", id))
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The client is gone.
+    async fn close(&self) {
+        self.peer.hang_up();
+        let sessions = std::mem::take(&mut *self.sessions());
+        let mut closing = JoinSet::new();
+        for session in sessions.into_values() {
+            closing.spawn(async move { session.close().await });
+        }
+        closing.join_all().await;
+    }
+}
+
+/// The last entry that a session can be forked after.
+pub(super) fn last_target(entries: &[Entry]) -> Option<EntryId> {
+    let is_target = |entry: &&Entry| {
+        !matches!(
+            entry.body,
+            Body::Note { .. } | Body::Instructions { .. } | Body::Approved { .. } | Body::Prompt { .. }
+        )
+    };
+    entries.iter().rfind(is_target).map(|entry| entry.id)
+}

@@ -1,0 +1,89 @@
+//! The first exchange: which version is spoken, and what each side can do.
+//!
+//! Extensions are advertised in `_meta` of capabilities only. A client that puts our key under its own wants to be told when history is
+//! cut.
+
+use serde_json::{Value, json};
+
+use super::Version;
+use super::params::Params;
+use crate::wire::RpcError;
+
+/// The key of our extension.
+pub(super) const KEY: &str = "retake";
+
+/// What the client has said of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Greeted {
+    /// The version that is spoken.
+    pub(super) version: Version,
+    /// Whether it wants to be told when history is cut, and what follows it then.
+    pub(super) knows_rewind: bool,
+    /// Whether it shows notices.
+    pub(super) shows_notices: bool,
+}
+
+/// Reads `initialize` and answers it.
+pub(super) fn greet(params: &Params) -> Result<(Greeted, Value), RpcError> {
+    let wanted = params.given("protocolVersion").and_then(Value::as_u64);
+    let version = match wanted {
+        Some(2..) => Version::V2,
+        Some(1) => Version::V1,
+        Some(other) => {
+            let text = format!("version {other} of the protocol is not spoken here, only 1 and 2");
+            let error = RpcError::new(RpcError::UNSUPPORTED_VERSION, text);
+            return Err(error.with("requested", other).with("supported", json!([1, 2])));
+        }
+        None => return Err(super::params::wrong("protocolVersion", "a number")),
+    };
+    let at = |path: &str| params.0.pointer(path).is_some_and(|value| !value.is_null());
+    let greeted = match version {
+        Version::V1 => Greeted {
+            version,
+            knows_rewind: at("/clientCapabilities/_meta/retake"),
+            shows_notices: at("/clientCapabilities/session/notices"),
+        },
+        Version::V2 => Greeted {
+            version,
+            knows_rewind: at("/capabilities/_meta/retake") || at("/capabilities/session/_meta/retake"),
+            shows_notices: true,
+        },
+    };
+    let answer = match version {
+        Version::V1 => json!({
+            "protocolVersion": 1,
+            "agentCapabilities": {
+                "loadSession": true,
+                "promptCapabilities": { "image": true, "audio": false, "embeddedContext": true },
+                "mcpCapabilities": { "http": false, "sse": false },
+                "sessionCapabilities": { "list": {}, "resume": {}, "fork": {}, "close": {}, "delete": {} },
+                "_meta": { KEY: extension() },
+            },
+            "agentInfo": ourselves(),
+            "authMethods": [],
+        }),
+        Version::V2 => json!({
+            "protocolVersion": 2,
+            "capabilities": {
+                "session": {
+                    "prompt": { "image": {}, "embeddedContext": {} },
+                    "mcp": { "stdio": {} },
+                    "fork": {},
+                    "delete": {},
+                    "_meta": { KEY: extension() },
+                },
+            },
+            "info": ourselves(),
+        }),
+    };
+    Ok((greeted, answer))
+}
+
+fn ourselves() -> Value {
+    json!({ "name": "retake", "title": "Retake", "version": env!("CARGO_PKG_VERSION") })
+}
+
+/// What the extension offers.
+fn extension() -> Value {
+    json!({ "rewind": { "version": 1, "editPrompt": {}, "points": {}, "files": {}, "plan": {}, "undo": {} } })
+}

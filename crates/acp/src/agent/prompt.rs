@@ -1,0 +1,123 @@
+//! Saying something, stopping it, and being asked in between.
+
+use std::sync::Arc;
+
+use retake_agent::contract::{Answer, Command, Question};
+use retake_agent::live::Asked;
+use retake_engine::session::entry::Part;
+use serde_json::{Value, json};
+
+use super::Version;
+use super::session::{Pending, Session};
+use crate::wire::RpcError;
+
+/// A prompt was not said because it was cancelled.
+pub(super) fn cancelled() -> RpcError {
+    RpcError::new(RpcError::CANCELLED, "the prompt was cancelled before it was said").with_reason("cancelled")
+}
+
+/// Hands a prompt in: it is answered by the pump. Prompts are said in the order in which this is called.
+pub(super) async fn hand_in(session: &Session, id: Value, parts: Vec<Part>) -> Asked {
+    let allow = session.known().permissions.allow();
+    let mut pending = session.pending.lock().await;
+    let asked = session.asker.hand_in(Command::Prompt { parts, allow, unprotected: false }).await;
+    pending.push(Pending { request: asked.id.clone(), id, prompt: None });
+    asked
+}
+
+/// Waits until the session has taken a prompt; one that it refuses is answered here.
+pub(super) async fn taken(session: &Session, asked: Asked) {
+    let request = asked.id.clone();
+    let error = match asked.answer().await {
+        Ok(Ok(_)) => return,
+        Ok(Err(refusal)) => session.refused(refusal),
+        Err(error) => session.gone(&error),
+    };
+    let waiting = {
+        let mut pending = session.pending.lock().await;
+        let at = pending.iter().position(|one| one.request == request);
+        at.map(|at| pending.remove(at))
+    };
+    // If the session has ended, whoever waits has been told.
+    if let Some(waiting) = waiting {
+        session.peer.answer(waiting.id, Err(error)).await.ok();
+    }
+}
+
+/// Stops what goes on in a session, and what waits to.
+pub(super) async fn cancel(session: &Session) -> Asked {
+    session.asker.hand_in(Command::Interrupt { turn: None }).await
+}
+
+/// Takes back one prompt that the client waits for: it is withdrawn, or its turn is stopped.
+pub(super) async fn cancel_request(session: &Session, id: &Value) {
+    let found = {
+        let pending = session.pending.lock().await;
+        pending.iter().find(|one| one.id == *id).map(|one| (one.request.clone(), one.prompt))
+    };
+    let Some((request, prompt)) = found else { return };
+    if let Some(prompt) = prompt {
+        // Refused if it has just ended, which is told next.
+        session.ask(Command::Interrupt { turn: Some(prompt) }).await.ok();
+        return;
+    }
+    if session.ask(Command::Withdraw { request: request.clone() }).await.is_err() {
+        // It has just been said.
+        session.ask(Command::Interrupt { turn: None }).await.ok();
+        return;
+    }
+    session.pending.lock().await.retain(|one| one.request != request);
+    let answer = match session.client.version {
+        Version::V1 => Ok(json!({ "stopReason": "cancelled" })),
+        Version::V2 => Err(cancelled()),
+    };
+    session.peer.answer(id.clone(), answer).await.ok();
+}
+
+/// Asks the client whether a call may run, and tells the session.
+pub(super) async fn ask_permission(session: Arc<Session>, question: Question) {
+    let call = {
+        let known = session.known();
+        session.updates.call(&known.view.entries, &question.call)
+    };
+    let Some(call) = call else { return };
+    let mut options = vec![json!({ "optionId": "allow", "name": "Allow", "kind": "allow_once" })];
+    if let Some(rule) = &question.rule {
+        let what = rule.prefix.as_ref().unwrap_or(&rule.tool);
+        options.push(
+            json!({ "optionId": "always", "name": format!("Always allow `{what}` in this session"), "kind": "allow_always" }),
+        );
+    }
+    options.push(json!({ "optionId": "reject", "name": "Reject", "kind": "reject_once" }));
+    let asked = call.asked(session.client.version, &question);
+    let chosen = choose(&session, &question.title, asked, options).await;
+    let answer = match (chosen, question.rule) {
+        (Ok(Some(option)), _) if option == "allow" => Answer::Allow,
+        (Ok(Some(option)), Some(rule)) if option == "always" => Answer::AllowAlways { rule },
+        (Ok(_), _) => Answer::Deny { why: None },
+        (Err(error), _) => Answer::Deny { why: Some(format!("Nobody could be asked: {}", error.message)) },
+    };
+    // Refused if somebody else has answered, or nothing is asked any more.
+    session.ask(Command::Answer { call: question.call, answer }).await.ok();
+}
+
+/// Has the user choose; `None` if they do not want to.
+pub(super) async fn choose(
+    session: &Session,
+    title: &str,
+    call: Value,
+    options: Vec<Value>,
+) -> Result<Option<String>, RpcError> {
+    let params = match session.client.version {
+        Version::V1 => json!({ "sessionId": session.id, "toolCall": call, "options": options }),
+        Version::V2 => json!({
+            "sessionId": session.id,
+            "title": title,
+            "subject": { "type": "tool_call", "toolCall": call },
+            "options": options,
+        }),
+    };
+    let answer = session.peer.request("session/request_permission", params).await?;
+    let chosen = answer.pointer("/outcome/optionId").and_then(Value::as_str).map(str::to_owned);
+    Ok(chosen.filter(|_| answer.pointer("/outcome/outcome").and_then(Value::as_str) == Some("selected")))
+}

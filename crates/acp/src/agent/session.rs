@@ -1,0 +1,265 @@
+//! One live session on this connection: the way to it, what is known of it, and what waits for it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use retake_agent::contract::{Command, Reason, Refusal, Reply};
+use retake_agent::live::{Asker, LiveError};
+use retake_agent::view::View;
+use retake_engine::session::entry::EntryId;
+use serde_json::{Map, Value, json};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::Version;
+use super::greeting::Greeted;
+use super::host::{Close, Open};
+use super::options::{self, Permissions};
+use super::pump;
+use super::shape::update::Updates;
+use super::slash;
+use crate::peer::Peer;
+use crate::wire::RpcError;
+
+/// How long an answer waits for what it is about to be told first. What is told comes from this very machine.
+const TELLING: Duration = Duration::from_secs(10);
+/// Errands that wait for the pump.
+const ERRANDS: usize = 16;
+
+/// A session on this connection.
+pub(super) struct Session {
+    /// Its id.
+    pub(super) id: String,
+    /// What the client said of itself.
+    pub(super) client: Greeted,
+    /// The client.
+    pub(super) peer: Peer,
+    /// Makes what it is told.
+    pub(super) updates: Updates,
+    /// The way to the session.
+    pub(super) asker: Asker,
+    /// Prompts that the client waits for. Locked while one is handed in, so that what comes of it finds it here.
+    pub(super) pending: tokio::sync::Mutex<Vec<Pending>>,
+    known: Mutex<Known>,
+    told: watch::Sender<Told>,
+    errands: mpsc::Sender<Errand>,
+    close: Mutex<Option<Close>>,
+    /// Tells people what the protocol has no place for.
+    pub(super) warn: Box<dyn Fn(&str) + Send + Sync>,
+}
+
+/// What is known of a session.
+pub(super) struct Known {
+    /// How it stands, as far as the client has been told.
+    pub(super) view: View,
+    /// What may run without being asked about.
+    pub(super) permissions: Permissions,
+    /// The models that were asked in it, or can be.
+    pub(super) models: Vec<String>,
+    /// The list that was last shown in the chat.
+    pub(super) listed: Option<slash::Shown>,
+}
+
+/// How far the client has been told.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Told {
+    /// The last operation that moved the head.
+    pub(super) operation: Option<String>,
+    /// The head.
+    pub(super) head: Option<EntryId>,
+    /// The entry before the head.
+    pub(super) parent: Option<EntryId>,
+    /// Whether the session is over.
+    pub(super) is_over: bool,
+}
+
+/// A prompt that the client waits for.
+#[derive(Debug)]
+pub(super) struct Pending {
+    /// The request to the session.
+    pub(super) request: String,
+    /// The client's request.
+    pub(super) id: Value,
+    /// The prompt, once it is said.
+    pub(super) prompt: Option<EntryId>,
+}
+
+/// What the pump is asked to do in between.
+pub(super) enum Errand {
+    /// Tell the client how the session stands, and everything that was said in it if that is wanted.
+    Replay { everything: bool, done: oneshot::Sender<()> },
+    /// Tell the client nothing more: it does not want to know.
+    Leave,
+}
+
+impl Session {
+    /// Begins to tell the client of a session.
+    pub(super) fn begin(
+        open: Open,
+        client: Greeted,
+        peer: Peer,
+        warn: impl Fn(&str) + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        let Open { view, live, close } = open;
+        let (errands, wanted) = mpsc::channel(ERRANDS);
+        let session = Arc::new(Self {
+            id: view.session.clone(),
+            client,
+            peer,
+            updates: Updates { version: client.version, root: view.workspace.clone().into() },
+            asker: live.asker,
+            pending: tokio::sync::Mutex::default(),
+            told: watch::Sender::new(Told::of(&view, None)),
+            known: Mutex::new(Known {
+                models: vec![view.model.clone()],
+                view: *view,
+                permissions: Permissions::default(),
+                listed: None,
+            }),
+            errands,
+            close: Mutex::new(Some(close)),
+            warn: Box::new(warn),
+        });
+        tokio::spawn(pump::run(Arc::clone(&session), live.told, wanted));
+        session
+    }
+
+    /// What is known of it.
+    pub(super) fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets how far the client has been told.
+    pub(super) fn tell_how_far(&self, told: Told) {
+        self.told.send_replace(told);
+    }
+
+    /// How far the client has been told.
+    pub(super) fn how_far(&self) -> Told {
+        self.told.borrow().clone()
+    }
+
+    /// Whether it is over.
+    pub(super) fn is_over(&self) -> bool {
+        self.told.borrow().is_over
+    }
+
+    /// Tells the client something about it. One that is gone needs not to know.
+    pub(super) async fn update(&self, update: Value) {
+        self.peer.notify("session/update", json!({ "sessionId": self.id, "update": update })).await.ok();
+    }
+
+    /// Tells a state, in version 2.
+    pub(super) async fn state(&self, state: &str, more: Map<String, Value>) {
+        if let Some(update) = self.updates.state(state, more) {
+            self.update(update).await;
+        }
+    }
+
+    /// Has the client told how the session stands.
+    pub(super) async fn replay(&self, everything: bool) -> Result<(), RpcError> {
+        let (done, told) = oneshot::channel();
+        self.errands.send(Errand::Replay { everything, done }).await.map_err(|_| self.over())?;
+        told.await.map_err(|_| self.over())
+    }
+
+    /// Has a command carried out.
+    pub(super) async fn ask(&self, command: Command) -> Result<Reply, RpcError> {
+        match self.asker.ask(command).await {
+            Ok(Ok(reply)) => Ok(reply),
+            Ok(Err(refusal)) => Err(self.refused(refusal)),
+            Err(error) => Err(self.gone(&error)),
+        }
+    }
+
+    /// Waits until the client has been told that an operation moved the head to `to`, or that it was there already.
+    pub(super) async fn until_told(&self, operation: &str, to: Option<EntryId>) {
+        // A note may follow.
+        let is_told = |told: &Told| {
+            told.is_over || told.operation.as_deref() == Some(operation) || told.head == to || told.parent == to
+        };
+        let mut told = self.told.subscribe();
+        // If it is told never, the answer is better than none.
+        tokio::time::timeout(TELLING, told.wait_for(is_told)).await.ok();
+    }
+
+    /// Takes a model that is asked now in among those that can be.
+    pub(super) fn learn_model(&self, model: &str) {
+        let mut known = self.known();
+        known.view.model = model.to_owned();
+        if !known.models.iter().any(|one| one == model) {
+            known.models.push(model.to_owned());
+        }
+    }
+
+    /// What can be configured, as answers and updates have it.
+    pub(super) fn options(&self) -> Value {
+        let known = self.known();
+        options::options(self.client.version, &known.view.model, &known.models, known.permissions)
+    }
+
+    /// What a session is introduced with.
+    pub(super) fn introduction(&self) -> Map<String, Value> {
+        let mut fields = Map::new();
+        fields.insert("configOptions".into(), self.options());
+        match self.client.version {
+            Version::V1 => fields.insert("modes".into(), options::modes(self.known().permissions)),
+            Version::V2 => fields.insert("availableCommands".into(), slash::commands(self.client.version)),
+        };
+        fields
+    }
+
+    /// Closes it, if this process serves it. Whoever waits for it is told.
+    pub(super) async fn close(&self) {
+        let close = self.close.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(close) = close {
+            close().await;
+        }
+        // If it is over, there is nothing to leave.
+        self.errands.send(Errand::Leave).await.ok();
+    }
+
+    fn over(&self) -> RpcError {
+        self.gone(&LiveError::Ended)
+    }
+
+    /// A session that is gone, as clients are told.
+    pub(super) fn gone(&self, error: &LiveError) -> RpcError {
+        let text = format!("{error}; load it again");
+        RpcError::new(RpcError::NOT_FOUND, text).with_reason("ended").with("sessionId", self.id.as_str())
+    }
+
+    /// A refusal, as clients are told.
+    pub(super) fn refused(&self, refusal: Refusal) -> RpcError {
+        let Refusal { reason, message, hint, document } = refusal;
+        let (code, word) = match reason {
+            Reason::Running => (RpcError::INVALID_PARAMS, "running"),
+            Reason::Interrupted => (RpcError::CANCELLED, "interrupted"),
+            Reason::StaleHead => (RpcError::INVALID_PARAMS, "stale_head"),
+            Reason::Conflicts => (RpcError::INVALID_PARAMS, "conflicts"),
+            Reason::StalePlan => (RpcError::INVALID_PARAMS, "stale_plan"),
+            Reason::InUse => (RpcError::INVALID_PARAMS, "in_use"),
+            Reason::NotFound => (RpcError::NOT_FOUND, "not_found"),
+            Reason::Nothing => (RpcError::INVALID_PARAMS, "nothing"),
+            Reason::Invalid => (RpcError::INVALID_PARAMS, "invalid"),
+            Reason::Ended => return self.over(),
+            Reason::Failed => (RpcError::INTERNAL, "failed"),
+        };
+        let mut error = RpcError::new(code, message).with_reason(word);
+        if let Some(hint) = hint {
+            error = error.with("hint", hint);
+        }
+        if let Some(document) = document {
+            error = error.with("files", super::rewind::files(&document));
+            error = error.with("conflicts", super::rewind::conflicts(&document));
+        }
+        error
+    }
+}
+
+impl Told {
+    /// What a view that was told means.
+    pub(super) fn of(view: &View, operation: Option<String>) -> Self {
+        let last = view.entries.last();
+        Self { operation, head: view.head(), parent: last.and_then(|entry| entry.parent), is_over: false }
+    }
+}

@@ -1,0 +1,229 @@
+//! Sessions for editors: each opened in this process, or joined if another process has it open.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use retake_acp::agent::{Host, HostError, Listed, McpServer, Open, Wanted, Wish};
+use retake_agent::controller::{OpenError as OpenSessionError, Which};
+use retake_agent::live::{Live, LiveError};
+use retake_agent::mcp::ServerSettings;
+use retake_agent::{fresh, listing};
+use retake_engine::{OpenError, ResolveError, SessionError, SessionId, Workspace};
+use tokio::runtime::Handle;
+
+use crate::agent::model::{self, ModelArgs, Need};
+use crate::agent::{self, AgentError, Manner};
+use crate::args::GlobalArgs;
+use crate::failure;
+use crate::surroundings::Surroundings;
+
+/// How often, and with what pause, a session is tried that another process has open.
+const ATTEMPTS: u32 = 50;
+const PAUSE: Duration = Duration::from_millis(100);
+/// After this time a call of an editor's MCP server is given up.
+const CALL_TIMEOUT: u64 = 60;
+
+/// Opens sessions in the directories that an editor names.
+pub struct EditorHost {
+    runtime: Handle,
+    global: GlobalArgs,
+    model: ModelArgs,
+}
+
+impl EditorHost {
+    pub fn new(runtime: Handle, global: GlobalArgs, model: ModelArgs) -> Self {
+        Self { runtime, global, model }
+    }
+
+    /// What there is about a directory.
+    fn surroundings(&self, cwd: &Path) -> Result<Surroundings, HostError> {
+        let global = GlobalArgs { workspace: Some(cwd.to_owned()), ..self.global.clone() };
+        Surroundings::find(&global).map_err(|error| HostError::Invalid { message: words(&error.into()) })
+    }
+
+    /// Opens a session in this process.
+    async fn serve(&self, here: Surroundings, which: Which) -> Result<Open, Refused> {
+        let (tools, warnings) = agent::tools_quietly(&here).await;
+        warnings.iter().for_each(|warning| self.warn(warning));
+        let (runtime, args) = (self.runtime.clone(), self.model.clone());
+        let opened = blocking(move || {
+            let model = model::find(&runtime, &args, &here.agent, Need::Ask, None)?;
+            agent::open_quietly(&runtime, &here, tools, model, which, Manner::interactive())
+        });
+        let (serving, warning) = opened.await?.map_err(Refused::from)?;
+        if let Some(warning) = warning {
+            self.warn(&warning);
+        }
+        let (view, live) = match Live::here(serving.opened.handle.clone()).await {
+            Ok(attached) => attached,
+            Err(error) => return Err(Refused::from(AgentError::from(error))),
+        };
+        let runtime = self.runtime.clone();
+        let close = move || -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
+            Box::pin(async move { drop(blocking(move || serving.finish_on(&runtime)).await) })
+        };
+        Ok(Open { view, live, close: Box::new(close) })
+    }
+
+    /// Joins a session that another process has open, or opens it here.
+    async fn resume(&self, cwd: &Path, servers: &[McpServer], session: SessionId) -> Result<Open, HostError> {
+        for _ in 0..ATTEMPTS {
+            let here = self.with_servers(cwd, servers)?;
+            if let Some(open) = join(&here, session).await? {
+                return Ok(open);
+            }
+            match self.serve(here, Which::Existing(session)).await {
+                Ok(open) => return Ok(open),
+                // Another process was quicker, and does not listen yet.
+                Err(Refused::Live) => tokio::time::sleep(PAUSE).await,
+                Err(Refused::Other(error)) => return Err(error),
+            }
+        }
+        Err(failed(AgentError::unreachable(session)))
+    }
+
+    fn with_servers(&self, cwd: &Path, servers: &[McpServer]) -> Result<Surroundings, HostError> {
+        let mut here = self.surroundings(cwd)?;
+        for server in servers {
+            let settings = ServerSettings {
+                command: server.command.clone(),
+                args: server.args.clone(),
+                env: server.env.iter().cloned().collect(),
+                trust: false,
+                timeout_seconds: CALL_TIMEOUT,
+            };
+            here.agent.servers.insert(server.name.clone(), settings);
+        }
+        Ok(here)
+    }
+}
+
+impl Host for EditorHost {
+    async fn open(&self, wish: Wish) -> Result<Open, HostError> {
+        let Wish { cwd, which, servers } = wish;
+        match which {
+            Wanted::New => match self.serve(self.with_servers(&cwd, &servers)?, Which::New).await {
+                Ok(open) => Ok(open),
+                Err(Refused::Other(error)) => Err(error),
+                Err(Refused::Live) => Err(HostError::Failed { message: "the new session is open already".to_owned() }),
+            },
+            Wanted::Existing(text) => {
+                let here = self.surroundings(&cwd)?;
+                let found = blocking(move || find(here, &text)).await??;
+                self.resume(&cwd, &servers, found).await
+            }
+        }
+    }
+
+    async fn list(&self, cwd: Option<PathBuf>) -> Result<Vec<Listed>, HostError> {
+        let roots = match cwd {
+            Some(cwd) => vec![cwd],
+            None => {
+                let here = Surroundings::find(&self.global);
+                let here = here.map_err(|error| HostError::Failed { message: words(&error.into()) })?;
+                Workspace::roots(&here.environment.data_dir)
+            }
+        };
+        // One that is not there any more, or cannot be read, has no sessions that could be opened.
+        let all: Vec<Surroundings> = roots.iter().filter_map(|root| self.surroundings(root).ok()).collect();
+        blocking(move || {
+            let mut listed: Vec<Listed> = all.into_iter().flat_map(sessions).collect();
+            listed.sort_by_key(|one| std::cmp::Reverse(one.at));
+            listed
+        })
+        .await
+    }
+
+    async fn delete(&self, session: String) -> Result<(), HostError> {
+        let all = self.list(None).await?;
+        let found = all.into_iter().find(|one| one.session == session);
+        let cwd = found.ok_or(HostError::Unknown { session: session.clone() })?.cwd;
+        let here = self.surroundings(&cwd)?;
+        let deleted = blocking(move || delete(here, &session)).await?;
+        deleted.map_err(|error| HostError::Failed { message: words(&error) })
+    }
+
+    fn warn(&self, text: &str) {
+        // If nobody reads it, nobody needs to.
+        writeln!(anstream::stderr(), "warning: {text}").ok();
+    }
+}
+
+/// Why a session could not be opened here.
+enum Refused {
+    /// Another process has it.
+    Live,
+    Other(HostError),
+}
+
+impl From<AgentError> for Refused {
+    fn from(error: AgentError) -> Self {
+        match error {
+            AgentError::Open(OpenSessionError::Session(SessionError::Live { .. })) => Self::Live,
+            other => Self::Other(failed(other)),
+        }
+    }
+}
+
+impl From<HostError> for Refused {
+    fn from(error: HostError) -> Self {
+        Self::Other(error)
+    }
+}
+
+/// Joins a session that another process has open; `None` if none has.
+async fn join(here: &Surroundings, session: SessionId) -> Result<Option<Open>, HostError> {
+    let client = agent::connect(here, session).await.map_err(|error| HostError::Failed { message: words(&error) })?;
+    let Some(client) = client else { return Ok(None) };
+    match Live::attach(client, session).await {
+        Ok((view, live)) => Ok(Some(Open { view, live, close: Box::new(|| Box::pin(async {})) })),
+        // Whoever was there is not any more.
+        Err(LiveError::Died | LiveError::Ended) => Ok(None),
+        Err(error) => Err(failed(error.into())),
+    }
+}
+
+fn find(here: Surroundings, text: &str) -> Result<SessionId, HostError> {
+    let unknown = || HostError::Unknown { session: text.to_owned() };
+    let workspace = match Workspace::open(here.environment) {
+        Ok(workspace) => workspace,
+        Err(OpenError::NotAWorkspace { .. }) => return Err(unknown()),
+        Err(error) => return Err(HostError::Failed { message: words(&error.into()) }),
+    };
+    match workspace.resolve_session(text) {
+        Ok(found) => Ok(found.id),
+        Err(ResolveError::Store(error)) => Err(HostError::Failed { message: words(&error.into()) }),
+        Err(_) => Err(unknown()),
+    }
+}
+
+fn delete(here: Surroundings, session: &str) -> anyhow::Result<()> {
+    let mut workspace = Workspace::open(here.environment)?;
+    let found = workspace.resolve_session(session)?;
+    let writer = workspace.open_session(found.id, fresh::now(), &mut fresh::random)?;
+    workspace.delete_session(writer)?;
+    Ok(())
+}
+
+fn sessions(here: Surroundings) -> Vec<Listed> {
+    let root = here.environment.root.clone();
+    let Ok(workspace) = Workspace::open(here.environment) else { return Vec::new() };
+    let facts = listing::sessions(&workspace).unwrap_or_default().into_iter();
+    facts.map(|one| Listed { session: one.session, cwd: root.clone(), title: one.title, at: one.at }).collect()
+}
+
+/// Does something that waits.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, HostError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|_| HostError::Failed { message: "something went wrong here; see stderr".to_owned() })
+}
+
+fn failed(error: AgentError) -> HostError {
+    let hint = failure::hint(&error).map(|hint| format!("; {hint}")).unwrap_or_default();
+    HostError::Failed { message: format!("{error}{hint}") }
+}
+
+fn words(error: &anyhow::Error) -> String {
+    format!("{error:#}")
+}
