@@ -9,8 +9,10 @@ mod change;
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
+use std::time::Instant;
 
 use retake_agent::contract::{Event, EventKind, State};
 use retake_agent::fresh;
@@ -20,9 +22,10 @@ use retake_agent::view::View;
 use retake_engine::session::entry::{Block, Body, CallId, EndReason, Entry, EntryId, Outcome, Part, StopReason, Usage};
 use retake_engine::session::{NewEntry, NewTurn, SessionError};
 use retake_engine::{Durability, MadeBy, OperationId, SessionId, SessionWriter};
+use tokio::runtime;
 use tokio::sync::{broadcast, oneshot};
 
-use super::watch::Watch;
+use super::watch::{PAUSE, Watch};
 use call::Call;
 pub(super) use change::{Changed, chain, spoken};
 
@@ -76,6 +79,11 @@ pub(super) struct Scribe {
     settled: HashSet<String>,
     /// The order in which calls began.
     began: Vec<String>,
+    /// How often a tool was spoken of.
+    tools: Arc<AtomicU64>,
+    /// When the agent was last found to be only talking.
+    idled: Instant,
+    runtime: runtime::Handle,
     view: View,
     events: broadcast::Sender<Arc<Event>>,
     /// Whether it was said that the log cannot be written.
@@ -112,6 +120,9 @@ impl Desk {
             calls: HashMap::new(),
             settled: HashSet::new(),
             began: Vec::new(),
+            tools: Arc::default(),
+            idled: Instant::now(),
+            runtime: runtime::Handle::current(),
             view,
             events,
             is_broken: false,
@@ -219,10 +230,25 @@ impl Scribe {
                 (_, part) => coming.parts.push(part),
             }
         }
-        if self.calls.is_empty() {
-            let watch = Arc::clone(&self.watch);
-            self.keeper.run(move |workspace| watching(&watch).idle(workspace));
+        self.watch_idle();
+    }
+
+    /// The agent only talks, unless it says soon that it runs a tool: then what changes meanwhile is not its own.
+    fn watch_idle(&mut self) {
+        if self.turn.is_none() || !self.calls.is_empty() || self.idled.elapsed() < PAUSE {
+            return;
         }
+        self.idled = Instant::now();
+        let (watch, keeper, tools) = (Arc::clone(&self.watch), self.keeper.clone(), Arc::clone(&self.tools));
+        let seen = tools.load(Ordering::Relaxed);
+        self.runtime.spawn(async move {
+            tokio::time::sleep(PAUSE).await;
+            keeper.run(move |workspace| {
+                if tools.load(Ordering::Relaxed) == seen {
+                    watching(&watch).idle(workspace);
+                }
+            });
+        });
     }
 
     /// What is said of the message `entry` is this, whatever was said of it before.

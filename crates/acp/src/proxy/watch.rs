@@ -23,6 +23,8 @@ use retake_engine::{
 
 /// How long a window stays open for nothing before what has changed is somebody else's.
 const IDLE: Duration = Duration::from_millis(400);
+/// How long after a word of the agent no tool must be announced for that: it may be about to run.
+pub(super) const PAUSE: Duration = Duration::from_millis(60);
 
 /// The turn that is watched.
 #[derive(Debug)]
@@ -78,10 +80,15 @@ impl Watch {
         self.note(claimed.map_err(|error| in_words(&error)));
     }
 
-    /// All tools have ended.
+    /// All tools have ended. The next one may be at work already: what comes next is watched before this is over.
     pub(super) fn settle(&mut self, workspace: &mut Workspace) {
-        self.close(workspace);
+        let ended = self.window.take();
+        let is_claimed = self.is_claimed;
         self.open(workspace);
+        if let Some(ended) = ended {
+            let closed = close(workspace, ended, is_claimed);
+            self.note(closed);
+        }
     }
 
     /// The agent talks and runs no tool.
@@ -124,13 +131,7 @@ impl Watch {
 
     fn close(&mut self, workspace: &mut Workspace) {
         let Some(window) = self.window.take() else { return };
-        let closed = match self.is_claimed {
-            true => workspace
-                .end(window, fresh::checkpoint(), Durability::Soon, &NoProgress)
-                .map(drop)
-                .map_err(|error| in_words(&error)),
-            false => workspace.withdraw(window).map_err(|error| in_words(&error)),
-        };
+        let closed = close(workspace, window, self.is_claimed);
         self.note(closed);
     }
 
@@ -138,5 +139,16 @@ impl Watch {
         if let Err(why) = result {
             self.failure = Some(why);
         }
+    }
+}
+
+/// Ends a window that was open for something; takes one back that was not.
+fn close(workspace: &mut Workspace, window: Window, is_claimed: bool) -> Result<(), String> {
+    match is_claimed {
+        true => workspace
+            .end(window, fresh::checkpoint(), Durability::Soon, &NoProgress)
+            .map(drop)
+            .map_err(|error| in_words(&error)),
+        false => workspace.withdraw(window).map_err(|error| in_words(&error)),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use retake_engine::WorkspacePath;
 use retake_engine::session::entry::{Outcome, Part};
@@ -104,6 +105,7 @@ impl Scribe {
     /// The inner agent says something of a tool call.
     pub(in super::super) fn call(&mut self, update: &Value) {
         let Some(id) = update["toolCallId"].as_str() else { return };
+        self.tools.fetch_add(1, Ordering::Relaxed);
         let begins = update["sessionUpdate"] == "tool_call"
             || matches!(update["status"].as_str(), Some("pending" | "in_progress"));
         if self.settled.contains(id) && !begins {
@@ -133,6 +135,7 @@ impl Scribe {
 
     /// The inner agent has the client write a file.
     pub(in super::super) fn declare(&mut self, path: &str) {
+        self.tools.fetch_add(1, Ordering::Relaxed);
         let Some(path) = below(&self.root, path) else { return };
         let watch = Arc::clone(&self.watch);
         self.keeper.run(move |workspace| {

@@ -1,0 +1,6 @@
+//! The proxy around an agent that has every vice.
+
+mod passing;
+mod rewinding;
+mod vices;
+mod world;

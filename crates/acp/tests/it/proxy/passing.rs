@@ -1,0 +1,1 @@
+//! What passes: everything, as it came.

@@ -1,0 +1,1 @@
+//! Agents that do what they should not: the proxy survives each.
