@@ -108,6 +108,9 @@ impl Agent {
         }
         match message["method"].as_str() {
             Some("initialize") => self.initialize(id, params),
+            Some("session/new") if self.has("one_session") && !self.sessions.all().is_empty() => {
+                self.refuse(id, -32603, "one session is enough");
+            }
             Some("session/new") => {
                 let session = self.sessions.create(Vec::new());
                 self.answer(id, json!({ "sessionId": session }));

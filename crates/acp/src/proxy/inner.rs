@@ -12,6 +12,7 @@ use std::sync::Arc;
 use retake_agent::fresh;
 use retake_engine::session::entry::EndReason;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::process::{Child, Command};
@@ -96,6 +97,7 @@ async fn take_client(proxy: &Arc<Proxy>, from: impl AsyncRead + Unpin) {
     loop {
         match reader.next().await {
             Ok(Some(Incoming::Message { message, line })) => proxy.take_client(message, line).await,
+            Ok(Some(Incoming::Garbage { line, .. })) if passes(&line) => proxy.to_agent(line).await,
             Ok(Some(Incoming::Garbage { error, .. })) => {
                 proxy.client.writer().send(error.answer()).await.ok();
             }
@@ -119,6 +121,11 @@ async fn listen(proxy: Arc<Proxy>, stdout: impl AsyncRead + Unpin) {
                 proxy.pass_to_client(message, line).await;
                 continue;
             }
+            Ok(Some(Incoming::Garbage { line, .. })) if passes(&line) => {
+                let _order = proxy.order.lock().await;
+                proxy.to_client(line).await;
+                continue;
+            }
             Ok(Some(Incoming::Garbage { line, .. } | Incoming::Half { line })) => {
                 format!("the agent wrote to stdout what is no message: {}", start_of(&line))
             }
@@ -132,6 +139,12 @@ async fn listen(proxy: Arc<Proxy>, stdout: impl AsyncRead + Unpin) {
             complain(&complaint);
         }
     }
+}
+
+/// Whether a line that we cannot read is a message all the same, with a number that is larger than ours can be, say.
+fn passes(line: &[u8]) -> bool {
+    let fields: Result<HashMap<String, &RawValue>, _> = serde_json::from_slice(line);
+    fields.is_ok_and(|fields| fields.contains_key("jsonrpc"))
 }
 
 fn start_of(line: &[u8]) -> String {
@@ -157,7 +170,7 @@ async fn end(proxy: &Arc<Proxy>, child: &mut Child, hung_up: bool) -> Option<Exi
         (std::mem::take(&mut state.requests), sessions, std::mem::take(&mut state.served))
     };
     for session in sessions.values() {
-        session.end_turn(EndReason::Interrupted);
+        drop(session.end_turn(EndReason::Interrupted));
     }
     let how = status.map_or_else(|| "has ended".to_owned(), |status| format!("has ended ({status})"));
     for (_, asked) in requests {

@@ -114,7 +114,7 @@ impl Proxy {
     }
 
     /// The inner agent has answered a prompt.
-    pub(super) fn prompt_answered(
+    pub(super) async fn prompt_answered(
         &self,
         session: &Arc<Session>,
         outcome: &Result<Value, RpcError>,
@@ -122,8 +122,11 @@ impl Proxy {
     ) -> Vec<u8> {
         let version = self.state().version;
         match (version, outcome) {
-            (_, Err(error)) => session.end_turn(EndReason::Failed { message: error.message.clone() }),
-            (Version::V1, Ok(result)) => session.end_turn(reason(result["stopReason"].as_str())),
+            (_, Err(error)) => {
+                let reason = EndReason::Failed { message: error.message.clone() };
+                self.settle(session.end_turn(reason)).await;
+            }
+            (Version::V1, Ok(result)) => self.settle(session.end_turn(reason(result["stopReason"].as_str()))).await,
             (Version::V2, Ok(result)) => {
                 let Some(id) = result["messageId"].as_str() else { return line };
                 let named = session.live().name_prompt(Some(id));

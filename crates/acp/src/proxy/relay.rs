@@ -1,9 +1,11 @@
 //! Lines of both sides, in order: what is of interest is noted, what has to be another is changed, everything else passes as it came.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use retake_engine::session::entry::EndReason;
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 
 use super::edit::Edits;
 use super::scribe::Voice;
@@ -11,6 +13,9 @@ use super::session::Session;
 use super::shape::{self, Version};
 use super::{Proxy, extension, slash};
 use crate::wire::{Message, RpcError};
+
+/// How long the end of a turn is held back at most.
+const MAX_SETTLING: Duration = Duration::from_secs(1);
 
 /// A request of the client that the inner agent is to answer.
 pub(super) struct Asked {
@@ -57,6 +62,8 @@ enum Verdict {
     Named(String),
     /// With our commands beside the agent's.
     Commands,
+    /// Once the last snapshot of the turn is taken.
+    Ended(oneshot::Receiver<()>),
     Drop,
 }
 
@@ -231,6 +238,7 @@ impl Proxy {
                     match self.note_update(&session, inner, &params["update"]) {
                         Verdict::Drop => return,
                         Verdict::Pass => {}
+                        Verdict::Ended(settled) => self.settle(settled).await,
                         Verdict::Named(id) if params["update"]["messageId"] == id => {}
                         Verdict::Named(id) => edits.set(&["params", "update"], "messageId", Value::from(id)),
                         Verdict::Commands => {
@@ -302,10 +310,10 @@ impl Proxy {
             (None, "state_update") => {
                 let is_idle = update["state"] == "idle";
                 drop(live);
-                if is_idle {
-                    session.end_turn(reason(update["stopReason"].as_str()));
+                match is_idle {
+                    true => Verdict::Ended(session.end_turn(reason(update["stopReason"].as_str()))),
+                    false => Verdict::Pass,
                 }
-                Verdict::Pass
             }
             (None, _) => Verdict::Pass,
         }
@@ -326,11 +334,11 @@ impl Proxy {
                 self.to_client(line).await;
             }
             (What::Prompt { session }, outcome) => {
-                let line = self.prompt_answered(&session, outcome, line);
+                let line = self.prompt_answered(&session, outcome, line).await;
                 self.to_client(line).await;
             }
             (What::Edited { session }, outcome) => {
-                let line = self.prompt_answered(&session, outcome, line);
+                let line = self.prompt_answered(&session, outcome, line).await;
                 let (prompt, version) = (session.live().prompt, self.state().version);
                 let mut edits = Edits::new(&line);
                 if let (Version::V1, Some(prompt), Ok(_)) = (version, prompt, outcome) {
@@ -355,6 +363,12 @@ impl Proxy {
             }
             (_, _) => self.to_client(line).await,
         }
+    }
+
+    /// Waits for the last snapshot of a turn, but not for long: whoever is told that it has ended may change files.
+    pub(super) async fn settle(&self, settled: oneshot::Receiver<()>) {
+        let patience = self.setup.patience.snapshot.min(MAX_SETTLING);
+        tokio::time::timeout(patience, settled).await.ok();
     }
 
     /// The inner agent has said what it can do: we can do more.
@@ -388,7 +402,7 @@ impl Proxy {
 
     /// Forgets a session that was closed.
     pub(super) fn forget(&self, session: &Arc<Session>) {
-        session.end_turn(EndReason::Interrupted);
+        drop(session.end_turn(EndReason::Interrupted));
         let mut state = self.state();
         state.sessions.remove(&session.outer);
         state.inners.retain(|_, one| !Arc::ptr_eq(one, session));

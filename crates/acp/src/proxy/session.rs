@@ -10,7 +10,7 @@ use retake_agent::fresh;
 use retake_engine::SessionId;
 use retake_engine::session::entry::{EndReason, EntryId};
 use serde_json::Value;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::scribe::{Desk, Voice, spoken};
 use super::ties::{Known, Tie, Ties};
@@ -132,10 +132,11 @@ impl Session {
         *self.running.borrow()
     }
 
-    /// The turn has ended.
-    pub(super) fn end_turn(self: &Arc<Self>, reason: EndReason) {
+    /// The turn has ended. Tells when its last snapshot is taken: what changes until then is taken for the agent's.
+    pub(super) fn end_turn(self: &Arc<Self>, reason: EndReason) -> oneshot::Receiver<()> {
+        let (tell, settled) = oneshot::channel();
         if !self.running.send_replace(false) {
-            return;
+            return settled;
         }
         let inner = {
             let mut live = self.live();
@@ -147,7 +148,9 @@ impl Session {
             scribe.end(reason);
             let head = spoken(scribe.entries()).last().map(|entry| entry.id);
             session.tie([Tie::Holds { id: inner, head }]);
+            scribe.keeper().run(move |_| drop(tell.send(())));
         });
+        settled
     }
 }
 

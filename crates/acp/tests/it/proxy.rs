@@ -1,5 +1,6 @@
 //! The proxy around an agent that has every vice.
 
+mod asking;
 mod passing;
 mod rewinding;
 mod vices;
