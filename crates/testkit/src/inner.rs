@@ -112,7 +112,7 @@ impl Agent {
                 self.refuse(id, -32603, "one session is enough");
             }
             Some("session/new") => {
-                let session = self.sessions.create(Vec::new());
+                let session = self.sessions.create(&[]);
                 self.answer(id, json!({ "sessionId": session }));
                 self.update(&session, json!({ "sessionUpdate": "available_commands_update", "availableCommands": [{ "name": "own", "description": "its own" }] }));
             }
@@ -199,7 +199,7 @@ impl Agent {
         if !self.has("air") {
             turns.iter_mut().for_each(|turn| self.sessions.renumber(turn));
         }
-        let fork = self.sessions.create(turns.clone());
+        let fork = self.sessions.create(&turns);
         if !self.has("air") {
             self.replay(&fork, &turns);
         }
@@ -228,13 +228,13 @@ impl Agent {
         self.update(session, update);
     }
 
-    fn update(&self, session: &str, update: Value) {
-        let params = json!({ "sessionId": session, "update": update });
+    fn update(&self, session: &str, update: impl Into<Value>) {
+        let params = json!({ "sessionId": session, "update": update.into() });
         self.send(&json!({ "jsonrpc": "2.0", "method": "session/update", "params": params }));
     }
 
-    fn answer(&self, id: &Value, result: Value) {
-        self.send(&json!({ "jsonrpc": "2.0", "id": id, "result": result }));
+    fn answer(&self, id: &Value, result: impl Into<Value>) {
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "result": result.into() }));
     }
 
     fn refuse(&self, id: &Value, code: i64, message: &str) {

@@ -2,6 +2,7 @@
 //! numbers are written.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 use std::ops::Range;
 
 use serde_json::value::RawValue;
@@ -25,22 +26,22 @@ impl<'a> Edits<'a> {
     }
 
     /// Puts another value in the place of the one at `path`.
-    pub(super) fn replace(&mut self, path: &[&str], json: impl ToString) {
+    pub(super) fn replace(&mut self, path: &[&str], json: &impl Display) {
         if let Some(span) = self.span(path) {
             self.changes.push((span, json.to_string()));
         }
     }
 
     /// Puts a field first into the object at `path`, which has none of that name.
-    pub(super) fn insert(&mut self, path: &[&str], key: &str, json: impl ToString) {
+    pub(super) fn insert(&mut self, path: &[&str], key: &str, json: &impl Display) {
         let Some(span) = self.span(path).filter(|span| self.line[span.clone()].starts_with('{')) else { return };
         let comma = if self.is_empty(&span) { "" } else { "," };
-        let field = format!("{}:{}{comma}", serde_json::Value::from(key), json.to_string());
+        let field = format!("{}:{json}{comma}", serde_json::Value::from(key));
         self.changes.push((span.start + 1..span.start + 1, field));
     }
 
     /// Sets a field of the object at `path`, be it there or not.
-    pub(super) fn set(&mut self, path: &[&str], key: &str, json: impl ToString) {
+    pub(super) fn set(&mut self, path: &[&str], key: &str, json: &impl Display) {
         let field: Vec<&str> = path.iter().copied().chain([key]).collect();
         match self.has(&field) {
             true => self.replace(&field, json),
@@ -49,17 +50,17 @@ impl<'a> Edits<'a> {
     }
 
     /// Puts a value first into the array at `path`.
-    pub(super) fn prepend(&mut self, path: &[&str], json: impl ToString) {
+    pub(super) fn prepend(&mut self, path: &[&str], json: &impl Display) {
         let Some(span) = self.array(path) else { return };
         let comma = if self.is_empty(&span) { "" } else { "," };
-        self.changes.push((span.start + 1..span.start + 1, format!("{}{comma}", json.to_string())));
+        self.changes.push((span.start + 1..span.start + 1, format!("{json}{comma}")));
     }
 
     /// Puts a value last into the array at `path`.
-    pub(super) fn append(&mut self, path: &[&str], json: impl ToString) {
+    pub(super) fn append(&mut self, path: &[&str], json: &impl Display) {
         let Some(span) = self.array(path) else { return };
         let comma = if self.is_empty(&span) { "" } else { "," };
-        self.changes.push((span.end - 1..span.end - 1, format!("{comma}{}", json.to_string())));
+        self.changes.push((span.end - 1..span.end - 1, format!("{comma}{json}")));
     }
 
     /// The line with the changes; as it was if there are none.
@@ -109,11 +110,11 @@ mod tests {
     fn only_the_place_that_is_meant_changes() {
         let line = br#" {"z":1.0e2, "params" : { "sessionId" :"a\u0062", "big":123456789012345678901234567890,"list":[ ]},"a":{}} "#;
         let mut edits = Edits::new(line);
-        edits.replace(&["params", "sessionId"], r#""other""#);
-        edits.append(&["params", "list"], r#"{"x":1}"#);
-        edits.insert(&["a"], "k", "2");
-        edits.set(&["params"], "new", "true");
-        edits.replace(&["params", "nowhere"], "0");
+        edits.replace(&["params", "sessionId"], &r#""other""#);
+        edits.append(&["params", "list"], &r#"{"x":1}"#);
+        edits.insert(&["a"], "k", &"2");
+        edits.set(&["params"], "new", &"true");
+        edits.replace(&["params", "nowhere"], &"0");
         let made = String::from_utf8(edits.make()).expect("it is text");
         let expected = r#" {"z":1.0e2, "params" : {"new":true, "sessionId" :"other", "big":123456789012345678901234567890,"list":[ {"x":1}]},"a":{"k":2}} "#;
         assert_eq!(made, expected);

@@ -151,7 +151,7 @@ impl Proxy {
                     session.live().facts = result;
                     let mut edits = Edits::new(&line);
                     if session.outer != inner {
-                        edits.replace(&["result", "sessionId"], Value::from(session.outer.as_str()));
+                        edits.replace(&["result", "sessionId"], &Value::from(session.outer.as_str()));
                     }
                     proxy.to_client(edits.make()).await;
                     proxy.tell_commands(&session).await;
@@ -316,7 +316,7 @@ impl Proxy {
             shown.push(one);
         }
         if is_changed {
-            edits.replace(&["result", "sessions"], Value::Array(shown));
+            edits.replace(&["result", "sessions"], &Value::Array(shown));
         }
         edits.make()
     }

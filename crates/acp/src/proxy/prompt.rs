@@ -30,10 +30,10 @@ impl Proxy {
                 let mut edits = Edits::new(line);
                 let inner = session.live().inner.clone();
                 if inner != session.outer {
-                    edits.replace(&["params", "sessionId"], Value::from(inner));
+                    edits.replace(&["params", "sessionId"], &Value::from(inner));
                 }
                 if let Some(preface) = preface {
-                    edits.prepend(&["params", "prompt"], shape::text_block(&preface));
+                    edits.prepend(&["params", "prompt"], &shape::text_block(&preface));
                 }
                 self.note_request(&id, What::Prompt { session: Arc::clone(session) });
                 self.to_agent(edits.make()).await;
@@ -134,7 +134,7 @@ impl Proxy {
                 session.tie(named.tie);
                 if named.outer != id {
                     let mut edits = Edits::new(&line);
-                    edits.replace(&["result", "messageId"], Value::from(named.outer));
+                    edits.replace(&["result", "messageId"], &Value::from(named.outer));
                     return edits.make();
                 }
             }

@@ -142,7 +142,7 @@ impl Proxy {
         let mut edits = Edits::new(line);
         let inner = session.live().inner.clone();
         if inner != session.outer {
-            edits.replace(&["params", "sessionId"], Value::from(inner));
+            edits.replace(&["params", "sessionId"], &Value::from(inner));
         }
         if let Some((id, what)) = asked {
             self.note_request(&id, what);
@@ -176,7 +176,7 @@ impl Proxy {
         self.state().wants = capabilities["_meta"]["retake"].is_object();
         let mut edits = Edits::new(line);
         if method != "initialize" {
-            edits.replace(&["method"], Value::from("initialize"));
+            edits.replace(&["method"], &Value::from("initialize"));
         }
         self.ask(id, What::Initialize, edits.make()).await;
     }
@@ -232,7 +232,7 @@ impl Proxy {
                 }
                 let mut edits = Edits::new(&line);
                 if session.outer != inner {
-                    edits.replace(&["params", "sessionId"], Value::from(session.outer.as_str()));
+                    edits.replace(&["params", "sessionId"], &Value::from(session.outer.as_str()));
                 }
                 if method == "session/update" {
                     match self.note_update(&session, inner, &params["update"]) {
@@ -240,10 +240,10 @@ impl Proxy {
                         Verdict::Pass => {}
                         Verdict::Ended(settled) => self.settle(settled).await,
                         Verdict::Named(id) if params["update"]["messageId"] == id => {}
-                        Verdict::Named(id) => edits.set(&["params", "update"], "messageId", Value::from(id)),
+                        Verdict::Named(id) => edits.set(&["params", "update"], "messageId", &Value::from(id)),
                         Verdict::Commands => {
                             for command in slash::commands(self.state().version) {
-                                edits.append(&["params", "update", "availableCommands"], command);
+                                edits.append(&["params", "update", "availableCommands"], &command);
                             }
                         }
                     }
@@ -395,7 +395,7 @@ impl Proxy {
         add_object(&mut edits, place, "_meta", "retake", &shape::capability());
         // A session is loaded from our log, whatever the inner agent can.
         if version == Version::V1 && !loads && edits.has(place) {
-            edits.set(place, "loadSession", "true");
+            edits.set(place, "loadSession", &"true");
         }
         edits.make()
     }

@@ -148,7 +148,7 @@ impl Session {
             scribe.end(reason);
             let head = spoken(scribe.entries()).last().map(|entry| entry.id);
             session.tie([Tie::Holds { id: inner, head }]);
-            scribe.keeper().run(move |_| drop(tell.send(())));
+            scribe.keeper().run(move |_| tell.send(()).unwrap_or_default());
         });
         settled
     }

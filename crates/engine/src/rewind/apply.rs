@@ -110,7 +110,7 @@ impl Workspace {
             self.store.db().erase_deleted()?;
         }
         let applied = match converse::only_conversation(&resolved) {
-            Some(aim) => self.apply_conversation(request, expected, &resolved, aim, new, progress, agree),
+            Some(_) => self.apply_conversation(request, expected, &resolved, new, progress, agree),
             None => self.apply_files(request, expected, &resolved, new, progress, agree),
         };
         if discards && applied.is_ok() {

@@ -54,11 +54,11 @@ impl Workspace {
         request: &RewindRequest,
         expected: Option<&Plan>,
         resolved: &Resolved,
-        aim: &Aim,
         new: &NewRewind,
         progress: &dyn Progress,
         agree: Agree<'_>,
     ) -> Result<Applied, RewindError> {
+        let aim = resolved.aim.as_ref().ok_or(RewindError::Gone)?;
         refuse_stale_head(&self.store, request, Some(aim))?;
         let plan = self.plan_conversation(aim, &resolved.what)?;
         if expected.is_some_and(|expected| !expected.agrees_with(&plan)) {

@@ -50,9 +50,9 @@ impl Sessions {
         turn.answer_id = self.id("m");
     }
 
-    pub(super) fn create(&self, turns: Vec<Turn>) -> String {
+    pub(super) fn create(&self, turns: &[Turn]) -> String {
         let id = self.id("s");
-        self.store(&id, &turns);
+        self.store(&id, turns);
         id
     }
 
