@@ -180,6 +180,7 @@ impl Proxy {
         let base = base(all, path);
         let head = base.last().map(|entry| entry.id);
         let lacks = if base.len() == path.len() { None } else { Some(head) };
+        self.find_out(session, all, base).await;
         let mut failed = None;
         for way in ways(&session.known(), self.offer(), all, base) {
             let (inner, due) = match self.try_way(session, &way, all, base).await {
@@ -194,6 +195,19 @@ impl Proxy {
             return Ok(Held { inner, due, strategy: way.name() });
         }
         Err(failed.unwrap_or_else(|| RpcError::new(RpcError::INTERNAL, "the agent takes no new session")))
+    }
+
+    /// Finds out whether the agent forks at a message, if that matters and is not known.
+    async fn find_out(self: &Arc<Self>, session: &Arc<Session>, all: &[Entry], base: &[Entry]) {
+        let (offer, known) = (self.offer(), session.known());
+        let matters = next_turn(&known, &known.current, all, base).is_some();
+        if !offer.fork || offer.fork_at.is_some() || !matters {
+            return;
+        }
+        let head = known.inners.get(&known.current).and_then(|inner| inner.holds).flatten();
+        if self.load_inner(session, &known.current).await.is_ok() {
+            self.fork_head(session, head).await;
+        }
     }
 
     async fn try_way(
@@ -378,8 +392,7 @@ impl Proxy {
         }
     }
 
-    /// Keeps a fork of the head, so that one can come back to it, if that is the best that the agent offers. The first time that
-    /// shows, too, whether it can do better: one that forks at a message has no such message.
+    /// Keeps a fork of the head, so that one can come back to it, if that is the best that the agent offers.
     pub(super) async fn keep_head(self: &Arc<Self>, session: &Arc<Session>, entries: &[Entry]) {
         let (offer, known) = (self.offer(), session.known());
         let head = spoken(entries);
@@ -387,15 +400,22 @@ impl Proxy {
         if !offer.fork || offer.fork_at == Some(true) || head.is_empty() || is_kept {
             return;
         }
-        let from = session.live().inner.clone();
+        self.fork_head(session, head.last().map(|entry| entry.id)).await;
+    }
+
+    /// Forks the head of the session that speaks, which holds the conversation up to `head`. The first time that shows whether the agent
+    /// can do better: one that forks at a message has no such message.
+    async fn fork_head(self: &Arc<Self>, session: &Arc<Session>, head: Option<EntryId>) {
+        let (from, facts) = {
+            let live = session.live();
+            (live.inner.clone(), live.facts.clone())
+        };
         let mut params = self.birth(session);
         params["sessionId"] = from.as_str().into();
-        if offer.fork_at.is_none() {
+        if self.offer().fork_at.is_none() {
             params["_meta"]["jetbrains"]["air"]["fork"] = json!({ "version": 1, "messageId": NO_MESSAGE });
         }
-        let facts = session.live().facts.clone();
-        let last = head.last().map(|entry| entry.id);
-        let made = self.make(session, "session/fork", params, Some(&from), Some(last)).await;
+        let made = self.make(session, "session/fork", params, Some(&from), Some(head)).await;
         session.live().facts = facts;
         let mut offer = self.offers();
         match made {

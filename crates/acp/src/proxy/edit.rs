@@ -56,7 +56,7 @@ impl<'a> Edits<'a> {
         self.changes.push((span.start + 1..span.start + 1, format!("{json}{comma}")));
     }
 
-    /// Puts a value last into the array at `path`.
+    /// Puts values, each but the last with a comma after it, last into the array at `path`.
     pub(super) fn append(&mut self, path: &[&str], json: &impl Display) {
         let Some(span) = self.array(path) else { return };
         let comma = if self.is_empty(&span) { "" } else { "," };

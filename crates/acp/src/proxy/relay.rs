@@ -242,9 +242,9 @@ impl Proxy {
                         Verdict::Named(id) if params["update"]["messageId"] == id => {}
                         Verdict::Named(id) => edits.set(&["params", "update"], "messageId", &Value::from(id)),
                         Verdict::Commands => {
-                            for command in slash::commands(self.state().version) {
-                                edits.append(&["params", "update", "availableCommands"], &command);
-                            }
+                            let ours: Vec<String> =
+                                slash::commands(self.state().version).iter().map(Value::to_string).collect();
+                            edits.append(&["params", "update", "availableCommands"], &ours.join(","));
                         }
                     }
                 } else {

@@ -316,3 +316,15 @@ async fn a_session_from_before_the_proxy_is_taken_in_when_it_is_loaded() {
     assert_eq!(world.model_saw()[..2], ["user: say zero", "agent: zero"]);
     client.hang_up().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_agent_can_do_is_found_out_when_it_matters() {
+    let world = World::new("air");
+    let (client, session) = two_turns(&world).await;
+    client.hang_up().await;
+    let mut client = world.client().await;
+    client.load(&session).await.expect("it is loaded");
+    let rewound = client.rewind(&session, 0).await.expect("it goes back");
+    assert_eq!(rewound["_meta"]["retake"]["strategy"], "fork_at_message");
+    client.hang_up().await;
+}
