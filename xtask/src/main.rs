@@ -9,6 +9,7 @@
 
 mod bench;
 mod check;
+mod interop;
 mod shell;
 mod tidy;
 
@@ -21,6 +22,7 @@ Usage: cargo xtask COMMAND
 
   test              everything CI runs: fmt, clippy, tests, docs, tidy
   tidy              the repository's own rules: module docs, file length, rules and their tests
+  interop [AGENT…]  real agents behind the proxy, without a network; rewrites docs/interop.jsonl if all are tried
   bench             all benches below; rewrites the measured parts of BENCHMARKS.md
   bench peers       snapshot and restore sequences of other tools beside ours
                     [--sizes 3000,20000,75000] [--peers LIST] [--out DIR] [--cap SECONDS] [--write]
@@ -47,6 +49,7 @@ fn run(args: &[String]) -> Result<()> {
         ("test", []) => check::test(),
         ("tidy", []) => tidy::run(),
         ("bench", rest) => bench::run(rest),
+        ("interop", rest) => interop::run(rest),
         ("help" | "--help" | "-h", _) => {
             println!("{USAGE}");
             Ok(())

@@ -4,6 +4,8 @@
 //! wire    lines, and messages on them                  (knows no method)
 //! peer    the other side: questions to it and answers
 //! agent   `retake acp`: Retake's own agent             (a client of live sessions)
+//! proxy   `retake acp -- CMD`: rewind for another agent
+//! setup   what editors have to be told                 (pure)
 //! ```
 //!
 //! The messages are JSON values that small types of our own pick apart and put together: what we send is checked against the schemas of
@@ -12,4 +14,6 @@
 
 pub mod agent;
 pub mod peer;
+pub mod proxy;
+pub mod setup;
 pub mod wire;

@@ -15,6 +15,8 @@ use crate::wire::{Message, RpcError, Writer};
 #[derive(Clone, Debug)]
 pub struct Peer {
     writer: Writer,
+    /// What ids of requests begin with that are told apart from those of others; numbers if there is nothing.
+    name: Option<Arc<str>>,
     open: Arc<Mutex<Open>>,
 }
 
@@ -36,7 +38,23 @@ struct Ticket<'a> {
 impl Peer {
     /// Asks over this writer; whoever reads hands the answers to [`Peer::answered`].
     pub fn new(writer: Writer) -> Self {
-        Self { writer, open: Arc::default() }
+        Self { writer, name: None, open: Arc::default() }
+    }
+
+    /// Asks over a writer on which others ask too: the ids of its requests begin with `name`, and those of no other do.
+    pub fn beside_others(writer: Writer, name: &str) -> Self {
+        Self { name: Some(name.into()), ..Self::new(writer) }
+    }
+
+    fn id(&self, number: u64) -> Value {
+        self.name.as_ref().map_or_else(|| number.into(), |name| format!("{name}{number}").into())
+    }
+
+    fn number(&self, id: &Value) -> Option<u64> {
+        match &self.name {
+            None => id.as_u64(),
+            Some(name) => id.as_str()?.strip_prefix(&**name)?.parse().ok(),
+        }
     }
 
     /// What its messages are written with.
@@ -68,13 +86,13 @@ impl Peer {
             id
         };
         let _ticket = Ticket { peer: self, id };
-        self.writer.send(Message::request(id, method, params)).await.map_err(|_| gone())?;
+        self.writer.send(Message::request(self.id(id), method, params)).await.map_err(|_| gone())?;
         told.await.unwrap_or_else(|_| Err(gone()))
     }
 
     /// Takes an answer of its in. Whether it was to a request of ours.
     pub fn answered(&self, id: &Value, outcome: Result<Value, RpcError>) -> bool {
-        let waiting = id.as_u64().and_then(|id| self.open().waiting.remove(&id));
+        let waiting = self.number(id).and_then(|id| self.open().waiting.remove(&id));
         // Whoever has stopped waiting needs no answer.
         waiting.map(|tell| tell.send(outcome).ok()).is_some()
     }
@@ -96,7 +114,7 @@ impl Drop for Ticket<'_> {
         if self.peer.open().waiting.remove(&self.id).is_none() {
             return;
         }
-        let (writer, params) = (self.peer.writer.clone(), json!({ "requestId": self.id }));
+        let (writer, params) = (self.peer.writer.clone(), json!({ "requestId": self.peer.id(self.id) }));
         tokio::spawn(async move {
             // If the other side is gone, there is nothing to cancel.
             writer.send(Message::notification("$/cancel_request", params)).await.ok();

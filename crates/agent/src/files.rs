@@ -12,7 +12,7 @@ use crate::limits;
 
 /// The files of a workspace.
 #[derive(Debug, Default)]
-pub(crate) struct FileList {
+pub struct FileList {
     /// What the list is of.
     snapshot: Option<SnapshotId>,
     /// Each path with its form for comparing.
@@ -38,7 +38,7 @@ enum Fit {
 
 impl FileList {
     /// Brings the list up to the newest checkpoint. If that fails it is as it was.
-    pub(crate) fn refresh(&mut self, workspace: &Workspace) -> Result<(), StoreError> {
+    pub fn refresh(&mut self, workspace: &Workspace) -> Result<(), StoreError> {
         let Some(newest) = workspace.newest()?.map(|checkpoint| checkpoint.snapshot) else { return Ok(()) };
         let known = self.snapshot;
         if known == Some(newest) {
@@ -72,7 +72,7 @@ impl FileList {
     }
 
     /// Paths that have the letters of `query` in this order, the best first.
-    pub(crate) fn find(&self, query: &str) -> Vec<String> {
+    pub fn find(&self, query: &str) -> Vec<String> {
         let query = fold(query.trim());
         let mut best = BinaryHeap::new();
         for (path, folded) in &self.paths {

@@ -12,14 +12,14 @@ type Task = Box<dyn FnOnce(&mut Workspace) + Send>;
 
 /// A handle to the thread; it ends when the last handle goes.
 #[derive(Clone, Debug)]
-pub(crate) struct Keeper {
+pub struct Keeper {
     // Not bounded: the controller must never wait here, and it has only a few things going on at a time.
     tasks: mpsc::Sender<Task>,
 }
 
 impl Keeper {
     /// Starts the thread.
-    pub(crate) fn start(mut workspace: Workspace) -> std::io::Result<(Self, thread::JoinHandle<()>)> {
+    pub fn start(mut workspace: Workspace) -> std::io::Result<(Self, thread::JoinHandle<()>)> {
         let (tasks, inbox) = mpsc::channel::<Task>();
         let thread = thread::Builder::new().name("keeper".to_owned()).spawn(move || {
             for task in inbox {
@@ -32,12 +32,12 @@ impl Keeper {
     }
 
     /// Has something done when everything before it is.
-    pub(crate) fn run(&self, task: impl FnOnce(&mut Workspace) + Send + 'static) {
+    pub fn run(&self, task: impl FnOnce(&mut Workspace) + Send + 'static) {
         self.tasks.send(Box::new(task)).expect("the keeper lives as long as somebody can ask it");
     }
 
     /// Has something done and waits for what comes of it.
-    pub(crate) fn ask<T: Send + 'static>(&self, task: impl FnOnce(&mut Workspace) -> T + Send + 'static) -> T {
+    pub fn ask<T: Send + 'static>(&self, task: impl FnOnce(&mut Workspace) -> T + Send + 'static) -> T {
         let (answer, answered) = mpsc::sync_channel(1);
         self.run(move |workspace| {
             answer.send(task(workspace)).ok();

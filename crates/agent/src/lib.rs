@@ -7,6 +7,7 @@
 //! controller       one thread per session, the only one that writes to it
 //! live             a client's way to a session, in this process or in another one
 //! keeper           one thread per workspace: snapshots, plans, rewinds
+//! question         what the keeper answers, whoever serves the session
 //! mention, attachment
 //!                  files beside a prompt
 //! listing, files   what there is in a workspace
@@ -21,11 +22,11 @@ pub mod controller;
 pub mod diff;
 pub mod document;
 mod explore;
-mod files;
+pub mod files;
 pub mod fresh;
 mod image;
 mod instructions;
-mod keeper;
+pub mod keeper;
 mod limits;
 pub mod listing;
 pub mod live;
@@ -33,6 +34,7 @@ pub mod mcp;
 pub mod mention;
 pub mod model;
 pub mod permission;
+pub mod question;
 pub mod socket;
 mod summary;
 pub mod tool;

@@ -118,7 +118,7 @@ pub fn run(ui: &mut Ui, cli: &Cli) -> anyhow::Result<ExitCode> {
         None if ui.is_interactive() => return terminal::run(ui, &here()?, &cli.model, terminal::Start::New),
         None => Ok(args::command().print_help().map_err(OutputError::wrap)?),
         Some(Command::Attach(args)) => return attach::run(ui, &here()?, args),
-        Some(Command::Acp(args)) => return acp::run(&cli.global, args),
+        Some(Command::Acp(args)) => return acp::run(ui, &cli.global, args),
         Some(Command::Run(args)) => return run::run(ui, &here()?, args),
         Some(Command::Resume(args)) => return resume::run(ui, &here()?, args),
         Some(Command::Sessions(args)) => sessions::run(ui, here()?, args),

@@ -78,6 +78,12 @@ impl Workspace {
         place::exists(data_dir, root)
     }
 
+    /// The folder of the store of `root`, if that is a workspace; reads nothing else.
+    pub fn store_of(data_dir: &Path, root: &Path) -> Option<std::path::PathBuf> {
+        let is_one = place::exists(data_dir, root).unwrap_or(false);
+        is_one.then(|| place::store_dir(data_dir, root))
+    }
+
     /// Opens a workspace that has checkpoints already.
     pub fn open(mut env: Environment) -> Result<Self, OpenError> {
         if !place::prepare(&mut env)? {

@@ -8,6 +8,7 @@
 
 pub mod acp;
 pub mod fingerprint;
+pub mod inner;
 pub mod killer;
 pub mod model;
 pub mod naive;

@@ -120,6 +120,7 @@ pub struct Writer {
 struct Line {
     bytes: Vec<u8>,
     written: Option<oneshot::Sender<()>>,
+    is_last: bool,
 }
 
 impl Writer {
@@ -137,14 +138,19 @@ impl Writer {
 
     /// Hands a line in, as it is; its end is added if it has none.
     pub async fn send_line(&self, bytes: Vec<u8>) -> io::Result<()> {
-        self.hand_in(Line { bytes, written: None }).await
+        self.hand_in(Line { bytes, written: None, is_last: false }).await
     }
 
     /// Waits until all that was handed in before is written.
     pub async fn flush(&self) -> io::Result<()> {
         let (written, done) = oneshot::channel();
-        self.hand_in(Line { bytes: Vec::new(), written: Some(written) }).await?;
+        self.hand_in(Line { bytes: Vec::new(), written: Some(written), is_last: false }).await?;
         done.await.map_err(|_| closed())
+    }
+
+    /// Hangs up once all that was handed in before is written.
+    pub async fn close(&self) {
+        self.hand_in(Line { bytes: Vec::new(), written: None, is_last: true }).await.ok();
     }
 
     /// Waits until the other side reads no more.
@@ -165,7 +171,10 @@ fn closed() -> io::Error {
 async fn write_all(mut to: impl AsyncWrite + Unpin, mut lines: mpsc::Receiver<Line>) {
     let mut waiting = Vec::new();
     while lines.recv_many(&mut waiting, QUEUE).await > 0 {
-        for Line { mut bytes, written } in waiting.drain(..) {
+        for Line { mut bytes, written, is_last } in waiting.drain(..) {
+            if is_last {
+                return;
+            }
             if !bytes.is_empty() && !bytes.ends_with(b"\n") {
                 bytes.push(b'\n');
             }

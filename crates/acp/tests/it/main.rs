@@ -1,4 +1,4 @@
-//! Retake's agent as editors see it: real sessions on a scripted model, every message held against the protocol's schemas.
+//! Retake's agent as editors see it, and the proxy around other agents: real sessions on a scripted model, every message held against the protocol's schemas.
 
 #![allow(clippy::unwrap_used, missing_docs, unreachable_pub)]
 
@@ -7,6 +7,7 @@ mod client;
 mod configure;
 mod host;
 mod prompt;
+mod proxy;
 mod rewind;
 mod sessions;
 mod slash;

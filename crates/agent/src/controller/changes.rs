@@ -2,67 +2,19 @@
 
 use retake_engine::session::entry::{Body, Entry, EntryId};
 use retake_engine::session::{ForkError, Moment};
-use retake_engine::{
-    Durability, Goal, HeadSeen, MadeBy, NoProgress, OperationError, Origin, Plan, RewindError, RewindRequest, Scope,
-    SessionId, Workspace, WorkspacePath,
-};
+use retake_engine::{Durability, HeadSeen, MadeBy, NoProgress, Origin, Plan, RewindError, RewindRequest, Scope};
 use tokio::sync::oneshot;
 
 use super::publish::in_words;
 use super::{Controller, refusal};
-use crate::contract::{
-    Change, ChangeGoal, Command, DiffOf, Outcome, Reason, Refusal, Reply, Request, Seen, WhileRunning,
-};
-use crate::diff::{self, FileDiff};
+use crate::contract::{Change, ChangeGoal, Command, Outcome, Reason, Refusal, Reply, Request, Seen, WhileRunning};
 use crate::document::{Bytes, RewindDocument};
 use crate::fresh;
+pub(super) use crate::question::{refused, to_request};
 use crate::tool::{Job, JobState};
 use crate::turn::Activity;
 
 impl Controller {
-    /// Lists what one can go back to.
-    pub(super) fn list_targets(&self, query: Option<String>, answer: oneshot::Sender<Outcome>) {
-        let (session, head) = (self.writer().id(), self.writer().conversation().head());
-        self.keeper.run(move |workspace| {
-            let found = match query {
-                Some(query) => workspace.search(session, &query),
-                None => workspace.targets(session),
-            };
-            let outcome = match found {
-                Ok(targets) => Outcome::Ok(Reply::Targets { head, targets }),
-                Err(err) => Outcome::Refused(refusal(Reason::Failed, in_words(&err))),
-            };
-            answer.send(outcome).ok();
-        });
-    }
-
-    /// Works out what a change would do; the turn may go on meanwhile.
-    pub(super) fn plan(&self, change: &Change, answer: oneshot::Sender<Outcome>) {
-        let (session, change) = (self.writer().id(), change.clone());
-        self.keeper.run(move |workspace| {
-            let planned = to_request(workspace, session, &change)
-                .and_then(|request| workspace.plan(&request, &NoProgress).map_err(|err| refused(&err)));
-            let document = planned.map(|plan| RewindDocument::planned(&plan));
-            let outcome = document.map(|document| Reply::Change { document: Box::new(document) });
-            answer.send(outcome.map_or_else(Outcome::Refused, Outcome::Ok)).ok();
-        });
-    }
-
-    /// Tells line by line what a change would do, or what a turn has done.
-    pub(super) fn diff(&self, of: DiffOf, answer: oneshot::Sender<Outcome>) {
-        let session = self.writer().id();
-        self.keeper.run(move |workspace| {
-            let files = match of {
-                DiffOf::Change { change } => to_request(workspace, session, &change)
-                    .and_then(|request| workspace.plan(&request, &NoProgress).map_err(|err| refused(&err)))
-                    .map(|plan| diff::of_plan(workspace, &plan)),
-                DiffOf::Turn { prompt } => diff_of_turn(workspace, prompt),
-            };
-            let outcome = files.map(|files| Reply::Diff { files });
-            answer.send(outcome.map_or_else(Outcome::Refused, Outcome::Ok)).ok();
-        });
-    }
-
     /// Forks the session; a turn may go on meanwhile.
     pub(super) fn fork(&self, entry: EntryId, answer: oneshot::Sender<Outcome>) {
         let (session, new) = (self.writer().id(), fresh::fork(self.made_by));
@@ -235,18 +187,6 @@ impl Controller {
     }
 }
 
-fn diff_of_turn(workspace: &Workspace, prompt: EntryId) -> Result<Vec<FileDiff>, Refusal> {
-    let failed = |err: &dyn std::error::Error| refusal(Reason::Failed, in_words(err));
-    let points = workspace.turn_points(prompt).map_err(|err| failed(&err))?;
-    let points = points.ok_or_else(|| refusal(Reason::NotFound, "there is no such prompt"))?;
-    // While it runs, up to the last snapshot.
-    let after = if points.has_ended { points.after } else { workspace.newest().map_err(|err| failed(&err))? };
-    let (Some(before), Some(after)) = (points.before, after) else {
-        return Err(refusal(Reason::NotFound, "the files as they were then are not kept"));
-    };
-    diff::between(workspace, before.snapshot, after.snapshot).map_err(|err| failed(&err))
-}
-
 /// How many of the entries were there at the place that files go back to.
 fn retained(entries: &[Entry], goal: &ChangeGoal, plan: &Plan) -> usize {
     let position = |wanted: EntryId| entries.iter().position(|one| one.id == wanted);
@@ -261,82 +201,4 @@ fn retained(entries: &[Entry], goal: &ChangeGoal, plan: &Plan) -> usize {
     let after = conversation.to.map_or(Some(0), |to| position(to).map(|at| at + 1));
     // On another branch: from where they part.
     after.or_else(|| position(conversation.leaves.first()?.id)).unwrap_or(entries.len())
-}
-
-/// What a change asks the engine for.
-fn to_request(workspace: &Workspace, session: SessionId, change: &Change) -> Result<RewindRequest, Refusal> {
-    let not_found = |err: &dyn std::error::Error| refusal(Reason::NotFound, in_words(err));
-    let goal = match &change.goal {
-        ChangeGoal::Rewind { entry, scope, files, discard } => {
-            Goal::Entry { session, entry: *entry, scope: *scope, files: *files, discard: *discard }
-        }
-        ChangeGoal::KeepPrompt { prompt, scope, files } => {
-            Goal::AfterPrompt { session, prompt: *prompt, scope: *scope, files: *files }
-        }
-        ChangeGoal::Checkpoint { checkpoint, files } => {
-            let checkpoint = workspace.resolve(checkpoint).map_err(|err| not_found(&err))?.id;
-            match files {
-                retake_engine::Files::Selective => Goal::Selective { session, checkpoint },
-                retake_engine::Files::Exact => Goal::Exact { checkpoint },
-            }
-        }
-        ChangeGoal::Undo { operation: None } => Goal::Undo { operation: None, session: Some(session) },
-        ChangeGoal::Undo { operation: Some(text) } => {
-            let operation = workspace.resolve_operation(text).map_err(|err| not_found(&err))?;
-            if operation.session != Some(session) {
-                let text = format!("operation {} is not one of this session", operation.id.short());
-                return Err(refusal(Reason::NotFound, text));
-            }
-            Goal::Undo { operation: Some(operation.id), session: Some(session) }
-        }
-        ChangeGoal::Redo => Goal::Redo { session: Some(session) },
-    };
-    let path = |bytes: &Bytes| -> Result<WorkspacePath, Refusal> {
-        let bytes = bytes.decode().ok_or_else(|| refusal(Reason::Invalid, "a path is not valid base64"))?;
-        WorkspacePath::parse(&bytes).map_err(|err| refusal(Reason::Invalid, err.to_string()))
-    };
-    let mut request = RewindRequest::new(goal);
-    request.paths = change.paths.iter().map(path).collect::<Result<_, _>>()?;
-    request.on_conflict = change.on_conflict;
-    let choices = change.choices.iter().map(|(bytes, choice)| Ok((path(bytes)?, *choice)));
-    request.choices = choices.collect::<Result<_, Refusal>>()?;
-    request.across_branches = change.across_branches;
-    Ok(request)
-}
-
-/// An error of the engine as clients are told it.
-pub(super) fn refused(error: &RewindError) -> Refusal {
-    let reason = match error {
-        RewindError::Refused { .. }
-        | RewindError::ForkInUse { .. }
-        | RewindError::Pending { .. }
-        | RewindError::ChangedSinceCrash { .. } => Reason::Conflicts,
-        RewindError::Stale { .. } => Reason::StalePlan,
-        RewindError::StaleHead => Reason::StaleHead,
-        RewindError::InUse { .. } => Reason::InUse,
-        RewindError::UnknownEntry { .. } | RewindError::Gone | RewindError::FilesGone { .. } => Reason::NotFound,
-        RewindError::NotATarget { .. } => Reason::Invalid,
-        RewindError::Operation(error) => match error {
-            OperationError::NothingToUndo | OperationError::NothingToRedo => Reason::Nothing,
-            OperationError::Running { .. } | OperationError::NotFinished { .. } => Reason::Running,
-            OperationError::Unknown { .. } | OperationError::Ambiguous { .. } => Reason::NotFound,
-            OperationError::AlreadyUndone { .. }
-            | OperationError::NotReversible { .. }
-            | OperationError::WithinTurn { .. }
-            | OperationError::NewestGone { .. }
-            | OperationError::NewerInSession { .. } => Reason::Invalid,
-            OperationError::Store(_) => Reason::Failed,
-        },
-        RewindError::SessionNotOpen { .. }
-        | RewindError::RolledBack { .. }
-        | RewindError::Partial { .. }
-        | RewindError::NotRecorded { .. }
-        | RewindError::LeftOver { .. }
-        | RewindError::DamagedTarget { .. }
-        | RewindError::Unfinished { .. }
-        | RewindError::Safety(_)
-        | RewindError::Store(_) => Reason::Failed,
-    };
-    let document = RewindDocument::failed(error).map(Box::new);
-    Refusal { reason, message: in_words(error), hint: None, document }
 }

@@ -7,7 +7,7 @@ use retake_engine::{
     SessionWriter, Workspace,
 };
 
-use super::{Controller, changes};
+use super::Controller;
 use crate::contract::{Change, ChangeGoal, EventKind, Refusal};
 use crate::document::Bytes;
 use crate::explore::{Jobs, Mark, Marks, Restored, Rewind};
@@ -174,7 +174,7 @@ fn restore(workspace: &mut Workspace, writer: &mut SessionWriter, mark: &Mark) -
             let done = applied.statuses.iter().filter(|(_, status)| *status == PathStatus::Done);
             Restored::Done(done.map(|(path, _)| path.display().to_string()).collect())
         }
-        Err(error) => Restored::Refused(reasons(&changes::refused(&error))),
+        Err(error) => Restored::Refused(reasons(&crate::question::refused(&error))),
     }
 }
 

@@ -29,6 +29,7 @@ use crate::files::FileList;
 use crate::keeper::Keeper;
 use crate::model::{Answer, Delta, Heard, Model, ModelError, Models};
 use crate::permission::{Mode, Policy};
+use crate::question::refusal;
 use crate::tool::{self, JobEnded, JobId, Toolbox};
 use crate::turn::{Activity, CallNumber, Turn};
 use crate::view::View;
@@ -72,12 +73,34 @@ pub enum Beginning {
     Missed(Vec<Arc<Event>>),
 }
 
-/// What comes to a controller from clients.
+/// What comes to whoever serves a session from clients.
 #[derive(Debug)]
-enum Message {
-    Request { request: Request, answer: oneshot::Sender<Outcome> },
-    Attach { from: Option<u64>, answer: oneshot::Sender<Attached> },
-    CloseIfIdle { answer: oneshot::Sender<Closing> },
+pub enum Message {
+    /// Something is wanted.
+    Request {
+        /// What.
+        request: Request,
+        /// Where the answer goes.
+        answer: oneshot::Sender<Outcome>,
+    },
+    /// Somebody begins to listen.
+    Attach {
+        /// After this event.
+        from: Option<u64>,
+        /// Where the answer goes.
+        answer: oneshot::Sender<Attached>,
+    },
+    /// The session may close.
+    CloseIfIdle {
+        /// Where the answer goes.
+        answer: oneshot::Sender<Closing>,
+    },
+}
+
+/// The way to a session that somebody else than a controller serves: whoever has the other end answers.
+pub fn channel(session: SessionId) -> (Handle, mpsc::Receiver<Message>) {
+    let (messages, inbox) = mpsc::channel(crate::limits::INBOX);
+    (Handle { session, messages }, inbox)
 }
 
 /// Whether a session closes.
@@ -157,10 +180,6 @@ pub(crate) fn gone() -> Refusal {
         hint: Some("nothing was done; run the command again".to_owned()),
         ..refusal(Reason::Ended, "the session has ended")
     }
-}
-
-fn refusal(reason: Reason, message: impl Into<String>) -> Refusal {
-    Refusal { reason, message: message.into(), hint: None, document: None }
 }
 
 impl Handle {
@@ -344,11 +363,11 @@ impl Controller {
         self.request = (!request.id.is_empty()).then(|| request.id.clone());
         let outcome = match request.command {
             Command::Apply { .. } => return self.apply(request, answer),
-            Command::Plan { change } => return self.plan(&change, answer),
-            Command::Targets { query } => return self.list_targets(query, answer),
-            Command::Diff { of } => return self.diff(of, answer),
             Command::Fork { entry } => return self.fork(entry, answer),
-            question @ (Command::Label { .. }
+            question @ (Command::Plan { .. }
+            | Command::Targets { .. }
+            | Command::Diff { .. }
+            | Command::Label { .. }
             | Command::Tree
             | Command::Checkpoints
             | Command::Sessions

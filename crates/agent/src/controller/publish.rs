@@ -9,6 +9,7 @@ use retake_engine::{Checkpoint, CheckpointError};
 use super::{Attached, Beginning, Controller};
 use crate::contract::{Event, EventKind, JobFacts, State};
 use crate::limits;
+pub(super) use crate::question::in_words;
 use crate::tool::JobState;
 use crate::turn::Activity;
 
@@ -105,15 +106,4 @@ pub(super) fn snapshot(moment: &str, began: Instant, result: Result<&Checkpoint,
         Err(error) => (None, Some(in_words(error))),
     };
     Box::new(EventKind::Snapshot { moment: moment.to_owned(), checkpoint, ms, error })
-}
-
-/// An error with what caused it, in one line.
-pub(super) fn in_words(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(&format!(": {cause}"));
-        source = cause.source();
-    }
-    text
 }

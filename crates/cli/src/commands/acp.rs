@@ -3,7 +3,10 @@
 //! Stdout carries messages of the protocol and nothing else; what people should know goes to stderr, which editors log.
 
 mod host;
+mod proxy;
+mod setup;
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
@@ -14,6 +17,7 @@ use super::run::Stops;
 use crate::agent;
 use crate::agent::model::ModelArgs;
 use crate::args::GlobalArgs;
+use crate::ui::Ui;
 use host::EditorHost;
 
 /// How long is waited for what reads stdin: a read that waits cannot be called off.
@@ -24,13 +28,34 @@ const PARTING: Duration = Duration::from_millis(100);
 /// Editors start this themselves. Every prompt is a point to go back to: by the editor's own button if it knows the `retake` extension,
 /// else by typing `/rewind`, `/undo`, `/redo`, `/checkpoints`, `/fork` or `/summarize` into the chat. Each session is about the directory
 /// that the editor names, and `retake log`, `retake rewind` and `retake attach` work on it meanwhile.
+///
+/// With a command after `--` that is another agent, it is a proxy around it: everything passes as it is, and that agent can be rewound
+/// too.
 #[derive(clap::Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct AcpArgs {
     #[command(flatten)]
     model: ModelArgs,
+    /// Another agent, which is given rewind
+    #[arg(last = true, value_name = "AGENT")]
+    agent: Vec<OsString>,
+    #[command(subcommand)]
+    command: Option<AcpCommand>,
 }
 
-pub fn run(global: &GlobalArgs, args: &AcpArgs) -> anyhow::Result<ExitCode> {
+#[derive(clap::Subcommand, Debug)]
+enum AcpCommand {
+    Setup(setup::SetupArgs),
+}
+
+pub fn run(ui: &mut Ui, global: &GlobalArgs, args: &AcpArgs) -> anyhow::Result<ExitCode> {
+    if let Some(AcpCommand::Setup(args)) = &args.command {
+        setup::run(ui, args)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if !args.agent.is_empty() {
+        return proxy::run(global, &args.agent);
+    }
     let runtime = agent::runtime()?;
     // The lock of stdout is somebody else's, who writes nothing.
     let stdout = tokio::fs::File::from_std(File::from(io::stdout().as_fd().try_clone_to_owned()?));

@@ -245,6 +245,38 @@ impl Workspace {
         Ok(after)
     }
 
+    /// Says late what a window is open for: the tool, and paths that it is said to write, which are its own if they change. Unlike those
+    /// that are declared beforehand, they are captured only if the rules say so.
+    pub fn claim(&mut self, window: &mut Window, tool: &str, paths: &[WorkspacePath]) -> Result<(), StoreError> {
+        tool.clone_into(&mut window.tool);
+        self.store.db().transaction(Durability::Soon, |tx| {
+            let wrap = in_transaction(tx);
+            tx.execute("UPDATE windows SET tool = ? WHERE seq = ?", params![tool, window.seq]).map_err(&wrap)?;
+            for path in paths {
+                let known = "SELECT 1 FROM window_paths WHERE path = ?1 AND window = ?2";
+                let sql = format!("INSERT INTO window_paths (path, window) SELECT ?1, ?2 WHERE NOT EXISTS ({known})");
+                tx.execute(&sql, params![path.as_bytes(), window.seq]).map_err(&wrap)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Takes a window back that turned out to be open for nothing: what changed since then is not its own.
+    #[expect(clippy::needless_pass_by_value, reason = "a window ends once")]
+    pub fn withdraw(&mut self, window: Window) -> Result<(), StoreError> {
+        self.store.db().transaction(Durability::Soon, |tx| {
+            let wrap = in_transaction(tx);
+            // Somebody else's checkpoint may have found changes of it meanwhile: those stay its own.
+            let unused = "NOT EXISTS (SELECT 1 FROM changes WHERE changes.window = windows.seq)";
+            let sql = format!("DELETE FROM windows WHERE seq = ? AND {unused}");
+            tx.execute(&sql, [window.seq]).map_err(&wrap)?;
+            tx.execute("UPDATE windows SET closed = opened WHERE seq = ?", [window.seq]).map(drop).map_err(&wrap)
+        })?;
+        // If it stays, it is a file that nobody has locked.
+        std::fs::remove_file(&window.path).ok();
+        Ok(())
+    }
+
     /// Attributes what tool calls under way have changed so far, by a checkpoint, and ends those whose processes are gone;
     /// `None` if there are none. Whoever takes back what a session did calls it first, or that would be left out.
     pub fn settle(

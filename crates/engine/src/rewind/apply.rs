@@ -4,6 +4,7 @@
 //! lock       nobody else scans, rewinds or cleans up
 //! safety     one scan is the safety snapshot and says whether the plan still holds   (see `prepare`)
 //! staging    the intent is durable, then every new file is written beside its target and synced
+//! agree      the last moment at which nothing has happened: whoever asked may withdraw
 //! armed      the intent says so, durably: from here on a crash is finished, not forgotten
 //! swap       files are exchanged, directories made and removed, permissions last
 //! verify     the touched paths are scanned again; the operation and its changes are committed
@@ -31,6 +32,9 @@ use crate::snapshot::tree::Kind;
 use crate::store::{Durability, Store};
 use crate::{CheckpointId, Node, OperationId, Progress, SessionId, Workspace, WorkspacePath, fault};
 
+/// Asked when everything is staged; gives the reason if nothing is to be done after all.
+pub type Agree<'a> = &'a mut dyn FnMut(&Plan) -> Result<(), String>;
+
 /// What swapping left alone.
 #[derive(Default)]
 pub(super) struct Swapped {
@@ -49,7 +53,21 @@ impl Workspace {
         new: &NewRewind,
         progress: &dyn Progress,
     ) -> Result<Applied, RewindError> {
-        let applied = self.apply_for(Some(writer.id()), request, expected, new, progress);
+        self.apply_in_if(writer, request, expected, new, progress, &mut |_| Ok(()))
+    }
+
+    /// Like [`apply_in`](Self::apply_in), if `agree` still does when all that can be refused has been checked and everything is staged:
+    /// the last moment at which nothing has happened. If it gives a reason instead, nothing does.
+    pub fn apply_in_if(
+        &mut self,
+        writer: &mut SessionWriter,
+        request: &RewindRequest,
+        expected: Option<&Plan>,
+        new: &NewRewind,
+        progress: &dyn Progress,
+        agree: Agree<'_>,
+    ) -> Result<Applied, RewindError> {
+        let applied = self.apply_for(Some(writer.id()), request, expected, new, progress, agree);
         writer.reload()?;
         applied
     }
@@ -63,7 +81,7 @@ impl Workspace {
         new: &NewRewind,
         progress: &dyn Progress,
     ) -> Result<Applied, RewindError> {
-        self.apply_for(None, request, expected, new, progress)
+        self.apply_for(None, request, expected, new, progress, &mut |_| Ok(()))
     }
 
     fn apply_for(
@@ -73,6 +91,7 @@ impl Workspace {
         expected: Option<&Plan>,
         new: &NewRewind,
         progress: &dyn Progress,
+        agree: Agree<'_>,
     ) -> Result<Applied, RewindError> {
         let _own = self.store.own()?;
         if let Some(operation) = operation::pending(&self.store)? {
@@ -91,8 +110,8 @@ impl Workspace {
             self.store.db().erase_deleted()?;
         }
         let applied = match converse::only_conversation(&resolved) {
-            Some(aim) => self.apply_conversation(request, expected, &resolved, aim, new, progress),
-            None => self.apply_files(request, expected, &resolved, new, progress),
+            Some(_) => self.apply_conversation(request, expected, &resolved, new, progress, agree),
+            None => self.apply_files(request, expected, &resolved, new, progress, agree),
         };
         if discards && applied.is_ok() {
             self.store.db().erase();
@@ -108,6 +127,7 @@ impl Workspace {
         resolved: &Resolved,
         new: &NewRewind,
         progress: &dyn Progress,
+        agree: Agree<'_>,
     ) -> Result<Applied, RewindError> {
         refuse_stale_head(&self.store, request, resolved.aim.as_ref())?;
         let target_seq = resolved.target_seq()?;
@@ -121,8 +141,8 @@ impl Workspace {
         })?;
         match prepared {
             Preparation::Refused(err) => Err(err),
-            Preparation::Nothing(plan) => self.note_nothing(*plan, request, resolved, new),
-            Preparation::Ready(prepared) => self.carry_out(*prepared, request, resolved, new),
+            Preparation::Nothing(plan) => self.note_nothing(*plan, request, resolved, new, agree),
+            Preparation::Ready(prepared) => self.carry_out(*prepared, request, resolved, new, agree),
         }
     }
 
@@ -134,6 +154,7 @@ impl Workspace {
         request: &RewindRequest,
         resolved: &Resolved,
         new: &NewRewind,
+        agree: Agree<'_>,
     ) -> Result<Applied, RewindError> {
         let mut operation = None;
         let mut conversation_moved = None;
@@ -141,6 +162,7 @@ impl Workspace {
         let moving = resolved.aim.as_ref().filter(|aim| resolved.scope == Scope::Both && aim.moves());
         if moving.is_some() || resolved.reverses.is_some() && !left_alone {
             let before = resolved.target_seq()?;
+            agree(&plan).map_err(|why| RewindError::Withdrawn { why })?;
             let moved = self.store.db().transaction(Durability::Synced, |tx| {
                 let (seq, moved) = insert_operation(tx, resolved, new, &plan, before, request.made_by)?;
                 let moved =
@@ -169,12 +191,17 @@ impl Workspace {
         request: &RewindRequest,
         resolved: &Resolved,
         new: &NewRewind,
+        agree: Agree<'_>,
     ) -> Result<Applied, RewindError> {
         let Prepared { mut plan, mut intent, safety, facts } = prepared;
         if let Err(err) = self.stage(&mut plan, &mut intent, &facts, request) {
             // What cannot be removed now is removed by the next recovery.
             self.forget(&intent, new.operation).ok();
             return Err(err);
+        }
+        if let Err(why) = agree(&plan) {
+            self.forget(&intent, new.operation).ok();
+            return Err(RewindError::Withdrawn { why });
         }
         if let Err(err) = intent::arm(&self.store, intent.operation) {
             self.forget(&intent, new.operation).ok();

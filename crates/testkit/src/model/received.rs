@@ -45,7 +45,8 @@ impl Received {
 
     /// Its wire format, by the path.
     pub fn wire(&self) -> Wire {
-        if self.path.ends_with("/messages") { Wire::Anthropic } else { Wire::OpenAi }
+        let path = self.path.split('?').next().unwrap_or_default();
+        if path.ends_with("/messages") { Wire::Anthropic } else { Wire::OpenAi }
     }
 
     /// The model that was asked for.

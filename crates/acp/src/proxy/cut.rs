@@ -1,0 +1,448 @@
+//! Cutting the inner agent's conversation: finding, or making, a session of its that holds exactly what is retained.
+//!
+//! [`ways`] lists what could be tried, the best first, from what the agent offers and what its sessions hold; it is pure.
+//! [`Proxy::hold`] tries one after the other. What an agent offers is what it advertises and what it did not refuse so far, never what it is
+//! called. The last way always is a new session whose first prompt carries the transcript, so a cut fails only if the agent takes no new
+//! session.
+//!
+//! A place inside a turn, or just after a prompt, is nothing that agents can be cut at: they are cut before that turn, and what is retained
+//! of it comes as a transcript with the next prompt.
+
+use std::sync::Arc;
+
+use retake_engine::session::entry::{Block, Body, Entry, EntryId};
+use serde_json::{Value, json};
+
+use super::scribe::{chain, spoken};
+use super::session::Session;
+use super::shape::Version;
+use super::ties::{Known, Tie};
+use super::{Proxy, scribe::Voice};
+use crate::wire::RpcError;
+
+/// A message that no session has.
+const NO_MESSAGE: &str = "retake-probe-no-such-message";
+
+/// What the inner agent offers, as far as is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Offer {
+    /// Sessions can be loaded.
+    pub(super) load: bool,
+    /// The head of a session can be forked.
+    pub(super) fork: bool,
+    /// A session can be forked at a message; `None` if that was not tried.
+    pub(super) fork_at: Option<bool>,
+    /// `_rewind/to` was not refused so far.
+    pub(super) rewind_to: bool,
+    /// `qwen/control/session/rewind` was not refused so far.
+    pub(super) turn_rewind: bool,
+}
+
+impl Default for Offer {
+    fn default() -> Self {
+        Self { load: false, fork: false, fork_at: None, rewind_to: true, turn_rewind: true }
+    }
+}
+
+/// A way to have an inner session that holds what is retained.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// There is one.
+    Kept { inner: String },
+    /// Nothing is retained: a new one.
+    New,
+    /// A fork that ends with a message of the agent's.
+    ForkAt { from: String, message: String },
+    /// The same one, cut before a prompt by its id; `None` if that has to be found out first.
+    RewindTo { inner: String, prompt: EntryId },
+    /// The same one, cut before a turn by its number.
+    TurnRewind { inner: String, turn: usize },
+    /// A new one that is told everything.
+    Transcript,
+}
+
+impl Way {
+    /// What the client is told was used.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Kept { .. } => "kept_session",
+            Self::New => "new_session",
+            Self::ForkAt { .. } => "fork_at_message",
+            Self::RewindTo { .. } => "rewind_to",
+            Self::TurnRewind { .. } => "turn_rewind",
+            Self::Transcript => "transcript",
+        }
+    }
+}
+
+/// An inner session that holds what is retained.
+#[derive(Clone, Debug)]
+pub(super) struct Held {
+    pub(super) inner: String,
+    /// What it lacks: everything after this entry.
+    pub(super) due: Option<Option<EntryId>>,
+    pub(super) strategy: &'static str,
+}
+
+/// The part of `path` that an agent can be cut to: not inside a turn, and not just after a prompt.
+fn base<'a>(all: &[Entry], path: &'a [Entry]) -> &'a [Entry] {
+    let Some(last) = path.last() else { return path };
+    let goes_on = |entry: &Entry| {
+        entry.parent == Some(last.id) && matches!(entry.body, Body::Reply { .. } | Body::ToolResult { .. })
+    };
+    let is_prompt = |entry: &Entry| matches!(entry.body, Body::Prompt { .. });
+    if !is_prompt(last) && !all.iter().any(goes_on) {
+        return path;
+    }
+    let before = path.iter().rposition(is_prompt).unwrap_or(0);
+    spoken(&path[..before])
+}
+
+/// What could be tried, the best first; never empty.
+fn ways(known: &Known, offer: Offer, all: &[Entry], base: &[Entry]) -> Vec<Way> {
+    let mut ways = Vec::new();
+    let mut keepers: Vec<&String> =
+        known.inners.iter().filter(|(_, inner)| holds(inner.holds, base)).map(|(id, _)| id).collect();
+    keepers.sort_by_key(|id| (**id != known.current, (*id).clone()));
+    ways.extend(keepers.into_iter().map(|id| Way::Kept { inner: id.clone() }));
+    if base.is_empty() {
+        ways.push(Way::New);
+        return ways;
+    }
+    let inner = &known.current;
+    if let Some(next) = next_turn(known, inner, all, base) {
+        if offer.fork_at == Some(true)
+            && let Some(message) = anchor(known, inner, base)
+        {
+            ways.push(Way::ForkAt { from: inner.clone(), message: message.to_owned() });
+        }
+        if offer.rewind_to {
+            ways.push(Way::RewindTo { inner: inner.clone(), prompt: next });
+        }
+        if offer.turn_rewind {
+            ways.push(Way::TurnRewind { inner: inner.clone(), turn: turns(known, inner, base).count() });
+        }
+    }
+    ways.push(Way::Transcript);
+    ways
+}
+
+/// Whether a session that holds the conversation up to `head` holds all of `base`; what agents say after the end of a turn is theirs.
+fn holds(head: Option<Option<EntryId>>, base: &[Entry]) -> bool {
+    match head {
+        None => false,
+        Some(None) => base.is_empty(),
+        Some(Some(head)) => base
+            .iter()
+            .position(|entry| entry.id == head)
+            .is_some_and(|at| !base[at + 1..].iter().any(|entry| matches!(entry.body, Body::Prompt { .. }))),
+    }
+}
+
+/// The prompts of `entries` that are turns of an inner session's own.
+fn turns<'a>(known: &'a Known, inner: &'a str, entries: &'a [Entry]) -> impl Iterator<Item = EntryId> + 'a {
+    let is_own = move |entry: &&Entry| matches!(entry.body, Body::Prompt { .. }) && !known.was_told(inner, entry.id);
+    entries.iter().filter(is_own).map(|entry| entry.id)
+}
+
+/// The prompt with which an inner session goes on after `base`, if it has all of that as turns of its own.
+fn next_turn(known: &Known, inner: &str, all: &[Entry], base: &[Entry]) -> Option<EntryId> {
+    let head = known.inners.get(inner)?.holds??;
+    let held = chain(all, Some(head));
+    let last = base.last()?.id;
+    let at = held.iter().position(|entry| entry.id == last)?;
+    let mut later = held[at + 1..].iter().filter(|entry| matches!(entry.body, Body::Prompt { .. }));
+    let next = later.next()?.id;
+    let is_own = !known.was_told(inner, next) && !later.any(|entry| known.was_told(inner, entry.id));
+    is_own.then_some(next)
+}
+
+/// What an inner session calls the last message of the last turn of `base`.
+fn anchor<'a>(known: &'a Known, inner: &str, base: &[Entry]) -> Option<&'a str> {
+    let of_turn = base.iter().rev().take_while(|entry| !matches!(entry.body, Body::Prompt { .. }));
+    let mut messages = of_turn.filter(|entry| match &entry.body {
+        Body::Reply { blocks, .. } => blocks.iter().any(|block| matches!(block, Block::Text { .. })),
+        _ => false,
+    });
+    known.inner_id(inner, messages.next()?.id)
+}
+
+impl Proxy {
+    /// Has an inner session hold what is retained: `path`, of everything that was ever said. Facts about it are durable when this
+    /// returns; which one speaks is not changed.
+    pub(super) async fn hold(
+        self: &Arc<Self>,
+        session: &Arc<Session>,
+        path: &[Entry],
+        all: &[Entry],
+    ) -> Result<Held, RpcError> {
+        let path = spoken(path);
+        let base = base(all, path);
+        let head = base.last().map(|entry| entry.id);
+        let lacks = if base.len() == path.len() { None } else { Some(head) };
+        self.find_out(session, all, base).await;
+        let mut failed = None;
+        for way in ways(&session.known(), self.offer(), all, base) {
+            let (inner, due) = match self.try_way(session, &way, all, base).await {
+                Ok(inner) if way == Way::Transcript => (inner, Some(None)),
+                Ok(inner) => (inner, lacks),
+                Err(error) => {
+                    self.refused(&way, &error);
+                    failed = Some(error);
+                    continue;
+                }
+            };
+            return Ok(Held { inner, due, strategy: way.name() });
+        }
+        Err(failed.unwrap_or_else(|| RpcError::new(RpcError::INTERNAL, "the agent takes no new session")))
+    }
+
+    /// Finds out whether the agent forks at a message, if that matters and is not known.
+    async fn find_out(self: &Arc<Self>, session: &Arc<Session>, all: &[Entry], base: &[Entry]) {
+        let (offer, known) = (self.offer(), session.known());
+        let matters = next_turn(&known, &known.current, all, base).is_some();
+        if !offer.fork || offer.fork_at.is_some() || !matters {
+            return;
+        }
+        let head = known.inners.get(&known.current).and_then(|inner| inner.holds).flatten();
+        if self.load_inner(session, &known.current).await.is_ok() {
+            self.fork_head(session, head).await;
+        }
+    }
+
+    async fn try_way(
+        self: &Arc<Self>,
+        session: &Arc<Session>,
+        way: &Way,
+        all: &[Entry],
+        base: &[Entry],
+    ) -> Result<String, RpcError> {
+        let head = base.last().map(|entry| entry.id);
+        match way {
+            Way::Kept { inner } => {
+                self.load_inner(session, inner).await?;
+                Ok(inner.clone())
+            }
+            Way::New | Way::Transcript => self.make(session, "session/new", self.birth(session), None, None).await,
+            Way::ForkAt { from, message } => {
+                self.load_inner(session, from).await?;
+                let mut params = self.birth(session);
+                params["sessionId"] = from.as_str().into();
+                params["_meta"]["jetbrains"]["air"]["fork"] = json!({ "version": 1, "messageId": message });
+                self.make(session, "session/fork", params, Some(from), Some(head)).await
+            }
+            Way::RewindTo { inner, prompt } => {
+                self.load_inner(session, inner).await?;
+                let mut message = session.known().inner_id(inner, *prompt).map(str::to_owned);
+                if message.is_none() {
+                    // Whether that is worth while: one that knows the method does not know this message.
+                    let probe = json!({ "sessionId": inner, "messageId": NO_MESSAGE, "restoreFiles": false });
+                    let answer = self.ask_agent("_rewind/to", probe).await;
+                    answer.err().filter(|error| error.code == RpcError::METHOD_NOT_FOUND).map_or(Ok(()), Err)?;
+                    self.learn_ids(session, inner, all).await?;
+                    message = session.known().inner_id(inner, *prompt).map(str::to_owned);
+                }
+                let message = message.ok_or_else(|| RpcError::new(RpcError::INTERNAL, "its messages have no ids"))?;
+                let params = json!({ "sessionId": inner, "messageId": message, "restoreFiles": false });
+                self.cut_inside(session, inner, "_rewind/to", params, head).await
+            }
+            Way::TurnRewind { inner, turn } => {
+                self.load_inner(session, inner).await?;
+                let params = json!({ "sessionId": inner, "targetTurnIndex": turn, "rewindFiles": false });
+                self.cut_inside(session, inner, "qwen/control/session/rewind", params, head).await
+            }
+        }
+    }
+
+    /// Cuts a session that stays the same one.
+    async fn cut_inside(
+        &self,
+        session: &Session,
+        inner: &str,
+        method: &str,
+        params: Value,
+        head: Option<EntryId>,
+    ) -> Result<String, RpcError> {
+        let held = session.known().inners.get(inner).and_then(|inner| inner.holds);
+        let id = || inner.to_owned();
+        session.tie_durably([Tie::Doubt { id: id() }]).map_err(|why| RpcError::new(RpcError::INTERNAL, why))?;
+        let answer = self.ask_agent(method, params).await;
+        // What refuses has done nothing; what does not answer may have.
+        let now = match &answer {
+            Ok(_) => Some(head),
+            Err(error) if is_silence(error) => None,
+            Err(_) => held,
+        };
+        if let Some(head) = now {
+            session
+                .tie_durably([Tie::Holds { id: id(), head }])
+                .map_err(|why| RpcError::new(RpcError::INTERNAL, why))?;
+        }
+        answer.map(|_| id())
+    }
+
+    /// Makes a new inner session; `holds` is what it holds, nothing for `None`.
+    async fn make(
+        self: &Arc<Self>,
+        session: &Arc<Session>,
+        method: &str,
+        params: Value,
+        from: Option<&str>,
+        holds: Option<Option<EntryId>>,
+    ) -> Result<String, RpcError> {
+        let expecting = self.expect();
+        let facts = self.ask_agent(method, params).await?;
+        let Some(id) = facts["sessionId"].as_str().map(str::to_owned) else {
+            return Err(RpcError::new(RpcError::INTERNAL, "the agent's answer has no session id"));
+        };
+        self.state().inners.insert(id.clone(), Arc::clone(session));
+        let made = [
+            Tie::Inner { id: id.clone(), from: from.map(str::to_owned) },
+            Tie::Holds { id: id.clone(), head: holds.flatten() },
+        ];
+        session.tie_durably(made).map_err(|why| RpcError::new(RpcError::INTERNAL, why))?;
+        let settings = {
+            let mut live = session.live();
+            live.loaded.insert(id.clone());
+            live.facts = facts;
+            live.settings.clone()
+        };
+        expecting.end().await;
+        for (_, method, mut params) in settings {
+            params["sessionId"] = id.as_str().into();
+            // A setting that it does not take any more is not what the session fails of.
+            self.ask_agent(&method, params).await.ok();
+        }
+        Ok(id)
+    }
+
+    /// Has the inner agent open a session of its, and does not pass its history on.
+    pub(super) async fn load_inner(&self, session: &Arc<Session>, inner: &str) -> Result<(), RpcError> {
+        if session.live().loaded.contains(inner) {
+            return Ok(());
+        }
+        self.replay_inner(session, inner).await.map(drop)
+    }
+
+    /// Has the inner agent tell the history of a session of its; returns the ids of the messages.
+    async fn replay_inner(&self, session: &Arc<Session>, inner: &str) -> Result<Vec<(Voice, String)>, RpcError> {
+        let (version, load) = (self.state().version, self.offer().load);
+        if !load {
+            return Err(RpcError::new(RpcError::INTERNAL, "the agent loads no sessions"));
+        }
+        let mut params = self.birth(session);
+        params["sessionId"] = inner.into();
+        let method = match version {
+            Version::V1 if self.state().resumes_only => "session/resume",
+            Version::V1 => "session/load",
+            Version::V2 => {
+                params["replayFrom"] = json!({ "type": "start" });
+                "session/resume"
+            }
+        };
+        self.state().inners.insert(inner.to_owned(), Arc::clone(session));
+        session.live().replay = Some(Vec::new());
+        let answer = self.ask_agent(method, params).await;
+        let mut live = session.live();
+        let replayed = live.replay.take().unwrap_or_default();
+        live.facts = answer?;
+        live.loaded.insert(inner.to_owned());
+        Ok(replayed)
+    }
+
+    /// Finds out what an inner session calls its messages now.
+    pub(super) async fn learn_ids(&self, session: &Arc<Session>, inner: &str, all: &[Entry]) -> Result<(), RpcError> {
+        let replayed = self.replay_inner(session, inner).await?;
+        self.note_ids(session, inner, all, &replayed);
+        Ok(())
+    }
+
+    /// Notes what an inner session calls its prompts, and the last message of each turn, as it has told them in order.
+    pub(super) fn note_ids(&self, session: &Session, inner: &str, all: &[Entry], replayed: &[(Voice, String)]) {
+        let known = session.known();
+        let Some(Some(Some(head))) = known.inners.get(inner).map(|inner| inner.holds) else { return };
+        let held = chain(all, Some(head));
+        let prompts: Vec<EntryId> = turns(&known, inner, &held).collect();
+        let mut said: Vec<(String, Option<String>)> = Vec::new();
+        for (voice, id) in replayed {
+            match (voice, said.last_mut()) {
+                (Voice::User, Some((last, None))) if last == id => {}
+                (Voice::User, _) => said.push((id.clone(), None)),
+                (_, Some((_, answer))) => *answer = Some(id.clone()),
+                (_, None) => {}
+            }
+        }
+        if said.len() != prompts.len() {
+            return;
+        }
+        let tie = |entry: EntryId, id: String| Tie::Message {
+            entry,
+            outer: known.outer(entry),
+            inner: inner.to_owned(),
+            id: Some(id),
+        };
+        for (at, (prompt, (user, answer))) in prompts.iter().zip(said).enumerate() {
+            session.tie([tie(*prompt, user)]);
+            let end = prompts.get(at + 1).and_then(|next| held.iter().position(|entry| entry.id == *next));
+            let turn = &held[..end.unwrap_or(held.len())];
+            let is_text = |entry: &&Entry| matches!(&entry.body, Body::Reply { blocks, .. } if blocks.iter().any(|block| matches!(block, Block::Text { .. })));
+            if let (Some(answer), Some(last)) = (answer, turn.iter().rev().find(is_text)) {
+                session.tie([tie(last.id, answer)]);
+            }
+        }
+    }
+
+    /// Keeps a fork of the head, so that one can come back to it, if that is the best that the agent offers.
+    pub(super) async fn keep_head(self: &Arc<Self>, session: &Arc<Session>, entries: &[Entry]) {
+        let (offer, known) = (self.offer(), session.known());
+        let head = spoken(entries);
+        let is_kept = known.inners.iter().any(|(id, inner)| *id != known.current && holds(inner.holds, head));
+        if !offer.fork || offer.fork_at == Some(true) || head.is_empty() || is_kept {
+            return;
+        }
+        self.fork_head(session, head.last().map(|entry| entry.id)).await;
+    }
+
+    /// Forks the head of the session that speaks, which holds the conversation up to `head`. The first time that shows whether the agent
+    /// can do better: one that forks at a message has no such message.
+    async fn fork_head(self: &Arc<Self>, session: &Arc<Session>, head: Option<EntryId>) {
+        let (from, facts) = {
+            let live = session.live();
+            (live.inner.clone(), live.facts.clone())
+        };
+        let mut params = self.birth(session);
+        params["sessionId"] = from.as_str().into();
+        if self.offer().fork_at.is_none() {
+            params["_meta"]["jetbrains"]["air"]["fork"] = json!({ "version": 1, "messageId": NO_MESSAGE });
+        }
+        let made = self.make(session, "session/fork", params, Some(&from), Some(head)).await;
+        session.live().facts = facts;
+        let mut offer = self.offers();
+        match made {
+            Ok(_) => offer.fork_at = Some(false),
+            Err(error) if error.code == RpcError::METHOD_NOT_FOUND => offer.fork = false,
+            Err(error) if offer.fork_at.is_none() && !is_silence(&error) => offer.fork_at = Some(true),
+            // Without it this point is reached by a transcript.
+            Err(_) => {}
+        }
+    }
+
+    /// Notes what the agent turned out not to offer.
+    fn refused(&self, way: &Way, error: &RpcError) {
+        if error.code != RpcError::METHOD_NOT_FOUND && !is_silence(error) {
+            return;
+        }
+        let mut offer = self.offers();
+        match way {
+            Way::RewindTo { .. } => offer.rewind_to = false,
+            Way::TurnRewind { .. } => offer.turn_rewind = false,
+            Way::ForkAt { .. } => offer.fork_at = Some(false),
+            Way::Kept { .. } | Way::New | Way::Transcript => {}
+        }
+    }
+}
+
+/// Whether nobody knows what came of a request.
+fn is_silence(error: &RpcError) -> bool {
+    error.data.as_ref().is_some_and(|data| data["reason"] == "silence" || data["reason"] == "gone")
+}

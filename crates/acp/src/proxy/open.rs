@@ -1,0 +1,345 @@
+//! Sessions that begin: their log is found or made, and from then on what is said in them is kept.
+//!
+//! A session whose log cannot be kept, because its directory is somebody's home, say, works all the same, without rewind; whoever asks
+//! for that is told why.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError};
+
+use retake_agent::fresh;
+use retake_agent::keeper::Keeper;
+use retake_agent::question::in_words;
+use retake_engine::session::Moment;
+use retake_engine::{
+    Durability, MadeBy, NewSession, NoProgress, Origin, RecoveryChoice, SessionId, SessionKind, SessionWriter,
+    Workspace,
+};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::edit::Edits;
+use super::relay::What;
+use super::scribe::{Desk, spoken};
+use super::session::Session;
+use super::ties::{self, Tie, Ties};
+use super::{Proxy, complain, slash};
+
+/// A log that was opened.
+struct Opened {
+    writer: SessionWriter,
+    ties: Ties,
+}
+
+impl Proxy {
+    /// The keeper of the workspace that a directory is in, with its root and its store.
+    async fn keeper(self: &Arc<Self>, cwd: &str) -> Result<(Keeper, PathBuf, PathBuf), String> {
+        let environment = (self.setup.environments)(Path::new(cwd))?;
+        let root = environment.root.clone();
+        let known = self.state().keepers.get(&root).cloned();
+        if let Some((keeper, store)) = known {
+            return Ok((keeper, root, store));
+        }
+        let opened = tokio::task::spawn_blocking(move || {
+            let mut workspace = Workspace::open_or_create(environment).map_err(|error| in_words(&error))?;
+            let new = fresh::rewind();
+            workspace.recover(RecoveryChoice::Ask, new.after, new.at).map_err(|error| in_words(&error))?;
+            workspace.watch();
+            let store = workspace.store_dir().to_owned();
+            let (keeper, thread) = Keeper::start(workspace).map_err(|error| error.to_string())?;
+            Ok::<_, String>((keeper, thread, store))
+        });
+        let (keeper, thread, store) = opened.await.map_err(|error| error.to_string())??;
+        self.keep_thread(thread);
+        let mut state = self.state();
+        // Somebody may have been quicker; one keeper is as good as another.
+        let (keeper, store) = state.keepers.entry(root.clone()).or_insert((keeper, store)).clone();
+        Ok((keeper, root, store))
+    }
+
+    fn keep_thread(&self, thread: std::thread::JoinHandle<()>) {
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+    }
+
+    /// Begins the log of a session that the inner agent calls `inner`.
+    pub(super) async fn begin_log(self: &Arc<Self>, inner: &str, birth: Value) -> Result<Arc<Session>, String> {
+        let (keeper, root, store) = self.keeper(birth["cwd"].as_str().unwrap_or(".")).await?;
+        let name = inner.to_owned();
+        let (outer, opened) = ask(&keeper, move |workspace| {
+            let (id, at) = (fresh::session(), fresh::now());
+            let new = NewSession { id, at, title: String::new(), kind: SessionKind::Conversation };
+            workspace.create_session(new).map_err(|error| in_words(&error))?;
+            // An agent that calls a new session as an older one was called does not get at that.
+            let outer = if ties::exists(&store, &name) { id.to_string() } else { name.clone() };
+            let mut ties = Ties::create(&store, &outer, id).map_err(|error| error.to_string())?;
+            let begun = [
+                Tie::Inner { id: name.clone(), from: None },
+                Tie::Holds { id: name.clone(), head: None },
+                Tie::Current { id: name },
+            ];
+            begun.into_iter().try_for_each(|tie| ties.add(tie)).map_err(|error| error.to_string())?;
+            let writer = workspace.open_session(id, at, &mut fresh::random).map_err(|error| in_words(&error))?;
+            Ok::<_, String>((outer, Opened { writer, ties }))
+        })
+        .await??;
+        take_baseline(&keeper, opened.writer.id());
+        let session = self.know(outer, opened, keeper, root, birth)?;
+        session.live().loaded.insert(inner.to_owned());
+        Ok(session)
+    }
+
+    /// Opens the log of a session by the name that the client has for it; `None` if there is none.
+    pub(super) async fn open_log(self: &Arc<Self>, outer: &str, birth: Value) -> Result<Option<Arc<Session>>, String> {
+        let (keeper, root, store) = self.keeper(birth["cwd"].as_str().unwrap_or(".")).await?;
+        let name = outer.to_owned();
+        let opened = ask(&keeper, move |workspace| {
+            let Some(ties) = Ties::open(&store, &name).map_err(|error| error.to_string())? else { return Ok(None) };
+            let id = ties.known.session.clone().unwrap_or_default();
+            // Somebody has deleted it.
+            let Ok(session) = workspace.resolve_session(&id) else { return Ok(None) };
+            let writer = workspace.open_session(session.id, fresh::now(), &mut fresh::random);
+            let writer = writer.map_err(|error| in_words(&error))?;
+            Ok::<_, String>(Some(Opened { writer, ties }))
+        })
+        .await??;
+        let Some(opened) = opened else { return Ok(None) };
+        take_baseline(&keeper, opened.writer.id());
+        let session = self.know(outer.to_owned(), opened, keeper, root, birth)?;
+        session.live().out_of_step = true;
+        Ok(Some(session))
+    }
+
+    /// Makes a session known, and begins to take what is said in it.
+    fn know(
+        self: &Arc<Self>,
+        outer: String,
+        opened: Opened,
+        keeper: Keeper,
+        root: PathBuf,
+        birth: Value,
+    ) -> Result<Arc<Session>, String> {
+        let Opened { writer, ties } = opened;
+        let (id, inners) = (writer.id(), ties.known.inners.keys().cloned().collect::<Vec<_>>());
+        let (desk, thread) = Desk::start(writer, keeper, root, self.name.clone()).map_err(|error| error.to_string())?;
+        self.keep_thread(thread);
+        let (inbox, mut said) = mpsc::unbounded_channel();
+        let session = Arc::new(Session::new(outer.clone(), id, desk, ties, inbox));
+        session.live().birth = birth;
+        {
+            let mut state = self.state();
+            state.sessions.insert(outer, Arc::clone(&session));
+            state.inners.extend(inners.into_iter().map(|inner| (inner, Arc::clone(&session))));
+        }
+        let (proxy, weak) = (Arc::clone(self), Arc::downgrade(&session));
+        tokio::spawn(async move {
+            while let Some((message, line)) = said.recv().await {
+                let Some(session) = weak.upgrade() else { return };
+                proxy.take_in_session(&session, message, line).await;
+            }
+        });
+        self.serve(&session);
+        Ok(session)
+    }
+
+    /// The inner agent has begun a session for the client.
+    pub(super) async fn begun(self: &Arc<Self>, birth: Value, result: Value, line: Vec<u8>) {
+        let Some(inner) = result["sessionId"].as_str().map(str::to_owned) else { return self.to_client(line).await };
+        let (proxy, expecting) = (Arc::clone(self), self.expect());
+        // Whoever waits for the store must not hold up what others are told.
+        tokio::spawn(async move {
+            match proxy.begin_log(&inner, birth).await {
+                Ok(session) => {
+                    session.live().facts = result;
+                    let mut edits = Edits::new(&line);
+                    if session.outer != inner {
+                        edits.replace(&["result", "sessionId"], &Value::from(session.outer.as_str()));
+                    }
+                    proxy.to_client(edits.make()).await;
+                    proxy.tell_commands(&session).await;
+                }
+                Err(why) => {
+                    complain(&format!("session {inner} cannot be rewound: {why}"));
+                    proxy.state().unkept.insert(inner, why);
+                    proxy.to_client(line).await;
+                }
+            }
+            expecting.end().await;
+        });
+    }
+
+    /// Tells the client our commands, before the inner agent tells its own.
+    pub(super) async fn tell_commands(&self, session: &Session) {
+        let commands = slash::commands(self.state().version);
+        let update = json!({ "sessionUpdate": "available_commands_update", "availableCommands": commands });
+        self.update(session, update).await;
+    }
+
+    /// The inner agent has forked a session for the client: so does the log.
+    pub(super) async fn forked(
+        self: &Arc<Self>,
+        parent: &Arc<Session>,
+        mut birth: Value,
+        result: Value,
+        line: Vec<u8>,
+    ) {
+        let Some(inner) = result["sessionId"].as_str().map(str::to_owned) else { return self.to_client(line).await };
+        if birth["cwd"].is_null() {
+            birth["cwd"] = parent.live().birth["cwd"].clone();
+        }
+        let (proxy, expecting, parent) = (Arc::clone(self), self.expect(), Arc::clone(parent));
+        tokio::spawn(async move {
+            match proxy.fork_log(&parent, &inner, birth).await {
+                Ok(session) => {
+                    session.live().facts = result;
+                    proxy.to_client(line).await;
+                    proxy.tell_commands(&session).await;
+                }
+                Err(why) => {
+                    complain(&format!("session {inner} cannot be rewound: {why}"));
+                    proxy.state().unkept.insert(inner, why);
+                    proxy.to_client(line).await;
+                }
+            }
+            expecting.end().await;
+        });
+    }
+
+    async fn fork_log(self: &Arc<Self>, parent: &Session, inner: &str, birth: Value) -> Result<Arc<Session>, String> {
+        let known = parent.known();
+        let entries = parent.desk.ask(|scribe| scribe.entries().to_vec()).await.unwrap_or_default();
+        let Some(head) = spoken(&entries).last().map(|entry| entry.id) else {
+            return self.begin_log(inner, birth).await;
+        };
+        let (keeper, root, store) = self.keeper(birth["cwd"].as_str().unwrap_or(".")).await?;
+        let (from, name) = (parent.id, inner.to_owned());
+        let opened = ask(&keeper, move |workspace| {
+            let new = fresh::fork(MadeBy::Client);
+            let forked = workspace.fork(from, head, &new, &NoProgress).map_err(|error| in_words(&error))?;
+            let mut ties = Ties::create(&store, &name, forked.session).map_err(|error| error.to_string())?;
+            let names = entries.iter().map(|entry| Tie::Message {
+                entry: entry.id,
+                outer: known.outer(entry.id),
+                inner: name.clone(),
+                id: known.inner_id(&known.current, entry.id).map(str::to_owned),
+            });
+            let begun = [
+                Tie::Inner { id: name.clone(), from: None },
+                Tie::Holds { id: name.clone(), head: Some(head) },
+                Tie::Current { id: name.clone() },
+            ];
+            let all = names.chain(begun).collect::<Vec<_>>();
+            all.into_iter().try_for_each(|tie| ties.add(tie)).map_err(|error| error.to_string())?;
+            let writer = workspace.open_session(forked.session, fresh::now(), &mut fresh::random);
+            Ok::<_, String>(Opened { writer: writer.map_err(|error| in_words(&error))?, ties })
+        })
+        .await??;
+        let session = self.know(inner.to_owned(), opened, keeper, root, birth)?;
+        session.live().loaded.insert(inner.to_owned());
+        Ok(session)
+    }
+
+    /// A session that we have no log of is loaded: what the inner agent tells of it is kept.
+    pub(super) async fn import(self: &Arc<Self>, id: Value, birth: Value, line: Vec<u8>) {
+        let inner = birth["sessionId"].as_str().unwrap_or_default().to_owned();
+        match self.begin_log(&inner, birth).await {
+            Ok(session) => {
+                session.live().is_importing = true;
+                self.note_request(&id, What::Import { session });
+            }
+            Err(why) => {
+                complain(&format!("session {inner} cannot be rewound: {why}"));
+                self.state().unkept.insert(inner, why);
+                self.note_request(&id, What::Other);
+            }
+        }
+        self.to_agent(line).await;
+    }
+
+    /// The inner agent has told all of a session that it loaded, or refuses to.
+    pub(super) fn imported(self: &Arc<Self>, session: &Arc<Session>, result: Option<&Value>) {
+        let inner = {
+            let mut live = session.live();
+            live.is_importing = false;
+            live.facts = result.cloned().unwrap_or_default();
+            live.inner.clone()
+        };
+        if result.is_none() {
+            self.forget(session);
+            return self.erase(session);
+        }
+        let (proxy, kept) = (Arc::clone(self), Arc::clone(session));
+        session.desk.run(move |scribe| {
+            scribe.settle_import();
+            let head = spoken(scribe.entries()).last().map(|entry| entry.id);
+            kept.tie([Tie::Holds { id: inner, head }]);
+            proxy.runtime.spawn({
+                let proxy = Arc::clone(&proxy);
+                async move { proxy.tell_commands(&kept).await }
+            });
+        });
+    }
+
+    /// Removes the log of a session.
+    pub(super) fn erase(&self, session: &Arc<Session>) {
+        let outer = session.outer.clone();
+        session.desk.run(move |scribe| scribe.erase(move |store| ties::remove(store, &outer)));
+    }
+
+    /// The sessions that the inner agent has, by the names that the client knows; those that only keep a point are left out.
+    pub(super) fn listed(&self, params: &Value, result: &Value, line: Vec<u8>) -> Vec<u8> {
+        let Some(sessions) = result["sessions"].as_array() else { return line };
+        let mut stores: Vec<PathBuf> = self.state().keepers.values().map(|(_, store)| store.clone()).collect();
+        let named = params["cwd"].as_str().into_iter().chain(sessions.iter().filter_map(|one| one["cwd"].as_str()));
+        for environment in named.filter_map(|cwd| (self.setup.environments)(Path::new(cwd)).ok()) {
+            stores.extend(Workspace::store_of(&environment.data_dir, &environment.root));
+        }
+        stores.sort();
+        stores.dedup();
+        let mut edits = Edits::new(&line);
+        let known: std::collections::HashMap<_, _> =
+            stores.iter().flat_map(|store| ties::inner_sessions(store)).collect();
+        let mut shown = Vec::new();
+        let mut is_changed = false;
+        for one in sessions {
+            let mut one = one.clone();
+            let id = one["sessionId"].as_str().unwrap_or_default().to_owned();
+            match known.get(&id) {
+                Some(None) => {
+                    is_changed = true;
+                    continue;
+                }
+                Some(Some(outer)) if *outer != id => {
+                    is_changed = true;
+                    one["sessionId"] = outer.as_str().into();
+                }
+                _ => {}
+            }
+            shown.push(one);
+        }
+        if is_changed {
+            edits.replace(&["result", "sessions"], &Value::Array(shown));
+        }
+        edits.make()
+    }
+}
+
+/// Has the keeper do something, and does not hold up the others who wait.
+async fn ask<T: Send + 'static>(
+    keeper: &Keeper,
+    task: impl FnOnce(&mut Workspace) -> T + Send + 'static,
+) -> Result<T, String> {
+    let (tell, told) = tokio::sync::oneshot::channel();
+    keeper.run(move |workspace| {
+        tell.send(task(workspace)).ok();
+    });
+    told.await.map_err(|_| "the workspace was closed".to_owned())
+}
+
+/// Has the first snapshot taken; nobody waits for it but the first prompt.
+fn take_baseline(keeper: &Keeper, session: SessionId) {
+    keeper.run(move |workspace| {
+        let moment = Moment { session, entry: None, origin: Origin::Turn };
+        if let Err(error) = workspace.checkpoint_at(moment, fresh::checkpoint(), Durability::Soon, &NoProgress) {
+            complain(&format!("the first snapshot could not be taken: {}", in_words(&error)));
+        }
+    });
+}

@@ -1,0 +1,154 @@
+//! A prompt on its way to the inner agent: the log has it, a snapshot is taken, and what the agent has to know first comes with it.
+//!
+//! The snapshot is waited for only so long. One that is not complete by then is a gap that is shown wherever this point is.
+
+use std::sync::Arc;
+
+use retake_agent::fresh;
+use retake_engine::session::entry::{Body, EndReason, Entry, EntryId};
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use super::edit::Edits;
+use super::relay::{What, reason};
+use super::scribe::{Begun, spoken};
+use super::session::Session;
+use super::shape::{self, Version};
+use super::ties::Tie;
+use super::{Proxy, complain, slash, transcript};
+use crate::wire::RpcError;
+
+impl Proxy {
+    /// Takes a prompt of the client's.
+    pub(super) async fn prompt(self: &Arc<Self>, session: &Arc<Session>, id: Value, params: &Value, line: &[u8]) {
+        let blocks = params["prompt"].as_array().cloned().unwrap_or_default();
+        if let Some(command) = shape::plain_text(&blocks).and_then(slash::parse) {
+            return self.slash(session, id, &blocks, command).await;
+        }
+        match self.say(session, &blocks).await {
+            Ok(preface) => {
+                let mut edits = Edits::new(line);
+                let inner = session.live().inner.clone();
+                if inner != session.outer {
+                    edits.replace(&["params", "sessionId"], &Value::from(inner));
+                }
+                if let Some(preface) = preface {
+                    edits.prepend(&["params", "prompt"], &shape::text_block(&preface));
+                }
+                self.note_request(&id, What::Prompt { session: Arc::clone(session) });
+                self.to_agent(edits.make()).await;
+            }
+            Err(error) => drop(self.client.answer(id, Err(error)).await),
+        }
+    }
+
+    /// Prepares everything for a prompt; returns what has to be told before it.
+    pub(super) async fn say(
+        self: &Arc<Self>,
+        session: &Arc<Session>,
+        blocks: &[Value],
+    ) -> Result<Option<String>, RpcError> {
+        if !session.is_running() {
+            self.align(session).await?;
+            let entries = session.desk.ask(|scribe| scribe.entries().to_vec()).await.unwrap_or_default();
+            self.keep_head(session, &entries).await;
+        }
+        let (prompt, parts) = (fresh::entry(), shape::parts(blocks));
+        let (tell, taken) = oneshot::channel();
+        let begun = session.desk.ask(move |scribe| scribe.begin(prompt, parts, tell)).await;
+        let begun = match begun {
+            Some(Ok(begun)) => begun,
+            Some(Err(why)) => {
+                // The user talks to their agent; that the log cannot be written is no reason to keep them from it.
+                complain(&format!("this prompt cannot be gone back to: {why}"));
+                Begun { prompt, before: Vec::new() }
+            }
+            None => return Err(RpcError::new(RpcError::INTERNAL, "the session has ended")),
+        };
+        self.wait_for_snapshot(session, prompt, taken).await;
+        let missing = {
+            let live = session.live();
+            missing(&begun.before, live.due)
+        };
+        let preface = transcript::preface(&missing);
+        let inner = session.live().inner.clone();
+        let told = missing.iter().filter(|entry| matches!(entry.body, Body::Prompt { .. })).map(|entry| entry.id);
+        let told: Vec<EntryId> = told.collect();
+        if !told.is_empty() {
+            session.tie([Tie::Told { id: inner, prompts: told }]);
+        }
+        session.live().begin(begun.prompt);
+        session.running.send_replace(true);
+        Ok(preface)
+    }
+
+    async fn wait_for_snapshot(
+        &self,
+        session: &Session,
+        prompt: EntryId,
+        taken: oneshot::Receiver<Result<(), String>>,
+    ) {
+        let why = match tokio::time::timeout(self.setup.patience.snapshot, taken).await {
+            Ok(Ok(Ok(()))) => return,
+            Ok(Ok(Err(why))) => why,
+            Ok(Err(_)) => "it was not asked for".to_owned(),
+            Err(_) => "it takes too long".to_owned(),
+        };
+        complain(&format!("the snapshot before this prompt is not complete: {why}"));
+        session.tie([Tie::Late { entry: prompt }]);
+    }
+
+    /// Has the inner agent's conversation be ours before anything is said.
+    pub(super) async fn align(self: &Arc<Self>, session: &Arc<Session>) -> Result<(), RpcError> {
+        if !session.live().out_of_step {
+            return Ok(());
+        }
+        let found = session.desk.ask(|scribe| {
+            let id = scribe.id();
+            let all = scribe.keeper().ask(move |workspace| workspace.all_entries(id).unwrap_or_default());
+            (scribe.entries().to_vec(), all)
+        });
+        let (entries, all) = found.await.unwrap_or_default();
+        let held = self.hold(session, &entries, &all).await?;
+        self.switch(session, &held).map_err(|why| RpcError::new(RpcError::INTERNAL, why))
+    }
+
+    /// The inner agent has answered a prompt.
+    pub(super) async fn prompt_answered(
+        &self,
+        session: &Arc<Session>,
+        outcome: &Result<Value, RpcError>,
+        line: Vec<u8>,
+    ) -> Vec<u8> {
+        let version = self.state().version;
+        match (version, outcome) {
+            (_, Err(error)) => {
+                let reason = EndReason::Failed { message: error.message.clone() };
+                self.settle(session.end_turn(reason)).await;
+            }
+            (Version::V1, Ok(result)) => self.settle(session.end_turn(reason(result["stopReason"].as_str()))).await,
+            (Version::V2, Ok(result)) => {
+                let Some(id) = result["messageId"].as_str() else { return line };
+                let named = session.live().name_prompt(Some(id));
+                let Some(named) = named else { return line };
+                session.tie(named.tie);
+                if named.outer != id {
+                    let mut edits = Edits::new(&line);
+                    edits.replace(&["result", "messageId"], &Value::from(named.outer));
+                    return edits.make();
+                }
+            }
+        }
+        line
+    }
+}
+
+/// What the inner agent has not heard of what is retained.
+fn missing(retained: &[Entry], due: Option<Option<EntryId>>) -> Vec<Entry> {
+    let from = match due {
+        None => spoken(retained).len(),
+        Some(None) => 0,
+        Some(Some(head)) => retained.iter().position(|entry| entry.id == head).map_or(0, |at| at + 1),
+    };
+    retained[from..].to_vec()
+}

@@ -1,0 +1,404 @@
+//! The scribe: one thread per session, the only one that writes its log.
+//!
+//! It is told what passes by and makes entries of it, one for each message and one for each tool call with its result, in the order in which
+//! they end; the ids are those that the client was told. Snapshots go to the workspace's keeper and nobody waits for them here. What cannot
+//! be written is told to people on stderr and does not stop the conversation between the editor and its agent.
+
+mod call;
+mod change;
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread;
+use std::time::Instant;
+
+use retake_agent::contract::{Event, EventKind, State};
+use retake_agent::fresh;
+use retake_agent::keeper::Keeper;
+use retake_agent::question::in_words;
+use retake_agent::view::View;
+use retake_engine::session::entry::{Block, Body, CallId, EndReason, Entry, EntryId, Outcome, Part, StopReason, Usage};
+use retake_engine::session::{NewEntry, NewTurn, SessionError};
+use retake_engine::{Durability, MadeBy, OperationId, SessionId, SessionWriter};
+use tokio::runtime;
+use tokio::sync::{broadcast, oneshot};
+
+use super::watch::{PAUSE, Watch};
+use call::Call;
+pub(super) use change::{Changed, chain, spoken};
+
+/// Events that a slow listener may be behind.
+const KEPT_EVENTS: usize = 1_024;
+
+type Task = Box<dyn FnOnce(&mut Scribe) + Send>;
+
+/// A handle to the thread; it ends when the last one goes.
+#[derive(Clone, Debug)]
+pub(super) struct Desk {
+    tasks: mpsc::Sender<Task>,
+}
+
+/// Who says something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Voice {
+    User,
+    Agent,
+    Thought,
+}
+
+/// A turn that has begun.
+#[derive(Clone, Debug)]
+pub(super) struct Begun {
+    pub(super) prompt: EntryId,
+    /// What was retained before it.
+    pub(super) before: Vec<Entry>,
+}
+
+/// A message that is coming.
+#[derive(Debug)]
+struct Coming {
+    entry: EntryId,
+    voice: Voice,
+    parts: Vec<Part>,
+}
+
+/// The one who writes.
+pub(super) struct Scribe {
+    writer: Option<SessionWriter>,
+    keeper: Keeper,
+    watch: Arc<Mutex<Watch>>,
+    root: PathBuf,
+    /// What the inner agent is called.
+    agent: String,
+    turn: Option<(OperationId, EntryId)>,
+    coming: Option<Coming>,
+    calls: HashMap<String, Call>,
+    /// Calls of this turn that have ended: what is still said of them changes nothing.
+    settled: HashSet<String>,
+    /// The order in which calls began.
+    began: Vec<String>,
+    /// How often a tool was spoken of.
+    tools: Arc<AtomicU64>,
+    /// When the agent was last found to be only talking.
+    idled: Instant,
+    runtime: runtime::Handle,
+    view: View,
+    events: broadcast::Sender<Arc<Event>>,
+    /// Whether it was said that the log cannot be written.
+    is_broken: bool,
+}
+
+impl Desk {
+    /// Starts the thread.
+    pub(super) fn start(
+        writer: SessionWriter,
+        keeper: Keeper,
+        root: PathBuf,
+        agent: String,
+    ) -> std::io::Result<(Self, thread::JoinHandle<()>)> {
+        let (tasks, inbox) = mpsc::channel::<Task>();
+        let (events, _) = broadcast::channel(KEPT_EVENTS);
+        let view = View {
+            session: writer.id().to_string(),
+            workspace: root.display().to_string(),
+            model: agent.clone(),
+            entries: writer.conversation().entries().to_vec(),
+            draft: writer.draft().to_vec(),
+            seq: u64::try_from(fresh::now().0).unwrap_or_default() * 1_000,
+            ..View::default()
+        };
+        let mut scribe = Scribe {
+            watch: Arc::new(Mutex::new(Watch::new(writer.id()))),
+            writer: Some(writer),
+            keeper,
+            root,
+            agent,
+            turn: None,
+            coming: None,
+            calls: HashMap::new(),
+            settled: HashSet::new(),
+            began: Vec::new(),
+            tools: Arc::default(),
+            idled: Instant::now(),
+            runtime: runtime::Handle::current(),
+            view,
+            events,
+            is_broken: false,
+        };
+        let thread = thread::Builder::new().name("scribe".to_owned()).spawn(move || {
+            for task in inbox {
+                task(&mut scribe);
+            }
+            scribe.end(EndReason::Interrupted);
+            // Whoever opens the session next finds everything stored.
+            scribe.keeper.ask(|_| ());
+        })?;
+        Ok((Self { tasks }, thread))
+    }
+
+    /// Has something done when everything before it is.
+    pub(super) fn run(&self, task: impl FnOnce(&mut Scribe) + Send + 'static) {
+        // The thread ends only when this handle does.
+        self.tasks.send(Box::new(task)).ok();
+    }
+
+    /// Has something done and waits for what comes of it; `None` if the thread has ended.
+    pub(super) async fn ask<T: Send + 'static>(
+        &self,
+        task: impl FnOnce(&mut Scribe) -> T + Send + 'static,
+    ) -> Option<T> {
+        let (tell, told) = oneshot::channel();
+        self.run(move |scribe| {
+            tell.send(task(scribe)).ok();
+        });
+        told.await.ok()
+    }
+}
+
+impl Scribe {
+    /// The session.
+    pub(super) fn id(&self) -> SessionId {
+        self.writer().id()
+    }
+
+    /// What is retained.
+    pub(super) fn entries(&self) -> &[Entry] {
+        self.writer().conversation().entries()
+    }
+
+    /// The workspace's keeper.
+    pub(super) fn keeper(&self) -> &Keeper {
+        &self.keeper
+    }
+
+    /// How it all stands, for whoever listens on the socket, and what happens from now on.
+    pub(super) fn attach(&self) -> (View, broadcast::Receiver<Arc<Event>>) {
+        (self.view.clone(), self.events.subscribe())
+    }
+
+    fn writer(&self) -> &SessionWriter {
+        self.writer.as_ref().expect("the writer is away only while a change is being made")
+    }
+
+    fn writer_mut(&mut self) -> &mut SessionWriter {
+        self.writer.as_mut().expect("the writer is away only while a change is being made")
+    }
+
+    /// Begins a turn, durably, and has its snapshot taken: `taken` is told when that is done. A prompt that comes while a turn runs
+    /// belongs to it.
+    pub(super) fn begin(
+        &mut self,
+        prompt: EntryId,
+        parts: Vec<Part>,
+        taken: oneshot::Sender<Result<(), String>>,
+    ) -> Result<Begun, String> {
+        self.flush();
+        let before = self.entries().to_vec();
+        let (at, operation) = (fresh::now(), fresh::operation());
+        let entry = NewEntry { id: prompt, at, body: Body::Prompt { parts } };
+        if self.turn.is_some() {
+            self.writer_mut().append(vec![entry], Durability::Synced).map_err(|error| in_words(&error))?;
+            self.publish_appended();
+            taken.send(Ok(())).ok();
+            return Ok(Begun { prompt, before });
+        }
+        let turn = NewTurn { operation, at, made_by: MadeBy::Client, entries: vec![entry] };
+        self.writer_mut().begin_turn(turn).map_err(|error| in_words(&error))?;
+        self.turn = Some((operation, prompt));
+        self.settled.clear();
+        self.publish_appended();
+        self.publish(EventKind::StateChanged { state: State::Running });
+        let watch = Arc::clone(&self.watch);
+        self.keeper.run(move |workspace| {
+            taken.send(watching(&watch).begin(workspace, operation, prompt)).ok();
+        });
+        Ok(Begun { prompt, before })
+    }
+
+    /// Somebody says more of the message `entry`.
+    pub(super) fn say(&mut self, entry: EntryId, voice: Voice, parts: Vec<Part>) {
+        if self.coming.as_ref().is_none_or(|coming| coming.entry != entry) {
+            self.flush();
+            self.coming = Some(Coming { entry, voice, parts: Vec::new() });
+        }
+        let Some(coming) = &mut self.coming else { return };
+        for part in parts {
+            match (coming.parts.last_mut(), part) {
+                (Some(Part::Text { text }), Part::Text { text: more }) => text.push_str(&more),
+                (_, part) => coming.parts.push(part),
+            }
+        }
+        self.watch_idle();
+    }
+
+    /// The agent only talks, unless it says soon that it runs a tool: then what changes meanwhile is not its own.
+    fn watch_idle(&mut self) {
+        if self.turn.is_none() || !self.calls.is_empty() || self.idled.elapsed() < PAUSE {
+            return;
+        }
+        self.idled = Instant::now();
+        let (watch, keeper, tools) = (Arc::clone(&self.watch), self.keeper.clone(), Arc::clone(&self.tools));
+        let seen = tools.load(Ordering::Relaxed);
+        self.runtime.spawn(async move {
+            tokio::time::sleep(PAUSE).await;
+            keeper.run(move |workspace| {
+                if tools.load(Ordering::Relaxed) == seen {
+                    watching(&watch).idle(workspace);
+                }
+            });
+        });
+    }
+
+    /// What is said of the message `entry` is this, whatever was said of it before.
+    pub(super) fn say_whole(&mut self, entry: EntryId, voice: Voice, parts: Vec<Part>) {
+        if let Some(coming) = self.coming.as_mut().filter(|coming| coming.entry == entry) {
+            coming.parts.clear();
+        }
+        self.say(entry, voice, parts);
+    }
+
+    /// Ends the turn.
+    pub(super) fn end(&mut self, reason: EndReason) {
+        self.flush();
+        self.interrupt_calls();
+        let Some((operation, _)) = self.turn.take() else { return };
+        let end = NewEntry { id: fresh::entry(), at: fresh::now(), body: Body::Ended { reason } };
+        let ended = self.writer_mut().end_turn(operation, end).map(drop);
+        self.note(ended);
+        self.publish_appended();
+        self.publish(EventKind::StateChanged { state: State::Idle });
+        let watch = Arc::clone(&self.watch);
+        self.keeper.run(move |workspace| watching(&watch).end(workspace));
+        self.tell_failure();
+    }
+
+    /// A history that was told by the inner agent has come to its end.
+    pub(super) fn settle_import(&mut self) {
+        self.flush();
+        self.interrupt_calls();
+    }
+
+    /// Removes the session from the log, and with `also` what is kept beside it.
+    pub(super) fn erase(&mut self, also: impl FnOnce(&std::path::Path) -> std::io::Result<()> + Send + 'static) {
+        self.coming = None;
+        let Some(writer) = self.writer.take() else { return };
+        let removed = self.keeper.ask(move |workspace| {
+            let store = workspace.store_dir().to_owned();
+            let deleted = workspace.delete_session(writer).map(drop).map_err(|error| in_words(&error));
+            deleted.and_then(|()| also(&store).map_err(|error| error.to_string()))
+        });
+        if let Err(why) = removed {
+            super::complain(&format!("the session's log could not be removed: {why}"));
+        }
+    }
+
+    /// Makes an entry of the message that was coming.
+    fn flush(&mut self) {
+        let Some(Coming { entry, voice, parts }) = self.coming.take() else { return };
+        if parts.is_empty() {
+            return;
+        }
+        let body = match voice {
+            Voice::User => Body::Prompt { parts },
+            Voice::Agent => self.reply(parts.into_iter().map(said).collect(), StopReason::Done),
+            Voice::Thought => {
+                let thought = |part| match said(part) {
+                    Block::Text { text } => Block::Reasoning { text, opaque: String::new() },
+                    other => other,
+                };
+                self.reply(parts.into_iter().map(thought).collect(), StopReason::Done)
+            }
+        };
+        self.append(vec![(entry, body)]);
+    }
+
+    fn reply(&self, blocks: Vec<Block>, stop: StopReason) -> Body {
+        Body::Reply { blocks, model: self.agent.clone(), usage: Usage::default(), stop }
+    }
+
+    fn append(&mut self, bodies: Vec<(EntryId, Body)>) {
+        let at = fresh::now();
+        let new = bodies.into_iter().map(|(id, body)| NewEntry { id, at, body }).collect();
+        let appended = self.writer_mut().append(new, Durability::Soon).map(drop);
+        self.note(appended);
+        self.publish_appended();
+    }
+
+    fn note(&mut self, written: Result<(), SessionError>) {
+        if let Err(error) = written {
+            self.complain(&in_words(&error));
+        }
+    }
+
+    /// Tells people once that the log has a hole.
+    fn complain(&mut self, why: &str) {
+        if !std::mem::replace(&mut self.is_broken, true) {
+            super::complain(&format!("what is said from now on may be missing from Retake's log: {why}"));
+        }
+    }
+
+    fn tell_failure(&mut self) {
+        let watch = Arc::clone(&self.watch);
+        self.keeper.run(move |_| {
+            if let Some(why) = watching(&watch).failure.take() {
+                super::complain(&format!("a snapshot could not be taken: {why}"));
+            }
+        });
+    }
+
+    fn publish(&mut self, kind: EventKind) {
+        let event = Arc::new(Event { seq: self.view.seq + 1, request: None, kind });
+        self.view.apply(&event);
+        // Nobody may be listening.
+        self.events.send(event).ok();
+    }
+
+    fn publish_appended(&mut self) {
+        let told = self.view.entries.len();
+        let appended = self.entries().get(told..).unwrap_or_default().to_vec();
+        appended.into_iter().for_each(|entry| self.publish(EventKind::Appended { entry }));
+    }
+
+    fn publish_head_moved(&mut self, operation: Option<String>) {
+        let now = self.writer().conversation().entries();
+        let same = self.view.entries.iter().zip(now).take_while(|(told, now)| told.id == now.id).count();
+        if same == now.len() && same == self.view.entries.len() {
+            return;
+        }
+        let keep = same.checked_sub(1).map(|last| now[last].id);
+        let added = now[same..].to_vec();
+        self.publish(EventKind::HeadMoved { operation, keep, added });
+    }
+}
+
+/// What a part is in an answer.
+fn said(part: Part) -> Block {
+    let text = match part {
+        Part::Text { text } | Part::Paste { text } => text,
+        Part::File { path, text } if text.is_empty() => path,
+        Part::File { text, .. } => text,
+        Part::Image { media_type, .. } => format!("[{media_type}]"),
+    };
+    Block::Text { text }
+}
+
+/// The watch; whoever panicked with it has not left it in pieces.
+pub(super) fn watching(watch: &Mutex<Watch>) -> MutexGuard<'_, Watch> {
+    watch.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A tool call and its result as entries.
+fn call_entries(scribe: &Scribe, id: &str, call: &Call, outcome: Outcome) -> Vec<(EntryId, Body)> {
+    let block = Block::Call { id: CallId(id.to_owned()), name: call.tool(), arguments: call.to_json() };
+    let result = Body::ToolResult {
+        call: CallId(id.to_owned()),
+        title: call.title(),
+        outcome,
+        parts: call.parts(),
+        todos: None,
+        details: None,
+    };
+    vec![(fresh::entry(), scribe.reply(vec![block], StopReason::Calls)), (fresh::entry(), result)]
+}

@@ -1,0 +1,80 @@
+//! The door for commands of Retake: a live session listens on its socket, so that `retake rewind`, `undo`, `label` and whoever attaches
+//! come to the one who writes. What only a model could answer is refused: the conversation is the editor's.
+
+use std::sync::Arc;
+
+use retake_agent::contract::{Command, Outcome, Reason, Refusal, Reply};
+use retake_agent::controller::{self, Attached, Beginning, Closing, Message};
+use retake_agent::question::refusal;
+use retake_agent::socket;
+
+use super::session::Session;
+use super::{Proxy, complain};
+
+impl Proxy {
+    /// Listens on the socket of a session.
+    pub(super) fn serve(self: &Arc<Self>, session: &Arc<Session>) {
+        let (handle, mut inbox) = controller::channel(session.id);
+        match socket::serve(&self.setup.sockets, handle) {
+            Ok(served) => self.state().served.push(served),
+            // It works all the same, but no other command can reach it.
+            Err(error) => {
+                complain(&format!("no other command can reach this session: {error}"));
+                return;
+            }
+        }
+        let (proxy, weak) = (Arc::clone(self), Arc::downgrade(session));
+        tokio::spawn(async move {
+            while let Some(message) = inbox.recv().await {
+                let Some(session) = weak.upgrade() else { return };
+                let proxy = Arc::clone(&proxy);
+                // One that takes long must not hold up the others.
+                tokio::spawn(async move { proxy.take_message(&session, message).await });
+            }
+        });
+    }
+
+    async fn take_message(self: &Arc<Self>, session: &Arc<Session>, message: Message) {
+        match message {
+            Message::Request { answer, .. } if answer.is_closed() => {}
+            Message::Request { request, answer } => {
+                let outcome = self.take_command(session, request.command).await;
+                answer.send(outcome.map_or_else(Outcome::Refused, Outcome::Ok)).ok();
+            }
+            Message::Attach { answer, .. } => {
+                if let Some((view, events)) = session.desk.ask(|scribe| scribe.attach()).await {
+                    answer.send(Attached { beginning: Beginning::View(Box::new(view)), events }).ok();
+                }
+            }
+            Message::CloseIfIdle { answer } => drop(answer.send(Closing::Busy)),
+        }
+    }
+
+    async fn take_command(self: &Arc<Self>, session: &Arc<Session>, command: Command) -> Result<Reply, Refusal> {
+        match command {
+            Command::Apply { change, head_seen, running, .. } => {
+                let made = self.change(session, change, head_seen, running).await?;
+                Ok(Reply::Change { document: Box::new(made.document) })
+            }
+            Command::Ping => Ok(Reply::Done),
+            Command::Interrupt { .. } if session.is_running() => {
+                let inner = session.live().inner.clone();
+                self.agent.notify("session/cancel", serde_json::json!({ "sessionId": inner })).await.ok();
+                Ok(Reply::Done)
+            }
+            Command::Targets { .. }
+            | Command::Plan { .. }
+            | Command::Diff { .. }
+            | Command::Label { .. }
+            | Command::Tree
+            | Command::Checkpoints
+            | Command::Sessions
+            | Command::Files { .. }
+            | Command::Store => self.question(session, command).await,
+            _ => {
+                let text = "this session belongs to another agent that an editor talks to";
+                Err(Refusal { hint: Some("do it there".to_owned()), ..refusal(Reason::Invalid, text) })
+            }
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Ties: which session and which message of the inner agent belong to which of ours, kept beside the log so that they survive a restart.
+//!
+//! What the inner agent's sessions *hold* is the heart of it: `X` holds the conversation up to an entry exactly. A cut is then to find, or to
+//! make, an inner session that holds what is retained; undo and redo are the same, and so is a load after a crash. A cut inside a session
+//! is announced here first: until it is known how it went, nobody relies on that session.
+//!
+//! The file has a line for each fact, and what is half-written at its end is passed over. It never says anything about files, and never
+//! decides anything.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use retake_engine::session::entry::EntryId;
+use retake_engine::{ObjectId, SessionId};
+use serde::{Deserialize, Serialize};
+
+/// One fact.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "tie", rename_all = "snake_case")]
+pub(super) enum Tie {
+    /// The session began.
+    Begun { version: u32, outer: String, session: String },
+    /// The inner agent has this session, forked from another one or new.
+    Inner { id: String, from: Option<String> },
+    /// It was told these prompts as a transcript: they are no turns of its own.
+    Told { id: String, prompts: Vec<EntryId> },
+    /// It holds the conversation up to `head`.
+    Holds { id: String, head: Option<EntryId> },
+    /// It is about to be cut: what it holds is not known until it is said again.
+    Doubt { id: String },
+    /// This is the inner session that speaks.
+    Current { id: String },
+    /// An entry is a message: `outer` to the client, `id` to the inner session.
+    Message { entry: EntryId, outer: String, inner: String, id: Option<String> },
+    /// The snapshot before this prompt was not complete when the inner agent was asked.
+    Late { entry: EntryId },
+}
+
+/// A session of the inner agent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Inner {
+    pub(super) from: Option<String>,
+    told: HashSet<EntryId>,
+    /// What it holds; `None` if that is not known.
+    pub(super) holds: Option<Option<EntryId>>,
+}
+
+/// All that is known.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Known {
+    /// The session in the log, by its id.
+    pub(super) session: Option<String>,
+    pub(super) current: String,
+    pub(super) inners: HashMap<String, Inner>,
+    outers: HashMap<EntryId, String>,
+    entries: HashMap<String, EntryId>,
+    ids: HashMap<(String, EntryId), String>,
+    pub(super) late: HashSet<EntryId>,
+}
+
+/// The facts of a session, and the file that they are in.
+#[derive(Debug)]
+pub(super) struct Ties {
+    file: File,
+    pub(super) known: Known,
+}
+
+impl Known {
+    fn learn(&mut self, tie: Tie) {
+        match tie {
+            Tie::Begun { session, .. } => self.session = Some(session),
+            Tie::Inner { id, from } => {
+                let told = from.as_ref().and_then(|from| self.inners.get(from)).map(|from| from.told.clone());
+                self.inners.insert(id, Inner { from, told: told.unwrap_or_default(), holds: None });
+            }
+            Tie::Told { id, prompts } => self.inners.entry(id).or_default().told.extend(prompts),
+            Tie::Holds { id, head } => self.inners.entry(id).or_default().holds = Some(head),
+            Tie::Doubt { id } => self.inners.entry(id).or_default().holds = None,
+            Tie::Current { id } => self.current = id,
+            Tie::Message { entry, outer, inner, id } => {
+                self.entries.insert(outer.clone(), entry);
+                self.outers.insert(entry, outer);
+                if let Some(id) = id {
+                    self.ids.insert((inner, entry), id);
+                }
+            }
+            Tie::Late { entry } => {
+                self.late.insert(entry);
+            }
+        }
+    }
+
+    /// What the client calls an entry.
+    pub(super) fn outer(&self, entry: EntryId) -> String {
+        self.outers.get(&entry).cloned().unwrap_or_else(|| entry.to_string())
+    }
+
+    /// The entry that the client calls so.
+    pub(super) fn entry(&self, outer: &str) -> Option<EntryId> {
+        self.entries.get(outer).copied().or_else(|| outer.parse().ok())
+    }
+
+    /// What an inner session calls an entry: as the one that it was forked from does, if nothing else is known.
+    pub(super) fn inner_id(&self, inner: &str, entry: EntryId) -> Option<&str> {
+        let mut at = inner;
+        // Forks of forks; a circle cannot come about, but a file may say anything.
+        for _ in 0..=self.inners.len() {
+            if let Some(id) = self.ids.get(&(at.to_owned(), entry)) {
+                return Some(id);
+            }
+            at = self.inners.get(at)?.from.as_deref()?;
+        }
+        None
+    }
+
+    /// Whether an inner session was told a prompt as a part of a transcript.
+    pub(super) fn was_told(&self, inner: &str, prompt: EntryId) -> bool {
+        self.inners.get(inner).is_some_and(|inner| inner.told.contains(&prompt))
+    }
+
+    /// All names that the client knows.
+    pub(super) fn outer_ids(&self) -> impl Iterator<Item = &String> {
+        self.entries.keys()
+    }
+}
+
+impl Ties {
+    /// Those of the session that the client calls `outer`; `None` if there is none.
+    pub(super) fn open(store: &Path, outer: &str) -> io::Result<Option<Self>> {
+        let path = path(store, outer);
+        let text = match std::fs::read(&path) {
+            Ok(text) => text,
+            Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(err) => return Err(err),
+        };
+        let (known, _) = read(&text);
+        let mut file = OpenOptions::new().append(true).open(&path)?;
+        if !text.is_empty() && !text.ends_with(b"\n") {
+            file.write_all(b"\n")?;
+        }
+        Ok(known.session.is_some().then_some(Self { file, known }))
+    }
+
+    /// Begins those of a new session.
+    pub(super) fn create(store: &Path, outer: &str, session: SessionId) -> io::Result<Self> {
+        let path = path(store, outer);
+        if let Some(directory) = path.parent().filter(|directory| !directory.is_dir()) {
+            std::fs::DirBuilder::new().mode(0o700).recursive(true).create(directory)?;
+        }
+        let file = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(&path)?;
+        let mut ties = Self { file, known: Known::default() };
+        ties.add(Tie::Begun { version: 1, outer: outer.to_owned(), session: session.to_string() })?;
+        Ok(ties)
+    }
+
+    /// Adds a fact. It survives this process at once.
+    pub(super) fn add(&mut self, tie: Tie) -> io::Result<()> {
+        let mut line = serde_json::to_vec(&tie).map_err(io::Error::other)?;
+        line.push(b'\n');
+        self.file.write_all(&line)?;
+        self.known.learn(tie);
+        Ok(())
+    }
+
+    /// Makes all that was added survive a loss of power.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+}
+
+/// Whether the client knows a session by this name already.
+pub(super) fn exists(store: &Path, outer: &str) -> bool {
+    path(store, outer).exists()
+}
+
+/// The sessions of the inner agent that belong to sessions of this store, each with the name that the client has for it; `None` for
+/// those that only keep a point to go back to.
+pub(super) fn inner_sessions(store: &Path) -> HashMap<String, Option<String>> {
+    let mut found = HashMap::new();
+    let Ok(files) = std::fs::read_dir(store.join("acp")) else { return found };
+    for file in files.flatten() {
+        let Ok(text) = std::fs::read(file.path()) else { continue };
+        let (known, outer) = read(&text);
+        for id in known.inners.into_keys() {
+            let name = (id == known.current).then(|| outer.clone()).flatten();
+            found.insert(id, name);
+        }
+    }
+    found
+}
+
+fn read(text: &[u8]) -> (Known, Option<String>) {
+    let (mut known, mut name) = (Known::default(), None);
+    for tie in text.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()) {
+        if let Tie::Begun { outer, .. } = &tie {
+            name = Some(outer.clone());
+        }
+        known.learn(tie);
+    }
+    (known, name)
+}
+
+/// Forgets a session.
+pub(super) fn remove(store: &Path, outer: &str) -> io::Result<()> {
+    match std::fs::remove_file(path(store, outer)) {
+        Err(err) if err.kind() != io::ErrorKind::NotFound => Err(err),
+        _ => Ok(()),
+    }
+}
+
+fn path(store: &Path, outer: &str) -> PathBuf {
+    store.join("acp").join(format!("{}.jsonl", ObjectId::of(outer.as_bytes())))
+}

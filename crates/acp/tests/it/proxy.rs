@@ -1,0 +1,7 @@
+//! The proxy around an agent that has every vice.
+
+mod asking;
+mod passing;
+mod rewinding;
+mod vices;
+mod world;

@@ -1,0 +1,110 @@
+//! What passes: everything, as it came.
+
+use serde_json::{Value, json};
+
+use super::world::World;
+
+fn lines(world: &World, name: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(world.path("inner").join(name)).expect("it was written");
+    text.lines().map(str::to_owned).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_byte_passes_in_both_directions() {
+    let world = World::new("");
+    let mut client = world.client().await;
+    let session = client.new_session().await;
+    let odd = [
+        r#"{"zebra":{"deep":[1.0,1e400,123456789012345678901234567890]},"method":"_echo","params":{"b":1,"a":[ ]},"id":"x-1","jsonrpc":"2.0"}"#.to_owned(),
+        format!(r#"{{"jsonrpc":"2.0","method":"_unknown/notice","params":{{"sessionId":"{session}","é":"\u00e9\/"}}}}"#),
+        format!(r#"{{"jsonrpc":"2.0","id":"y","method":"session/set_mode","params":{{"modeId":"m","sessionId":"{session}","extra":-0.0}}}}"#),
+        format!(r#"{{"jsonrpc":"2.0","id":77,"method":"_echo","params":{{"large":"{}"}}}}"#, "x".repeat(3 << 20)),
+        r#"{"jsonrpc":"2.0","id":"z","method":"nobody/knows","params":null}"#.to_owned(),
+    ];
+    for line in &odd {
+        client.write(line).await;
+    }
+    let unknown = client.wait(|message| message["id"] == "z").await;
+    assert_eq!(unknown["error"]["code"], -32601);
+    let prompt = format!(
+        r#"{{"id":"p","jsonrpc":"2.0","method":"session/prompt","params":{{"prompt":[{{"text":"think hm\nwrite a.txt x","type":"text","annotations":{{"x":1.50}}}}],"sessionId":"{session}","_meta":{{"own":true}}}}}}"#
+    );
+    client.write(&prompt).await;
+    client.wait(|message| message["id"] == "p").await;
+    let came = lines(&world, "in");
+    for line in odd.iter().chain([&prompt]) {
+        assert!(came.contains(line), "{}", &line[..line.len().min(300)]);
+    }
+    let mut passed = 0;
+    for line in lines(&world, "out") {
+        let value: Value = serde_json::from_str(&line).expect("this one has no vices");
+        let is_ours = value["result"]["protocolVersion"] == 1
+            || value["params"]["update"]["sessionUpdate"] == "available_commands_update";
+        if !is_ours {
+            assert!(client.lines.contains(&line), "{}", &line[..line.len().min(300)]);
+            passed += 1;
+        }
+    }
+    assert!(passed >= 9, "{passed}");
+    client.hang_up().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_capability_and_the_commands_are_added_to_those_of_the_agent() {
+    let world = World::new("fork");
+    let mut client = world.start();
+    let result = client.initialize(1, false).await;
+    let rewind = &result["agentCapabilities"]["_meta"]["retake"]["rewind"];
+    assert_eq!(rewind["version"], 1);
+    assert_eq!(result["agentCapabilities"]["sessionCapabilities"]["fork"], json!({}));
+    client.new_session().await;
+    let update = client
+        .wait(|message| message["params"]["update"]["availableCommands"].as_array().is_some_and(|all| all.len() == 5))
+        .await;
+    let names: Vec<&str> = update["params"]["update"]["availableCommands"]
+        .as_array()
+        .expect("it is a list")
+        .iter()
+        .filter_map(|command| command["name"].as_str())
+        .collect();
+    assert_eq!(names, ["own", "rewind", "undo", "redo", "checkpoints"]);
+    client.hang_up().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conductor_is_answered_as_an_editor_is() {
+    let world = World::new("");
+    let mut client = world.start();
+    let result = client.ask("proxy/initialize", json!({ "protocolVersion": 1 })).await.expect("it is understood");
+    assert_eq!(result["agentCapabilities"]["_meta"]["retake"]["rewind"]["version"], 1);
+    client.hang_up().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_client_writes_that_is_no_message_is_answered() {
+    let world = World::new("");
+    let mut client = world.client().await;
+    client.write("this is nothing").await;
+    let answer = client.wait(|message| message["error"]["code"] == -32700).await;
+    assert_eq!(answer["id"], Value::Null);
+    let error = client.ask("_session/rewind", json!({ "sessionId": "nobody" })).await.expect_err("there is none");
+    assert_eq!((&error["code"], &error["data"]["sessionId"]), (&json!(-32002), &json!("nobody")));
+    client.new_session().await;
+    client.hang_up().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn forks_that_only_keep_a_point_are_not_listed() {
+    let world = World::new("fork");
+    let mut client = world.client().await;
+    let session = client.new_session().await;
+    for text in ["say one", "say two", "say three"] {
+        client.prompt(&session, text).await;
+    }
+    client.rewind(&session, 0).await.expect("it goes back");
+    let listed = client.ask("session/list", json!({ "cwd": world.project() })).await.expect("there is one");
+    let ids: Vec<&Value> =
+        listed["sessions"].as_array().expect("it is a list").iter().map(|one| &one["sessionId"]).collect();
+    assert_eq!(ids, [&json!(session)]);
+    client.hang_up().await;
+}

@@ -1,0 +1,107 @@
+//! Rewinding an agent that knows nothing of it, in each of the ways that agents can be cut.
+
+use serde_json::{Value, json};
+
+use super::world::{Client, World};
+
+const FIRST: &str = "write a.txt one\nshell echo shell > b.txt";
+const SECOND: &str = "write a.txt two\nshell rm b.txt; echo new > c.txt";
+
+fn files(list: &[(&str, &str)]) -> Vec<(String, String)> {
+    list.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
+}
+
+/// Two prompts, back to before the second, a third one; then undone.
+async fn story(world: &World, mut client: Client, strategy: &str, sees_transcript: bool) {
+    let session = client.new_session().await;
+    client.prompt(&session, FIRST).await;
+    client.prompt(&session, SECOND).await;
+    assert_eq!(world.files(), files(&[("a.txt", "two"), ("c.txt", "new")]));
+    let said_before: Vec<_> = client.said();
+    client.told.clear();
+    let rewound = client.rewind(&session, 0).await.expect("it goes back");
+    assert_eq!(rewound["_meta"]["retake"]["strategy"], strategy, "{rewound}");
+    assert_eq!(rewound["content"][0]["text"], SECOND);
+    assert_eq!(world.files(), files(&[("a.txt", "one"), ("b.txt", "shell")]));
+    let truncated = client.told.iter().find(|told| told["method"] == "_session/history_truncated");
+    assert_eq!(truncated.expect("it is told")["params"]["lastMessageId"], rewound["lastMessageId"]);
+
+    client.prompt(&session, "say three").await;
+    let saw = world.model_saw();
+    check_saw(&saw, sees_transcript);
+    let third = client.points(&session).await;
+    assert_eq!(third.len(), 2);
+    client.hang_up().await;
+
+    // After a restart the history is the cut one, with the ids that the client knows.
+    let mut client = world.client().await;
+    client.load(&session).await.expect("it is loaded");
+    let said = client.said();
+    let texts: Vec<&str> = said.iter().map(|(_, _, text)| text.as_str()).collect();
+    assert_eq!(texts, [FIRST, "did 1", "say three", "three"]);
+    let ids: Vec<&Value> = third.iter().map(|point| &point["messageId"]).collect();
+    assert_eq!([&json!(said[2].1), &json!(said[0].1)], ids[..]);
+    assert!(said_before.iter().any(|(_, id, text)| text == "did 1" && *id == said[1].1), "{said_before:?} {said:?}");
+    client.prompt(&session, "say four").await;
+    let saw = world.model_saw();
+    assert!(saw.iter().any(|line| line.contains("three")), "{saw:#?}");
+    assert!(!saw.iter().any(|line| line.contains("a.txt two")), "{saw:#?}");
+
+    // The fourth and the third turn, then the rewind itself.
+    for _ in 0..3 {
+        client.ask("_session/undo", json!({ "sessionId": session })).await.expect("it is undone");
+    }
+    assert_eq!(world.files(), files(&[("a.txt", "two"), ("c.txt", "new")]));
+    client.prompt(&session, "say five").await;
+    let saw = world.model_saw().join("\n");
+    assert!(saw.contains("a.txt one") && saw.contains("a.txt two"), "{saw}");
+    assert!(!saw.contains("three") && !saw.contains("four"), "{saw}");
+    client.hang_up().await;
+}
+
+/// The model saw turn one and the new prompt, and nothing of turn two.
+fn check_saw(saw: &[String], sees_transcript: bool) {
+    let all = saw.join("\n");
+    assert!(all.contains("a.txt one") && all.ends_with("say three"), "{all}");
+    assert!(!all.contains("a.txt two") && !all.contains("c.txt"), "{all}");
+    match sees_transcript {
+        true => assert!(saw.len() == 1 && all.contains("<conversation-so-far>"), "{all}"),
+        false => assert!(saw.len() == 3 && !all.contains("<conversation-so-far>"), "{all}"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_offers_nothing_is_told_a_transcript() {
+    let world = World::new("");
+    story(&world, world.client().await, "transcript", true).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_forks_at_a_message_is_forked_there() {
+    let world = World::new("air");
+    story(&world, world.client().await, "fork_at_message", false).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_forks_its_head_keeps_a_fork_of_each_turn() {
+    let world = World::new("fork");
+    story(&world, world.client().await, "kept_session", false).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_rewinds_to_a_message_is_asked_to() {
+    let world = World::new("rewind_to,echo");
+    story(&world, world.client().await, "rewind_to", false).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_tells_ids_only_when_it_is_loaded_is_loaded_for_them() {
+    let world = World::new("rewind_to");
+    story(&world, world.client().await, "rewind_to", false).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_rewinds_by_number_is_told_the_number() {
+    let world = World::new("qwen");
+    story(&world, world.client().await, "turn_rewind", false).await;
+}

@@ -1,0 +1,263 @@
+//! A client, the proxy and the fake inner agent around a scratch workspace.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use retake_acp::proxy::{self, Ended, Patience, Setup};
+use retake_engine::{Breadth, Environment, Settings, Workspace};
+use retake_testkit::inner;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
+use tokio::task::JoinHandle;
+
+/// How long anything may take.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// The directories that outlive a proxy.
+pub struct World {
+    scratch: tempfile::TempDir,
+    habits: String,
+    pub patience: Patience,
+}
+
+/// A proxy, and its client's side.
+pub struct Client {
+    to: WriteHalf<DuplexStream>,
+    from: BufReader<ReadHalf<DuplexStream>>,
+    running: JoinHandle<Result<Ended, proxy::StartError>>,
+    next: u64,
+    version: u64,
+    cwd: PathBuf,
+    /// What came and was not asked for yet.
+    pub told: VecDeque<Value>,
+    /// Every line, as it came.
+    pub lines: Vec<String>,
+}
+
+impl World {
+    /// With an inner agent of these habits, each after a comma.
+    pub fn new(habits: &str) -> Self {
+        let scratch = tempfile::tempdir().expect("there is room");
+        for name in ["project", "data", "inner", "sockets"] {
+            std::fs::create_dir(scratch.path().join(name)).expect("there is room");
+        }
+        Self { scratch, habits: habits.to_owned(), patience: Patience::default() }
+    }
+
+    pub fn habits(&mut self, habits: &str) {
+        habits.clone_into(&mut self.habits);
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.scratch.path().join(name)
+    }
+
+    pub fn project(&self) -> PathBuf {
+        self.path("project")
+    }
+
+    /// The files of the workspace and what is in them.
+    pub fn files(&self) -> Vec<(String, String)> {
+        let files = std::fs::read_dir(self.project()).expect("it is there");
+        let mut files: Vec<(String, String)> = files
+            .map(|file| {
+                let file = file.expect("it can be read");
+                let text = std::fs::read_to_string(file.path()).expect("it is text");
+                (file.file_name().into_string().expect("it is UTF-8"), text.trim_end().to_owned())
+            })
+            .collect();
+        files.sort();
+        files
+    }
+
+    /// What the inner agent's model was sent at the last prompt.
+    pub fn model_saw(&self) -> Vec<String> {
+        inner::model_requests(&self.path("inner")).pop().expect("it was asked")
+    }
+
+    pub fn environment(&self) -> Environment {
+        environment(&self.path("data"), &self.project())
+    }
+
+    pub fn workspace(&self) -> Workspace {
+        Workspace::open(self.environment()).expect("it is one")
+    }
+
+    /// Starts the proxy; nothing is said yet.
+    pub fn start(&self) -> Client {
+        let example = std::env::current_exe().expect("it runs");
+        let example = example.parent().and_then(Path::parent).expect("it is in `deps`").join("examples/inner_agent");
+        let (data, inner, project) = (self.path("data"), self.path("inner"), self.project());
+        let variable = format!("{}={},{}", inner::VARIABLE, inner.display(), self.habits);
+        let command = ["env", "-C"].into_iter().map(Into::into);
+        let command = command.chain([project.clone().into(), variable.into(), example.into_os_string()]);
+        let setup = Setup {
+            command: command.collect(),
+            environments: Box::new(move |cwd| Ok(environment(&data, cwd))),
+            sockets: self.path("sockets"),
+            patience: self.patience,
+        };
+        let (ours, theirs) = tokio::io::duplex(1 << 16);
+        let (from, to) = tokio::io::split(theirs);
+        let running = tokio::spawn(async move { proxy::run(setup, from, to, std::future::pending()).await });
+        let (from, to) = tokio::io::split(ours);
+        let from = BufReader::new(from);
+        let (told, lines) = (VecDeque::new(), Vec::new());
+        Client { to, from, running, next: 0, version: 1, cwd: project, told, lines }
+    }
+
+    /// Starts the proxy, and agrees on version 1.
+    pub async fn client(&self) -> Client {
+        let mut client = self.start();
+        client.initialize(1, true).await;
+        client
+    }
+}
+
+fn environment(data: &Path, root: &Path) -> Environment {
+    Environment {
+        root: root.to_owned(),
+        data_dir: data.to_owned(),
+        global_excludes: None,
+        homes: vec![],
+        breadth: Breadth::Guarded,
+        settings: Settings::default(),
+        threads: 1,
+    }
+}
+
+impl Client {
+    pub async fn initialize(&mut self, version: u64, wants: bool) -> Value {
+        let key = if version == 1 { "clientCapabilities" } else { "capabilities" };
+        let meta = if wants { json!({ "_meta": { "retake": {} } }) } else { json!({}) };
+        let params = json!({ "protocolVersion": version, "info": { "name": "test", "version": "0" }, key: meta });
+        let result = self.ask("initialize", params).await.expect("it is understood");
+        self.version = result["protocolVersion"].as_u64().expect("there is one");
+        result
+    }
+
+    /// Writes a line as it is.
+    pub async fn write(&mut self, line: &str) {
+        self.to.write_all(format!("{line}\n").as_bytes()).await.expect("the proxy reads");
+    }
+
+    pub async fn send(&mut self, method: &str, params: Value) -> u64 {
+        self.next += 1;
+        let id = self.next;
+        self.write(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()).await;
+        id
+    }
+
+    pub async fn notify(&mut self, method: &str, params: Value) {
+        self.write(&json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string()).await;
+    }
+
+    pub async fn reply(&mut self, id: &Value, result: Value) {
+        self.write(&json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string()).await;
+    }
+
+    /// The next line; `None` at the end.
+    pub async fn next(&mut self) -> Option<Value> {
+        let mut line = String::new();
+        let read = tokio::time::timeout(LIMIT, self.from.read_line(&mut line)).await.expect("the proxy is not wedged");
+        if read.expect("it can be read") == 0 {
+            return None;
+        }
+        self.lines.push(line.trim_end_matches('\n').to_owned());
+        Some(serde_json::from_str(&line).expect("it is JSON"))
+    }
+
+    /// Waits for a message; what comes before it is kept.
+    pub async fn wait(&mut self, is_it: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let message = self.next().await.expect("the proxy is still there");
+            if is_it(&message) {
+                return message;
+            }
+            self.told.push_back(message);
+        }
+    }
+
+    pub async fn answer(&mut self, id: u64) -> Result<Value, Value> {
+        let answer = self.wait(|message| message["id"] == id && message.get("method").is_none()).await;
+        match answer.get("error") {
+            Some(error) => Err(error.clone()),
+            None => Ok(answer["result"].clone()),
+        }
+    }
+
+    pub async fn ask(&mut self, method: &str, params: Value) -> Result<Value, Value> {
+        let id = self.send(method, params).await;
+        self.answer(id).await
+    }
+
+    pub async fn new_session(&mut self) -> String {
+        let params = json!({ "cwd": self.cwd, "mcpServers": [] });
+        let result = self.ask("session/new", params).await.expect("it begins");
+        result["sessionId"].as_str().expect("it has an id").to_owned()
+    }
+
+    pub async fn load(&mut self, session: &str) -> Result<Value, Value> {
+        let mut params = json!({ "sessionId": session, "cwd": self.cwd, "mcpServers": [] });
+        let method = if self.version == 1 { "session/load" } else { "session/resume" };
+        if self.version == 2 {
+            params["replayFrom"] = json!({ "type": "start" });
+        }
+        self.told.clear();
+        self.ask(method, params).await
+    }
+
+    /// Says something, and waits for the end of the turn.
+    pub async fn prompt(&mut self, session: &str, text: &str) -> Value {
+        let params = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": text }] });
+        let result = self.ask("session/prompt", params).await.expect("it is said");
+        if self.version == 2 {
+            self.wait(|message| message["params"]["update"]["state"] == "idle").await;
+        }
+        result
+    }
+
+    /// The points, newest first.
+    pub async fn points(&mut self, session: &str) -> Vec<Value> {
+        let answer = self.ask("_session/rewind_points", json!({ "sessionId": session })).await;
+        answer.expect("there are some")["points"].as_array().expect("it is a list").clone()
+    }
+
+    /// Goes back to before the newest prompt but `number`, counted from 0.
+    pub async fn rewind(&mut self, session: &str, number: usize) -> Result<Value, Value> {
+        let point = self.points(session).await[number]["messageId"].clone();
+        self.ask("_session/rewind", json!({ "sessionId": session, "beforeMessageId": point })).await
+    }
+
+    /// What was told of conversation since it was last looked at: kind, message id and text.
+    pub fn said(&mut self) -> Vec<(String, String, String)> {
+        let told = std::mem::take(&mut self.told);
+        let updates = told.into_iter().filter(|message| message["method"] == "session/update");
+        let updates = updates.map(|message| message["params"]["update"].clone());
+        updates
+            .filter(|update| update["sessionUpdate"].as_str().is_some_and(|kind| kind.contains("message")))
+            .map(|update| {
+                let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+                let content = match &update["content"] {
+                    Value::Array(blocks) => blocks.iter().map(|block| text(&block["text"])).collect(),
+                    block => text(&block["text"]),
+                };
+                let kind = text(&update["sessionUpdate"]).replace("_chunk", "");
+                (kind, text(&update["messageId"]), content)
+            })
+            .collect()
+    }
+
+    /// Hangs up, and waits for the proxy to end.
+    pub async fn hang_up(mut self) -> Ended {
+        self.to.shutdown().await.expect("it can be");
+        self.end().await
+    }
+
+    /// Waits for the proxy to end by itself.
+    pub async fn end(self) -> Ended {
+        let running = self.running;
+        tokio::time::timeout(LIMIT, running).await.expect("it ends").expect("it does not panic").expect("it began")
+    }
+}

@@ -1,0 +1,202 @@
+//! Questions about a session and its workspace: answered by the keeper, whoever serves the session, while that goes on.
+//!
+//! Reads only, but for labels. What a client wants changed becomes a request to the engine here, and what the engine refuses becomes
+//! what clients are told.
+
+use std::sync::{Mutex, PoisonError};
+
+use retake_engine::session::entry::EntryId;
+use retake_engine::{
+    CheckpointError, Goal, NoProgress, OperationError, ResolveError, RewindError, RewindRequest, SessionId, Workspace,
+    WorkspacePath,
+};
+
+use crate::contract::{Change, ChangeGoal, Command, DiffOf, Reason, Refusal, Reply};
+use crate::diff::{self, FileDiff};
+use crate::document::{Bytes, RewindDocument};
+use crate::files::FileList;
+use crate::listing;
+
+/// Answers one of the questions: targets, a plan, a diff, a label, the tree, checkpoints, sessions, files, the store.
+pub fn answer(
+    workspace: &mut Workspace,
+    session: SessionId,
+    files: &Mutex<FileList>,
+    question: Command,
+) -> Result<Reply, Refusal> {
+    match question {
+        Command::Targets { query } => {
+            let found = match query {
+                Some(query) => workspace.search(session, &query),
+                None => workspace.targets(session),
+            };
+            let head = workspace.conversation(session).map_err(|err| failed(&err))?.head();
+            found.map(|targets| Reply::Targets { head, targets }).map_err(|err| failed(&err))
+        }
+        Command::Plan { change } => to_request(workspace, session, &change)
+            .and_then(|request| workspace.plan(&request, &NoProgress).map_err(|err| refused(&err)))
+            .map(|plan| Reply::Change { document: Box::new(RewindDocument::planned(&plan)) }),
+        Command::Diff { of } => match of {
+            DiffOf::Change { change } => to_request(workspace, session, &change)
+                .and_then(|request| workspace.plan(&request, &NoProgress).map_err(|err| refused(&err)))
+                .map(|plan| diff::of_plan(workspace, &plan)),
+            DiffOf::Turn { prompt } => diff_of_turn(workspace, prompt),
+        }
+        .map(|files| Reply::Diff { files }),
+        Command::Label { prompt, label } => set_label(workspace, session, prompt, label.as_deref()),
+        Command::Tree => listing::tree(workspace, session)
+            .map(|(head, prompts)| Reply::Tree { head, prompts })
+            .map_err(|err| failed(&err)),
+        Command::Checkpoints => listing::checkpoints(workspace)
+            .map(|checkpoints| Reply::Checkpoints { checkpoints })
+            .map_err(|err| failed(&err)),
+        Command::Sessions => {
+            listing::sessions(workspace).map(|sessions| Reply::Sessions { sessions }).map_err(|err| failed(&err))
+        }
+        Command::Files { query } => {
+            let mut files = files.lock().unwrap_or_else(PoisonError::into_inner);
+            let refreshed = files.refresh(workspace).map_err(|err| failed(&err));
+            refreshed.map(|()| Reply::Files { paths: files.find(&query) })
+        }
+        Command::Store => workspace
+            .usage()
+            .map(|usage| Reply::Store { bytes: usage.store_bytes, budget: usage.budget })
+            .map_err(|err| failed(&err)),
+        _ => Err(refusal(Reason::Invalid, "this is no question about the workspace")),
+    }
+}
+
+/// A refusal without more.
+pub fn refusal(reason: Reason, message: impl Into<String>) -> Refusal {
+    Refusal { reason, message: message.into(), hint: None, document: None }
+}
+
+/// An error with what caused it, in one line.
+pub fn in_words(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    text
+}
+
+/// What a change asks the engine for.
+pub fn to_request(workspace: &Workspace, session: SessionId, change: &Change) -> Result<RewindRequest, Refusal> {
+    let not_found = |err: &dyn std::error::Error| refusal(Reason::NotFound, in_words(err));
+    let goal = match &change.goal {
+        ChangeGoal::Rewind { entry, scope, files, discard } => {
+            Goal::Entry { session, entry: *entry, scope: *scope, files: *files, discard: *discard }
+        }
+        ChangeGoal::KeepPrompt { prompt, scope, files } => {
+            Goal::AfterPrompt { session, prompt: *prompt, scope: *scope, files: *files }
+        }
+        ChangeGoal::Checkpoint { checkpoint, files } => {
+            let checkpoint = workspace.resolve(checkpoint).map_err(|err| not_found(&err))?.id;
+            match files {
+                retake_engine::Files::Selective => Goal::Selective { session, checkpoint },
+                retake_engine::Files::Exact => Goal::Exact { checkpoint },
+            }
+        }
+        ChangeGoal::Undo { operation: None } => Goal::Undo { operation: None, session: Some(session) },
+        ChangeGoal::Undo { operation: Some(text) } => {
+            let operation = workspace.resolve_operation(text).map_err(|err| not_found(&err))?;
+            if operation.session != Some(session) {
+                let text = format!("operation {} is not one of this session", operation.id.short());
+                return Err(refusal(Reason::NotFound, text));
+            }
+            Goal::Undo { operation: Some(operation.id), session: Some(session) }
+        }
+        ChangeGoal::Redo => Goal::Redo { session: Some(session) },
+    };
+    let path = |bytes: &Bytes| -> Result<WorkspacePath, Refusal> {
+        let bytes = bytes.decode().ok_or_else(|| refusal(Reason::Invalid, "a path is not valid base64"))?;
+        WorkspacePath::parse(&bytes).map_err(|err| refusal(Reason::Invalid, err.to_string()))
+    };
+    let mut request = RewindRequest::new(goal);
+    request.paths = change.paths.iter().map(path).collect::<Result<_, _>>()?;
+    request.on_conflict = change.on_conflict;
+    let choices = change.choices.iter().map(|(bytes, choice)| Ok((path(bytes)?, *choice)));
+    request.choices = choices.collect::<Result<_, Refusal>>()?;
+    request.across_branches = change.across_branches;
+    Ok(request)
+}
+
+/// An error of the engine as clients are told it.
+pub fn refused(error: &RewindError) -> Refusal {
+    let reason = match error {
+        RewindError::Refused { .. }
+        | RewindError::ForkInUse { .. }
+        | RewindError::Pending { .. }
+        | RewindError::ChangedSinceCrash { .. } => Reason::Conflicts,
+        RewindError::Stale { .. } => Reason::StalePlan,
+        RewindError::StaleHead => Reason::StaleHead,
+        RewindError::InUse { .. } => Reason::InUse,
+        RewindError::UnknownEntry { .. } | RewindError::Gone | RewindError::FilesGone { .. } => Reason::NotFound,
+        RewindError::NotATarget { .. } => Reason::Invalid,
+        RewindError::Operation(error) => match error {
+            OperationError::NothingToUndo | OperationError::NothingToRedo => Reason::Nothing,
+            OperationError::Running { .. } | OperationError::NotFinished { .. } => Reason::Running,
+            OperationError::Unknown { .. } | OperationError::Ambiguous { .. } => Reason::NotFound,
+            OperationError::AlreadyUndone { .. }
+            | OperationError::NotReversible { .. }
+            | OperationError::WithinTurn { .. }
+            | OperationError::NewestGone { .. }
+            | OperationError::NewerInSession { .. } => Reason::Invalid,
+            OperationError::Store(_) => Reason::Failed,
+        },
+        RewindError::SessionNotOpen { .. }
+        | RewindError::RolledBack { .. }
+        | RewindError::Withdrawn { .. }
+        | RewindError::Partial { .. }
+        | RewindError::NotRecorded { .. }
+        | RewindError::LeftOver { .. }
+        | RewindError::DamagedTarget { .. }
+        | RewindError::Unfinished { .. }
+        | RewindError::Safety(_)
+        | RewindError::Store(_) => Reason::Failed,
+    };
+    let document = RewindDocument::failed(error).map(Box::new);
+    Refusal { reason, message: in_words(error), hint: None, document }
+}
+
+fn diff_of_turn(workspace: &Workspace, prompt: EntryId) -> Result<Vec<FileDiff>, Refusal> {
+    let failed = |err: &dyn std::error::Error| refusal(Reason::Failed, in_words(err));
+    let points = workspace.turn_points(prompt).map_err(|err| failed(&err))?;
+    let points = points.ok_or_else(|| refusal(Reason::NotFound, "there is no such prompt"))?;
+    // While it runs, up to the last snapshot.
+    let after = if points.has_ended { points.after } else { workspace.newest().map_err(|err| failed(&err))? };
+    let (Some(before), Some(after)) = (points.before, after) else {
+        return Err(refusal(Reason::NotFound, "the files as they were then are not kept"));
+    };
+    diff::between(workspace, before.snapshot, after.snapshot).map_err(|err| failed(&err))
+}
+
+fn failed(error: &dyn std::error::Error) -> Refusal {
+    refusal(Reason::Failed, in_words(error))
+}
+
+/// Gives the point before a prompt a label, or takes it away.
+fn set_label(
+    workspace: &mut Workspace,
+    session: SessionId,
+    prompt: EntryId,
+    label: Option<&str>,
+) -> Result<Reply, Refusal> {
+    let point = workspace.resolve_point(&prompt.to_string(), Some(session)).map_err(|err| match err {
+        ResolveError::Unknown { .. } => refusal(Reason::NotFound, "there is no such prompt"),
+        other => failed(&other),
+    })?;
+    let gone = || refusal(Reason::NotFound, format!("the files as they were at {} are not kept", prompt.short()));
+    let checkpoint = point.checkpoint_id().ok_or_else(gone)?;
+    workspace.set_label(checkpoint, label).map_err(|err| match &err {
+        CheckpointError::Label(_) => refusal(Reason::Invalid, in_words(&err)),
+        CheckpointError::LabelTaken { .. } => Refusal {
+            hint: Some("choose another label, or take that one away first".to_owned()),
+            ..refusal(Reason::Conflicts, in_words(&err))
+        },
+        _ => failed(&err),
+    })?;
+    Ok(Reply::Done)
+}

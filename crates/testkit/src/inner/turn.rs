@@ -1,0 +1,148 @@
+//! A turn of the fake agent: its prompt is its script.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::{Agent, Turn};
+
+/// How long it waits for an answer.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+impl Agent {
+    pub(super) fn prompt(&mut self, id: &Value, params: &Value) {
+        let session = params["sessionId"].as_str().unwrap_or_default().to_owned();
+        let Some(mut turns) = self.sessions.turns(&session) else { return self.refuse(id, -32002, "no such session") };
+        let blocks = params["prompt"].as_array().cloned().unwrap_or_default();
+        let texts: Vec<&str> = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
+        let user = texts.join("\n");
+        self.tell_model(&turns, &user);
+        let (user_id, answer_id) = (self.sessions.id("u"), self.sessions.id("m"));
+        if self.version == 2 {
+            self.answer(id, json!({ "messageId": user_id }));
+            let content = json!(blocks);
+            self.update(&session, json!({ "sessionUpdate": "user_message", "messageId": user_id, "content": content }));
+            self.update(&session, json!({ "sessionUpdate": "state_update", "state": "running" }));
+        } else if self.has("echo") {
+            self.chunk(&session, "user_message_chunk", &user_id, &user);
+        }
+        let script = texts.last().copied().unwrap_or_default().to_owned();
+        let mut answer = String::new();
+        let mut stop = "end_turn";
+        for (number, line) in script.lines().enumerate() {
+            let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+            let call = format!("call-{}-{number}", turns.len());
+            match word {
+                "write" => self.write(&session, &call, rest),
+                "shell" => self.shell(&session, &call, rest),
+                "edit" => self.announce(&session, &call, "edit", rest),
+                "think" => self.chunk(&session, "agent_thought_chunk", &answer_id, rest),
+                "sleep" => std::thread::sleep(Duration::from_millis(rest.parse().unwrap_or(0))),
+                "ask" => stop = self.ask(&session, &call, rest),
+                "hang" => stop = self.wait_for_cancel(),
+                "crash" => {
+                    self.raw(b"{\"jsonrpc\":\"2.0\",\"method\":\"session/upd");
+                    std::process::exit(7);
+                }
+                "garbage" => self.raw(b"Warning: something\n[1,2\n"),
+                _ => {
+                    let said = if word == "say" { rest.to_owned() } else { format!("done {line}") };
+                    self.chunk(&session, "agent_message_chunk", &answer_id, &said);
+                    answer.push_str(&said);
+                }
+            }
+        }
+        if answer.is_empty() {
+            answer = format!("did {}", turns.len() + 1);
+            self.chunk(&session, "agent_message_chunk", &answer_id, &answer);
+        }
+        turns.push(Turn { user, user_id, answer, answer_id: answer_id.clone() });
+        self.sessions.store(&session, &turns);
+        match self.version {
+            2 => self.update(&session, json!({ "sessionUpdate": "state_update", "state": "idle", "stopReason": stop })),
+            _ => self.answer(id, json!({ "stopReason": stop })),
+        }
+        if self.has("late_updates") {
+            self.chunk(&session, "agent_message_chunk", &answer_id, " and one thing more");
+        }
+    }
+
+    /// Notes what a model would have been sent.
+    fn tell_model(&self, turns: &[Turn], prompt: &str) {
+        let told = turns.iter().flat_map(|turn| [format!("user: {}", turn.user), format!("agent: {}", turn.answer)]);
+        let all: Vec<String> = told.chain([format!("user: {prompt}")]).collect();
+        let path = self.sessions.directory().join("model.jsonl");
+        let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
+        let line = format!("{}\n", json!(all));
+        file.and_then(|mut file| file.write_all(line.as_bytes())).expect("the directory is writable");
+    }
+
+    fn announce(&self, session: &str, call: &str, kind: &str, title: &str) {
+        let name = if self.version == 2 { "tool_call_update" } else { "tool_call" };
+        let update =
+            json!({ "sessionUpdate": name, "toolCallId": call, "title": title, "kind": kind, "status": "in_progress" });
+        self.update(session, update);
+    }
+
+    fn finish(&self, session: &str, call: &str, status: &str, text: &str) {
+        let content = json!([{ "type": "content", "content": { "type": "text", "text": text } }]);
+        let update =
+            json!({ "sessionUpdate": "tool_call_update", "toolCallId": call, "status": status, "content": content });
+        self.update(session, update);
+    }
+
+    /// Writes straight to disk, as most agents do.
+    fn write(&self, session: &str, call: &str, rest: &str) {
+        let (path, text) = rest.split_once(' ').unwrap_or((rest, ""));
+        if !self.has("silent") {
+            self.announce(session, call, "edit", &format!("write {path}"));
+        }
+        let written = std::fs::write(path, format!("{text}\n"));
+        if !self.has("silent") {
+            let status = if written.is_ok() { "completed" } else { "failed" };
+            self.finish(session, call, status, "written");
+        }
+    }
+
+    fn shell(&self, session: &str, call: &str, command: &str) {
+        self.announce(session, call, "execute", command);
+        let output = std::process::Command::new("sh").args(["-c", command]).output().expect("there is a shell");
+        self.finish(session, call, "completed", &String::from_utf8_lossy(&output.stdout));
+    }
+
+    /// Asks for permission; the stop reason if that was cancelled.
+    fn ask(&mut self, session: &str, call: &str, title: &str) -> &'static str {
+        self.next_request += 1;
+        let id = json!(self.next_request);
+        let options = json!([{ "optionId": "yes", "name": "Yes", "kind": "allow_once" }]);
+        let params = json!({
+            "sessionId": session,
+            "toolCall": { "toolCallId": call, "title": title },
+            "options": options,
+        });
+        self.send(&json!({
+            "jsonrpc": "2.0", "id": id, "method": "session/request_permission", "params": params,
+        }));
+        let answer = self.wait_for(|message| message["id"] == id && message["method"].is_null());
+        let outcome = answer.map(|answer| answer["result"]["outcome"]["outcome"].clone());
+        if outcome == Some(json!("cancelled")) { "cancelled" } else { "end_turn" }
+    }
+
+    fn wait_for_cancel(&mut self) -> &'static str {
+        self.wait_for(|message| message["method"] == "session/cancel");
+        "cancelled"
+    }
+
+    /// Waits for a message; others wait until the turn has ended.
+    fn wait_for(&mut self, is_it: impl Fn(&Value) -> bool) -> Option<Value> {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let message = self.incoming.recv_timeout(end.saturating_duration_since(Instant::now())).ok()?;
+            if is_it(&message) {
+                return Some(message);
+            }
+            self.waiting.push(message);
+        }
+    }
+}
