@@ -9,11 +9,11 @@ use retake_engine::{
 use tokio::sync::oneshot;
 
 use super::publish::in_words;
-use super::{Controller, refusal};
+use super::{Controller, compare, refusal};
 use crate::contract::{
     Change, ChangeGoal, Command, DiffOf, Outcome, Reason, Refusal, Reply, Request, Seen, WhileRunning,
 };
-use crate::diff::{self, FileDiff};
+use crate::diff;
 use crate::document::{Bytes, RewindDocument};
 use crate::fresh;
 use crate::tool::{Job, JobState};
@@ -48,7 +48,7 @@ impl Controller {
         });
     }
 
-    /// Tells line by line what a change would do, or what a turn has done.
+    /// Tells line by line what a change would do, what a turn has done, or what differs between two points.
     pub(super) fn diff(&self, of: DiffOf, answer: oneshot::Sender<Outcome>) {
         let session = self.writer().id();
         self.keeper.run(move |workspace| {
@@ -56,7 +56,8 @@ impl Controller {
                 DiffOf::Change { change } => to_request(workspace, session, &change)
                     .and_then(|request| workspace.plan(&request, &NoProgress).map_err(|err| refused(&err)))
                     .map(|plan| diff::of_plan(workspace, &plan)),
-                DiffOf::Turn { prompt } => diff_of_turn(workspace, prompt),
+                DiffOf::Turn { prompt } => compare::turn(workspace, prompt),
+                DiffOf::Between { from, to } => compare::points(workspace, session, &from, &to),
             };
             let outcome = files.map(|files| Reply::Diff { files });
             answer.send(outcome.map_or_else(Outcome::Refused, Outcome::Ok)).ok();
@@ -212,18 +213,6 @@ impl Controller {
         self.publish_jobs();
         Ok(ended)
     }
-}
-
-fn diff_of_turn(workspace: &Workspace, prompt: EntryId) -> Result<Vec<FileDiff>, Refusal> {
-    let failed = |err: &dyn std::error::Error| refusal(Reason::Failed, in_words(err));
-    let points = workspace.turn_points(prompt).map_err(|err| failed(&err))?;
-    let points = points.ok_or_else(|| refusal(Reason::NotFound, "there is no such prompt"))?;
-    // While it runs, up to the last snapshot.
-    let after = if points.has_ended { points.after } else { workspace.newest().map_err(|err| failed(&err))? };
-    let (Some(before), Some(after)) = (points.before, after) else {
-        return Err(refusal(Reason::NotFound, "the files as they were then are not kept"));
-    };
-    diff::between(workspace, before.snapshot, after.snapshot).map_err(|err| failed(&err))
 }
 
 /// How many of the entries were there at the place that files go back to.

@@ -8,6 +8,7 @@ mod around;
 mod baseline;
 mod calls;
 mod changes;
+mod compare;
 mod explore;
 mod held;
 mod open;
