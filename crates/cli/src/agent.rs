@@ -16,11 +16,11 @@ use retake_agent::socket::{self, Client};
 use retake_agent::tool::{JobEnded, Jobs, Shell, Toolbox};
 use retake_engine::{MadeBy, SessionId};
 use thiserror::Error;
-use tokio::runtime::Runtime;
+use tokio::runtime::{Handle, Runtime};
 use tokio::sync::mpsc;
 
 use crate::surroundings::Surroundings;
-use crate::ui::Ui;
+use crate::ui::Warn;
 pub use print::Printer;
 
 /// How long an MCP server may take to start.
@@ -123,7 +123,7 @@ pub struct Serving {
 
 impl Serving {
     /// Ends it; whoever looks next finds everything stored.
-    pub fn finish(self, runtime: &Runtime) {
+    pub fn finish(self, runtime: &Handle) {
         let Opened { handle, served } = self.opened;
         runtime.block_on(handle.request(Command::Close)).ok();
         drop(handle);
@@ -136,8 +136,8 @@ impl Serving {
 
 /// Opens a session in this process with these tools, and listens on its socket.
 pub fn open(
-    ui: &mut Ui,
-    runtime: &Runtime,
+    ui: &mut impl Warn,
+    runtime: &Handle,
     here: &Surroundings,
     tools: Tools,
     model: Model,
@@ -179,7 +179,7 @@ pub fn open(
 pub type Tools = (Toolbox, mpsc::Receiver<JobEnded>);
 
 /// The tools of a session, those of MCP servers included; a server that does not start is a warning. Inside a runtime only.
-pub async fn tools(ui: &mut Ui, here: &Surroundings) -> anyhow::Result<Tools> {
+pub async fn tools(ui: &mut impl Warn, here: &Surroundings) -> anyhow::Result<Tools> {
     let (root, shell) = (&here.environment.root, Shell::default());
     let (jobs, ended) = Jobs::new();
     let toolbox = Toolbox::new(root, shell.clone(), jobs).with_checkpoints(here.agent.checkpoints);

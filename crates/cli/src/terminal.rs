@@ -58,10 +58,10 @@ fn serve(
 ) -> anyhow::Result<(Next, SessionId)> {
     let model = model::find(runtime, args, &here.agent, Need::Ask, None)?;
     let tools = runtime.block_on(agent::tools(ui, here))?;
-    let serving = agent::open(ui, runtime, here, tools, model, which, Manner::interactive())?;
+    let serving = agent::open(ui, runtime.handle(), here, tools, model, which, Manner::interactive())?;
     let session = serving.opened.handle.session();
     let shown = show_served(ui, runtime, here, &serving);
-    serving.finish(runtime);
+    serving.finish(runtime.handle());
     Ok((shown?, session))
 }
 
