@@ -2,18 +2,20 @@
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use retake_agent::controller::Which;
 use retake_agent::live::{Live, LiveError};
 use retake_agent::view::View;
 use retake_engine::{SessionId, Workspace};
-use retake_tui::{Colours, Guide, Next, Options, TerminalError};
+use retake_tui::{Colours, Next, Options, TerminalError, Web};
 use tokio::runtime::Runtime;
 
 use crate::agent::model::{self, ModelArgs, Need};
-use crate::agent::{self, AgentError, Manner, Serving};
+use crate::agent::{self, AgentError, Manner};
 use crate::surroundings::{Surroundings, variable};
 use crate::ui::{DIM, Paint, Ui};
+use crate::web::Beside;
 
 /// What to begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,75 +29,83 @@ pub enum Start {
 }
 
 /// Shows sessions until the user leaves.
-pub fn run(ui: &mut Ui, here: &Surroundings, args: &ModelArgs, mut start: Start) -> anyhow::Result<ExitCode> {
+pub fn run(ui: &mut Ui, here: &Surroundings, args: &ModelArgs, start: Start) -> anyhow::Result<ExitCode> {
     let runtime = agent::runtime()?;
-    loop {
-        let (next, session) = match start {
-            Start::Session(session) | Start::Elsewhere(session) => match join(&runtime, here, session)? {
-                Some((view, live)) => (show(&runtime, ui, here, view, live)?, session),
-                None if matches!(start, Start::Elsewhere(_)) => return Err(AgentError::Ended.into()),
-                None => serve(ui, &runtime, here, args, Which::Existing(session))?,
-            },
-            Start::New => serve(ui, &runtime, here, args, Which::New)?,
-        };
-        start = match next {
-            Next::New => Start::New,
-            Next::Open(session) => {
-                Start::Session(Workspace::open(here.environment.clone())?.resolve_session(&session)?.id)
+    let web = Arc::new(Beside::new(runtime.handle(), here, args));
+    let left = Place { runtime: &runtime, here, args, web: &web }.go_on(ui, start);
+    web.stop();
+    farewell(ui, here, left?)
+}
+
+/// Where sessions are shown.
+struct Place<'a> {
+    runtime: &'a Runtime,
+    here: &'a Surroundings,
+    args: &'a ModelArgs,
+    web: &'a Arc<Beside>,
+}
+
+impl Place<'_> {
+    /// Shows one session after another; gives the last one.
+    fn go_on(&self, ui: &mut Ui, mut start: Start) -> anyhow::Result<SessionId> {
+        loop {
+            let (next, session) = match start {
+                Start::Session(session) | Start::Elsewhere(session) => match self.join(session)? {
+                    Some((view, live)) => (self.show(ui, view, live)?, session),
+                    None if matches!(start, Start::Elsewhere(_)) => return Err(AgentError::Ended.into()),
+                    None => self.serve(ui, Which::Existing(session))?,
+                },
+                Start::New => self.serve(ui, Which::New)?,
+            };
+            start = match next {
+                Next::New => Start::New,
+                Next::Open(session) => {
+                    Start::Session(Workspace::open(self.here.environment.clone())?.resolve_session(&session)?.id)
+                }
+                Next::Quit => return Ok(session),
+            };
+        }
+    }
+
+    /// Opens a session in this process and shows it.
+    fn serve(&self, ui: &mut Ui, which: Which) -> anyhow::Result<(Next, SessionId)> {
+        let (runtime, here) = (self.runtime.handle(), self.here);
+        let model = model::find(runtime, self.args, &here.agent, Need::Ask, None)?;
+        let tools = runtime.block_on(agent::tools(ui, here))?;
+        let serving = agent::open(ui, runtime, here, tools, model, which, Manner::interactive())?;
+        let session = serving.opened.handle.session();
+        let live = runtime.block_on(Live::here(serving.opened.handle.clone())).map_err(AgentError::from);
+        let shown = live.map_err(Into::into).and_then(|(view, live)| self.show(ui, view, live));
+        serving.finish(runtime);
+        Ok((shown?, session))
+    }
+
+    /// Joins a session that another process has open; `None` if none has.
+    fn join(&self, session: SessionId) -> anyhow::Result<Option<(Box<View>, Live)>> {
+        self.runtime.block_on(async {
+            let Some(client) = agent::connect(self.here, session).await? else { return Ok(None) };
+            match Live::attach(client, session).await {
+                // Whoever was there is not any more.
+                Err(LiveError::Died | LiveError::Ended) => Ok(None),
+                attached => Ok(Some(attached.map_err(AgentError::from)?)),
             }
-            Next::Quit => return farewell(ui, here, session),
-        };
+        })
+    }
+
+    fn show(&self, ui: &Ui, view: Box<View>, live: Live) -> anyhow::Result<Next> {
+        let web = Arc::clone(self.web);
+        let options = options(ui, &self.here.current_dir, Arc::new(move || web.url()));
+        show_with(self.runtime, view, live, options)
     }
 }
 
-/// Opens a session in this process and shows it.
-fn serve(
-    ui: &mut Ui,
-    runtime: &Runtime,
-    here: &Surroundings,
-    args: &ModelArgs,
-    which: Which,
-) -> anyhow::Result<(Next, SessionId)> {
-    let model = model::find(runtime, args, &here.agent, Need::Ask, None)?;
-    let tools = runtime.block_on(agent::tools(ui, here))?;
-    let serving = agent::open(ui, runtime.handle(), here, tools, model, which, Manner::interactive())?;
-    let session = serving.opened.handle.session();
-    let shown = show_served(ui, runtime, here, &serving);
-    serving.finish(runtime.handle());
-    Ok((shown?, session))
-}
-
-fn show_served(ui: &Ui, runtime: &Runtime, here: &Surroundings, serving: &Serving) -> anyhow::Result<Next> {
-    let (view, live) = runtime.block_on(Live::here(serving.opened.handle.clone())).map_err(AgentError::from)?;
-    show(runtime, ui, here, view, live)
-}
-
-/// Joins a session that another process has open; `None` if none has.
-fn join(runtime: &Runtime, here: &Surroundings, session: SessionId) -> anyhow::Result<Option<(Box<View>, Live)>> {
-    runtime.block_on(async {
-        let Some(client) = agent::connect(here, session).await? else { return Ok(None) };
-        match Live::attach(client, session).await {
-            // Whoever was there is not any more.
-            Err(LiveError::Died | LiveError::Ended) => Ok(None),
-            attached => Ok(Some(attached.map_err(AgentError::from)?)),
-        }
-    })
-}
-
-fn show(runtime: &Runtime, ui: &Ui, here: &Surroundings, view: Box<View>, live: Live) -> anyhow::Result<Next> {
-    show_with(runtime, ui, &here.current_dir, view, live, None)
+/// What the terminal client is told.
+pub fn options(ui: &Ui, current_dir: &Path, web: Web) -> Options {
+    Options { colours: colours(ui), editor: editor(), current_dir: current_dir.to_owned(), guide: None, web }
 }
 
 /// Shows a session until the user leaves it.
-pub fn show_with(
-    runtime: &Runtime,
-    ui: &Ui,
-    current_dir: &Path,
-    view: Box<View>,
-    live: Live,
-    guide: Option<Guide>,
-) -> anyhow::Result<Next> {
-    let options = Options { colours: colours(ui), editor: editor(), current_dir: current_dir.to_owned(), guide };
+pub fn show_with(runtime: &Runtime, view: Box<View>, live: Live, options: Options) -> anyhow::Result<Next> {
     runtime.block_on(retake_tui::run(*view, live, options)).map_err(|error| match error {
         TerminalError::Live(error) => AgentError::from(error).into(),
         error @ TerminalError::Io(_) => error.into(),

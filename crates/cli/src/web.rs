@@ -1,8 +1,8 @@
 //! The page in a browser: a server in this process, which opens sessions as the terminal does.
 
 use std::io;
-use std::net::SocketAddr;
-use std::sync::Arc;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use retake_agent::controller::{OpenError, Which};
 use retake_agent::model::Model;
@@ -11,6 +11,7 @@ use retake_web::{Config, Host, Limits, Opened, Problem, Server, StartError};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
+use crate::agent::model::{self, ModelArgs, Need};
 use crate::agent::{self, AgentError, Manner};
 use crate::failure;
 use crate::surroundings::Surroundings;
@@ -36,6 +37,57 @@ pub fn start(
         limits: Limits::default(),
     };
     Ok((Server::start(config, Arc::new(host))?, warnings))
+}
+
+/// Starts a server at the usual port, or at a free one if that is taken.
+pub fn start_somewhere(
+    runtime: &Handle,
+    here: &Surroundings,
+    model: &Model,
+    host: IpAddr,
+) -> Result<(Server, mpsc::UnboundedReceiver<String>), StartError> {
+    match start(runtime, here, model.clone(), SocketAddr::new(host, PORT)) {
+        Err(StartError::Listen { source, .. }) if source.kind() == io::ErrorKind::AddrInUse => {
+            start(runtime, here, model.clone(), SocketAddr::new(host, 0))
+        }
+        started => started,
+    }
+}
+
+/// A server beside the terminal, which is started when it is first wished for.
+pub struct Beside {
+    runtime: Handle,
+    here: Surroundings,
+    args: ModelArgs,
+    server: Mutex<Option<Server>>,
+}
+
+impl Beside {
+    pub fn new(runtime: &Handle, here: &Surroundings, args: &ModelArgs) -> Self {
+        Self { runtime: runtime.clone(), here: here.clone(), args: args.clone(), server: Mutex::default() }
+    }
+
+    /// An address that lets one browser in, once. On a thread that may wait.
+    pub fn url(&self) -> Result<String, String> {
+        let mut server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(server) = &*server {
+            return Ok(server.url());
+        }
+        let model = model::find(&self.runtime, &self.args, &self.here.agent, Need::Ask, None);
+        let model = model.map_err(|error| error.to_string())?;
+        let started = start_somewhere(&self.runtime, &self.here, &model, Ipv4Addr::LOCALHOST.into());
+        // Warnings of sessions that the page opens have no place on a screen that shows another one.
+        let (started, _) = started.map_err(|error| format!("{:#}", anyhow::Error::from(error)))?;
+        Ok(server.insert(started).url())
+    }
+
+    /// Ends it, if it was ever wished for.
+    pub fn stop(&self) {
+        let server = self.server.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(server) = server {
+            self.runtime.block_on(server.stop());
+        }
+    }
 }
 
 /// Opens sessions as the terminal does: with somebody who is asked.

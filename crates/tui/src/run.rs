@@ -6,6 +6,7 @@
 use std::io::{self, Stdout, stdout};
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crossterm::event::{Event as TerminalEvent, EventStream, KeyEventKind, MouseEventKind};
@@ -35,7 +36,6 @@ const TURN: Duration = Duration::from_millis(120);
 const NOTCH: i32 = 3;
 
 /// What the client is told when it starts.
-#[derive(Debug)]
 pub struct Options {
     /// With or without colours.
     pub colours: Colours,
@@ -45,7 +45,12 @@ pub struct Options {
     pub current_dir: PathBuf,
     /// What a newcomer is shown.
     pub guide: Option<Guide>,
+    /// Shows the session in a browser too.
+    pub web: Web,
 }
+
+/// Gives an address at which a browser shows the session, or says why it cannot. May wait.
+pub type Web = Arc<dyn Fn() -> Result<String, String> + Send + Sync>;
 
 /// The terminal could not be used.
 #[derive(Debug, Error)]
@@ -219,6 +224,11 @@ impl Client {
                 Effect::Export(path, text) => {
                     let input = Input::Exported(outside::export(&self.options.current_dir, &path, &text));
                     self.app.update(input, fresh::now());
+                }
+                Effect::Web => {
+                    let (web, answers) = (Arc::clone(&self.options.web), self.answers.clone());
+                    // If nobody listens any more, the client has been left.
+                    tokio::task::spawn_blocking(move || answers.send(Input::Web(web())).ok());
                 }
                 Effect::Redraw => self.screen.reset(self.area)?,
                 Effect::Suspend => self.suspend()?,

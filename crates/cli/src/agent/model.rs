@@ -6,7 +6,7 @@ use retake_agent::model::{Model, ModelRefused, ModelSettings, Models};
 use serde::Deserialize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::runtime::Runtime;
+use tokio::runtime::Handle;
 
 use super::AgentError;
 use crate::failure;
@@ -42,7 +42,7 @@ pub enum Need {
 
 /// The model that is meant; `fallback` is one that is known otherwise.
 pub fn find(
-    runtime: &Runtime,
+    runtime: &Handle,
     args: &ModelArgs,
     settings: &AgentSettings,
     need: Need,

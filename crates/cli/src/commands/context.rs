@@ -36,7 +36,7 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &ContextArgs) -> anyhow::Resu
         _ => None,
     });
     let runtime = agent::runtime()?;
-    let model = model::find(&runtime, &args.model, &here.agent, Need::Encode, last)?;
+    let model = model::find(runtime.handle(), &args.model, &here.agent, Need::Encode, last)?;
     let _inside = runtime.enter();
     let (toolbox, _ended) = runtime.block_on(agent::tools(ui, here))?;
     let request = model.request(&conversation.context(), &toolbox.specs());

@@ -93,7 +93,7 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &RunArgs) -> anyhow::Result<E
                 other => return other,
             }
         }
-        let model = model::find(&runtime, &args.model, &here.agent, Need::Ask, None)?;
+        let model = model::find(runtime.handle(), &args.model, &here.agent, Need::Ask, None)?;
         let tools = runtime.block_on(async {
             tokio::select! {
                 tools = agent::tools(ui, here) => tools,

@@ -55,7 +55,7 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &ServeArgs) -> anyhow::Result
     let runtime = agent::runtime()?;
     // What is wrong with the workspace or the model is said now, and not to whoever opens the page.
     drop(Workspace::open_or_create(here.environment.clone())?);
-    let model = model::find(&runtime, &args.model, &here.agent, Need::Ask, None)?;
+    let model = model::find(runtime.handle(), &args.model, &here.agent, Need::Ask, None)?;
     let (server, mut warnings) = start(&runtime, here, args, &model)?;
     let url = server.url();
     greet(ui, here, &server, &url)?;
@@ -88,14 +88,10 @@ fn start(
     args: &ServeArgs,
     model: &Model,
 ) -> Result<(Server, mpsc::UnboundedReceiver<String>), StartError> {
-    let at = |port| SocketAddr::new(args.host.unwrap_or(Ipv4Addr::LOCALHOST.into()), port);
-    let start = |port| web::start(runtime.handle(), here, model.clone(), at(port));
+    let host = args.host.unwrap_or(Ipv4Addr::LOCALHOST.into());
     match args.port {
-        Some(port) => start(port),
-        None => match start(web::PORT) {
-            Err(StartError::Listen { source, .. }) if source.kind() == io::ErrorKind::AddrInUse => start(0),
-            started => started,
-        },
+        Some(port) => web::start(runtime.handle(), here, model.clone(), SocketAddr::new(host, port)),
+        None => web::start_somewhere(runtime.handle(), here, model, host),
     }
 }
 

@@ -132,7 +132,7 @@ fn ask_here(
     command: Command,
     stops: &mut Stops,
 ) -> anyhow::Result<Result<Reply, Refusal>> {
-    let model = model::find(runtime, &args.model, &here.agent, Need::Ask, None)?;
+    let model = model::find(runtime.handle(), &args.model, &here.agent, Need::Ask, None)?;
     let manner = Manner::headless(Allowed::None, Unprotected::Ask);
     let tools = runtime.block_on(async {
         tokio::select! {

@@ -1,12 +1,13 @@
 //! The demo on a terminal: the same project and the same model, in the terminal client, with a guide.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use retake_agent::contract::Command;
 use retake_agent::controller::Opened;
 use retake_agent::live::Live;
 use retake_agent::permission::Mode;
-use retake_tui::{Guide, GuideStep, Until};
+use retake_tui::{Guide, GuideStep, Options, Until};
 
 use super::scratch::Scratch;
 use super::tour::{self, DemoError};
@@ -24,10 +25,13 @@ pub fn run(ui: &mut Ui, keep: bool) -> anyhow::Result<()> {
     let scratch = Scratch::new(keep).map_err(DemoError::Scratch)?;
     let url = runtime.block_on(model::start(PACE))?;
     let Opened { handle, served } = tour::open(&runtime, &scratch, &url, Mode::Interactive)?;
-    let shown =
-        runtime.block_on(Live::here(handle.clone())).map_err(AgentError::from).map_err(Into::into).and_then(
-            |(view, live)| terminal::show_with(&runtime, ui, &scratch.root(), view, live, Some(guide(&scratch))),
-        );
+    let shown = runtime.block_on(Live::here(handle.clone())).map_err(AgentError::from).map_err(Into::into).and_then(
+        |(view, live)| {
+            let web = Arc::new(|| Err("the demo is for the terminal only".to_owned()));
+            let options = terminal::options(ui, &scratch.root(), web);
+            terminal::show_with(&runtime, view, live, Options { guide: Some(guide(&scratch)), ..options })
+        },
+    );
     runtime.block_on(handle.request(Command::Close)).ok();
     drop(handle);
     served.join().ok();
