@@ -56,6 +56,8 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &ServeArgs) -> anyhow::Result
     // What is wrong with the workspace or the model is said now, and not to whoever opens the page.
     drop(Workspace::open_or_create(here.environment.clone())?);
     let model = model::find(runtime.handle(), &args.model, &here.agent, Need::Ask, None)?;
+    // Whoever has read the address may tell it to stop.
+    let mut stops = runtime.block_on(async { Stops::listen() })?;
     let (server, mut warnings) = start(&runtime, here, args, &model)?;
     let url = server.url();
     greet(ui, here, &server, &url)?;
@@ -64,7 +66,6 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &ServeArgs) -> anyhow::Result
     }
     let mut wishes = wishes(ui);
     runtime.block_on(async {
-        let mut stops = Stops::listen()?;
         loop {
             tokio::select! {
                 () = stops.next() => break,

@@ -12,6 +12,7 @@ mod permission;
 mod rewind;
 mod screen;
 mod talk;
+mod web;
 
 use std::process::Command;
 
