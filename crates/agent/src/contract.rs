@@ -89,6 +89,9 @@ pub enum Command {
         /// Where the client saw the head: it is refused if it is somewhere else. Inside, null means that there was nothing yet.
         #[serde(default)]
         head_seen: Option<Seen>,
+        /// The fingerprint of the plan that the user saw: it is refused if what is there, or what it would come to, is another by now.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        plan_seen: Option<String>,
         /// Whether a turn that runs is stopped first.
         #[serde(default)]
         running: WhileRunning,

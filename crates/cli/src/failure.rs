@@ -368,7 +368,7 @@ fn for_operation(error: &OperationError) -> Advice {
         OperationError::NotFinished { .. } | OperationError::Running { .. } => {
             refused("`--wait` waits until it has ended; `retake ops` lists the operations")
         }
-        OperationError::NewerInLiveSession { operations } => refused(&one_of_newer(operations)),
+        OperationError::NewerInSession { operations } => refused(&one_of_newer(operations)),
         OperationError::NewestGone { operation } => {
             refused(&format!("`retake undo {}` undoes what came before that", operation.id.short()))
         }

@@ -32,45 +32,59 @@ pub enum Start {
 pub fn run(ui: &mut Ui, here: &Surroundings, args: &ModelArgs, start: Start) -> anyhow::Result<ExitCode> {
     let runtime = agent::runtime()?;
     let web = Arc::new(Beside::new(runtime.handle(), here, args));
-    let left = Place { runtime: &runtime, here, args, web: &web }.go_on(ui, start);
+    let left = go_on(ui, &runtime, here, args, &web, start);
     web.stop();
-    farewell(ui, here, left?)
+    farewell(ui, here, args, left?)
 }
 
-/// Where sessions are shown.
-struct Place<'a> {
+/// Shows one session after another; gives the last one.
+fn go_on(
+    ui: &mut Ui,
+    runtime: &Runtime,
+    here: &Surroundings,
+    args: &ModelArgs,
+    web: &Arc<Beside>,
+    mut start: Start,
+) -> anyhow::Result<SessionId> {
+    let find = |session: &str| anyhow::Ok(Workspace::open(here.environment.clone())?.resolve_session(session)?.id);
+    let mut greeting = None;
+    loop {
+        let stage = Stage { runtime, here, web, greeting: greeting.take() };
+        let (next, session) = match start {
+            Start::Session(session) | Start::Elsewhere(session) => match join(runtime, here, session)? {
+                Some((view, live)) => (stage.show(ui, view, live)?, session),
+                None if matches!(start, Start::Elsewhere(_)) => return Err(AgentError::Ended.into()),
+                None => stage.serve(ui, args, Which::Existing(session))?,
+            },
+            Start::New => stage.serve(ui, args, Which::New)?,
+        };
+        start = match next {
+            Next::New => Start::New,
+            Next::Open(session) => Start::Session(find(&session)?),
+            Next::Forked(fork) => {
+                greeting =
+                    Some(format!("This is a fork of session {}, which stays as it is: /sessions", session.short()));
+                Start::Session(find(&fork)?)
+            }
+            Next::Quit => return Ok(session),
+        };
+    }
+}
+
+/// Where a session is shown.
+struct Stage<'a> {
     runtime: &'a Runtime,
     here: &'a Surroundings,
-    args: &'a ModelArgs,
     web: &'a Arc<Beside>,
+    /// What is said to begin with.
+    greeting: Option<String>,
 }
 
-impl Place<'_> {
-    /// Shows one session after another; gives the last one.
-    fn go_on(&self, ui: &mut Ui, mut start: Start) -> anyhow::Result<SessionId> {
-        loop {
-            let (next, session) = match start {
-                Start::Session(session) | Start::Elsewhere(session) => match self.join(session)? {
-                    Some((view, live)) => (self.show(ui, view, live)?, session),
-                    None if matches!(start, Start::Elsewhere(_)) => return Err(AgentError::Ended.into()),
-                    None => self.serve(ui, Which::Existing(session))?,
-                },
-                Start::New => self.serve(ui, Which::New)?,
-            };
-            start = match next {
-                Next::New => Start::New,
-                Next::Open(session) => {
-                    Start::Session(Workspace::open(self.here.environment.clone())?.resolve_session(&session)?.id)
-                }
-                Next::Quit => return Ok(session),
-            };
-        }
-    }
-
+impl Stage<'_> {
     /// Opens a session in this process and shows it.
-    fn serve(&self, ui: &mut Ui, which: Which) -> anyhow::Result<(Next, SessionId)> {
+    fn serve(self, ui: &mut Ui, args: &ModelArgs, which: Which) -> anyhow::Result<(Next, SessionId)> {
         let (runtime, here) = (self.runtime.handle(), self.here);
-        let model = model::find(runtime, self.args, &here.agent, Need::Ask, None)?;
+        let model = model::find(runtime, args, &here.agent, Need::Ask, None)?;
         let tools = runtime.block_on(agent::tools(ui, here))?;
         let serving = agent::open(ui, runtime, here, tools, model, which, Manner::interactive())?;
         let session = serving.opened.handle.session();
@@ -80,32 +94,34 @@ impl Place<'_> {
         Ok((shown?, session))
     }
 
-    /// Joins a session that another process has open; `None` if none has.
-    fn join(&self, session: SessionId) -> anyhow::Result<Option<(Box<View>, Live)>> {
-        self.runtime.block_on(async {
-            let Some(client) = agent::connect(self.here, session).await? else { return Ok(None) };
-            match Live::attach(client, session).await {
-                // Whoever was there is not any more.
-                Err(LiveError::Died | LiveError::Ended) => Ok(None),
-                attached => Ok(Some(attached.map_err(AgentError::from)?)),
-            }
-        })
-    }
-
-    fn show(&self, ui: &Ui, view: Box<View>, live: Live) -> anyhow::Result<Next> {
+    fn show(self, ui: &Ui, view: Box<View>, live: Live) -> anyhow::Result<Next> {
         let web = Arc::clone(self.web);
-        let options = options(ui, &self.here.current_dir, Arc::new(move || web.url()));
-        show_with(self.runtime, view, live, options)
+        let web: Option<Web> = Some(Arc::new(move || web.url()));
+        let options = Options { greeting: self.greeting, web, ..options(ui, &self.here.current_dir) };
+        show(self.runtime, view, live, options)
     }
 }
 
-/// What the terminal client is told.
-pub fn options(ui: &Ui, current_dir: &Path, web: Web) -> Options {
-    Options { colours: colours(ui), editor: editor(), current_dir: current_dir.to_owned(), guide: None, web }
+/// Joins a session that another process has open; `None` if none has.
+fn join(runtime: &Runtime, here: &Surroundings, session: SessionId) -> anyhow::Result<Option<(Box<View>, Live)>> {
+    runtime.block_on(async {
+        let Some(client) = agent::connect(here, session).await? else { return Ok(None) };
+        match Live::attach(client, session).await {
+            // Whoever was there is not any more.
+            Err(LiveError::Died | LiveError::Ended) => Ok(None),
+            attached => Ok(Some(attached.map_err(AgentError::from)?)),
+        }
+    })
+}
+
+/// What the client is told, without a guide.
+pub fn options(ui: &Ui, current_dir: &Path) -> Options {
+    let current_dir = current_dir.to_owned();
+    Options { colours: colours(ui), editor: editor(), current_dir, guide: None, greeting: None, web: None }
 }
 
 /// Shows a session until the user leaves it.
-pub fn show_with(runtime: &Runtime, view: Box<View>, live: Live, options: Options) -> anyhow::Result<Next> {
+pub fn show(runtime: &Runtime, view: Box<View>, live: Live, options: Options) -> anyhow::Result<Next> {
     runtime.block_on(retake_tui::run(*view, live, options)).map_err(|error| match error {
         TerminalError::Live(error) => AgentError::from(error).into(),
         error @ TerminalError::Io(_) => error.into(),
@@ -127,14 +143,18 @@ fn editor() -> String {
 }
 
 /// Says how to come back.
-fn farewell(ui: &mut Ui, here: &Surroundings, session: SessionId) -> anyhow::Result<ExitCode> {
+fn farewell(ui: &mut Ui, here: &Surroundings, args: &ModelArgs, session: SessionId) -> anyhow::Result<ExitCode> {
     use std::io::Write;
     let workspace = Workspace::open(here.environment.clone())?;
     if workspace.resolve_session(&session.to_string()).is_ok() {
         let short = session.short();
+        // The same model, if it was named only here.
+        let model = [("--model", &args.model), ("--base-url", &args.base_url)];
+        let model = model.into_iter().filter_map(|(name, value)| Some(format!(" {name} {}", value.as_ref()?)));
+        let model: String = model.collect();
         writeln!(
             ui.talk()?,
-            "{DIM}`retake resume {short}` goes on; `retake log --session {short}` lists the points{DIM:#}"
+            "{DIM}`retake resume {short}{model}` goes on; `retake log --session {short}` lists the points{DIM:#}"
         )?;
     }
     Ok(ExitCode::SUCCESS)

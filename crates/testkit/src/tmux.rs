@@ -216,12 +216,16 @@ impl Terminal {
         }
     }
 
-    /// From now on keeps every byte that the program writes.
+    /// From now on keeps every byte that the program writes; forgets those that were kept before.
     #[track_caller]
     pub fn record(&self) -> &Self {
         let path = self.recording();
         let quoted = path.to_str().expect("a scratch directory's name is text");
         // `cat` is started in the background; what is written before it reads waits for it.
+        self.run(["pipe-pane"]);
+        if let Err(error) = fs::remove_file(&path) {
+            assert_eq!(error.kind(), std::io::ErrorKind::NotFound, "{error}");
+        }
         self.run(["pipe-pane", "-O", &format!("exec cat > '{quoted}'")]);
         let deadline = Instant::now() + PATIENCE;
         while !path.exists() {

@@ -16,6 +16,7 @@ use ratatui::layout::Rect;
 use retake_agent::contract::{Command, Reason, Refusal, Reply};
 use retake_agent::fresh;
 use retake_agent::live::{Asker, Listener, Live, LiveError, Told};
+use retake_agent::mention;
 use retake_agent::view::View;
 use thiserror::Error;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -45,8 +46,10 @@ pub struct Options {
     pub current_dir: PathBuf,
     /// What a newcomer is shown.
     pub guide: Option<Guide>,
-    /// Shows the session in a browser too.
-    pub web: Web,
+    /// What is said to begin with.
+    pub greeting: Option<String>,
+    /// Shows the session in a browser too, if that can be had.
+    pub web: Option<Web>,
 }
 
 /// Gives an address at which a browser shows the session, or says why it cannot. May wait.
@@ -84,6 +87,11 @@ pub async fn run(view: View, live: Live, options: Options) -> Result<Next, Termi
         options,
         taken: Some(taken),
     };
+    // Whoever had the terminal before may have died in it.
+    client.screen.reset(area)?;
+    if let Some(greeting) = client.options.greeting.take() {
+        client.app.greet(greeting);
+    }
     client.go_on(effects).await
 }
 
@@ -214,8 +222,9 @@ impl Client {
             match effect {
                 Effect::Ask(asked, command) => self.ask(asked, command).await,
                 Effect::Say(parts) => {
-                    let command = Command::prompt(outside::with_mentioned(&self.root, parts.clone()));
-                    self.ask(Asked::Said(parts), command).await;
+                    let attached = mention::attach(&self.root, parts.clone());
+                    self.app.warn_of_missing(&attached);
+                    self.ask(Asked::Said(parts), Command::prompt(attached)).await;
                 }
                 Effect::Edit(text) => {
                     let input = Input::Edited(self.edit(&text)?);
@@ -226,9 +235,12 @@ impl Client {
                     self.app.update(input, fresh::now());
                 }
                 Effect::Web => {
-                    let (web, answers) = (Arc::clone(&self.options.web), self.answers.clone());
+                    let (web, answers) = (self.options.web.clone(), self.answers.clone());
+                    let none = || Err("this session is for the terminal only".to_owned());
                     // If nobody listens any more, the client has been left.
-                    tokio::task::spawn_blocking(move || answers.send(Input::Web(web())).ok());
+                    tokio::task::spawn_blocking(move || {
+                        answers.send(Input::Web(web.map_or_else(none, |web| web()))).ok()
+                    });
                 }
                 Effect::Redraw => self.screen.reset(self.area)?,
                 Effect::Suspend => self.suspend()?,

@@ -149,14 +149,14 @@ impl Controller {
     pub(super) fn apply_now(&mut self, request: Request, answer: oneshot::Sender<Outcome>) {
         self.request = (!request.id.is_empty()).then(|| request.id.clone());
         let outcome = match request.command {
-            Command::Apply { change, .. } => self.change(change),
+            Command::Apply { change, plan_seen, .. } => self.change(change, plan_seen),
             _ => Err(refusal(Reason::Invalid, "this is no change")),
         };
         self.request = None;
         answer.send(outcome.map_or_else(Outcome::Refused, Outcome::Ok)).ok();
     }
 
-    fn change(&mut self, change: Change) -> Result<Reply, Refusal> {
+    fn change(&mut self, change: Change, plan_seen: Option<String>) -> Result<Reply, Refusal> {
         let held = self.held.iter().flat_map(|held| held.parts.clone()).collect();
         self.return_held();
         let draft = self.draft.clone();
@@ -170,7 +170,9 @@ impl Controller {
                 let result = to_request(workspace, session, &change).and_then(|mut request| {
                     request.made_by = made_by;
                     request.head_seen = Some(HeadSeen(head));
-                    let applied = workspace.apply_in(&mut writer, &request, None, &fresh::rewind(), &NoProgress);
+                    let expected = plan_seen.map(|seen| as_seen(workspace, &request, &seen)).transpose()?;
+                    let new = fresh::rewind();
+                    let applied = workspace.apply_in(&mut writer, &request, expected.as_ref(), &new, &NoProgress);
                     applied.map_err(|err| refused(&err))
                 });
                 (writer, result)
@@ -212,6 +214,15 @@ impl Controller {
         }
         self.publish_jobs();
         Ok(ended)
+    }
+}
+
+/// The plan, if it is still the one that the user saw.
+fn as_seen(workspace: &Workspace, request: &RewindRequest, seen: &str) -> Result<Plan, Refusal> {
+    let plan = workspace.plan(request, &NoProgress).map_err(|err| refused(&err))?;
+    match plan.fingerprint() == seen {
+        true => Ok(plan),
+        false => Err(refused(&RewindError::Stale { plan: Box::new(plan) })),
     }
 }
 
@@ -286,7 +297,7 @@ pub(super) fn refused(error: &RewindError) -> Refusal {
             | OperationError::NotReversible { .. }
             | OperationError::WithinTurn { .. }
             | OperationError::NewestGone { .. }
-            | OperationError::NewerInLiveSession { .. } => Reason::Invalid,
+            | OperationError::NewerInSession { .. } => Reason::Invalid,
             OperationError::Store(_) => Reason::Failed,
         },
         RewindError::SessionNotOpen { .. }

@@ -1,6 +1,5 @@
 //! The demo on a terminal: the same project and the same model, in the terminal client, with a guide.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use retake_agent::contract::Command;
@@ -27,9 +26,8 @@ pub fn run(ui: &mut Ui, keep: bool) -> anyhow::Result<()> {
     let Opened { handle, served } = tour::open(&runtime, &scratch, &url, Mode::Interactive)?;
     let shown = runtime.block_on(Live::here(handle.clone())).map_err(AgentError::from).map_err(Into::into).and_then(
         |(view, live)| {
-            let web = Arc::new(|| Err("the demo is for the terminal only".to_owned()));
-            let options = terminal::options(ui, &scratch.root(), web);
-            terminal::show_with(&runtime, view, live, Options { guide: Some(guide(&scratch)), ..options })
+            let options = Options { guide: Some(guide(&scratch)), ..terminal::options(ui, &scratch.root()) };
+            terminal::show(&runtime, view, live, options)
         },
     );
     runtime.block_on(handle.request(Command::Close)).ok();
@@ -54,12 +52,12 @@ fn guide(scratch: &Scratch) -> Guide {
             story::FIRST,
         ),
         step(
-            "it asks before it runs or changes something: y allows it once, a for the rest of the session.",
+            "it asks before it runs or changes something: y allows it, n does not. Above is what would be written.",
             Until::TurnEnded,
         ),
-        says("mended. Now ask for something that goes wrong: Enter.".to_owned(), story::SECOND),
-        step("allow it (y or a) and watch what the shell command does.", Until::TurnEnded),
-        step("notes.txt is gone: it was yours, and nowhere else. Ctrl+R opens the picker.", Until::PickerOpen),
+        says("that was one turn. Now ask for something that will go wrong: Enter.".to_owned(), story::SECOND),
+        step("allow it (y), although it looks careless: rm is in it.", Until::TurnEnded),
+        step("it removed notes.txt, a file of yours that is nowhere else. Ctrl+R opens the picker.", Until::PickerOpen),
         step(
             "on each row a prompt, beside it exactly what going back would change. Enter, then Enter again: code and conversation.",
             Until::WentBack,
@@ -68,7 +66,10 @@ fn guide(scratch: &Scratch) -> Guide {
             "the files are back, and your prompt is in the composer. Add \"Leave my text files alone!\" and press Enter.",
             Until::Said,
         ),
-        step("it goes another way now; nothing is left of the first try.", Until::TurnEnded),
+        step(
+            "it goes another way now. The first try has left the conversation; Tab in the picker still shows it.",
+            Until::TurnEnded,
+        ),
         step(
             "a whole turn can be taken back, too: type /undo and press Enter. /redo would repeat it.",
             Until::WentBack,

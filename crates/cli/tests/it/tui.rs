@@ -2,6 +2,7 @@
 //! model was sent.
 
 mod attach;
+mod care;
 mod commands;
 mod complete;
 mod conflict;
@@ -14,10 +15,14 @@ mod screen;
 mod talk;
 mod web;
 
+use std::fs;
+use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use retake_testkit::Terminal;
 use retake_testkit::model::ScriptedModel;
+use retake_testkit::tmux::PATIENCE;
 use serde_json::Value;
 
 use crate::agent::Agent;
@@ -56,6 +61,19 @@ impl Scene {
 
     fn exists(&self, path: &str) -> bool {
         self.agent.sandbox.ws(path).exists()
+    }
+
+    /// Waits until a file is there, with something in it.
+    #[track_caller]
+    fn wait_for_file(&self, path: &str) {
+        let path = self.agent.sandbox.ws(path);
+        wait_until(&format!("{} is there", path.display()), || fs::metadata(&path).is_ok_and(|facts| facts.len() > 0));
+    }
+
+    /// Waits until the newest session's turn has ended, whatever its terminal shows.
+    #[track_caller]
+    fn wait_until_idle(&self) {
+        wait_until("the turn has ended", || !self.json(["resume", "--status"])["ended"].is_null());
     }
 
     /// `retake` for a terminal, not yet started.
@@ -110,6 +128,21 @@ fn ready(command: &Command, size: (u16, u16)) -> Terminal {
     terminal
 }
 
+/// Waits until a process is gone.
+#[track_caller]
+fn assert_gone(process: &str) {
+    wait_until(&format!("process {process} is gone"), || !Path::new("/proc").join(process).exists());
+}
+
+#[track_caller]
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "not so in {PATIENCE:?}: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 /// What a user does in one go.
 trait User {
     /// Says something.
@@ -117,6 +150,9 @@ trait User {
 
     /// Says something, and waits until the turn has ended with `answer` on the screen.
     fn ask(&self, text: &str, answer: &str) -> &Self;
+
+    /// Asserts that the screen, on which only changes are ever drawn, is what it is when it is drawn anew.
+    fn is_drawn_right(&self) -> &Self;
 }
 
 impl User for Terminal {
@@ -128,5 +164,13 @@ impl User for Terminal {
     #[track_caller]
     fn ask(&self, text: &str, answer: &str) -> &Self {
         self.say(text).wait_for(answer).wait_for(READY)
+    }
+
+    #[track_caller]
+    fn is_drawn_right(&self) -> &Self {
+        let before = self.screen();
+        self.record().key("C-l");
+        wait_until("the screen is cleared", || String::from_utf8_lossy(&self.raw_output()).contains("\u{1b}[2J"));
+        self.wait_until(&format!("it is what it was:\n{before}"), |screen| screen == before)
     }
 }

@@ -2,6 +2,7 @@
 
 use retake_agent::contract::{Command, Reason, Refusal, Reply, Summarised};
 use retake_agent::document::RewindDocument;
+use retake_engine::session::first_line;
 
 use super::complete::{self, Completion, Typing};
 use super::guide::Until;
@@ -21,6 +22,9 @@ impl App {
             let steps = picker.answered(asked, answer);
             return self.picker_steps(steps);
         }
+        if matches!(asked, Asked::Change { .. }) {
+            self.changing = self.changing.saturating_sub(1);
+        }
         match (asked, answer) {
             (Asked::Said(parts), Err(refusal)) => {
                 // It is not lost.
@@ -29,8 +33,8 @@ impl App {
                 }
                 self.refused(&refusal)
             }
-            (Asked::Said(_), Ok(Reply::Held { count, .. })) => {
-                self.say_plain(format!("Held: said when the turn has ended ({count} waiting)"))
+            (Asked::Said(parts), Ok(Reply::Held { .. })) => {
+                self.say_plain(format!("Held until the turn has ended: {}", first_line(&parts)))
             }
             (Asked::Files(query), Ok(Reply::Files { paths })) => {
                 if self.files_wanted.as_ref() == Some(&query)
@@ -48,6 +52,7 @@ impl App {
             (Asked::Change { verb }, Err(refusal)) if refusal.reason == Reason::Conflicts => {
                 self.needs_a_decision(verb, &refusal)
             }
+            (Asked::Model(_), Err(refusal)) => self.say_bad(refusal.message),
             (_, Err(refusal)) => self.refused(&refusal),
             (Asked::Change { verb }, Ok(Reply::Change { document })) => self.changed(verb, &document),
             (Asked::Diff, Ok(Reply::Diff { files })) if files.is_empty() => {
@@ -80,7 +85,7 @@ impl App {
                 }));
                 Vec::new()
             }
-            (Asked::Fork, Ok(Reply::Forked { session, .. })) => self.go(Next::Open(session)),
+            (Asked::Fork, Ok(Reply::Forked { session, .. })) => self.go(Next::Forked(session)),
             (Asked::Summary, Ok(Reply::Summarised { summary })) => self.summarised(summary.as_deref()),
             (Asked::Label(label), Ok(_)) => self.say_good(format!("The point before the last prompt is `{label}` now")),
             (Asked::Sessions, Ok(Reply::Sessions { sessions })) => {
@@ -160,7 +165,7 @@ impl App {
                 }
                 Step::Forked { session } => {
                     self.place = Place::Talk;
-                    effects.extend(self.go(Next::Open(session)));
+                    effects.extend(self.go(Next::Forked(session)));
                 }
                 Step::Summarised(summary) => {
                     self.place = Place::Talk;
@@ -172,20 +177,27 @@ impl App {
     }
 }
 
-/// What became of the files: `2 files restored, 1 kept`.
+/// What became of the files, and what did not go back with them: `2 files went back, 1 was kept`.
 fn in_files(document: &RewindDocument) -> String {
     let count = |status: &str| document.files.iter().filter(|file| file.status == status).count();
     let (done, kept, failed) = (count("done"), count("kept"), count("failed"));
     let mut words = vec![match done {
-        0 => "no file was changed".to_owned(),
-        1 => "1 file is as it was".to_owned(),
-        _ => format!("{done} files are as they were"),
+        0 => "no file changed".to_owned(),
+        1 => "1 file went back".to_owned(),
+        _ => format!("{done} files went back"),
     }];
-    if kept > 0 {
-        words.push(format!("{kept} kept as they are now"));
+    match kept {
+        0 => {}
+        1 => words.push("1 is kept as it is now".to_owned()),
+        _ => words.push(format!("{kept} are kept as they are now")),
     }
     if failed > 0 {
         words.push(format!("{failed} FAILED"));
+    }
+    let remedies: Vec<String> =
+        document.ledger.iter().filter_map(|item| item.remedy.as_ref()).map(|remedy| format!("`{remedy}`")).collect();
+    if !remedies.is_empty() {
+        words.push(format!("git is where it was: {} would move it back too", remedies.join(", ")));
     }
     words.join(", ")
 }

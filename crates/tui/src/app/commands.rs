@@ -86,9 +86,12 @@ impl App {
         };
         let command = Command::Apply {
             change: Change { on_conflict, ..Change::new(goal) },
-            head_seen: Some(Seen { head: self.view.head() }),
+            // What this very client is about to move is not somebody else's doing.
+            head_seen: (self.changing == 0).then(|| Seen { head: self.view.head() }),
+            plan_seen: None,
             running: WhileRunning::Refuse,
         };
+        self.changing += 1;
         vec![Effect::Ask(Asked::Change { verb }, command)]
     }
 

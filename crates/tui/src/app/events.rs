@@ -34,8 +34,13 @@ impl App {
             }
             EventKind::DraftChanged { .. } => self.draft_changed(is_own),
             EventKind::StateChanged { .. } => self.watch_state(),
-            EventKind::TurnEnded { reason, message, taken_back, .. } => {
-                return self.turn_ended(reason, message.as_deref(), *taken_back);
+            EventKind::TurnEnded { prompt, reason, message, taken_back, .. } => {
+                let is_cut = !taken_back && self.view.entries.iter().rev().all(|entry| entry.id != *prompt);
+                // A rewind has said what became of a turn that is cut.
+                if !is_cut {
+                    self.say_ended(reason, message.as_deref(), *taken_back);
+                }
+                return self.turn_ended();
             }
             EventKind::Retrying { after_ms, attempt, message } => {
                 let seconds = after_ms.div_ceil(1_000);
@@ -89,8 +94,8 @@ impl App {
         }
     }
 
-    fn turn_ended(&mut self, reason: &str, message: Option<&str>, taken_back: bool) -> Vec<Effect> {
-        self.running_since = None;
+    /// Says how a turn ended, unless it ended as it should.
+    fn say_ended(&mut self, reason: &str, message: Option<&str>, taken_back: bool) {
         match (reason, taken_back) {
             (_, true) => drop(self.say_taken_back(message)),
             ("interrupted", _) => {
@@ -99,6 +104,10 @@ impl App {
             ("round_limit", _) => drop(self.say(Tone::Warning, message.unwrap_or("The turn took too many rounds"))),
             _ => {}
         }
+    }
+
+    fn turn_ended(&mut self) -> Vec<Effect> {
+        self.running_since = None;
         self.guided(Until::TurnEnded);
         vec![Effect::Ask(Asked::Store, Command::Store)]
     }
@@ -135,9 +144,7 @@ impl App {
         match (is_own, is_untouched) {
             (true, true) => self.take_draft(),
             _ if self.view.draft.is_empty() => {}
-            (true, false) => {
-                self.say(Tone::Plain, "Your text is kept. What was said then waits: /draft loads it");
-            }
+            (true, false) => self.add_to_notice("Your text is kept; what was said then waits: /draft loads it"),
             (false, _) => {
                 self.say(Tone::Plain, "Another client went back. What was said then waits: /draft loads it");
             }

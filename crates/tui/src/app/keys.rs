@@ -5,17 +5,13 @@ use retake_agent::contract::{Change, Command, State, WhileRunning};
 
 use retake_engine::OnConflict;
 
-use super::complete::{self, Completion, Typing};
 use super::guide::Until;
 use super::notice::Tone;
-use super::slash::{self, Meaning};
 use super::{App, Asked, Effect, Next, Place};
 use crate::picker::Picker;
 
 /// Within this many milliseconds a second key belongs to the first.
 const TWICE: i64 = 1_500;
-/// Within this many milliseconds after a rewind, Enter was meant for the picker.
-const STILL: i64 = 400;
 
 impl App {
     pub(super) fn key(&mut self, key: KeyEvent) -> Vec<Effect> {
@@ -59,6 +55,9 @@ impl App {
             KeyCode::Char('r') if control => return self.open_picker(),
             KeyCode::Char('g') if control => return vec![Effect::Edit(self.composer.for_editor())],
             KeyCode::Char('d') if control && self.composer.is_blank() => return self.leave(),
+            KeyCode::Char('d') if control && self.composer.is_at_end() => {
+                return self.say_plain("Ctrl+D leaves when nothing is typed; Ctrl+C takes away what is");
+            }
             KeyCode::Char('o') if control => self.transcript.toggle_all(),
             KeyCode::Char('t') if control => self.shows_todos = !self.shows_todos,
             KeyCode::Char('?') if self.composer.is_blank() => self.place = Place::Help(0),
@@ -70,138 +69,22 @@ impl App {
             KeyCode::Home if control => self.transcript.to_top(),
             KeyCode::End if control => self.transcript.to_bottom(),
             KeyCode::Tab if !self.view.questions.is_empty() => self.asking.is_aside = false,
+            KeyCode::Char('/') if self.is_untouched() => self.shelve(),
             KeyCode::Enter if key.modifiers.is_empty() => return self.enter(),
             _ => return self.composer_key(key),
         }
         Vec::new()
     }
 
-    /// A key that edits what is about to be said.
-    fn composer_key(&mut self, key: KeyEvent) -> Vec<Effect> {
-        let (control, alt) = (key.modifiers.contains(KeyModifiers::CONTROL), key.modifiers.contains(KeyModifiers::ALT));
-        let by_word = control || alt;
-        let composer = &mut self.composer;
-        match key.code {
-            KeyCode::Enter => composer.insert("\n"),
-            KeyCode::Char('j') if control => composer.insert("\n"),
-            KeyCode::Char('a') if control => composer.home(),
-            KeyCode::Char('e') if control => composer.end(),
-            KeyCode::Char('b') if control => composer.left(),
-            KeyCode::Char('f') if control => composer.right(),
-            KeyCode::Char('b') if alt => composer.word_left(),
-            KeyCode::Char('f') if alt => composer.word_right(),
-            KeyCode::Char('d') if control => composer.delete(),
-            KeyCode::Char('h') if control => composer.backspace(),
-            KeyCode::Char('w') if control => composer.delete_word(),
-            KeyCode::Char('u') if control => composer.delete_to_start(),
-            KeyCode::Char('k') if control => composer.delete_to_end(),
-            KeyCode::Char('p') if control => drop(composer.up()),
-            KeyCode::Char('n') if control => drop(composer.down()),
-            KeyCode::Char(c) if !control && !alt => composer.insert(c.encode_utf8(&mut [0; 4])),
-            KeyCode::Left if by_word => composer.word_left(),
-            KeyCode::Right if by_word => composer.word_right(),
-            KeyCode::Left => composer.left(),
-            KeyCode::Right => composer.right(),
-            KeyCode::Up => drop(composer.up()),
-            KeyCode::Down => drop(composer.down()),
-            KeyCode::Home => composer.home(),
-            KeyCode::End => composer.end(),
-            KeyCode::Backspace if by_word => composer.delete_word(),
-            KeyCode::Backspace => composer.backspace(),
-            KeyCode::Delete => composer.delete(),
-            _ => return Vec::new(),
-        }
-        self.typed()
-    }
-
-    /// What is about to be said has changed: something may be completed.
-    pub(super) fn typed(&mut self) -> Vec<Effect> {
-        let typing = complete::typing(&self.composer);
-        if typing != self.dismissed {
-            self.dismissed = None;
-        }
-        match typing.filter(|typing| self.dismissed.as_ref() != Some(typing)) {
-            Some(Typing::Command(name)) => self.completion = Completion::of_commands(&name),
-            Some(Typing::File(query)) => {
-                self.files_wanted = Some(query.clone());
-                return vec![Effect::Ask(Asked::Files(query.clone()), Command::Files { query })];
-            }
-            None => self.completion = None,
-        }
-        Vec::new()
-    }
-
-    /// A key while something is offered; `None` if it is not about that.
-    fn completion_key(&mut self, key: KeyEvent) -> Option<Vec<Effect>> {
-        let completion = self.completion.as_mut()?;
-        match key.code {
-            KeyCode::Up => completion.step(false),
-            KeyCode::Down => completion.step(true),
-            KeyCode::Esc => {
-                self.dismissed = self.completion.take().map(|completion| completion.what);
-            }
-            KeyCode::Tab => self.complete(" "),
-            KeyCode::Enter if matches!(completion.what, Typing::File(_)) => self.complete(""),
-            KeyCode::Enter if key.modifiers.is_empty() => {
-                self.complete("");
-                return None;
-            }
-            _ => return None,
-        }
-        Some(Vec::new())
-    }
-
-    fn complete(&mut self, after: &str) {
-        let Some(completion) = self.completion.take() else { return };
-        let text = &completion.chosen().text;
-        let after = if text.ends_with(' ') { "" } else { after };
-        self.composer.complete(&format!("{text}{after}"));
-    }
-
-    /// Enter: says what is there, or does what it asks for.
-    fn enter(&mut self) -> Vec<Effect> {
-        self.completion = None;
-        if self.is_still_rewinding() {
-            return Vec::new();
-        }
-        if self.composer.ends_with_backslash() {
-            self.composer.backspace();
-            self.composer.insert("\n");
-            return Vec::new();
-        }
-        let parts = self.composer.parts();
-        let line = match parts.as_slice() {
-            [] => return Vec::new(),
-            [retake_engine::session::entry::Part::Text { text }] => text.as_str(),
-            _ => "",
-        };
-        match slash::read(line) {
-            Meaning::Command(slash, argument) => {
-                self.composer.take();
-                self.notice = None;
-                self.command(slash, &argument)
-            }
-            Meaning::Unknown(name) => self.say_bad(format!("there is no command /{name}; /help lists them")),
-            Meaning::Prompt => {
-                self.composer.take();
-                self.loaded = Vec::new();
-                self.notice = None;
-                self.transcript.to_bottom();
-                vec![Effect::Say(parts)]
-            }
-        }
-    }
-
-    /// Whether Enter was pressed once too often, or is held down: what a rewind put into the composer is not said by that.
-    fn is_still_rewinding(&mut self) -> bool {
-        let is_untouched = self.composer.parts() == self.loaded;
-        let is_soon = self.refilled.take().is_some_and(|then| self.now.0 - then.0 < STILL);
-        self.refilled = (is_untouched && is_soon).then_some(self.now);
-        self.refilled.is_some()
-    }
-
     /// Esc: closes what is open, stops what runs; twice on an empty composer opens the picker.
     fn escape(&mut self) -> Vec<Effect> {
+        if self.asking.is_aside && !self.view.questions.is_empty() {
+            self.asking.is_aside = false;
+            return Vec::new();
+        }
+        if self.unshelve() {
+            return Vec::new();
+        }
         if self.view.state == State::Running || !self.view.questions.is_empty() || self.view.summarising {
             return self.interrupt();
         }
@@ -234,6 +117,7 @@ impl App {
             // It can be called back.
             self.composer.take();
             self.completion = None;
+            self.shelved = Vec::new();
             return Vec::new();
         }
         self.leave_twice("Ctrl+C once more leaves; the session is kept")
@@ -343,7 +227,7 @@ impl App {
         self.close_place();
         let Some(change) = apply else { return Vec::new() };
         let change = Change { on_conflict, ..change };
-        let command = Command::Apply { change, head_seen: None, running: WhileRunning::Refuse };
+        let command = Command::Apply { change, head_seen: None, plan_seen: None, running: WhileRunning::Refuse };
         vec![Effect::Ask(Asked::Change { verb: "rewind" }, command)]
     }
 

@@ -20,6 +20,8 @@ pub mod slash;
 mod status;
 #[cfg(test)]
 mod tests;
+mod typing;
+mod welcome;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -40,7 +42,7 @@ use complete::Completion;
 use facts::Facts;
 pub use guide::{Guide, Step as GuideStep, Until};
 use list::List;
-use notice::Notice;
+use notice::{Notice, Tone};
 use question::Asking;
 
 /// Requests of this client that are remembered, to tell its own events from those of others.
@@ -102,6 +104,8 @@ pub enum Next {
     New,
     /// Another session of this workspace.
     Open(String),
+    /// A session that was forked from this one.
+    Forked(String),
 }
 
 /// What an answer is to.
@@ -177,6 +181,8 @@ pub struct App {
     composer: Composer,
     /// What was put into the composer from the draft: as long as it is unchanged, it is not the user's own.
     loaded: Vec<Part>,
+    /// What made room for a command, and comes back after it.
+    shelved: Vec<Part>,
     place: Place,
     notice: Option<Notice>,
     completion: Option<Completion>,
@@ -198,6 +204,8 @@ pub struct App {
     guide: Option<Guide>,
     theme: Theme,
     now: Timestamp,
+    /// Undos and redos that are not answered yet.
+    changing: usize,
     /// The newest request for files, so that a late answer is dropped.
     files_wanted: Option<String>,
     /// Where the conversation was drawn, for clicks.
@@ -212,6 +220,7 @@ impl App {
             transcript: Transcript::new(),
             composer: Composer::default(),
             loaded: Vec::new(),
+            shelved: Vec::new(),
             place: Place::Talk,
             notice: None,
             completion: None,
@@ -227,6 +236,7 @@ impl App {
             guide,
             theme,
             now,
+            changing: 0,
             files_wanted: None,
             talk_area: ratatui::layout::Rect::ZERO,
             view,
@@ -272,6 +282,22 @@ impl App {
         self.own.push_back(request);
         if self.own.len() > REMEMBERED {
             self.own.pop_front();
+        }
+    }
+
+    /// Says something to begin with.
+    pub fn greet(&mut self, text: String) {
+        self.say_plain(text);
+    }
+
+    /// Says that what looks like a mention of a file names none.
+    pub fn warn_of_missing(&mut self, parts: &[Part]) {
+        let missing = complete::missing(parts);
+        if !missing.is_empty() {
+            self.say(
+                Tone::Warning,
+                format!("There is no file {} here: nothing went along with the name", missing.join(", ")),
+            );
         }
     }
 

@@ -7,7 +7,7 @@ use retake_agent::contract::State;
 use unicode_width::UnicodeWidthStr;
 
 use super::App;
-use crate::text::size;
+use crate::text::{self, size};
 
 /// What turns while something runs.
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -59,7 +59,9 @@ impl App {
             let style = if bytes > budget { theme.warning() } else { theme.dim() };
             add(2, format!("store {}", size(bytes)), style);
         }
-        add(1, "? help".to_owned(), theme.dim());
+        let place = self.view.workspace.rsplit('/').next().unwrap_or_default();
+        add(1, text::fit(&text::clean(place), 24), theme.dim());
+        add(5, "? help".to_owned(), theme.dim());
         pieces.retain(|piece| !piece.text.is_empty());
         pieces
     }

@@ -77,13 +77,14 @@ impl Composer {
         parts
     }
 
-    /// Puts `parts` in place of everything.
+    /// Puts `parts` in place of everything. A file that is mentioned is left out: it goes along as it is when this is said.
     pub fn set(&mut self, parts: &[Part]) {
         self.text.clear();
         self.blocks.clear();
         for part in parts {
             match part {
                 Part::Text { text } => self.text.push_str(&clean(text)),
+                Part::File { path, .. } if is_mentioned(path, parts) => {}
                 block => {
                     let c = self.new_block(block.clone());
                     self.text.extend(c);
@@ -97,6 +98,11 @@ impl Composer {
     /// Whether not even a blank is there.
     pub fn is_blank(&self) -> bool {
         self.text.is_empty()
+    }
+
+    /// Whether the cursor is behind the last character.
+    pub fn is_at_end(&self) -> bool {
+        self.cursor == self.text.len()
     }
 
     /// Takes everything away.
@@ -293,6 +299,15 @@ impl Composer {
         self.text.replace_range(start..self.cursor, text);
         self.cursor = start + text.len();
     }
+}
+
+/// Whether a text among `parts` mentions the file.
+fn is_mentioned(path: &str, parts: &[Part]) -> bool {
+    let mentions = |part: &Part| match part {
+        Part::Text { text } => text.contains(&format!("@{path}")) || text.contains(&format!("@\"{path}\"")),
+        Part::Paste { .. } | Part::File { .. } | Part::Image { .. } => false,
+    };
+    parts.iter().any(mentions)
 }
 
 /// The place of column `column` in the line from `start` to `end`.

@@ -1,3 +1,5 @@
+//! What is typed, pasted, called back and edited outside.
+
 use super::*;
 use crate::theme::Theme;
 
@@ -133,4 +135,29 @@ fn the_word_before_the_cursor_is_completed() {
     assert_eq!(composer.word(), (8, "@sr"));
     composer.complete("@src/lib.rs ");
     assert_eq!(composer.parts(), [Part::text("look at @src/lib.rs ")]);
+}
+
+#[test]
+fn a_mentioned_file_is_no_block_when_a_prompt_comes_back() {
+    let file = |path: &str| Part::File { path: path.into(), text: "old".into() };
+    let mut composer = Composer::default();
+    composer.set(&[Part::text("see @a.txt"), file("a.txt"), file("b.txt")]);
+    assert_eq!(composer.parts(), [Part::text("see @a.txt"), file("b.txt")]);
+}
+
+#[test]
+fn words_are_not_broken_and_the_cursor_goes_with_its_word() {
+    let mut composer = typed("the script belongs into src");
+    let rows = |composer: &Composer| {
+        let rows = composer.rows(16, Theme::default());
+        (rows.lines.iter().map(ToString::to_string).collect::<Vec<_>>(), rows.cursor)
+    };
+    assert_eq!(rows(&composer).0, ["the script ", "belongs into src", ""]);
+    for _ in 0.."ongs into src".len() {
+        composer.left();
+    }
+    assert_eq!(rows(&composer).1, (1, 3), "behind `bel`");
+    composer.home();
+    assert_eq!(rows(&composer).1, (0, 0));
+    assert_eq!(typed(&"x".repeat(20)).rows(16, Theme::default()).lines.len(), 2, "a word longer than a row is cut");
 }

@@ -71,6 +71,7 @@ fn of_plan(shown: &Shown, jobs: &[String], width: usize, theme: Theme) -> Vec<Li
             writer.stays(plan, jobs);
             writer.conversation(plan);
             writer.files(plan, shown.diffs.as_deref());
+            writer.side_effects(plan);
         }
         Err(refusal) => {
             writer.text(&format!("It cannot go back there: {}", clean(&refusal.message)), theme.warning());
@@ -179,8 +180,10 @@ impl Writer {
     /// What does not go back.
     fn stays(&mut self, plan: &RewindDocument, jobs: &[String]) {
         let warning = self.theme.warning();
-        let ledger: Vec<String> = plan.ledger.iter().map(ledger_line).collect();
-        self.listed("Cannot be undone by going back:", warning, &ledger);
+        if !plan.ledger.is_empty() {
+            let things = count(plan.ledger.len(), "thing was", "things were");
+            self.text(&format!("! {things} done that files cannot take back; listed below"), warning);
+        }
         self.listed("Stays although it was not there then:", warning, &kept(plan));
         let (gaps, total) = gaps(plan);
         self.listed(&format!("Not captured then: {}", count(total, "gap", "gaps")), warning, &gaps);
@@ -201,8 +204,15 @@ impl Writer {
             self.listed("Leaves the conversation:", dim, &texts(&planned.leaves));
         }
         self.listed("Comes back into the conversation:", dim, &texts(&planned.returns));
-        let undoes: Vec<String> = plan.undoes.iter().map(|tool| clean(tool)).collect();
-        self.listed("Undoes too:", dim, &undoes);
+    }
+
+    /// What restoring files does not take back.
+    fn side_effects(&mut self, plan: &RewindDocument) {
+        let ledger: Vec<String> = plan.ledger.iter().map(ledger_line).collect();
+        if !ledger.is_empty() {
+            self.lines.push(Line::default());
+        }
+        self.listed("Ran since then; what this did outside the files above stays:", self.theme.warning(), &ledger);
     }
 
     /// What changes in each file.

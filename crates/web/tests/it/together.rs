@@ -78,7 +78,7 @@ fn play(stage: &Stage, browser: &Browser, session: &str) {
     in_step(stage, &mut browsers, &mut terminal);
     assert_eq!((terminal.view.entries.len(), stage.read("a.txt")), (0, None));
     let undo = Change::new(ChangeGoal::Undo { operation: None });
-    let command = Command::Apply { change: undo, head_seen: None, running: WhileRunning::Refuse };
+    let command = Command::Apply { change: undo, head_seen: None, running: WhileRunning::Refuse, plan_seen: None };
     terminal.ask(stage, command);
     browsers[1].until(|kind| matches!(kind, EventKind::HeadMoved { .. }));
     in_step(stage, &mut browsers, &mut terminal);

@@ -87,6 +87,37 @@ fn leaving_there_changes_nothing_here_and_leaving_here_ends_there() {
 }
 
 #[test]
+fn a_session_that_is_open_elsewhere_is_joined_from_the_list() {
+    let (scene, here, there) = two_terminals();
+    scene.model().says("In the first.");
+    here.ask("the first session", "In the first.");
+    there.wait_for("In the first.").say("/new").wait_until_gone("In the first.").wait_for(READY);
+    scene.model().says("In the second.");
+    there.ask("the second session", "In the second.");
+    there.say("/sessions").wait_for("Sessions of this directory").shows("open elsewhere: you join it");
+    there
+        .type_text("first")
+        .wait_until_gone("the second session")
+        .key("Enter")
+        .wait_for("In the first.")
+        .wait_for(READY);
+    scene.model().says("To both.");
+    there.ask("said there", "To both.");
+    here.wait_for("> said there").wait_for("To both.");
+    let transcript = scene.model().last_request().transcript();
+    assert!(transcript.contains("the first session") && !transcript.contains("the second session"), "{transcript}");
+}
+
+#[test]
+fn a_client_that_dies_takes_nothing_with_it() {
+    let (scene, here, there) = two_terminals();
+    let gate = scene.model().says_slowly(["Half", " and whole."]);
+    there.say("talk").wait_for("Half").kill_9();
+    gate.open();
+    here.wait_for("Half and whole.").wait_for(READY);
+}
+
+#[test]
 fn attaching_to_nothing_says_so() {
     let scene = Scene::new();
     scene.write("a.txt", "one\n");

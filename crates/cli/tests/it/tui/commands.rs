@@ -89,6 +89,25 @@ fn summarising_from_the_picker_keeps_what_came_before_and_can_be_undone() {
 }
 
 #[test]
+fn a_part_is_summarised_by_its_number() {
+    let scene = Scene::new();
+    scene.model().says("Answer one.");
+    scene.model().says("Answer two.");
+    let terminal = scene.open();
+    terminal.ask("prompt one", "Answer one.").ask("prompt two", "Answer two.");
+    terminal.say("/summarize up to 9").wait_for("the numbers are those of the picker");
+    scene.model().says("SUMMARY of the first.");
+    terminal.say("/summarize up to 2").wait_for("Summarised:").wait_for("SUMMARY of the first.");
+    scene.model().says("Answer three.");
+    terminal.ask("prompt three", "Answer three.");
+    let transcript = scene.model().last_request().transcript();
+    assert!(transcript.contains("SUMMARY of the first.") && transcript.contains("Answer two."), "{transcript}");
+    assert!(!transcript.contains("Answer one."), "{transcript}");
+    // Without a number it is chosen in the picker.
+    terminal.say("/summarize").wait_for("3 prompts").shows("Choose a prompt");
+}
+
+#[test]
 fn clear_cuts_what_the_model_sees_and_nothing_else() {
     let scene = Scene::new();
     scene.model().says("Answer one.");
@@ -169,7 +188,7 @@ fn checkpoints_are_listed_shown_and_gone_back_to() {
     let terminal = scene.open();
     say_two_turns(&scene, &terminal);
     terminal.say("/checkpoints").wait_for("Checkpoints of this directory").type_text("before all");
-    terminal.wait_for("before all").key("Enter").wait_for("What going back to this checkpoint would change");
+    terminal.wait_for("before all").key("Enter").wait_for("Enter brings these files back");
     terminal.shows("a.txt").shows("b.txt").shows("− two").shows("+ one");
     assert_eq!(scene.read("a.txt"), "two\n");
     terminal.key("Enter").wait_for("Went back to").wait_for("Second done.");

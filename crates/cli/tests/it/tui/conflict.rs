@@ -16,7 +16,9 @@ fn content(first: &str, last: &str) -> String {
 /// A turn that changed the first line of three files, of which the user has changed the last line since.
 fn three_conflicts() -> (Scene, Terminal) {
     let scene = Scene::new();
-    FILES.iter().for_each(|name| drop(scene.write(name, &content("first", "last"))));
+    for name in FILES {
+        scene.write(name, &content("first", "last"));
+    }
     let edit = |name: &str| json!({"path": name, "old": "first", "new": "AGENT"});
     scene
         .model()
@@ -25,7 +27,7 @@ fn three_conflicts() -> (Scene, Terminal) {
         .calls("edit_file", edit(FILES[2]));
     scene.model().says("All changed.");
     let terminal = scene.open();
-    terminal.say("change them").wait_for("May it?").key("a").wait_for("All changed.").wait_for(READY);
+    terminal.say("change them").wait_for("May it?").keys(["a", "Enter"]).wait_for("All changed.").wait_for(READY);
     for name in FILES {
         assert_eq!(scene.read(name), content("AGENT", "last"));
         scene.write(name, &content("AGENT", "MINE"));
@@ -49,9 +51,9 @@ fn each_file_is_kept_overwritten_or_merged_on_its_own() {
         .wait_for("[merge]")
         .wait_for("is merged: only the session's own");
     // What the merge would do is shown.
-    terminal.wait_for("-AGENT").shows("+first").wait_until_gone("-MINE");
+    terminal.wait_for("− AGENT").shows("+ first").wait_until_gone("− MINE");
     terminal.key("Down").wait_for("› overwrite.txt").key("o").wait_for("[overwrite]").wait_for("is overwritten;");
-    terminal.wait_for("-MINE").key("Enter").wait_for("Went back to").shows("1 kept as");
+    terminal.wait_for("− MINE").key("Enter").wait_for("Went back to").shows("1 is kept as it is now");
     assert_eq!(scene.read("keep.txt"), content("AGENT", "MINE"));
     assert_eq!(scene.read("merge.txt"), content("first", "MINE"));
     assert_eq!(scene.read("overwrite.txt"), content("first", "last"));

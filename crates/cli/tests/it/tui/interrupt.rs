@@ -1,11 +1,8 @@
 //! Stopping a turn, by Esc and by dying.
 
-use retake_testkit::tmux::PATIENCE;
-use std::time::Instant;
-
 use serde_json::json;
 
-use super::{READY, Scene, User};
+use super::{READY, Scene, User, assert_gone};
 
 /// A command that tells its process, and then takes its time.
 const SLOW: &str = "echo $$ > pid; echo half > half.txt; printf 'it %s\\n' runs; sleep 1000; echo whole > whole.txt";
@@ -85,12 +82,17 @@ fn a_terminal_that_is_closed_leaves_nothing_running_and_loses_nothing() {
     terminal.wait_for("> run it").wait_for("interrupted").wait_for(READY);
 }
 
-/// Waits until a process is gone.
-#[track_caller]
-fn assert_gone(process: &str) {
-    let deadline = Instant::now() + PATIENCE;
-    while std::path::Path::new("/proc").join(process).exists() {
-        assert!(Instant::now() < deadline, "process {process} still runs");
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+#[test]
+fn after_a_kill_at_a_question_nothing_has_run_and_nothing_is_asked() {
+    let scene = Scene::new();
+    scene.model().says("I ask.").calls("bash", json!({"command": "touch one.txt"}));
+    let terminal = scene.open();
+    terminal.say("make a file").wait_for("May it?").kill_9();
+    let terminal = scene.run(["resume"]);
+    terminal.wait_for("interrupted").shows("I ask.").shows_no("May it?");
+    assert!(!scene.exists("one.txt"));
+    scene.model().says("Then not.");
+    terminal.ask("never mind", "Then not.");
+    assert!(!scene.exists("one.txt"));
+    scene.model().assert_exhausted();
 }

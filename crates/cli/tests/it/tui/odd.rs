@@ -1,6 +1,6 @@
 //! What does not happen every day: failures, other letters, other clients, hostile text, hardly any room.
 
-use retake_testkit::model::Answer;
+use retake_testkit::model::{Answer, Split};
 use serde_json::json;
 
 use super::rewind::say_two_turns;
@@ -50,6 +50,7 @@ fn letters_of_all_widths_are_typed_said_shown_and_brought_back() {
     let terminal = scene.open();
     terminal.ask("日本語を話す café 🎉", "ok").shows("> 日本語を話す café 🎉").shows("それは日本語です。");
     assert!(scene.model().last_request().transcript().ends_with("user: 日本語を話す café 🎉"));
+    terminal.is_drawn_right();
     terminal
         .key("C-r")
         .wait_for("日本語を話す")
@@ -58,7 +59,7 @@ fn letters_of_all_widths_are_typed_said_shown_and_brought_back() {
         .key("Enter")
         .wait_for("1 Code and");
     terminal.key("Enter").wait_for("Went back").wait_for("> 日本語を話す café 🎉").keys(["BSpace", "BSpace"]);
-    terminal.type_text("!").wait_for("> 日本語を話す café!");
+    terminal.type_text("!").wait_for("> 日本語を話す café!").is_drawn_right();
 }
 
 #[test]
@@ -86,7 +87,7 @@ fn what_is_read_stays_in_place_while_more_comes_below() {
     terminal.key("C-End").wait_for("row 69");
     // The wheel, as a terminal tells it.
     terminal.type_text("\u{1b}[<64;10;10M").wait_until_gone("row 69").type_text("\u{1b}[<65;10;10M").wait_for("row 69");
-    terminal.key("C-Home").wait_for("> list").key("Escape").wait_for("row 69");
+    terminal.key("C-Home").wait_for("> list").key("Escape").wait_for("row 69").is_drawn_right();
 }
 
 fn rows(screen: &str) -> Vec<String> {
@@ -171,4 +172,49 @@ fn todos_are_shown_while_there_are_some_to_do() {
     terminal.wait_for("To do: 0 of 2 done").shows("[>] look").shows("[ ] mend").key("C-t").wait_until_gone("To do:");
     gate.open();
     terminal.wait_for("Working").wait_for(READY);
+}
+
+#[test]
+fn a_flood_of_words_leaves_room_for_typing_and_ends_up_right() {
+    let scene = Scene::new();
+    let words: String =
+        (0..4_000).map(|number| format!("word{number}{}", if number % 12 == 11 { "\n" } else { " " })).collect();
+    scene.model().splits(Split::Bytes(64));
+    let gate = scene.model().says_slowly(["It begins.\n\n", &words, "\n\nIt ends."]);
+    let terminal = scene.open();
+    terminal.say("flood").wait_for("It begins.");
+    gate.open();
+    terminal.type_text("typed meanwhile").wait_for("> typed meanwhile").wait_for("word3999");
+    gate.open();
+    terminal.wait_for("It ends.").wait_for(READY).shows("word3999").shows("> typed meanwhile").is_drawn_right();
+}
+
+#[test]
+fn a_very_large_paste_is_taken_and_said_whole() {
+    let scene = Scene::new();
+    scene.model().says("Read all of it.");
+    let pasted: String = (0..20_000).map(|number| format!("line {number} of many\n")).collect();
+    let terminal = scene.open();
+    terminal.paste(&pasted).wait_for("[pasted 20000 lines]").key("Enter").wait_for("Read all of it.").wait_for(READY);
+    assert!(scene.model().last_request().transcript().contains(pasted.trim_end()));
+}
+
+#[test]
+fn long_output_is_folded_and_unfolded_by_key_and_click() {
+    let scene = Scene::new();
+    scene.model().calls("bash", json!({"command": "seq 1 20 | sed 's/^/out /'"}));
+    scene.model().says("Counted.");
+    let terminal = scene.open();
+    terminal.say("count").wait_for("May it?").key("y").wait_for("Counted.").wait_for(READY);
+    terminal.shows("more").wait_until("it is folded", |screen| screen.matches("out ").count() < 12);
+    terminal.key("C-o").wait_until("it is unfolded", |screen| {
+        screen.matches("\n    out ").count() + screen.matches("\n  out ").count() >= 20
+    });
+    terminal.key("C-o").wait_until("it is folded again", |screen| screen.matches("out ").count() < 12);
+    let row = terminal.screen().lines().position(|row| row.contains("out ")).expect("it is shown") + 1;
+    // A click with the left button, as a terminal tells it.
+    terminal
+        .type_text(&format!("\u{1b}[<0;10;{row}M\u{1b}[<0;10;{row}m"))
+        .wait_until("it is unfolded", |screen| screen.matches("out ").count() >= 20);
+    terminal.is_drawn_right();
 }

@@ -31,7 +31,7 @@ fn what_is_always_allowed_is_not_asked_about_again() {
     scene.model().says("Both made.");
     let terminal = scene.open();
     terminal.say("make files").wait_for("May it? bash: touch one.txt").shows("always `bash: touch");
-    terminal.key("a").wait_for("Both made.").wait_for(READY).shows("allowed from now on: `bash: touch");
+    terminal.keys(["a", "Enter"]).wait_for("Both made.").wait_for(READY).shows("allowed from now on: `bash: touch");
     assert!(scene.exists("one.txt") && scene.exists("two.txt"));
 }
 
@@ -81,10 +81,10 @@ fn while_something_is_asked_another_prompt_can_be_typed_and_is_held() {
     scene.model().says("Made.");
     scene.model().says("And this.");
     let terminal = scene.open();
-    terminal.say("make a file").wait_for("May it?").key("Tab").wait_for("Tab answers it");
+    terminal.say("make a file").wait_for("May it?").key("Tab").wait_for("goes back to the answers");
     terminal.say("say more").wait_for("1 held");
     assert!(!scene.exists("one.txt"));
-    terminal.key("Tab").wait_until_gone("Tab answers it").key("y").wait_for("And this.").wait_for(READY);
+    terminal.wait_until_gone("goes back to the answers").key("y").wait_for("And this.").wait_for(READY);
     assert!(scene.exists("one.txt"));
     assert!(scene.model().last_request().transcript().ends_with("user: say more"));
 }

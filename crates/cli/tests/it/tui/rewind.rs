@@ -64,14 +64,14 @@ fn without_ages(screen: &str) -> String {
 #[test]
 fn the_picker_shows_exactly_what_would_change() {
     let (_scene, terminal) = two_turns();
-    terminal.key("C-r").wait_for("D b.txt").shows("undoes this prompt only").shows("-new").shows_no("R a.txt");
+    terminal.key("C-r").wait_for("D b.txt").shows("undoes this prompt only").shows("− new").shows_no("R a.txt");
     terminal.shows("› 2").shows("make another").shows("bash: echo new > b.txt");
     terminal
         .key("Down")
         .wait_for("R a.txt")
         .shows("D b.txt")
-        .shows("-two")
-        .shows("+one")
+        .shows("− two")
+        .shows("+ one")
         .shows("also undoes 1 later prompt");
 }
 
@@ -91,7 +91,7 @@ fn rewinding_both_brings_files_back_and_the_prompt_into_the_composer_unsent() {
     let (scene, terminal) = two_turns();
     terminal.key("C-r").wait_for("2 prompts").key("Down").wait_for("R a.txt").key("Enter");
     terminal.wait_for("› 1 Code and conversation").shows("2 files go back").shows("2 prompts leave");
-    terminal.key("Enter").wait_for("Went back to").shows("2 files are as they were").shows("/undo takes this back");
+    terminal.key("Enter").wait_for("Went back to").shows("2 files went back").shows("/undo takes this back");
     terminal.wait_for("> change the first").shows_no("First done.").shows_no("Second done.").shows(READY);
     assert_eq!((scene.read("a.txt"), scene.exists("b.txt")), ("one\n".into(), false));
     assert_eq!(scene.requests(), 4, "nothing was sent by itself");
@@ -109,10 +109,10 @@ fn rewinding_both_brings_files_back_and_the_prompt_into_the_composer_unsent() {
 fn a_rewind_of_the_conversation_alone_leaves_files_and_one_of_code_alone_leaves_the_conversation() {
     let (scene, terminal) = two_turns();
     terminal.key("C-r").wait_for("D b.txt").key("Enter").wait_for("3 Code only").key("3").wait_for("Went back to");
-    terminal.shows("1 file is as it was").shows("Second done.").shows("> Ask for something");
+    terminal.shows("1 file went back").shows("Second done.").shows("> Ask for something");
     assert!(!scene.exists("b.txt"));
     terminal.key("C-r").wait_for("2 prompts").wait_for("What would change now").key("Down").wait_for("R a.txt");
-    terminal.key("Enter").wait_for("2 Conversation only").key("2").wait_for("no file was changed");
+    terminal.key("Enter").wait_for("2 Conversation only").key("2").wait_for("no file changed");
     terminal.wait_for("> change the first").shows_no("First done.");
     assert_eq!(scene.read("a.txt"), "two\n");
     assert_eq!(scene.requests(), 4);

@@ -108,7 +108,7 @@ fn a_stale_head_is_told_and_everything_is_asked_again() {
     scene.press(KeyCode::Enter);
     let head_seen = Some(Seen { head: Some(id(41)) });
     let change = rewind(4, Scope::Both);
-    let command = Command::Apply { change, head_seen, running: WhileRunning::Refuse };
+    let command = Command::Apply { change, head_seen, plan_seen: None, running: WhileRunning::Refuse };
     assert_eq!(scene.press(KeyCode::Enter), [Step::Ask(Asked::Apply, Box::new(command))]);
 }
 

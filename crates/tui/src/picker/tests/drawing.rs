@@ -226,10 +226,10 @@ fn decisions_at_40_columns() {
 Rewind: type to filter  4 prompts · list
 2 files need a decision
   a.rs
-    somebody else seems to have changed…
+    changed since by you or another pro…
     [keep]  overwrite   merge
 › b.rs                 keep  [overwrite]
-    somebody else seems to have changed…
+    changed since by you or another pro…
 
 
 ── What would change now ───────────────
@@ -247,9 +247,9 @@ fn decisions_at_80_columns() {
 Rewind: type to filter                                          4 prompts · list
 2 files need a decision
   a.rs                                                [keep]  overwrite   merge
-    somebody else seems to have changed it since
+    changed since by you or another program
 › b.rs                                                         keep  [overwrite]
-    somebody else seems to have changed it since
+    changed since by you or another program
 
 
 
@@ -339,17 +339,16 @@ R src/main.rs  +1 −1
 fn everything_that_a_plan_says_at_60_columns() {
     let expected = "
 Rewind: type to filter                      4 prompts · list
-── What would change now ────────────────────────── 34/41 ──
+── What would change now ────────────────────────── 34/42 ──
 4 files · 2 conflicts · also undoes 2 later prompts
 To be decided first:
-  ! a.rs  somebody else seems to have changed it since
-  ! b.rs  somebody else seems to have changed it since
+  ! a.rs  changed since by you or another program
+  ! b.rs  changed since by you or another program
 Another branch is checked out: the branch `topic` is checked
 out, and it was `main` then
 Of these, the session never wrote 1 path
-Cannot be undone by going back:
-  command: npm install
-  git: HEAD moved  `git reset --soft abc`
+! 2 things were done that files cannot take back; listed
+below
 Stays although it was not there then:
   build  holds ignored files
 Not captured then: 1 gap
@@ -362,8 +361,6 @@ Leaves the conversation:
   Prompt 2
   Prompt 3
   Prompt 4
-Undoes too:
-  bash: npm install
 
 R src/main.rs  +1 −1
    9   fn main() {
@@ -373,6 +370,10 @@ R src/main.rs  +1 −1
 
 D new.txt  −1
   1 − made up
+
+! a.rs
+
+! b.rs  +1
 ";
     assert_eq!(screen(&mut zoomed(), 60, 36), expected);
 }
