@@ -12,7 +12,7 @@ mod reply;
 use retake_engine::session::entry::{CallId, EntryId, Part};
 use serde::{Deserialize, Serialize};
 
-pub use change::{Change, ChangeGoal, DiffOf, Extent, Seen, WhileRunning};
+pub use change::{Change, ChangeGoal, DiffOf, DiffPoint, Extent, Seen, WhileRunning};
 pub use event::{Baseline, Event, EventKind, JobFacts, Question, State};
 pub use facts::{CheckpointFacts, SessionFacts, TreePrompt};
 pub use reply::{Outcome, Outgoing, Reason, Refusal, Reply, Response, Summarised};
@@ -77,7 +77,7 @@ pub enum Command {
         /// The change.
         change: Change,
     },
-    /// Tells line by line what a change would do, or what a turn has done.
+    /// Tells line by line what a change would do, what a turn has done, or what differs between two points.
     Diff {
         /// What of.
         of: DiffOf,

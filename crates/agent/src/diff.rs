@@ -92,18 +92,24 @@ fn of_path(workspace: &Workspace, path: &PlannedPath, budget: &mut u32) -> FileD
     compare(&path.path, path.now.as_ref(), after.as_ref(), before, read_after, budget)
 }
 
-/// What changed between two checkpoints.
+/// What differs between two sides.
 pub(crate) fn between(
     workspace: &Workspace,
-    from: SnapshotId,
-    to: SnapshotId,
+    from: &Side<'_>,
+    to: &Side<'_>,
 ) -> Result<Vec<FileDiff>, retake_engine::StoreError> {
-    let changes = workspace.diff(&Side::Stored(from), &Side::Stored(to))?;
+    let changes = workspace.diff(from, to)?;
     let mut budget = limits::MAX_DIFF_LINES;
+    let content = |side: &Side<'_>, path: &WorkspacePath, node: Option<&Node>| {
+        let mut bytes = Vec::new();
+        if let Some(node) = node.filter(|node| node.kind != Kind::Directory) {
+            workspace.content(side, path, node, &mut bytes)?;
+        }
+        Ok(bytes)
+    };
     let diff = |change: &retake_engine::Change| {
-        let before = || read(workspace, &change.path, change.before.as_ref(), Place::Store);
-        let after = || read(workspace, &change.path, change.after.as_ref(), Place::Store);
-        compare(&change.path, change.before.as_ref(), change.after.as_ref(), before, after, &mut budget)
+        let (path, before, after) = (&change.path, change.before.as_ref(), change.after.as_ref());
+        compare(path, before, after, || content(from, path, before), || content(to, path, after), &mut budget)
     };
     Ok(changes.iter().map(diff).collect())
 }

@@ -148,7 +148,13 @@ impl Asker {
     /// Hands a command in: those that were handed in first are carried out first, whenever their answers come.
     pub async fn hand_in(&self, command: Command) -> Asked {
         let id = format!("{}-{}", self.name, self.next.fetch_add(1, Ordering::Relaxed) + 1);
-        let request = Request { id: id.clone(), command };
+        self.hand_in_as(Request { id, command }).await
+    }
+
+    /// Hands a request in under an id that the caller has chosen and waits on no other one with: it is not empty and does not begin
+    /// with `#`.
+    pub async fn hand_in_as(&self, request: Request) -> Asked {
+        let id = request.id.clone();
         let answer = match &self.way {
             Way::Here(handle) => Awaited::Here(handle.hand_in(request).await),
             Way::Elsewhere(way) => {

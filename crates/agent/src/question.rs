@@ -3,6 +3,8 @@
 //! Reads only, but for labels. What a client wants changed becomes a request to the engine here, and what the engine refuses becomes
 //! what clients are told.
 
+mod compare;
+
 use std::sync::{Mutex, PoisonError};
 
 use retake_engine::session::entry::EntryId;
@@ -12,7 +14,7 @@ use retake_engine::{
 };
 
 use crate::contract::{Change, ChangeGoal, Command, DiffOf, Reason, Refusal, Reply};
-use crate::diff::{self, FileDiff};
+use crate::diff;
 use crate::document::{Bytes, RewindDocument};
 use crate::files::FileList;
 use crate::listing;
@@ -40,7 +42,8 @@ pub fn answer(
             DiffOf::Change { change } => to_request(workspace, session, &change)
                 .and_then(|request| workspace.plan(&request, &NoProgress).map_err(|err| refused(&err)))
                 .map(|plan| diff::of_plan(workspace, &plan)),
-            DiffOf::Turn { prompt } => diff_of_turn(workspace, prompt),
+            DiffOf::Turn { prompt } => compare::turn(workspace, prompt),
+            DiffOf::Between { from, to } => compare::points(workspace, session, &from, &to),
         }
         .map(|files| Reply::Diff { files }),
         Command::Label { prompt, label } => set_label(workspace, session, prompt, label.as_deref()),
@@ -159,18 +162,6 @@ pub fn refused(error: &RewindError) -> Refusal {
     };
     let document = RewindDocument::failed(error).map(Box::new);
     Refusal { reason, message: in_words(error), hint: None, document }
-}
-
-fn diff_of_turn(workspace: &Workspace, prompt: EntryId) -> Result<Vec<FileDiff>, Refusal> {
-    let failed = |err: &dyn std::error::Error| refusal(Reason::Failed, in_words(err));
-    let points = workspace.turn_points(prompt).map_err(|err| failed(&err))?;
-    let points = points.ok_or_else(|| refusal(Reason::NotFound, "there is no such prompt"))?;
-    // While it runs, up to the last snapshot.
-    let after = if points.has_ended { points.after } else { workspace.newest().map_err(|err| failed(&err))? };
-    let (Some(before), Some(after)) = (points.before, after) else {
-        return Err(refusal(Reason::NotFound, "the files as they were then are not kept"));
-    };
-    diff::between(workspace, before.snapshot, after.snapshot).map_err(|err| failed(&err))
 }
 
 fn failed(error: &dyn std::error::Error) -> Refusal {

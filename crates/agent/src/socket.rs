@@ -372,14 +372,14 @@ impl Client {
 
     /// Sends a command and returns the id of the request.
     pub async fn send(&mut self, command: Command) -> io::Result<String> {
-        let id = self.next.to_string();
+        let id = format!("#{}", self.next);
         self.next += 1;
         let request = Request { id, command };
         self.send_request(&request).await?;
         Ok(request.id)
     }
 
-    /// Sends a request whose id the caller has chosen: one that is no number is not chosen here.
+    /// Sends a request whose id the caller has chosen: one that begins otherwise than with `#` is not chosen here.
     pub async fn send_request(&mut self, request: &Request) -> io::Result<()> {
         let mut line = serde_json::to_vec(request).map_err(io::Error::other)?;
         line.push(b'\n');

@@ -16,11 +16,11 @@ use retake_agent::socket::{self, Client};
 use retake_agent::tool::{JobEnded, Jobs, Shell, Toolbox};
 use retake_engine::{MadeBy, SessionId};
 use thiserror::Error;
-use tokio::runtime::Runtime;
+use tokio::runtime::{Handle, Runtime};
 use tokio::sync::mpsc;
 
 use crate::surroundings::Surroundings;
-use crate::ui::Ui;
+use crate::ui::Warn;
 pub use print::Printer;
 
 /// How long an MCP server may take to start.
@@ -125,12 +125,7 @@ pub struct Serving {
 
 impl Serving {
     /// Ends it; whoever looks next finds everything stored.
-    pub fn finish(self, runtime: &Runtime) {
-        self.finish_on(runtime.handle());
-    }
-
-    /// The same on a thread that may wait.
-    pub fn finish_on(self, runtime: &tokio::runtime::Handle) {
+    pub fn finish(self, runtime: &Handle) {
         let Opened { handle, served } = self.opened;
         runtime.block_on(handle.request(Command::Close)).ok();
         drop(handle);
@@ -143,15 +138,15 @@ impl Serving {
 
 /// Opens a session in this process with these tools, and listens on its socket.
 pub fn open(
-    ui: &mut Ui,
-    runtime: &Runtime,
+    ui: &mut impl Warn,
+    runtime: &Handle,
     here: &Surroundings,
     tools: Tools,
     model: Model,
     which: Which,
     manner: Manner,
 ) -> anyhow::Result<Serving> {
-    let (serving, warning) = open_quietly(runtime.handle(), here, tools, model, which, manner)?;
+    let (serving, warning) = open_quietly(runtime, here, tools, model, which, manner)?;
     if let Some(warning) = warning {
         ui.warn(&warning)?;
     }
@@ -200,7 +195,7 @@ pub fn open_quietly(
 pub type Tools = (Toolbox, mpsc::Receiver<JobEnded>);
 
 /// The tools of a session, those of MCP servers included; a server that does not start is a warning. Inside a runtime only.
-pub async fn tools(ui: &mut Ui, here: &Surroundings) -> anyhow::Result<Tools> {
+pub async fn tools(ui: &mut impl Warn, here: &Surroundings) -> anyhow::Result<Tools> {
     let (tools, warnings) = tools_quietly(here).await;
     for warning in warnings {
         ui.warn(&warning)?;

@@ -9,7 +9,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use crate::agent::model::ModelArgs;
 use crate::commands::{
     acp, attach, checkpoint, completions, context, demo, diff, doctor, du, exec, export, fork, gc, label, log, man,
-    ops, purge, recover, relink, resume, rewind, run, sessions, show, summarize, undo,
+    ops, purge, recover, relink, resume, rewind, run, serve, sessions, show, summarize, undo,
 };
 
 /// Rewind for AI coding agents: checkpoints of a directory, what changed since, and the way back
@@ -69,6 +69,7 @@ pub enum Command {
     Resume(resume::ResumeArgs),
     Attach(attach::AttachArgs),
     Acp(acp::AcpArgs),
+    Serve(serve::ServeArgs),
     Fork(fork::ForkArgs),
     Context(context::ContextArgs),
     Summarize(summarize::SummarizeArgs),
@@ -96,7 +97,7 @@ pub enum Command {
 
 /// The commands as `retake --help` shows them; every command is in exactly one group.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Agent", &["run", "sessions", "resume", "attach", "acp", "fork", "summarize", "context"]),
+    ("Agent", &["run", "sessions", "resume", "attach", "serve", "acp", "fork", "summarize", "context"]),
     ("Points", &["checkpoint", "log", "diff", "show", "label", "export"]),
     ("Going back", &["exec", "rewind", "undo", "redo", "ops"]),
     ("Store", &["du", "gc", "purge", "doctor", "recover", "relink"]),

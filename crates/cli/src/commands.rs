@@ -23,6 +23,7 @@ pub mod relink;
 pub mod resume;
 pub mod rewind;
 pub mod run;
+pub mod serve;
 pub mod sessions;
 pub mod show;
 pub mod summarize;
@@ -121,6 +122,7 @@ pub fn run(ui: &mut Ui, cli: &Cli) -> anyhow::Result<ExitCode> {
         Some(Command::Acp(args)) => return acp::run(ui, &cli.global, args),
         Some(Command::Run(args)) => return run::run(ui, &here()?, args),
         Some(Command::Resume(args)) => return resume::run(ui, &here()?, args),
+        Some(Command::Serve(args)) => serve::run(ui, &here()?, args),
         Some(Command::Sessions(args)) => sessions::run(ui, here()?, args),
         Some(Command::Context(args)) => context::run(ui, &here()?, args),
         Some(Command::Summarize(args)) => summarize::run(ui, &here()?, args),

@@ -16,6 +16,7 @@ use retake_engine::{
     Checkpoint, CheckpointError, ContentError, ForkError, InvalidLabel, OpenError, Operation, OperationError,
     PurgeError, ResolveError, RewindError, ScanError, SessionError, StoreError, WorkspacePath,
 };
+use retake_web::StartError;
 
 use crate::agent::AgentError;
 use crate::clock;
@@ -117,6 +118,11 @@ fn is_broken_pipe(error: &Error) -> bool {
     kinds.into_iter().any(|kind| kind == io::ErrorKind::BrokenPipe)
 }
 
+/// What to do about an error, in words.
+pub fn advise(error: &Error) -> Option<String> {
+    advice(error).hint
+}
+
 /// The advice of the first cause that has any.
 fn advice(error: &Error) -> Advice {
     error.chain().find_map(advice_for).unwrap_or_else(|| failed(None))
@@ -171,8 +177,18 @@ fn advice_for(cause: &(dyn std::error::Error + 'static)) -> Option<Advice> {
     if let Some(error) = cause.downcast_ref::<StoreError>() {
         return Some(for_store(error));
     }
+    if let Some(error) = cause.downcast_ref::<StartError>() {
+        return Some(for_server(error));
+    }
     let outside = cause.downcast_ref::<OutsideWorkspace>();
     outside.map(|_| Advice { code: USAGE, hint: Some("name the workspace with `-C DIR`".to_owned()) })
+}
+
+fn for_server(error: &StartError) -> Advice {
+    match error {
+        StartError::Listen { .. } => failed(Some("`--port 0` takes a port that is free")),
+        StartError::Key { .. } => failed(Some("once the directory can be written to, start it again")),
+    }
 }
 
 fn for_command(error: &CommandError) -> Advice {

@@ -31,6 +31,7 @@ mod surroundings;
 mod survivors;
 mod terminal;
 mod ui;
+mod web;
 mod words;
 
 use std::process::ExitCode;

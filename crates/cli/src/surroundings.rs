@@ -35,7 +35,7 @@ pub enum SurroundingsError {
 }
 
 /// Where a command runs: the engine's environment, and the directory that paths are typed in.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Surroundings {
     pub environment: Environment,
     pub current_dir: PathBuf,

@@ -2,18 +2,20 @@
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use retake_agent::controller::Which;
 use retake_agent::live::{Live, LiveError};
 use retake_agent::view::View;
 use retake_engine::{SessionId, Workspace};
-use retake_tui::{Colours, Next, Options, TerminalError};
+use retake_tui::{Colours, Next, Options, TerminalError, Web};
 use tokio::runtime::Runtime;
 
 use crate::agent::model::{self, ModelArgs, Need};
 use crate::agent::{self, AgentError, Manner};
 use crate::surroundings::{Surroundings, variable};
 use crate::ui::{DIM, Paint, Ui};
+use crate::web::Beside;
 
 /// What to begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,14 +29,29 @@ pub enum Start {
 }
 
 /// Shows sessions until the user leaves.
-pub fn run(ui: &mut Ui, here: &Surroundings, args: &ModelArgs, mut start: Start) -> anyhow::Result<ExitCode> {
+pub fn run(ui: &mut Ui, here: &Surroundings, args: &ModelArgs, start: Start) -> anyhow::Result<ExitCode> {
     let runtime = agent::runtime()?;
+    let web = Arc::new(Beside::new(runtime.handle(), here, args));
+    let left = go_on(ui, &runtime, here, args, &web, start);
+    web.stop();
+    farewell(ui, here, args, left?)
+}
+
+/// Shows one session after another; gives the last one.
+fn go_on(
+    ui: &mut Ui,
+    runtime: &Runtime,
+    here: &Surroundings,
+    args: &ModelArgs,
+    web: &Arc<Beside>,
+    mut start: Start,
+) -> anyhow::Result<SessionId> {
     let find = |session: &str| anyhow::Ok(Workspace::open(here.environment.clone())?.resolve_session(session)?.id);
     let mut greeting = None;
     loop {
-        let stage = Stage { runtime: &runtime, here, greeting: greeting.take() };
+        let stage = Stage { runtime, here, web, greeting: greeting.take() };
         let (next, session) = match start {
-            Start::Session(session) | Start::Elsewhere(session) => match join(&runtime, here, session)? {
+            Start::Session(session) | Start::Elsewhere(session) => match join(runtime, here, session)? {
                 Some((view, live)) => (stage.show(ui, view, live)?, session),
                 None if matches!(start, Start::Elsewhere(_)) => return Err(AgentError::Ended.into()),
                 None => stage.serve(ui, args, Which::Existing(session))?,
@@ -49,7 +66,7 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &ModelArgs, mut start: Start)
                     Some(format!("This is a fork of session {}, which stays as it is: /sessions", session.short()));
                 Start::Session(find(&fork)?)
             }
-            Next::Quit => return farewell(ui, here, args, session),
+            Next::Quit => return Ok(session),
         };
     }
 }
@@ -58,6 +75,7 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &ModelArgs, mut start: Start)
 struct Stage<'a> {
     runtime: &'a Runtime,
     here: &'a Surroundings,
+    web: &'a Arc<Beside>,
     /// What is said to begin with.
     greeting: Option<String>,
 }
@@ -65,8 +83,8 @@ struct Stage<'a> {
 impl Stage<'_> {
     /// Opens a session in this process and shows it.
     fn serve(self, ui: &mut Ui, args: &ModelArgs, which: Which) -> anyhow::Result<(Next, SessionId)> {
-        let (runtime, here) = (self.runtime, self.here);
-        let model = model::find(runtime.handle(), args, &here.agent, Need::Ask, None)?;
+        let (runtime, here) = (self.runtime.handle(), self.here);
+        let model = model::find(runtime, args, &here.agent, Need::Ask, None)?;
         let tools = runtime.block_on(agent::tools(ui, here))?;
         let serving = agent::open(ui, runtime, here, tools, model, which, Manner::interactive())?;
         let session = serving.opened.handle.session();
@@ -77,7 +95,9 @@ impl Stage<'_> {
     }
 
     fn show(self, ui: &mut Ui, view: Box<View>, live: Live) -> anyhow::Result<Next> {
-        let options = Options { greeting: self.greeting, ..options(ui, &self.here.current_dir) };
+        let web = Arc::clone(self.web);
+        let web: Option<Web> = Some(Arc::new(move || web.url()));
+        let options = Options { greeting: self.greeting, web, ..options(ui, &self.here.current_dir) };
         show(ui, self.runtime, view, live, options)
     }
 }
@@ -96,7 +116,8 @@ fn join(runtime: &Runtime, here: &Surroundings, session: SessionId) -> anyhow::R
 
 /// What the client is told, without a guide.
 pub fn options(ui: &Ui, current_dir: &Path) -> Options {
-    Options { colours: colours(ui), editor: editor(), current_dir: current_dir.to_owned(), guide: None, greeting: None }
+    let current_dir = current_dir.to_owned();
+    Options { colours: colours(ui), editor: editor(), current_dir, guide: None, greeting: None, web: None }
 }
 
 /// Shows a session until the user leaves it.

@@ -219,6 +219,17 @@ impl Ui {
     }
 }
 
+/// Takes in what calls for attention.
+pub trait Warn {
+    fn warn(&mut self, text: &str) -> io::Result<()>;
+}
+
+impl Warn for Ui {
+    fn warn(&mut self, text: &str) -> io::Result<()> {
+        Self::warn(self, text)
+    }
+}
+
 impl Out {
     fn stdout() -> Self {
         Self::Stdout(BufWriter::new(io::stdout().lock()))

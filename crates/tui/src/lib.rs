@@ -20,5 +20,5 @@ mod theme;
 mod transcript;
 
 pub use app::{Guide, GuideStep, Next, Until};
-pub use run::{Options, TerminalError, run};
+pub use run::{Options, TerminalError, Web, run};
 pub use theme::Colours;

@@ -6,6 +6,7 @@
 use std::io::{self, Stdout, stdout};
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crossterm::event::{Event as TerminalEvent, EventStream, KeyEventKind, MouseEventKind};
@@ -36,7 +37,6 @@ const TURN: Duration = Duration::from_millis(120);
 const NOTCH: i32 = 3;
 
 /// What the client is told when it starts.
-#[derive(Debug)]
 pub struct Options {
     /// With or without colours.
     pub colours: Colours,
@@ -48,7 +48,12 @@ pub struct Options {
     pub guide: Option<Guide>,
     /// What is said to begin with.
     pub greeting: Option<String>,
+    /// Shows the session in a browser too, if that can be had.
+    pub web: Option<Web>,
 }
+
+/// Gives an address at which a browser shows the session, or says why it cannot. May wait.
+pub type Web = Arc<dyn Fn() -> Result<String, String> + Send + Sync>;
 
 /// The terminal could not be used.
 #[derive(Debug, Error)]
@@ -251,6 +256,14 @@ impl Client {
                 Effect::Export(path, text) => {
                     let input = Input::Exported(outside::export(&self.options.current_dir, &path, &text));
                     self.app.update(input, fresh::now());
+                }
+                Effect::Web => {
+                    let (web, answers) = (self.options.web.clone(), self.answers.clone());
+                    let none = || Err("this session is for the terminal only".to_owned());
+                    // If nobody listens any more, the client has been left.
+                    tokio::task::spawn_blocking(move || {
+                        answers.send(Input::Web(web.map_or_else(none, |web| web()))).ok()
+                    });
                 }
                 Effect::Redraw => self.screen.reset(self.area)?,
                 Effect::Suspend => self.suspend()?,

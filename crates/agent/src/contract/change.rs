@@ -128,4 +128,15 @@ pub enum DiffOf {
         /// The prompt.
         prompt: EntryId,
     },
+    /// What differs between two points, as the way from one to the other.
+    Between {
+        /// The first one.
+        from: DiffPoint,
+        /// The second one.
+        to: DiffPoint,
+    },
 }
+
+/// A point to compare: a prompt, which means before it; another entry, which means after it; or a checkpoint. Each by a unique
+/// beginning of its id, a checkpoint also by its label; null for the files as they are now.
+pub type DiffPoint = Option<String>;

@@ -221,21 +221,21 @@ fn requests_of_two_clients_with_the_same_id_are_kept_apart() {
         attach(&mut second).await;
         first.request(prompt("one")).await.unwrap().unwrap();
         let held = first.request(prompt("two")).await.unwrap().unwrap();
-        assert_eq!(held, Reply::Held { count: 1, request: Some("3".to_owned()) });
+        assert_eq!(held, Reply::Held { count: 1, request: Some("#3".to_owned()) });
         // The same number as the first one's.
         second.request(Command::Ping).await.unwrap().unwrap();
         let held = second.request(prompt("three")).await.unwrap().unwrap();
-        assert_eq!(held, Reply::Held { count: 2, request: Some("3".to_owned()) });
-        second.request(Command::Withdraw { request: "3".to_owned() }).await.unwrap().unwrap();
+        assert_eq!(held, Reply::Held { count: 2, request: Some("#3".to_owned()) });
+        second.request(Command::Withdraw { request: "#3".to_owned() }).await.unwrap().unwrap();
         gate.open();
         let is_end = |kind: &EventKind| matches!(kind, EventKind::TurnEnded { .. });
         let ends = [until(&mut first, is_end).await.pop(), until(&mut first, is_end).await.pop()];
         let requests = ends.map(|end| end.unwrap().1.unwrap());
-        assert_eq!(requests, ["2", "3"], "each sees its own as it sent them");
+        assert_eq!(requests, ["#2", "#3"], "each sees its own as it sent them");
         for _ in 0..2 {
             let (_, request) = until(&mut second, is_end).await.pop().unwrap();
             let request = request.unwrap();
-            assert!(request != "2" && request != "3", "and those of others differently: {request}");
+            assert!(request != "#2" && request != "#3", "and those of others differently: {request}");
         }
     });
     assert!(scene.last_request().transcript().ends_with("user: one\nassistant: One.\nuser: two"));

@@ -102,7 +102,7 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &RunArgs) -> anyhow::Result<E
             }
         })?;
         let which = existing.map_or(Which::New, Which::Existing);
-        match agent::open(ui, &runtime, here, tools, model, which, prompt.manner) {
+        match agent::open(ui, runtime.handle(), here, tools, model, which, prompt.manner) {
             // Another process was quicker, and takes the prompt.
             Err(error) if is_live(&error) => {}
             other => return say_here(ui, &runtime, other?, &mut prompt, &mut stops),
@@ -172,7 +172,7 @@ fn say_here(
         code
     });
     drop(handle);
-    serving.finish(runtime);
+    serving.finish(runtime.handle());
     code
 }
 

@@ -140,7 +140,7 @@ fn ask_here(
             () = stops.next() => Err(AgentError::SummaryStopped.into()),
         }
     })?;
-    let serving = agent::open(ui, runtime, here, tools, model, Which::Existing(session), manner)?;
+    let serving = agent::open(ui, runtime.handle(), here, tools, model, Which::Existing(session), manner)?;
     let handle = serving.opened.handle.clone();
     let reply = runtime.block_on(async {
         let (_, mut live) = Live::here(handle.clone()).await.map_err(AgentError::from)?;
@@ -159,6 +159,6 @@ fn ask_here(
         anyhow::Ok(reply)
     });
     drop(handle);
-    serving.finish(runtime);
+    serving.finish(runtime.handle());
     Ok(reply??)
 }

@@ -4,6 +4,7 @@ mod demo;
 mod fork;
 mod kill;
 mod live;
+pub(crate) mod serve;
 mod shown;
 mod signals;
 mod summarize;

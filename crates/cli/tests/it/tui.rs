@@ -13,6 +13,7 @@ mod permission;
 mod rewind;
 mod screen;
 mod talk;
+mod web;
 
 use std::fs;
 use std::path::Path;

@@ -40,6 +40,7 @@ impl App {
                 vec![Effect::Ask(Asked::Model(model.clone()), Command::Model { model })]
             }
             Slash::Export => self.export(argument),
+            Slash::Web => vec![Effect::Web],
             Slash::Jobs => self.jobs(argument),
             Slash::Draft => {
                 if self.view.draft.is_empty() {

@@ -68,6 +68,8 @@ pub enum Input {
     Edited(Result<String, String>),
     /// The conversation was written to a file, or could not be.
     Exported(Result<PathBuf, String>),
+    /// Where the session can be seen in a browser, or why it cannot.
+    Web(Result<String, String>),
     /// Time has passed.
     Tick,
 }
@@ -83,6 +85,8 @@ pub enum Effect {
     Edit(String),
     /// Write this text to a file.
     Export(PathBuf, String),
+    /// Show the session in a browser too.
+    Web,
     /// Draw everything anew.
     Redraw,
     /// Go to the background, as Ctrl+Z does.
@@ -263,6 +267,8 @@ impl App {
             Input::Edited(Err(why)) => self.say_bad(format!("the editor could not be used: {why}")),
             Input::Exported(Ok(path)) => self.say_good(format!("Written to {}", path.display())),
             Input::Exported(Err(why)) => self.say_bad(format!("not written: {why}")),
+            Input::Web(Ok(url)) => self.say_good(format!("Open this in a browser; it works once:\n{url}")),
+            Input::Web(Err(why)) => self.say_bad(format!("not in a browser: {why}")),
             Input::Tick => Vec::new(),
         }
     }

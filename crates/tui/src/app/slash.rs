@@ -31,6 +31,8 @@ pub enum Slash {
     Model,
     /// Writes the conversation to a file.
     Export,
+    /// Shows the session in a browser too.
+    Web,
     /// Lists background jobs, or ends one.
     Jobs,
     /// Loads what waits to be said.
@@ -66,7 +68,7 @@ const fn told(
 }
 
 /// All of them, in the order of the help.
-pub const ALL: [Told; 18] = [
+pub const ALL: [Told; 19] = [
     told(Slash::Rewind, "rewind", &["rollback"], "", "go back to a prompt: files, conversation or both"),
     told(Slash::Undo, "undo", &[], "[keep|overwrite|merge]", "take back the last turn or rewind"),
     told(Slash::Redo, "redo", &[], "[keep|overwrite|merge]", "repeat what was undone"),
@@ -81,6 +83,7 @@ pub const ALL: [Told; 18] = [
     told(Slash::Sessions, "sessions", &["resume"], "", "other sessions of this directory"),
     told(Slash::Model, "model", &[], "[PROVIDER/NAME]", "which model is asked, or ask another"),
     told(Slash::Export, "export", &[], "[FILE]", "write the conversation as JSON lines"),
+    told(Slash::Web, "web", &[], "", "this session in a browser too"),
     told(Slash::Jobs, "jobs", &[], "[end JOB]", "background jobs"),
     told(Slash::Draft, "draft", &[], "", "load what waits to be said"),
     told(Slash::Help, "help", &[], "", "all keys and commands"),

@@ -61,7 +61,7 @@ impl EditorHost {
         };
         let runtime = self.runtime.clone();
         let close = move || -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
-            Box::pin(async move { drop(blocking(move || serving.finish_on(&runtime)).await) })
+            Box::pin(async move { drop(blocking(move || serving.finish(&runtime)).await) })
         };
         Ok(Open { view, live, close: Box::new(close) })
     }

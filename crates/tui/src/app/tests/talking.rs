@@ -270,3 +270,15 @@ fn a_view_that_came_whole_is_the_same_as_one_from_events() {
     missed.input(Input::Missed(Box::new(view)));
     assert_eq!(missed.screen(80, 20), told.screen(80, 20));
 }
+
+#[test]
+fn web_tells_where_the_session_can_be_seen_in_a_browser() {
+    let mut scene = Scene::new();
+    assert_eq!(scene.enters("/web"), [Effect::Web]);
+    let url = format!("http://127.0.0.1:7180/?token={}", "x".repeat(43));
+    scene.input(Input::Web(Ok(url.clone())));
+    let screen = scene.screen(80, 10);
+    assert!(screen.contains("it works once:") && screen.contains(&url), "{screen}");
+    scene.input(Input::Web(Err("no model is set".into())));
+    assert!(scene.screen(80, 10).contains("✗ not in a browser: no model is set"));
+}

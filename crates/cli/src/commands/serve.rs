@@ -1,0 +1,160 @@
+//! `retake serve`: the sessions of a workspace in a browser.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::process::{Command, Stdio};
+use std::thread;
+
+use retake_agent::model::Model;
+use retake_engine::Workspace;
+use retake_web::{Server, StartError};
+use serde::Serialize;
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc;
+
+use super::run::Stops;
+use crate::agent;
+use crate::agent::model::{self, ModelArgs, Need};
+use crate::json;
+use crate::quote;
+use crate::surroundings::Surroundings;
+use crate::ui::{BOLD, DIM, Format, RED, Ui};
+use crate::web;
+
+/// Show the sessions of this directory in a browser
+///
+/// Prints an address that lets one browser in, once; press Enter for another one. The page is the same live session that terminals show:
+/// whatever is done in one of them is seen in all. Only this machine is served.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  retake serve --open\n  retake serve --port 0")]
+pub struct ServeArgs {
+    /// Port to listen on; 0 for one that is free [default: 7180, or a free one if that is taken]
+    #[arg(long, value_name = "PORT")]
+    port: Option<u16>,
+    /// Open the page in the browser
+    #[arg(long)]
+    open: bool,
+    /// Address to listen on instead of this machine's own: whoever reaches it can read what is sent, and with that run commands as you
+    #[arg(long, value_name = "ADDRESS")]
+    host: Option<IpAddr>,
+    #[command(flatten)]
+    model: ModelArgs,
+}
+
+#[derive(Serialize)]
+struct ServeDocument<'a> {
+    version: u32,
+    /// Lets one browser in, once.
+    url: &'a str,
+    address: String,
+    port: u16,
+    workspace: String,
+}
+
+pub fn run(ui: &mut Ui, here: &Surroundings, args: &ServeArgs) -> anyhow::Result<()> {
+    let runtime = agent::runtime()?;
+    // What is wrong with the workspace or the model is said now, and not to whoever opens the page.
+    drop(Workspace::open_or_create(here.environment.clone())?);
+    let model = model::find(runtime.handle(), &args.model, &here.agent, Need::Ask, None)?;
+    // Whoever has read the address may tell it to stop.
+    let mut stops = runtime.block_on(async { Stops::listen() })?;
+    let (server, mut warnings) = start(&runtime, here, args, &model)?;
+    let url = server.url();
+    greet(ui, here, &server, &url)?;
+    if args.open {
+        open(ui, &url)?;
+    }
+    let mut wishes = wishes(ui);
+    runtime.block_on(async {
+        loop {
+            tokio::select! {
+                () = stops.next() => break,
+                Some(warning) = warnings.recv() => ui.warn(&warning)?,
+                Some(()) = wishes.recv() => tell(ui, &server.url())?,
+            }
+        }
+        writeln!(ui.talk()?, "{DIM}stopping; press Ctrl+C again not to wait until everything is stored{DIM:#}")?;
+        tokio::select! {
+            () = stops.next() => {}
+            () = server.stop() => {}
+        }
+        anyhow::Ok(())
+    })
+}
+
+/// Starts the server: where it was wished for, else at the usual port, else at a free one.
+fn start(
+    runtime: &Runtime,
+    here: &Surroundings,
+    args: &ServeArgs,
+    model: &Model,
+) -> Result<(Server, mpsc::UnboundedReceiver<String>), StartError> {
+    let host = args.host.unwrap_or(Ipv4Addr::LOCALHOST.into());
+    match args.port {
+        Some(port) => web::start(runtime.handle(), here, model.clone(), SocketAddr::new(host, port)),
+        None => web::start_somewhere(runtime.handle(), here, model, host),
+    }
+}
+
+fn greet(ui: &mut Ui, here: &Surroundings, server: &Server, url: &str) -> io::Result<()> {
+    let address = server.address();
+    if !address.ip().is_loopback() {
+        let talk = ui.talk()?;
+        writeln!(
+            talk,
+            "{RED}{BOLD}WARNING: this server can be reached from other machines, at {address}.{BOLD:#}{RED:#}"
+        )?;
+        writeln!(
+            talk,
+            "{RED}Nothing is encrypted: whoever can read the traffic can use this session, which runs{RED:#}"
+        )?;
+        writeln!(talk, "{RED}commands as you. Without `--host`, only this machine is served.{RED:#}")?;
+    }
+    let root = here.environment.root.display().to_string();
+    if ui.format == Format::Json {
+        let (address, port) = (address.to_string(), address.port());
+        ui.json(&ServeDocument { version: json::VERSION, url, address, port, workspace: root })?;
+        return ui.out.flush();
+    }
+    writeln!(ui.talk()?, "Sessions of {} in the browser, until you press Ctrl+C:", quote::one_line(&root))?;
+    tell(ui, url)
+}
+
+fn tell(ui: &mut Ui, url: &str) -> io::Result<()> {
+    if ui.format == Format::Text {
+        writeln!(ui.out, "{url}")?;
+        ui.out.flush()?;
+        writeln!(ui.talk()?, "{DIM}the address works once; press Enter for another one{DIM:#}")?;
+    }
+    Ok(())
+}
+
+/// Tells each time somebody presses Enter.
+fn wishes(ui: &Ui) -> mpsc::Receiver<()> {
+    let (wish, wishes) = mpsc::channel(1);
+    if ui.format == Format::Text && io::stdin().is_terminal() {
+        // It ends with the process.
+        thread::spawn(move || {
+            for line in io::stdin().lock().lines() {
+                if line.is_err() || wish.blocking_send(()).is_err() {
+                    return;
+                }
+            }
+        });
+    }
+    wishes
+}
+
+/// Opens the page in the user's browser.
+fn open(ui: &mut Ui, url: &str) -> io::Result<()> {
+    let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let silent = || Stdio::null();
+    match Command::new(opener).arg(url).stdin(silent()).stdout(silent()).stderr(silent()).spawn() {
+        Ok(mut opener) => {
+            // Some of them stay for as long as the browser does.
+            thread::spawn(move || opener.wait());
+            Ok(())
+        }
+        Err(err) => ui.warn(&format!("the browser cannot be opened: `{opener}`: {err}")),
+    }
+}

@@ -1,0 +1,165 @@
+//! Sessions: listing them, opening a new one, deleting one, asking one something.
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::{Body as _, Incoming};
+use hyper::{Response, StatusCode};
+use retake_agent::contract::{Command, Request, SessionFacts};
+use retake_agent::{fresh, listing};
+use retake_engine::{Environment, OpenError, RecoveryChoice, ResolveError, SessionError, SessionId, Workspace};
+use serde::Serialize;
+use tokio::time::timeout;
+
+use crate::answer::{self, Answer, Body};
+use crate::host::Problem;
+use crate::limits;
+use crate::server::Shared;
+use crate::stream;
+
+#[derive(Serialize)]
+struct SessionsDocument {
+    sessions: Vec<SessionFacts>,
+    workspace: String,
+}
+
+#[derive(Serialize)]
+struct NewDocument {
+    session: String,
+}
+
+#[derive(Serialize)]
+struct DeletedDocument {
+    deleted: String,
+}
+
+/// The conversations of the workspace.
+pub(crate) async fn list(shared: &Shared) -> Result<Answer, Problem> {
+    let environment = shared.environment.clone();
+    let workspace = environment.root.display().to_string();
+    let sessions = blocking(move || match Workspace::open(environment) {
+        Ok(workspace) => listing::sessions(&workspace).map_err(|err| Problem::failed(err.to_string())),
+        Err(OpenError::NotAWorkspace { .. }) => Ok(Vec::new()),
+        Err(err) => Err(Problem::failed(err.to_string())),
+    });
+    Ok(answer::json(StatusCode::OK, &SessionsDocument { sessions: sessions.await?, workspace }))
+}
+
+/// A new session, open here.
+pub(crate) async fn open_new(shared: &Shared) -> Result<Answer, Problem> {
+    let session = shared.rooms.open_new().await?.to_string();
+    Ok(answer::json(StatusCode::CREATED, &NewDocument { session }))
+}
+
+/// Deletes a session with everything that only it needs.
+pub(crate) async fn delete(shared: &Shared, id: &str) -> Result<Answer, Problem> {
+    let session = resolve(shared, id).await?;
+    let environment = shared.environment.clone();
+    let work = blocking(move || remove(environment, session));
+    shared.rooms.while_closed(session, work).await?;
+    Ok(answer::json(StatusCode::OK, &DeletedDocument { deleted: session.to_string() }))
+}
+
+fn remove(environment: Environment, session: SessionId) -> Result<(), Problem> {
+    let failed = |err: &dyn std::error::Error| Problem::failed(err.to_string());
+    let mut workspace = Workspace::open(environment).map_err(|err| failed(&err))?;
+    let new = fresh::rewind();
+    workspace.recover(RecoveryChoice::Ask, new.after, new.at).map_err(|err| failed(&err))?;
+    match workspace.resolve_session(&session.to_string()) {
+        // One in which nothing was ever said goes when it is closed.
+        Err(ResolveError::UnknownSession { .. }) => return Ok(()),
+        found => drop(found.map_err(|err| failed(&err))?),
+    }
+    let writer = workspace.open_session(session, fresh::now(), &mut fresh::random).map_err(|err| match err {
+        SessionError::Live { .. } => Problem::taken(err.to_string()).hint("close it there first"),
+        err => failed(&err),
+    })?;
+    workspace.delete_session(writer).map_err(|err| failed(&err))?;
+    Ok(())
+}
+
+/// What a session tells from now on, or from event number `from` on.
+pub(crate) async fn events(
+    shared: &Shared,
+    id: &str,
+    request: &hyper::Request<Incoming>,
+    from: Option<&str>,
+) -> Result<Answer, Problem> {
+    let place = std::sync::Arc::clone(&shared.streams).try_acquire_owned().map_err(|_| {
+        Problem::new(503, format!("{} streams are open already", shared.limits.streams)).hint("close a tab")
+    })?;
+    let entered = shared.rooms.enter(resolve(shared, id).await?).await?;
+    let seen = stream::last_seen(request.headers(), from);
+    let pieces = stream::begin(entered, seen, place, shared.limits.heartbeat);
+    let mut answer = answer::of_kind(StatusCode::OK, "text/event-stream", Bytes::new());
+    *answer.body_mut() = Body::Pieces(pieces);
+    Ok(answer)
+}
+
+/// Asks a session something.
+pub(crate) async fn command(shared: &Shared, id: &str, request: hyper::Request<Incoming>) -> Result<Answer, Problem> {
+    let session = resolve(shared, id).await?;
+    let body = read(shared, request).await?;
+    let request: Request =
+        serde_json::from_slice(&body).map_err(|err| Problem::new(400, format!("this is no request: {err}")))?;
+    drop(body);
+    if request.id.is_empty() || request.id.len() > limits::REQUEST_ID || request.id.starts_with('#') {
+        let message = format!("an id has 1 to {} bytes and does not begin with `#`", limits::REQUEST_ID);
+        return Err(Problem::new(400, message));
+    }
+    match request.command {
+        Command::Attach { .. } => {
+            Err(Problem::new(400, "nobody attaches in this way").hint("the events of a session are at `…/events`"))
+        }
+        Command::Close => Err(Problem::new(400, "a session is not closed in this way").hint("stop the server")),
+        _ => Ok(answer::json(StatusCode::OK, &shared.rooms.enter(session).await?.ask(request).await?)),
+    }
+}
+
+/// The body of a request, which is neither too long nor comes too slowly.
+async fn read(shared: &Shared, request: hyper::Request<Incoming>) -> Result<Bytes, Problem> {
+    let most = shared.limits.body;
+    let too_long = || Problem::new(413, format!("a request has at most {} MiB", most >> 20));
+    if request.body().size_hint().lower() > most as u64 {
+        return Err(too_long());
+    }
+    // Whoever waits here holds nothing yet.
+    let _place = shared.bodies.acquire().await.map_err(|_| Problem::new(503, "the server is stopping"))?;
+    let body = timeout(shared.limits.body_time, Limited::new(request.into_body(), most).collect()).await;
+    match body.map_err(|_| Problem::new(408, "the request took too long to come"))? {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(err) if err.is::<LengthLimitError>() => Err(too_long()),
+        Err(err) => Err(Problem::new(400, format!("the request was cut off: {err}"))),
+    }
+}
+
+/// The session that an id, or a unique beginning of one, names.
+async fn resolve(shared: &Shared, id: &str) -> Result<SessionId, Problem> {
+    if let Some(session) = shared.rooms.named(id) {
+        return Ok(session);
+    }
+    let (environment, id) = (shared.environment.clone(), id.to_owned());
+    blocking(move || {
+        let unknown = |message: String| Problem::new(404, message).hint("`GET /api/sessions` lists the sessions");
+        let workspace = match Workspace::open(environment) {
+            Err(OpenError::NotAWorkspace { .. }) => return Err(unknown(format!("there is no session `{id}`"))),
+            opened => opened.map_err(|err| Problem::failed(err.to_string()))?,
+        };
+        workspace.resolve_session(&id).map(|session| session.id).map_err(|err| match err {
+            ResolveError::Store(err) => Problem::failed(err.to_string()),
+            err => unknown(err.to_string()),
+        })
+    })
+    .await
+}
+
+/// Does something that waits for the disk.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Problem> + Send + 'static) -> Result<T, Problem> {
+    tokio::task::spawn_blocking(work).await.map_err(|err| Problem::failed(err.to_string()))?
+}
+
+/// An answer without a body.
+pub(crate) fn empty(status: StatusCode) -> Answer {
+    let mut answer = Response::new(Body::Whole(Bytes::new()));
+    *answer.status_mut() = status;
+    answer
+}

@@ -1,0 +1,211 @@
+//! Sessions that this server shows: opened here, or joined where another process has them open.
+//!
+//! Each has a place of its own, whose lock is held while it is opened, joined or closed, so that nobody does two of these at once. One
+//! that nobody looks at, and in which nothing goes on, is closed after a while; one in another process is left.
+
+mod room;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use retake_agent::controller::Which;
+use retake_agent::live::{Live, LiveError};
+use retake_agent::socket::Client;
+use retake_engine::SessionId;
+use tokio::sync::Mutex as AsyncMutex;
+use tokio::time::sleep;
+
+use crate::host::{Host, Opened, Problem};
+use crate::limits::{self, Limits};
+pub(crate) use room::Entered;
+use room::{Left, Room};
+
+/// The sessions.
+pub(crate) struct Rooms {
+    host: Arc<dyn Host>,
+    sockets: PathBuf,
+    limits: Limits,
+    places: Mutex<HashMap<SessionId, Arc<Place>>>,
+}
+
+/// Where a session is, if it is here.
+#[derive(Default)]
+struct Place(AsyncMutex<Option<Arc<Room>>>);
+
+impl Rooms {
+    pub(crate) fn new(host: Arc<dyn Host>, sockets: PathBuf, limits: Limits) -> Self {
+        Self { host, sockets, limits, places: Mutex::default() }
+    }
+
+    fn place(&self, session: SessionId) -> Arc<Place> {
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(places.entry(session).or_default())
+    }
+
+    fn all(&self) -> Vec<(SessionId, Arc<Place>)> {
+        let places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        places.iter().map(|(session, place)| (*session, Arc::clone(place))).collect()
+    }
+
+    /// The session with this whole id, if it is open or joined here: nobody has to be asked whether it is there.
+    pub(crate) fn named(&self, id: &str) -> Option<SessionId> {
+        let is_shown =
+            |place: &Place| place.0.try_lock().is_ok_and(|room| room.as_ref().is_some_and(|room| !room.is_over()));
+        let found = self.all().into_iter().find(|(session, place)| session.to_string() == id && is_shown(place));
+        found.map(|(session, _)| session)
+    }
+
+    /// The way into a session, which is there.
+    pub(crate) async fn enter(&self, session: SessionId) -> Result<Entered, Problem> {
+        let place = self.place(session);
+        let mut room = place.0.lock().await;
+        if let Some(room) = room.as_ref().filter(|room| !room.is_over()) {
+            return Ok(Entered::new(room));
+        }
+        // What has ended is put in order before it is opened again.
+        if let Some(over) = room.take() {
+            over.finish().await;
+        }
+        let found = self.find(session).await?;
+        let entered = Entered::new(&found);
+        *room = Some(found);
+        Ok(entered)
+    }
+
+    /// Opens a new session.
+    pub(crate) async fn open_new(&self) -> Result<SessionId, Problem> {
+        let room = self.open(Which::New).await?;
+        let session = room.session();
+        *self.place(session).0.lock().await = Some(room);
+        Ok(session)
+    }
+
+    /// Joins a session if another process has it open, else opens it here.
+    async fn find(&self, session: SessionId) -> Result<Arc<Room>, Problem> {
+        for attempt in 1.. {
+            if let Some(room) = self.join(session).await? {
+                return Ok(room);
+            }
+            match self.open(Which::Existing(session)).await {
+                // It is on its way up or down there.
+                Err(problem) if problem.is_taken && attempt < limits::OPEN_ATTEMPTS => sleep(limits::OPEN_PAUSE).await,
+                opened => return opened,
+            }
+        }
+        unreachable!("the last attempt returns")
+    }
+
+    /// Joins a session that another process has open; `None` if none has.
+    async fn join(&self, session: SessionId) -> Result<Option<Arc<Room>>, Problem> {
+        let unreachable = |why: &dyn std::fmt::Display| Problem::new(503, why.to_string());
+        let client = Client::connect(&self.sockets, session).await.map_err(|err| unreachable(&err))?;
+        let Some(client) = client else { return Ok(None) };
+        match Live::attach(client, session).await {
+            Ok((view, live)) => Ok(Some(Room::joined(session, *view, live, &self.limits))),
+            // Whoever was there is not any more.
+            Err(LiveError::Died | LiveError::Ended) => Ok(None),
+            Err(error) => Err(unreachable(&error)),
+        }
+    }
+
+    async fn open(&self, which: Which) -> Result<Arc<Room>, Problem> {
+        self.make_room().await?;
+        let host = Arc::clone(&self.host);
+        let opened = tokio::task::spawn_blocking(move || host.open(which)).await;
+        let Opened { handle, finish } = opened.map_err(|err| Problem::failed(err.to_string()))??;
+        match Live::here(handle.clone()).await {
+            Ok((view, live)) => Ok(Room::opened(&handle, finish, *view, live, &self.limits)),
+            Err(error) => {
+                tokio::task::spawn_blocking(finish);
+                Err(Problem::failed(error.to_string()))
+            }
+        }
+    }
+
+    /// Closes the session that nobody has looked at for longest, if there are too many.
+    async fn make_room(&self) -> Result<(), Problem> {
+        let mut open = Vec::new();
+        for (_, place) in self.all() {
+            // One that is being opened or closed just now is not one to be closed.
+            if let Ok(room) = place.0.try_lock()
+                && let Some(room) = room.as_ref().filter(|room| room.is_here())
+            {
+                open.push((room.unused_for(), Arc::clone(&place)));
+            }
+        }
+        if open.len() < self.limits.sessions {
+            return Ok(());
+        }
+        open.sort_by_key(|(unused, _)| std::cmp::Reverse(*unused));
+        for (_, place) in open.iter().filter(|(unused, _)| unused.is_some()) {
+            if self.leave(place, Duration::ZERO).await == Left::Yes {
+                return Ok(());
+            }
+        }
+        let message = format!("{} sessions are open here already, and something goes on in each", open.len());
+        Err(Problem::new(503, message).hint("close a tab, or stop what runs in one of them"))
+    }
+
+    /// Closes a session that nobody has looked at for so long.
+    async fn leave(&self, place: &Place, unused: Duration) -> Left {
+        let Ok(mut room) = place.0.try_lock() else { return Left::No };
+        let Some(one) = room.as_ref() else { return Left::Yes };
+        if !one.is_over() && one.unused_for().is_none_or(|time| time < unused) {
+            return Left::No;
+        }
+        let left = one.leave().await;
+        if left == Left::Yes {
+            *room = None;
+        }
+        left
+    }
+
+    /// Looks now and then for sessions that nobody looks at; never ends.
+    pub(crate) async fn tidy(&self) {
+        loop {
+            sleep((self.limits.unused / 4).max(Duration::from_millis(10))).await;
+            for (session, place) in self.all() {
+                if self.leave(&place, self.limits.unused).await == Left::No {
+                    continue;
+                }
+                drop(place);
+                let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+                // Somebody may be on the way in.
+                if places.get(&session).is_some_and(|place| Arc::strong_count(place) == 1) {
+                    places.remove(&session);
+                }
+            }
+        }
+    }
+
+    /// Does something with a session that is open nowhere; it is closed first if it is open here and nothing goes on in it.
+    pub(crate) async fn while_closed<T>(
+        &self,
+        session: SessionId,
+        work: impl Future<Output = Result<T, Problem>>,
+    ) -> Result<T, Problem> {
+        let place = self.place(session);
+        let mut room = place.0.lock().await;
+        if let Some(one) = room.as_ref() {
+            if !one.is_here() && !one.is_over() {
+                return Err(Problem::taken("the session is open in another process").hint("close it there first"));
+            }
+            if one.leave().await == Left::No {
+                return Err(Problem::new(409, "a turn or a job is running in the session").hint("stop it first"));
+            }
+            *room = None;
+        }
+        work.await
+    }
+
+    /// Closes all sessions that are open here, whatever goes on in them.
+    pub(crate) async fn close(&self) {
+        for (_, place) in self.all() {
+            if let Some(room) = place.0.lock().await.take() {
+                room.finish().await;
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! R80: the life of a session through HTTP.
+
+use retake_agent::contract::EventKind;
+use serde_json::{Value, json};
+
+use crate::browser::Browser;
+use crate::stage::Stage;
+use crate::watcher::Watcher;
+
+fn rewind(entry: &str, scope: &str) -> Value {
+    json!({"type": "apply", "change": {"do": "rewind", "entry": entry, "scope": scope}})
+}
+
+fn undo() -> Value {
+    json!({"type": "apply", "change": {"do": "undo"}})
+}
+
+/// Two turns, each of which writes a file; gives the prompts.
+fn two_turns(stage: &Stage, browser: &Browser, session: &str, watcher: &mut Watcher) -> [String; 2] {
+    [("first", "one"), ("second", "two")].map(|(text, content)| {
+        stage.model.calls("write_file", json!({"path": "a.txt", "content": format!("{content}\n")}));
+        stage.model.says("Done.");
+        let prompt = browser.say(session, text);
+        assert_eq!(watcher.until_ended(), "done", "{:?}", stage.model.complaints());
+        prompt
+    })
+}
+
+#[test]
+fn a_session_is_begun_listed_and_deleted() {
+    let stage = Stage::new();
+    let browser = Browser::signed_in(&stage);
+    let listed = browser.get("/api/sessions").json();
+    assert_eq!(listed, json!({"sessions": [], "workspace": stage.root()}));
+    let session = browser.begin();
+    let mut watcher = Watcher::of(&browser, &session);
+    assert_eq!((watcher.view.session.as_str(), watcher.view.entries.len()), (session.as_str(), 0));
+    stage.model.says("Hello.");
+    browser.say(&session, "hi there");
+    assert_eq!(watcher.until_ended(), "done");
+    let listed = browser.get("/api/sessions").json();
+    let one = &listed["sessions"][0];
+    assert_eq!(
+        (&one["session"], &one["title"], &one["prompts"], &one["live"]),
+        (&json!(session), &json!("hi there"), &json!(1), &json!(true))
+    );
+    let deleted = browser.delete(&format!("/api/sessions/{session}"));
+    assert_eq!((deleted.status, deleted.json()), (200, json!({"deleted": session})));
+    assert_eq!(watcher.frame().map(|frame| frame.event), Some("ended".to_owned()), "whoever watches is told");
+    assert_eq!(watcher.frame(), None);
+    assert_eq!(browser.get("/api/sessions").json()["sessions"], json!([]));
+    let gone = browser.get(&format!("/api/sessions/{session}/events"));
+    assert_eq!(gone.error(), format!("404 there is no session `{session}`"));
+}
+
+#[test]
+fn a_turn_streams_asks_and_goes_on_when_it_is_answered() {
+    let stage = Stage::asking();
+    let browser = Browser::signed_in(&stage);
+    let session = browser.begin();
+    let mut watcher = Watcher::of(&browser, &session);
+    stage.model.says("I will write it.").calls("bash", json!({"command": "echo hi > a.txt"}));
+    stage.model.says("Done.");
+    browser.say(&session, "write something");
+    watcher.until(|kind| matches!(kind, EventKind::Delta { .. }));
+    let question = watcher.until_asked();
+    assert_eq!(question.tool, "bash");
+    assert_eq!(stage.read("a.txt"), None);
+    let refused = browser.command(&session, "r1", &rewind("0123456789abcdef0123", "both"));
+    assert_eq!(refused["refused"]["reason"], "not_found", "a refusal is an answer like any other: {refused}");
+    let other =
+        browser.command(&session, "r2", &json!({"type": "answer", "call": "no-such", "answer": {"type": "allow"}}));
+    assert!(other["refused"]["message"].is_string(), "{other}");
+    browser.done(&session, &json!({"type": "answer", "call": question.call, "answer": {"type": "allow"}}));
+    assert_eq!(watcher.until_ended(), "done");
+    assert_eq!(stage.read("a.txt").as_deref(), Some("hi\n"));
+}
+
+#[test]
+fn each_kind_of_rewind_is_shown_made_and_undone() {
+    let stage = Stage::new();
+    let browser = Browser::signed_in(&stage);
+    let session = browser.begin();
+    let mut watcher = Watcher::of(&browser, &session);
+    let [first, second] = two_turns(&stage, &browser, &session, &mut watcher);
+    let whole = watcher.view.entries.clone();
+    let cases = [
+        ("code", &second, Some("one\n"), 2),
+        ("conversation", &second, Some("two\n"), 1),
+        ("both", &second, Some("one\n"), 1),
+        ("both", &first, None, 0),
+    ];
+    for (scope, prompt, content, prompts) in cases {
+        let plan = browser
+            .done(&session, &json!({"type": "plan", "change": {"do": "rewind", "entry": prompt, "scope": scope}}));
+        assert_eq!(plan["document"]["applied"], false, "{scope}");
+        assert_eq!(stage.read("a.txt").as_deref(), Some("two\n"), "a plan changes nothing");
+        let done = browser.done(&session, &rewind(prompt, scope));
+        assert_eq!(done["document"]["applied"], true, "{scope}: {done:#}");
+        watcher.until(|kind| matches!(kind, EventKind::HeadMoved { .. }));
+        assert_eq!((stage.read("a.txt").as_deref(), watcher.texts().len()), (content, prompts), "{scope}");
+        browser.done(&session, &undo());
+        watcher.until(|kind| matches!(kind, EventKind::HeadMoved { .. }));
+        assert_eq!((stage.read("a.txt").as_deref(), &watcher.view.entries), (Some("two\n"), &whole), "{scope}");
+    }
+}
+
+#[test]
+fn a_conflict_is_told_and_decided_file_by_file() {
+    let stage = Stage::new();
+    let browser = Browser::signed_in(&stage);
+    let session = browser.begin();
+    let mut watcher = Watcher::of(&browser, &session);
+    let [_, second] = two_turns(&stage, &browser, &session, &mut watcher);
+    stage.write("a.txt", "mine\n");
+    let refused = browser.command(&session, "r1", &rewind(&second, "both"));
+    assert_eq!(refused["refused"]["reason"], "conflicts");
+    assert_eq!(refused["refused"]["document"]["conflicts"][0]["path"], "a.txt");
+    assert_eq!((stage.read("a.txt").as_deref(), watcher.texts().len()), (Some("mine\n"), 2));
+    let mut chosen = rewind(&second, "both");
+    chosen["change"]["choices"] = json!([["a.txt", "overwrite"]]);
+    browser.done(&session, &chosen);
+    assert_eq!(stage.read("a.txt").as_deref(), Some("one\n"));
+    browser.done(&session, &undo());
+    assert_eq!(stage.read("a.txt").as_deref(), Some("mine\n"));
+}
+
+#[test]
+fn points_are_listed_compared_labelled_and_a_fork_goes_on_by_itself() {
+    let stage = Stage::new();
+    let browser = Browser::signed_in(&stage);
+    let session = browser.begin();
+    let mut watcher = Watcher::of(&browser, &session);
+    let [first, second] = two_turns(&stage, &browser, &session, &mut watcher);
+    browser.done(&session, &json!({"type": "label", "prompt": first, "label": "start"}));
+    let targets = browser.done(&session, &json!({"type": "targets"}));
+    let told: Vec<_> = targets["targets"].as_array().unwrap().iter().map(|one| (&one["id"], &one["label"])).collect();
+    assert_eq!(told, [(&json!(second), &Value::Null), (&json!(first), &json!("start"))]);
+    let between = |from: Value, to: Value| {
+        let of = json!({"what": "between", "from": from, "to": to});
+        let files = browser.done(&session, &json!({"type": "diff", "of": of}))["files"].clone();
+        files
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|file| format!("{} +{} -{}", file["path"], file["added"], file["removed"]))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(between(json!("start"), json!(second)), ["\"a.txt\" +1 -0"]);
+    assert_eq!(between(json!(second), Value::Null), ["\"a.txt\" +1 -1"]);
+    // One file comes back from a point.
+    let mut one = rewind(&second, "code");
+    one["change"]["paths"] = json!(["a.txt"]);
+    browser.done(&session, &one);
+    assert_eq!(stage.read("a.txt").as_deref(), Some("one\n"));
+    browser.done(&session, &undo());
+    let forked = browser.done(&session, &json!({"type": "fork", "entry": second}));
+    let fork = forked["session"].as_str().unwrap();
+    let mut other = Watcher::of(&browser, fork);
+    assert_eq!(other.texts(), ["first"]);
+    stage.model.says("Elsewhere.");
+    browser.say(fork, "another way");
+    assert_eq!(other.until_ended(), "done");
+    assert_eq!(
+        (other.texts(), watcher.texts()),
+        (vec!["first".to_owned(), "another way".to_owned()], vec!["first".to_owned(), "second".to_owned()])
+    );
+    assert_eq!(browser.done(&session, &json!({"type": "tree"}))["prompts"].as_array().unwrap().len(), 2);
+    let refused = browser.command(
+        &session,
+        "again",
+        &json!({"type": "diff", "of": {"what": "between", "from": "nothing", "to": null}}),
+    );
+    assert_eq!(refused["refused"]["reason"], "not_found");
+}
