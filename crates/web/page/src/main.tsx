@@ -1,0 +1,19 @@
+// Begins.
+
+import { render } from 'preact';
+
+import { begin, keepDraft } from './actions';
+import { listenToKeys } from './keys';
+import './style.css';
+import { App } from './ui/App';
+
+// The token has done its work, and need not be in anybody's history.
+if (new URLSearchParams(location.search).has('token')) history.replaceState(null, '', `${location.pathname}${location.hash}`);
+
+const root = document.getElementById('app');
+if (root) {
+  render(<App />, root);
+  listenToKeys();
+  addEventListener('pagehide', keepDraft);
+  void begin();
+}
