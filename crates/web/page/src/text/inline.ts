@@ -23,6 +23,17 @@ class Reader {
     if (at < 0) this.absent.set(what, from);
     return at;
   }
+
+  /** Where emphasis with `mark` ends, from `from` on. Whether a place ends one does not depend on where it began. */
+  end(mark: string, from: number): number {
+    const key = `${mark}$`;
+    const known = this.absent.get(key);
+    if (known !== undefined && from >= known) return -1;
+    let at = this.find(mark, from);
+    while (at >= 0 && !closes(this.text, at, mark, mark[0] ?? '')) at = this.find(mark, at + 1);
+    if (at < 0) this.absent.set(key, from);
+    return at;
+  }
 }
 
 export function parseInline(text: string, depth = 0): Inline[] {
@@ -126,8 +137,7 @@ function emphasis(text: string, at: number, c: string, depth: number, reader: Re
   if (/\s/.test(text[start] ?? ' ')) return at;
   // Within words `_` is a letter.
   if (c === '_' && /\w/.test(text[at - 1] ?? '')) return at;
-  let end = reader.find(mark, start);
-  while (end >= 0 && !closes(text, end, mark, c)) end = reader.find(mark, end + 1);
+  const end = reader.end(mark, start);
   if (end <= start) return at;
   const kind = c === '~' ? 'del' : isDouble ? 'strong' : 'em';
   return push({ kind, children: parseInline(text.slice(start, end), depth + 1) }, end + mark.length);

@@ -10,7 +10,7 @@ import { token } from './Code';
 import { memo } from './memo';
 
 const INSTEAD: Record<string, string> = {
-  binary: 'not text: it is shown by its size only',
+  binary: 'no text: not shown line by line',
   too_large: 'too large to be compared',
   directory: 'a directory',
   mode: 'only its permissions change',

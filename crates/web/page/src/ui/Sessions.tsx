@@ -22,7 +22,7 @@ export function Sessions() {
         </button>
       </header>
       <p class="workspace dim" title={workspace.value}>
-        {workspace.value}
+        <bdi dir="ltr">{workspace.value}</bdi>
       </p>
       <div class="new">
         <input
