@@ -62,7 +62,8 @@ function open(id: string | null): void {
   stream?.stop();
   forget();
   loaded = [];
-  composer()?.set([]);
+  // What was typed before there was a session is meant for the first one.
+  if (session.value !== null) composer()?.set([]);
   session.value = id;
   stream = new Stream(id, {
     view: (view) => {

@@ -122,7 +122,7 @@ export class Stream {
       const text = await response.text().catch(() => '');
       let message = 'there is no such session';
       try {
-        message = (JSON.parse(text) as { message?: string }).message ?? message;
+        message = (JSON.parse(text) as { error?: { message?: string } }).error?.message ?? message;
       } catch {
         // It was no JSON.
       }

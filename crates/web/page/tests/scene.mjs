@@ -1,6 +1,7 @@
 // A scene for browser tests: a workspace, the scripted model, the real program, a browser. Everything is its own and goes with it.
 //
 // RETAKE_BIN and RETAKE_MODEL_BIN name the program and the scripted model (`cargo build -p retake -p retake-testkit --example model`);
+// RETAKE_DIST=1 shows the page of `dist` instead of the one that is part of the program, so that it need not be built again;
 // RETAKE_BRIDGE=1 serves the page with `tools/mock/server.mjs` over a session's socket, for a program that cannot serve it itself.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,7 +14,19 @@ const binary = (name, variable) => process.env[variable] ?? join(root, 'target/d
 export const RETAKE = binary('retake', 'RETAKE_BIN');
 const MODEL = binary('examples/model', 'RETAKE_MODEL_BIN');
 const BRIDGE = process.env.RETAKE_BRIDGE === '1';
+const DIST = process.env.RETAKE_DIST === '1' ? new URL('../dist', import.meta.url).pathname : null;
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
+
+/** What was started here, so that nothing of it outlives a run that is cut short. */
+const started = new Set();
+function start(command, args, options) {
+  const child = spawn(command, args, options);
+  started.add(child);
+  child.once('exit', () => started.delete(child));
+  return child;
+}
+process.on('exit', () => started.forEach((child) => child.kill('SIGKILL')));
+for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => process.exit(1));
 
 let browser;
 export async function theBrowser() {
@@ -42,9 +55,19 @@ function lineOf(child, is, what) {
   });
 }
 
+/** Answers with a file of `dist`, under the headers of the server. */
+async function fromDist(route) {
+  const { pathname } = new URL(route.request().url());
+  const path = join(DIST, pathname === '/' ? 'index.html' : pathname);
+  const response = await route.fetch();
+  if (!existsSync(path) || (pathname === '/' && !response.ok())) return route.fulfill({ response });
+  const kind = { html: 'text/html', js: 'text/javascript', css: 'text/css', svg: 'image/svg+xml' }[path.split('.').at(-1)];
+  return route.fulfill({ status: 200, headers: { ...response.headers(), 'content-type': kind }, body: readFileSync(path) });
+}
+
 export class Scene {
   /** `answers` are the model's, in order; they begin again at their end. */
-  static async start({ files = {}, answers = [{ says: 'Well.' }], config = '' } = {}) {
+  static async start(t, { files = {}, answers = [{ says: 'Well.' }], config = '' } = {}) {
     const scene = new Scene();
     scene.dir = mkdtempSync(join(tmpdir(), 'retake-page-'));
     scene.workspace = join(scene.dir, 'workspace');
@@ -60,13 +83,14 @@ export class Scene {
       RETAKE_DATA_DIR: join(scene.dir, 'data'),
       RETAKE_CONFIG: join(scene.dir, 'config.toml'),
     };
-    scene.model = spawn(MODEL, [join(scene.dir, 'script.jsonl')], { stdio: ['ignore', 'pipe', 'pipe'] });
+    scene.model = start(MODEL, [join(scene.dir, 'script.jsonl')], { stdio: ['ignore', 'pipe', 'pipe'] });
     scene.modelUrl = await lineOf(scene.model, /http:\/\/\S+/, 'the model');
     scene.requests = '';
     scene.model.stdout.on('data', (bytes) => (scene.requests += bytes));
     scene.contexts = [];
     scene.problems = [];
     await scene.serve(0);
+    t?.after(() => scene.end());
     return scene;
   }
 
@@ -76,7 +100,7 @@ export class Scene {
     this.env.RETAKE_BASE_URL = url;
     const bridge = [new URL('../tools/mock/server.mjs', import.meta.url).pathname, '--retake', RETAKE, '--workspace', this.workspace, '--base-url', url, '--port', String(port)];
     const [command, args] = BRIDGE ? [process.execPath, bridge] : [RETAKE, ['serve', '--port', String(port)]];
-    this.server = spawn(command, args, { cwd: this.workspace, env: this.env, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.server = start(command, args, { cwd: this.workspace, env: this.env, stdio: ['ignore', 'pipe', 'pipe'] });
     this.url = await lineOf(this.server, /http:\/\/\S+/, 'the server');
     this.port = Number(new URL(this.url).port);
   }
@@ -100,7 +124,9 @@ export class Scene {
 
   /** A page with a window of its own. */
   async page({ width = 1280, height = 800, dark = false, reduced = false, touch = false, signIn = true } = {}) {
+    const known = signIn && this.state ? { storageState: this.state } : {};
     const context = await (await theBrowser()).newContext({
+      ...known,
       viewport: { width, height },
       colorScheme: dark ? 'dark' : 'light',
       reducedMotion: reduced ? 'reduce' : 'no-preference',
@@ -108,6 +134,7 @@ export class Scene {
       permissions: ['clipboard-read', 'clipboard-write'],
     });
     this.contexts.push(context);
+    if (DIST) await context.route((url) => !url.pathname.startsWith('/api') && !url.searchParams.has('token'), fromDist);
     const page = await context.newPage();
     page.setDefaultTimeout(10_000);
     page.on('pageerror', (error) => this.problems.push(String(error)));
@@ -115,7 +142,14 @@ export class Scene {
       // A request that fails while the server is gone is told by the browser itself.
       if (message.type() === 'error' && !/Failed to load resource|net::ERR/.test(message.text())) this.problems.push(message.text());
     });
-    if (signIn) await page.goto(this.url);
+    if (!signIn) return page;
+    if (!this.state) {
+      // An address lets one browser in, once.
+      await page.goto(this.url);
+      this.state = await context.storageState();
+    }
+    await page.goto(new URL('/', this.url).href);
+    await ready(page);
     return page;
   }
 
@@ -140,6 +174,7 @@ export class Scene {
 
 /** Says something, and waits until the turn has ended. */
 export async function say(page, text) {
+  await ready(page);
   await page.locator('#composer').fill(text);
   await page.locator('#composer').press('Enter');
   await page.locator('.e-prompt', { hasText: text }).last().waitFor();

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Scene } from '../tests/scene.mjs';
 
-const scene = await Scene.start({
+const scene = await Scene.start(null, {
   files: { 'a.txt': 'one\n', 'b.txt': 'two\n' },
   answers: [
     { thinks: 'I look.', says: 'I will look.', calls: [['read_file', { path: 'a.txt' }]] },

@@ -3,7 +3,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 
 import { dismiss, announced, applying, composer, link, notices, panel, session, sidebarOpen, theFacts, useView, type Panel } from '../store';
-import { reconnect } from '../actions';
+import { create, reconnect, sentence } from '../actions';
 import { nextTheme, theme } from '../theme';
 import { Checkpoints } from './Checkpoints';
 import { Composer } from './Composer';
@@ -96,7 +96,10 @@ function Connection() {
   if (at.kind === 'missing') {
     return (
       <p class="link bad" role="alert">
-        {at.message}. Choose another session at the left.
+        {sentence(at.message)}. Choose another one, or{' '}
+        <button type="button" onClick={() => void create()}>
+          begin a new one
+        </button>
       </p>
     );
   }

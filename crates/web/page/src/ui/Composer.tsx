@@ -60,7 +60,7 @@ export function Composer() {
       isBlank: () => text() === '',
       set: (parts) => {
         put(blocks.current.text(parts));
-        filled.current = Date.now();
+        if (parts.length > 0) filled.current = Date.now();
         recalled.current = null;
         setChoices(null);
       },
@@ -113,6 +113,7 @@ export function Composer() {
     }
     const parts = blocks.current.parts(line);
     if (parts.length === 0) return;
+    if (!view) return say('warning', 'The session is not open yet');
     put('');
     setChoices(null);
     recalled.current = null;

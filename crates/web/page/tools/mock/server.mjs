@@ -123,7 +123,7 @@ async function api(request, response, path) {
   }
   if (path === '/api/sessions' && request.method === 'POST') return json(response, 200, { session: await open(null) });
   const [, id, rest] = /^\/api\/sessions\/([0-9a-f]+)(\/\w+)?$/.exec(path) ?? [];
-  if (!id) return json(response, 404, { message: 'there is no such thing' });
+  if (!id) return json(response, 404, { error: { message: 'there is no such thing', hint: null } });
   if (request.method === 'DELETE') {
     await ask(id, { id: 'close', command: { type: 'close' } });
     children.get(id)?.kill();
@@ -137,7 +137,7 @@ async function api(request, response, path) {
     await open(id);
     return json(response, 200, await ask(id, wanted));
   }
-  return json(response, 404, { message: 'there is no such thing' });
+  return json(response, 404, { error: { message: 'there is no such thing', hint: null } });
 }
 
 const KINDS = { '.html': 'text/html; charset=utf-8', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml' };
@@ -151,7 +151,7 @@ function page(response, path) {
 const server = createServer((request, response) => {
   const path = new URL(request.url, 'http://localhost').pathname;
   if (!path.startsWith('/api/')) return page(response, path);
-  return api(request, response, path).catch((error) => json(response, 500, { message: String(error.message) }));
+  return api(request, response, path).catch((error) => json(response, 500, { error: { message: String(error.message), hint: null } }));
 });
 const leave = () => {
   for (const child of children.values()) child.kill();
