@@ -145,9 +145,13 @@ export function say(tone: Tone, text: string, actions: Notice['actions'] = []): 
   noticed += 1;
   const passes = actions.length === 0 && (tone === 'plain' || tone === 'good');
   const notice: Notice = { id: noticed, tone, text, actions, passes };
-  const others = notices.value.filter((one) => one.text !== text && !(actions.length > 0 && one.actions.length > 0));
+  // There is one bar with Undo: that of the last change.
+  const others = notices.value.filter((one) => one.text !== text && !(isUndoBar(actions) && isUndoBar(one.actions)));
   notices.value = [...others, notice].slice(-3);
   if (passes) setTimeout(() => dismiss(notice.id), 10_000);
+}
+function isUndoBar(actions: Notice['actions']): boolean {
+  return actions.some((action) => action.text === 'Undo' || action.text === 'Redo');
 }
 export function dismiss(id: number): void {
   if (notices.value.some((one) => one.id === id)) notices.value = notices.value.filter((one) => one.id !== id);

@@ -5,10 +5,10 @@ import { apply, choose, closeBrowser, menu, ready, say, Scene } from './scene.mj
 
 after(closeBrowser);
 const config = '[permissions]\nallow = ["edits", "bash"]\n';
-const write = (path, content) => ({ calls: [['write_file', { path, content }]] });
+const edit = (from, to) => ({ calls: [['edit_file', { path: 'a.txt', old: from, new: to }]] });
 const ok = { says: 'Done.' };
-/** Three turns: each writes a file. */
-const THREE = [write('a.txt', 'one\n'), ok, write('a.txt', 'two\n'), ok, { calls: [['bash', { command: 'echo three > b.txt' }]] }, ok];
+/** Three turns: each changes a file. */
+const THREE = [edit('zero', 'one'), ok, edit('one', 'two'), ok, { calls: [['bash', { command: 'echo three > b.txt' }]] }, ok];
 
 async function three(t, more = []) {
   const scene = await Scene.start(t, { files: { 'a.txt': 'zero\n', 'keep.txt': 'mine\n' }, answers: [...THREE, ...more], config });
@@ -23,7 +23,7 @@ test('code and conversation go back, the prompt waits in the composer, and undo 
   const { scene, page } = await three(t);
   await choose(page, 2, 'Code and conversation');
   const plan = page.locator('.plan');
-  await plan.locator('.file').first().waitFor();
+  await plan.locator('.summary-line', { hasText: 'files' }).waitFor();
   const text = await plan.innerText();
   assert.match(text, /2 files · also undoes 1 later prompt/);
   assert.match(text, /Cannot be undone by going back:\s+command: bash: echo three/);
@@ -176,7 +176,7 @@ test('while a turn runs nothing goes back, and the page says why', async (t) => 
   const both = items.locator('[role=menuitem]', { hasText: 'Code and conversation' });
   assert.match(await both.innerText(), /a turn is running/);
   assert.equal(await both.getAttribute('aria-disabled'), 'true');
-  await both.click();
+  await both.click({ force: true });
   assert.equal(await page.locator('.plan').count(), 0);
   await page.keyboard.press('Escape');
   await ready(page);

@@ -128,7 +128,7 @@ export function Transcript() {
     });
     for (const child of within.children) observer.observe(child);
     children.observe(within, { childList: true });
-    port = {
+    const mine: TranscriptPort = {
       toEnd: () => {
         here.isAtEnd = true;
         latest.current();
@@ -144,10 +144,12 @@ export function Transcript() {
         draw((count) => count + 1);
       },
     };
+    port = mine;
     return () => {
       observer.disconnect();
       children.disconnect();
-      port = null;
+      // The list of the next session may be there already.
+      if (port === mine) port = null;
     };
   }, []);
 
