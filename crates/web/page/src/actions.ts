@@ -76,7 +76,11 @@ function open(id: string | null): void {
       void refreshStore();
     },
     event: (event) => takeEvent(event, hear),
-    link: (next) => (link.value = next),
+    link: (next) => {
+      link.value = next;
+      // One in which nothing was ever said goes with its server; there is nothing to miss in it.
+      if (next.kind === 'missing' && theView()?.entries.length === 0) void create();
+    },
     seen: () => theView()?.seq ?? null,
   });
 }

@@ -4,7 +4,16 @@ import { render } from 'preact';
 
 import { begin, keepDraft } from './actions';
 import { listenToKeys } from './keys';
-import './style.css';
+import './style/base.css';
+import './style/frame.css';
+import './style/sessions.css';
+import './style/conversation.css';
+import './style/markdown.css';
+import './style/diff.css';
+import './style/dock.css';
+import './style/menu.css';
+import './style/side.css';
+import './style/room.css';
 import { App } from './ui/App';
 
 // The token has done its work, and need not be in anybody's history.

@@ -26,12 +26,16 @@ const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 8_000;
 /** A connection over which nothing comes for so long is taken for dead. */
 const SILENCE_MS = 60_000;
+/** A tab that nobody has seen for so long lets go of its connection: browsers have few for one server, and what it misses it gets later. */
+const REST_MS = 60_000;
 
 export class Stream {
   private stopped = false;
   private attempt = 0;
   private abort: AbortController | null = null;
   private wake: (() => void) | null = null;
+  private isResting = false;
+  private rest: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
     private readonly session: string,
@@ -39,7 +43,7 @@ export class Stream {
   ) {
     void this.run();
     addEventListener('online', this.hurry);
-    document.addEventListener('visibilitychange', this.hurry);
+    document.addEventListener('visibilitychange', this.seen);
   }
 
   stop(): void {
@@ -47,8 +51,22 @@ export class Stream {
     this.abort?.abort();
     this.wake?.();
     removeEventListener('online', this.hurry);
-    document.removeEventListener('visibilitychange', this.hurry);
+    document.removeEventListener('visibilitychange', this.seen);
+    clearTimeout(this.rest);
   }
+
+  private readonly seen = (): void => {
+    clearTimeout(this.rest);
+    if (document.hidden) {
+      this.rest = setTimeout(() => {
+        this.isResting = true;
+        this.abort?.abort();
+      }, REST_MS);
+    } else {
+      this.isResting = false;
+      this.hurry();
+    }
+  };
 
   /** Tries again now. */
   readonly hurry = (): void => {
@@ -60,7 +78,8 @@ export class Stream {
       if (this.attempt === 0) this.listener.link({ kind: 'connecting' });
       const fate = await this.connect();
       if (this.stopped || fate === 'final') return;
-      await this.pause();
+      if (this.isResting) await new Promise<void>((resolve) => (this.wake = resolve));
+      else await this.pause();
     }
   }
 

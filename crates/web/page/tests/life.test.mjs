@@ -170,3 +170,19 @@ test('a turn is stopped with Esc, and what is said meanwhile is held', async (t)
   // Nothing had come of it: what was said is in the composer again.
   assert.equal(await page.locator('#composer').inputValue(), 'never ends');
 });
+
+test('what a model says is never more than text', async (t) => {
+  const evil = '<img src=x onerror="window.evil=1"><script>window.evil=2</script> [x](javascript:window.evil=3) `<b>`\n\n<iframe src="javascript:window.evil=4"></iframe>\n\n![i](https://example.invalid/x.png)';
+  const scene = await Scene.start(t, { files: ADD, answers: [{ thinks: evil, says: evil, calls: [['bash', { command: `printf '%s' '<svg onload=window.evil=5>'; touch '<b>x'` }]] }, { says: evil }], config: '[permissions]\nallow = ["bash"]\n' });
+  const page = await scene.page();
+  const asked = [];
+  page.on('request', (request) => asked.push(request.url()));
+  await say(page, evil.replace(/\n/g, ' '));
+  await page.locator('.thought summary').first().click();
+  await page.locator('[aria-label="Prompt 1"]').hover();
+  await page.locator('.rewind').click();
+  await page.locator('[role=menu]').waitFor();
+  assert.equal(await page.evaluate(() => window.evil), undefined);
+  assert.equal(await page.locator('.inner img, .inner iframe, .inner script, .inner svg, a[href^="javascript"]').count(), 0);
+  assert.deepEqual(asked.filter((url) => !url.startsWith(new URL('/', scene.url).href)), []);
+});

@@ -1,6 +1,6 @@
 // Several clients on one session, and a server that goes away.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { after, test } from 'node:test';
 import { apply, choose, closeBrowser, ready, RETAKE, say, Scene } from './scene.mjs';
 
@@ -105,4 +105,33 @@ test('who has no cookie is told how to come in', async (t) => {
   const stranger = await scene.page({ signIn: false });
   await stranger.goto(new URL('/', scene.url).href);
   assert.match(await stranger.locator('body').innerText(), /not signed in|not let in/i);
+});
+
+test('a terminal and a tab are in step', async (t) => {
+  const scene = await start(t);
+  const page = await scene.page();
+  await say(page, 'do one');
+  const id = page.url().split('/').at(-1);
+  const env = { ...scene.env, TERM: 'xterm', COLUMNS: '100', LINES: '40' };
+  const terminal = spawn('script', ['-qfc', `stty cols 100 rows 40; ${RETAKE} attach ${id}`, '/dev/null'], { cwd: scene.workspace, env, stdio: ['pipe', 'pipe', 'ignore'] });
+  t.after(() => terminal.kill('SIGKILL'));
+  let drawn = '';
+  terminal.stdout.on('data', (bytes) => (drawn += bytes));
+  const seen = async (text) => {
+    for (let tries = 0; tries < 200 && !drawn.includes(text); tries += 1) await new Promise((resolve) => setTimeout(resolve, 50));
+    assert.ok(drawn.includes(text), `the terminal does not show ${text}`);
+  };
+  await seen('First.');
+  await say(page, 'do two');
+  await seen('Second.');
+  terminal.stdin.write('/undo');
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  terminal.stdin.write('\r');
+  await page.locator('[aria-label="Prompt 2"]').waitFor({ state: 'detached' });
+  assert.equal(scene.read('a.txt'), 'one\n');
+  await page.keyboard.press('Escape');
+  await page.locator('#composer').fill('/redo');
+  await page.locator('#composer').press('Enter');
+  await page.locator('[aria-label="Prompt 2"]').waitFor();
+  assert.equal(scene.read('a.txt'), 'two\n');
 });

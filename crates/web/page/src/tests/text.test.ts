@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
 import test from 'node:test';
 
 import { compare, ofCall } from '../text/edits';
@@ -107,4 +108,11 @@ test('numbers are short and names are clean', () => {
   assert.equal(pathText('a\nb\u202e'), 'a\ufffdb\ufffd');
   assert.equal(pathText({ bytes: btoa('a\xff') }), 'a\ufffd');
   assert.equal(plainOutput('\u001b[31mred\u001b[0m 10%\r100%\nx'), '100%\nx');
+});
+
+test('nothing of the page makes HTML of text', () => {
+  const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((name) => /\.tsx?$/.test(name) && !name.startsWith('tests'));
+  for (const name of files) {
+    assert.doesNotMatch(readFileSync(`src/${name}`, 'utf8'), /innerHTML|outerHTML|dangerouslySet|insertAdjacentHTML|document\.write|\beval\(|new Function/, name);
+  }
 });

@@ -7,6 +7,13 @@ export function count(number: number, one: string, many: string): string {
   return `${number} ${number === 1 ? one : many}`;
 }
 
+/** Each once, with how often it is there: `edit a.rs ×2`. */
+export function counted(texts: string[]): string[] {
+  const times = new Map<string, number>();
+  for (const text of texts) times.set(text, (times.get(text) ?? 0) + 1);
+  return [...times].map(([text, number]) => (number === 1 ? text : `${text} ×${number}`));
+}
+
 /** `340`, `1.2k`, `200k`, `1.0M`. */
 export function tokens(number: number): string {
   if (number < 1_000) return String(number);

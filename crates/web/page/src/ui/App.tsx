@@ -1,5 +1,6 @@
 // The page: sessions, conversation, composer, and what is open beside them.
 
+import { signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 
 import { dismiss, announced, applying, composer, link, notices, panel, session, sidebarOpen, theFacts, useView, type Panel } from '../store';
@@ -18,8 +19,14 @@ import { Status } from './Status';
 import { Timeline } from './Timeline';
 import { Transcript } from './Transcript';
 
+/** Whether what is open beside the conversation covers it. */
+const narrow = matchMedia('(max-width: 52rem)');
+const isNarrow = signal(narrow.matches);
+narrow.addEventListener('change', () => (isNarrow.value = narrow.matches));
+
 export function App() {
   const key = session.value ?? 'none';
+  const isCovered = isNarrow.value && panel.value !== null;
   return (
     <div class={`app ${panel.value ? 'has-panel' : ''}`}>
       <a class="skip" href="#composer">
@@ -27,7 +34,7 @@ export function App() {
       </a>
       <Sessions />
       {sidebarOpen.value ? <div class="shade" aria-hidden="true" onClick={() => (sidebarOpen.value = false)} /> : null}
-      <main class="main">
+      <main class="main" inert={isCovered}>
         <Header />
         <Connection />
         <Transcript key={key} />
@@ -201,7 +208,7 @@ function Side() {
           ×
         </button>
       </header>
-      <div class="side-body" key={open.kind}>
+      <div class="side-body" key={open.kind} tabIndex={0} role="group" aria-labelledby="side-title">
         {open.kind === 'plan' ? <PlanPanel key={JSON.stringify(open.change)} change={open.change} /> : null}
         {open.kind === 'diff' ? <DiffList files={open.files} entry={open.entry} /> : null}
         {open.kind === 'timeline' ? <Timeline key={open.from ?? ''} from={open.from} /> : null}

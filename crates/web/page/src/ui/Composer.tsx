@@ -267,6 +267,8 @@ export function Composer() {
           autocomplete="off"
           spellcheck={false}
           onInput={() => {
+            // Whoever types means what they press next.
+            filled.current = 0;
             recalled.current = null;
             changed();
             void complete();

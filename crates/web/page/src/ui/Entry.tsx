@@ -70,7 +70,7 @@ export const EntryBody = memo(function EntryBody({ entry, tool, args, range }: {
       return <ToolResult entry={entry} tool={tool} args={args} />;
     case 'note':
       return (
-        <Fold id={entry.id} class="dim" summary={<>· {clean(firstOf(entry.text))}</>}>
+        <Fold id={entry.id} class="dim" summary={clean(firstOf(entry.text))}>
           <pre class="out wrap">{entry.text.trim()}</pre>
         </Fold>
       );
@@ -81,7 +81,7 @@ export const EntryBody = memo(function EntryBody({ entry, tool, args, range }: {
           class="dim"
           summary={
             <>
-              · {entry.source === 'retake' ? 'instructions of Retake' : clean(entry.source)}, {count(lineCount(entry.text), 'line', 'lines')}
+              {entry.source === 'retake' ? 'instructions of Retake' : clean(entry.source)}, {count(lineCount(entry.text), 'line', 'lines')}
             </>
           }
         >

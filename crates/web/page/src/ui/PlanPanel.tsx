@@ -6,7 +6,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { applyChange, RUNNING, send, sentence } from '../actions';
 import type { Bytes, Change, ConflictFacts, FileDiff, OnConflict, PlannedFile, Refusal, RewindDocument, Scope } from '../contract';
 import { applying, panel, theView, useView } from '../store';
-import { count, pathKey, pathText } from '../text/words';
+import { count, counted, pathKey, pathText } from '../text/words';
 import { head } from '../view';
 import { DiffLines, FileBox } from './Diff';
 import { changes, SCOPES } from './PromptMenu';
@@ -315,7 +315,7 @@ function Leaves({ plan }: { plan: RewindDocument }) {
       {planned ? <Listed title="Comes back into the conversation:" items={planned.returns.map((prompt) => prompt.text)} /> : null}
       {planned?.went_on ? <p class="warning">The conversation went on since: it stays where it is</p> : null}
       {planned?.removed ? <p class="warning">What was said was removed for good: the conversation stays where it is</p> : null}
-      <Listed title="Also undoes:" items={plan.undoes} />
+      <Listed title="Also undoes:" items={counted(plan.undoes)} />
     </>
   );
 }

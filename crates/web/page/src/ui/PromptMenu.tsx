@@ -90,8 +90,8 @@ function Menu({ entry }: { entry: EntryId }) {
     at.style.left = `${left}px`;
     at.style.top = `${Math.max(8, Math.min(top, innerHeight - height - 8))}px`;
   });
+  useLayoutEffect(() => box.current?.querySelector<HTMLElement>('[role=menuitem]')?.focus(), []);
   useEffect(() => {
-    box.current?.querySelector<HTMLElement>('[role=menuitem]')?.focus();
     const outside = (event: PointerEvent) => {
       const target = event.target as Element;
       if (!box.current?.contains(target) && !target.closest('[data-menu]')) menuOf.value = null;

@@ -5,7 +5,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { go, refused, send } from '../actions';
 import type { EntryId, FileDiff, Target, TreePrompt } from '../contract';
 import { entriesVersion, menuOf, useView } from '../store';
-import { age } from '../text/words';
+import { age, counted } from '../text/words';
 import { DiffList } from './DiffPanel';
 
 export interface TreeRow {
@@ -186,7 +186,7 @@ function Row(props: {
   const { prompt, depth, isBranch } = props.row;
   const files = prompt.files;
   const isChanged = files && files.added + files.modified + files.deleted > 0;
-  const tools = toolsOf(files?.tools ?? []);
+  const tools = counted(files?.tools ?? []).join(' · ');
   const isLeft = prompt.number === null;
   return (
     <li class={`tree-row ${isLeft ? 'left' : ''} ${isBranch ? 'branch' : ''} depth-${Math.min(depth, 8)}`}>
@@ -231,11 +231,4 @@ function Row(props: {
       </span>
     </li>
   );
-}
-
-/** The tool calls, each kind once. */
-function toolsOf(tools: string[]): string {
-  const counted = new Map<string, number>();
-  for (const tool of tools) counted.set(tool, (counted.get(tool) ?? 0) + 1);
-  return [...counted].map(([tool, times]) => (times === 1 ? tool : `${tool} ×${times}`)).join(' · ');
 }
