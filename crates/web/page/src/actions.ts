@@ -273,13 +273,13 @@ export function openPlan(change: Change, title: string): void {
   panel.value = { kind: 'plan', change, title };
 }
 
-/** Makes a change, once. Returns why not, if it was not made. */
-export async function applyChange(change: Change): Promise<Refusal | null> {
+/** Makes a change, once, unless the head is no longer at `seen`. Returns why not, if it was not made. */
+export async function applyChange(change: Change, seen: EntryId | null): Promise<Refusal | null> {
   const view = theView();
   if (!view || applying.value) return null;
   applying.value = true;
   try {
-    const answer = await send({ type: 'apply', change, head_seen: { head: head(view) }, running: 'refuse' });
+    const answer = await send({ type: 'apply', change, head_seen: { head: seen }, running: 'refuse' });
     if (answer.refused) return answer.refused;
     if (answer.ok.type === 'change') changed(change, answer.ok.document);
     void refreshStore();
@@ -307,7 +307,8 @@ export async function redo(): Promise<void> {
 }
 
 async function changeAtOnce(change: Change, title: string): Promise<void> {
-  const refusal = await applyChange(change);
+  const view = theView();
+  const refusal = await applyChange(change, view && head(view));
   if (!refusal) return;
   if (refusal.reason === 'conflicts' || refusal.reason === 'stale_plan') openPlan(change, title);
   else refused(refusal);

@@ -1,7 +1,7 @@
 // Keys of the page, wherever nothing is being typed.
 
-import { interrupt, redo, showTurnDiff, undo } from './actions';
-import { composer, current, menuOf, panel, sidebarOpen, theFacts, theView, applying } from './store';
+import { interrupt, openPlan, showTurnDiff } from './actions';
+import { applying, composer, current, menuOf, panel, sidebarOpen, theFacts, theView, toggleMenu } from './store';
 import { transcript } from './ui/Transcript';
 
 function isTyping(target: EventTarget | null): boolean {
@@ -70,15 +70,16 @@ const actions: Record<string, () => void> = {
       current.value = entry;
       transcript()?.show(entry);
     }
-    requestAnimationFrame(() => (menuOf.value = entry));
+    requestAnimationFrame(() => toggleMenu(entry, document.querySelector<HTMLElement>(`.transcript [data-menu="${CSS.escape(entry)}"]`)));
   },
   d: () => {
     const entry = prompt();
     if (entry) void showTurnDiff(entry);
   },
   t: () => (panel.value = { kind: 'timeline' }),
-  u: () => void undo(),
-  U: () => void redo(),
+  // A single key shows what it would do before it does it.
+  u: () => openPlan({ do: 'undo' }, 'Undo'),
+  U: () => openPlan({ do: 'redo' }, 'Redo'),
   s: () => {
     sidebarOpen.value = true;
     requestAnimationFrame(() => document.querySelector<HTMLInputElement>('#session-search')?.focus());

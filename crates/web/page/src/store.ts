@@ -44,6 +44,15 @@ export const sidebarOpen = signal(false);
 export const current = signal<string | null>(null);
 /** The prompt whose menu is open. */
 export const menuOf = signal<string | null>(null);
+let opener: HTMLElement | null = null;
+/** Opens the menu of a prompt, or closes it. It is drawn beside `from`, and the focus goes back there. */
+export function toggleMenu(entry: string, from: HTMLElement | null): void {
+  opener = from;
+  menuOf.value = menuOf.value === entry ? null : entry;
+}
+export function menuOpener(): HTMLElement | null {
+  return opener?.isConnected ? opener : null;
+}
 
 /** Counts what was drawn of the view: whoever reads it is drawn again. */
 export const version = signal(0);

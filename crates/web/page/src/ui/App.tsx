@@ -1,7 +1,7 @@
 // The page: sessions, conversation, composer, and what is open beside them.
 
 import { signal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 
 import { dismiss, announced, applying, composer, link, notices, panel, session, sidebarOpen, theFacts, useView, type Panel } from '../store';
 import { create, reconnect, sentence } from '../actions';
@@ -187,7 +187,8 @@ function Side() {
   const box = useRef<HTMLElement>(null);
   const before = useRef<Element | null>(null);
   const isOpen = open !== null;
-  useEffect(() => {
+  // Before what is inside takes the focus, and at once when it is gone.
+  useLayoutEffect(() => {
     if (!isOpen) return undefined;
     before.current = document.activeElement;
     if (!box.current?.contains(document.activeElement)) box.current?.focus();

@@ -11,7 +11,7 @@ const KEYS: [string, [string, string][]][] = [
       ['r', 'the menu of the prompt: rewind, fork, summarise, label, diff, compare'],
       ['1 2 3', 'in the menu: code and conversation, conversation only, code only'],
       ['d', 'what the turn of the prompt changed'],
-      ['u, Shift+U', 'undo the last turn or rewind, and redo it'],
+      ['u, Shift+U', 'what undo of the last turn or rewind would do, and redo; Enter does it'],
     ],
   ],
   [

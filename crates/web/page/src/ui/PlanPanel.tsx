@@ -4,7 +4,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 
 import { applyChange, RUNNING, send, sentence } from '../actions';
-import type { Bytes, Change, ConflictFacts, FileDiff, OnConflict, PlannedFile, Refusal, RewindDocument, Scope } from '../contract';
+import type { Bytes, Change, ConflictFacts, EntryId, FileDiff, OnConflict, PlannedFile, Refusal, RewindDocument, Scope } from '../contract';
 import { applying, panel, theView, useView } from '../store';
 import { count, counted, pathKey, pathText } from '../text/words';
 import { head } from '../view';
@@ -14,6 +14,8 @@ import { changes, SCOPES } from './PromptMenu';
 type Choices = Map<string, [Bytes, OnConflict]>;
 
 interface Shown {
+  /** Where the head was when it was worked out. */
+  head: EntryId | null;
   plan: RewindDocument | null;
   refusal: Refusal | null;
   diffs: FileDiff[] | null;
@@ -25,7 +27,7 @@ export function PlanPanel({ change: wanted }: { change: Change }) {
   const [paths, setPaths] = useState<Bytes[]>(wanted.paths ?? []);
   const [choices, setChoices] = useState<Choices>(new Map());
   const [isAcross, setAcross] = useState(false);
-  const [shown, setShown] = useState<Shown>({ plan: null, refusal: null, diffs: null });
+  const [shown, setShown] = useState<Shown>({ head: null, plan: null, refusal: null, diffs: null });
   const [isWaiting, setWaiting] = useState(true);
   const [problem, setProblem] = useState<Refusal | null>(null);
   const [asked, setAsked] = useState(0);
@@ -48,7 +50,7 @@ export function PlanPanel({ change: wanted }: { change: Change }) {
       const answer = await send({ type: 'plan', change });
       if (!isMine()) return;
       if (answer.refused) {
-        setShown({ plan: answer.refused.document ?? null, refusal: answer.refused, diffs: [] });
+        setShown({ head: place, plan: answer.refused.document ?? null, refusal: answer.refused, diffs: [] });
         return setWaiting(false);
       }
       if (answer.ok.type !== 'change') return setWaiting(false);
@@ -56,11 +58,11 @@ export function PlanPanel({ change: wanted }: { change: Change }) {
       const decided = decide(plan.conflicts, choices);
       // The safe choice holds until another is made; what comes of it is asked at once.
       if (decided !== choices) return setChoices(decided);
-      setShown((old) => ({ plan, refusal: null, diffs: old.diffs }));
+      setShown((old) => ({ head: place, plan, refusal: null, diffs: old.diffs }));
       const needsLines = plan.scope !== 'conversation' && plan.files.length > 0;
       const lines = needsLines ? await send({ type: 'diff', of: { what: 'change', change } }) : null;
       if (!isMine()) return undefined;
-      setShown({ plan, refusal: null, diffs: lines?.ok?.type === 'diff' ? lines.ok.files : [] });
+      setShown({ head: place, plan, refusal: null, diffs: lines?.ok?.type === 'diff' ? lines.ok.files : [] });
       return setWaiting(false);
     };
     void work();
@@ -88,7 +90,7 @@ export function PlanPanel({ change: wanted }: { change: Change }) {
   const act = async () => {
     if (cannot) return;
     setProblem(null);
-    const failed = await applyChange(change);
+    const failed = await applyChange(change, shown.head);
     if (!failed) return void (panel.value = null);
     setProblem(failed);
     setAsked((count) => count + 1);
@@ -123,7 +125,7 @@ export function PlanPanel({ change: wanted }: { change: Change }) {
         </p>
       ) : null}
       <div class="actions">
-        <button type="button" class="primary" ref={apply} aria-disabled={cannot} aria-busy={applying.value} onClick={() => void act()}>
+        <button type="button" class="primary" ref={apply} aria-disabled={cannot} aria-busy={applying.value} onKeyDown={notHeld} onClick={() => void act()}>
           {applying.value ? `${verb} is under way …` : verb}
         </button>
         <button type="button" disabled={applying.value} onClick={() => (panel.value = null)}>
@@ -157,6 +159,11 @@ export function PlanPanel({ change: wanted }: { change: Change }) {
       ) : null}
     </div>
   );
+}
+
+/** A key that is still held down from the menu is not meant for the button. */
+function notHeld(event: KeyboardEvent): void {
+  if (event.repeat) event.preventDefault();
 }
 
 /** What is decided about each conflict: what was, where it still can be, else the safe choice. The same map if nothing is another. */

@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 import { fork, openPlan, RUNNING, send, setLabel, showTurnDiff, summarise } from '../actions';
 import type { EntryId, Refusal, RewindDocument, Scope } from '../contract';
-import { menuOf, panel, theFacts, theView, useView } from '../store';
+import { menuOf, menuOpener, panel, theFacts, theView, useView } from '../store';
 import { count } from '../text/words';
 import { focusOnce } from './focus';
 
@@ -74,7 +74,7 @@ function Menu({ entry }: { entry: EntryId }) {
     };
   }, [entry, state]);
 
-  const opener = () => document.querySelector<HTMLElement>(`[data-menu="${CSS.escape(entry)}"]`);
+  const opener = () => menuOpener() ?? document.querySelector<HTMLElement>(`[data-menu="${CSS.escape(entry)}"]`);
   const close = (hasFocus: boolean) => {
     menuOf.value = null;
     if (hasFocus) opener()?.focus();

@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 
 import { go, refused, send } from '../actions';
 import type { EntryId, FileDiff, Target, TreePrompt } from '../contract';
-import { entriesVersion, menuOf, useView } from '../store';
+import { entriesVersion, menuOf, toggleMenu, useView } from '../store';
 import { age, counted } from '../text/words';
 import { DiffList } from './DiffPanel';
 
@@ -197,7 +197,7 @@ function Row(props: {
         data-menu={prompt.id}
         aria-haspopup="menu"
         aria-expanded={menuOf.value === prompt.id}
-        onClick={() => (menuOf.value = menuOf.value === prompt.id ? null : prompt.id)}
+        onClick={(event) => toggleMenu(prompt.id, event.currentTarget)}
       >
         <span class="first">
           <span class="no">{prompt.number ?? <span class="dim">left behind</span>}</span>

@@ -7,7 +7,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/ho
 
 import type { Entry, View } from '../contract';
 import { isUnseen } from '../facts';
-import { current, entriesVersion, menuOf, theFacts, useView } from '../store';
+import { current, entriesVersion, menuOf, theFacts, toggleMenu, useView } from '../store';
 import { age } from '../text/words';
 import { EntryBody, guess, isHidden, Thought } from './Entry';
 import { Heights } from './heights';
@@ -299,7 +299,7 @@ const Row = memo(function Row(props: {
               aria-expanded={props.isMenuOpen}
               aria-label={`Rewind to before prompt ${props.number}, and more`}
               data-menu={entry.id}
-              onClick={() => (menuOf.value = props.isMenuOpen ? null : entry.id)}
+              onClick={(event) => toggleMenu(entry.id, event.currentTarget)}
             >
               ↶ Rewind
             </button>
