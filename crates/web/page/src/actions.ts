@@ -70,6 +70,7 @@ function open(id: string | null): void {
       const isFirst = takeView(view);
       if (isFirst) {
         for (const entry of view.entries) if (entry.type === 'prompt') composer()?.remember(entry.parts);
+        restoreTyped(id);
         if (composer()?.isBlank() && view.draft.length > 0) takeDraft();
         composer()?.focus();
       }
@@ -190,6 +191,11 @@ function isUntouched(): boolean {
 function draftChanged(isOwn: boolean): void {
   const view = theView();
   if (!view) return;
+  // It is there already: this tab has been loaded again, say.
+  if (view.draft.length > 0 && JSON.stringify(composer()?.parts()) === JSON.stringify(view.draft)) {
+    loaded = view.draft;
+    return;
+  }
   if (isOwn && isUntouched()) {
     composer()?.set(view.draft);
     loaded = composer()?.parts() ?? [];
@@ -207,6 +213,31 @@ export function keepDraft(): void {
   const [view, box] = [theView(), composer()];
   if (!view || !box || box.isBlank() || isUntouched() || view.state !== 'idle') return;
   void send({ type: 'draft', parts: box.parts() });
+}
+
+const typedKey = (id: string) => `retake-typed-${id}`;
+
+/** The page is left: what is typed waits in the session, and in this tab for the case that it is only loaded again. */
+export function leave(): void {
+  const [id, box] = [session.value, composer()];
+  if (id && box && !box.isBlank()) {
+    try {
+      sessionStorage.setItem(typedKey(id), JSON.stringify(box.parts()));
+    } catch {
+      // There is no room for it; the session has it.
+    }
+  }
+  keepDraft();
+}
+
+function restoreTyped(id: string): void {
+  try {
+    const text = sessionStorage.getItem(typedKey(id));
+    sessionStorage.removeItem(typedKey(id));
+    if (text && composer()?.isBlank()) composer()?.set(JSON.parse(text) as Part[]);
+  } catch {
+    // Then there is nothing to restore.
+  }
 }
 
 // Events.

@@ -1,7 +1,7 @@
 // Keys of the page, wherever nothing is being typed.
 
 import { interrupt, openPlan, showTurnDiff } from './actions';
-import { applying, composer, current, menuOf, panel, sidebarOpen, theFacts, theView, toggleMenu } from './store';
+import { applying, composer, current, isUnderWay, menuOf, panel, sidebarOpen, theFacts, theView, toggleMenu } from './store';
 import { transcript } from './ui/Transcript';
 
 function isTyping(target: EventTarget | null): boolean {
@@ -43,7 +43,7 @@ export function listenToKeys(): void {
     }
     if (event.key === 'Escape') {
       if (close()) return event.preventDefault();
-      if (theView()?.state === 'running') return void interrupt();
+      if (isUnderWay(theView())) return void interrupt();
       return composer()?.focus();
     }
     if (isTyping(event.target) || event.ctrlKey || event.metaKey || event.altKey) return undefined;

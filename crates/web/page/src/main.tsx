@@ -2,7 +2,7 @@
 
 import { render } from 'preact';
 
-import { begin, keepDraft } from './actions';
+import { begin, leave } from './actions';
 import { listenToKeys } from './keys';
 import './style/base.css';
 import './style/frame.css';
@@ -23,6 +23,6 @@ const root = document.getElementById('app');
 if (root) {
   render(<App />, root);
   listenToKeys();
-  addEventListener('pagehide', keepDraft);
+  addEventListener('pagehide', leave);
   void begin();
 }

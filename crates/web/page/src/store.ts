@@ -75,6 +75,11 @@ export function theFacts(): Facts {
   return facts ?? factsOf({ entries: [] } as unknown as View);
 }
 
+/** Whether there is something that can be stopped: a turn that runs, or waits for an answer. */
+export function isUnderWay(one: View | null): boolean {
+  return one !== null && (one.state === 'running' || one.questions.length > 0);
+}
+
 let isDue = false;
 let entriesChanged = false;
 /** Draws once a frame, however much has come; a hidden tab has no frames. */

@@ -75,11 +75,14 @@ export class Stream {
 
   private async run(): Promise<void> {
     while (!this.stopped) {
+      if (this.isResting) {
+        await new Promise<void>((resolve) => (this.wake = resolve));
+        continue;
+      }
       if (this.attempt === 0) this.listener.link({ kind: 'connecting' });
       const fate = await this.connect();
       if (this.stopped || fate === 'final') return;
-      if (this.isResting) await new Promise<void>((resolve) => (this.wake = resolve));
-      else await this.pause();
+      if (!this.isResting) await this.pause();
     }
   }
 
@@ -112,7 +115,8 @@ export class Stream {
         signal: abort.signal,
         cache: 'no-store',
       });
-      if (!response.ok || !response.body) return this.failed(response);
+      // Read before the connection is let go of below.
+      if (!response.ok || !response.body) return await this.failed(response);
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
       const parser = new Parser((name, data) => this.take(name, data));
       this.attempt = 0;

@@ -13,7 +13,7 @@ const scene = await Scene.start(null, {
     { thinks: 'I look.', says: 'I will look.', calls: [['read_file', { path: 'a.txt' }]] },
     { calls: [['edit_file', { path: 'a.txt', old: 'one', new: 'ONE' }], ['bash', { command: 'for i in 1 2 3; do echo line $i é 日本; sleep 0.1; done' }]] },
     { says: 'Done: **ONE**.' },
-    { calls: [['todo', { items: [{ text: 'one', state: 'done' }, { text: 'two', state: 'active' }] }], ['bash', { command: 'head -c 90000 /dev/zero | tr "\\0" é; sleep 0.2; echo end' }]] },
+    { calls: [['todo', { items: [{ text: 'one', state: 'done' }, { text: 'two', state: 'active' }] }], ['bash', { command: 'head -c 36000 /dev/zero | tr "\\0" é; sleep 0.2; echo end' }]] },
     { says: 'Much output.' },
     { says: 'never', pause_ms: 3000 },
     { says: 'A summary.' },

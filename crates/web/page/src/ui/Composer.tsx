@@ -6,7 +6,7 @@ import { interrupt, prompt, send } from '../actions';
 import type { Part } from '../contract';
 import { Blocks, isBlock, typing } from '../draft';
 import { matching, read } from '../slash';
-import { panel, say, setComposer, useView } from '../store';
+import { isUnderWay, panel, say, setComposer, useView } from '../store';
 import { size } from '../text/words';
 import { transcript } from './Transcript';
 
@@ -140,7 +140,7 @@ export function Composer() {
   };
 
   const escape = () => {
-    if (view?.state === 'running') return void interrupt();
+    if (isUnderWay(view)) return void interrupt();
     if (text() === '' && Date.now() - escaped.current < TWICE_MS) {
       escaped.current = 0;
       panel.value = { kind: 'timeline' };
@@ -221,7 +221,7 @@ export function Composer() {
     void attach([...(event.dataTransfer?.files ?? [])]);
   };
 
-  const isRunning = view?.state === 'running';
+  const isRunning = isUnderWay(view);
   return (
     <form
       class={`composer ${isOver ? 'over' : ''}`}

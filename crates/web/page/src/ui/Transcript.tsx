@@ -290,7 +290,9 @@ const Row = memo(function Row(props: {
         {isPrompt ? (
           <header class="prompt-head">
             <span class="no">{props.number}</span>
-            <time dateTime={new Date(entry.at).toISOString()}>{props.when}</time>
+            <time dateTime={new Date(entry.at).toISOString()} title={new Date(entry.at).toLocaleString()}>
+              {props.when}
+            </time>
             {props.isUnseen ? <span class="dim">the model no longer sees it</span> : null}
             <button
               type="button"
