@@ -159,8 +159,15 @@ export async function prompt(parts: Part[]): Promise<void> {
     else say('warning', `Not said: ${parts.map(partName).join(' ').slice(0, 200)}`);
     refused(answer.refused);
   } else if (answer.ok.type === 'held') {
-    say('plain', `Held: said when the turn has ended (${answer.ok.count} waiting)`);
+    const { count, request } = answer.ok;
+    const actions = request === undefined ? [] : [{ text: 'Take back', run: () => void withdraw(request, parts) }];
+    say('plain', `Held: said when the turn has ended (${count} waiting)`, actions);
   }
+}
+
+/** Takes a prompt back that is held: it is in the composer again. */
+async function withdraw(request: string, parts: Part[]): Promise<void> {
+  if ((await quietly({ type: 'withdraw', request })) && composer()?.isBlank()) composer()?.set(parts);
 }
 
 export async function interrupt(): Promise<void> {
@@ -246,6 +253,8 @@ function hear(event: Event, isOwn: boolean): void {
   switch (event.type) {
     case 'appended':
       if (event.entry.type === 'prompt') {
+        // What was held is said now, or something else is: nothing can be taken back any more.
+        notices.value = notices.value.filter((notice) => !notice.text.startsWith('Held:'));
         composer()?.remember(event.entry.parts);
         void refreshSessions();
       }
@@ -307,7 +316,8 @@ export function openPlan(change: Change, title: string): void {
 /** Makes a change, once, unless the head is no longer at `seen`. Returns why not, if it was not made. */
 export async function applyChange(change: Change, seen: EntryId | null): Promise<Refusal | null> {
   const view = theView();
-  if (!view || applying.value) return null;
+  if (!view) return { reason: 'gone', message: 'no session is open' };
+  if (applying.value) return { reason: 'running', message: 'another change is under way' };
   applying.value = true;
   try {
     const answer = await send({ type: 'apply', change, head_seen: { head: seen }, running: 'refuse' });

@@ -121,3 +121,35 @@ test('a tab that nobody sees lets go of its connection, and gets what it missed'
   }
   assert.equal(await other.locator('.e-reply', { hasText: 'Second.' }).count(), 1);
 });
+
+test('a rewind is made once, however often one asks, and cannot be hidden meanwhile', async (t) => {
+  const scene = await start(t);
+  const page = await scene.page();
+  await say(page, 'do one');
+  let applied = 0;
+  let release;
+  const held = new Promise((resolve) => (release = resolve));
+  await page.route('**/commands', async (route) => {
+    if (JSON.parse(route.request().postData()).command.type === 'apply') {
+      applied += 1;
+      await held;
+    }
+    await route.continue();
+  });
+  await choose(page, 1, 'Code only');
+  const button = page.locator('.plan button.primary');
+  await page.waitForFunction(() => document.querySelector('.plan button.primary')?.getAttribute('aria-disabled') === 'false');
+  await button.evaluate((one) => {
+    one.click();
+    one.click();
+  });
+  await page.locator('.plan button.primary', { hasText: 'under way' }).waitFor();
+  await button.click({ force: true });
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('Escape');
+  assert.equal(await page.locator('.plan').count(), 1);
+  release();
+  await page.locator('.plan').waitFor({ state: 'detached' });
+  assert.equal(applied, 1);
+  assert.equal(scene.read('a.txt'), 'zero\n');
+});

@@ -171,6 +171,20 @@ test('a turn is stopped with Esc, and what is said meanwhile is held', async (t)
   assert.equal(await page.locator('#composer').inputValue(), 'never ends');
 });
 
+test('a prompt that is held can be taken back', async (t) => {
+  const scene = await Scene.start(t, { files: ADD, answers: [{ says: 'slow', pause_ms: 2_000 }, { says: 'next' }] });
+  const page = await scene.page();
+  await page.locator('#composer').fill('slow one');
+  await page.keyboard.press('Enter');
+  await page.locator('.stop').waitFor();
+  await page.locator('#composer').fill('not after all');
+  await page.keyboard.press('Enter');
+  await page.locator('.notice button', { hasText: 'Take back' }).click();
+  await page.waitForFunction(() => document.querySelector('#composer').value === 'not after all');
+  await ready(page);
+  assert.equal(await page.locator('.e-prompt').count(), 1);
+});
+
 test('what a model says is never more than text', async (t) => {
   const evil = '<img src=x onerror="window.evil=1"><script>window.evil=2</script> [x](javascript:window.evil=3) `<b>`\n\n<iframe src="javascript:window.evil=4"></iframe>\n\n![i](https://example.invalid/x.png)';
   const scene = await Scene.start(t, { files: ADD, answers: [{ thinks: evil, says: evil, calls: [['bash', { command: `printf '%s' '<svg onload=window.evil=5>'; touch '<b>x'` }]] }, { says: evil }], config: '[permissions]\nallow = ["bash"]\n' });

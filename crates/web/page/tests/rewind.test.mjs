@@ -133,7 +133,7 @@ async function conflicted(t, name) {
 
 test('a conflict is kept, which is the first choice', async (t) => {
   const { scene, page, lines } = await conflicted(t, 'Keep');
-  assert.match(await page.locator('.conflict').innerText(), /somebody else seems to have changed it since/);
+  assert.match(await page.locator('.conflict').innerText(), /c\.txt [\s\S]*changed/);
   assert.match(await page.locator('.conflict').innerText(), /is kept/);
   await apply(page);
   assert.equal(scene.read('c.txt'), lines('FIRST', 'mine'));

@@ -167,7 +167,7 @@ export class Scene {
     this.server.kill('SIGTERM');
     await new Promise((resolve) => (this.server.exitCode !== null || this.server.signalCode ? resolve() : this.server.once('exit', resolve)));
     this.model.kill();
-    rmSync(this.dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+    rmSync(this.dir, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
     if (this.problems.length > 0) throw new Error(`the page had problems:\n${this.problems.join('\n')}`);
   }
 }

@@ -88,7 +88,8 @@ export function PlanPanel({ change: wanted }: { change: Change }) {
           : null;
   const cannot = isRunning || refusal !== null || plan === null || blocked || needsBranch || isWaiting || applying.value;
   const act = async () => {
-    if (cannot) return;
+    // A second click may come before the first has been drawn.
+    if (cannot || applying.value) return;
     setProblem(null);
     const failed = await applyChange(change, shown.head);
     if (!failed) return void (panel.value = null);
