@@ -37,6 +37,8 @@ let loaded: Part[] = [];
 /** Begins: the session of the address, else one that is open, else the newest, else a new one. */
 export async function begin(): Promise<void> {
   addEventListener('hashchange', () => void open(fromAddress()));
+  // Others begin and delete sessions too.
+  addEventListener('focus', () => void refreshSessions());
   await refreshSessions();
   const wanted = fromAddress();
   if (wanted) return open(wanted);

@@ -52,9 +52,9 @@ async function body(response: Response): Promise<unknown> {
 }
 
 function problem(response: Response, answer: unknown): string {
-  const told = answer as { message?: string; error?: { message?: string } | string } | null;
-  const error = typeof told?.error === 'string' ? told.error : told?.error?.message;
-  const said = told?.message ?? error;
+  const told = answer as { message?: string; error?: { message?: string; hint?: string | null } } | null;
+  const error = told?.error;
+  const said = told?.message ?? (error?.hint ? `${error.message} · ${error.hint}` : error?.message);
   if (response.status === 401 || response.status === 403) {
     return said || 'this tab is not let in: open the address that `retake serve` has printed';
   }

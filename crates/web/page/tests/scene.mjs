@@ -194,10 +194,9 @@ export async function choose(page, number, item) {
   await (await menu(page, number)).locator('[role=menuitem]', { hasText: item }).click();
 }
 /** Applies what the panel shows. */
-export async function apply(page, verb = 'Rewind') {
+export async function apply(page) {
   const button = page.locator('.plan .actions button.primary');
   await page.waitForFunction(() => document.querySelector('.plan .actions button.primary')?.getAttribute('aria-disabled') !== 'true');
   await button.click();
   await page.locator('.plan').waitFor({ state: 'detached' });
-  void verb;
 }

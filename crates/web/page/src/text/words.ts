@@ -66,13 +66,11 @@ export function pathKey(path: Bytes): string {
 
 /** One line, without control characters or marks that change the direction of text. */
 export function clean(text: string): string {
-  // eslint-disable-next-line no-control-regex
   return text.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '\ufffd');
 }
 
 /** Output of a program: without the sequences that colour terminals, and with the last state of a line that was written over. */
 export function plainOutput(text: string): string {
-  // eslint-disable-next-line no-control-regex
   const bare = text.replace(/\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\^_])/g, '');
   return bare.replace(/\r\n/g, '\n').replace(/^.*\r(?=[^\n])/gm, '');
 }
