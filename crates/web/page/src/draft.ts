@@ -1,0 +1,77 @@
+// What is about to be said, as a text with marks for its blocks: `[pasted 12 lines #1]`. A mark that was edited is text.
+
+import type { Part } from './contract';
+import { partName } from './text/words';
+
+/** A pasted text of more lines than this, or of more characters than `PASTE_LENGTH`, becomes a block. */
+const PASTE_LINES = 4;
+const PASTE_LENGTH = 400;
+const MARK = /\[(?:pasted \d+ lines?|file [^\]\n]*|image [\w+.-]+) #(\d+)\]/g;
+
+export class Blocks {
+  private readonly blocks = new Map<number, Part>();
+  private next = 1;
+
+  /** Keeps a block and returns its mark. */
+  add(part: Part): string {
+    const number = this.next;
+    this.next += 1;
+    this.blocks.set(number, part);
+    return partName(part).replace(/\]$/, ` #${number}]`);
+  }
+
+  /** The parts that `text` means. */
+  parts(text: string): Part[] {
+    const parts: Part[] = [];
+    let from = 0;
+    const flush = (to: number) => {
+      const piece = text.slice(from, to).replace(/^\n+|\n+$/g, '');
+      if (piece.trim()) parts.push({ type: 'text', text: piece });
+    };
+    for (const mark of text.matchAll(MARK)) {
+      const block = this.blocks.get(Number(mark[1]));
+      if (!block) continue;
+      flush(mark.index);
+      parts.push(block);
+      from = mark.index + mark[0].length;
+    }
+    flush(text.length);
+    return parts;
+  }
+
+  /** The text for parts. */
+  text(parts: Part[]): string {
+    this.blocks.clear();
+    this.next = 1;
+    return parts.map((part) => (part.type === 'text' ? part.text : this.add(part))).join('');
+  }
+
+  /** The blocks that are in `text`, with their marks. */
+  within(text: string): { mark: string; part: Part }[] {
+    return [...text.matchAll(MARK)].flatMap((found) => {
+      const part = this.blocks.get(Number(found[1]));
+      return part ? [{ mark: found[0], part }] : [];
+    });
+  }
+
+  /** Where the mark begins that ends at `at`; -1 if there is none. */
+  markBefore(text: string, at: number): number {
+    for (const found of text.matchAll(MARK)) {
+      if (found.index + found[0].length === at && this.blocks.has(Number(found[1]))) return found.index;
+    }
+    return -1;
+  }
+}
+
+/** Whether a pasted text becomes a block. */
+export function isBlock(text: string): boolean {
+  return text.length > PASTE_LENGTH || text.split('\n').length > PASTE_LINES;
+}
+
+/** What is being typed at the cursor, if it can be completed. */
+export function typing(text: string, at: number): { kind: 'command' | 'file'; query: string; from: number } | null {
+  const from = text.slice(0, at).search(/\S*$/);
+  const word = text.slice(from, at);
+  if (from === 0 && at === text.length && word.startsWith('/')) return { kind: 'command', query: word.slice(1), from };
+  return word.startsWith('@') ? { kind: 'file', query: word.slice(1), from } : null;
+}

@@ -1,0 +1,100 @@
+// What the page shows that is not in any one entry, kept up to date entry by entry: a frame must not read the whole conversation.
+
+import type { Entry, EntryId, Todo, Usage, View } from './contract';
+
+/** What is added up over the conversation. */
+export interface Facts {
+  cost: number | null;
+  output: number;
+  /** Tokens written since the last prompt. */
+  turn: number;
+  /** Tokens that the model was sent last, and answered; null if that is not known now. */
+  context: number | null;
+  todos: Todo[];
+  /** The number of each retained prompt. */
+  numbers: Map<EntryId, number>;
+  /** Where each entry is. */
+  at: Map<EntryId, number>;
+  /** Everything before is cleared. */
+  cleared: number;
+  /** What summaries stand for, first and last. */
+  summarised: [number, number][];
+  title: string;
+}
+
+function empty(): Facts {
+  return {
+    cost: null,
+    output: 0,
+    turn: 0,
+    context: null,
+    todos: [],
+    numbers: new Map(),
+    at: new Map(),
+    cleared: 0,
+    summarised: [],
+    title: '',
+  };
+}
+
+/** Of everything in a view. */
+export function factsOf(view: View): Facts {
+  const facts = empty();
+  view.entries.forEach((entry, at) => takeEntry(facts, entry, at));
+  return facts;
+}
+
+/** Takes one more entry in. */
+export function takeEntry(facts: Facts, entry: Entry, at: number): void {
+  facts.at.set(entry.id, at);
+  switch (entry.type) {
+    case 'prompt':
+      facts.turn = 0;
+      facts.numbers.set(entry.id, facts.numbers.size + 1);
+      if (!facts.title) facts.title = firstLine(entry.parts.map((part) => (part.type === 'text' ? part.text : '')).join(' '));
+      break;
+    case 'reply': {
+      add(facts, entry.usage);
+      facts.turn += entry.usage.output;
+      const read = entry.usage.input + entry.usage.output;
+      if (read > 0) facts.context = read;
+      break;
+    }
+    case 'summary': {
+      if (entry.usage) add(facts, entry.usage);
+      facts.context = null;
+      const [from, to] = [facts.at.get(entry.from), facts.at.get(entry.to)];
+      // A model that goes back on its own keeps the prompts.
+      if (entry.by?.why !== 'model' && from !== undefined && to !== undefined) facts.summarised.push([from, to]);
+      break;
+    }
+    case 'cleared':
+      facts.context = null;
+      facts.cleared = at;
+      break;
+    case 'tool_result':
+      if (entry.todos) facts.todos = entry.todos;
+      break;
+    default:
+      break;
+  }
+}
+
+/** Whether the model no longer sees the entry at `at`. */
+export function isUnseen(facts: Facts, at: number): boolean {
+  return at < facts.cleared || facts.summarised.some(([from, to]) => from <= at && at <= to);
+}
+
+function add(facts: Facts, usage: Usage): void {
+  facts.output += usage.output;
+  if (usage.cost !== undefined) facts.cost = (facts.cost ?? 0) + usage.cost;
+}
+
+export function firstLine(text: string): string {
+  return (
+    text
+      .split('\n')
+      .find((line) => line.trim())
+      ?.trim() ?? ''
+  );
+}

@@ -1,0 +1,28 @@
+// Begins.
+
+import { render } from 'preact';
+
+import { begin, leave } from './actions';
+import { listenToKeys } from './keys';
+import './style/base.css';
+import './style/frame.css';
+import './style/sessions.css';
+import './style/conversation.css';
+import './style/markdown.css';
+import './style/diff.css';
+import './style/dock.css';
+import './style/menu.css';
+import './style/side.css';
+import './style/room.css';
+import { App } from './ui/App';
+
+// The token has done its work, and need not be in anybody's history.
+if (new URLSearchParams(location.search).has('token')) history.replaceState(null, '', `${location.pathname}${location.hash}`);
+
+const root = document.getElementById('app');
+if (root) {
+  render(<App />, root);
+  listenToKeys();
+  addEventListener('pagehide', leave);
+  void begin();
+}

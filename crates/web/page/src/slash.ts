@@ -1,0 +1,150 @@
+// Commands that are typed: their names, what they are for, and what they do. The same as the terminal's.
+
+import {
+  create,
+  fork,
+  interrupt,
+  lastPrompt,
+  openPlan,
+  quietly,
+  redo,
+  send,
+  refused,
+  setLabel,
+  showTurnDiff,
+  summarise,
+  takeDraft,
+  undo,
+} from './actions';
+import type { Change, Extent, OnConflict } from './contract';
+import { panel, say, sidebarOpen, theFacts, theView } from './store';
+import { head } from './view';
+
+export interface Told {
+  name: string;
+  aliases: string[];
+  takes: string;
+  about: string;
+  run(argument: string): void | Promise<void>;
+}
+
+const told = (name: string, aliases: string[], takes: string, about: string, run: Told['run']): Told => ({ name, aliases, takes, about, run });
+const CONFLICTS = '[keep|overwrite|merge]';
+
+/** All of them, in the order of the help. */
+export const ALL: Told[] = [
+  told('rewind', ['rollback'], '', 'go back to a prompt: files, conversation or both', () => {
+    panel.value = { kind: 'timeline' };
+  }),
+  told('undo', [], CONFLICTS, 'take back the last turn or rewind', (argument) => change({ do: 'undo' }, argument, 'undo')),
+  told('redo', [], CONFLICTS, 'repeat what was undone', (argument) => change({ do: 'redo' }, argument, 'redo')),
+  told('diff', [], '', 'what the last turn changed', () => {
+    const prompt = lastPrompt();
+    return prompt ? showTurnDiff(prompt) : nothingSaid();
+  }),
+  told('fork', [], '', 'go on from here in a session of its own', () => {
+    const view = theView();
+    const entry = view && head(view);
+    return entry ? fork(entry) : nothingSaid();
+  }),
+  told('label', [], 'TEXT', 'name the point before the last prompt', async (text) => {
+    const prompt = lastPrompt();
+    if (!prompt) return nothingSaid();
+    if (!text) return say('plain', '/label TEXT names the point before the last prompt; the menu of a prompt names any');
+    await setLabel(prompt, text);
+  }),
+  told('checkpoints', [], '', 'the checkpoints of this directory', () => {
+    panel.value = { kind: 'checkpoints' };
+  }),
+  told('compact', [], '[WHAT TO HEED]', 'have the whole conversation summarised', (text) => summarise({ part: 'all' }, text || null)),
+  told('summarize', ['summarise'], '[from|up to NUMBER]', 'have a part of it summarised', summarisePart),
+  told('clear', [], '', 'the model sees nothing of what was said so far', async () => void (await quietly({ type: 'clear' }))),
+  told('new', [], '', 'begin a new session', () => create()),
+  told('sessions', ['resume'], '', 'other sessions of this directory', () => {
+    sidebarOpen.value = true;
+    queueMicrotask(() => document.querySelector<HTMLInputElement>('#session-search')?.focus());
+  }),
+  told('model', [], '[PROVIDER/NAME]', 'which model is asked, or ask another', async (model) => {
+    const view = theView();
+    if (model) return void (await quietly({ type: 'model', model }));
+    const window = view?.window ? `, ${view.window} tokens of context` : '';
+    say('plain', `${view?.model}${window}. \`/model PROVIDER/NAME\` asks another`);
+  }),
+  told('export', [], '', 'save the conversation as JSON lines', exportLines),
+  told('jobs', [], '[end JOB]', 'background jobs', jobs),
+  told('draft', [], '', 'load what waits to be said', takeDraft),
+  told('stop', [], '', 'stop the turn', interrupt),
+  told('help', [], '', 'all keys and commands', () => {
+    panel.value = { kind: 'help' };
+  }),
+];
+
+function nothingSaid(): void {
+  say('plain', 'Nothing has been said in this session yet');
+}
+
+/** The command that a line is, and what follows it; null if it is a prompt. A path such as `/etc/hosts is wrong` is no command. */
+export function read(line: string): { told: Told; argument: string } | { unknown: string } | null {
+  const text = line.trim();
+  if (!text.startsWith('/') && !text.startsWith(':')) return null;
+  const [, name = '', argument = ''] = /^.(\S*)\s*([\s\S]*)$/.exec(text) ?? [];
+  const found = ALL.find((one) => one.name === name || one.aliases.includes(name));
+  if (found) return { told: found, argument: argument.trim() };
+  return /^[a-z-]+$/.test(name) && !argument && !text.includes('\n') ? { unknown: name } : null;
+}
+
+/** The commands that what was typed could become. */
+export function matching(typed: string): Told[] {
+  return ALL.filter((one) => [one.name, ...one.aliases].some((name) => name.startsWith(typed)));
+}
+
+async function change(goal: { do: 'undo' } | { do: 'redo' }, argument: string, verb: string): Promise<void> {
+  if (!argument) return verb === 'undo' ? undo() : redo();
+  if (!['keep', 'overwrite', 'merge'].includes(argument)) {
+    return say('plain', `/${verb}, or /${verb} with keep, overwrite or merge: what to do with files that others changed`);
+  }
+  const wanted: Change = { ...goal, on_conflict: argument as OnConflict };
+  openPlan(wanted, verb === 'undo' ? 'Undo' : 'Redo');
+}
+
+async function summarisePart(argument: string): Promise<void> {
+  const found = /^(from|up[ -]?to|to)\s+#?(\d+)$/.exec(argument);
+  const entry = found && [...theFacts().numbers].find(([, number]) => number === Number(found[2]))?.[0];
+  if (!argument) {
+    panel.value = { kind: 'timeline' };
+    return say('plain', 'Choose a prompt, then “Summarise from here” or “up to here”');
+  }
+  if (!found || !entry) return say('plain', '/summarize from NUMBER, or up to NUMBER: the numbers are those of the prompts');
+  const extent: Extent = found[1] === 'from' ? { part: 'from', entry } : { part: 'up_to', entry };
+  await summarise(extent);
+}
+
+function exportLines(): void {
+  const view = theView();
+  if (!view) return;
+  const text = view.entries.map((entry) => `${JSON.stringify(entry)}\n`).join('');
+  const address = URL.createObjectURL(new Blob([text], { type: 'application/jsonl' }));
+  const anchor = document.createElement('a');
+  anchor.href = address;
+  anchor.download = `retake-${view.session.slice(0, 8)}.jsonl`;
+  anchor.click();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+}
+
+async function jobs(argument: string): Promise<void> {
+  const job = /^end\s+(\S+)$/.exec(argument)?.[1];
+  if (job) {
+    const answer = await send({ type: 'end_job', job });
+    if (answer.refused) refused(answer.refused);
+    return;
+  }
+  const all = theView()?.jobs ?? [];
+  if (all.length === 0) return say('plain', 'No background jobs');
+  const lines = all.map((one) => `${one.job} (${one.ended === null ? 'runs' : `ended: ${one.ended}`})  ${one.command}`);
+  const running = all.filter((one) => one.ended === null);
+  say(
+    'plain',
+    lines.join('\n'),
+    running.slice(0, 3).map((one) => ({ text: `End ${one.job}`, run: () => void quietly({ type: 'end_job', job: one.job }) })),
+  );
+}

@@ -1,0 +1,207 @@
+// The events of a session, from wherever this page has got to: connects, goes on where it was cut off, and waits longer each time it fails.
+//
+// It is read with `fetch` and not with `EventSource`, which can neither name the last event of an earlier page nor tell why it failed.
+
+import type { Event, View } from './contract';
+
+export type Link =
+  | { kind: 'connecting' }
+  | { kind: 'open' }
+  /** Cut off; tried again at `until`. */
+  | { kind: 'waiting'; until: number; attempt: number }
+  /** The server does not know this tab. */
+  | { kind: 'shut' }
+  /** There is no such session. */
+  | { kind: 'missing'; message: string };
+
+export interface Listener {
+  view(view: View): void;
+  event(event: Event): void;
+  link(link: Link): void;
+  /** The last number that was seen, to go on from. */
+  seen(): number | null;
+}
+
+const FIRST_PAUSE_MS = 250;
+const LONGEST_PAUSE_MS = 8_000;
+/** A connection over which nothing comes for so long is taken for dead. */
+const SILENCE_MS = 60_000;
+/** A tab that nobody has seen for so long lets go of its connection: browsers have few for one server, and what it misses it gets later. */
+const REST_MS = 60_000;
+
+export class Stream {
+  private stopped = false;
+  private attempt = 0;
+  private abort: AbortController | null = null;
+  private wake: (() => void) | null = null;
+  private isResting = false;
+  private rest: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(
+    private readonly session: string,
+    private readonly listener: Listener,
+  ) {
+    void this.run();
+    addEventListener('online', this.hurry);
+    document.addEventListener('visibilitychange', this.seen);
+  }
+
+  stop(): void {
+    this.stopped = true;
+    this.abort?.abort();
+    this.wake?.();
+    removeEventListener('online', this.hurry);
+    document.removeEventListener('visibilitychange', this.seen);
+    clearTimeout(this.rest);
+  }
+
+  private readonly seen = (): void => {
+    clearTimeout(this.rest);
+    if (document.hidden) {
+      this.rest = setTimeout(() => {
+        this.isResting = true;
+        this.abort?.abort();
+      }, REST_MS);
+    } else {
+      this.isResting = false;
+      this.hurry();
+    }
+  };
+
+  /** Tries again now. */
+  readonly hurry = (): void => {
+    if (!document.hidden) this.wake?.();
+  };
+
+  private async run(): Promise<void> {
+    while (!this.stopped) {
+      if (this.isResting) {
+        await new Promise<void>((resolve) => (this.wake = resolve));
+        continue;
+      }
+      if (this.attempt === 0) this.listener.link({ kind: 'connecting' });
+      const fate = await this.connect();
+      if (this.stopped || fate === 'final') return;
+      if (!this.isResting) await this.pause();
+    }
+  }
+
+  private async pause(): Promise<void> {
+    this.attempt += 1;
+    const longest = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (this.attempt - 1));
+    // Tabs that were cut off together do not come back together.
+    const ms = longest * (0.75 + Math.random() / 4);
+    this.listener.link({ kind: 'waiting', until: Date.now() + ms, attempt: this.attempt });
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+    this.wake = null;
+  }
+
+  private async connect(): Promise<'again' | 'final'> {
+    const abort = new AbortController();
+    this.abort = abort;
+    const headers: Record<string, string> = { Accept: 'text/event-stream', 'X-Retake': '1' };
+    const seen = this.listener.seen();
+    if (seen !== null) headers['Last-Event-ID'] = String(seen);
+    let watchdog = setTimeout(() => abort.abort(), SILENCE_MS);
+    try {
+      const response = await fetch(`/api/sessions/${encodeURIComponent(this.session)}/events`, {
+        headers,
+        signal: abort.signal,
+        cache: 'no-store',
+      });
+      // Read before the connection is let go of below.
+      if (!response.ok || !response.body) return await this.failed(response);
+      const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+      const parser = new Parser((name, data) => this.take(name, data));
+      this.attempt = 0;
+      this.listener.link({ kind: 'open' });
+      for (;;) {
+        const { done, value } = await reader.read();
+        clearTimeout(watchdog);
+        if (done || this.stopped) return 'again';
+        watchdog = setTimeout(() => abort.abort(), SILENCE_MS);
+        parser.push(value);
+      }
+    } catch {
+      return 'again';
+    } finally {
+      clearTimeout(watchdog);
+      abort.abort();
+    }
+  }
+
+  private async failed(response: Response): Promise<'again' | 'final'> {
+    if (response.status === 401 || response.status === 403) {
+      this.listener.link({ kind: 'shut' });
+      return 'final';
+    }
+    if (response.status === 404 || response.status === 410) {
+      const text = await response.text().catch(() => '');
+      let message = 'there is no such session';
+      try {
+        message = (JSON.parse(text) as { error?: { message?: string } }).error?.message ?? message;
+      } catch {
+        // It was no JSON.
+      }
+      this.listener.link({ kind: 'missing', message });
+      return 'final';
+    }
+    return 'again';
+  }
+
+  private take(name: string, data: string): void {
+    if (this.stopped) return;
+    if (name === 'view') {
+      const view = JSON.parse(data) as View | { view: View };
+      this.listener.view('view' in view ? view.view : view);
+    } else if (name === 'event') {
+      this.listener.event(JSON.parse(data) as Event);
+    } else if (name === 'ended') {
+      // Another process may open it: what comes next tells.
+      this.abort?.abort();
+    }
+  }
+}
+
+/** Reads server-sent events from pieces of text. */
+export class Parser {
+  private rest = '';
+  private name = '';
+  private data: string[] = [];
+
+  constructor(private readonly emit: (name: string, data: string) => void) {}
+
+  push(text: string): void {
+    this.rest += text;
+    let from = 0;
+    for (;;) {
+      const end = this.rest.indexOf('\n', from);
+      if (end < 0) break;
+      let line = this.rest.slice(from, end);
+      if (line.endsWith('\r')) line = line.slice(0, -1);
+      from = end + 1;
+      this.line(line);
+    }
+    this.rest = this.rest.slice(from);
+  }
+
+  private line(line: string): void {
+    if (line === '') {
+      if (this.name || this.data.length > 0) this.emit(this.name || 'message', this.data.join('\n'));
+      this.name = '';
+      this.data = [];
+      return;
+    }
+    const colon = line.indexOf(':');
+    const field = colon < 0 ? line : line.slice(0, colon);
+    const value = colon < 0 ? '' : line.slice(colon + 1).replace(/^ /, '');
+    if (field === 'event') this.name = value;
+    else if (field === 'data') this.data.push(value);
+  }
+}

@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import test from 'node:test';
+
+import { compare, ofCall } from '../text/edits';
+import { highlight } from '../text/highlight';
+import { parseInline, safe } from '../text/inline';
+import { chunks, parse } from '../text/markdown';
+import { elapsed, pathText, plainOutput, size, tokens } from '../text/words';
+
+const drawn = (old: string, now: string) =>
+  compare(old, now)
+    .map((line) => `${{ same: ' ', added: '+', removed: '-' }[line.kind]}${line.text}`)
+    .join('\n');
+
+test('blocks of markdown are told apart', () => {
+  const kinds = parse('# A\n\ntext\nmore\n\n- one\n- two\n  - deep\n\n1. x\n2. y\n\n> quote\n\n```rs\nfn x() {}\n```\n\n---\n\n| a | b |\n|---|:-:|\n| 1 | 2 |').map((node) => node.kind);
+  assert.deepEqual(kinds, ['heading', 'paragraph', 'list', 'list', 'quote', 'code', 'rule', 'table']);
+});
+
+test('a fence that is still open is code already', () => {
+  assert.deepEqual(parse('a\n\n```py\nx = 1\n'), [
+    { kind: 'paragraph', children: ['a'] },
+    { kind: 'code', language: 'py', text: 'x = 1\n' },
+  ]);
+});
+
+test('HTML is text', () => {
+  assert.deepEqual(parse('<img src=x onerror=alert(1)> <b>x</b>'), [{ kind: 'paragraph', children: ['<img src=x onerror=alert(1)> <b>x</b>'] }]);
+});
+
+test('only addresses of the web are followed', () => {
+  assert.equal(safe('javascript:alert(1)'), null);
+  assert.equal(safe(' javascript:alert(1)'), null);
+  assert.equal(safe('data:text/html,x'), null);
+  assert.equal(safe('https://a.b'), 'https://a.b');
+  assert.deepEqual(parseInline('[x](javascript:alert(1))')[0], { kind: 'link', href: null, children: ['x'] });
+  assert.deepEqual(parseInline('![x](https://a.b/i.png)')[0], { kind: 'link', href: 'https://a.b/i.png', children: ['x'] });
+});
+
+test('emphasis nests and marks without an end are text', () => {
+  assert.deepEqual(parseInline('**a *b* c**'), [{ kind: 'strong', children: ['a ', { kind: 'em', children: ['b'] }, ' c'] }]);
+  assert.deepEqual(parseInline('a * b * c snake_case_name **open'), ['a * b * c snake_case_name **open']);
+  assert.deepEqual(parseInline('`a*b*` ~~x~~'), [{ kind: 'code', text: 'a*b*' }, ' ', { kind: 'del', children: ['x'] }]);
+  assert.deepEqual(parseInline('see https://a.b/c_d_e.'), ['see ', { kind: 'link', href: 'https://a.b/c_d_e', children: ['https://a.b/c_d_e'] }, '.']);
+});
+
+test('lists with tasks and code in them', () => {
+  const [list] = parse('- [x] done\n- [ ] open\n\n  ```\n  code\n  ```\n');
+  assert.equal(list?.kind, 'list');
+  assert.ok(list?.kind === 'list' && list.items[0]?.checked === true && list.items[1]?.checked === false);
+  assert.ok(list?.kind === 'list' && list.items[1]?.children[1]?.kind === 'code');
+});
+
+test('pieces of a coming text are those of the whole, whatever comes', () => {
+  const text = 'a\n\n- x\n\n- y\n\n  z\n\n```\n\n\nq\n```\n\n# h\ntext\n\n> a\n> b\n\nend';
+  const whole = JSON.stringify(parse(text));
+  assert.equal(JSON.stringify(chunks(text).flatMap((piece) => parse(piece))), whole);
+  for (let at = 1; at < text.length; at += 1) {
+    const [now, later] = [chunks(text.slice(0, at)), chunks(text)];
+    // All but the last piece stay as they are.
+    now.slice(0, -1).forEach((piece, index) => assert.equal(piece.trimEnd(), later[index]?.trimEnd()));
+  }
+});
+
+test('hostile markdown is read in no time', () => {
+  const started = performance.now();
+  for (const piece of ['*', '**a', '[', '[a](', '`', '``a', '> ', '- ', '| a ', '_a ', '~~', '<', '![', '\\']) parse(piece.repeat(20_000));
+  assert.ok(performance.now() - started < 3_000, `${performance.now() - started} ms`);
+});
+
+test('colours never change the text', () => {
+  const code = 'fn main<\'a>() { // x\n  let s = "a\\"b"; /* y */ 0x1f + \'c\' `t` }\n# z\n<!-- q -->';
+  for (const language of ['rs', 'ts', 'py', 'sql', 'html', 'css', 'json', 'diff', 'nosuch', '']) {
+    assert.equal(
+      highlight(code, language)
+        .map(([, text]) => text)
+        .join(''),
+      code,
+      language,
+    );
+  }
+  assert.ok(highlight('return x', 'js').some(([kind, text]) => kind === 'k' && text === 'return'));
+});
+
+test('lines that stay are told from those that change', () => {
+  assert.equal(drawn('a\nb\nc\n', 'a\nx\nc\n'), ' a\n-b\n+x\n c');
+  assert.equal(drawn('a\nb\nc\nd\ne', 'b\nx\nd\ny'), '-a\n b\n-c\n+x\n d\n-e\n+y');
+  assert.equal(drawn('', 'a'), '+a');
+  assert.equal(drawn('a\na', 'a'), ' a\n-a');
+});
+
+test('the change of a call comes from its arguments', () => {
+  const edits = '{"path":"a.rs","edits":[{"old":"x","new":"y"},{"old":"p","new":"q\\nr"}]}';
+  const made = ofCall('multi_edit', edits, { lines: [4, 9] });
+  assert.deepEqual([made?.diff.added, made?.diff.removed, made?.isEverywhere], [3, 2, false]);
+  assert.deepEqual(made?.diff.hunks.map((hunk) => hunk.start), [[4, 4], [9, 9]]);
+  assert.equal(ofCall('multi_edit', edits, undefined)?.diff.hunks[0]?.start[0], 0);
+  assert.equal(ofCall('edit_file', '{"path":"a","old":"x","new":"y","replace_all":true}', undefined)?.isEverywhere, true);
+  assert.equal(ofCall('edit_file', '{"path":', undefined), null);
+  assert.equal(ofCall('bash', '{}', undefined), null);
+});
+
+test('numbers are short and names are clean', () => {
+  assert.deepEqual([0, 999, 1_250, 200_000, 1_050_000].map(tokens), ['0', '999', '1.2k', '200k', '1.0M']);
+  assert.deepEqual([999, 61_000].map(elapsed), ['0 s', '1 min 01 s']);
+  assert.deepEqual([0, 999, 1_500, 48_210].map(size), ['0 B', '999 B', '1.5 kB', '48.2 kB']);
+  assert.equal(pathText('a\nb\u202e'), 'a\ufffdb\ufffd');
+  assert.equal(pathText({ bytes: btoa('a\xff') }), 'a\ufffd');
+  assert.equal(plainOutput('\u001b[31mred\u001b[0m 10%\r100%\nx'), '100%\nx');
+});
+
+test('nothing of the page makes HTML of text', () => {
+  const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((name) => /\.tsx?$/.test(name) && !name.startsWith('tests'));
+  for (const name of files) {
+    assert.doesNotMatch(readFileSync(`src/${name}`, 'utf8'), /innerHTML|outerHTML|dangerouslySet|insertAdjacentHTML|document\.write|\beval\(|new Function/, name);
+  }
+});

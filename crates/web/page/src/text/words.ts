@@ -1,0 +1,109 @@
+// Numbers, times and paths in words, the same as the terminal's.
+
+import type { Bytes, Part, RewindDocument, Rule } from '../contract';
+
+/** `1 file`, `2 files`. */
+export function count(number: number, one: string, many: string): string {
+  return `${number} ${number === 1 ? one : many}`;
+}
+
+/** Each once, with how often it is there: `edit a.rs ×2`. */
+export function counted(texts: string[]): string[] {
+  const times = new Map<string, number>();
+  for (const text of texts) times.set(text, (times.get(text) ?? 0) + 1);
+  return [...times].map(([text, number]) => (number === 1 ? text : `${text} ×${number}`));
+}
+
+/** `340`, `1.2k`, `200k`, `1.0M`. */
+export function tokens(number: number): string {
+  if (number < 1_000) return String(number);
+  if (number < 10_000) return `${Math.floor(number / 1_000)}.${Math.floor((number % 1_000) / 100)}k`;
+  if (number < 1_000_000) return `${Math.floor(number / 1_000)}k`;
+  return `${Math.floor(number / 1_000_000)}.${Math.floor((number % 1_000_000) / 100_000)}M`;
+}
+
+/** `12 s`, `3 min 05 s`. */
+export function elapsed(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1_000));
+  return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${String(seconds % 60).padStart(2, '0')} s`;
+}
+
+/** `12 kB`, `3.4 MB`. */
+export function size(bytes: number): string {
+  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
+  let [value, at] = [bytes, 0];
+  while (value >= 1_000 && at < units.length - 1) {
+    value /= 1_000;
+    at += 1;
+  }
+  return `${at === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[at]}`;
+}
+
+/** `now`, `5 min ago`, `3 h ago`, `2 d ago`. */
+export function age(at: number, now: number): string {
+  const minutes = Math.floor((now - at) / 60_000);
+  if (minutes < 1) return 'now';
+  if (minutes < 60) return `${minutes} min ago`;
+  if (minutes < 48 * 60) return `${Math.floor(minutes / 60)} h ago`;
+  return `${Math.floor(minutes / 1_440)} d ago`;
+}
+
+/** A path for people. Nothing in it changes the direction or the line of what is around it. */
+export function pathText(path: Bytes): string {
+  if (typeof path === 'string') return clean(path);
+  try {
+    const bytes = Uint8Array.from(atob(path.bytes), (c) => c.charCodeAt(0));
+    return clean(new TextDecoder().decode(bytes));
+  } catch {
+    return '(a name that cannot be shown)';
+  }
+}
+
+/** A path as a key. */
+export function pathKey(path: Bytes): string {
+  return typeof path === 'string' ? path : `\0${path.bytes}`;
+}
+
+/** One line, without control characters or marks that change the direction of text. */
+export function clean(text: string): string {
+  return text.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '\ufffd');
+}
+
+/** Output of a program: without the sequences that colour terminals, and with the last state of a line that was written over. */
+export function plainOutput(text: string): string {
+  const bare = text.replace(/\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\^_])/g, '');
+  return bare.replace(/\r\n/g, '\n').replace(/^.*\r(?=[^\n])/gm, '');
+}
+
+/** A block in brackets. */
+export function partName(part: Part): string {
+  switch (part.type) {
+    case 'text':
+      return part.text;
+    case 'paste':
+      return `[pasted ${count(lineCount(part.text), 'line', 'lines')}]`;
+    case 'file':
+      return `[file ${part.path}]`;
+    case 'image':
+      return `[image ${part.media_type.replace(/^image\//, '')}]`;
+  }
+}
+
+export function lineCount(text: string): number {
+  return text === '' ? 0 : text.replace(/\n$/, '').split('\n').length;
+}
+
+/** A rule in words: `bash: npm test`. */
+export function ruleText(rule: Rule): string {
+  return rule.prefix ? `${rule.tool}: ${rule.prefix}` : rule.tool;
+}
+
+/** What became of the files: `2 files are as they were, 1 kept as they are now`. */
+export function inFiles(document: RewindDocument): string {
+  const with_ = (status: string) => document.files.filter((file) => file.status === status).length;
+  const [done, kept, failed] = [with_('done') + with_('displaced'), with_('kept'), with_('failed')];
+  const said = [done === 0 ? 'no file was changed' : done === 1 ? '1 file is as it was' : `${done} files are as they were`];
+  if (kept > 0) said.push(`${kept} kept as they are now`);
+  if (failed > 0) said.push(`${failed} FAILED`);
+  return said.join(', ');
+}

@@ -1,0 +1,221 @@
+// The page: sessions, conversation, composer, and what is open beside them.
+
+import { signal } from '@preact/signals';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
+
+import { dismiss, announced, applying, composer, link, notices, panel, session, sidebarOpen, theFacts, useView, type Panel } from '../store';
+import { create, reconnect, sentence } from '../actions';
+import { nextTheme, theme } from '../theme';
+import { Checkpoints } from './Checkpoints';
+import { Composer } from './Composer';
+import { DiffList } from './DiffPanel';
+import { Todos } from './Entry';
+import { Help } from './Help';
+import { PlanPanel } from './PlanPanel';
+import { PromptMenu } from './PromptMenu';
+import { Questions } from './Question';
+import { Sessions } from './Sessions';
+import { Status } from './Status';
+import { Timeline } from './Timeline';
+import { Transcript } from './Transcript';
+
+/** Whether what is open beside the conversation covers it. */
+const narrow = matchMedia('(max-width: 52rem)');
+const isNarrow = signal(narrow.matches);
+narrow.addEventListener('change', () => (isNarrow.value = narrow.matches));
+
+export function App() {
+  const key = session.value ?? 'none';
+  const isCovered = isNarrow.value && panel.value !== null;
+  return (
+    <div class={`app ${panel.value ? 'has-panel' : ''}`}>
+      <a class="skip" href="#composer">
+        To the composer
+      </a>
+      <Sessions />
+      {sidebarOpen.value ? <div class="shade" aria-hidden="true" onClick={() => (sidebarOpen.value = false)} /> : null}
+      <main class="main" inert={isCovered}>
+        <Header />
+        <Connection />
+        <Transcript key={key} />
+        <div class="dock">
+          <Notices />
+          <TodoList />
+          <Questions />
+          <Composer />
+          <Status />
+        </div>
+      </main>
+      <Side />
+      <PromptMenu />
+      <p class="sr" role="status" aria-live="polite">
+        {announced.value}
+      </p>
+    </div>
+  );
+}
+
+function Header() {
+  useView();
+  const title = theFacts().title || 'New session';
+  useEffect(() => {
+    document.title = `${title} · Retake`;
+  }, [title]);
+  const toggle = (kind: 'timeline' | 'help') => (panel.value = panel.value?.kind === kind ? null : { kind });
+  return (
+    <header class="top">
+      <button
+        type="button"
+        class="quiet burger"
+        aria-label="Sessions"
+        aria-controls="sessions"
+        aria-expanded={sidebarOpen.value}
+        onClick={() => (sidebarOpen.value = !sidebarOpen.value)}
+      >
+        ☰
+      </button>
+      <h1>{title}</h1>
+      <button type="button" class="quiet" aria-expanded={panel.value?.kind === 'timeline'} onClick={() => toggle('timeline')}>
+        Timeline
+      </button>
+      <button type="button" class="quiet" aria-label={`Colours: ${theme.value}`} title={`Colours: ${theme.value}`} onClick={nextTheme}>
+        {theme.value === 'dark' ? '☾' : theme.value === 'light' ? '☀' : '◐'}
+      </button>
+      <button type="button" class="quiet" aria-label="Help" aria-expanded={panel.value?.kind === 'help'} onClick={() => toggle('help')}>
+        ?
+      </button>
+    </header>
+  );
+}
+
+/** Where the server is, if not there. */
+function Connection() {
+  const at = link.value;
+  if (at.kind === 'open') return null;
+  if (at.kind === 'connecting') return <p class="link dim">connecting …</p>;
+  if (at.kind === 'shut') {
+    return (
+      <p class="link bad" role="alert">
+        This tab is not let in. Open the address that <code>retake serve</code> has printed.
+      </p>
+    );
+  }
+  if (at.kind === 'missing') {
+    return (
+      <p class="link bad" role="alert">
+        {sentence(at.message)}. Choose another one, or{' '}
+        <button type="button" onClick={() => void create()}>
+          begin a new one
+        </button>
+      </p>
+    );
+  }
+  if (at.attempt <= 1) return <p class="link dim">connecting …</p>;
+  return (
+    <p class="link warning" role="alert">
+      The server is gone; what is shown is what was known. Trying again …{' '}
+      <button type="button" onClick={reconnect}>
+        Try now
+      </button>
+    </p>
+  );
+}
+
+function Notices() {
+  return (
+    <div class="notices" role="log" aria-live="polite" aria-label="Notices">
+      {notices.value.map((notice) => (
+        <div key={notice.id} class={`notice n-${notice.tone}`} role={notice.tone === 'bad' ? 'alert' : undefined}>
+          <span>{notice.text}</span>
+          {notice.actions.map((action) => (
+            <button
+              key={action.text}
+              type="button"
+              class="primary"
+              disabled={applying.value}
+              onClick={() => {
+                dismiss(notice.id);
+                action.run();
+              }}
+            >
+              {action.text}
+            </button>
+          ))}
+          <button type="button" class="quiet" aria-label="Dismiss" onClick={() => dismiss(notice.id)}>
+            ×
+          </button>
+        </div>
+      ))}
+    </div>
+  );
+}
+
+function TodoList() {
+  useView();
+  const todos = theFacts().todos;
+  const open = todos.filter((todo) => todo.state !== 'done').length;
+  if (open === 0) return null;
+  const active = todos.find((todo) => todo.state === 'active');
+  return (
+    <details class="todo-list">
+      <summary>
+        Todo {todos.length - open} of {todos.length}
+        {active ? <span class="dim"> · {active.text}</span> : null}
+      </summary>
+      <Todos todos={todos} />
+    </details>
+  );
+}
+
+function titleOf(open: Panel): string {
+  switch (open.kind) {
+    case 'plan':
+    case 'diff':
+      return open.title;
+    case 'timeline':
+      return 'Timeline';
+    case 'checkpoints':
+      return 'Checkpoints of this directory';
+    case 'help':
+      return 'Keys and commands';
+  }
+}
+
+/** What is open beside the conversation. Whoever closes it is back where they were. */
+function Side() {
+  const open = panel.value;
+  const box = useRef<HTMLElement>(null);
+  const before = useRef<Element | null>(null);
+  const isOpen = open !== null;
+  // Before what is inside takes the focus, and at once when it is gone.
+  useLayoutEffect(() => {
+    if (!isOpen) return undefined;
+    before.current = document.activeElement;
+    if (!box.current?.contains(document.activeElement)) box.current?.focus();
+    return () => {
+      const at = document.activeElement;
+      if (at !== document.body && at !== null && !box.current?.contains(at)) return;
+      const old = before.current as HTMLElement | null;
+      if (old?.isConnected && old !== document.body) old.focus();
+      else composer()?.focus();
+    };
+  }, [isOpen]);
+  if (!open) return null;
+  return (
+    <section class="side" ref={box} tabIndex={-1} role="dialog" aria-labelledby="side-title">
+      <header>
+        <h2 id="side-title">{titleOf(open)}</h2>
+        <button type="button" class="quiet" aria-label="Close" disabled={applying.value} onClick={() => (panel.value = null)}>
+          ×
+        </button>
+      </header>
+      <div class="side-body" key={open.kind} tabIndex={0} role="group" aria-labelledby="side-title">
+        {open.kind === 'plan' ? <PlanPanel key={JSON.stringify(open.change)} change={open.change} /> : null}
+        {open.kind === 'diff' ? <DiffList files={open.files} entry={open.entry} /> : null}
+        {open.kind === 'timeline' ? <Timeline key={open.from ?? ''} from={open.from} /> : null}
+        {open.kind === 'checkpoints' ? <Checkpoints /> : null}
+        {open.kind === 'help' ? <Help /> : null}
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,48 @@
+// The checkpoints of the workspace: to look at, and to go back to.
+
+import { useEffect, useState } from 'preact/hooks';
+
+import { openPlan, refused, send } from '../actions';
+import type { CheckpointFacts } from '../contract';
+import { age, count } from '../text/words';
+
+export function Checkpoints() {
+  const [list, setList] = useState<CheckpointFacts[] | null>(null);
+  const [filter, setFilter] = useState('');
+  useEffect(() => {
+    void send({ type: 'checkpoints' }).then((answer) => {
+      if (answer.refused) return refused(answer.refused);
+      if (answer.ok.type === 'checkpoints') setList(answer.ok.checkpoints);
+    });
+  }, []);
+  const name = (one: CheckpointFacts) => one.label ?? one.note ?? '';
+  const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
+  const shown = (list ?? []).filter((one) => words.every((word) => `${one.checkpoint} ${name(one)}`.toLowerCase().includes(word)));
+  const now = Date.now();
+  return (
+    <div class="timeline">
+      <input type="search" aria-label="Search checkpoints" placeholder="Search checkpoints" value={filter} onInput={(event) => setFilter(event.currentTarget.value)} />
+      {list === null ? <p class="dim">reading …</p> : null}
+      <ol class="tree" aria-label="Checkpoints, newest first">
+        {shown.slice(0, 300).map((one) => (
+          <li key={one.checkpoint} class="tree-row">
+            <span class="dot" aria-hidden="true" />
+            <button
+              type="button"
+              class="point"
+              onClick={() => openPlan({ do: 'checkpoint', checkpoint: one.checkpoint, files: 'exact' }, `Rewind to checkpoint ${one.checkpoint.slice(0, 8)}`)}
+            >
+              <span class="first">
+                <code>{one.checkpoint.slice(0, 8)}</code> <span class="text">{name(one)}</span>
+              </span>
+              <span class="second dim">
+                {age(one.at, now)} · +{one.changed.added} ~{one.changed.modified} −{one.changed.deleted}
+                {one.gaps > 0 ? ` · ${count(one.gaps, 'file', 'files')} not captured` : ''}
+              </span>
+            </button>
+          </li>
+        ))}
+      </ol>
+    </div>
+  );
+}

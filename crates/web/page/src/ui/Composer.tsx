@@ -1,0 +1,368 @@
+// The composer: what the user is about to say. Several lines, pasted blocks, images, files by name, history.
+
+import { useEffect, useRef, useState } from 'preact/hooks';
+
+import { interrupt, prompt, send } from '../actions';
+import type { Part } from '../contract';
+import { Blocks, isBlock, typing } from '../draft';
+import { matching, read } from '../slash';
+import { isUnderWay, panel, say, setComposer, useView } from '../store';
+import { size } from '../text/words';
+import { transcript } from './Transcript';
+
+interface Choice {
+  text: string;
+  about: string;
+}
+const MAX_ROWS = 8;
+const MAX_HISTORY = 200;
+const MAX_IMAGE = 5 << 20;
+/** Within this many milliseconds after the composer was filled, Enter was meant for something else. */
+const STILL_MS = 400;
+/** Within this many milliseconds a second key belongs to the first. */
+const TWICE_MS = 1_500;
+
+export function Composer() {
+  const view = useView();
+  const area = useRef<HTMLTextAreaElement>(null);
+  const blocks = useRef(new Blocks());
+  const history = useRef<Part[][]>([]);
+  const recalled = useRef<{ at: number; before: string } | null>(null);
+  const filled = useRef(0);
+  const escaped = useRef(0);
+  const dismissed = useRef('');
+  const [choices, setChoices] = useState<{ list: Choice[]; at: number; from: number } | null>(null);
+  const [marks, setMarks] = useState<{ mark: string; part: Part }[]>([]);
+  const [isOver, setOver] = useState(false);
+
+  const text = () => area.current?.value ?? '';
+  const changed = () => {
+    const box = area.current;
+    if (!box) return;
+    box.style.height = 'auto';
+    box.style.height = `${Math.min(box.scrollHeight, Math.round(innerHeight * 0.4))}px`;
+    setMarks(blocks.current.within(box.value));
+  };
+  const put = (value: string) => {
+    if (area.current) area.current.value = value;
+    changed();
+  };
+  const insert = (piece: string) => {
+    const box = area.current;
+    if (!box) return;
+    box.setRangeText(piece, box.selectionStart, box.selectionEnd, 'end');
+    changed();
+  };
+
+  useEffect(() => {
+    setComposer({
+      parts: () => blocks.current.parts(text()),
+      isBlank: () => text() === '',
+      set: (parts) => {
+        put(blocks.current.text(parts));
+        if (parts.length > 0) filled.current = Date.now();
+        recalled.current = null;
+        setChoices(null);
+      },
+      focus: () => area.current?.focus(),
+      remember: (parts) => {
+        const last = history.current.at(-1);
+        if (JSON.stringify(last) !== JSON.stringify(parts)) history.current.push(parts);
+        if (history.current.length > MAX_HISTORY) history.current.shift();
+      },
+    });
+    return () => setComposer(null);
+  }, []);
+
+  const complete = async () => {
+    const box = area.current;
+    if (!box) return;
+    const found = typing(box.value, box.selectionStart);
+    if (!found || `${found.kind}${found.query}` === dismissed.current) return setChoices(null);
+    dismissed.current = '';
+    if (found.kind === 'command') {
+      const list = matching(found.query).map((one) => ({ text: `/${one.name}`, about: `${one.about}${one.takes ? `  ${one.takes}` : ''}` }));
+      return setChoices(list.length > 0 ? { list, at: 0, from: found.from } : null);
+    }
+    const answer = await send({ type: 'files', query: found.query });
+    const still = typing(box.value, box.selectionStart);
+    if (answer.ok?.type !== 'files' || still?.kind !== 'file' || still.query !== found.query) return;
+    const list = answer.ok.paths.map((path) => ({ text: `@${/\s/.test(path) ? `"${path}"` : path} `, about: '' }));
+    setChoices(list.length > 0 ? { list, at: 0, from: found.from } : null);
+  };
+
+  const choose = (choice: Choice, from: number) => {
+    const box = area.current;
+    if (!box) return;
+    box.setRangeText(choice.text, from, box.selectionStart, 'end');
+    setChoices(null);
+    dismissed.current = choice.text.startsWith('/') ? `command${choice.text.slice(1)}` : '';
+    changed();
+    box.focus();
+  };
+
+  const submit = () => {
+    if (Date.now() - filled.current < STILL_MS) return;
+    const line = text();
+    const meant = read(line);
+    if (meant && 'unknown' in meant) return say('warning', `There is no command /${meant.unknown}; /help lists them`);
+    if (meant) {
+      put('');
+      setChoices(null);
+      return void meant.told.run(meant.argument);
+    }
+    const parts = blocks.current.parts(line);
+    if (parts.length === 0) return;
+    if (!view) return say('warning', 'The session is not open yet');
+    put('');
+    setChoices(null);
+    recalled.current = null;
+    transcript()?.toEnd();
+    void prompt(parts);
+  };
+
+  const recall = (by: number): boolean => {
+    const all = history.current;
+    const at = (recalled.current?.at ?? all.length) + by;
+    if (at < 0 || (by > 0 && !recalled.current)) return false;
+    const before = recalled.current?.before ?? text();
+    const parts = all[at];
+    if (parts) {
+      recalled.current = { at, before };
+      put(blocks.current.text(parts));
+    } else {
+      recalled.current = null;
+      put(before);
+    }
+    const box = area.current;
+    box?.setSelectionRange(box.value.length, box.value.length);
+    return true;
+  };
+
+  const escape = () => {
+    if (isUnderWay(view)) return void interrupt();
+    if (text() === '' && Date.now() - escaped.current < TWICE_MS) {
+      escaped.current = 0;
+      panel.value = { kind: 'timeline' };
+      return undefined;
+    }
+    escaped.current = Date.now();
+    return undefined;
+  };
+
+  const key = (event: KeyboardEvent) => {
+    const box = area.current;
+    if (!box || event.isComposing) return;
+    if (choices && chooseKey(event, choices, setChoices, choose, () => (dismissed.current = dismissedOf(box)))) {
+      event.preventDefault();
+      event.stopPropagation();
+      return;
+    }
+    const isPlain = !event.shiftKey && !event.altKey && !event.ctrlKey && !event.metaKey;
+    const { value, selectionStart: at, selectionEnd } = box;
+    if (event.key === 'Enter' && (isPlain || event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      if (event.repeat) return;
+      if (isPlain && value[at - 1] === '\\' && at === selectionEnd) {
+        box.setRangeText('\n', at - 1, at, 'end');
+        changed();
+      } else submit();
+    } else if (event.key === 'Enter' && event.altKey) {
+      event.preventDefault();
+      insert('\n');
+    } else if (event.key === 'ArrowUp' && isPlain && !value.slice(0, at).includes('\n')) {
+      if (recall(-1)) event.preventDefault();
+    } else if (event.key === 'ArrowDown' && isPlain && !value.slice(at).includes('\n')) {
+      if (recall(1)) event.preventDefault();
+    } else if (event.key === 'Escape') {
+      event.preventDefault();
+      event.stopPropagation();
+      escape();
+    } else if (event.key === 'Backspace' && at === selectionEnd) {
+      const mark = blocks.current.markBefore(value, at);
+      if (mark < 0) return;
+      event.preventDefault();
+      box.setRangeText('', mark, at, 'end');
+      changed();
+    } else if (event.key === '?' && value === '') {
+      event.preventDefault();
+      panel.value = { kind: 'help' };
+    }
+  };
+
+  const attach = async (files: Iterable<File>) => {
+    for (const file of files) {
+      if (!/^image\/(png|jpeg|gif|webp)$/.test(file.type)) {
+        say('warning', `${file.name} is no image that a model can see; mention files of the workspace with @`);
+      } else if (file.size > MAX_IMAGE) {
+        say('warning', `${file.name} is ${size(file.size)}: larger than ${size(MAX_IMAGE)}`);
+      } else {
+        insert(blocks.current.add({ type: 'image', media_type: file.type, data: await base64(file) }));
+      }
+    }
+    area.current?.focus();
+  };
+
+  const paste = (event: ClipboardEvent) => {
+    const files = [...(event.clipboardData?.files ?? [])];
+    const pasted = event.clipboardData?.getData('text/plain') ?? '';
+    if (files.length > 0 && !pasted) {
+      event.preventDefault();
+      void attach(files);
+    } else if (isBlock(pasted)) {
+      event.preventDefault();
+      insert(blocks.current.add({ type: 'paste', text: pasted.replace(/\r\n?/g, '\n') }));
+    }
+  };
+
+  const drop = (event: DragEvent) => {
+    event.preventDefault();
+    setOver(false);
+    void attach([...(event.dataTransfer?.files ?? [])]);
+  };
+
+  const isRunning = isUnderWay(view);
+  return (
+    <form
+      class={`composer ${isOver ? 'over' : ''}`}
+      onSubmit={(event) => {
+        event.preventDefault();
+        submit();
+      }}
+      onDragOver={(event) => {
+        event.preventDefault();
+        setOver(true);
+      }}
+      onDragLeave={() => setOver(false)}
+      onDrop={drop}
+    >
+      {choices ? <Choices choices={choices} choose={choose} /> : null}
+      {marks.length > 0 ? (
+        <ul class="chips" aria-label="Attached">
+          {marks.map(({ mark, part }) => (
+            <li key={mark}>
+              {part.type === 'image' ? '🖼' : '¶'} {mark.slice(1, -1)}
+              <button
+                type="button"
+                class="quiet"
+                aria-label={`Remove ${mark.slice(1, -1)}`}
+                onClick={() => put(text().replace(mark, ''))}
+              >
+                ×
+              </button>
+            </li>
+          ))}
+        </ul>
+      ) : null}
+      <div class="line">
+        <textarea
+          ref={area}
+          id="composer"
+          rows={1}
+          aria-label="Prompt"
+          aria-autocomplete="list"
+          aria-controls={choices ? 'choices' : undefined}
+          aria-activedescendant={choices ? `choice-${choices.at}` : undefined}
+          placeholder={isRunning ? 'It runs; what you say now is held until it has ended' : 'Say what is to be done'}
+          autocomplete="off"
+          spellcheck={false}
+          onInput={() => {
+            // Whoever types means what they press next.
+            filled.current = 0;
+            recalled.current = null;
+            changed();
+            void complete();
+          }}
+          onKeyDown={key}
+          onPaste={paste}
+          onBlur={() => setTimeout(() => setChoices(null), 150)}
+        />
+        {isRunning ? (
+          <button type="button" class="stop" onClick={() => void interrupt()}>
+            Stop
+          </button>
+        ) : null}
+        <button type="submit" class="primary">
+          {isRunning ? 'Hold' : 'Send'}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+function dismissedOf(box: HTMLTextAreaElement): string {
+  const found = typing(box.value, box.selectionStart);
+  return found ? `${found.kind}${found.query}` : '';
+}
+
+type Offered = { list: Choice[]; at: number; from: number };
+
+/** A key while something is offered. Returns whether it was about that. */
+function chooseKey(
+  event: KeyboardEvent,
+  offered: Offered,
+  set: (next: Offered | null) => void,
+  choose: (choice: Choice, from: number) => void,
+  dismiss: () => void,
+): boolean {
+  const count = offered.list.length;
+  const chosen = offered.list[offered.at];
+  switch (event.key) {
+    case 'ArrowDown':
+      set({ ...offered, at: (offered.at + 1) % count });
+      return true;
+    case 'ArrowUp':
+      set({ ...offered, at: (offered.at + count - 1) % count });
+      return true;
+    case 'Tab':
+      if (chosen) choose(chosen, offered.from);
+      return true;
+    case 'Enter': {
+      if (event.shiftKey || !chosen) return false;
+      const typed = (event.currentTarget as HTMLTextAreaElement).value;
+      // A command that is typed out is meant.
+      if (typed === chosen.text) return false;
+      choose(chosen, offered.from);
+      return true;
+    }
+    case 'Escape':
+      dismiss();
+      set(null);
+      return true;
+    default:
+      return false;
+  }
+}
+
+function Choices({ choices, choose }: { choices: Offered; choose: (choice: Choice, from: number) => void }) {
+  const from = Math.max(0, Math.min(choices.at - MAX_ROWS + 2, choices.list.length - MAX_ROWS));
+  return (
+    <ul class="choices" id="choices" role="listbox" aria-label="Completions">
+      {choices.list.slice(from, from + MAX_ROWS).map((choice, offset) => {
+        const at = from + offset;
+        return (
+          <li
+            key={choice.text}
+            id={`choice-${at}`}
+            role="option"
+            aria-selected={at === choices.at}
+            onMouseDown={(event) => {
+              event.preventDefault();
+              choose(choice, choices.from);
+            }}
+          >
+            <span>{choice.text}</span>
+            <span class="dim">{choice.about}</span>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+async function base64(file: File): Promise<string> {
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  let text = '';
+  for (let at = 0; at < bytes.length; at += 0x8000) text += String.fromCharCode(...bytes.subarray(at, at + 0x8000));
+  return btoa(text);
+}

@@ -1,0 +1,39 @@
+// Differences of a turn, or between two points; each file can be brought back alone.
+
+import { useState } from 'preact/hooks';
+
+import { openPlan } from '../actions';
+import type { EntryId, FileDiff } from '../contract';
+import { count, pathKey, pathText } from '../text/words';
+import { FileBox } from './Diff';
+
+export function DiffList({ files, entry }: { files: FileDiff[]; entry: EntryId | null }) {
+  const [shown, setShown] = useState(60);
+  if (files.length === 0) return <p class="dim">No file differs</p>;
+  const [added, removed] = [files.reduce((sum, file) => sum + file.added, 0), files.reduce((sum, file) => sum + file.removed, 0)];
+  return (
+    <section aria-label="Files that differ">
+      <p class="dim">
+        {count(files.length, 'file', 'files')}, +{added} −{removed}
+      </p>
+      {files.slice(0, shown).map((file) => (
+        <FileBox key={pathKey(file.path)} file={file} isOpen={files.length <= 12}>
+          {entry ? (
+            <button
+              type="button"
+              class="quiet only-this"
+              onClick={() => openPlan({ do: 'rewind', entry, scope: 'code', paths: [file.path] }, `Restore ${pathText(file.path)}`)}
+            >
+              Restore as it was before
+            </button>
+          ) : null}
+        </FileBox>
+      ))}
+      {files.length > shown ? (
+        <button type="button" class="more" onClick={() => setShown(shown + 300)}>
+          … and {files.length - shown} more files
+        </button>
+      ) : null}
+    </section>
+  );
+}

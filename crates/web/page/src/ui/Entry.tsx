@@ -1,0 +1,345 @@
+// One entry of the conversation, in the words of the terminal.
+
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+
+import type { Entry, EntryOf, Part, Todo } from '../contract';
+import { ofCall, object } from '../text/edits';
+import { clean, count, lineCount, partName, plainOutput } from '../text/words';
+import { Counts, DiffLines } from './Diff';
+import { Markdown } from './Markdown';
+import { memo } from './memo';
+
+/** What is open although it is folded by itself, or the other way round: it outlives being scrolled out of sight. */
+const folds = new Map<string, boolean>();
+
+const OUTPUT_LINES = 6;
+const DIFF_LINES = 24;
+const WRITTEN_LINES = 10;
+const PROMPT_LINES = 40;
+/** Most of an output that is put on the page at all. */
+const MAX_OUTPUT = 200_000;
+
+export function Fold(props: { id: string; summary: ComponentChildren; isOpen?: boolean; children: ComponentChildren; class?: string }) {
+  const [isOpen, setOpen] = useState(folds.get(props.id) ?? props.isOpen ?? false);
+  const toggle = (event: Event) => {
+    const open = (event.currentTarget as HTMLDetailsElement).open;
+    folds.set(props.id, open);
+    setOpen(open);
+  };
+  return (
+    <details class={`fold ${props.class ?? ''}`} open={isOpen} onToggle={toggle}>
+      <summary>{props.summary}</summary>
+      {isOpen ? props.children : null}
+    </details>
+  );
+}
+
+/** Whether nothing of an entry is shown. */
+export function isHidden(entry: Entry): boolean {
+  if (entry.type === 'ended') return entry.reason.why === 'done';
+  if (entry.type !== 'reply') return false;
+  return stopRemark(entry) === null && entry.blocks.every((block) => block.type === 'call' || !block.text.trim());
+}
+
+/** About how high an entry is, before it was seen. */
+export function guess(entry: Entry, width: number): number {
+  const perLine = Math.max(24, width / 8.2);
+  const text = (length: number) => Math.ceil(length / perLine) * 24;
+  switch (entry.type) {
+    case 'prompt':
+      return 72 + Math.min(40 * 24, entry.parts.reduce((sum, part) => sum + (part.type === 'text' ? text(part.text.length) : 24), 0));
+    case 'reply':
+      return 24 + entry.blocks.reduce((sum, block) => sum + (block.type === 'text' ? text(block.text.length) + 12 : block.type === 'reasoning' ? 30 : 0), 0);
+    case 'tool_result':
+      return entry.details && 'lines' in entry.details ? 140 : 48;
+    case 'summary':
+      return 60;
+    default:
+      return 40;
+  }
+}
+
+export const EntryBody = memo(function EntryBody({ entry, tool, args, range }: { entry: Entry; tool: string; args: string; range: number }) {
+  switch (entry.type) {
+    case 'prompt':
+      return <PromptText parts={entry.parts} id={entry.id} />;
+    case 'reply':
+      return <ReplyBody entry={entry} />;
+    case 'tool_result':
+      return <ToolResult entry={entry} tool={tool} args={args} />;
+    case 'note':
+      return (
+        <Fold id={entry.id} class="dim" summary={clean(firstOf(entry.text))}>
+          <pre class="out wrap">{entry.text.trim()}</pre>
+        </Fold>
+      );
+    case 'instructions':
+      return (
+        <Fold
+          id={entry.id}
+          class="dim"
+          summary={
+            <>
+              {entry.source === 'retake' ? 'instructions of Retake' : clean(entry.source)}, {count(lineCount(entry.text), 'line', 'lines')}
+            </>
+          }
+        >
+          <pre class="out wrap">{entry.text}</pre>
+        </Fold>
+      );
+    case 'summary': {
+      const what = range > 0 ? `summary of ${count(range, 'entry', 'entries')}` : 'summary';
+      const why =
+        entry.by?.why === 'compaction'
+          ? 'the conversation became too long, the model sees this instead'
+          : entry.by?.why === 'model'
+            ? 'the model went back and kept this'
+            : 'the model sees this instead';
+      return (
+        <Fold id={entry.id} class="summary" summary={`${what}: ${why}`}>
+          <Markdown text={entry.text} />
+        </Fold>
+      );
+    }
+    case 'cleared':
+      return <p class="cleared">the model sees nothing above</p>;
+    case 'approved':
+      return (
+        <p class="dim">
+          · allowed from now on: <code>{entry.prefix ? `${entry.tool}: ${entry.prefix}` : entry.tool}</code>
+        </p>
+      );
+    case 'ended':
+      return <Ended entry={entry} />;
+  }
+});
+
+function Ended({ entry }: { entry: EntryOf<'ended'> }) {
+  switch (entry.reason.why) {
+    case 'done':
+      return null;
+    case 'interrupted':
+      return <p class="dim">· interrupted</p>;
+    case 'failed':
+      return <p class="bad">✗ failed: {entry.reason.message}</p>;
+    case 'round_limit':
+      return <p class="warning">! stopped: too many rounds without an end; say “go on” to continue</p>;
+  }
+}
+
+function firstOf(text: string): string {
+  return text.trim().split('\n')[0] ?? '';
+}
+
+/** What the user said: text, with a name for each block in it. */
+export function PromptText({ parts, id }: { parts: Part[]; id: string }) {
+  const [isOpen, setOpen] = useState(folds.get(`${id}:all`) ?? false);
+  const text = parts.map((part) => (part.type === 'text' ? part.text : partName(part))).join(' ');
+  const lines = text.split('\n');
+  const isLong = lines.length > PROMPT_LINES + 1;
+  const open = () => {
+    folds.set(`${id}:all`, true);
+    setOpen(true);
+  };
+  return (
+    <>
+      <div class="said">{isLong && !isOpen ? lines.slice(0, PROMPT_LINES).join('\n') : text}</div>
+      {isLong && !isOpen ? (
+        <button type="button" class="more" onClick={open}>
+          … {lines.length - PROMPT_LINES} more lines
+        </button>
+      ) : null}
+      {parts.map((part, at) =>
+        part.type === 'paste' || part.type === 'file' ? (
+          <Fold key={at} id={`${id}:${at}`} summary={partName(part)}>
+            <pre class="out">{part.text.slice(0, MAX_OUTPUT)}</pre>
+          </Fold>
+        ) : part.type === 'image' ? (
+          <Picture key={at} part={part} />
+        ) : null,
+      )}
+    </>
+  );
+}
+
+/** An image of a prompt, drawn: the page loads nothing but its own files, not even from itself. */
+export function Picture({ part }: { part: Extract<Part, { type: 'image' }> }) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const [failed, setFailed] = useState(false);
+  useEffect(() => {
+    let isGone = false;
+    const draw = async () => {
+      const bytes = Uint8Array.from(atob(part.data), (c) => c.charCodeAt(0));
+      const bitmap = await createImageBitmap(new Blob([bytes], { type: part.media_type }));
+      const at = canvas.current;
+      if (isGone || !at) return;
+      const scale = Math.min(1, 320 / bitmap.width, 160 / bitmap.height);
+      at.width = Math.max(1, Math.round(bitmap.width * scale));
+      at.height = Math.max(1, Math.round(bitmap.height * scale));
+      at.getContext('2d')?.drawImage(bitmap, 0, 0, at.width, at.height);
+      bitmap.close();
+    };
+    draw().catch(() => setFailed(true));
+    return () => {
+      isGone = true;
+    };
+  }, [part]);
+  return failed ? null : <canvas ref={canvas} class="picture" role="img" aria-label="Image of the prompt" />;
+}
+
+function stopRemark(entry: EntryOf<'reply'>): string | null {
+  if (entry.stop === 'length') return 'the answer was cut off: it became too long';
+  return entry.stop === 'refused' ? 'the model refused to answer' : null;
+}
+
+function ReplyBody({ entry }: { entry: EntryOf<'reply'> }) {
+  const remark = stopRemark(entry);
+  return (
+    <>
+      {entry.blocks.map((block, at) => {
+        if (block.type === 'call' || !block.text.trim()) return null;
+        if (block.type === 'reasoning') return <Thought key={at} id={`${entry.id}:${at}`} text={block.text} />;
+        return <Markdown key={at} text={block.text} />;
+      })}
+      {remark ? <p class="warning">! {remark}</p> : null}
+    </>
+  );
+}
+
+/** What the model thought, in one line while it is folded. */
+export function Thought({ id, text }: { id: string; text: string }) {
+  const first = text
+    .split('\n')
+    .map((line) => line.trim().replace(/^[*#\s]+|[*#\s]+$/g, ''))
+    .filter(Boolean)
+    .slice(0, 2)
+    .join(' · ');
+  return (
+    <Fold id={id} class="thought" summary={<span class="cut">thought: {first}</span>}>
+      <Markdown text={text} />
+    </Fold>
+  );
+}
+
+const MARKS = { done: ['●', 'done'], failed: ['✗', 'failed'], denied: ['!', 'denied'], interrupted: ['○', 'interrupted'] } as const;
+const LOOKS = new Set(['read_file', 'grep', 'glob', 'list_dir']);
+
+/** What the tool itself says about its output: the last line, if it is in brackets. */
+function remarkOf(text: string): [string, string | null] {
+  const start = text.lastIndexOf('\n') + 1;
+  const found = /^\[(.*)\]$/.exec(text.slice(start))?.[1];
+  return found === undefined ? [text, null] : [text.slice(0, start).trimEnd(), found.replace(/\.$/, '')];
+}
+
+function ToolResult({ entry, tool, args }: { entry: EntryOf<'tool_result'>; tool: string; args: string }) {
+  const text = entry.parts.map((part) => (part.type === 'text' ? part.text.trimEnd() : partName(part))).join('\n');
+  const [output, remark] = remarkOf(text);
+  const [sign, word] = MARKS[entry.outcome];
+  const isDone = entry.outcome === 'done';
+  const change = isDone ? ofCall(tool, args, entry.details) : null;
+  const head = (suffix: ComponentChildren) => (
+    <span class="call">
+      <span class={`mark m-${entry.outcome}`} role="img" aria-label={word}>
+        {sign}
+      </span>
+      <span class="title">{clean(entry.title)}</span>
+      {suffix}
+    </span>
+  );
+  const said = isDone ? null : <span class={`m-${entry.outcome}`}>{remark && remark.length <= 60 ? `${word}: ${remark}` : word}</span>;
+  if (isDone && entry.todos) {
+    return (
+      <>
+        {head(null)}
+        <Todos todos={entry.todos} />
+      </>
+    );
+  }
+  if (change) {
+    const isNew = tool === 'write_file';
+    const suffix = isNew ? <span class="dim">{count(change.diff.added, 'line', 'lines')}</span> : <Counts added={change.diff.added} removed={change.diff.removed} />;
+    return (
+      <Fold
+        id={entry.id}
+        isOpen
+        summary={head(
+          <>
+            {suffix}
+            {change.isEverywhere ? <span class="dim">everywhere</span> : null}
+          </>,
+        )}
+      >
+        <DiffLines file={change.diff} limit={isNew ? WRITTEN_LINES : DIFF_LINES} />
+      </Fold>
+    );
+  }
+  if (isDone && (tool === 'move_file' || tool === 'delete_file')) return head(null);
+  if (isDone && LOOKS.has(tool)) {
+    const about = remark && remark.length <= 60 ? remark : count(lineCount(output), 'line', 'lines');
+    return (
+      <Fold id={entry.id} summary={head(<span class="dim">{about}</span>)}>
+        <pre class="out" tabIndex={0}>{plainOutput(text).slice(0, MAX_OUTPUT)}</pre>
+      </Fold>
+    );
+  }
+  if (entry.details && 'rewound' in entry.details) {
+    return (
+      <>
+        {head(said)}
+        <Markdown text={entry.details.report} />
+      </>
+    );
+  }
+  const command = tool === 'bash' ? object(args)?.['command'] : undefined;
+  const isLongCommand = typeof command === 'string' && (command.trim().includes('\n') || command.length > 80);
+  return (
+    <>
+      {head(said)}
+      {isLongCommand ? <pre class="out command" tabIndex={0}>{command.trim()}</pre> : null}
+      <Output id={entry.id} text={tool === 'bash' ? output : text} keep={tool === 'bash' ? 'last' : 'first'} />
+    </>
+  );
+}
+
+/** Output, of which a few lines are shown while it is folded. */
+export function Output({ id, text, keep }: { id: string; text: string; keep: 'first' | 'last' }) {
+  const key = `${id}:out`;
+  const [isOpen, setOpen] = useState(folds.get(key) ?? false);
+  const whole = plainOutput(text).trimEnd();
+  if (!whole) return null;
+  const lines = whole.split('\n');
+  const isLong = lines.length > OUTPUT_LINES + 1;
+  const few = keep === 'last' ? lines.slice(-OUTPUT_LINES) : lines.slice(0, OUTPUT_LINES);
+  const toggle = () => {
+    folds.set(key, !isOpen);
+    setOpen(!isOpen);
+  };
+  const shown = isLong && !isOpen ? few.join('\n') : whole.length > MAX_OUTPUT ? `… ${whole.slice(-MAX_OUTPUT)}` : whole;
+  return (
+    <>
+      {isLong ? (
+        <button type="button" class="more" aria-expanded={isOpen} onClick={toggle}>
+          {isOpen ? 'fold' : `… ${lines.length - OUTPUT_LINES} more lines`}
+        </button>
+      ) : null}
+      <pre class="out" tabIndex={0}>{shown}</pre>
+    </>
+  );
+}
+
+const TODO = { done: ['☑', 'done'], active: ['▸', 'under way'], pending: ['☐', 'open'] } as const;
+export function Todos({ todos }: { todos: Todo[] }) {
+  return (
+    <ul class="todos">
+      {todos.map((todo, at) => (
+        <li key={at} class={`todo-${todo.state}`}>
+          <span role="img" aria-label={TODO[todo.state][1]}>
+            {TODO[todo.state][0]}
+          </span>
+          {todo.text}
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,81 @@
+// All keys and commands.
+
+import { ALL } from '../slash';
+
+const KEYS: [string, [string, string][]][] = [
+  [
+    'Going back',
+    [
+      ['Esc Esc, t', 'the timeline: every prompt, left branches too; Enter opens its menu'],
+      ['Alt+↑, Alt+↓ · k, j', 'the prompt before, the next one'],
+      ['r', 'the menu of the prompt: rewind, fork, summarise, label, diff, compare'],
+      ['1 2 3', 'in the menu: code and conversation, conversation only, code only'],
+      ['d', 'what the turn of the prompt changed'],
+      ['u, Shift+U', 'what undo of the last turn or rewind would do, and redo; Enter does it'],
+    ],
+  ],
+  [
+    'Saying something',
+    [
+      ['i, Enter', 'to the composer'],
+      ['Enter', 'say it; while a turn runs it is held until that has ended'],
+      ['Shift+Enter, Alt+Enter', 'a new line (so does \\ before Enter)'],
+      ['@', 'mention a file: its content goes along'],
+      ['↑, ↓', 'what was said before'],
+      ['paste, drop', 'images; a long text becomes a block'],
+    ],
+  ],
+  [
+    'Reading',
+    [
+      ['g, Shift+G', 'to the beginning, to the newest'],
+      ['s', 'sessions'],
+      ['o', 'unfold or fold everything on the screen'],
+      ['?', 'this page; Esc closes what is open'],
+    ],
+  ],
+  [
+    'Running',
+    [
+      ['Esc', 'stop the turn; everything so far is kept, and can be taken back'],
+      ['y, a, n, w', 'answer a question: yes, always, no, no and why'],
+    ],
+  ],
+];
+
+export function Help() {
+  return (
+    <div class="help">
+      {KEYS.map(([title, keys]) => (
+        <section key={title}>
+          <h3>{title}</h3>
+          <dl>
+            {keys.map(([key, about]) => (
+              <div key={key + about}>
+                <dt>
+                  <kbd>{key}</kbd>
+                </dt>
+                <dd>{about}</dd>
+              </div>
+            ))}
+          </dl>
+        </section>
+      ))}
+      <section>
+        <h3>Commands</h3>
+        <dl>
+          {ALL.map((told) => (
+            <div key={told.name}>
+              <dt>
+                <kbd>
+                  /{told.name} {told.takes}
+                </kbd>
+              </dt>
+              <dd>{told.about}</dd>
+            </div>
+          ))}
+        </dl>
+      </section>
+    </div>
+  );
+}

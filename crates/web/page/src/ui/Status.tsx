@@ -1,0 +1,55 @@
+// What the session does, which model, how full its context is, what it cost, how large the store is.
+
+import { useEffect, useState } from 'preact/hooks';
+
+import { runningSince, store, theFacts, useView } from '../store';
+import { elapsed, size, tokens } from '../text/words';
+
+export function Status() {
+  const view = useView();
+  const [now, setNow] = useState(Date.now());
+  const since = runningSince.value;
+  useEffect(() => {
+    if (since === null) return undefined;
+    setNow(Date.now());
+    const timer = setInterval(() => setNow(Date.now()), 1_000);
+    return () => clearInterval(timer);
+  }, [since]);
+  if (!view) return <footer class="status" aria-label="Status" />;
+  const facts = theFacts();
+  const jobs = view.jobs.filter((job) => job.ended === null).length;
+  const model = view.model.includes('/') ? view.model.slice(view.model.indexOf('/') + 1) : view.model;
+  const window = view.window ?? null;
+  const context =
+    facts.context === null
+      ? ''
+      : window
+        ? `context ${Math.floor((facts.context * 100) / window)} % of ${tokens(window)}`
+        : `context ${tokens(facts.context)}`;
+  const size_ = store.value;
+  const written = facts.turn + Math.floor((view.coming.text.length + view.coming.thinking.length) / 4);
+  let [word, tone] = ['● ready', 'good'];
+  if (view.questions.length > 0) [word, tone] = ['? waits for you', 'warning'];
+  else if (view.state === 'running' || (view.state === 'paused' && since !== null)) {
+    const what = view.summarising ? ' · the model writes a summary' : written > 0 ? ` · ${tokens(written)} tokens` : '';
+    [word, tone] = [`◌ ${elapsed(since === null ? 0 : now - since)}${what}`, 'accent'];
+  } else if (view.state === 'paused') [word, tone] = ['■ stopped', 'warning'];
+  return (
+    <footer class="status" aria-label="Status">
+      <span class={`state ${tone}`}>{word}</span>
+      {view.held > 0 ? <span class="warning">{view.held} held</span> : null}
+      {jobs > 0 ? <span class="warning">{jobs} in the background</span> : null}
+      {view.baseline ? (
+        <span>
+          first snapshot: {view.baseline.files} files, {size(view.baseline.bytes)}
+        </span>
+      ) : null}
+      <span class="model" title={view.model}>
+        {model}
+      </span>
+      {context ? <span>{context}</span> : null}
+      {facts.cost === null ? null : <span>${facts.cost.toFixed(2)}</span>}
+      {size_ ? <span class={size_.bytes > size_.budget ? 'warning' : ''}>store {size(size_.bytes)}</span> : null}
+    </footer>
+  );
+}

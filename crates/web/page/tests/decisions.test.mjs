@@ -1,0 +1,155 @@
+// What has to be decided or known before something goes back, and what must not be lost.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { after, test } from 'node:test';
+import { apply, choose, closeBrowser, ready, say, Scene } from './scene.mjs';
+
+after(closeBrowser);
+const config = '[permissions]\nallow = ["edits", "bash"]\n';
+const edit = (from, to) => ({ calls: [['edit_file', { path: 'a.txt', old: from, new: to }]] });
+const answers = [edit('zero', 'one'), { says: 'First.' }, { calls: [['bash', { command: 'echo b > b.txt; echo c > c.txt' }]] }, { says: 'Second.' }, { says: 'Third.' }];
+const start = (t, options = {}) => Scene.start(t, { files: { 'a.txt': 'zero\n' }, answers, config, ...options });
+
+test('an undo that meets somebody else’s change asks first', async (t) => {
+  const scene = await start(t);
+  const page = await scene.page();
+  await say(page, 'do one');
+  await choose(page, 1, 'Code only');
+  await apply(page);
+  scene.write('a.txt', 'mine\n');
+  await page.locator('.notice button.primary', { hasText: 'Undo' }).click();
+  await page.locator('.conflict').waitFor();
+  assert.equal(scene.read('a.txt'), 'mine\n');
+  await page.locator('.conflict label', { hasText: 'Overwrite' }).click();
+  await page.locator('.conflict', { hasText: 'is overwritten' }).waitFor();
+  await apply(page);
+  assert.equal(scene.read('a.txt'), 'one\n');
+});
+
+test('another branch and what was not captured are told, and the branch has to be confirmed', async (t) => {
+  const scene = await start(t);
+  const git = (...args) => execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b', ...args], { cwd: scene.workspace, env: scene.env, stdio: 'pipe' });
+  git('init', '-q', '-b', 'main');
+  git('add', '-A');
+  git('commit', '-qm', 'first');
+  execFileSync('mkfifo', ['pipe'], { cwd: scene.workspace });
+  const page = await scene.page();
+  await say(page, 'do one');
+  git('switch', '-qc', 'other');
+  await choose(page, 1, 'Code only');
+  await page.locator('.branch', { hasText: 'other' }).waitFor();
+  await page.locator('.listed', { hasText: 'Not captured then: 1 gap' }).waitFor();
+  const button = page.locator('.plan button.primary');
+  assert.equal(await button.getAttribute('aria-disabled'), 'true');
+  await page.locator('.branch input').check();
+  await apply(page);
+  assert.equal(scene.read('a.txt'), 'zero\n');
+});
+
+test('one file of several goes back alone from the plan', async (t) => {
+  const scene = await start(t);
+  const page = await scene.page();
+  await say(page, 'do one');
+  await say(page, 'make two');
+  await choose(page, 2, 'Code and conversation');
+  await page.locator('.file', { hasText: 'b.txt' }).locator('.only-this').click();
+  await page.locator('.only', { hasText: 'Only b.txt' }).waitFor();
+  await page.locator('.summary-line', { hasText: '1 file' }).waitFor();
+  await apply(page);
+  assert.deepEqual([scene.read('a.txt'), scene.read('b.txt'), scene.read('c.txt')], ['one\n', null, 'c\n']);
+  assert.equal(await page.locator('.e-prompt').count(), 2);
+});
+
+test('what is typed outlives a reload', async (t) => {
+  const scene = await start(t);
+  const page = await scene.page();
+  await say(page, 'do one');
+  await page.locator('#composer').fill('half a thought');
+  await page.reload();
+  await ready(page);
+  await page.waitForFunction(() => document.querySelector('#composer')?.value === 'half a thought');
+});
+
+test('a question is stopped with Esc', async (t) => {
+  const scene = await start(t, { config: '' });
+  const page = await scene.page();
+  await page.locator('#composer').fill('do one');
+  await page.keyboard.press('Enter');
+  await page.locator('[role=alertdialog]').waitFor();
+  await page.locator('.stop').waitFor();
+  await page.keyboard.press('Escape');
+  await page.locator('[role=alertdialog]').waitFor({ state: 'detached' });
+  assert.equal(scene.read('a.txt'), 'zero\n');
+  await page.locator('.status .state', { hasText: /stopped|ready/ }).waitFor();
+});
+
+test('a session that is not there is said, and another one begun', async (t) => {
+  const scene = await start(t);
+  const page = await scene.page();
+  await say(page, 'do one');
+  await page.goto(new URL('/#/s/00000000000000000000', scene.url).href);
+  const said = page.locator('.link[role=alert]', { hasText: '0000' });
+  await said.waitFor();
+  await said.locator('button').click();
+  await page.locator('.welcome').waitFor();
+  await ready(page);
+});
+
+test('a tab that nobody sees lets go of its connection, and gets what it missed', async (t) => {
+  const scene = await start(t);
+  const page = await scene.page();
+  await say(page, 'do one');
+  const other = await scene.page();
+  await other.clock.install();
+  await other.goto(page.url());
+  await other.reload();
+  await other.clock.runFor(500);
+  await other.locator('[aria-label="Prompt 1"]').waitFor();
+  const hide = (is) => other.evaluate((hidden) => {
+    Object.defineProperty(document, 'hidden', { value: hidden, configurable: true });
+    document.dispatchEvent(new Event('visibilitychange'));
+  }, is);
+  await hide(true);
+  await other.clock.runFor(61_000);
+  await say(page, 'make two');
+  await other.clock.runFor(2_000);
+  assert.equal(await other.locator('[aria-label="Prompt 2"]').count(), 0);
+  await hide(false);
+  for (let times = 0; times < 40 && (await other.locator('.e-reply', { hasText: 'Second.' }).count()) === 0; times += 1) {
+    await other.clock.runFor(100);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  assert.equal(await other.locator('.e-reply', { hasText: 'Second.' }).count(), 1);
+});
+
+test('a rewind is made once, however often one asks, and cannot be hidden meanwhile', async (t) => {
+  const scene = await start(t);
+  const page = await scene.page();
+  await say(page, 'do one');
+  let applied = 0;
+  let release;
+  const held = new Promise((resolve) => (release = resolve));
+  await page.route('**/commands', async (route) => {
+    if (JSON.parse(route.request().postData()).command.type === 'apply') {
+      applied += 1;
+      await held;
+    }
+    await route.continue();
+  });
+  await choose(page, 1, 'Code only');
+  const button = page.locator('.plan button.primary');
+  await page.waitForFunction(() => document.querySelector('.plan button.primary')?.getAttribute('aria-disabled') === 'false');
+  await button.evaluate((one) => {
+    one.click();
+    one.click();
+  });
+  await page.locator('.plan button.primary', { hasText: 'under way' }).waitFor();
+  await button.click({ force: true });
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('Escape');
+  assert.equal(await page.locator('.plan').count(), 1);
+  release();
+  await page.locator('.plan').waitFor({ state: 'detached' });
+  assert.equal(applied, 1);
+  assert.equal(scene.read('a.txt'), 'zero\n');
+});

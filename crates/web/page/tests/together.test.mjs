@@ -1,0 +1,137 @@
+// Several clients on one session, and a server that goes away.
+import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
+import { after, test } from 'node:test';
+import { apply, choose, closeBrowser, ready, RETAKE, say, Scene } from './scene.mjs';
+
+after(closeBrowser);
+const config = '[permissions]\nallow = ["edits", "bash"]\n';
+const edit = (from, to) => ({ calls: [['edit_file', { path: 'a.txt', old: from, new: to }]] });
+const answers = [edit('zero', 'one'), { says: 'First.' }, edit('one', 'two'), { says: 'Second.' }, { says: 'Third.' }];
+const start = (t) => Scene.start(t, { files: { 'a.txt': 'zero\n' }, answers, config });
+const shown = (page) => page.locator('.inner').innerText();
+
+test('two tabs are in step through turns, rewinds, undos', async (t) => {
+  const scene = await start(t);
+  const one = await scene.page();
+  await say(one, 'do one');
+  const two = await scene.tab(one);
+  await two.locator('[aria-label="Prompt 1"]').waitFor();
+  await say(one, 'do two');
+  await two.locator('.e-reply', { hasText: 'Second.' }).waitFor();
+  await ready(two);
+  await one.bringToFront();
+  await choose(one, 2, 'Code and conversation');
+  await apply(one);
+  await two.locator('[aria-label="Prompt 2"]').waitFor({ state: 'detached' });
+  await two.locator('.notice', { hasText: 'Another client' }).first().waitFor();
+  // Only the tab that asked has the prompt in its composer.
+  assert.equal(await one.locator('#composer').inputValue(), 'do two');
+  assert.equal(await two.locator('#composer').inputValue(), '');
+  await one.locator('.notice button.primary', { hasText: 'Undo' }).click();
+  await two.locator('[aria-label="Prompt 2"]').waitFor();
+  await one.locator('[aria-label="Prompt 2"]').waitFor();
+  assert.equal(await shown(one), await shown(two));
+});
+
+test('a question is answered in one tab and gone in the other', async (t) => {
+  const scene = await Scene.start(t, { files: { 'a.txt': 'zero\n' }, answers });
+  const one = await scene.page();
+  await one.locator('#composer').fill('do one');
+  await one.locator('#composer').press('Enter');
+  await one.locator('[role=alertdialog]').waitFor();
+  const two = await scene.tab(one);
+  await two.locator('[role=alertdialog]').waitFor();
+  await two.locator('.answers button.primary').click();
+  await one.locator('[role=alertdialog]').waitFor({ state: 'detached' });
+  await ready(one);
+  assert.equal(scene.read('a.txt'), 'one\n');
+});
+
+test('what the command line does to the session is seen at once', async (t) => {
+  const scene = await start(t);
+  const page = await scene.page();
+  await say(page, 'do one');
+  await say(page, 'do two');
+  const id = page.url().split('/').at(-1);
+  const options = { cwd: scene.workspace, env: scene.env };
+  execFileSync(RETAKE, ['undo', '--session', id, '--yes'], options);
+  await page.locator('[aria-label="Prompt 2"]').waitFor({ state: 'detached' });
+  assert.equal(scene.read('a.txt'), 'one\n');
+  execFileSync(RETAKE, ['redo', '--session', id, '--yes'], options);
+  await page.locator('[aria-label="Prompt 2"]').waitFor();
+});
+
+test('the page waits for a server that was killed, and goes on when it is there again', async (t) => {
+  const scene = await start(t);
+  const page = await scene.page();
+  await say(page, 'do one');
+  const before = await shown(page);
+  await scene.kill();
+  await page.locator('.link', { hasText: 'The server is gone' }).waitFor();
+  assert.equal(await shown(page), before);
+  await page.locator('#composer').fill('into the void');
+  await page.locator('#composer').press('Enter');
+  await page.locator('.notice', { hasText: 'does not answer' }).waitFor();
+  // What could not be said is not lost.
+  assert.equal(await page.locator('#composer').inputValue(), 'into the void');
+  await scene.serve(scene.port);
+  await page.locator('.link').waitFor({ state: 'detached', timeout: 20_000 });
+  assert.equal(await shown(page), before);
+  await say(page, 'do two');
+  await page.locator('.e-reply', { hasText: 'Second.' }).waitFor();
+});
+
+test('a tab that is cut off misses nothing', async (t) => {
+  const scene = await start(t);
+  const one = await scene.page();
+  await say(one, 'do one');
+  const two = await scene.tab(one);
+  await two.locator('[aria-label="Prompt 1"]').waitFor();
+  await two.close();
+  const other = await scene.page();
+  await other.goto(one.url());
+  await other.locator('[aria-label="Prompt 1"]').waitFor();
+  await other.context().setOffline(true);
+  await say(one, 'do two');
+  await other.context().setOffline(false);
+  await other.locator('.e-reply', { hasText: 'Second.' }).waitFor({ timeout: 20_000 });
+  assert.equal(await shown(other), await shown(one));
+});
+
+test('who has no cookie is told how to come in', async (t) => {
+  const scene = await start(t);
+  await (await scene.page()).close();
+  const stranger = await scene.page({ signIn: false });
+  await stranger.goto(new URL('/', scene.url).href);
+  assert.match(await stranger.locator('body').innerText(), /not signed in|not let in/i);
+});
+
+test('a terminal and a tab are in step', async (t) => {
+  const scene = await start(t);
+  const page = await scene.page();
+  await say(page, 'do one');
+  const id = page.url().split('/').at(-1);
+  const env = { ...scene.env, TERM: 'xterm', COLUMNS: '100', LINES: '40' };
+  const terminal = spawn('script', ['-qfc', `stty cols 100 rows 40; ${RETAKE} attach ${id}`, '/dev/null'], { cwd: scene.workspace, env, stdio: ['pipe', 'pipe', 'ignore'] });
+  t.after(() => terminal.kill('SIGKILL'));
+  let drawn = '';
+  terminal.stdout.on('data', (bytes) => (drawn += bytes));
+  const seen = async (text) => {
+    for (let tries = 0; tries < 200 && !drawn.includes(text); tries += 1) await new Promise((resolve) => setTimeout(resolve, 50));
+    assert.ok(drawn.includes(text), `the terminal does not show ${text}`);
+  };
+  await seen('First.');
+  await say(page, 'do two');
+  await seen('Second.');
+  terminal.stdin.write('/undo');
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  terminal.stdin.write('\r');
+  await page.locator('[aria-label="Prompt 2"]').waitFor({ state: 'detached' });
+  assert.equal(scene.read('a.txt'), 'one\n');
+  await page.keyboard.press('Escape');
+  await page.locator('#composer').fill('/redo');
+  await page.locator('#composer').press('Enter');
+  await page.locator('[aria-label="Prompt 2"]').waitFor();
+  assert.equal(scene.read('a.txt'), 'two\n');
+});
