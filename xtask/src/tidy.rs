@@ -14,7 +14,7 @@ use crate::check::test_output;
 use crate::shell::root;
 
 /// Most packages that Cargo.lock may hold. Raising it needs a sentence in the commit.
-const MAX_PACKAGES: usize = 300;
+const MAX_PACKAGES: usize = 370;
 
 /// What a check found: complaints fail the run, warnings and notes are only shown.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The contract with clients: commands in; answers, and events with sequence numbers, out. Everything is JSON, so that the terminal,
 //! the command line, the web page and editors all speak it.
 //!
-//! There is one stream of events for everybody. What a client shows is [`View`], folded from it; a client that comes
+//! There is one stream of events for everybody. What a client shows is [`View`](crate::view::View), folded from it; a client that comes
 //! back names the last number it has seen and gets the rest.
 
 mod change;
@@ -89,6 +89,9 @@ pub enum Command {
         /// Where the client saw the head: it is refused if it is somewhere else. Inside, null means that there was nothing yet.
         #[serde(default)]
         head_seen: Option<Seen>,
+        /// The fingerprint of the plan that the user saw: it is refused if what is there, or what it would come to, is another by now.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        plan_seen: Option<String>,
         /// Whether a turn that runs is stopped first.
         #[serde(default)]
         running: WhileRunning,

@@ -52,8 +52,10 @@ impl Bytes {
 /// Gaps, the first of them by name and all of them counted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GapList {
-    gaps: Vec<GapFacts>,
-    gaps_total: u64,
+    /// The first of them.
+    pub gaps: Vec<GapFacts>,
+    /// How many there are.
+    pub gaps_total: u64,
 }
 
 impl GapList {
@@ -63,11 +65,15 @@ impl GapList {
     }
 }
 
+/// Something that could not be captured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct GapFacts {
-    path: Bytes,
-    kind: String,
-    text: String,
+pub struct GapFacts {
+    /// The path.
+    pub path: Bytes,
+    /// Why, for programs.
+    pub kind: String,
+    /// Why, in words.
+    pub text: String,
 }
 
 impl GapFacts {
@@ -98,6 +104,9 @@ pub struct RewindDocument {
     pub conversation_moved: Option<bool>,
     /// The checkpoint that was taken before anything was touched.
     pub safety: Option<String>,
+    /// What the plan saw and would do, in short: an apply that names it is refused if that is another by then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
     /// What becomes of each path.
     pub files: Vec<File>,
     /// Paths that need a decision, or needed one.
@@ -154,9 +163,12 @@ pub struct ConflictFacts {
 /// Something that stays.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptFacts {
-    path: Bytes,
-    why: String,
-    text: String,
+    /// The path.
+    pub path: Bytes,
+    /// Why, for programs.
+    pub why: String,
+    /// Why, in words.
+    pub text: String,
 }
 
 /// Another branch is checked out.
@@ -177,7 +189,8 @@ impl RewindDocument {
     /// Of what would be done, or was refused.
     pub fn planned(plan: &Plan) -> Self {
         let status = |path: &PlannedPath| if path.stops() { "conflict" } else { "planned" };
-        Self::new(plan, plan.paths.iter().map(|path| File::new(path, status(path))).collect())
+        let files = plan.paths.iter().map(|path| File::new(path, status(path))).collect();
+        Self { fingerprint: Some(plan.fingerprint()), ..Self::new(plan, files) }
     }
 
     /// Of what was done.
@@ -242,6 +255,7 @@ impl RewindDocument {
             conversation: None,
             conversation_moved: None,
             safety: None,
+            fingerprint: None,
             files,
             conflicts: Vec::new(),
             kept: Vec::new(),
@@ -277,7 +291,13 @@ impl File {
 pub fn choices(path: &PlannedPath) -> Vec<OnConflict> {
     let overwrite = path.conflict.is_some_and(Conflict::can_overwrite).then_some(OnConflict::Overwrite);
     let merge = path.merged.as_ref().map(|_| OnConflict::Merge);
-    [Some(OnConflict::Keep), overwrite, merge, Some(OnConflict::Stop)].into_iter().flatten().collect()
+    let (keep, stop) = (Some(OnConflict::Keep), Some(OnConflict::Stop));
+    let choices = match path.now {
+        Some(_) => [keep, overwrite, merge, stop],
+        // To keep what is not there would leave the user without the file.
+        None => [merge, overwrite, keep, stop],
+    };
+    choices.into_iter().flatten().collect()
 }
 
 impl ConflictFacts {

@@ -17,6 +17,9 @@ use self::command::{Parsed, loosely, parse};
 use crate::contract::Allow;
 use crate::tool::{Access, EDIT_TOOLS};
 
+/// Why most questions are put.
+pub const USUAL: &str = "it may change something";
+
 /// What happens to calls for which there is no rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
@@ -124,9 +127,7 @@ pub fn decide(policy: &Policy, tool: &str, access: &Access) -> Decision {
 /// Decides where no rule fits.
 fn by_mode(policy: &Policy, tool: &str, access: &Access) -> Decision {
     match policy.mode {
-        Mode::Interactive => {
-            Decision::Ask { why: "it may change something".to_owned(), suggested: suggest(tool, access) }
-        }
+        Mode::Interactive => Decision::Ask { why: USUAL.to_owned(), suggested: suggest(tool, access) },
         Mode::Headless(Allowed::All) => Decision::Allow,
         Mode::Headless(Allowed::Edits) if EDIT_TOOLS.contains(&tool) => Decision::Allow,
         Mode::Headless(Allowed::Edits) => Decision::Deny {

@@ -43,6 +43,8 @@ pub enum AgentError {
     NoSession,
     #[error("no session is open here")]
     NotOpen,
+    #[error("the session was closed where it was open")]
+    ClosedElsewhere,
     #[error("the session ended before its turn did")]
     Ended,
     #[error(transparent)]

@@ -215,7 +215,9 @@ fn for_command(error: &CommandError) -> Advice {
         CommandError::BranchTaken { .. } => refused("nothing was changed; choose another name"),
         CommandError::BadBranch { .. } => Advice { code: USAGE, hint: None },
         CommandError::Declined => failed(None),
-        CommandError::NoTerminal => Advice { code: USAGE, hint: Some("`retake run -p TEXT` works without one".to_owned()) },
+        CommandError::NoTerminal => {
+            Advice { code: USAGE, hint: Some("`retake run -p TEXT` works without one".to_owned()) }
+        }
     }
 }
 
@@ -350,7 +352,7 @@ fn for_operation(error: &OperationError) -> Advice {
         OperationError::NotFinished { .. } | OperationError::Running { .. } => {
             refused("`--wait` waits until it has ended; `retake ops` lists the operations")
         }
-        OperationError::NewerInLiveSession { operations } => refused(&one_of_newer(operations)),
+        OperationError::NewerInSession { operations } => refused(&one_of_newer(operations)),
         OperationError::NewestGone { operation } => {
             refused(&format!("`retake undo {}` undoes what came before that", operation.id.short()))
         }

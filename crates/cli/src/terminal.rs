@@ -7,11 +7,11 @@ use retake_agent::controller::Which;
 use retake_agent::live::{Live, LiveError};
 use retake_agent::view::View;
 use retake_engine::{SessionId, Workspace};
-use retake_tui::{Colours, Guide, Next, Options, TerminalError};
+use retake_tui::{Colours, Next, Options, TerminalError};
 use tokio::runtime::Runtime;
 
 use crate::agent::model::{self, ModelArgs, Need};
-use crate::agent::{self, AgentError, Manner, Serving};
+use crate::agent::{self, AgentError, Manner};
 use crate::surroundings::{Surroundings, variable};
 use crate::ui::{DIM, Paint, Ui};
 
@@ -29,45 +29,57 @@ pub enum Start {
 /// Shows sessions until the user leaves.
 pub fn run(ui: &mut Ui, here: &Surroundings, args: &ModelArgs, mut start: Start) -> anyhow::Result<ExitCode> {
     let runtime = agent::runtime()?;
+    let find = |session: &str| anyhow::Ok(Workspace::open(here.environment.clone())?.resolve_session(session)?.id);
+    let mut greeting = None;
     loop {
+        let stage = Stage { runtime: &runtime, here, greeting: greeting.take() };
         let (next, session) = match start {
             Start::Session(session) | Start::Elsewhere(session) => match join(&runtime, here, session)? {
-                Some((view, live)) => (show(&runtime, ui, here, view, live)?, session),
+                Some((view, live)) => (stage.show(ui, view, live)?, session),
                 None if matches!(start, Start::Elsewhere(_)) => return Err(AgentError::Ended.into()),
-                None => serve(ui, &runtime, here, args, Which::Existing(session))?,
+                None => stage.serve(ui, args, Which::Existing(session))?,
             },
-            Start::New => serve(ui, &runtime, here, args, Which::New)?,
+            Start::New => stage.serve(ui, args, Which::New)?,
         };
         start = match next {
             Next::New => Start::New,
-            Next::Open(session) => {
-                Start::Session(Workspace::open(here.environment.clone())?.resolve_session(&session)?.id)
+            Next::Open(session) => Start::Session(find(&session)?),
+            Next::Forked(fork) => {
+                greeting =
+                    Some(format!("This is a fork of session {}, which stays as it is: /sessions", session.short()));
+                Start::Session(find(&fork)?)
             }
-            Next::Quit => return farewell(ui, here, session),
+            Next::Quit => return farewell(ui, here, args, session),
         };
     }
 }
 
-/// Opens a session in this process and shows it.
-fn serve(
-    ui: &mut Ui,
-    runtime: &Runtime,
-    here: &Surroundings,
-    args: &ModelArgs,
-    which: Which,
-) -> anyhow::Result<(Next, SessionId)> {
-    let model = model::find(runtime.handle(), args, &here.agent, Need::Ask, None)?;
-    let tools = runtime.block_on(agent::tools(ui, here))?;
-    let serving = agent::open(ui, runtime, here, tools, model, which, Manner::interactive())?;
-    let session = serving.opened.handle.session();
-    let shown = show_served(ui, runtime, here, &serving);
-    serving.finish(runtime);
-    Ok((shown?, session))
+/// Where a session is shown.
+struct Stage<'a> {
+    runtime: &'a Runtime,
+    here: &'a Surroundings,
+    /// What is said to begin with.
+    greeting: Option<String>,
 }
 
-fn show_served(ui: &Ui, runtime: &Runtime, here: &Surroundings, serving: &Serving) -> anyhow::Result<Next> {
-    let (view, live) = runtime.block_on(Live::here(serving.opened.handle.clone())).map_err(AgentError::from)?;
-    show(runtime, ui, here, view, live)
+impl Stage<'_> {
+    /// Opens a session in this process and shows it.
+    fn serve(self, ui: &mut Ui, args: &ModelArgs, which: Which) -> anyhow::Result<(Next, SessionId)> {
+        let (runtime, here) = (self.runtime, self.here);
+        let model = model::find(runtime.handle(), args, &here.agent, Need::Ask, None)?;
+        let tools = runtime.block_on(agent::tools(ui, here))?;
+        let serving = agent::open(ui, runtime, here, tools, model, which, Manner::interactive())?;
+        let session = serving.opened.handle.session();
+        let live = runtime.block_on(Live::here(serving.opened.handle.clone())).map_err(AgentError::from);
+        let shown = live.map_err(Into::into).and_then(|(view, live)| self.show(ui, view, live));
+        serving.finish(runtime);
+        Ok((shown?, session))
+    }
+
+    fn show(self, ui: &mut Ui, view: Box<View>, live: Live) -> anyhow::Result<Next> {
+        let options = Options { greeting: self.greeting, ..options(ui, &self.here.current_dir) };
+        show(ui, self.runtime, view, live, options)
+    }
 }
 
 /// Joins a session that another process has open; `None` if none has.
@@ -82,24 +94,27 @@ fn join(runtime: &Runtime, here: &Surroundings, session: SessionId) -> anyhow::R
     })
 }
 
-fn show(runtime: &Runtime, ui: &Ui, here: &Surroundings, view: Box<View>, live: Live) -> anyhow::Result<Next> {
-    show_with(runtime, ui, &here.current_dir, view, live, None)
+/// What the client is told, without a guide.
+pub fn options(ui: &Ui, current_dir: &Path) -> Options {
+    Options { colours: colours(ui), editor: editor(), current_dir: current_dir.to_owned(), guide: None, greeting: None }
 }
 
 /// Shows a session until the user leaves it.
-pub fn show_with(
-    runtime: &Runtime,
-    ui: &Ui,
-    current_dir: &Path,
-    view: Box<View>,
-    live: Live,
-    guide: Option<Guide>,
-) -> anyhow::Result<Next> {
-    let options = Options { colours: colours(ui), editor: editor(), current_dir: current_dir.to_owned(), guide };
-    runtime.block_on(retake_tui::run(*view, live, options)).map_err(|error| match error {
-        TerminalError::Live(error) => AgentError::from(error).into(),
-        error @ TerminalError::Io(_) => error.into(),
-    })
+pub fn show(ui: &mut Ui, runtime: &Runtime, view: Box<View>, live: Live, options: Options) -> anyhow::Result<Next> {
+    let error = match runtime.block_on(retake_tui::run(*view, live, options)) {
+        Ok(next) => return Ok(next),
+        Err(TerminalError::Over { error, unsent }) => {
+            if !unsent.is_empty() {
+                ui.warn(&format!("this was not said:\n{unsent}"))?;
+            }
+            match error {
+                LiveError::Ended => AgentError::ClosedElsewhere.into(),
+                error => AgentError::from(error).into(),
+            }
+        }
+        Err(error @ TerminalError::Io(_)) => error.into(),
+    };
+    Err(error)
 }
 
 /// Whether the terminal is drawn in colours.
@@ -117,14 +132,18 @@ fn editor() -> String {
 }
 
 /// Says how to come back.
-fn farewell(ui: &mut Ui, here: &Surroundings, session: SessionId) -> anyhow::Result<ExitCode> {
+fn farewell(ui: &mut Ui, here: &Surroundings, args: &ModelArgs, session: SessionId) -> anyhow::Result<ExitCode> {
     use std::io::Write;
     let workspace = Workspace::open(here.environment.clone())?;
     if workspace.resolve_session(&session.to_string()).is_ok() {
         let short = session.short();
+        // The same model, if it was named only here.
+        let model = [("--model", &args.model), ("--base-url", &args.base_url)];
+        let model = model.into_iter().filter_map(|(name, value)| Some(format!(" {name} {}", value.as_ref()?)));
+        let model: String = model.collect();
         writeln!(
             ui.talk()?,
-            "{DIM}`retake resume {short}` goes on; `retake log --session {short}` lists the points{DIM:#}"
+            "{DIM}`retake resume {short}{model}` goes on; `retake log --session {short}` lists the points{DIM:#}"
         )?;
     }
     Ok(ExitCode::SUCCESS)

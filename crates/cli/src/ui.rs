@@ -121,7 +121,8 @@ impl Ui {
 
     /// Whether somebody sits at a terminal and can be shown more than lines.
     pub fn is_interactive(&self) -> bool {
-        self.on_terminal && self.format == Format::Text && io::stdin().is_terminal()
+        let can_draw = std::env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb");
+        self.on_terminal && self.format == Format::Text && io::stdin().is_terminal() && can_draw
     }
 
     /// Sends the data that follows through a pager, if stdout is a terminal and one is to be had.

@@ -190,26 +190,42 @@ impl Terminal {
     /// Kills the program without giving it a chance to do anything about it, and waits until it is dead.
     #[track_caller]
     pub fn kill_9(&self) {
-        self.signal(Signal::KILL).wait_for_end();
+        self.signal(Signal::KILL);
+        self.wait_for_fact("it is dead", "pane_dead", |dead| dead == "1");
     }
 
-    /// Waits until the program has ended; returns its exit code, which is empty if a signal ended it.
+    /// Waits until the program has ended by itself; returns its exit code.
     #[track_caller]
     pub fn wait_for_end(&self) -> String {
-        let deadline = Instant::now() + PATIENCE;
-        while self.fact("pane_dead") != "1" {
-            assert!(Instant::now() < deadline, "it did not end in {PATIENCE:?}\n{}", framed(&self.screen()));
-            std::thread::sleep(LOOK);
-        }
-        self.fact("pane_dead_status")
+        self.wait_for_fact("it has ended", "pane_dead", |dead| dead == "1");
+        // tmux may be slow to ask how the program ended, or forget about it until another child of its own ends.
+        let ask = |code: &str| !code.is_empty() || !self.run(["run-shell", "true"]).is_empty();
+        self.wait_for_fact("it has told how it ended", "pane_dead_status", ask)
     }
 
-    /// From now on keeps every byte that the program writes.
+    #[track_caller]
+    fn wait_for_fact(&self, what: &str, name: &str, is_so: impl Fn(&str) -> bool) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let fact = self.fact(name);
+            if is_so(&fact) {
+                return fact;
+            }
+            assert!(Instant::now() < deadline, "not so in {PATIENCE:?}: {what}\n{}", framed(&self.screen()));
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// From now on keeps every byte that the program writes; forgets those that were kept before.
     #[track_caller]
     pub fn record(&self) -> &Self {
         let path = self.recording();
         let quoted = path.to_str().expect("a scratch directory's name is text");
         // `cat` is started in the background; what is written before it reads waits for it.
+        self.run(["pipe-pane"]);
+        if let Err(error) = fs::remove_file(&path) {
+            assert_eq!(error.kind(), std::io::ErrorKind::NotFound, "{error}");
+        }
         self.run(["pipe-pane", "-O", &format!("exec cat > '{quoted}'")]);
         let deadline = Instant::now() + PATIENCE;
         while !path.exists() {
@@ -219,7 +235,7 @@ impl Terminal {
         self
     }
 
-    /// What was written since [`Terminal::record`], or since it was last taken.
+    /// What was written since [`Terminal::record`].
     #[track_caller]
     pub fn raw_output(&self) -> Vec<u8> {
         fs::read(self.recording()).expect("a recording was begun")

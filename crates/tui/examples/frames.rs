@@ -11,7 +11,7 @@ use retake_agent::document::Bytes;
 use retake_agent::view::View;
 use retake_engine::Timestamp;
 use retake_engine::session::entry::{Block, Body, CallId, Entry, EntryId, Outcome, Part, StopReason, Usage};
-use retake_tui::bench::{Conversation, Difference, load_grammars};
+use retake_tui::bench::{Client, Conversation, Difference, load_grammars};
 
 const FRAMES: usize = 50;
 const WIDTH: u16 = 120;
@@ -21,10 +21,23 @@ fn main() {
     let start = Instant::now();
     load_grammars();
     println!("load the grammars, once, beside everything       {:8.3} ms", ms(start));
+    keys();
     conversation();
     stream();
     unseen_code();
     difference();
+}
+
+/// From a key to what is written of it, after short and long histories.
+fn keys() {
+    for entries in [100, 1_000, 10_000] {
+        let mut client = Client::new(long(entries), WIDTH, HEIGHT);
+        let mut written = 0;
+        measure(&format!("{entries} entries: a key, typed and painted"), |n| {
+            written = written.max(client.press(char::from(b'a' + (n % 26) as u8)));
+        });
+        println!("  at most {written} cells were written for one");
+    }
 }
 
 fn conversation() {

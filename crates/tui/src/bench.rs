@@ -1,10 +1,16 @@
 //! What `examples/frames.rs` measures: the drawing itself, without a terminal. Not for anybody else.
 
+use std::io::Sink;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use retake_agent::diff::FileDiff;
 use retake_agent::view::View;
+use retake_engine::Timestamp;
 
+use crate::app::{App, Input};
+use crate::screen::Screen;
 use crate::text::code;
 use crate::text::diff::DiffView;
 use crate::theme::Theme;
@@ -49,6 +55,37 @@ impl Conversation {
     pub fn draw(&mut self) {
         self.buffer.reset();
         self.transcript.draw(&self.view, 0, self.buffer.area, &mut self.buffer, &Theme::default());
+    }
+}
+
+/// The whole client, writing to nowhere.
+pub struct Client {
+    app: App,
+    screen: Screen<Sink>,
+    area: Rect,
+}
+
+impl Client {
+    /// On a session, with the first frame drawn.
+    pub fn new(view: View, width: u16, height: u16) -> Self {
+        let area = Rect::new(0, 0, width, height);
+        let (app, _) = App::new(view, Theme::default(), None, Timestamp(0));
+        let mut client = Self { app, screen: Screen::new(std::io::sink(), area), area };
+        client.paint();
+        client
+    }
+
+    /// A letter is typed and painted. Returns how many cells were written.
+    pub fn press(&mut self, letter: char) -> usize {
+        let key = KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE);
+        self.app.update(Input::Key(key), Timestamp(0));
+        self.paint()
+    }
+
+    fn paint(&mut self) -> usize {
+        let mut frame = Buffer::empty(self.area);
+        let cursor = self.app.draw(self.area, &mut frame);
+        self.screen.show(frame, cursor).unwrap_or_default()
     }
 }
 

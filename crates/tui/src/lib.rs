@@ -4,7 +4,6 @@
 //! `Input`, which `App::update` takes in; what is to be done outside comes back as `Effect`s. Nothing here knows how a rewind works: every
 //! plan, diff and list comes from the session.
 
-#![allow(dead_code, unused_imports)]
 #![expect(unreachable_pub, reason = "`pub` marks what a module offers to the others; the crate exports little")]
 
 mod app;

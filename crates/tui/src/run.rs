@@ -15,6 +15,7 @@ use ratatui::layout::Rect;
 use retake_agent::contract::{Command, Reason, Refusal, Reply};
 use retake_agent::fresh;
 use retake_agent::live::{Asker, Listener, Live, LiveError, Told};
+use retake_agent::mention;
 use retake_agent::view::View;
 use thiserror::Error;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -45,6 +46,8 @@ pub struct Options {
     pub current_dir: PathBuf,
     /// What a newcomer is shown.
     pub guide: Option<Guide>,
+    /// What is said to begin with.
+    pub greeting: Option<String>,
 }
 
 /// The terminal could not be used.
@@ -54,8 +57,13 @@ pub enum TerminalError {
     #[error("the terminal cannot be used")]
     Io(#[from] io::Error),
     /// The session is over.
-    #[error(transparent)]
-    Live(#[from] LiveError),
+    #[error("{error}")]
+    Over {
+        /// How it ended.
+        error: LiveError,
+        /// What was about to be said.
+        unsent: String,
+    },
 }
 
 /// Shows a session until the user leaves it.
@@ -79,6 +87,11 @@ pub async fn run(view: View, live: Live, options: Options) -> Result<Next, Termi
         options,
         taken: Some(taken),
     };
+    // Whoever had the terminal before may have died in it.
+    client.screen.reset(area)?;
+    if let Some(greeting) = client.options.greeting.take() {
+        client.app.greet(greeting);
+    }
     client.go_on(effects).await
 }
 
@@ -111,23 +124,34 @@ enum Happened {
     FrameDue,
     /// The process is to end.
     Stopped,
+    /// The process was stopped, and goes on: the terminal may be anybody's by now.
+    Continued,
 }
 
-/// Signals that end the process in good order.
+/// Signals that have to be answered in good order.
 struct Stops {
     terminate: Signal,
     hang_up: Signal,
+    interrupt: Signal,
+    resume: Signal,
 }
 
 impl Stops {
     fn listen() -> io::Result<Self> {
-        Ok(Self { terminate: signal(SignalKind::terminate())?, hang_up: signal(SignalKind::hangup())? })
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            hang_up: signal(SignalKind::hangup())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            resume: signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))?,
+        })
     }
 
-    async fn next(&mut self) {
+    async fn next(&mut self) -> Happened {
         tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.hang_up.recv() => {}
+            _ = self.terminate.recv() => Happened::Stopped,
+            _ = self.hang_up.recv() => Happened::Stopped,
+            _ = self.interrupt.recv() => Happened::Stopped,
+            _ = self.resume.recv() => Happened::Continued,
         }
     }
 }
@@ -151,14 +175,19 @@ impl Client {
                     }
                     is_due = true;
                 }
-                Happened::Resized => {
-                    self.area = size()?;
-                    self.screen.reset(self.area)?;
+                Happened::Resized => is_due = true,
+                Happened::Continued => {
+                    self.give_away();
+                    self.take_again()?;
                     is_due = true;
                 }
                 Happened::Nothing => continue,
                 Happened::FrameDue => is_due = true,
-                Happened::Stopped => return Ok(Next::Quit),
+                Happened::Stopped => {
+                    let effects = self.app.stop();
+                    self.carry_out(effects).await?;
+                    return Ok(Next::Quit);
+                }
             }
             if is_due && (is_key || drawn.elapsed() >= FRAME) {
                 self.draw()?;
@@ -174,7 +203,7 @@ impl Client {
         let waits = is_due || self.app.is_moving();
         tokio::select! {
             biased;
-            () = self.stops.next() => Ok(Happened::Stopped),
+            stop = self.stops.next() => Ok(stop),
             key = next_key(&mut self.keys) => match key {
                 Some(event) => Ok(happened(event?)),
                 None => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
@@ -183,7 +212,7 @@ impl Client {
             told = self.told.next() => match told {
                 Told::Event(event) => Ok(Happened::Input(Input::Event(event))),
                 Told::Missed(view) => Ok(Happened::Input(Input::Missed(view))),
-                Told::Over(error) => Err(error.into()),
+                Told::Over(error) => Err(TerminalError::Over { error, unsent: self.app.unsent() }),
             },
             Some(answer) = self.answered.recv() => Ok(Happened::Input(answer)),
             () = sleep_until(drawn + pause), if waits => match is_due {
@@ -194,6 +223,12 @@ impl Client {
     }
 
     fn draw(&mut self) -> io::Result<()> {
+        // That it has another size may have got lost on the way.
+        let area = size()?;
+        if area != self.area {
+            self.area = area;
+            self.screen.reset(area)?;
+        }
         let mut frame = Buffer::empty(self.area);
         let cursor = self.app.draw(self.area, &mut frame);
         self.screen.show(frame, cursor).map(drop)
@@ -205,8 +240,9 @@ impl Client {
             match effect {
                 Effect::Ask(asked, command) => self.ask(asked, command).await,
                 Effect::Say(parts) => {
-                    let command = Command::prompt(outside::with_mentioned(&self.root, parts.clone()));
-                    self.ask(Asked::Said(parts), command).await;
+                    let attached = mention::attach(&self.root, parts.clone());
+                    self.app.warn_of_missing(&attached);
+                    self.ask(Asked::Said(parts), Command::prompt(attached)).await;
                 }
                 Effect::Edit(text) => {
                     let input = Input::Edited(self.edit(&text)?);
@@ -263,6 +299,8 @@ impl Client {
     }
 
     fn take_again(&mut self) -> io::Result<()> {
+        // What was meant for the one who had the terminal is not meant for us.
+        self.stops = Stops::listen()?;
         self.taken = Some(Taken::take()?);
         self.keys = Some(EventStream::new());
         self.area = size()?;

@@ -33,10 +33,10 @@ impl<W: Write> Screen<W> {
 
     /// Shows a frame. Returns how many cells were written.
     pub fn show(&mut self, frame: Buffer, cursor: Option<Position>) -> io::Result<usize> {
-        self.scroll(&frame)?;
+        let has_moved = self.scroll(&frame)?;
         let changes = self.shown.diff(&frame);
         let count = changes.len();
-        if count == 0 && cursor == self.cursor {
+        if count == 0 && cursor == self.cursor && !has_moved {
             return Ok(0);
         }
         self.backend.write_all(BEGIN)?;
@@ -52,9 +52,9 @@ impl<W: Write> Screen<W> {
         Ok(count)
     }
 
-    /// If most rows of the frame are those of the screen, moved up, has the terminal move them.
-    fn scroll(&mut self, frame: &Buffer) -> io::Result<()> {
-        let Some(Moved { top, bottom, by }) = moved(&self.shown, frame) else { return Ok(()) };
+    /// If most rows of the frame are those of the screen, moved up, has the terminal move them. Returns whether it did.
+    fn scroll(&mut self, frame: &Buffer) -> io::Result<bool> {
+        let Some(Moved { top, bottom, by }) = moved(&self.shown, frame) else { return Ok(false) };
         write!(self.backend, "\x1b[{};{}r\x1b[{by}S\x1b[r", top + 1, bottom)?;
         let width = usize::from(self.shown.area.width);
         let (from, to) = (usize::from(top) * width, usize::from(bottom) * width);
@@ -62,7 +62,7 @@ impl<W: Write> Screen<W> {
         region.rotate_left(usize::from(by) * width);
         let emptied = region.len() - usize::from(by) * width;
         region[emptied..].iter_mut().for_each(ratatui::buffer::Cell::reset);
-        Ok(())
+        Ok(true)
     }
 }
 
@@ -103,6 +103,9 @@ fn moved(before: &Buffer, after: &Buffer) -> Option<Moved> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+    use std::rc::Rc;
+
     use super::*;
 
     fn frame(rows: &[&str]) -> Buffer {
@@ -126,6 +129,31 @@ mod tests {
         let mut screen = Screen::new(Vec::new(), before.area);
         screen.show(before, None).expect("it writes");
         assert_eq!(screen.show(after, None).expect("it writes"), 1, "only the new row is written");
+    }
+
+    #[test]
+    fn a_move_that_uncovers_only_a_blank_row_is_shown_at_once() {
+        let before = frame(&["a", "b", "c", "d", "e", "> typed"]);
+        let flushes = Rc::new(Cell::new(0));
+        let mut screen = Screen::new(Flushed(Rc::clone(&flushes)), before.area);
+        screen.show(before, None).expect("it writes");
+        let before = flushes.get();
+        screen.show(frame(&["b", "c", "d", "e", "", "> typed"]), None).expect("it writes");
+        assert!(flushes.get() > before);
+    }
+
+    /// Counts how often something is shown.
+    struct Flushed(Rc<Cell<usize>>);
+
+    impl Write for Flushed {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            self.0.set(self.0.get() + 1);
+            Ok(())
+        }
     }
 
     #[test]

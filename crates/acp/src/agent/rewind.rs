@@ -241,7 +241,7 @@ pub(super) async fn apply(
     head_seen: Option<Seen>,
     running: WhileRunning,
 ) -> Result<Box<RewindDocument>, RpcError> {
-    let command = Command::Apply { change, head_seen, running };
+    let command = Command::Apply { change, head_seen, plan_seen: None, running };
     let Reply::Change { document } = session.ask(command).await? else { return Err(odd()) };
     if let (Some(operation), Some(conversation)) = (&document.operation, &document.conversation) {
         session.until_told(operation, conversation.to).await;

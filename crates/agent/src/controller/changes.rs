@@ -148,14 +148,17 @@ impl Controller {
     pub(super) fn apply_now(&mut self, request: Request, answer: oneshot::Sender<Outcome>) {
         self.request = (!request.id.is_empty()).then(|| request.id.clone());
         let outcome = match request.command {
-            Command::Apply { change, .. } => self.change(change),
+            Command::Apply { change, plan_seen, .. } => self.change(change, plan_seen),
             _ => Err(refusal(Reason::Invalid, "this is no change")),
         };
         self.request = None;
         answer.send(outcome.map_or_else(Outcome::Refused, Outcome::Ok)).ok();
     }
 
-    fn change(&mut self, change: Change) -> Result<Reply, Refusal> {
+    fn change(&mut self, change: Change, plan_seen: Option<String>) -> Result<Reply, Refusal> {
+        if let Some(seen) = plan_seen {
+            self.check_seen(&change, seen)?;
+        }
         let held = self.held.iter().flat_map(|held| held.parts.clone()).collect();
         self.return_held();
         let draft = self.draft.clone();
@@ -183,6 +186,20 @@ impl Controller {
         self.stopped = false;
         self.publish_state();
         Ok(Reply::Change { document: Box::new(RewindDocument::applied(&applied)) })
+    }
+
+    /// Refuses a change that would come to something else by now than what the user saw. Before jobs are ended for it: what they still
+    /// write goes with them.
+    fn check_seen(&self, change: &Change, seen: String) -> Result<(), Refusal> {
+        let (session, change) = (self.writer().id(), change.clone());
+        self.keeper.ask(move |workspace| {
+            let request = to_request(workspace, session, &change)?;
+            let plan = workspace.plan(&request, &NoProgress).map_err(|err| refused(&err))?;
+            match plan.fingerprint() == seen {
+                true => Ok(()),
+                false => Err(refused(&RewindError::Stale { plan: Box::new(plan) })),
+            }
+        })
     }
 
     /// Ends background jobs that were started at or after the place that files go back to; none, if nothing will go back. Returns their
@@ -307,7 +324,7 @@ pub(super) fn refused(error: &RewindError) -> Refusal {
             | OperationError::NotReversible { .. }
             | OperationError::WithinTurn { .. }
             | OperationError::NewestGone { .. }
-            | OperationError::NewerInLiveSession { .. } => Reason::Invalid,
+            | OperationError::NewerInSession { .. } => Reason::Invalid,
             OperationError::Store(_) => Reason::Failed,
         },
         RewindError::SessionNotOpen { .. }

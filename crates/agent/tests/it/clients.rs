@@ -116,7 +116,12 @@ fn events_carry_the_request_that_they_came_of() {
     send(
         &scene,
         "r1",
-        Command::Apply { change, head_seen: None, running: retake_agent::contract::WhileRunning::Refuse },
+        Command::Apply {
+            change,
+            head_seen: None,
+            plan_seen: None,
+            running: retake_agent::contract::WhileRunning::Refuse,
+        },
     );
     let requests = scene.requests_of(|kind| matches!(kind, EventKind::HeadMoved { .. }));
     assert_eq!(requests, [Some("r1".to_owned())]);

@@ -57,7 +57,7 @@ fn what_is_there_already_is_not_attached_again() {
     let scene = Scene::new().file("a.txt", "now").file("b.txt", "b");
     let old = Part::File { path: "a.txt".to_owned(), text: "as it was pasted".to_owned() };
     let paste = Part::Paste { text: "@b.txt".to_owned() };
-    let parts = vec![Part::text("look at @a.txt"), old.clone(), paste.clone()];
+    let parts = vec![Part::text("look at @a.txt"), old, paste];
     assert_eq!(attach(&scene.root(), parts.clone()), parts, "what was pasted mentions nothing");
 }
 

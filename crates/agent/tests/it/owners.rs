@@ -337,7 +337,7 @@ fn another_session_keeps_what_it_did() {
     let theirs = other.runtime.block_on(other.opened.handle.request(Command::Targets { query: None })).unwrap();
     let Reply::Targets { targets, .. } = theirs else { panic!("no targets") };
     let change = Change { on_conflict: OnConflict::Merge, ..Change::new(rewind_goal(targets[0].id, Scope::Both)) };
-    other.request(Command::Apply { change, head_seen: None, running: WhileRunning::Refuse }).unwrap();
+    other.request(Command::Apply { change, head_seen: None, plan_seen: None, running: WhileRunning::Refuse }).unwrap();
     assert_eq!(
         scene.files(),
         format!("a.txt: ours\nb.txt: b\nours.txt: x\nshared.txt: {}", LINES.replace('2', "ours"))

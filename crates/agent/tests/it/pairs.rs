@@ -210,7 +210,7 @@ impl Table {
                 assert_eq!(words_sent(&model.last_request().text), expected);
                 let change = Change::new(ChangeGoal::Undo { operation: None });
                 let running = WhileRunning::Refuse;
-                let undo = opened.handle.request(Command::Apply { change, head_seen: None, running });
+                let undo = opened.handle.request(Command::Apply { change, head_seen: None, plan_seen: None, running });
                 self.scene.runtime().block_on(undo).expect("it is undone");
             }
             self.scene.runtime().block_on(opened.handle.request(Command::Close)).expect("it closes");

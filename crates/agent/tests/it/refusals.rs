@@ -8,7 +8,12 @@ use serde_json::json;
 use crate::scene::{Scene, rewind_goal};
 
 fn apply(goal: ChangeGoal, head: Option<EntryId>) -> Command {
-    Command::Apply { change: Change::new(goal), head_seen: Some(Seen { head }), running: WhileRunning::Refuse }
+    Command::Apply {
+        change: Change::new(goal),
+        head_seen: Some(Seen { head }),
+        plan_seen: None,
+        running: WhileRunning::Refuse,
+    }
 }
 
 #[test]

@@ -332,7 +332,7 @@ impl Scene {
     }
 
     pub fn apply(&mut self, change: Change, running: WhileRunning) -> Result<RewindDocument, Refusal> {
-        match self.request(Command::Apply { change, head_seen: None, running })? {
+        match self.request(Command::Apply { change, head_seen: None, plan_seen: None, running })? {
             Reply::Change { document } => Ok(*document),
             other => panic!("no document: {other:?}"),
         }

@@ -118,3 +118,28 @@ async fn ollama() -> Option<String> {
     };
     tokio::time::timeout(OLLAMA_LIMIT, asked).await.ok().flatten()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_the_server_is_holds_for_its_provider_only_and_a_missing_key_is_said_as_at_the_start() {
+        let here = ModelSettings::parse("openai/small", Some("http://localhost:9/v1"), |_| None).expect("settings");
+        let here = ModelSettings { context: Some(8_000), ..here };
+        let settings = AgentSettings { max_output: Some(77), ..AgentSettings::default() };
+        let others = others(&Model::new(here.clone()).expect("a model"), &settings);
+        let large = others.find("openai/large").expect("the same server has it");
+        assert_eq!((&large.settings().base_url, large.settings().max_output), (&here.base_url, Some(77)));
+        assert_eq!(large.settings().context, None, "what one model can read says nothing of another");
+        assert_eq!(*others.find("openai/small").expect("it was there before").settings(), here);
+        match others.find("anthropic/other") {
+            Ok(found) => assert_eq!(found.settings().base_url.as_str(), "https://api.anthropic.com/"),
+            Err(refused) => {
+                assert_eq!(refused.message, "no key for `anthropic/other`: set ANTHROPIC_API_KEY");
+                assert!(refused.hint.is_some_and(|hint| hint.contains("export ANTHROPIC_API_KEY")));
+            }
+        }
+        assert!(others.find("small").expect_err("no provider").message.contains("`small` is no model"));
+    }
+}

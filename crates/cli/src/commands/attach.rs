@@ -6,8 +6,8 @@ use retake_agent::listing;
 use retake_engine::Workspace;
 
 use super::CommandError;
-use crate::agent::model::ModelArgs;
 use crate::agent::AgentError;
+use crate::agent::model::ModelArgs;
 use crate::surroundings::Surroundings;
 use crate::terminal::{self, Start};
 use crate::ui::Ui;

@@ -67,7 +67,11 @@ struct ResumeDocument<'a> {
 
 pub fn run(ui: &mut Ui, here: &Surroundings, args: &ResumeArgs) -> anyhow::Result<ExitCode> {
     let mut workspace = Workspace::open(here.environment.clone())?;
-    let found = session::find(&workspace, args.session.as_deref())?;
+    // What failed before anything was said is nothing to go on with.
+    let found = match ui.is_interactive() {
+        true => session::to_continue(&workspace, args.session.as_deref())?,
+        false => session::find(&workspace, args.session.as_deref())?,
+    };
     if let Some(prompt) = &args.prompt {
         drop(workspace);
         let args = RunArgs {

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use retake_agent::controller::Opened;
 use retake_agent::contract::Command;
+use retake_agent::controller::Opened;
 use retake_agent::live::Live;
 use retake_agent::permission::Mode;
-use retake_tui::{Guide, GuideStep, Until};
+use retake_tui::{Guide, GuideStep, Options, Until};
 
 use super::scratch::Scratch;
 use super::tour::{self, DemoError};
@@ -25,7 +25,10 @@ pub fn run(ui: &mut Ui, keep: bool) -> anyhow::Result<()> {
     let url = runtime.block_on(model::start(PACE))?;
     let Opened { handle, served } = tour::open(&runtime, &scratch, &url, Mode::Interactive)?;
     let shown = runtime.block_on(Live::here(handle.clone())).map_err(AgentError::from).map_err(Into::into).and_then(
-        |(view, live)| terminal::show_with(&runtime, ui, &scratch.root(), view, live, Some(guide(&scratch))),
+        |(view, live)| {
+            let options = Options { guide: Some(guide(&scratch)), ..terminal::options(ui, &scratch.root()) };
+            terminal::show(ui, &runtime, view, live, options)
+        },
     );
     runtime.block_on(handle.request(Command::Close)).ok();
     drop(handle);
@@ -43,21 +46,38 @@ fn guide(scratch: &Scratch) -> Guide {
     let root = scratch.root().display().to_string();
     let steps = vec![
         says(
-            format!("the agent is the real one, the model is scripted, and the project in {root} is yours to break. Enter sends the prompt below."),
+            format!(
+                "the agent is the real one, the model is scripted, and the project in {root} is yours to break. Enter sends the prompt below."
+            ),
             story::FIRST,
         ),
-        step("it asks before it runs or changes something: y allows it once, a for the rest of the session.", Until::TurnEnded),
-        says("mended. Now ask for something that goes wrong: Enter.".to_owned(), story::SECOND),
-        step("allow it (y or a) and watch what the shell command does.", Until::TurnEnded),
-        step("notes.txt is gone: it was yours, and nowhere else. Ctrl+R opens the picker.", Until::PickerOpen),
-        step("on each row a prompt, beside it exactly what going back would change. Enter, then Enter again: code and conversation.", Until::WentBack),
+        step(
+            "it asks before it runs or changes something: y allows it, n does not. Above is what would be written.",
+            Until::TurnEnded,
+        ),
+        says("that was one turn. Now ask for something that will go wrong: Enter.".to_owned(), story::SECOND),
+        step("allow it (y), although it looks careless: rm is in it.", Until::TurnEnded),
+        step("it removed notes.txt, a file of yours that is nowhere else. Ctrl+R opens the picker.", Until::PickerOpen),
+        step(
+            "on each row a prompt, beside it exactly what going back would change. Enter, then Enter again: code and conversation.",
+            Until::WentBack,
+        ),
         step(
             "the files are back, and your prompt is in the composer. Add \"Leave my text files alone!\" and press Enter.",
             Until::Said,
         ),
-        step("it goes another way now; nothing is left of the first try.", Until::TurnEnded),
-        step("a whole turn can be taken back, too: type /undo and press Enter. /redo would repeat it.", Until::WentBack),
-        step("that is it. Ctrl+R, /undo, /redo, ? for the rest; /quit leaves, then run `retake` in a project of yours.", Until::Left),
+        step(
+            "it goes another way now. The first try has left the conversation; Tab in the picker still shows it.",
+            Until::TurnEnded,
+        ),
+        step(
+            "a whole turn can be taken back, too: type /undo and press Enter. /redo would repeat it.",
+            Until::WentBack,
+        ),
+        step(
+            "that is it. Ctrl+R, /undo, /redo, ? for the rest; /quit leaves, then run `retake` in a project of yours.",
+            Until::Left,
+        ),
     ];
     Guide { steps, at: 0 }
 }

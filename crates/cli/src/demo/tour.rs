@@ -229,5 +229,5 @@ fn back_to(entry: EntryId) -> Change {
 }
 
 fn apply(change: Change) -> Command {
-    Command::Apply { change, head_seen: None, running: retake_agent::contract::WhileRunning::Refuse }
+    Command::Apply { change, head_seen: None, plan_seen: None, running: retake_agent::contract::WhileRunning::Refuse }
 }

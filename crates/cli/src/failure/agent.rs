@@ -44,6 +44,7 @@ pub(super) fn for_agent(error: &AgentError) -> Advice {
             };
             Advice { code, hint: hint.clone() }
         }
+        AgentError::ClosedElsewhere => failed(Some("everything is stored; `retake resume` opens it here")),
         AgentError::NotOpen => failed(Some("`retake resume` opens the newest one")),
         AgentError::NoSession => failed(Some("`retake run -p TEXT` begins one")),
         AgentError::Ended => failed(Some("everything up to then is stored; `retake resume` says where it stands")),

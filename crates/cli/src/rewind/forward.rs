@@ -30,7 +30,7 @@ pub fn apply(
     let running = if options.interrupt { WhileRunning::Interrupt } else { WhileRunning::Refuse };
     let change = change(request);
     loop {
-        let command = Command::Apply { change: change.clone(), head_seen, running };
+        let command = Command::Apply { change: change.clone(), head_seen, plan_seen: None, running };
         let reply = agent::ask_live(here, session, command)?;
         match reply.ok_or_else(|| AgentError::unreachable(session))? {
             Ok(Reply::Change { document }) => return tell(ui, kind, &document),

@@ -146,8 +146,8 @@ fn a_conflict_stops_everything_and_is_listed() {
         "hint: 2 paths need a decision: `--on-conflict keep` or `overwrite` makes it for all; \
          on a terminal, without `--yes`, each is asked about\n",
     );
-    run.says("  both: somebody else seems to have changed it since (keep, overwrite, merge, stop)");
-    run.says("  tail: somebody else seems to have changed it since (keep, overwrite, stop)");
+    run.says("  both: changed since by you or another program (keep, overwrite, merge, stop)");
+    run.says("  tail: changed since by you or another program (keep, overwrite, stop)");
     assert_eq!(s.retake(["rewind", "start", "--yes"]).code(), Some(3));
     let document = s.retake(["rewind", "start", "--json"]).refused_with_json();
     assert_eq!(document["conflicts"][0]["path"], "both");
@@ -190,7 +190,7 @@ fn conflicts_can_be_kept_overwritten_or_merged() {
     let s = conflict();
     let run = s.retake(["rewind", "start", "--on-conflict", "keep"]).succeeds();
     run.says(
-        "warning: 2 paths stay as they are\n  both: somebody else seems to have changed it since\n  tail: somebody else seems to have changed it since\n",
+        "warning: 2 paths stay as they are\n  both: changed since by you or another program\n  tail: somebody else seems to have changed it since\n",
     );
     assert_eq!((s.read("plain"), s.read("tail")), ("1\n".to_owned(), "3\n".to_owned()));
     assert!(s.read("both").contains("agent\n") && s.read("both").contains("mine\n"));

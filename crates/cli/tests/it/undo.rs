@@ -50,7 +50,7 @@ fn later_changes_to_the_same_file_are_conflicts() {
     s.write("a", "1\n").write("b", "1\n");
     s.exec("echo 2 > a; echo 2 > b").succeeds();
     s.write("a", "mine\n");
-    s.retake(["undo"]).fails(3).says("a: somebody else seems to have changed it since (keep, overwrite, stop)");
+    s.retake(["undo"]).fails(3).says("a: changed since by you or another program (keep, overwrite, stop)");
     let document = s.retake(["undo", "--json"]).refused_with_json();
     assert_eq!(document["conflicts"][0]["path"], "a");
     assert_eq!(s.read("b"), "2\n");
@@ -154,7 +154,7 @@ fn what_was_all_kept_is_not_announced_as_undone() {
     let run = s.retake(["undo", "--on-conflict", "keep"]).succeeds();
     let text = String::from_utf8_lossy(&run.stdout);
     assert_eq!(text, "Nothing was undone of exec sh -c 'echo 2 > a': every path stays as it is\n");
-    run.says("warning: 1 path stays as it is\n  a: somebody else seems to have changed it since\n");
+    run.says("warning: 1 path stays as it is\n  a: changed since by you or another program\n");
     assert!(!run.stderr.contains("`retake redo`"), "{}", run.stderr);
     let operations = s.retake(["ops", "--json"]).json()["operations"].clone();
     assert_eq!((operations.as_array().map(Vec::len), &operations[0]["undone"]), (Some(1), &json!(false)));

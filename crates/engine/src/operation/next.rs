@@ -41,7 +41,7 @@ pub(crate) fn next_to_undo(store: &Store, session: Option<i64>) -> Result<Operat
     let at_work = window::at_work(store)?;
     for operation in newest_first {
         if operation.state != OperationState::Running {
-            let operation = no_newer_elsewhere(store, session, operation)?;
+            no_newer_elsewhere(store, session, Some(&operation))?;
             let is_passed_over = gone(store, session)?.is_some_and(|gone| gone > operation.seq);
             return match is_passed_over {
                 true => Err(OperationError::NewestGone { operation: Box::new(operation) }),
@@ -54,6 +54,7 @@ pub(crate) fn next_to_undo(store: &Store, session: Option<i64>) -> Result<Operat
             return Err(OperationError::Running { operation: operation.id, what: operation.what });
         }
     }
+    no_newer_elsewhere(store, session, None)?;
     Err(OperationError::NothingToUndo)
 }
 
@@ -94,22 +95,28 @@ fn gone(store: &Store, session: Option<i64>) -> Result<Option<i64>, StoreError> 
     })
 }
 
-/// Refuses to undo what commands made if a session that is open did something since, which the user may mean.
-fn no_newer_elsewhere(store: &Store, session: Option<i64>, operation: Operation) -> Result<Operation, OperationError> {
+/// Refuses if a session has done something since `operation` by itself, in a terminal or an editor: whoever undoes what commands did last
+/// may mean that.
+fn no_newer_elsewhere(
+    store: &Store,
+    session: Option<i64>,
+    operation: Option<&Operation>,
+) -> Result<(), OperationError> {
     if session.is_some() {
-        return Ok(operation);
+        return Ok(());
     }
     let mut newer = store.db().read(|connection| {
-        let rest = "WHERE operations.seq > ? AND operations.live = 1 AND operations.kind IN (1, 4, 5, 6, 7)
-             AND operations.state IN (1, 3) AND NOT operations.undone ORDER BY operations.seq DESC";
-        select(connection, rest, [operation.seq])
+        let rest = format!(
+            "WHERE operations.seq > ? AND operations.live = 1 AND operations.kind IN (1, 4, 5, 6, 7)
+                 AND operations.state IN (1, 3) AND NOT operations.undone AND {CHANGED_SOMETHING} ORDER BY operations.seq DESC"
+        );
+        select(connection, &rest, [operation.map_or(0, |operation| operation.seq)])
     })?;
-    newer.retain(|newer| newer.session.is_some_and(|session| writer::is_live(store.dir(), session)));
     if newer.is_empty() {
-        return Ok(operation);
+        return Ok(());
     }
-    newer.push(operation);
-    Err(OperationError::NewerInLiveSession { operations: newer })
+    newer.extend(operation.cloned());
+    Err(OperationError::NewerInSession { operations: newer })
 }
 
 /// The undo of `session` (of those that commands made, for `None`) that a redo would take back now: until something new is

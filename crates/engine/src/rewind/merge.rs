@@ -16,16 +16,26 @@ pub struct Merged {
     pub content: Vec<u8>,
 }
 
-/// Reverses our changes in `chain`, newest first, in the file that is `now`; `None` if that does not go cleanly. `read`
-/// gives contents.
+/// Reverses our changes in `chain`, newest first, in the file that is `now`; `None` if that does not go cleanly. If we deleted it last, it
+/// is what it was before that, with what somebody else had changed until then. `read` gives contents.
 pub(crate) fn merge(
     chain: &[ChangeRow],
     ours: impl Fn(&ChangeRow) -> bool,
     now: Option<&Node>,
     read: impl Fn(&Node) -> Result<Option<Vec<u8>>, StoreError>,
 ) -> Result<Option<Merged>, StoreError> {
-    let Some(now) = now.filter(|now| is_mergeable(now)) else { return Ok(None) };
-    let Some(mut content) = read(now)? else { return Ok(None) };
+    let (start, chain) = match (now, chain.split_last()) {
+        (Some(now), _) => (*now, chain),
+        (None, Some((deletion, earlier))) if ours(deletion) && deletion.after.is_none() => match deletion.before {
+            Some(before) if deletion.kind == ChangeKind::Changed => (before, earlier),
+            _ => return Ok(None),
+        },
+        (None, _) => return Ok(None),
+    };
+    if !is_mergeable(&start) {
+        return Ok(None);
+    }
+    let Some(mut content) = read(&start)? else { return Ok(None) };
     for change in chain.iter().rev().filter(|change| ours(change)) {
         let (Some(before), Some(after)) = (&change.before, &change.after) else { return Ok(None) };
         let usable = change.kind == ChangeKind::Changed && is_mergeable(before) && is_mergeable(after);
@@ -44,8 +54,8 @@ pub(crate) fn merge(
             Err(_) => return Ok(None),
         }
     }
-    let node = Node { content: ObjectId::of(&content), size: content.len() as u64, ..*now };
-    Ok((!same(Some(&node), Some(now))).then_some(Merged { node, content }))
+    let node = Node { content: ObjectId::of(&content), size: content.len() as u64, ..start };
+    Ok((!same(Some(&node), now)).then_some(Merged { node, content }))
 }
 
 fn is_mergeable(node: &Node) -> bool {

@@ -263,7 +263,7 @@ impl Conflict {
         match self {
             Self::ChangedByOthers => "somebody else changed it too",
             Self::ChangedLater => "a later operation of the same session changed it too",
-            Self::ChangedSince => "somebody else seems to have changed it since",
+            Self::ChangedSince => "changed since by you or another program",
             Self::Contested => "more than one may have changed it",
             Self::NotCaptured => "what is there now cannot be saved, so it is not touched",
             Self::UnknownThen => "what was there then was not captured",
@@ -412,6 +412,19 @@ impl Plan {
     /// Whether the plan can be applied as it is.
     pub fn is_applicable(&self) -> bool {
         self.blocked.is_empty() && self.branch.is_none() && !self.paths.iter().any(PlannedPath::stops)
+    }
+
+    /// What the plan saw: each path as it is and as it would be, whatever was chosen for it. Another plan with the same saw the same.
+    pub fn fingerprint(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        for path in &self.paths {
+            let merged = path.merged.as_ref().map(|merged| merged.node);
+            let nodes = [path.now.as_ref(), path.target.as_ref(), merged.as_ref()].map(outer);
+            let name = path.path.as_bytes();
+            hasher.update(&(name.len() as u64).to_le_bytes()).update(name);
+            hasher.update(format!("{:?}{nodes:?}", path.conflict).as_bytes());
+        }
+        hasher.finalize().to_hex()[..32].to_owned()
     }
 
     /// Whether applying `other` would do the same to the same files.

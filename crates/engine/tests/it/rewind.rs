@@ -293,6 +293,23 @@ fn what_somebody_else_changed_is_a_conflict_with_four_ways_out() {
 }
 
 #[test]
+fn what_somebody_changed_and_the_session_then_moved_away_comes_back_as_they_left_it() {
+    let mut bench = Bench::new();
+    bench.write("notes", "mine\n");
+    let session = bench.session();
+    let before = bench.tool(session, &[], |root| fs::write(root.join("other"), "x").unwrap());
+    bench.write("notes", "mine\nand more\n");
+    bench.tool(session, &[], |root| fs::rename(root.join("notes"), root.join("moved")).unwrap());
+    let refused = bench.selective(session, &before, OnConflict::Stop);
+    assert_eq!(conflicts(refused).iter().map(|(path, _)| path.as_str()).collect::<Vec<_>>(), ["notes"]);
+    bench.selective(session, &before, OnConflict::Merge).unwrap();
+    assert_eq!(bench.read("notes").as_deref(), Some("mine\nand more\n"));
+    assert_eq!(bench.read("moved"), None);
+    bench.undo().unwrap();
+    assert_eq!((bench.read("notes"), bench.read("moved").as_deref()), (None, Some("mine\nand more\n")));
+}
+
+#[test]
 fn ignored_files_and_repositories_survive_and_what_must_give_way_to_a_file_is_refused() {
     let mut bench = Bench::new();
     bench.write("place", "a file");

@@ -1,14 +1,19 @@
 //! What the session answered.
 
-use retake_agent::contract::{Command, Refusal, Reply, Summarised};
+use retake_agent::contract::{Command, Reason, Refusal, Reply, Summarised};
 use retake_agent::document::RewindDocument;
+use retake_engine::session::first_line;
 
 use super::complete::{self, Completion, Typing};
 use super::guide::Until;
 use super::list::List;
+use super::notice::Tone;
 use super::{App, Asked, Difference, Effect, Next, Place};
 use crate::picker::Step;
-use crate::text::diff::DiffView;
+use crate::text::diff::{DiffView, path_text};
+
+/// Conflicts that are named.
+const MAX_CONFLICTS: usize = 4;
 
 impl App {
     pub(super) fn answered(&mut self, asked: Asked, answer: Result<Reply, Refusal>) -> Vec<Effect> {
@@ -16,6 +21,14 @@ impl App {
             let Place::Picker(picker) = &mut self.place else { return Vec::new() };
             let steps = picker.answered(asked, answer);
             return self.picker_steps(steps);
+        }
+        if matches!(asked, Asked::Change { .. }) {
+            self.changing = self.changing.saturating_sub(1);
+        }
+        // What comes late does not take the place of what was opened meanwhile.
+        let is_late = !matches!((&self.place, &asked), (Place::Talk, _) | (Place::List(_), Asked::Preview(_)));
+        if is_late && matches!(asked, Asked::Diff | Asked::Preview(_) | Asked::Sessions | Asked::Checkpoints) {
+            return Vec::new();
         }
         match (asked, answer) {
             (Asked::Said(parts), Err(refusal)) => {
@@ -25,8 +38,8 @@ impl App {
                 }
                 self.refused(&refusal)
             }
-            (Asked::Said(_), Ok(Reply::Held { count, .. })) => {
-                self.say_plain(format!("Held: said when the turn has ended ({count} waiting)"))
+            (Asked::Said(parts), Ok(Reply::Held { .. })) => {
+                self.say_plain(format!("Held until the turn has ended: {}", first_line(&parts)))
             }
             (Asked::Files(query), Ok(Reply::Files { paths })) => {
                 if self.files_wanted.as_ref() == Some(&query)
@@ -41,6 +54,10 @@ impl App {
                 Vec::new()
             }
             (Asked::Files(_) | Asked::Store, _) => Vec::new(),
+            (Asked::Change { verb }, Err(refusal)) if refusal.reason == Reason::Conflicts => {
+                self.needs_a_decision(verb, &refusal)
+            }
+            (Asked::Model(_), Err(refusal)) => self.say_bad(refusal.message),
             (_, Err(refusal)) => self.refused(&refusal),
             (Asked::Change { verb }, Ok(Reply::Change { document })) => self.changed(verb, &document),
             (Asked::Diff, Ok(Reply::Diff { files })) if files.is_empty() => {
@@ -48,8 +65,13 @@ impl App {
             }
             (Asked::Diff, Ok(Reply::Diff { files })) => {
                 let title = "What the last turn changed".to_owned();
-                self.place =
-                    Place::Diff(Box::new(Difference { title, diff: DiffView::new(files), scroll: 0, apply: None }));
+                self.place = Place::Diff(Box::new(Difference {
+                    title,
+                    diff: DiffView::new(files),
+                    scroll: 0,
+                    width: 80,
+                    apply: None,
+                }));
                 Vec::new()
             }
             (Asked::Preview(_), Ok(Reply::Diff { files })) if files.is_empty() => {
@@ -57,12 +79,18 @@ impl App {
                 self.say_plain("The files are as they were at that checkpoint")
             }
             (Asked::Preview(change), Ok(Reply::Diff { files })) => {
-                let title = "What going back to this checkpoint would change: Enter does it, Esc does not".to_owned();
+                let title = "Enter brings these files back; files that others changed too: k keeps, o overwrites, m merges; Esc leaves".to_owned();
                 let apply = Some(change);
-                self.place = Place::Diff(Box::new(Difference { title, diff: DiffView::new(files), scroll: 0, apply }));
+                self.place = Place::Diff(Box::new(Difference {
+                    title,
+                    diff: DiffView::new(files),
+                    scroll: 0,
+                    width: 80,
+                    apply,
+                }));
                 Vec::new()
             }
-            (Asked::Fork, Ok(Reply::Forked { session, .. })) => self.go(Next::Open(session)),
+            (Asked::Fork, Ok(Reply::Forked { session, .. })) => self.go(Next::Forked(session)),
             (Asked::Summary, Ok(Reply::Summarised { summary })) => self.summarised(summary.as_deref()),
             (Asked::Label(label), Ok(_)) => self.say_good(format!("The point before the last prompt is `{label}` now")),
             (Asked::Sessions, Ok(Reply::Sessions { sessions })) => {
@@ -75,6 +103,23 @@ impl App {
             }
             _ => Vec::new(),
         }
+    }
+
+    /// Files were changed by somebody else since: nothing was done, and the user says what is to become of them.
+    fn needs_a_decision(&mut self, verb: &str, refusal: &Refusal) -> Vec<Effect> {
+        let conflicts = refusal.document.as_ref().map(|document| document.conflicts.as_slice()).unwrap_or_default();
+        let mut lines = vec![format!("{}: nothing was changed yet", refusal.message)];
+        let shown = conflicts.iter().take(MAX_CONFLICTS);
+        lines.extend(shown.map(|conflict| format!("  {}: {}", path_text(&conflict.path), conflict.text)));
+        match conflicts.len().saturating_sub(MAX_CONFLICTS) {
+            0 => {}
+            more => lines.push(format!("  and {more} more")),
+        }
+        lines.push(match verb {
+            "rewind" => "/checkpoints once more: k keeps them, o overwrites them, m merges".to_owned(),
+            _ => format!("/{verb} keep leaves them as they are, /{verb} overwrite does not, /{verb} merge takes out only what the session did"),
+        });
+        self.say(Tone::Warning, lines.join("\n"))
     }
 
     fn refused(&mut self, refusal: &Refusal) -> Vec<Effect> {
@@ -125,7 +170,7 @@ impl App {
                 }
                 Step::Forked { session } => {
                     self.place = Place::Talk;
-                    effects.extend(self.go(Next::Open(session)));
+                    effects.extend(self.go(Next::Forked(session)));
                 }
                 Step::Summarised(summary) => {
                     self.place = Place::Talk;
@@ -137,20 +182,27 @@ impl App {
     }
 }
 
-/// What became of the files: `2 files restored, 1 kept`.
+/// What became of the files, and what did not go back with them: `2 files went back, 1 was kept`.
 fn in_files(document: &RewindDocument) -> String {
     let count = |status: &str| document.files.iter().filter(|file| file.status == status).count();
     let (done, kept, failed) = (count("done"), count("kept"), count("failed"));
     let mut words = vec![match done {
-        0 => "no file was changed".to_owned(),
-        1 => "1 file is as it was".to_owned(),
-        _ => format!("{done} files are as they were"),
+        0 => "no file changed".to_owned(),
+        1 => "1 file went back".to_owned(),
+        _ => format!("{done} files went back"),
     }];
-    if kept > 0 {
-        words.push(format!("{kept} kept as they are now"));
+    match kept {
+        0 => {}
+        1 => words.push("1 is kept as it is now".to_owned()),
+        _ => words.push(format!("{kept} are kept as they are now")),
     }
     if failed > 0 {
         words.push(format!("{failed} FAILED"));
+    }
+    let remedies: Vec<String> =
+        document.ledger.iter().filter_map(|item| item.remedy.as_ref()).map(|remedy| format!("`{remedy}`")).collect();
+    if !remedies.is_empty() {
+        words.push(format!("git is where it was: {} would move it back too", remedies.join(", ")));
     }
     words.join(", ")
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use retake_agent::contract::{Change, ChangeGoal, Command, DiffOf, Extent, Seen, State, WhileRunning};
+use retake_engine::OnConflict;
 use retake_engine::session::entry::{Body, EntryId};
 
 use super::notice::Tone;
@@ -13,8 +14,8 @@ impl App {
     pub(super) fn command(&mut self, slash: Slash, argument: &str) -> Vec<Effect> {
         match slash {
             Slash::Rewind => self.open_picker(),
-            Slash::Undo => self.change("undo", ChangeGoal::Undo { operation: None }),
-            Slash::Redo => self.change("redo", ChangeGoal::Redo),
+            Slash::Undo => self.change("undo", ChangeGoal::Undo { operation: None }, argument),
+            Slash::Redo => self.change("redo", ChangeGoal::Redo, argument),
             Slash::Diff => match self.last_prompt() {
                 Some(prompt) => vec![Effect::Ask(Asked::Diff, Command::Diff { of: DiffOf::Turn { prompt } })],
                 None => self.nothing_said(),
@@ -70,12 +71,26 @@ impl App {
         self.go(next)
     }
 
-    fn change(&mut self, verb: &'static str, goal: ChangeGoal) -> Vec<Effect> {
+    fn change(&mut self, verb: &'static str, goal: ChangeGoal, argument: &str) -> Vec<Effect> {
+        let on_conflict = match argument {
+            "" => OnConflict::Stop,
+            "keep" => OnConflict::Keep,
+            "overwrite" => OnConflict::Overwrite,
+            "merge" => OnConflict::Merge,
+            _ => {
+                return self.say_plain(format!(
+                    "/{verb}, or /{verb} with keep, overwrite or merge: what to do with files that others changed"
+                ));
+            }
+        };
         let command = Command::Apply {
-            change: Change::new(goal),
-            head_seen: Some(Seen { head: self.view.head() }),
+            change: Change { on_conflict, ..Change::new(goal) },
+            // What this very client is about to move is not somebody else's doing.
+            head_seen: (self.changing == 0).then(|| Seen { head: self.view.head() }),
+            plan_seen: None,
             running: WhileRunning::Refuse,
         };
+        self.changing += 1;
         vec![Effect::Ask(Asked::Change { verb }, command)]
     }
 

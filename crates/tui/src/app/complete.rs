@@ -1,5 +1,7 @@
 //! What could be meant by what is being typed: commands and files.
 
+use retake_engine::session::entry::Part;
+
 use super::slash;
 use crate::composer::Composer;
 
@@ -48,6 +50,28 @@ pub fn typing(composer: &Composer) -> Option<Typing> {
     word.strip_prefix('@').map(|path| Typing::File(path.to_owned()))
 }
 
+/// What looks like a mention of a file and has none beside it.
+pub fn missing(parts: &[Part]) -> Vec<String> {
+    let attached: Vec<&str> = parts
+        .iter()
+        .filter_map(|part| match part {
+            Part::File { path, .. } => Some(path.as_str()),
+            _ => None,
+        })
+        .collect();
+    let has_image = parts.iter().any(|part| matches!(part, Part::Image { .. }));
+    let texts = parts.iter().filter_map(|part| match part {
+        Part::Text { text } => Some(text.as_str()),
+        _ => None,
+    });
+    let names = texts.flat_map(str::split_whitespace).filter_map(|word| word.strip_prefix('@'));
+    let names = names.map(|name| name.trim_end_matches(['.', ',', ';', ':', '?', '!', ')']));
+    // A handle such as `@ada` is no path.
+    let looks_like_one = |name: &&str| name.contains('/') || name.contains('.');
+    let is_missing = |name: &&str| !attached.contains(name) && !has_image;
+    names.filter(looks_like_one).filter(is_missing).map(|name| format!("`{name}`")).collect()
+}
+
 impl Completion {
     /// Commands; `None` if there is none like it.
     pub fn of_commands(typed: &str) -> Option<Self> {
@@ -64,7 +88,7 @@ impl Completion {
     /// Files; `None` if there is none like it.
     pub fn of_files(typed: &str, paths: Vec<String>) -> Option<Self> {
         let choices: Vec<Choice> =
-            paths.into_iter().map(|path| Choice { text: format!("@{path} "), about: String::new() }).collect();
+            paths.into_iter().map(|path| Choice { text: mention(&path), about: String::new() }).collect();
         (!choices.is_empty()).then(|| Self { what: Typing::File(typed.to_owned()), choices, at: 0 })
     }
 
@@ -85,6 +109,11 @@ impl Completion {
         let last = (first + MAX_ROWS).min(self.choices.len());
         (&self.choices[first..last], self.at - first)
     }
+}
+
+/// A file as it is mentioned: one with blanks in its name needs quotes.
+fn mention(path: &str) -> String {
+    if path.contains(char::is_whitespace) { format!("@\"{path}\" ") } else { format!("@{path} ") }
 }
 
 fn takes_hint(takes: &str) -> String {
@@ -112,6 +141,13 @@ mod tests {
     fn a_file_is_completed_anywhere() {
         assert_eq!(typed("see @src/l"), Some(Typing::File("src/l".into())));
         assert_eq!(typed("me@example.org"), None);
+    }
+
+    #[test]
+    fn what_looks_like_a_file_and_is_none_is_told() {
+        let file = Part::File { path: "src/lib.rs".into(), text: String::new() };
+        let said = Part::text("see @src/lib.rs, @gone.txt and @ada");
+        assert_eq!(missing(&[said, file]), ["`gone.txt`"]);
     }
 
     #[test]

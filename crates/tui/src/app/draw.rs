@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 use retake_engine::Timestamp;
 
 use super::list::{self, List};
-use super::{App, Difference, Place, help};
+use super::{App, Difference, Place, help, welcome};
 use crate::composer::Rows;
 use crate::text;
 use crate::theme::Theme;
@@ -43,6 +43,9 @@ impl App {
         match &mut self.place {
             Place::Talk => {
                 self.talk_area = area;
+                if self.view.entries.is_empty() {
+                    return draw_lines(&welcome::lines(&self.view, area.width, theme), area, buf);
+                }
                 self.transcript.draw(&self.view, u64::try_from(now.0).unwrap_or(0), area, buf, &theme);
             }
             Place::Picker(picker) => picker.draw(area, buf, &theme, now),
@@ -51,6 +54,12 @@ impl App {
                 let last = lines.len().saturating_sub(usize::from(area.height));
                 *scroll = (*scroll).min(u16::try_from(last).unwrap_or(u16::MAX));
                 draw_lines(&lines[usize::from(*scroll)..], area, buf);
+                if usize::from(*scroll) < last {
+                    let more = Line::from(Span::styled("… more below: PageDown", theme.dim()));
+                    let row = Rect { y: area.bottom().saturating_sub(1), height: 1, ..area };
+                    buf.set_string(row.x, row.y, " ".repeat(usize::from(row.width)), theme.plain());
+                    draw_lines(&[more], row, buf);
+                }
             }
             Place::List(list) => draw_list(list, area, buf, theme, now),
             Place::Diff(diff) => draw_difference(diff, area, buf, theme),
@@ -87,9 +96,10 @@ impl App {
                 let hints = picker.hints();
                 return hints.iter().map(|(key, does)| format!("{key} {does}")).collect::<Vec<_>>().join(" · ");
             }
-            Place::List(_) | Place::Help(_) | Place::Diff(_) => "Esc goes back to the conversation",
+            Place::Diff(_) => "↑↓ PageUp PageDown scroll · n p next and previous file · Esc back",
+            Place::List(_) | Place::Help(_) => "Esc goes back to the conversation",
             Place::Talk if self.asking.is_why => "Why not? The model is told. Enter says no, Esc goes back",
-            Place::Talk if self.question().is_some() => "y yes · n no · Esc stops the turn · Tab lets you type",
+            Place::Talk if self.question().is_some() => "y yes · n no · Esc stops the turn · or say something else",
             Place::Talk if self.running_since.is_some() => "Say something: it is held until the turn has ended",
             Place::Talk => "Ask for something · @ mentions a file · / commands · ? help",
         };
@@ -107,7 +117,7 @@ pub(super) fn draw_lines(lines: &[Line<'static>], area: Rect, buf: &mut Buffer) 
 fn draw_list(list: &List, area: Rect, buf: &mut Buffer, theme: Theme, now: Timestamp) {
     let rows = list.shown();
     let filter = match list.filter.as_str() {
-        "" => Span::styled("type to filter · Enter opens · Esc closes", theme.dim()),
+        "" => Span::styled(format!("type to filter · {} · Esc closes", list.enter), theme.dim()),
         filter => Span::styled(format!("{}▏", text::clean(filter)), theme.accent()),
     };
     let title = Line::from(vec![Span::styled(list.title, theme.bold()), Span::raw("  "), filter]);
@@ -140,6 +150,7 @@ fn draw_difference(shown: &mut Difference, area: Rect, buf: &mut Buffer, theme: 
     let body = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
     let last = shown.diff.height(area.width).saturating_sub(usize::from(body.height));
     shown.scroll = shown.scroll.min(last);
+    shown.width = area.width;
     let title = text::fit(&shown.title, usize::from(area.width));
     buf.set_string(area.x, area.y, title, theme.bold());
     shown.diff.draw(shown.scroll, body, buf, &theme);

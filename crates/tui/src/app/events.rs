@@ -34,8 +34,18 @@ impl App {
             }
             EventKind::DraftChanged { .. } => self.draft_changed(is_own),
             EventKind::StateChanged { .. } => self.watch_state(),
-            EventKind::TurnEnded { reason, message, taken_back, .. } => {
-                return self.turn_ended(reason, message.as_deref(), *taken_back);
+            EventKind::TurnEnded { prompt, reason, message, taken_back, .. } => {
+                let is_cut = !taken_back && self.view.entries.iter().rev().all(|entry| entry.id != *prompt);
+                // A rewind has said what became of a turn that is cut.
+                if !is_cut {
+                    self.say_ended(reason, message.as_deref(), *taken_back);
+                }
+                // A guide goes on with what was done, and waits where it was stopped.
+                if reason == "done" {
+                    self.guided(Until::TurnEnded);
+                }
+                self.running_since = None;
+                return vec![Effect::Ask(Asked::Store, Command::Store)];
             }
             EventKind::Retrying { after_ms, attempt, message } => {
                 let seconds = after_ms.div_ceil(1_000);
@@ -89,18 +99,27 @@ impl App {
         }
     }
 
-    fn turn_ended(&mut self, reason: &str, message: Option<&str>, taken_back: bool) -> Vec<Effect> {
-        self.running_since = None;
+    /// Says how a turn ended, unless it ended as it should.
+    fn say_ended(&mut self, reason: &str, message: Option<&str>, taken_back: bool) {
         match (reason, taken_back) {
-            (_, true) => drop(self.say_plain("Nothing came of it; what you said is in the composer again")),
+            (_, true) => drop(self.say_taken_back(message)),
             ("interrupted", _) => {
                 drop(self.say_plain("Stopped. /undo takes back what it did; Ctrl+R goes further back"))
             }
             ("round_limit", _) => drop(self.say(Tone::Warning, message.unwrap_or("The turn took too many rounds"))),
             _ => {}
         }
-        self.guided(Until::TurnEnded);
-        vec![Effect::Ask(Asked::Store, Command::Store)]
+    }
+
+    /// A turn came to nothing: says why, and where to find what was said.
+    fn say_taken_back(&mut self, message: Option<&str>) -> Vec<Effect> {
+        let is_loaded = !self.loaded.is_empty() && self.composer.parts() == self.loaded;
+        let place =
+            if is_loaded { "what you said is in the composer again" } else { "what was said waits: /draft loads it" };
+        match message {
+            Some(message) => self.say_bad(format!("{message}; {place}")),
+            None => self.say_plain(format!("Nothing came of it; {place}")),
+        }
     }
 
     /// Loads what waits to be said, when the client starts.
@@ -124,9 +143,7 @@ impl App {
         match (is_own, is_untouched) {
             (true, true) => self.take_draft(),
             _ if self.view.draft.is_empty() => {}
-            (true, false) => {
-                self.say(Tone::Plain, "Your text is kept. What was said then waits: /draft loads it");
-            }
+            (true, false) => self.add_to_notice("Your text is kept; what was said then waits: /draft loads it"),
             (false, _) => {
                 self.say(Tone::Plain, "Another client went back. What was said then waits: /draft loads it");
             }

@@ -1,7 +1,6 @@
 //! A guide for newcomers: one hint at a time, gone on when what it asks for has happened.
 
-use super::{App, Place};
-use retake_agent::contract::State;
+use super::App;
 
 /// What is done next, step by step.
 #[derive(Clone, Debug, Default)]
@@ -76,10 +75,5 @@ impl App {
         let guide = self.guide.as_ref()?;
         let step = guide.steps.get(guide.at)?;
         Some((guide.at + 1, guide.steps.len(), &step.hint))
-    }
-
-    /// Whether nothing runs and nothing else is shown.
-    pub(super) fn is_at_rest(&self) -> bool {
-        self.view.state != State::Running && matches!(self.place, Place::Talk)
     }
 }

@@ -7,12 +7,23 @@ use crate::text::wrap::{self, Breaks, Margin};
 use crate::theme::Theme;
 
 /// Keys, and what they do.
-const KEYS: [(&str, &[(&str, &str)]); 4] = [
+const KEYS: [(&str, &[(&str, &str)]); 5] = [
     (
         "Going back",
         &[
             ("Ctrl+R, Esc Esc", "the picker: every prompt, and exactly what going back to it would change"),
             ("/undo, /redo", "take back the last turn or rewind, and repeat it"),
+        ],
+    ),
+    (
+        "In the picker",
+        &[
+            ("letters", "filter by text, label, tool, file or number"),
+            ("Tab", "the tree of all branches, those left behind too"),
+            ("Enter", "code, conversation or both, a fork, a summary"),
+            ("Ctrl+D, Ctrl+U, wheel", "scroll what would change; Ctrl+O gives it all the room"),
+            ("Ctrl+L", "name the point"),
+            ("k, o, m", "for a file that others changed too: keep, overwrite, merge"),
         ],
     ),
     (
@@ -24,6 +35,7 @@ const KEYS: [(&str, &[(&str, &str)]); 4] = [
             ("Up, Down", "what was said before"),
             ("Ctrl+G", "write it in $VISUAL or $EDITOR"),
             ("Ctrl+W, Ctrl+U, Ctrl+K", "delete the word, the line before, the line behind the cursor"),
+            ("Ctrl+C", "take away what is typed; Up brings it back"),
         ],
     ),
     (

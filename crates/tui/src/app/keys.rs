@@ -1,22 +1,21 @@
 //! Keys while nothing else has taken the conversation's place, and where other keys go.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use retake_agent::contract::{Command, State, WhileRunning};
+use retake_agent::contract::{Change, Command, State, WhileRunning};
 
-use super::complete::{self, Completion, Typing};
+use retake_engine::OnConflict;
+
 use super::guide::Until;
 use super::notice::Tone;
-use super::slash::{self, Meaning};
 use super::{App, Asked, Effect, Next, Place};
 use crate::picker::Picker;
 
 /// Within this many milliseconds a second key belongs to the first.
 const TWICE: i64 = 1_500;
-/// Within this many milliseconds after a rewind, Enter was meant for the picker.
-const STILL: i64 = 400;
 
 impl App {
     pub(super) fn key(&mut self, key: KeyEvent) -> Vec<Effect> {
+        let key = self.plain(key);
         if key.modifiers.contains(KeyModifiers::CONTROL) {
             match key.code {
                 KeyCode::Char('l') if !matches!(self.place, Place::Picker(_)) => return vec![Effect::Redraw],
@@ -33,6 +32,15 @@ impl App {
             }
             Place::List(_) => self.list_key(key),
             Place::Help(_) | Place::Diff(_) => self.page_key(key),
+        }
+    }
+
+    /// Where nobody types, Alt and a key is Esc and a key that came at once, as over a slow line: Esc it is, and nothing is chosen.
+    fn plain(&self, key: KeyEvent) -> KeyEvent {
+        let is_typing = matches!(self.place, Place::Talk) && self.question().is_none();
+        match key.modifiers.contains(KeyModifiers::ALT) && !is_typing {
+            true => KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE),
+            false => key,
         }
     }
 
@@ -57,6 +65,9 @@ impl App {
             KeyCode::Char('r') if control => return self.open_picker(),
             KeyCode::Char('g') if control => return vec![Effect::Edit(self.composer.for_editor())],
             KeyCode::Char('d') if control && self.composer.is_blank() => return self.leave(),
+            KeyCode::Char('d') if control && self.composer.is_at_end() => {
+                return self.say_plain("Ctrl+D leaves when nothing is typed; Ctrl+C takes away what is");
+            }
             KeyCode::Char('o') if control => self.transcript.toggle_all(),
             KeyCode::Char('t') if control => self.shows_todos = !self.shows_todos,
             KeyCode::Char('?') if self.composer.is_blank() => self.place = Place::Help(0),
@@ -68,138 +79,22 @@ impl App {
             KeyCode::Home if control => self.transcript.to_top(),
             KeyCode::End if control => self.transcript.to_bottom(),
             KeyCode::Tab if !self.view.questions.is_empty() => self.asking.is_aside = false,
+            KeyCode::Char('/') if self.is_untouched() => self.shelve(),
             KeyCode::Enter if key.modifiers.is_empty() => return self.enter(),
             _ => return self.composer_key(key),
         }
         Vec::new()
     }
 
-    /// A key that edits what is about to be said.
-    fn composer_key(&mut self, key: KeyEvent) -> Vec<Effect> {
-        let (control, alt) = (key.modifiers.contains(KeyModifiers::CONTROL), key.modifiers.contains(KeyModifiers::ALT));
-        let by_word = control || alt;
-        let composer = &mut self.composer;
-        match key.code {
-            KeyCode::Enter => composer.insert("\n"),
-            KeyCode::Char('j') if control => composer.insert("\n"),
-            KeyCode::Char('a') if control => composer.home(),
-            KeyCode::Char('e') if control => composer.end(),
-            KeyCode::Char('b') if control => composer.left(),
-            KeyCode::Char('f') if control => composer.right(),
-            KeyCode::Char('b') if alt => composer.word_left(),
-            KeyCode::Char('f') if alt => composer.word_right(),
-            KeyCode::Char('d') if control => composer.delete(),
-            KeyCode::Char('h') if control => composer.backspace(),
-            KeyCode::Char('w') if control => composer.delete_word(),
-            KeyCode::Char('u') if control => composer.delete_to_start(),
-            KeyCode::Char('k') if control => composer.delete_to_end(),
-            KeyCode::Char('p') if control => drop(composer.up()),
-            KeyCode::Char('n') if control => drop(composer.down()),
-            KeyCode::Char(c) if !control && !alt => composer.insert(c.encode_utf8(&mut [0; 4])),
-            KeyCode::Left if by_word => composer.word_left(),
-            KeyCode::Right if by_word => composer.word_right(),
-            KeyCode::Left => composer.left(),
-            KeyCode::Right => composer.right(),
-            KeyCode::Up => drop(composer.up()),
-            KeyCode::Down => drop(composer.down()),
-            KeyCode::Home => composer.home(),
-            KeyCode::End => composer.end(),
-            KeyCode::Backspace if by_word => composer.delete_word(),
-            KeyCode::Backspace => composer.backspace(),
-            KeyCode::Delete => composer.delete(),
-            _ => return Vec::new(),
-        }
-        self.typed()
-    }
-
-    /// What is about to be said has changed: something may be completed.
-    pub(super) fn typed(&mut self) -> Vec<Effect> {
-        let typing = complete::typing(&self.composer);
-        if typing != self.dismissed {
-            self.dismissed = None;
-        }
-        match typing.filter(|typing| self.dismissed.as_ref() != Some(typing)) {
-            Some(Typing::Command(name)) => self.completion = Completion::of_commands(&name),
-            Some(Typing::File(query)) => {
-                self.files_wanted = Some(query.clone());
-                return vec![Effect::Ask(Asked::Files(query.clone()), Command::Files { query })];
-            }
-            None => self.completion = None,
-        }
-        Vec::new()
-    }
-
-    /// A key while something is offered; `None` if it is not about that.
-    fn completion_key(&mut self, key: KeyEvent) -> Option<Vec<Effect>> {
-        let completion = self.completion.as_mut()?;
-        match key.code {
-            KeyCode::Up => completion.step(false),
-            KeyCode::Down => completion.step(true),
-            KeyCode::Esc => {
-                self.dismissed = self.completion.take().map(|completion| completion.what);
-            }
-            KeyCode::Tab => self.complete(" "),
-            KeyCode::Enter if matches!(completion.what, Typing::File(_)) => self.complete(""),
-            KeyCode::Enter if key.modifiers.is_empty() => {
-                self.complete("");
-                return None;
-            }
-            _ => return None,
-        }
-        Some(Vec::new())
-    }
-
-    fn complete(&mut self, after: &str) {
-        let Some(completion) = self.completion.take() else { return };
-        let text = &completion.chosen().text;
-        let after = if text.ends_with(' ') { "" } else { after };
-        self.composer.complete(&format!("{text}{after}"));
-    }
-
-    /// Enter: says what is there, or does what it asks for.
-    fn enter(&mut self) -> Vec<Effect> {
-        self.completion = None;
-        if self.is_still_rewinding() {
-            return Vec::new();
-        }
-        if self.composer.ends_with_backslash() {
-            self.composer.backspace();
-            self.composer.insert("\n");
-            return Vec::new();
-        }
-        let parts = self.composer.parts();
-        let line = match parts.as_slice() {
-            [] => return Vec::new(),
-            [retake_engine::session::entry::Part::Text { text }] => text.as_str(),
-            _ => "",
-        };
-        match slash::read(line) {
-            Meaning::Command(slash, argument) => {
-                self.composer.take();
-                self.notice = None;
-                self.command(slash, &argument)
-            }
-            Meaning::Unknown(name) => self.say_bad(format!("there is no command /{name}; /help lists them")),
-            Meaning::Prompt => {
-                self.composer.take();
-                self.loaded = Vec::new();
-                self.notice = None;
-                self.transcript.to_bottom();
-                vec![Effect::Say(parts)]
-            }
-        }
-    }
-
-    /// Whether Enter was pressed once too often, or is held down: what a rewind put into the composer is not said by that.
-    fn is_still_rewinding(&mut self) -> bool {
-        let is_untouched = self.composer.parts() == self.loaded;
-        let is_soon = self.refilled.take().is_some_and(|then| self.now.0 - then.0 < STILL);
-        self.refilled = (is_untouched && is_soon).then_some(self.now);
-        self.refilled.is_some()
-    }
-
     /// Esc: closes what is open, stops what runs; twice on an empty composer opens the picker.
     fn escape(&mut self) -> Vec<Effect> {
+        if self.asking.is_aside && !self.view.questions.is_empty() {
+            self.asking.is_aside = false;
+            return Vec::new();
+        }
+        if self.unshelve() {
+            return Vec::new();
+        }
         if self.view.state == State::Running || !self.view.questions.is_empty() || self.view.summarising {
             return self.interrupt();
         }
@@ -232,6 +127,7 @@ impl App {
             // It can be called back.
             self.composer.take();
             self.completion = None;
+            self.shelved = Vec::new();
             return Vec::new();
         }
         self.leave_twice("Ctrl+C once more leaves; the session is kept")
@@ -292,13 +188,18 @@ impl App {
     /// Keys of pages that can only be read.
     fn page_key(&mut self, key: KeyEvent) -> Vec<Effect> {
         let step: i64 = match key.code {
-            KeyCode::Up | KeyCode::Char('k') => -1,
-            KeyCode::Down | KeyCode::Char('j') => 1,
+            KeyCode::Up => -1,
+            KeyCode::Down => 1,
             KeyCode::PageUp => -20,
             KeyCode::PageDown | KeyCode::Char(' ') => 20,
             KeyCode::Home => i64::MIN / 2,
             KeyCode::End => i64::MAX / 2,
-            KeyCode::Enter => return self.page_enter(),
+            KeyCode::Char('n') => return self.next_file(true),
+            KeyCode::Char('p') => return self.next_file(false),
+            KeyCode::Enter => return self.page_enter(OnConflict::Stop),
+            KeyCode::Char('k') if self.can_apply() => return self.page_enter(OnConflict::Keep),
+            KeyCode::Char('o') if self.can_apply() => return self.page_enter(OnConflict::Overwrite),
+            KeyCode::Char('m') if self.can_apply() => return self.page_enter(OnConflict::Merge),
             KeyCode::Esc | KeyCode::Char('q' | '?') => {
                 self.close_place();
                 return Vec::new();
@@ -309,15 +210,34 @@ impl App {
         Vec::new()
     }
 
-    /// Enter on a page: makes the change that it shows, if it shows one.
-    fn page_enter(&mut self) -> Vec<Effect> {
+    /// To the next file of a diff, or the one before.
+    fn next_file(&mut self, forward: bool) -> Vec<Effect> {
+        if let Place::Diff(shown) = &mut self.place {
+            let starts = shown.diff.starts(shown.width);
+            let found = match forward {
+                true => starts.iter().find(|start| **start > shown.scroll),
+                false => starts.iter().rev().find(|start| **start < shown.scroll),
+            };
+            shown.scroll = found.copied().unwrap_or(shown.scroll);
+        }
+        Vec::new()
+    }
+
+    /// Whether the page shows a change that can be made.
+    fn can_apply(&self) -> bool {
+        matches!(&self.place, Place::Diff(diff) if diff.apply.is_some())
+    }
+
+    /// Makes the change that a page shows, if it shows one, and closes it.
+    fn page_enter(&mut self, on_conflict: OnConflict) -> Vec<Effect> {
         let apply = match &mut self.place {
             Place::Diff(diff) => diff.apply.take(),
             _ => None,
         };
         self.close_place();
         let Some(change) = apply else { return Vec::new() };
-        let command = Command::Apply { change, head_seen: None, running: WhileRunning::Refuse };
+        let change = Change { on_conflict, ..change };
+        let command = Command::Apply { change, head_seen: None, plan_seen: None, running: WhileRunning::Refuse };
         vec![Effect::Ask(Asked::Change { verb: "rewind" }, command)]
     }
 
@@ -339,6 +259,8 @@ impl App {
     pub(super) fn paste(&mut self, text: &str) -> Vec<Effect> {
         match &mut self.place {
             Place::Talk => {
+                // Whoever pastes says something, and answers nothing.
+                self.asking.is_aside = !self.asking.is_why;
                 self.composer.paste(text);
                 self.typed()
             }

@@ -11,6 +11,8 @@ use crate::text::age;
 pub struct List {
     /// What it is of.
     pub title: &'static str,
+    /// What Enter does.
+    pub enter: &'static str,
     /// In order.
     pub rows: Vec<Row>,
     /// Which is chosen, among those that fit the filter.
@@ -47,7 +49,8 @@ impl List {
     pub fn of_sessions(sessions: Vec<SessionFacts>, own: &str) -> Self {
         let row = |facts: SessionFacts| {
             let is_own = facts.session == own;
-            let mut more = vec![count(facts.prompts, "prompt")];
+            let short = facts.session.get(..8).unwrap_or_default().to_owned();
+            let mut more = vec![short, count(facts.prompts, "prompt")];
             more.extend(is_own.then(|| "this one".to_owned()));
             more.extend((facts.live && !is_own).then(|| "open elsewhere: you join it".to_owned()));
             more.extend(facts.forked_from.as_ref().map(|_| "a fork".to_owned()));
@@ -60,7 +63,7 @@ impl List {
             Row { when: facts.at, text, more: more.join(" · "), target }
         };
         let rows = sessions.into_iter().map(row).collect();
-        Self { title: "Sessions of this directory", rows, at: 0, filter: String::new() }
+        Self { title: "Sessions of this directory", enter: "Enter opens", rows, at: 0, filter: String::new() }
     }
 
     /// Checkpoints.
@@ -73,14 +76,23 @@ impl List {
                 (None, None) => short.to_owned(),
             };
             let changed = facts.changed;
-            let mut more = format!("+{} ~{} -{}", changed.added, changed.modified, changed.deleted);
+            let mut more = match (changed.added, changed.modified, changed.deleted) {
+                (0, 0, 0) => String::new(),
+                (added, modified, deleted) => format!("+{added} ~{modified} -{deleted} since the one before"),
+            };
             if facts.gaps > 0 {
                 more.push_str(&format!(" · {} not captured", count(facts.gaps, "file")));
             }
             Row { when: facts.at, text, more, target: Target::Checkpoint(facts.checkpoint) }
         };
         let rows = checkpoints.into_iter().map(row).collect();
-        Self { title: "Checkpoints of this directory", rows, at: 0, filter: String::new() }
+        Self {
+            title: "Checkpoints of this directory",
+            enter: "Enter shows what going back would change",
+            rows,
+            at: 0,
+            filter: String::new(),
+        }
     }
 
     /// The rows that fit the filter.

@@ -20,6 +20,8 @@ pub mod slash;
 mod status;
 #[cfg(test)]
 mod tests;
+mod typing;
+mod welcome;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -40,7 +42,7 @@ use complete::Completion;
 use facts::Facts;
 pub use guide::{Guide, Step as GuideStep, Until};
 use list::List;
-use notice::Notice;
+use notice::{Notice, Tone};
 use question::Asking;
 
 /// Requests of this client that are remembered, to tell its own events from those of others.
@@ -98,6 +100,8 @@ pub enum Next {
     New,
     /// Another session of this workspace.
     Open(String),
+    /// A session that was forked from this one.
+    Forked(String),
 }
 
 /// What an answer is to.
@@ -158,6 +162,8 @@ pub struct Difference {
     pub diff: DiffView,
     /// The first line that is shown.
     pub scroll: usize,
+    /// The columns that it was last drawn in.
+    pub width: u16,
     /// The change that would do this: Enter makes it.
     pub apply: Option<Change>,
 }
@@ -171,6 +177,8 @@ pub struct App {
     composer: Composer,
     /// What was put into the composer from the draft: as long as it is unchanged, it is not the user's own.
     loaded: Vec<Part>,
+    /// What made room for a command, and comes back after it.
+    shelved: Vec<Part>,
     place: Place,
     notice: Option<Notice>,
     completion: Option<Completion>,
@@ -192,6 +200,8 @@ pub struct App {
     guide: Option<Guide>,
     theme: Theme,
     now: Timestamp,
+    /// Undos and redos that are not answered yet.
+    changing: usize,
     /// The newest request for files, so that a late answer is dropped.
     files_wanted: Option<String>,
     /// Where the conversation was drawn, for clicks.
@@ -206,6 +216,7 @@ impl App {
             transcript: Transcript::new(),
             composer: Composer::default(),
             loaded: Vec::new(),
+            shelved: Vec::new(),
             place: Place::Talk,
             notice: None,
             completion: None,
@@ -221,6 +232,7 @@ impl App {
             guide,
             theme,
             now,
+            changing: 0,
             files_wanted: None,
             talk_area: ratatui::layout::Rect::ZERO,
             view,
@@ -244,7 +256,8 @@ impl App {
             Input::Missed(view) => self.missed(*view),
             Input::Answered(asked, answer) => self.answered(asked, answer),
             Input::Edited(Ok(text)) => {
-                self.composer.from_editor(&text);
+                self.asking.is_aside = !self.asking.is_why;
+                self.composer.take_edited(&text);
                 self.typed()
             }
             Input::Edited(Err(why)) => self.say_bad(format!("the editor could not be used: {why}")),
@@ -252,6 +265,18 @@ impl App {
             Input::Exported(Err(why)) => self.say_bad(format!("not written: {why}")),
             Input::Tick => Vec::new(),
         }
+    }
+
+    /// The process is to end: what is being typed waits in the session.
+    pub fn stop(&mut self) -> Vec<Effect> {
+        self.leave()
+    }
+
+    /// What was about to be said, in words; what came from the draft is there still.
+    pub fn unsent(&self) -> String {
+        let parts = self.composer.parts();
+        let is_own = parts != self.loaded && parts != self.view.draft;
+        parts.iter().filter(|_| is_own).map(crate::text::in_words).collect::<Vec<_>>().join("\n")
     }
 
     /// Remembers a request as this client's own.
@@ -262,9 +287,28 @@ impl App {
         }
     }
 
+    /// Says something to begin with.
+    pub fn greet(&mut self, text: String) {
+        self.say_plain(text);
+    }
+
+    /// Says that what looks like a mention of a file names none.
+    pub fn warn_of_missing(&mut self, parts: &[Part]) {
+        let missing = complete::missing(parts);
+        if !missing.is_empty() {
+            self.say(
+                Tone::Warning,
+                format!("There is no file {} here: nothing went along with the name", missing.join(", ")),
+            );
+        }
+    }
+
     /// Whether something moves on the screen without anything happening.
     pub fn is_moving(&self) -> bool {
-        self.running_since.is_some() || self.view.summarising || self.view.baseline.is_some()
+        self.running_since.is_some()
+            || self.view.summarising
+            || self.view.baseline.is_some()
+            || self.transcript.is_unfinished()
     }
 
     /// The prompt that the newest turn began with.

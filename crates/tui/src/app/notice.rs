@@ -30,6 +30,15 @@ impl App {
         Vec::new()
     }
 
+    /// Says something beside what was done, whichever of the two is known first.
+    pub(super) fn add_to_notice(&mut self, text: &str) {
+        match &mut self.notice {
+            Some(notice) if notice.tone == Tone::Good && notice.text.contains(text) => {}
+            Some(notice) if notice.tone == Tone::Good => notice.text = format!("{}. {text}", notice.text),
+            _ => drop(self.say_plain(text)),
+        }
+    }
+
     pub(super) fn say_good(&mut self, text: impl Into<String>) -> Vec<Effect> {
         self.say(Tone::Good, text)
     }

@@ -3,6 +3,7 @@
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
+use retake_agent::permission;
 use retake_engine::session::entry::{Todo, TodoState};
 
 use super::App;
@@ -29,6 +30,9 @@ impl App {
         if is_talk {
             lines.extend(self.todo_lines(width));
             lines.extend(self.question_lines(area));
+        }
+        if is_talk && !self.transcript.is_at_bottom() {
+            lines.push(Line::from(Span::styled("↓ there is more below: Esc or Ctrl+End", self.theme.dim())));
         }
         lines.extend(self.notice_lines(width));
         lines.extend(self.hint_lines(width));
@@ -65,7 +69,9 @@ impl App {
         };
         let title = format!("May it? {}{count}", text::clean(&question.title));
         let mut lines = wrapped(&title, area.width, theme.warning().patch(theme.bold()));
-        lines.extend(wrapped(&text::clean(&question.why), area.width, theme.dim()));
+        if question.why != permission::USUAL {
+            lines.extend(wrapped(&text::clean(&question.why), area.width, theme.dim()));
+        }
         if let Some(command) = question.detail.as_ref().filter(|command| !question.title.ends_with(command.as_str())) {
             let mut shown: Vec<Line<'static>> = command
                 .lines()
@@ -94,11 +100,11 @@ impl App {
             lines.extend(preview);
         }
         if self.asking.is_aside {
-            lines.push(Line::from(Span::styled("Tab answers it", theme.dim())));
+            lines.push(Line::from(Span::styled("Tab or Esc goes back to the answers", theme.dim())));
             return lines;
         }
         for (number, offer) in offers.iter().enumerate() {
-            let is_chosen = number == self.asking.chosen && !self.asking.is_why;
+            let is_chosen = Some(number) == self.asking.chosen && !self.asking.is_why;
             let mark = if is_chosen { "› " } else { "  " };
             let style = if is_chosen { theme.chosen() } else { theme.plain() };
             let key = Span::styled(format!("{mark}{} ", offer.key), theme.accent());

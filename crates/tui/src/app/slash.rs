@@ -68,8 +68,8 @@ const fn told(
 /// All of them, in the order of the help.
 pub const ALL: [Told; 18] = [
     told(Slash::Rewind, "rewind", &["rollback"], "", "go back to a prompt: files, conversation or both"),
-    told(Slash::Undo, "undo", &[], "", "take back the last turn or rewind"),
-    told(Slash::Redo, "redo", &[], "", "repeat what was undone"),
+    told(Slash::Undo, "undo", &[], "[keep|overwrite|merge]", "take back the last turn or rewind"),
+    told(Slash::Redo, "redo", &[], "[keep|overwrite|merge]", "repeat what was undone"),
     told(Slash::Diff, "diff", &[], "", "what the last turn changed"),
     told(Slash::Fork, "fork", &[], "", "go on from here in a session of its own"),
     told(Slash::Label, "label", &[], "TEXT", "name the point before the last prompt"),
@@ -96,15 +96,20 @@ pub enum Meaning {
     Command(Slash, String),
     /// It begins like a command and is none.
     Unknown(String),
+    /// It begins like a command that nothing can follow.
+    TooMuch(&'static str),
 }
 
-/// Reads a line. A path such as `/etc/hosts is wrong` is no command.
+/// Reads a line. A path such as `/etc/hosts is wrong` is no command, and nothing is behind a blank.
 pub fn read(line: &str) -> Meaning {
-    let line = line.trim();
+    let line = line.trim_end();
     let Some(rest) = line.strip_prefix('/').or_else(|| line.strip_prefix(':')) else { return Meaning::Prompt };
     let (name, argument) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     if let Some(told) = ALL.iter().find(|told| told.name == name || told.aliases.contains(&name)) {
-        return Meaning::Command(told.slash, argument.trim().to_owned());
+        return match told.takes.is_empty() && !argument.trim().is_empty() {
+            true => Meaning::TooMuch(told.name),
+            false => Meaning::Command(told.slash, argument.trim().to_owned()),
+        };
     }
     let is_a_word = !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c == '-');
     match is_a_word && argument.is_empty() && !line.contains('\n') {
@@ -126,7 +131,7 @@ mod tests {
 
     #[test]
     fn commands_are_known_by_slash_and_colon_and_their_other_names() {
-        for line in ["/rewind", ":rewind", ":rollback", " /rewind "] {
+        for line in ["/rewind", ":rewind", ":rollback", "/rewind "] {
             assert_eq!(read(line), Meaning::Command(Slash::Rewind, String::new()), "{line}");
         }
         assert_eq!(read("/label all tests pass"), Meaning::Command(Slash::Label, "all tests pass".into()));
@@ -135,7 +140,8 @@ mod tests {
     #[test]
     fn what_only_looks_like_a_command_is_said_to_be_none() {
         assert_eq!(read("/rewnd"), Meaning::Unknown("rewnd".into()));
-        for line in ["/etc/hosts is wrong", "/usr/bin", "mend /rewind", "/ what", ": a"] {
+        assert_eq!(read("/clear the cache directory"), Meaning::TooMuch("clear"), "it may be a sentence");
+        for line in [" /clear the cache", "/etc/hosts is wrong", "/usr/bin", "mend /rewind", "/ what", ": a"] {
             assert_eq!(read(line), Meaning::Prompt, "{line}");
         }
     }

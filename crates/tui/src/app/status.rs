@@ -7,7 +7,7 @@ use retake_agent::contract::State;
 use unicode_width::UnicodeWidthStr;
 
 use super::App;
-use crate::text::size;
+use crate::text::{self, size};
 
 /// What turns while something runs.
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -59,7 +59,9 @@ impl App {
             let style = if bytes > budget { theme.warning() } else { theme.dim() };
             add(2, format!("store {}", size(bytes)), style);
         }
-        add(1, "? help".to_owned(), theme.dim());
+        let place = self.view.workspace.rsplit('/').next().unwrap_or_default();
+        add(1, text::fit(&text::clean(place), 24), theme.dim());
+        add(5, "? help".to_owned(), theme.dim());
         pieces.retain(|piece| !piece.text.is_empty());
         pieces
     }
@@ -72,12 +74,15 @@ impl App {
             (State::Running, since) | (State::Paused, since @ Some(_)) => {
                 let elapsed = since.map_or(0, |since| (self.now.0 - since.0).max(0));
                 let turn = SPINNER[usize::try_from(elapsed / TURN_MS).unwrap_or(0) % SPINNER.len()];
+                if self.view.summarising {
+                    let text = format!("{turn} {} · the model writes a summary · Esc stops", elapsed_in_words(elapsed));
+                    return Piece { text, style: theme.accent(), weight: u8::MAX };
+                }
                 let written =
                     self.facts.turn.output + (self.view.coming.text.len() + self.view.coming.thinking.len()) as u64 / 4;
                 let tokens = if written > 0 { format!(" · {} tokens", tokens(written)) } else { String::new() };
                 (format!("{turn} {}{tokens} · Esc stops", elapsed_in_words(elapsed)), theme.accent())
             }
-            _ if self.view.summarising => ("… the model writes a summary · Esc stops".to_owned(), theme.accent()),
             (State::Paused, _) => ("■ stopped".to_owned(), theme.warning()),
             (State::Idle, _) => ("● ready".to_owned(), theme.added()),
         };

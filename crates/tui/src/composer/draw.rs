@@ -23,7 +23,10 @@ pub struct Rows {
 /// What a block looks like.
 pub fn label(part: &Part) -> String {
     match part {
-        Part::Paste { text } | Part::Text { text } => format!("[pasted {} lines]", text.lines().count().max(1)),
+        Part::Paste { text } | Part::Text { text } => match text.lines().count() {
+            0 | 1 => "[pasted 1 line]".to_owned(),
+            count => format!("[pasted {count} lines]"),
+        },
         Part::File { path, .. } => format!("[file {}]", crate::text::clean(path)),
         Part::Image { media_type, .. } => format!("[image {}]", media_type.rsplit('/').next().unwrap_or_default()),
     }
@@ -69,13 +72,32 @@ impl Layout {
     fn push(&mut self, piece: &str, style: Style) {
         let width = piece.width();
         if self.column + width > self.width {
-            self.break_line();
+            self.break_between_words(piece);
         }
         match self.row.spans.last_mut().filter(|span| span.style == style) {
             Some(span) => span.content.to_mut().push_str(piece),
             None => self.row.spans.push(Span::styled(piece.to_owned(), style)),
         }
         self.column += width;
+    }
+
+    /// Goes on in the next row, with the word that does not fit.
+    fn break_between_words(&mut self, piece: &str) {
+        let text = self.row.to_string();
+        let start = match text.rfind(' ') {
+            Some(at) if piece != " " && text[at + 1..].width() < self.width / 2 => at + 1,
+            _ => text.len(),
+        };
+        let moved = split_off(&mut self.row, start);
+        let left = self.row.width();
+        let row = self.lines.len();
+        self.break_line();
+        // The cursor goes with its word.
+        if self.cursor.0 == row && self.cursor.1 > left || self.cursor == (row, left) && !moved.spans.is_empty() {
+            self.cursor = (row + 1, self.cursor.1 - left);
+        }
+        self.column = moved.width();
+        self.row = moved;
     }
 
     fn break_line(&mut self) {
@@ -94,4 +116,21 @@ impl Layout {
         self.break_line();
         Rows { lines: self.lines, cursor: self.cursor }
     }
+}
+
+/// Takes what is behind a place in the text of a line off it.
+fn split_off(line: &mut Line<'static>, at: usize) -> Line<'static> {
+    let (mut left, mut behind) = (at, Line::default());
+    for span in std::mem::take(&mut line.spans) {
+        let cut = left.min(span.content.len());
+        left -= cut;
+        let (before, after) = span.content.split_at(cut);
+        if !before.is_empty() {
+            line.spans.push(Span::styled(before.to_owned(), span.style));
+        }
+        if !after.is_empty() {
+            behind.spans.push(Span::styled(after.to_owned(), span.style));
+        }
+    }
+    behind
 }

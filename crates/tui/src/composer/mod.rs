@@ -1,7 +1,7 @@
 //! The composer: what the user is about to say. Several lines, pasted blocks, attached files, history.
 //!
 //! Text is one string with a cursor in bytes, always at a boundary of what people see as one character. A pasted block is one character in it
-//! (a placeholder from the private use area) that is drawn as `[pasted 12 lines]` and deleted as one.
+//! (a placeholder from the last private use plane, which no font of icons uses) that is drawn as `[pasted 12 lines]` and deleted as one.
 
 mod draw;
 mod outside;
@@ -18,8 +18,8 @@ const PASTE_BYTES: usize = 400;
 /// Prompts that can be called back.
 const MAX_HISTORY: usize = 200;
 /// The first of the characters that stand for blocks.
-const FIRST_BLOCK: u32 = 0xE000;
-const LAST_BLOCK: u32 = 0xF8FF;
+const FIRST_BLOCK: u32 = 0x10_0000;
+const LAST_BLOCK: u32 = 0x10_FFFD;
 
 /// What the user is about to say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,11 +34,6 @@ pub struct Composer {
 }
 
 impl Composer {
-    /// Whether there is nothing to say.
-    pub fn is_empty(&self) -> bool {
-        self.text.trim().is_empty()
-    }
-
     /// The text with placeholders, and the cursor in it, for drawing.
     pub fn raw(&self) -> (&str, usize) {
         (&self.text, self.cursor)
@@ -82,13 +77,14 @@ impl Composer {
         parts
     }
 
-    /// Puts `parts` in place of everything.
+    /// Puts `parts` in place of everything. A file that is mentioned is left out: it goes along as it is when this is said.
     pub fn set(&mut self, parts: &[Part]) {
         self.text.clear();
         self.blocks.clear();
         for part in parts {
             match part {
                 Part::Text { text } => self.text.push_str(&clean(text)),
+                Part::File { path, .. } if is_mentioned(path, parts) => {}
                 block => {
                     let c = self.new_block(block.clone());
                     self.text.extend(c);
@@ -102,6 +98,11 @@ impl Composer {
     /// Whether not even a blank is there.
     pub fn is_blank(&self) -> bool {
         self.text.is_empty()
+    }
+
+    /// Whether the cursor is behind the last character.
+    pub fn is_at_end(&self) -> bool {
+        self.cursor == self.text.len()
     }
 
     /// Takes everything away.
@@ -126,12 +127,6 @@ impl Composer {
             let excess = self.history.len().saturating_sub(MAX_HISTORY);
             self.history.drain(..excess);
         }
-    }
-
-    /// Forgets all that was said, for another session.
-    pub fn forget(&mut self) {
-        self.history.clear();
-        self.recalled = None;
     }
 
     /// Whether a backslash is right before the cursor at the end, as in a shell.
@@ -189,8 +184,8 @@ impl Composer {
 
     /// To the beginning of a word.
     pub fn word_left(&mut self) {
-        let words = self.text[..self.cursor].unicode_word_indices();
-        self.cursor = words.last().map_or(0, |(start, _)| start);
+        let mut words = self.text[..self.cursor].unicode_word_indices();
+        self.cursor = words.next_back().map_or(0, |(start, _)| start);
     }
 
     /// To the end of a word.
@@ -304,6 +299,15 @@ impl Composer {
         self.text.replace_range(start..self.cursor, text);
         self.cursor = start + text.len();
     }
+}
+
+/// Whether a text among `parts` mentions the file.
+fn is_mentioned(path: &str, parts: &[Part]) -> bool {
+    let mentions = |part: &Part| match part {
+        Part::Text { text } => text.contains(&format!("@{path}")) || text.contains(&format!("@\"{path}\"")),
+        Part::Paste { .. } | Part::File { .. } | Part::Image { .. } => false,
+    };
+    parts.iter().any(mentions)
 }
 
 /// The place of column `column` in the line from `start` to `end`.

@@ -17,7 +17,7 @@ impl Composer {
     }
 
     /// Takes what came back from an editor.
-    pub fn from_editor(&mut self, text: &str) {
+    pub fn take_edited(&mut self, text: &str) {
         let mut text = clean(text);
         while text.ends_with('\n') {
             text.pop();

@@ -1,3 +1,5 @@
+//! What is typed, pasted, called back and edited outside.
+
 use super::*;
 use crate::theme::Theme;
 
@@ -45,7 +47,7 @@ fn a_short_paste_is_text() {
 
 #[test]
 fn what_would_command_the_terminal_is_dropped() {
-    assert_eq!(typed("a\u{1b}[31mb\u{7}\u{e000}c").parts(), [Part::text("a[31mbc")]);
+    assert_eq!(typed("a\u{1b}[31mb\u{7}\u{100000}c").parts(), [Part::text("a[31mbc")]);
 }
 
 #[test]
@@ -120,10 +122,10 @@ fn an_editor_outside_gets_marks_for_blocks_and_gives_them_back() {
     let mut composer = typed("see ");
     composer.paste(&long());
     assert_eq!(composer.for_editor(), "see [block 1]");
-    composer.from_editor("please see [block 1]\nand mend it\n");
+    composer.take_edited("please see [block 1]\nand mend it\n");
     let parts = composer.parts();
     assert_eq!(parts, [Part::text("please see "), Part::Paste { text: long() }, Part::text("and mend it")]);
-    composer.from_editor("nothing");
+    composer.take_edited("nothing");
     assert_eq!(composer.parts(), [Part::text("nothing")]);
 }
 
@@ -133,4 +135,29 @@ fn the_word_before_the_cursor_is_completed() {
     assert_eq!(composer.word(), (8, "@sr"));
     composer.complete("@src/lib.rs ");
     assert_eq!(composer.parts(), [Part::text("look at @src/lib.rs ")]);
+}
+
+#[test]
+fn a_mentioned_file_is_no_block_when_a_prompt_comes_back() {
+    let file = |path: &str| Part::File { path: path.into(), text: "old".into() };
+    let mut composer = Composer::default();
+    composer.set(&[Part::text("see @a.txt"), file("a.txt"), file("b.txt")]);
+    assert_eq!(composer.parts(), [Part::text("see @a.txt"), file("b.txt")]);
+}
+
+#[test]
+fn words_are_not_broken_and_the_cursor_goes_with_its_word() {
+    let mut composer = typed("the script belongs into src");
+    let rows = |composer: &Composer| {
+        let rows = composer.rows(16, Theme::default());
+        (rows.lines.iter().map(ToString::to_string).collect::<Vec<_>>(), rows.cursor)
+    };
+    assert_eq!(rows(&composer).0, ["the script ", "belongs into src", ""]);
+    for _ in 0.."ongs into src".len() {
+        composer.left();
+    }
+    assert_eq!(rows(&composer).1, (1, 3), "behind `bel`");
+    composer.home();
+    assert_eq!(rows(&composer).1, (0, 0));
+    assert_eq!(typed(&"x".repeat(20)).rows(16, Theme::default()).lines.len(), 2, "a word longer than a row is cut");
 }

@@ -70,6 +70,11 @@ impl Deciding {
         self.paths.get(self.at)
     }
 
+    /// Whether the one that keys are about can be merged.
+    pub fn can_merge(&self) -> bool {
+        self.current().is_some_and(|decision| decision.choices.contains(&OnConflict::Merge))
+    }
+
     /// Moves, and stops at the ends.
     pub fn step(&mut self, by: isize) {
         self.at = self.at.saturating_add_signed(by).min(self.paths.len().saturating_sub(1));

@@ -17,7 +17,9 @@ const MAX_INPUT: usize = 200;
 impl Picker {
     /// Takes a key. While something that was sent is under way all keys are ignored; `Ctrl+C` is the app's then.
     pub fn key(&mut self, key: KeyEvent) -> Vec<Step> {
-        if key.kind == KeyEventKind::Release || matches!(self.stage, Stage::Busy { .. }) {
+        // A key held down is no decision.
+        let is_held = key.kind == KeyEventKind::Repeat && matches!(key.code, KeyCode::Enter | KeyCode::Esc);
+        if key.kind == KeyEventKind::Release || is_held || self.is_busy() {
             return Vec::new();
         }
         if is_ctrl(key, 'c') {
@@ -79,8 +81,8 @@ impl Picker {
             }
             Stage::Label { .. } => vec![("Enter", "set label"), ("Esc", "back")],
             Stage::Menu(_) => vec![("1–7", "do"), ("↑↓ Enter", "choose"), ("^D ^U", "scroll"), ("Esc", "back")],
-            Stage::Deciding(_) => vec![
-                ("k o m", "keep, overwrite, merge"),
+            Stage::Deciding(deciding) => vec![
+                if deciding.can_merge() { ("k o m", "keep, overwrite, merge") } else { ("k o", "keep, overwrite") },
                 ("K O M", "all"),
                 ("↑↓", "file"),
                 ("Enter", "rewind"),
@@ -217,6 +219,11 @@ impl Picker {
             KeyCode::Right | KeyCode::Char(' ') => deciding.turn(1),
             KeyCode::Char('k') if is_plain(key) => deciding.choose(OnConflict::Keep),
             KeyCode::Char('o') if is_plain(key) => deciding.choose(OnConflict::Overwrite),
+            KeyCode::Char('m') if is_plain(key) && !deciding.can_merge() => {
+                self.notice =
+                    Some("this one cannot be merged: both changed the same lines, or it is no text".to_owned());
+                return Vec::new();
+            }
             KeyCode::Char('m') if is_plain(key) => deciding.choose(OnConflict::Merge),
             KeyCode::Char('K') if is_plain(key) => deciding.choose_all(OnConflict::Keep),
             KeyCode::Char('O') if is_plain(key) => deciding.choose_all(OnConflict::Overwrite),

@@ -107,6 +107,10 @@ fn block(row: &Row, standing: &Standing<'_>) -> Block {
         spans.extend(marked(&text, standing.filter, theme.dim()));
         lines.push(filled(spans, width, theme.plain()));
     }
+    if standing.is_chosen {
+        // Colours behind text are hard to read.
+        lines[0].spans.iter_mut().for_each(|span| span.style.fg = None);
+    }
     Block { lines, is_chosen: standing.is_chosen }
 }
 

@@ -5,11 +5,11 @@
 //! knows how a rewind works, and nothing is changed but by a [`Command`] that the user chose.
 //!
 //! ```text
-//! rows      a prompt                     list      the rows, the filter, the chosen one
+//! rows      a prompt, the filter         list      the rows, and which one is chosen
 //! tree      the graph of all branches    preview   what going back would change, asked for
 //! menu      what can be done             deciding  what to do with conflicts
 //! keys      key → change of state        work      what is sent, and what came of it
-//! draw      the whole                    pane      the preview as lines
+//! draw      the whole                    listing, opened, pane: rows, what is opened on one, the preview, as lines
 //! ```
 
 mod deciding;
@@ -248,7 +248,7 @@ impl Picker {
         let Some(before) = self.watched.replace(now.clone()) else { return Vec::new() };
         let without_jobs = |watched: &Watched| (watched.state, watched.last_prompt, watched.settled_head);
         // What was sent is answered soon, and that settles it.
-        if without_jobs(&before) == without_jobs(&now) || matches!(self.stage, Stage::Busy { .. }) {
+        if without_jobs(&before) == without_jobs(&now) || self.is_busy() {
             return Vec::new();
         }
         let is_running = |watched: &Watched| watched.state == State::Running;
@@ -266,11 +266,10 @@ impl Picker {
         self.watched.as_ref().map(|watched| watched.state).unwrap_or_default()
     }
 
-    /// Asks for everything again.
+    /// Asks for everything again; for the plan once the list has told what is chosen.
     fn refresh(&mut self) -> Vec<Step> {
-        let mut steps = self.ask_for_lists();
-        steps.extend(self.preview.want(self.wanted(), Why::Happened));
-        steps
+        self.preview.outdate();
+        self.ask_for_lists()
     }
 
     fn ask_for_lists(&mut self) -> Vec<Step> {
@@ -303,9 +302,7 @@ impl Picker {
         self.list.take_targets(&targets);
         let before = self.head.replace(Seen { head });
         if before.is_some_and(|before| before.head != head) {
-            let mut steps = self.choose();
-            steps.extend(self.preview.want(self.wanted(), Why::Happened));
-            return steps;
+            self.preview.outdate();
         }
         self.choose()
     }
@@ -327,17 +324,17 @@ impl Picker {
         self.choose()
     }
 
-    /// Without a list there is nothing to choose from.
+    /// Without a new list the old one is all there is.
     fn fail(&mut self, refusal: &Refusal) -> Vec<Step> {
         self.say(refusal);
-        Vec::new()
+        self.choose()
     }
 
     /// After the rows, or the chosen one, may be others: asks what that would change. What was open is about one prompt, and closes
     /// when that is not to be had any more.
     fn choose(&mut self) -> Vec<Step> {
         let chosen = self.list.chosen().map(|row| row.id);
-        let is_busy = matches!(self.stage, Stage::Busy { .. });
+        let is_busy = self.is_busy();
         if let Some(entry) = self.stage.entry().filter(|entry| !is_busy && Some(*entry) != chosen) {
             self.stage = Stage::Browse;
             self.notice = Some(format!("prompt {} is not in the list any more; nothing was changed", entry.short()));

@@ -8,7 +8,6 @@ use retake_agent::diff::FileDiff;
 use retake_agent::document::{Bytes, File, RewindDocument};
 use retake_engine::session::PromptLine;
 use retake_engine::{LedgerItem, OnConflict, Scope};
-use serde_json::Value;
 
 use super::deciding::Decision;
 use super::lines::{clean, count, fit_end, wrapped};
@@ -72,6 +71,7 @@ fn of_plan(shown: &Shown, jobs: &[String], width: usize, theme: Theme) -> Vec<Li
             writer.stays(plan, jobs);
             writer.conversation(plan);
             writer.files(plan, shown.diffs.as_deref());
+            writer.side_effects(plan);
         }
         Err(refusal) => {
             writer.text(&format!("It cannot go back there: {}", clean(&refusal.message)), theme.warning());
@@ -150,7 +150,8 @@ impl Writer {
         }
         self.text(heading, style);
         for item in items.iter().take(MAX_LISTED) {
-            self.lines.extend(wrapped(item, self.theme.plain(), self.width, (2, 4)));
+            let item = fit(item, self.width.saturating_sub(2));
+            self.lines.push(Line::styled(format!("  {item}"), self.theme.plain()));
         }
         if MAX_LISTED < items.len() {
             self.lines.push(Line::styled(format!("  … and {} more", items.len() - MAX_LISTED), self.theme.dim()));
@@ -179,8 +180,10 @@ impl Writer {
     /// What does not go back.
     fn stays(&mut self, plan: &RewindDocument, jobs: &[String]) {
         let warning = self.theme.warning();
-        let ledger: Vec<String> = plan.ledger.iter().map(ledger_line).collect();
-        self.listed("Cannot be undone by going back:", warning, &ledger);
+        if !plan.ledger.is_empty() {
+            let things = count(plan.ledger.len(), "thing was", "things were");
+            self.text(&format!("! {things} done that files cannot take back; listed below"), warning);
+        }
         self.listed("Stays although it was not there then:", warning, &kept(plan));
         let (gaps, total) = gaps(plan);
         self.listed(&format!("Not captured then: {}", count(total, "gap", "gaps")), warning, &gaps);
@@ -201,8 +204,15 @@ impl Writer {
             self.listed("Leaves the conversation:", dim, &texts(&planned.leaves));
         }
         self.listed("Comes back into the conversation:", dim, &texts(&planned.returns));
-        let undoes: Vec<String> = plan.undoes.iter().map(|tool| clean(tool)).collect();
-        self.listed("Undoes too:", dim, &undoes);
+    }
+
+    /// What restoring files does not take back.
+    fn side_effects(&mut self, plan: &RewindDocument) {
+        let ledger: Vec<String> = plan.ledger.iter().map(ledger_line).collect();
+        if !ledger.is_empty() {
+            self.lines.push(Line::default());
+        }
+        self.listed("Ran since then; what this did outside the files above stays:", self.theme.warning(), &ledger);
     }
 
     /// What changes in each file.
@@ -224,9 +234,14 @@ impl Writer {
                 self.lines.push(line);
             }
         }
+        let is_presumed = |file: &File| file.certainty.as_deref() == Some("presumed");
+        if plan.files.iter().any(is_presumed) {
+            self.lines.push(Line::default());
+            self.text("What changed while its commands ran is presumed to be the session's own.", self.theme.dim());
+        }
     }
 
-    /// `R src/main.rs  +1 −2  presumed`
+    /// `R src/main.rs  +1 −2  contested`
     fn headed(&self, file: &File, line: Line<'static>) -> Line<'static> {
         let theme = self.theme;
         let (letter, style) = match (file.status.as_str(), file.action.as_deref()) {
@@ -237,7 +252,8 @@ impl Writer {
             (_, Some("mode")) => ('M', theme.accent()),
             (_, _) => ('?', theme.dim()),
         };
-        let certainty = file.certainty.as_deref().filter(|certainty| *certainty != "certain");
+        // That of most is presumed, and said once.
+        let certainty = file.certainty.as_deref().filter(|certainty| !matches!(*certainty, "certain" | "presumed"));
         let certainty = certainty.map(|certainty| Span::styled(format!("  {}", clean(certainty)), theme.dim()));
         let mut spans = vec![Span::styled(format!("{letter} "), style)];
         spans.extend(line.spans.into_iter().map(|span| span.patch_style(line.style)));
@@ -261,22 +277,17 @@ fn ledger_line(item: &LedgerItem) -> String {
     format!("{}: {}{remedy}", clean(&item.kind), clean(&item.what))
 }
 
-/// Paths that stay, with why. The document tells them only as JSON.
+/// Paths that stay, with why.
 fn kept(plan: &RewindDocument) -> Vec<String> {
-    let value = if plan.kept.is_empty() { Value::Null } else { serde_json::to_value(&plan.kept).unwrap_or_default() };
-    value.as_array().into_iter().flatten().map(with_text).collect()
+    plan.kept.iter().map(|kept| with_text(&kept.path, &kept.text)).collect()
 }
 
 /// What was not captured, with why, and how much there is in all.
 fn gaps(plan: &RewindDocument) -> (Vec<String>, usize) {
-    let value = serde_json::to_value(&plan.gaps).unwrap_or_default();
-    let gaps: Vec<String> =
-        value["gaps"].as_array().into_iter().flatten().take(MAX_LISTED + 1).map(with_text).collect();
-    let total = value["gaps_total"].as_u64().and_then(|total| usize::try_from(total).ok()).unwrap_or(gaps.len());
-    (gaps, total)
+    let gaps = plan.gaps.gaps.iter().take(MAX_LISTED + 1).map(|gap| with_text(&gap.path, &gap.text));
+    (gaps.collect(), usize::try_from(plan.gaps.gaps_total).unwrap_or(usize::MAX))
 }
 
-fn with_text(value: &Value) -> String {
-    let path = serde_json::from_value::<Bytes>(value["path"].clone()).map(|path| path_text(&path)).unwrap_or_default();
-    format!("{path}  {}", clean(value["text"].as_str().unwrap_or_default()))
+fn with_text(path: &Bytes, text: &str) -> String {
+    format!("{}  {}", path_text(path), clean(text))
 }

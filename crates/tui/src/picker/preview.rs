@@ -31,13 +31,11 @@ impl Want {
     }
 }
 
-/// Why something is wanted.
+/// Why something else is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
     /// Another row is chosen, or perhaps not.
     Chosen,
-    /// Something has happened.
-    Happened,
     /// Something was decided about a conflict.
     Decided,
 }
@@ -53,6 +51,8 @@ pub struct Preview {
     epoch: u64,
     /// Whether a question is on its way: the next one waits for its answer, so that a key held down asks for few rows and not for all.
     is_asking: bool,
+    /// Whether something has happened since it was asked.
+    is_outdated: bool,
     shown: Option<Shown>,
     /// Counts what was shown.
     revision: u64,
@@ -80,10 +80,17 @@ impl Preview {
         Self { first, generation: first, ..Self::default() }
     }
 
-    /// Wants something else, or the same again.
+    /// Something has happened: what was answered cannot be acted upon any more, and the same has to be asked again.
+    pub fn outdate(&mut self) {
+        self.is_outdated = true;
+        self.generation += 1;
+        self.epoch += 1;
+    }
+
+    /// Wants something else, or the same again if something has happened since.
     pub fn want(&mut self, want: Option<Want>, why: Why) -> Vec<Step> {
-        if why == Why::Chosen && self.want == want {
-            return Vec::new();
+        if self.want == want {
+            return if self.is_outdated { self.ask() } else { Vec::new() };
         }
         if self.want.as_ref().map(|want| want.entry) != want.as_ref().map(|want| want.entry) {
             self.scroll = 0;
@@ -184,6 +191,7 @@ impl Preview {
     fn ask(&mut self) -> Vec<Step> {
         let Some(want) = self.want.as_ref().filter(|_| !self.is_asking) else { return Vec::new() };
         self.is_asking = true;
+        self.is_outdated = false;
         let command = Command::Plan { change: want.change() };
         vec![Step::Ask(Asked::Plan { generation: self.generation }, Box::new(command))]
     }

@@ -155,7 +155,7 @@ fn rewind(number: u8, scope: Scope) -> Change {
 
 fn apply(change: Change) -> Vec<Step> {
     let head_seen = Some(Seen { head: Some(id(40)) });
-    let command = Command::Apply { change, head_seen, running: WhileRunning::Refuse };
+    let command = Command::Apply { change, head_seen, plan_seen: None, running: WhileRunning::Refuse };
     vec![Step::Ask(Asked::Apply, Box::new(command))]
 }
 

@@ -51,11 +51,6 @@ impl DiffView {
         Self { files, rows, measured: None }
     }
 
-    /// The files.
-    pub(crate) fn files(&self) -> &[FileDiff] {
-        &self.files
-    }
-
     /// How many lines there are at `width`.
     pub(crate) fn height(&mut self, width: u16) -> usize {
         self.measure(width).ends.last().copied().unwrap_or(0)

@@ -238,6 +238,4 @@ mod tests {
         let deep = wrap(&Line::from("word"), 8, &Margin::spaces(40), Breaks::Words);
         assert_eq!(deep[0].to_string(), "    word");
     }
-
-    use ratatui::style::Stylize as _;
 }

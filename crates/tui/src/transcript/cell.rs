@@ -94,12 +94,12 @@ pub(super) fn counted(count: usize, unit: &str) -> String {
 
 fn note(text: &str, ink: &mut Ink) {
     let (first, rest) = text.trim().split_once('\n').unwrap_or((text.trim(), ""));
-    ink.words(Span::styled("· ", ink.theme.dim()), first, ink.theme.dim());
+    ink.words(Span::styled("· told to the model: ", ink.theme.dim()), first, ink.theme.dim());
     ink.prose(rest, ink.theme.dim(), Keep::First(NOTE_LINES));
 }
 
 fn instructions(source: &str, text: &str, ink: &mut Ink) {
-    let whose = if source == "retake" { "instructions of Retake" } else { source };
+    let whose = if source == "retake" { "what the model is told to begin with" } else { source };
     let title = format!("{whose}, {}", counted(text.lines().count(), "line"));
     ink.title(Span::styled("· ", ink.theme.dim()), &title, ink.theme.dim(), Vec::new());
     ink.can_fold();

@@ -18,7 +18,7 @@ use crate::theme::Theme;
 const MAX_CELLS: usize = 500;
 const MAX_LINES: usize = 50_000;
 /// Lines of code that are parsed for one frame; some milliseconds.
-const PARSED_LINES: usize = 80;
+const PARSED_LINES: usize = 40;
 /// How long what runs looks the same.
 const BLINK_MS: u64 = 600;
 

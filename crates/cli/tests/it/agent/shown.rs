@@ -121,7 +121,7 @@ fn what_a_model_or_a_server_says_makes_a_terminal_do_nothing() {
         |seen: &str| !["\u{1b}]", "\u{1b}[2J", "\u{7}", "\u{9b}"].iter().any(|sequence| seen.contains(sequence));
     assert!(status.success() && is_clean(&seen) && seen.contains("\\u{1b}]0;pwned"), "{seen:?}");
     let mut command = agent.command();
-    command.args(["resume"]);
+    command.args(["resume", "--status"]);
     let (seen, _) = terminal::typing(command, "");
     assert!(is_clean(&seen) && seen.contains("\\u{1b}[2J"), "{seen:?}");
     agent.model.fails_with(400, "boo \u{1b}[2J");

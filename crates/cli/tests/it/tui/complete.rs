@@ -25,6 +25,37 @@ fn a_file_is_completed_and_its_content_goes_to_the_model() {
 }
 
 #[test]
+fn a_file_with_blanks_in_its_name_goes_along_too() {
+    let scene = Scene::new();
+    scene.write("my notes.txt", "Buy cheese.\n");
+    scene.model().says("Noted.");
+    let terminal = scene.open();
+    terminal.type_text("read @notes").wait_for("my notes.txt").key("Tab").wait_for("> read @\"my notes.txt\"");
+    terminal.key("Enter").wait_for("Noted.").wait_for(READY);
+    assert!(scene.model().last_request().transcript().contains("Buy cheese."));
+}
+
+#[test]
+fn a_mentioned_file_is_sent_as_it_is_now_when_its_prompt_is_said_again() {
+    let scene = Scene::new();
+    scene.write("a.txt", "old content\n");
+    scene.model().says("Seen once.");
+    scene.model().says("Seen twice.");
+    let terminal = scene.open();
+    terminal.ask("read @a.txt now", "Seen once.").key("C-r").wait_for("1 prompt").wait_for("What would change");
+    terminal
+        .key("Enter")
+        .wait_for("2 Conversation only")
+        .key("2")
+        .wait_for("Went back to")
+        .wait_for("> read @a.txt now");
+    scene.write("a.txt", "new content\n");
+    terminal.type_text(" please").key("Enter").wait_for("Seen twice.").wait_for(READY);
+    let transcript = scene.model().last_request().transcript();
+    assert!(transcript.contains("new content") && !transcript.contains("old content"), "{transcript}");
+}
+
+#[test]
 fn a_file_is_chosen_with_arrow_keys_and_enter_and_that_sends_nothing() {
     let scene = Scene::new();
     scene.write("one.txt", "1\n").write("two.txt", "2\n");
@@ -41,7 +72,7 @@ fn a_file_that_the_agent_made_is_offered_at_once() {
     scene.model().calls("write_file", json!({"path": "brand_new.txt", "content": "new\n"}));
     scene.model().says("Made.");
     let terminal = scene.open();
-    terminal.say("make it").wait_for("May it?").key("y").wait_for("Made.").wait_for(READY);
+    terminal.say("make it").is_asked("May it?").key("y").wait_for("Made.").wait_for(READY);
     terminal.type_text("@brand").wait_for("› @brand_new.txt");
 }
 

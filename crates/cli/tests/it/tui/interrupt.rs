@@ -1,11 +1,8 @@
 //! Stopping a turn, by Esc and by dying.
 
-use retake_testkit::tmux::PATIENCE;
-use std::time::Instant;
-
 use serde_json::json;
 
-use super::{READY, Scene, User};
+use super::{READY, Scene, User, assert_gone};
 
 /// A command that tells its process, and then takes its time.
 const SLOW: &str = "echo $$ > pid; echo half > half.txt; printf 'it %s\\n' runs; sleep 1000; echo whole > whole.txt";
@@ -40,7 +37,7 @@ fn esc_ends_a_command_that_runs_and_all_that_it_started() {
     let scene = Scene::new();
     scene.model().calls("bash", json!({"command": SLOW}));
     let terminal = scene.open();
-    terminal.say("run it").wait_for("May it?").key("y").wait_for("it runs").shows("Esc stops");
+    terminal.say("run it").is_asked("May it?").key("y").wait_for("it runs").shows("Esc stops");
     let process = scene.read("pid");
     terminal.key("Escape").wait_for("Stopped.").wait_for("interrupted");
     assert_gone(process.trim());
@@ -58,7 +55,7 @@ fn after_a_kill_in_the_middle_of_a_turn_the_session_is_there_and_goes_on() {
     scene.model().says("I begin.").calls("bash", json!({"command": "echo two > a.txt"}));
     let _gate = scene.model().says_slowly(["Half an ans", "wer."]);
     let terminal = scene.open();
-    terminal.say("change a").wait_for("May it?").key("y").wait_for("Half an ans").kill_9();
+    terminal.say("change a").is_asked("May it?").key("y").wait_for("Half an ans").kill_9();
     let status = scene.json(["resume", "--status"]);
     assert_eq!(status["ended"]["why"], "interrupted", "{status}");
     scene.model().says("I go on.");
@@ -77,7 +74,7 @@ fn a_terminal_that_is_closed_leaves_nothing_running_and_loses_nothing() {
     let scene = Scene::new();
     scene.model().calls("bash", json!({"command": SLOW}));
     let terminal = scene.open();
-    terminal.say("run it").wait_for("May it?").key("y").wait_for("it runs");
+    terminal.say("run it").is_asked("May it?").key("y").wait_for("it runs");
     let process = scene.read("pid");
     drop(terminal);
     assert_gone(process.trim());
@@ -85,12 +82,17 @@ fn a_terminal_that_is_closed_leaves_nothing_running_and_loses_nothing() {
     terminal.wait_for("> run it").wait_for("interrupted").wait_for(READY);
 }
 
-/// Waits until a process is gone.
-#[track_caller]
-fn assert_gone(process: &str) {
-    let deadline = Instant::now() + PATIENCE;
-    while std::path::Path::new("/proc").join(process).exists() {
-        assert!(Instant::now() < deadline, "process {process} still runs");
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+#[test]
+fn after_a_kill_at_a_question_nothing_has_run_and_nothing_is_asked() {
+    let scene = Scene::new();
+    scene.model().says("I ask.").calls("bash", json!({"command": "touch one.txt"}));
+    let terminal = scene.open();
+    terminal.say("make a file").is_asked("May it?").kill_9();
+    let terminal = scene.run(["resume"]);
+    terminal.wait_for("interrupted").shows("I ask.").shows_no("May it?");
+    assert!(!scene.exists("one.txt"));
+    scene.model().says("Then not.");
+    terminal.ask("never mind", "Then not.");
+    assert!(!scene.exists("one.txt"));
+    scene.model().assert_exhausted();
 }

@@ -13,11 +13,11 @@ fn a_command_waits_until_it_is_allowed_and_is_asked_about_again() {
     let terminal = scene.open();
     terminal
         .say("make files")
-        .wait_for("May it? bash: touch one.txt")
+        .is_asked("May it? bash: touch one.txt")
         .shows("? waits for you")
         .shows("y Yes, this once");
     assert!(!scene.exists("one.txt"));
-    terminal.key("y").wait_for("May it? bash: touch two.txt");
+    terminal.key("y").is_asked("May it? bash: touch two.txt");
     assert!(scene.exists("one.txt") && !scene.exists("two.txt"));
     terminal.key("y").wait_for("Both made.").wait_for(READY);
     assert!(scene.exists("two.txt"));
@@ -30,8 +30,8 @@ fn what_is_always_allowed_is_not_asked_about_again() {
     scene.model().calls("bash", json!({"command": "touch two.txt"}));
     scene.model().says("Both made.");
     let terminal = scene.open();
-    terminal.say("make files").wait_for("May it? bash: touch one.txt").shows("always `bash: touch");
-    terminal.key("a").wait_for("Both made.").wait_for(READY).shows("allowed from now on: `bash: touch");
+    terminal.say("make files").is_asked("May it? bash: touch one.txt").shows("always `bash: touch");
+    terminal.keys(["a", "Enter"]).wait_for("Both made.").wait_for(READY).shows("allowed from now on: `bash: touch");
     assert!(scene.exists("one.txt") && scene.exists("two.txt"));
 }
 
@@ -41,7 +41,7 @@ fn a_no_with_a_reason_reaches_the_model() {
     scene.model().calls("bash", json!({"command": "touch one.txt"}));
     scene.model().says("As you wish.");
     let terminal = scene.open();
-    terminal.say("make a file").wait_for("May it?").key("w").wait_for("Why not? The model is told.");
+    terminal.say("make a file").is_asked("May it?").key("w").wait_for("Why not? The model is told.");
     terminal.say("use another name").wait_for("As you wish.").wait_for(READY);
     assert!(!scene.exists("one.txt"));
     let transcript = scene.model().last_request().transcript();
@@ -56,7 +56,7 @@ fn a_no_can_be_reconsidered_before_it_is_said() {
     scene.model().calls("bash", json!({"command": "touch one.txt"}));
     scene.model().says("Made.");
     let terminal = scene.open();
-    terminal.say("make a file").wait_for("May it?").key("w").type_text("becau").wait_for("> becau");
+    terminal.say("make a file").is_asked("May it?").key("w").type_text("becau").wait_for("> becau");
     terminal.key("Escape").wait_until_gone("becau").key("y").wait_for("Made.").wait_for(READY);
     assert!(scene.exists("one.txt"));
 }
@@ -68,7 +68,7 @@ fn an_edit_is_asked_about_with_the_lines_that_it_would_change() {
     scene.model().calls("edit_file", json!({"path": "a.txt", "old": "two", "new": "second"}));
     scene.model().says("Edited.");
     let terminal = scene.open();
-    terminal.say("edit a").wait_for("May it?").shows("- two").shows("+ second").shows("y Yes, this once");
+    terminal.say("edit a").is_asked("May it?").shows("− two").shows("+ second").shows("y Yes, this once");
     assert_eq!(scene.read("a.txt"), "one\ntwo\nthree\n");
     terminal.key("y").wait_for("Edited.").wait_for(READY);
     assert_eq!(scene.read("a.txt"), "one\nsecond\nthree\n");
@@ -81,10 +81,10 @@ fn while_something_is_asked_another_prompt_can_be_typed_and_is_held() {
     scene.model().says("Made.");
     scene.model().says("And this.");
     let terminal = scene.open();
-    terminal.say("make a file").wait_for("May it?").key("Tab").wait_for("Tab answers it");
+    terminal.say("make a file").is_asked("May it?").key("Tab").wait_for("goes back to the answers");
     terminal.say("say more").wait_for("1 held");
     assert!(!scene.exists("one.txt"));
-    terminal.key("Tab").wait_until_gone("Tab answers it").key("y").wait_for("And this.").wait_for(READY);
+    terminal.wait_until_gone("goes back to the answers").key("y").wait_for("And this.").wait_for(READY);
     assert!(scene.exists("one.txt"));
     assert!(scene.model().last_request().transcript().ends_with("user: say more"));
 }
@@ -94,7 +94,7 @@ fn esc_at_a_question_stops_the_turn_and_nothing_runs() {
     let scene = Scene::new();
     scene.model().calls("bash", json!({"command": "touch one.txt"}));
     let terminal = scene.open();
-    terminal.say("make a file").wait_for("May it?").key("Escape").wait_until_gone("May it?").wait_for("Stopped.");
+    terminal.say("make a file").is_asked("May it?").key("Escape").wait_until_gone("May it?").wait_for("Stopped.");
     assert!(!scene.exists("one.txt"));
     assert_eq!(scene.requests(), 1);
 }

@@ -19,8 +19,8 @@ pub(super) fn say_two_turns(scene: &Scene, terminal: &Terminal) {
     scene.model().says("First done.");
     scene.model().calls("bash", json!({"command": "echo new > b.txt"}));
     scene.model().says("Second done.");
-    terminal.say("change the first").wait_for("May it?").key("y").wait_for("First done.").wait_for(READY);
-    terminal.say("make another").wait_for("May it?").key("y").wait_for("Second done.").wait_for(READY);
+    terminal.say("change the first").is_asked("May it?").key("y").wait_for("First done.").wait_for(READY);
+    terminal.say("make another").is_asked("May it?").key("y").wait_for("Second done.").wait_for(READY);
     assert_eq!((scene.read("a.txt"), scene.read("b.txt")), ("two\n".into(), "new\n".into()));
 }
 
@@ -64,15 +64,11 @@ fn without_ages(screen: &str) -> String {
 #[test]
 fn the_picker_shows_exactly_what_would_change() {
     let (_scene, terminal) = two_turns();
-    terminal.key("C-r").wait_for("D b.txt").shows("undoes this prompt only").shows("-new").shows_no("R a.txt");
+    // The lines come after the plan.
+    terminal.key("C-r").wait_for("D b.txt").wait_for("− new").shows("undoes this prompt only").shows_no("R a.txt");
     terminal.shows("› 2").shows("make another").shows("bash: echo new > b.txt");
-    terminal
-        .key("Down")
-        .wait_for("R a.txt")
-        .shows("D b.txt")
-        .shows("-two")
-        .shows("+one")
-        .shows("also undoes 1 later prompt");
+    terminal.key("Down").wait_for("R a.txt").wait_for("− two").shows("+ one").shows("D b.txt").shows("− new");
+    terminal.shows("also undoes 1 later prompt");
 }
 
 #[test]
@@ -82,7 +78,7 @@ fn typing_filters_the_prompts_by_text_tool_and_file() {
     terminal.type_text("another").wait_for("1 of 2").shows("make another").shows_no("change the first");
     terminal.key("Escape").wait_for("2 prompts").type_text("bash").wait_for("1 of 2").shows("make another");
     terminal.key("C-w").wait_for("2 prompts").type_text("a.txt").wait_for("1 of 2").wait_for("change the first");
-    terminal.type_text("zzz").wait_for("0 of 2").shows("No prompt, label, tool or changed file has");
+    terminal.type_text("zzz").wait_for("0 of 2").wait_for("No prompt, label, tool or changed file has");
     terminal.key("Escape").wait_for("2 prompts").key("Escape").wait_for("Second done.");
 }
 
@@ -90,8 +86,8 @@ fn typing_filters_the_prompts_by_text_tool_and_file() {
 fn rewinding_both_brings_files_back_and_the_prompt_into_the_composer_unsent() {
     let (scene, terminal) = two_turns();
     terminal.key("C-r").wait_for("2 prompts").key("Down").wait_for("R a.txt").key("Enter");
-    terminal.wait_for("› 1 Code and conversation").shows("2 files go back").shows("2 prompts leave the conversation");
-    terminal.key("Enter").wait_for("Went back to").shows("2 files are as they were").shows("/undo takes this back");
+    terminal.wait_for("› 1 Code and conversation").shows("2 files go back").shows("2 prompts leave");
+    terminal.key("Enter").wait_for("Went back to").shows("2 files went back").shows("/undo takes this back");
     terminal.wait_for("> change the first").shows_no("First done.").shows_no("Second done.").shows(READY);
     assert_eq!((scene.read("a.txt"), scene.exists("b.txt")), ("one\n".into(), false));
     assert_eq!(scene.requests(), 4, "nothing was sent by itself");
@@ -109,10 +105,10 @@ fn rewinding_both_brings_files_back_and_the_prompt_into_the_composer_unsent() {
 fn a_rewind_of_the_conversation_alone_leaves_files_and_one_of_code_alone_leaves_the_conversation() {
     let (scene, terminal) = two_turns();
     terminal.key("C-r").wait_for("D b.txt").key("Enter").wait_for("3 Code only").key("3").wait_for("Went back to");
-    terminal.shows("1 file is as it was").shows("Second done.").shows("> Ask for something");
+    terminal.shows("1 file went back").shows("Second done.").shows("> Ask for something");
     assert!(!scene.exists("b.txt"));
     terminal.key("C-r").wait_for("2 prompts").wait_for("What would change now").key("Down").wait_for("R a.txt");
-    terminal.key("Enter").wait_for("2 Conversation only").key("2").wait_for("no file was changed");
+    terminal.key("Enter").wait_for("2 Conversation only").key("2").wait_for("no file changed");
     terminal.wait_for("> change the first").shows_no("First done.");
     assert_eq!(scene.read("a.txt"), "two\n");
     assert_eq!(scene.requests(), 4);
@@ -149,7 +145,7 @@ fn a_paused_turn_can_be_rewound_and_its_question_is_gone() {
     let terminal = scene.open();
     terminal
         .say("make a file")
-        .wait_for("May it?")
+        .is_asked("May it?")
         .key("C-r")
         .wait_for("1 prompt · list")
         .wait_for("What would change");

@@ -1,5 +1,6 @@
 //! Saying something, and what comes of it.
 
+use retake_testkit::model::Split;
 use serde_json::json;
 
 use super::{LARGE, READY, Scene, User, ready};
@@ -31,7 +32,7 @@ fn a_tools_work_is_shown_with_what_it_changed_and_ends_in_files() {
     scene.model().calls("write_file", json!({"path": "b.txt", "content": "two\nthree\n"}));
     scene.model().says("Done with it.");
     let terminal = scene.open();
-    terminal.say("write b").wait_for("May it?").key("y").wait_for("Done with it.").wait_for(READY);
+    terminal.say("write b").is_asked("May it?").key("y").wait_for("Done with it.").wait_for(READY);
     terminal.shows("read a.txt").shows("write b.txt").shows("+ two").shows("+ three");
     assert_eq!(scene.read("b.txt"), "two\nthree\n");
     assert!(scene.model().requests()[1].transcript().contains("one"), "the model was given what it read");
@@ -44,7 +45,7 @@ fn what_is_said_while_a_turn_runs_is_held_and_said_after_it() {
     let gate = scene.model().says_slowly(["First", " answer."]);
     scene.model().says("Second answer.");
     let terminal = scene.open();
-    terminal.say("one").wait_for("First").say("two").wait_for("Held:").shows("1 held");
+    terminal.say("one").wait_for("First").say("two").wait_for("Held until the turn has ended: two").shows("1 held");
     assert_eq!(scene.requests(), 1);
     gate.open();
     terminal.wait_for("Second answer.").wait_for(READY).wait_until_gone("held");
@@ -121,4 +122,33 @@ fn typed(screen: &str) -> String {
     let rows: Vec<&str> = screen.lines().collect();
     let line = rows.iter().rposition(|row| row.starts_with("────")).expect("a line above the composer");
     rows[line + 1].trim_start_matches("> ").trim_end().to_owned()
+}
+
+#[test]
+fn an_editor_has_the_terminal_to_itself() {
+    let scene = Scene::new();
+    let editor = "sh -c 'printf \"editor asks: \"; read line < /dev/tty; echo \"$line\" > \"$1\"' sh";
+    let mut command = scene.command([]);
+    let terminal = ready(command.env("EDITOR", editor), LARGE);
+    terminal.type_text("before").key("C-g").wait_for("editor asks:");
+    assert_eq!(terminal.fact("alternate_on"), "0");
+    terminal.type_text("typed in the editor").key("Enter").wait_for("> typed in the editor").shows(READY);
+    terminal.type_text(", and after it").wait_for("> typed in the editor, and after it").is_drawn_right();
+}
+
+#[test]
+fn what_is_said_while_an_editor_is_open_is_there_afterwards() {
+    let scene = Scene::new();
+    let words: String = (0..3_000).map(|number| format!("word{number} ")).collect();
+    scene.model().splits(Split::Bytes(64));
+    let gate = scene.model().says_slowly(["It begins. ", &words]);
+    let mut command = scene.command([]);
+    let editor = "sh -c 'echo opened > opened; while [ ! -e go ]; do sleep 0.02; done; echo edited > \"$1\"' sh";
+    let terminal = ready(command.env("EDITOR", editor), LARGE);
+    terminal.say("flood").wait_for("It begins.").key("C-g");
+    scene.wait_for_file("opened");
+    gate.open();
+    scene.wait_until_idle();
+    scene.write("go", "");
+    terminal.wait_for("word2999").wait_for("> edited").wait_for(READY).is_drawn_right();
 }

@@ -288,7 +288,7 @@ impl Planner<'_> {
         let presumed = chain.iter().any(|row| is_presumed(&row));
         planned.certainty = Some(if presumed { Certainty::Presumed } else { Certainty::Certain });
         if conflict.is_some_and(is_overwritable) {
-            planned.merged = planned.now.as_ref().and_then(|now| merge(chain, is_ours, now));
+            planned.merged = merge(chain, is_ours, planned.now.as_ref());
         }
         expected.paths.insert(path.clone(), planned);
     }

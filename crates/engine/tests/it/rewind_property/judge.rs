@@ -35,11 +35,21 @@ pub(super) fn judge(
     (!is_whole || !is_unbroken).then_some(Conflict::ChangedSince)
 }
 
-/// What is left of `now` without our changes, the newest of which goes first. How three texts merge is not what is tested here.
-pub(super) fn merge(chain: &[&Row], is_ours: &dyn Fn(&Row) -> bool, now: &NaiveNode) -> Option<NaiveNode> {
+/// What is left of `now` without our changes, the newest of which goes first; of what we deleted, what was there before that. How three
+/// texts merge is not what is tested here.
+pub(super) fn merge(chain: &[&Row], is_ours: &dyn Fn(&Row) -> bool, now: Option<&NaiveNode>) -> Option<NaiveNode> {
     let is_file = |node: &NaiveNode| node.kind == NaiveKind::File && node.content.len() <= 1 << 20;
     let is_binary = |bytes: &[u8]| bytes.iter().take(8_000).any(|byte| *byte == 0);
-    let mut content = is_file(now).then(|| now.content.clone())?;
+    let mut chain = chain.to_vec();
+    let start = match now {
+        Some(now) => now,
+        None => {
+            let deletion = chain.pop()?;
+            let is_ours = is_ours(deletion) && deletion.after.is_none() && deletion.happening == Happening::Changed;
+            deletion.before.as_ref().filter(|_| is_ours)?
+        }
+    };
+    let mut content = is_file(start).then(|| start.content.clone())?;
     for row in chain.iter().rev().filter(|row| is_ours(row)) {
         let (before, after) = row.before.as_ref().zip(row.after.as_ref())?;
         if row.happening != Happening::Changed || !is_file(before) || !is_file(after) {
@@ -53,5 +63,6 @@ pub(super) fn merge(chain: &[&Row], is_ours: &dyn Fn(&Row) -> bool, now: &NaiveN
         }
         content = diffy::merge_bytes(&after.content, &content, &before.content).ok()?;
     }
-    (content != now.content).then(|| NaiveNode { content, ..now.clone() })
+    let is_other = now.is_none_or(|now| now.content != content);
+    is_other.then(|| NaiveNode { content, ..start.clone() })
 }

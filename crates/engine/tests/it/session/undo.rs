@@ -164,13 +164,13 @@ fn without_a_session_undo_considers_what_commands_did() {
     assert_eq!(command.kind, OperationKind::Exec);
     let turn = desk.writes("two", "c", "2");
     match desk.workspace().next_to_undo(None) {
-        Err(OperationError::NewerInLiveSession { operations }) => {
+        Err(OperationError::NewerInSession { operations }) => {
             let ids: Vec<_> = operations.iter().map(|operation| operation.id).collect();
             assert_eq!(ids, [turn.operation, command.id], "both are told");
         }
         other => panic!("{other:?}"),
     }
-    assert!(matches!(desk.bench.undo(), Err(RewindError::Operation(OperationError::NewerInLiveSession { .. }))));
+    assert!(matches!(desk.bench.undo(), Err(RewindError::Operation(OperationError::NewerInSession { .. }))));
     desk.close();
     assert_eq!(desk.workspace().next_to_undo(None).unwrap().id, command.id, "nobody has it open any more");
     desk.bench.undo().unwrap();

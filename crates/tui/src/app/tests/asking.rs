@@ -13,18 +13,40 @@ fn answer(effects: &[Effect]) -> Option<(&CallId, &Answer)> {
 
 #[test]
 fn each_key_gives_its_answer() {
-    let cases = [
-        (KeyCode::Char('y'), Answer::Allow),
-        (KeyCode::Enter, Answer::Allow),
-        (KeyCode::Char('a'), Answer::AllowAlways { rule: npm_test().expect("there is one") }),
-        (KeyCode::Char('n'), Answer::Deny { why: None }),
-    ];
+    let cases = [(KeyCode::Char('y'), Answer::Allow), (KeyCode::Char('n'), Answer::Deny { why: None })];
     for (key, wanted) in cases {
         let mut scene = Scene::new();
         scene.ask("c1", npm_test());
         let effects = scene.key(key);
         assert_eq!(answer(&effects), Some((&CallId("c1".into()), &wanted)));
         assert_eq!(scene.key(key), [], "a second key answers nothing else");
+    }
+}
+
+#[test]
+fn enter_answers_only_what_was_chosen_and_always_takes_two_keys() {
+    let mut scene = Scene::new();
+    scene.ask("c1", npm_test());
+    assert_eq!(scene.key(KeyCode::Enter), [], "it may have been meant for something else");
+    scene.key(KeyCode::Down);
+    assert_eq!(answer(&scene.key(KeyCode::Enter)), Some((&CallId("c1".into()), &Answer::Allow)));
+    let mut scene = Scene::new();
+    scene.ask("c1", npm_test());
+    assert_eq!(scene.key(KeyCode::Char('a')), []);
+    let always = Answer::AllowAlways { rule: npm_test().expect("there is one") };
+    assert_eq!(answer(&scene.key(KeyCode::Enter)), Some((&CallId("c1".into()), &always)));
+}
+
+#[test]
+fn words_that_are_typed_at_a_question_answer_nothing() {
+    for words in ["stop", "cancel it", "Please do not"] {
+        let mut scene = Scene::new();
+        scene.ask("c1", npm_test());
+        let effects = scene.enters(words);
+        assert_eq!(effects, [Effect::Say(vec![Part::text(words)])], "it is said, and held");
+        assert!(scene.screen(80, 16).contains("n No"), "and is asked all the same");
+        let denied = scene.key(KeyCode::Char('n'));
+        assert!(answer(&denied).is_some(), "once nobody types any more, keys answer again");
     }
 }
 
@@ -54,7 +76,7 @@ fn somebody_who_is_typing_answers_nothing_by_accident() {
     scene.ask("c1", npm_test());
     assert_eq!(scene.types("yes"), []);
     assert_eq!(scene.app.composer.parts(), [Part::text("wait, yes")]);
-    assert!(scene.screen(80, 16).contains("Tab answers it"));
+    assert!(scene.screen(80, 16).contains("goes back to the answers"));
     scene.key(KeyCode::Tab);
     let effects = scene.key(KeyCode::Char('n'));
     assert!(answer(&effects).is_some());
@@ -76,4 +98,33 @@ fn what_another_client_answers_is_asked_no_more() {
     assert!(!scene.screen(80, 16).contains("May it?"));
     assert_eq!(scene.types("y"), []);
     assert_eq!(scene.app.composer.parts(), [Part::text("y")], "it is typed");
+}
+
+#[test]
+fn a_key_that_comes_at_once_was_not_meant_for_the_question() {
+    let mut scene = Scene::new();
+    scene.ask("c1", npm_test());
+    scene.ask("c2", npm_test());
+    assert!(answer(&scene.key(KeyCode::Char('y'))).is_some());
+    assert_eq!(scene.key(KeyCode::Char('y')), [], "nobody has read the second one yet");
+    scene.now += 1_000;
+    assert_eq!(answer(&scene.key(KeyCode::Char('y'))).map(|(call, _)| call.0.clone()), Some("c2".into()));
+}
+
+#[test]
+fn what_is_pasted_at_a_question_answers_nothing() {
+    let mut scene = Scene::new();
+    scene.ask("c1", npm_test());
+    scene.key(KeyCode::Down);
+    scene.input(Input::Paste("no, use the other file".into()));
+    assert_eq!(scene.key(KeyCode::Enter), [Effect::Say(vec![Part::text("no, use the other file")])]);
+}
+
+#[test]
+fn escape_and_enter_at_once_are_escape() {
+    let alt_enter = KeyEvent::new(KeyCode::Enter, KeyModifiers::ALT);
+    let mut scene = Scene::new();
+    scene.ask("c1", npm_test());
+    scene.key(KeyCode::Down);
+    assert_eq!(scene.input(Input::Key(alt_enter)), [Effect::Ask(Asked::Quietly, Command::Interrupt { turn: None })]);
 }

@@ -136,6 +136,8 @@ impl Scene {
         };
         self.tell(EventKind::PermissionAsked { question });
         self.state(State::Paused);
+        // Somebody reads it.
+        self.now += 1_000;
     }
 
     fn answer(&mut self, asked: Asked, answer: Result<Reply, Refusal>) -> Vec<Effect> {

@@ -111,10 +111,13 @@ fn commands_ask_the_session() {
     let apply = |goal| Command::Apply {
         change: Change::new(goal),
         head_seen: Some(Seen { head }),
+        plan_seen: None,
         running: WhileRunning::Refuse,
     };
     let undo = apply(ChangeGoal::Undo { operation: None });
     assert_eq!(scene.enters("/undo"), ask(Asked::Change { verb: "undo" }, undo));
+    let nothing = Refusal { reason: Reason::Nothing, message: "nothing to undo".into(), hint: None, document: None };
+    scene.answer(Asked::Change { verb: "undo" }, Err(nothing));
     assert_eq!(scene.enters("/redo"), ask(Asked::Change { verb: "redo" }, apply(ChangeGoal::Redo)));
     assert_eq!(scene.enters("/diff"), ask(Asked::Diff, Command::Diff { of: DiffOf::Turn { prompt } }));
     let entry = head.expect("something was said");
@@ -133,6 +136,32 @@ fn commands_ask_the_session() {
     assert_eq!(scene.enters("/sessions"), ask(Asked::Sessions, Command::Sessions));
     assert_eq!(scene.enters("/checkpoints"), ask(Asked::Checkpoints, Command::Checkpoints));
     assert_eq!(scene.enters("/new"), [Effect::Leave(Next::New)]);
+}
+
+#[test]
+fn two_undos_at_once_are_two() {
+    let mut scene = Scene::new();
+    scene.turn("mend it", "done");
+    scene.enters("/undo");
+    let effects = scene.enters("/undo");
+    let [Effect::Ask(_, Command::Apply { head_seen, .. })] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!(*head_seen, None, "what the first one moves is no reason to refuse the second");
+}
+
+#[test]
+fn a_command_is_not_glued_to_what_waits_to_be_said() {
+    let mut scene = Scene::new();
+    scene.turn("mend it", "done");
+    scene.tell_own(EventKind::DraftChanged { parts: vec![Part::text("mend it")] });
+    scene.now += 10_000;
+    let effects = scene.enters("/redo");
+    assert!(matches!(effects.as_slice(), [Effect::Ask(Asked::Change { verb: "redo" }, _)]), "{effects:?}");
+    assert_eq!(scene.app.composer.parts(), [Part::text("mend it")], "it is there again");
+    scene.types("/");
+    scene.key(KeyCode::Backspace);
+    assert_eq!(scene.app.composer.parts(), [Part::text("mend it")]);
+    scene.types(" and/or test it");
+    assert_eq!(scene.app.composer.parts(), [Part::text("mend it and/or test it")], "what is edited is edited");
 }
 
 #[test]

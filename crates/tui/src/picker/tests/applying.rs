@@ -55,6 +55,19 @@ fn a_second_enter_sends_nothing_and_escape_hides_nothing() {
 }
 
 #[test]
+fn a_key_held_down_decides_nothing() {
+    use crossterm::event::KeyEventKind;
+    let mut scene = Scene::ready();
+    let held = |code| KeyEvent::new_with_kind(code, KeyModifiers::NONE, KeyEventKind::Repeat);
+    scene.press(KeyCode::Enter);
+    assert_eq!(scene.picker.key(held(KeyCode::Enter)), []);
+    assert_eq!(scene.press(KeyCode::Enter), apply(rewind(4, Scope::Both)));
+    assert_eq!(Scene::ready().picker.key(held(KeyCode::Esc)), []);
+    let released = KeyEvent::new_with_kind(KeyCode::Esc, KeyModifiers::NONE, KeyEventKind::Release);
+    assert_eq!(Scene::ready().picker.key(released), []);
+}
+
+#[test]
 fn escape_goes_back_step_by_step_with_nothing_changed() {
     let mut scene = Scene::ready_with(with_branch(with_conflicts(4)));
     let stages = |scene: &mut Scene| {
@@ -87,11 +100,16 @@ fn a_stale_head_is_told_and_everything_is_asked_again() {
     scene.press(KeyCode::Enter);
     scene.answer(Err(refusal(Reason::StaleHead, "the conversation has moved on since; nothing was changed")));
     assert!(scene.drawn(80, 20).contains("the conversation has moved on since; nothing was changed"));
-    assert_eq!(
-        scene.commands(),
-        [&Command::Targets { query: None }, &Command::Plan { change: rewind(4, Scope::Both) }]
-    );
+    assert_eq!(scene.commands(), [&Command::Targets { query: None }]);
+    scene.answer(Ok(Reply::Targets { head: Some(id(41)), targets: targets() }));
+    assert_eq!(scene.commands(), [&Command::Plan { change: rewind(4, Scope::Both) }]);
     assert_eq!(scene.chosen(), Some(id(4)));
+    scene.answer(Ok(Reply::Change { document: Box::new(plan(4)) }));
+    scene.press(KeyCode::Enter);
+    let head_seen = Some(Seen { head: Some(id(41)) });
+    let change = rewind(4, Scope::Both);
+    let command = Command::Apply { change, head_seen, plan_seen: None, running: WhileRunning::Refuse };
+    assert_eq!(scene.press(KeyCode::Enter), [Step::Ask(Asked::Apply, Box::new(command))]);
 }
 
 #[test]

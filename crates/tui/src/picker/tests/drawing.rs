@@ -84,7 +84,7 @@ Rewind: type to filter  4 prompts · list
     files gone; conversation only
 
 
-── What would change now ───────────────
+── What would change now ────── 10/13 ──
 2 files · undoes this prompt only
 
 R src/main.rs  +1 −1
@@ -93,7 +93,7 @@ R src/main.rs  +1 −1
   10 +     old();
   11   }
 
-D new.txt  −1  presumed
+D new.txt  −1
   1 − made up
 ";
     assert_eq!(screen(&mut Scene::ready(), 40, 22), expected);
@@ -110,7 +110,7 @@ Rewind: type to filter                                          4 prompts · lis
     files of that moment are gone; conversation only
 
 
-── What would change now ─────────────────────────────────────────────── 7/10 ──
+── What would change now ─────────────────────────────────────────────── 7/12 ──
 2 files · undoes this prompt only
 
 R src/main.rs  +1 −1
@@ -126,7 +126,7 @@ R src/main.rs  +1 −1
 fn rows_and_preview_are_beside_each_other_at_120_columns() {
     let expected = "
 Rewind: type to filter                                                                                  4 prompts · list
-›  4  6m ! Add a login form with a very lo…  +2 ~1 −0 │ ── What would change now ───────────────────────────────────────
+›  4  6m ! Add a login form with a very lo…  +2 ~1 −0 │ ── What would change now ────────────────────────────── 12/13 ──
     bash: npm install · write_file: src/login.rs      │ 2 files · undoes this prompt only
    3  7m   Make the tests pass                        │
     [before tests]                                    │ R src/main.rs  +1 −1
@@ -135,10 +135,10 @@ Rewind: type to filter                                                          
    1  9m   Set up the project                         │      10 +     old();
     files gone; conversation only                     │   11 11   }
                                                       │
-                                                      │ D new.txt  −1  presumed
+                                                      │ D new.txt  −1
                                                       │   1   − made up
                                                       │
-                                                      │
+                                                      │ What changed while its commands ran is presumed to be the
 ";
     assert_eq!(screen(&mut Scene::ready(), 120, 14), expected);
 }
@@ -158,7 +158,7 @@ Rewind to before 4 “Add a login form wi…
 2 files go back, 1 prompt leaves the
 conversation
 
-── What would change now ─────── 7/10 ──
+── What would change now ─────── 7/13 ──
 2 files · undoes this prompt only
 
 R src/main.rs  +1 −1
@@ -183,7 +183,7 @@ Rewind to before 4 “Add a login form with a very long description that goes on
   6 Summarise up to here    the 3 prompts before it become one summary
   7 Cancel                  nothing changes
 
-── What would change now ─────────────────────────────────────────────── 7/10 ──
+── What would change now ─────────────────────────────────────────────── 7/12 ──
 2 files · undoes this prompt only
 
 R src/main.rs  +1 −1
@@ -208,11 +208,11 @@ Rewind to before 4 “Add a login form with a very lon… │ ── What would 
     2 files go back; the conversation stays           │      10 +     old();
   4 Fork from here                                    │   11 11   }
     a new session from here; this one stays as it is  │
-  5 Summarise from here                               │ D new.txt  −1  presumed
+  5 Summarise from here                               │ D new.txt  −1
     this prompt becomes a summary                     │   1   − made up
   6 Summarise up to here                              │
-    the 3 prompts before it become one summary        │
-  7 Cancel                                            │
+    the 3 prompts before it become one summary        │ What changed while its commands ran is presumed to be the
+  7 Cancel                                            │ session's own.
     nothing changes                                   │
                                                       │
                                                       │
@@ -226,10 +226,10 @@ fn decisions_at_40_columns() {
 Rewind: type to filter  4 prompts · list
 2 files need a decision
   a.rs
-    somebody else seems to have changed…
+    changed since by you or another pro…
     [keep]  overwrite   merge
 › b.rs                 keep  [overwrite]
-    somebody else seems to have changed…
+    changed since by you or another pro…
 
 
 ── What would change now ───────────────
@@ -247,9 +247,9 @@ fn decisions_at_80_columns() {
 Rewind: type to filter                                          4 prompts · list
 2 files need a decision
   a.rs                                                [keep]  overwrite   merge
-    somebody else seems to have changed it since
+    changed since by you or another program
 › b.rs                                                         keep  [overwrite]
-    somebody else seems to have changed it since
+    changed since by you or another program
 
 
 
@@ -271,7 +271,7 @@ Files would go back to what they were on the other one.
 › n No, change nothing
   y Yes, go on
 
-── What would change now ─────────────────────────────────────────────── 6/12 ──
+── What would change now ─────────────────────────────────────────────── 6/14 ──
 2 files · undoes this prompt only
 Another branch is checked out: the branch `topic` is checked out, and it was
 `main` then
@@ -296,7 +296,7 @@ Rewind: type to filter  7 prompts · tree
   ●  3  1m   Prompt 3
   │   [good]
 › ●  4  1m   Prompt 4             ← head
-── What would change now ───────────────
+── What would change now ────── 10/13 ──
 2 files · undoes this prompt only
 
 R src/main.rs  +1 −1
@@ -305,7 +305,7 @@ R src/main.rs  +1 −1
   10 +     old();
   11   }
 
-D new.txt  −1  presumed
+D new.txt  −1
   1 − made up
 ";
     assert_eq!(screen(&mut tree(), 40, 22), expected);
@@ -323,7 +323,7 @@ Rewind: type to filter                                          7 prompts · tre
   │ ○     1m   Prompt 13                                        forked: 3fa29c41
   ●  3  1m   Prompt 3                                                     [good]
 › ●  4  1m   Prompt 4                                                     ← head
-── What would change now ─────────────────────────────────────────────── 8/10 ──
+── What would change now ─────────────────────────────────────────────── 8/12 ──
 2 files · undoes this prompt only
 
 R src/main.rs  +1 −1
@@ -339,17 +339,16 @@ R src/main.rs  +1 −1
 fn everything_that_a_plan_says_at_60_columns() {
     let expected = "
 Rewind: type to filter                      4 prompts · list
-── What would change now ────────────────────────── 34/38 ──
+── What would change now ────────────────────────── 34/42 ──
 4 files · 2 conflicts · also undoes 2 later prompts
 To be decided first:
-  ! a.rs  somebody else seems to have changed it since
-  ! b.rs  somebody else seems to have changed it since
+  ! a.rs  changed since by you or another program
+  ! b.rs  changed since by you or another program
 Another branch is checked out: the branch `topic` is checked
 out, and it was `main` then
 Of these, the session never wrote 1 path
-Cannot be undone by going back:
-  command: npm install
-  git: HEAD moved  `git reset --soft abc`
+! 2 things were done that files cannot take back; listed
+below
 Stays although it was not there then:
   build  holds ignored files
 Not captured then: 1 gap
@@ -362,8 +361,6 @@ Leaves the conversation:
   Prompt 2
   Prompt 3
   Prompt 4
-Undoes too:
-  bash: npm install
 
 R src/main.rs  +1 −1
    9   fn main() {
@@ -371,8 +368,12 @@ R src/main.rs  +1 −1
   10 +     old();
   11   }
 
-D new.txt  −1  presumed
+D new.txt  −1
   1 − made up
+
+! a.rs
+
+! b.rs  +1
 ";
     assert_eq!(screen(&mut zoomed(), 60, 36), expected);
 }

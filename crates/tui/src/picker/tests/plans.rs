@@ -200,7 +200,7 @@ fn the_preview_scrolls_and_stops_at_its_end() {
     assert_ne!(first, second);
     scene.picker.wheel(1000);
     let end = scene.drawn(80, 16);
-    assert!(end.trim_end().ends_with("1   − made up"), "{end}");
+    assert!(end.trim_end().ends_with("session's own."), "{end}");
     scene.picker.wheel(-1000);
     assert_eq!(scene.drawn(80, 16), first);
     scene.chord(KeyCode::Down, KeyModifiers::SHIFT);

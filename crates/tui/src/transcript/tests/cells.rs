@@ -298,7 +298,7 @@ one
 │ All is well.
 └ … 4 more lines, Ctrl+O shows all
 
-· 2 files went back.
+· told to the model: 2 files went back.
 
 · allowed from now on: `bash: cargo test`
 

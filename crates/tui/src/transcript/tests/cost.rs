@@ -88,7 +88,7 @@ fn long_code_is_highlighted_over_several_frames() {
         shown = rows;
         frames += 1;
     }
-    assert_eq!(frames, 3);
+    assert_eq!(frames, 5);
     let before = transcript.laid_out();
     frame(&mut transcript, &view, 60, 20);
     assert_eq!(transcript.laid_out(), before);
