@@ -130,7 +130,8 @@ fn a_session_that_another_process_has_open_is_joined() {
     agent.model.says("from the second");
     second.turn(&session, "over there");
     // The one that serves it sees what the other one said.
-    let seen = std::iter::repeat_with(|| first.next()).take(100).any(|message| message.to_string().contains("over there"));
+    let seen =
+        std::iter::repeat_with(|| first.next()).take(100).any(|message| message.to_string().contains("over there"));
     assert!(seen);
     // A rewind by one of them is told both, before the answer.
     let points = second.call("_session/rewind_points", json!({ "sessionId": session }));

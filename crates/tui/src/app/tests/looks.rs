@@ -76,7 +76,11 @@ fn a_conversation() {
 fn a_turn_that_runs() {
     let mut scene = conversation();
     scene.state(State::Running);
-    scene.tell(EventKind::Delta { turn: Scene::id(4), entry: Scene::id(5), text: "Now I look at the *second* ".into() });
+    scene.tell(EventKind::Delta {
+        turn: Scene::id(4),
+        entry: Scene::id(5),
+        text: "Now I look at the *second* ".into(),
+    });
     scene.tell(EventKind::Held { count: 1 });
     scene.tell(EventKind::JobsChanged {
         jobs: vec![JobFacts { job: "1".into(), command: "npm start".into(), ended: None }],
