@@ -25,7 +25,7 @@ struct Editor {
 
 impl Editor {
     fn start(mut command: Command) -> Self {
-        let mut child = command.arg("acp").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.arg("acp").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = child.spawn().expect("it starts");
         let (send, lines) = channel();
         let stdout = BufReader::new(child.stdout.take().expect("it has a stdout"));
@@ -37,6 +37,7 @@ impl Editor {
         editor
     }
 
+    #[allow(clippy::needless_pass_by_value, reason = "a literal reads better without a reference")]
     fn send(&mut self, method: &str, params: Value) -> u64 {
         self.next += 1;
         let message = json!({ "jsonrpc": "2.0", "id": self.next, "method": method, "params": params });
