@@ -53,6 +53,9 @@ fn tools() -> Result<()> {
     ensure("python3", "python3")?;
     // The terminal that the terminal client is shown in.
     ensure("tmux", "tmux")?;
+    // The Agent Client Protocol's schemas and clients come from npm.
+    ensure("node", "nodejs")?;
+    ensure("npm", "npm")?;
     if cfg!(target_os = "linux") {
         ensure("mount", "mount")?;
         ensure("setpriv", "util-linux")?;

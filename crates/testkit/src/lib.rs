@@ -6,6 +6,7 @@
 //!
 //! This is test code: a fixture that cannot be set up panics with the reason, it never skips a test.
 
+pub mod acp;
 pub mod fingerprint;
 pub mod inner;
 pub mod killer;

@@ -24,7 +24,7 @@ const OUTPUT_PAUSE: Duration = Duration::from_millis(200);
 /// Tells the client of a session until it is over.
 pub(super) async fn run(session: Arc<Session>, mut told: Listener, mut errands: mpsc::Receiver<Errand>) {
     let view = session.known().view.clone();
-    let mut pump = Pump { running: running(&view), session, questions: HashMap::new(), outputs: HashMap::new() };
+    let mut pump = Pump { session, questions: HashMap::new(), outputs: HashMap::new() };
     view.questions.iter().for_each(|question| pump.ask(question));
     loop {
         tokio::select! {
@@ -47,7 +47,7 @@ pub(super) async fn run(session: Arc<Session>, mut told: Listener, mut errands: 
 }
 
 /// The prompt whose turn runs.
-fn running(view: &View) -> Option<EntryId> {
+pub(super) fn running(view: &View) -> Option<EntryId> {
     let is_prompt = |entry: &&Entry| matches!(entry.body, Body::Prompt { .. });
     let busy = view.state == State::Running || !view.questions.is_empty();
     busy.then(|| view.entries.iter().rfind(is_prompt).map(|entry| entry.id)).flatten()
@@ -55,8 +55,6 @@ fn running(view: &View) -> Option<EntryId> {
 
 struct Pump {
     session: Arc<Session>,
-    /// The prompt whose turn runs.
-    running: Option<EntryId>,
     /// What the client is being asked.
     questions: HashMap<CallId, AbortHandle>,
     /// When the output of a call was last told.
@@ -122,12 +120,13 @@ impl Pump {
         match &event.kind {
             EventKind::Appended { entry } => match &entry.body {
                 Body::Prompt { .. } => {
-                    self.running = Some(entry.id);
+                    self.session.known().running = Some(entry.id);
                     self.session.state("running", Map::new()).await;
                 }
                 // What the turn was stopped for is told only after that.
                 Body::Ended { reason: EndReason::Interrupted } => {
-                    if let Some(prompt) = self.running {
+                    let running = self.session.known().running;
+                    if let Some(prompt) = running {
                         self.end_turn(prompt, event.request.as_deref(), &Ending::cancelled()).await;
                     }
                 }
@@ -141,7 +140,7 @@ impl Pump {
                 if let Some(asking) = self.questions.remove(call) {
                     asking.abort();
                 }
-                if self.questions.is_empty() && self.running.is_some() {
+                if self.questions.is_empty() && self.session.is_busy() {
                     self.session.state("running", Map::new()).await;
                 }
             }
@@ -244,7 +243,8 @@ impl Pump {
         if let Some(waiting) = waiting {
             self.session.peer.answer(waiting.id, ending.answer(prompt)).await.ok();
         }
-        if self.running.take_if(|running| *running == prompt).is_some() {
+        let ended = self.session.known().running.take_if(|running| *running == prompt);
+        if ended.is_some() {
             self.session.state("idle", ending.idle()).await;
         }
     }
@@ -270,7 +270,8 @@ impl Pump {
         let before = std::mem::replace(&mut self.session.known().view, *view);
         self.tell_of_cut(&before).await;
         let now = self.session.known().view.clone();
-        if let Some(prompt) = self.running.filter(|_| running(&now).is_none()) {
+        let was_running = self.session.known().running.filter(|_| running(&now).is_none());
+        if let Some(prompt) = was_running {
             self.end_turn(prompt, None, &ended_in(&now, prompt)).await;
         }
         now.questions.iter().for_each(|question| self.ask(question));
@@ -287,10 +288,10 @@ impl Pump {
         for update in updates {
             self.session.update(update).await;
         }
-        let state = match (view.questions.is_empty(), self.running) {
+        let state = match (view.questions.is_empty(), self.session.is_busy()) {
             (false, _) => "requires_action",
-            (true, Some(_)) => "running",
-            (true, None) => "idle",
+            (true, true) => "running",
+            (true, false) => "idle",
         };
         self.session.state(state, Map::new()).await;
     }

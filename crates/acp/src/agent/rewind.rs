@@ -8,7 +8,7 @@ use std::sync::Arc;
 use retake_agent::contract::{Change, ChangeGoal, Command, Reply, Seen, WhileRunning};
 use retake_agent::document::{Bytes, RewindDocument};
 use retake_engine::session::Target;
-use retake_engine::session::entry::{Body, Entry, EntryId};
+use retake_engine::session::entry::{Body, Entry, EntryId, Part};
 use retake_engine::{Discard, Files, OnConflict, Scope, Timestamp};
 use serde_json::{Value, json};
 
@@ -130,6 +130,10 @@ pub(super) async fn edit_prompt(session: &Arc<Session>, params: &Params, by: Nam
     let message = params.message("messageId")?.ok_or_else(|| wrong("messageId", "the id of a message"))?;
     let blocks = params.given("content").and_then(Value::as_array).filter(|blocks| !blocks.is_empty());
     let parts = content::parts(blocks.ok_or_else(|| wrong("content", "a list of content blocks"))?)?;
+    // It would be refused when there is no way back any more.
+    if parts.iter().all(|part| matches!(part, Part::Text { text } if text.trim().is_empty())) {
+        return Err(wrong("content", "something that is said"));
+    }
     let entry = message_in(session, message)?;
     let goal = before(&entry, scope)?;
     carry_out(session, params, change(session, params, goal)?).await?;
@@ -214,12 +218,12 @@ async fn carry_out(session: &Session, params: &Params, change: Change) -> Result
                 None => Vec::new(),
                 Some(to) => match entries.iter().position(|entry| entry.id == to) {
                     Some(at) => entries[..=at].to_vec(),
-                    None => return Ok(answer(&document, planned.to.map(|id| id.to_string()))),
+                    None => return Ok(answer(&document, planned.to)),
                 },
             },
             None => entries,
         };
-        return Ok(answer(&document, last_message(&kept).map(|id| id.to_string())));
+        return Ok(answer(&document, last_message(&kept)));
     }
     let running = match params.flag("interrupt", true)? {
         true => WhileRunning::Interrupt,
@@ -227,7 +231,7 @@ async fn carry_out(session: &Session, params: &Params, change: Change) -> Result
     };
     let document = apply(session, change, head_seen, running).await?;
     let last = last_message(&session.known().view.entries);
-    Ok(answer(&document, last.map(|id| id.to_string())))
+    Ok(answer(&document, last))
 }
 
 /// Makes a change, and waits until the client has been told of it.
@@ -263,8 +267,8 @@ fn head_seen(session: &Session, params: &Params) -> Result<Option<Seen>, RpcErro
     }
 }
 
-fn answer(document: &RewindDocument, last: Option<String>) -> Value {
-    let mut answer = json!({ "lastMessageId": last });
+fn answer(document: &RewindDocument, last: Option<EntryId>) -> Value {
+    let mut answer = json!({ "lastMessageId": last.map(|id| id.to_string()) });
     if document.scope != Some(Scope::Conversation) {
         answer["files"] = files(document);
     }

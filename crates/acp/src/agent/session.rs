@@ -6,7 +6,7 @@ use std::time::Duration;
 use retake_agent::contract::{Command, Reason, Refusal, Reply};
 use retake_agent::live::{Asker, LiveError};
 use retake_agent::view::View;
-use retake_engine::session::entry::EntryId;
+use retake_engine::session::entry::{Body, EntryId};
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -51,6 +51,8 @@ pub(super) struct Session {
 pub(super) struct Known {
     /// How it stands, as far as the client has been told.
     pub(super) view: View,
+    /// The prompt whose turn runs.
+    pub(super) running: Option<EntryId>,
     /// What may run without being asked about.
     pub(super) permissions: Permissions,
     /// The models that were asked in it, or can be.
@@ -66,8 +68,8 @@ pub(super) struct Told {
     pub(super) operation: Option<String>,
     /// The head.
     pub(super) head: Option<EntryId>,
-    /// The entry before the head.
-    pub(super) parent: Option<EntryId>,
+    /// The entry before the head, if the head is a note, which an operation may leave.
+    pub(super) before_note: Option<EntryId>,
     /// Whether the session is over.
     pub(super) is_over: bool,
 }
@@ -111,6 +113,7 @@ impl Session {
             told: watch::Sender::new(Told::of(&view, None)),
             known: Mutex::new(Known {
                 models: vec![view.model.clone()],
+                running: pump::running(&view),
                 view: *view,
                 permissions: Permissions::default(),
                 listed: None,
@@ -136,6 +139,11 @@ impl Session {
     /// How far the client has been told.
     pub(super) fn how_far(&self) -> Told {
         self.told.borrow().clone()
+    }
+
+    /// Whether a turn runs, as far as the client has been told.
+    pub(super) fn is_busy(&self) -> bool {
+        self.known().running.is_some()
     }
 
     /// Whether it is over.
@@ -175,7 +183,10 @@ impl Session {
     pub(super) async fn until_told(&self, operation: &str, to: Option<EntryId>) {
         // A note may follow.
         let is_told = |told: &Told| {
-            told.is_over || told.operation.as_deref() == Some(operation) || told.head == to || told.parent == to
+            told.is_over
+                || told.operation.as_deref() == Some(operation)
+                || told.head == to
+                || told.before_note.is_some_and(|before| Some(before) == to)
         };
         let mut told = self.told.subscribe();
         // If it is told never, the answer is better than none.
@@ -259,7 +270,8 @@ impl Session {
 impl Told {
     /// What a view that was told means.
     pub(super) fn of(view: &View, operation: Option<String>) -> Self {
-        let last = view.entries.last();
-        Self { operation, head: view.head(), parent: last.and_then(|entry| entry.parent), is_over: false }
+        let note = view.entries.last().filter(|entry| matches!(entry.body, Body::Note { .. }));
+        let before_note = note.and_then(|note| note.parent);
+        Self { operation, head: view.head(), before_note, is_over: false }
     }
 }

@@ -115,6 +115,8 @@ pub(super) async fn run(session: Arc<Session>, id: Value, blocks: Vec<Value>, sl
     session.update(chunk("agent_message_chunk", &answer, &content::text(&text))).await;
     match session.client.version {
         Version::V1 => drop(session.peer.answer(id, Ok(json!({ "stopReason": "end_turn" }))).await),
+        // A turn may go on beside it.
+        Version::V2 if session.is_busy() => {}
         Version::V2 => {
             let stop = Map::from_iter([("stopReason".to_owned(), Value::from("end_turn"))]);
             session.state("idle", stop).await;

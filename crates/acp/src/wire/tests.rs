@@ -1,5 +1,7 @@
 //! What is a message and what is none.
 
+#![allow(clippy::unwrap_used)]
+
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 

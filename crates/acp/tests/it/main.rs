@@ -1,5 +1,14 @@
-//! The protocol, tried from outside.
+//! Retake's agent as editors see it: real sessions on a scripted model, every message held against the protocol's schemas.
 
 #![allow(clippy::unwrap_used, missing_docs, unreachable_pub)]
 
+mod bad_input;
+mod client;
+mod configure;
+mod host;
+mod prompt;
 mod proxy;
+mod rewind;
+mod sessions;
+mod slash;
+mod tools;

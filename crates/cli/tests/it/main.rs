@@ -1,5 +1,6 @@
 //! The binary as a user meets it: real directories, real git where git matters, a private home and an empty environment.
 
+mod acp;
 mod agent;
 mod ask;
 mod checkpoint;

@@ -102,7 +102,7 @@ impl Call {
             _ => return Vec::new(),
         };
         match version {
-            Version::V1 => texts.into_iter().map(|(old, new)| diff_v1(&path, old, new)).collect(),
+            Version::V1 => texts.iter().map(|(old, new)| diff_v1(&path, old.as_deref(), new)).collect(),
             Version::V2 if texts.is_empty() => Vec::new(),
             Version::V2 => vec![json!({ "type": "diff", "changes": [{ "operation": "modify", "path": path }] })],
         }
@@ -144,17 +144,17 @@ impl Call {
             Some(Details::Edited { lines }) => lines.as_slice(),
             _ => &[],
         };
-        let mut content = if outcome == Outcome::Done { self.changes(version) } else { Vec::new() };
-        if content.is_empty() {
+        let mut update = Map::new();
+        // What it changes was told when it was announced, or better when it was asked about, and stays.
+        if outcome != Outcome::Done || self.changes(version).is_empty() {
             let short: Vec<Part> = parts.iter().map(shortened).collect();
             let blocks = content::blocks(&self.root, &short).into_iter();
-            content = blocks.map(|block| json!({ "type": "content", "content": block })).collect();
+            let content: Vec<Value> = blocks.map(|block| json!({ "type": "content", "content": block })).collect();
+            update.insert("content".into(), content.into());
         }
-        let mut update = Map::new();
         update.insert("toolCallId".into(), self.id.clone().into());
         update.insert("title".into(), title.into());
         update.insert("status".into(), status(version, outcome).into());
-        update.insert("content".into(), content.into());
         update.insert("locations".into(), self.locations(lines).into());
         update
     }
@@ -206,7 +206,7 @@ fn shortened(part: &Part) -> Part {
     }
 }
 
-fn diff_v1(path: &str, old: Option<String>, new: String) -> Value {
+fn diff_v1(path: &str, old: Option<&str>, new: &str) -> Value {
     json!({ "type": "diff", "path": path, "oldText": old, "newText": new })
 }
 
@@ -233,7 +233,7 @@ fn hunks_v1(file: &FileDiff, path: &str) -> Vec<Value> {
                 let lines = hunk.lines.iter().filter(move |line| line.kind != gone);
                 lines.map(|line| format!("{}\n", line.text)).collect::<String>()
             };
-            diff_v1(path, (!is_new).then(|| side(LineKind::Added)), side(LineKind::Removed))
+            diff_v1(path, (!is_new).then(|| side(LineKind::Added)).as_deref(), &side(LineKind::Removed))
         })
         .collect()
 }

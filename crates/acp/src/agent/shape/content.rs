@@ -122,10 +122,10 @@ mod tests {
             json!({ "type": "image", "mimeType": "image/png", "data": "AAAA" }),
             json!({ "type": "resource_link", "uri": "https://example.org/x", "name": "x" }),
         ];
-        let parts = parts(&blocks).unwrap();
+        let parts = parts(&blocks).expect("they are parts");
         assert_eq!(parts[0], Part::text("hello"));
         assert_eq!(parts[1], Part::File { path: "/x/a.txt".into(), text: "one".into() });
         assert_eq!(parts[3], Part::text("[x](https://example.org/x)"));
-        assert!(super::parts(&[json!({ "type": "audio" })]).unwrap_err().message.contains("audio"));
+        assert!(super::parts(&[json!({ "type": "audio" })]).expect_err("it is none").message.contains("audio"));
     }
 }

@@ -80,7 +80,7 @@ impl EditorHost {
                 Err(Refused::Other(error)) => return Err(error),
             }
         }
-        Err(failed(AgentError::unreachable(session)))
+        Err(failed(&AgentError::unreachable(session)))
     }
 
     fn with_servers(&self, cwd: &Path, servers: &[McpServer]) -> Result<Surroundings, HostError> {
@@ -161,7 +161,7 @@ impl From<AgentError> for Refused {
     fn from(error: AgentError) -> Self {
         match error {
             AgentError::Open(OpenSessionError::Session(SessionError::Live { .. })) => Self::Live,
-            other => Self::Other(failed(other)),
+            other => Self::Other(failed(&other)),
         }
     }
 }
@@ -180,7 +180,7 @@ async fn join(here: &Surroundings, session: SessionId) -> Result<Option<Open>, H
         Ok((view, live)) => Ok(Some(Open { view, live, close: Box::new(|| Box::pin(async {})) })),
         // Whoever was there is not any more.
         Err(LiveError::Died | LiveError::Ended) => Ok(None),
-        Err(error) => Err(failed(error.into())),
+        Err(error) => Err(failed(&error.into())),
     }
 }
 
@@ -219,8 +219,8 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
     done.map_err(|_| HostError::Failed { message: "something went wrong here; see stderr".to_owned() })
 }
 
-fn failed(error: AgentError) -> HostError {
-    let hint = failure::hint(&error).map(|hint| format!("; {hint}")).unwrap_or_default();
+fn failed(error: &AgentError) -> HostError {
+    let hint = failure::hint(error).map(|hint| format!("; {hint}")).unwrap_or_default();
     HostError::Failed { message: format!("{error}{hint}") }
 }
 

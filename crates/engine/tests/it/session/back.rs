@@ -168,6 +168,29 @@ fn only_what_was_said_or_done_is_a_target() {
 }
 
 #[test]
+fn a_prompt_can_stay_while_what_came_of_it_goes() {
+    let mut desk = Desk::new();
+    desk.writes("one", "a", "1");
+    let second = desk.writes("two", "b", "2");
+    let (said, last) = (desk.conversation(), desk.conversation().head().unwrap());
+    let keep = |prompt, scope| {
+        let goal = Goal::AfterPrompt { session: desk.session, prompt, scope, files: retake_engine::Files::Selective };
+        RewindRequest { made_by: retake_engine::MadeBy::Client, ..RewindRequest::new(goal) }
+    };
+    let (both, code, wrong) =
+        (keep(second.prompt, Scope::Both), keep(second.prompt, Scope::Code), keep(last, Scope::Both));
+    desk.apply(&both).unwrap();
+    assert_eq!(desk.conversation().head(), Some(second.prompt), "it is the last message, unanswered");
+    assert!(!desk.bench.root.join("b").exists(), "files are as they were when it was said");
+    assert!(desk.writer().draft().is_empty(), "it was said, so it is not about to be");
+    desk.undo().unwrap();
+    assert_eq!(desk.conversation().entries(), said.entries());
+    desk.apply(&code).unwrap();
+    assert!(desk.conversation().entries().starts_with(said.entries()), "only a note follows");
+    assert!(matches!(desk.apply(&wrong), Err(RewindError::NotATarget { .. })));
+}
+
+#[test]
 fn an_entry_of_another_conversation_is_no_target() {
     let mut desk = Desk::new();
     let first = desk.writes("one", "a", "1");
