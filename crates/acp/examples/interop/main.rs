@@ -4,7 +4,7 @@
 //! halves; a third one. The model must have been sent turn one and the new prompt, and nothing of turn two; a load after a restart must
 //! show the cut history; undo must bring both back. What is known of an agent's tools is what it tells the model.
 
-#![allow(clippy::print_stdout, clippy::unwrap_used)]
+#![allow(clippy::print_stdout, clippy::unwrap_used, unreachable_pub)]
 
 mod editor;
 mod model;

@@ -108,3 +108,17 @@ async fn forks_that_only_keep_a_point_are_not_listed() {
     assert_eq!(ids, [&json!(session)]);
     client.hang_up().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancel_never_overtakes_its_prompt() {
+    let world = World::new("");
+    let mut client = world.client().await;
+    let session = client.new_session().await;
+    for _ in 0..3 {
+        let prompt = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "say on it\nhang" }] });
+        let id = client.send("session/prompt", prompt).await;
+        client.notify("session/cancel", json!({ "sessionId": session })).await;
+        assert_eq!(client.answer(id).await.expect("it ends")["stopReason"], "cancelled");
+    }
+    client.hang_up().await;
+}

@@ -45,10 +45,6 @@ impl World {
         Self { scratch, habits: habits.to_owned(), patience: Patience::default() }
     }
 
-    pub fn habits(&mut self, habits: &str) {
-        habits.clone_into(&mut self.habits);
-    }
-
     pub fn path(&self, name: &str) -> PathBuf {
         self.scratch.path().join(name)
     }
