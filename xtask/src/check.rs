@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
+use crate::page;
 use crate::shell::{cargo, ensure, root, run};
 use crate::tidy;
 
@@ -27,6 +28,7 @@ pub(crate) fn test() -> Result<()> {
         run(cargo().args(["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]))
     })?;
     step("tests", tests)?;
+    step("page", page::check)?;
     step("docs", || run(cargo().args(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings")))?;
     step("tidy", tidy::run)?;
     println!("\nAll checks passed in {:.1} s.", all.elapsed().as_secs_f64());

@@ -10,6 +10,7 @@
 mod bench;
 mod check;
 mod interop;
+mod page;
 mod shell;
 mod tidy;
 
