@@ -114,7 +114,15 @@ impl Agent {
             Some("session/new") => {
                 let session = self.sessions.create(&[]);
                 self.answer(id, json!({ "sessionId": session }));
-                self.update(&session, json!({ "sessionUpdate": "available_commands_update", "availableCommands": [{ "name": "own", "description": "its own" }] }));
+                let mut command = json!({ "name": "own", "description": "its own" });
+                if self.version == 2 {
+                    command["type"] = "command".into();
+                }
+                let all = json!([command]);
+                self.update(
+                    &session,
+                    json!({ "sessionUpdate": "available_commands_update", "availableCommands": all }),
+                );
             }
             Some("session/prompt") => self.prompt(id, params),
             Some("session/load" | "session/resume") => self.load(id, params),

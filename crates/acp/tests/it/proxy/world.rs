@@ -1,11 +1,12 @@
 //! A client, the proxy and the fake inner agent around a scratch workspace.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use retake_acp::proxy::{self, Ended, Patience, Setup};
 use retake_engine::{Breadth, Environment, Settings, Workspace};
+use retake_testkit::acp::Schemas;
 use retake_testkit::inner;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
@@ -33,6 +34,9 @@ pub struct Client {
     pub told: VecDeque<Value>,
     /// Every line, as it came.
     pub lines: Vec<String>,
+    /// What was asked, by id.
+    asked: HashMap<u64, String>,
+    schemas: [Schemas; 2],
 }
 
 impl World {
@@ -100,7 +104,8 @@ impl World {
         let (from, to) = tokio::io::split(ours);
         let from = BufReader::new(from);
         let (told, lines) = (VecDeque::new(), Vec::new());
-        Client { to, from, running, next: 0, version: 1, cwd: project, told, lines }
+        let (asked, schemas) = (HashMap::new(), [Schemas::of(1), Schemas::of(2)]);
+        Client { to, from, running, next: 0, version: 1, cwd: project, told, lines, asked, schemas }
     }
 
     /// Starts the proxy, and agrees on version 1.
@@ -141,6 +146,7 @@ impl Client {
     pub async fn send(&mut self, method: &str, params: Value) -> u64 {
         self.next += 1;
         let id = self.next;
+        self.asked.insert(id, method.to_owned());
         self.write(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()).await;
         id
     }
@@ -161,7 +167,25 @@ impl Client {
             return None;
         }
         self.lines.push(line.trim_end_matches('\n').to_owned());
-        Some(serde_json::from_str(&line).expect("it is JSON"))
+        let message = serde_json::from_str(&line).expect("it is JSON");
+        self.check(&message);
+        Some(message)
+    }
+
+    /// What comes is right by the protocol's own schemas: the inner agent's messages are, so ours must be.
+    fn check(&self, message: &Value) {
+        let schemas = &self.schemas[usize::from(self.version == 2)];
+        let asked = message["id"].as_u64().and_then(|id| self.asked.get(&id));
+        let wrong = match (message["method"].as_str(), message.get("error"), asked) {
+            (Some(method), ..) => schemas.call(method, &message["params"]),
+            (None, Some(error), _) => schemas.error(error),
+            // The version is what it says.
+            (None, None, Some(method)) if method != "initialize" && method != "proxy/initialize" => {
+                schemas.answer(method, &message["result"])
+            }
+            (None, None, _) => Vec::new(),
+        };
+        assert!(wrong.is_empty(), "version {}: {message:#}\n{wrong:#?}", self.version);
     }
 
     /// Waits for a message; what comes before it is kept.
