@@ -84,17 +84,18 @@ impl Rooms {
 
     /// Joins a session if another process has it open, else opens it here.
     async fn find(&self, session: SessionId) -> Result<Arc<Room>, Problem> {
-        for attempt in 1.. {
+        let mut attempts = 1;
+        loop {
             if let Some(room) = self.join(session).await? {
                 return Ok(room);
             }
             match self.open(Which::Existing(session)).await {
                 // It is on its way up or down there.
-                Err(problem) if problem.is_taken && attempt < limits::OPEN_ATTEMPTS => sleep(limits::OPEN_PAUSE).await,
+                Err(problem) if problem.is_taken && attempts < limits::OPEN_ATTEMPTS => sleep(limits::OPEN_PAUSE).await,
                 opened => return opened,
             }
+            attempts += 1;
         }
-        unreachable!("the last attempt returns")
     }
 
     /// Joins a session that another process has open; `None` if none has.

@@ -4,22 +4,26 @@ use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 use retake_agent::contract::EventKind;
+use retake_testkit::model::Gate;
 
 use crate::browser::Browser;
 use crate::stage::Stage;
 use crate::watcher::Watcher;
 
 const CLIENTS: usize = 100;
-const PIECES: usize = 200;
+const PIECES: usize = 100;
+/// How often one comes: three hundred events a second, more than any model gives.
+const PACE: Duration = Duration::from_millis(10);
 
 #[test]
 fn a_hundred_clients_see_the_same_within_a_second() {
     let stage = Stage::new();
     let browser = Browser::signed_in(&stage);
     let session = browser.begin();
+    let gate = Gate::new();
     let mut script = stage.model.says("begin");
     for n in 0..PIECES {
-        script = script.says(&format!("piece {n} of a long answer, as models give them. "));
+        script = script.waits_for(&gate).says(&format!("piece {n} of a long answer, as models give them. "));
     }
     drop(script);
     let ready = Barrier::new(CLIENTS + 1);
@@ -34,6 +38,10 @@ fn a_hundred_clients_see_the_same_within_a_second() {
         let watching: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(watch)).collect();
         ready.wait();
         browser.say(&session, "go");
+        for _ in 0..PIECES {
+            std::thread::sleep(PACE);
+            gate.open();
+        }
         watching.into_iter().map(|one| one.join().unwrap()).collect()
     });
     let first = ended.iter().map(|(at, _)| *at).min().unwrap();
