@@ -5,7 +5,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::{Body as _, Incoming};
 use hyper::{Response, StatusCode};
 use retake_agent::contract::{Command, Request, SessionFacts};
-use retake_agent::{fresh, listing};
+use retake_agent::{fresh, listing, mention};
 use retake_engine::{Environment, OpenError, RecoveryChoice, ResolveError, SessionError, SessionId, Workspace};
 use serde::Serialize;
 use tokio::time::timeout;
@@ -111,6 +111,13 @@ pub(crate) async fn command(shared: &Shared, id: &str, request: hyper::Request<I
             Err(Problem::new(400, "nobody attaches in this way").hint("the events of a session are at `…/events`"))
         }
         Command::Close => Err(Problem::new(400, "a session is not closed in this way").hint("stop the server")),
+        Command::Prompt { parts, allow, unprotected } => {
+            // Files that are mentioned go along, as in the terminal.
+            let root = shared.environment.root.clone();
+            let parts = blocking(move || Ok(mention::attach(&root, parts))).await?;
+            let request = Request { id: request.id, command: Command::Prompt { parts, allow, unprotected } };
+            Ok(answer::json(StatusCode::OK, &shared.rooms.enter(session).await?.ask(request).await?))
+        }
         _ => Ok(answer::json(StatusCode::OK, &shared.rooms.enter(session).await?.ask(request).await?)),
     }
 }

@@ -190,7 +190,7 @@ fn conflicts_can_be_kept_overwritten_or_merged() {
     let s = conflict();
     let run = s.retake(["rewind", "start", "--on-conflict", "keep"]).succeeds();
     run.says(
-        "warning: 2 paths stay as they are\n  both: changed since by you or another program\n  tail: somebody else seems to have changed it since\n",
+        "warning: 2 paths stay as they are\n  both: changed since by you or another program\n  tail: changed since by you or another program\n",
     );
     assert_eq!((s.read("plain"), s.read("tail")), ("1\n".to_owned(), "3\n".to_owned()));
     assert!(s.read("both").contains("agent\n") && s.read("both").contains("mine\n"));
