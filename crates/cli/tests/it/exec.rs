@@ -238,7 +238,9 @@ fn a_first_exec_makes_the_workspace_one() {
 fn what_a_command_leaves_behind_is_told() {
     let s = Sandbox::new();
     s.write("a", "1\n");
-    let run = s.exec("echo now > now; sleep 60 >/dev/null 2>&1 & echo $! > pid").succeeds();
+    // What was started is still the shell for a moment.
+    let wait = "while [ -e /proc/$! ] && ! grep -q sleep /proc/$!/comm; do :; done";
+    let run = s.exec(&format!("echo now > now; sleep 60 >/dev/null 2>&1 & echo $! > pid; {wait}")).succeeds();
     run.says("it left processes behind");
     let pid: i32 = s.read("pid").trim().parse().expect("it works");
     run.says(&format!("`sleep 60` ({pid})"));
