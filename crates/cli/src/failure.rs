@@ -364,7 +364,7 @@ fn for_operation(error: &OperationError) -> Advice {
         }
         OperationError::Ambiguous { candidates, .. } => refused(&one_of_operations(candidates)),
         OperationError::NothingToUndo | OperationError::NothingToRedo => failed(Some(
-            "`retake ops` lists the operations; a rewind to any point is possible with `retake rewind POINT`",
+            "`retake ops` lists the operations; `--session S` undoes what was done in a terminal or an editor; `retake rewind POINT` goes back to any point",
         )),
         OperationError::NotFinished { .. } | OperationError::Running { .. } => {
             refused("`--wait` waits until it has ended; `retake ops` lists the operations")

@@ -158,8 +158,8 @@ pub enum OperationError {
         /// The command.
         what: String,
     },
-    /// A session did something more recently by itself, in a terminal or an editor: it has to be said which one is meant.
-    #[error("nothing was changed: a session has newer operations of its own")]
+    /// A session that is open did something more recently by itself, in a terminal or an editor: it has to be said which one is meant.
+    #[error("nothing was changed: a session that is open has newer operations of its own")]
     NewerInSession {
         /// Its operations, newest first, and the one that would be taken back otherwise, if there is one.
         operations: Vec<Operation>,

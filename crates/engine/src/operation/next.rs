@@ -95,8 +95,8 @@ fn gone(store: &Store, session: Option<i64>) -> Result<Option<i64>, StoreError> 
     })
 }
 
-/// Refuses if a session has done something since `operation` by itself, in a terminal or an editor: whoever undoes what commands did last
-/// may mean that.
+/// Refuses if a session that is open has done something since `operation` by itself, in a terminal or an editor: whoever undoes what
+/// commands did last may mean that.
 fn no_newer_elsewhere(
     store: &Store,
     session: Option<i64>,
@@ -112,6 +112,7 @@ fn no_newer_elsewhere(
         );
         select(connection, &rest, [operation.map_or(0, |operation| operation.seq)])
     })?;
+    newer.retain(|newer| newer.session.is_some_and(|session| writer::is_live(store.dir(), session)));
     if newer.is_empty() {
         return Ok(());
     }
