@@ -1,4 +1,4 @@
-//! Writes down the files of the page, so that they become part of the program: what is in `page/dist`, else a placeholder.
+//! Writes down the files of the page, so that they become part of the program: what is in `page/dist`, which is committed.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -6,11 +6,8 @@ use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo tells where the crate is"));
-    let built = root.join("page/dist");
-    let source = if built.join("index.html").is_file() { built } else { root.join("src/page/placeholder") };
-    // A directory that is not there yet is looked at each time.
+    let source = root.join("page/dist");
     println!("cargo::rerun-if-changed=page/dist");
-    println!("cargo::rerun-if-changed=src/page/placeholder");
     let mut files = Vec::new();
     collect(&source, &source, &mut files)?;
     files.sort();

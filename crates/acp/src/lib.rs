@@ -5,6 +5,7 @@
 //! peer    the other side: questions to it and answers
 //! agent   `retake acp`: Retake's own agent             (a client of live sessions)
 //! proxy   `retake acp -- CMD`: rewind for another agent
+//! extension  what both of them say alike            (pure)
 //! setup   what editors have to be told                 (pure)
 //! ```
 //!
@@ -13,6 +14,7 @@
 //! session: its controller does, and what it tells is translated.
 
 pub mod agent;
+mod extension;
 pub mod peer;
 pub mod proxy;
 pub mod setup;

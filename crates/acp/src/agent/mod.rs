@@ -31,11 +31,4 @@ mod slash;
 pub use connection::serve;
 pub use host::{Close, Host, HostError, Listed, McpServer, Open, Wanted, Wish};
 
-/// A version of the protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Version {
-    /// One answer to a prompt when its turn has ended.
-    V1,
-    /// A prompt is answered at once; states are told.
-    V2,
-}
+pub(crate) use crate::extension::Version;

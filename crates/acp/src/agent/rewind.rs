@@ -17,6 +17,7 @@ use super::prompt;
 use super::session::Session;
 use super::shape::content;
 use super::shape::update::last_message;
+use crate::extension;
 use crate::wire::RpcError;
 
 /// Points in one answer.
@@ -268,43 +269,7 @@ fn head_seen(session: &Session, params: &Params) -> Result<Option<Seen>, RpcErro
 }
 
 fn answer(document: &RewindDocument, last: Option<EntryId>) -> Value {
-    let mut answer = json!({ "lastMessageId": last.map(|id| id.to_string()) });
-    if document.scope != Some(Scope::Conversation) {
-        answer["files"] = files(document);
-    }
-    if !document.conflicts.is_empty() {
-        answer["conflicts"] = conflicts(document);
-    }
-    if !document.ledger.is_empty() {
-        answer["ledger"] = json!(document.ledger);
-    }
-    if let Some(operation) = &document.operation {
-        answer["operation"] = operation.as_str().into();
-    }
-    answer
-}
-
-/// What becomes, or has become, of each path.
-pub(super) fn files(document: &RewindDocument) -> Value {
-    let (mut restored, mut deleted, mut kept, mut failed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let mut conflicts = Vec::new();
-    for file in &document.files {
-        let list = match (file.status.as_str(), file.action.as_deref()) {
-            ("conflict", _) => &mut conflicts,
-            ("failed", _) => &mut failed,
-            ("kept" | "overtaken", _) => &mut kept,
-            (_, Some("delete")) => &mut deleted,
-            _ => &mut restored,
-        };
-        list.push(&file.path);
-    }
-    json!({ "restored": restored, "deleted": deleted, "kept": kept, "conflicts": conflicts, "failed": failed })
-}
-
-/// What has to be decided, and how it can be.
-pub(super) fn conflicts(document: &RewindDocument) -> Value {
-    let conflict = |one: &retake_agent::document::ConflictFacts| json!({ "path": one.path, "reason": one.why, "text": one.text, "choices": one.choices });
-    document.conflicts.iter().map(conflict).collect()
+    extension::answer(document, last.map(|id| id.to_string()))
 }
 
 /// A time as the protocol writes it.

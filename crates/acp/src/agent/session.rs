@@ -17,6 +17,7 @@ use super::options::{self, Permissions};
 use super::pump;
 use super::shape::update::Updates;
 use super::slash;
+use crate::extension;
 use crate::peer::Peer;
 use crate::wire::RpcError;
 
@@ -241,29 +242,10 @@ impl Session {
 
     /// A refusal, as clients are told.
     pub(super) fn refused(&self, refusal: Refusal) -> RpcError {
-        let Refusal { reason, message, hint, document } = refusal;
-        let (code, word) = match reason {
-            Reason::Running => (RpcError::INVALID_PARAMS, "running"),
-            Reason::Interrupted => (RpcError::CANCELLED, "interrupted"),
-            Reason::StaleHead => (RpcError::INVALID_PARAMS, "stale_head"),
-            Reason::Conflicts => (RpcError::INVALID_PARAMS, "conflicts"),
-            Reason::StalePlan => (RpcError::INVALID_PARAMS, "stale_plan"),
-            Reason::InUse => (RpcError::INVALID_PARAMS, "in_use"),
-            Reason::NotFound => (RpcError::NOT_FOUND, "not_found"),
-            Reason::Nothing => (RpcError::INVALID_PARAMS, "nothing"),
-            Reason::Invalid => (RpcError::INVALID_PARAMS, "invalid"),
-            Reason::Ended => return self.over(),
-            Reason::Failed => (RpcError::INTERNAL, "failed"),
-        };
-        let mut error = RpcError::new(code, message).with_reason(word);
-        if let Some(hint) = hint {
-            error = error.with("hint", hint);
+        match refusal.reason {
+            Reason::Ended => self.over(),
+            _ => extension::error(&refusal),
         }
-        if let Some(document) = document {
-            error = error.with("files", super::rewind::files(&document));
-            error = error.with("conflicts", super::rewind::conflicts(&document));
-        }
-        error
     }
 }
 

@@ -18,6 +18,7 @@ use super::session::Session;
 use super::shape::content;
 use super::shape::update::{chunk, last_message};
 use super::{prompt, rewind};
+use crate::extension;
 use crate::wire::RpcError;
 
 /// Lines of a list.
@@ -70,20 +71,7 @@ const COMMANDS: [(Kind, &str, &str, Option<&str>); 6] = [
 
 /// The commands, as clients are told of them.
 pub(super) fn commands(version: Version) -> Value {
-    let command = |(_, name, about, hint): &(Kind, &str, &str, Option<&str>)| {
-        let mut command = json!({ "name": name, "description": about });
-        if version == Version::V2 {
-            command["type"] = "command".into();
-        }
-        if let Some(hint) = hint {
-            command["input"] = match version {
-                Version::V1 => json!({ "hint": hint }),
-                Version::V2 => json!({ "type": "text", "hint": hint }),
-            };
-        }
-        command
-    };
-    COMMANDS.iter().map(command).collect()
+    COMMANDS.iter().map(|(_, name, about, hint)| extension::command(version, name, about, *hint)).collect()
 }
 
 impl Slash {

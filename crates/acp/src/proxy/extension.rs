@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use retake_agent::contract::{Change, ChangeGoal, Command, Reason, Refusal, Reply, Seen, WhileRunning};
+use retake_agent::contract::{Change, ChangeGoal, Command, Refusal, Reply, Seen, WhileRunning};
 use retake_agent::document::{Bytes, RewindDocument};
 use retake_agent::question;
 use retake_engine::session::Target;
@@ -16,6 +16,7 @@ use super::relay::What;
 use super::session::Session;
 use super::shape::{self, Version};
 use super::ties::Known;
+use crate::extension::{self, error};
 use crate::wire::{Message, RpcError};
 
 /// Points in one answer.
@@ -323,64 +324,5 @@ fn refuse_if_no_prompt(entry: &Entry, id: &str) -> Result<(), RpcError> {
 }
 
 fn answer(known: &Known, document: &RewindDocument, retained: &[Entry]) -> Value {
-    let last = shape::last_message(retained).map(|id| known.outer(id));
-    let mut answer = json!({ "lastMessageId": last });
-    if document.scope != Some(Scope::Conversation) {
-        answer["files"] = files(document);
-    }
-    if !document.ledger.is_empty() {
-        answer["ledger"] = json!(document.ledger);
-    }
-    if let Some(operation) = &document.operation {
-        answer["operation"] = operation.as_str().into();
-    }
-    answer
-}
-
-/// What becomes, or has become, of each path.
-pub(super) fn files(document: &RewindDocument) -> Value {
-    let mut lists = json!({ "restored": [], "deleted": [], "kept": [], "conflicts": [], "failed": [] });
-    for file in &document.files {
-        let list = match (file.status.as_str(), file.action.as_deref()) {
-            ("conflict", _) => "conflicts",
-            ("failed", _) => "failed",
-            ("kept" | "overtaken", _) => "kept",
-            (_, Some("delete")) => "deleted",
-            _ => "restored",
-        };
-        if let Value::Array(list) = &mut lists[list] {
-            list.push(json!(file.path));
-        }
-    }
-    lists
-}
-
-/// A refusal as the protocol says it.
-pub(super) fn error(refusal: &Refusal) -> RpcError {
-    let (code, reason) = match refusal.reason {
-        Reason::Running => (RpcError::INVALID_PARAMS, "running"),
-        Reason::Interrupted => (RpcError::CANCELLED, "interrupted"),
-        Reason::StaleHead => (RpcError::INVALID_PARAMS, "stale_head"),
-        Reason::Conflicts => (RpcError::INVALID_PARAMS, "conflicts"),
-        Reason::StalePlan => (RpcError::INVALID_PARAMS, "stale_plan"),
-        Reason::InUse => (RpcError::INVALID_PARAMS, "in_use"),
-        Reason::NotFound => (RpcError::NOT_FOUND, "not_found"),
-        Reason::Nothing => (RpcError::INVALID_PARAMS, "nothing"),
-        Reason::Invalid => (RpcError::INVALID_PARAMS, "invalid"),
-        Reason::Ended => (RpcError::INTERNAL, "ended"),
-        Reason::Failed => (RpcError::INTERNAL, "failed"),
-    };
-    let mut error = RpcError::new(code, refusal.message.clone()).with_reason(reason);
-    if let Some(hint) = &refusal.hint {
-        error = error.with("hint", hint.as_str());
-    }
-    if let Some(document) = &refusal.document {
-        error = error.with("files", files(document));
-        let conflicts = document
-            .conflicts
-            .iter()
-            .map(|one| json!({ "path": one.path, "reason": one.why, "text": one.text, "choices": one.choices }));
-        error = error.with("conflicts", conflicts.collect::<Value>());
-    }
-    error
+    extension::answer(document, shape::last_message(retained).map(|id| known.outer(id)))
 }

@@ -6,13 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::ties::Known;
 
-/// The version that the client and the inner agent have agreed on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Version {
-    #[default]
-    V1,
-    V2,
-}
+pub(super) use crate::extension::Version;
 
 /// The parts that content blocks are in the log.
 pub(super) fn parts(blocks: &[Value]) -> Vec<Part> {

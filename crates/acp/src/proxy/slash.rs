@@ -13,9 +13,10 @@ use serde_json::{Value, json};
 
 use super::Proxy;
 use super::change::Made;
-use super::extension::{LATE, error, rewound};
+use super::extension::{LATE, rewound};
 use super::session::Session;
 use super::shape::{self, Version};
+use crate::extension::{self, error};
 use crate::wire::RpcError;
 
 /// Lines of a list, and paths that are named.
@@ -42,20 +43,7 @@ pub(super) struct Slash {
 
 /// The commands, as clients are told of them.
 pub(super) fn commands(version: Version) -> Vec<Value> {
-    let command = |(name, about, hint): &(&str, &str, Option<&str>)| {
-        let mut command = json!({ "name": name, "description": about });
-        if version == Version::V2 {
-            command["type"] = "command".into();
-        }
-        if let Some(hint) = hint {
-            command["input"] = match version {
-                Version::V1 => json!({ "hint": hint }),
-                Version::V2 => json!({ "type": "text", "hint": hint }),
-            };
-        }
-        command
-    };
-    COMMANDS.iter().map(command).collect()
+    COMMANDS.iter().map(|(name, about, hint)| extension::command(version, name, about, *hint)).collect()
 }
 
 /// The command that a text is, if it is one of ours.

@@ -316,13 +316,13 @@ export function openPlan(change: Change, title: string): void {
 }
 
 /** Makes a change, once, unless the head is no longer at `seen`. Returns why not, if it was not made. */
-export async function applyChange(change: Change, seen: EntryId | null): Promise<Refusal | null> {
+export async function applyChange(change: Change, seen: EntryId | null, plan: RewindDocument | null = null): Promise<Refusal | null> {
   const view = theView();
   if (!view) return { reason: 'gone', message: 'no session is open' };
   if (applying.value) return { reason: 'running', message: 'another change is under way' };
   applying.value = true;
   try {
-    const answer = await send({ type: 'apply', change, head_seen: { head: seen }, running: 'refuse' });
+    const answer = await send({ type: 'apply', change, head_seen: { head: seen }, plan_seen: plan?.fingerprint ?? null, running: 'refuse' });
     if (answer.refused) return answer.refused;
     if (answer.ok.type === 'change') changed(change, answer.ok.document);
     void refreshStore();

@@ -212,7 +212,7 @@ export type Command =
   | { type: 'targets'; query?: string | null }
   | { type: 'plan'; change: Change }
   | { type: 'diff'; of: DiffOf }
-  | { type: 'apply'; change: Change; head_seen?: { head: EntryId | null } | null; running?: 'refuse' | 'interrupt' }
+  | { type: 'apply'; change: Change; head_seen?: { head: EntryId | null } | null; plan_seen?: string | null; running?: 'refuse' | 'interrupt' }
   | { type: 'label'; prompt: EntryId; label: string | null }
   | { type: 'tree' }
   | { type: 'checkpoints' }
@@ -301,6 +301,7 @@ export interface ConflictFacts {
 }
 export interface RewindDocument {
   version: number;
+  fingerprint?: string;
   operation: string | null;
   applied: boolean;
   what: string;

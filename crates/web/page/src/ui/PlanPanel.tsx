@@ -91,7 +91,7 @@ export function PlanPanel({ change: wanted }: { change: Change }) {
     // A second click may come before the first has been drawn.
     if (cannot || applying.value) return;
     setProblem(null);
-    const failed = await applyChange(change, shown.head);
+    const failed = await applyChange(change, shown.head, plan);
     if (!failed) return void (panel.value = null);
     setProblem(failed);
     setAsked((count) => count + 1);
