@@ -18,7 +18,7 @@ pub(crate) enum Version {
 }
 
 /// The answer to a rewind, an undo or a redo after which `last` is the last message.
-pub(crate) fn answer(document: &RewindDocument, last: Option<String>) -> Value {
+pub(crate) fn answer(document: &RewindDocument, last: Option<&str>) -> Value {
     let mut answer = json!({ "lastMessageId": last });
     if document.scope != Some(Scope::Conversation) {
         answer["files"] = files(document);

@@ -30,7 +30,7 @@ pub(super) async fn taken(session: &Session, asked: Asked) {
     let request = asked.id.clone();
     let error = match asked.answer().await {
         Ok(Ok(_)) => return,
-        Ok(Err(refusal)) => session.refused(refusal),
+        Ok(Err(refusal)) => session.refused(&refusal),
         Err(error) => session.gone(&error),
     };
     let waiting = {

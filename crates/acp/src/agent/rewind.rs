@@ -269,7 +269,7 @@ fn head_seen(session: &Session, params: &Params) -> Result<Option<Seen>, RpcErro
 }
 
 fn answer(document: &RewindDocument, last: Option<EntryId>) -> Value {
-    extension::answer(document, last.map(|id| id.to_string()))
+    extension::answer(document, last.map(|id| id.to_string()).as_deref())
 }
 
 /// A time as the protocol writes it.

@@ -175,7 +175,7 @@ impl Session {
     pub(super) async fn ask(&self, command: Command) -> Result<Reply, RpcError> {
         match self.asker.ask(command).await {
             Ok(Ok(reply)) => Ok(reply),
-            Ok(Err(refusal)) => Err(self.refused(refusal)),
+            Ok(Err(refusal)) => Err(self.refused(&refusal)),
             Err(error) => Err(self.gone(&error)),
         }
     }
@@ -241,10 +241,10 @@ impl Session {
     }
 
     /// A refusal, as clients are told.
-    pub(super) fn refused(&self, refusal: Refusal) -> RpcError {
+    pub(super) fn refused(&self, refusal: &Refusal) -> RpcError {
         match refusal.reason {
             Reason::Ended => self.over(),
-            _ => extension::error(&refusal),
+            _ => extension::error(refusal),
         }
     }
 }

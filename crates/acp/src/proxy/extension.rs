@@ -324,5 +324,5 @@ fn refuse_if_no_prompt(entry: &Entry, id: &str) -> Result<(), RpcError> {
 }
 
 fn answer(known: &Known, document: &RewindDocument, retained: &[Entry]) -> Value {
-    extension::answer(document, shape::last_message(retained).map(|id| known.outer(id)))
+    extension::answer(document, shape::last_message(retained).map(|id| known.outer(id)).as_deref())
 }
