@@ -2,6 +2,9 @@
 //!
 //! Each has a place of its own, whose lock is held while it is opened, joined or closed, so that nobody does two of these at once. One
 //! that nobody looks at, and in which nothing goes on, is closed after a while; one in another process is left.
+//!
+//! What is begun is done to its end, though whoever asked for it may have gone meanwhile: a session that was opened is in its place, where
+//! it is found and closed again.
 
 mod room;
 
@@ -14,7 +17,7 @@ use retake_agent::controller::Which;
 use retake_agent::live::{Live, LiveError};
 use retake_agent::socket::Client;
 use retake_engine::SessionId;
-use tokio::sync::Mutex as AsyncMutex;
+use tokio::sync::{Mutex as AsyncMutex, RwLock};
 use tokio::time::sleep;
 
 use crate::host::{Host, Opened, Problem};
@@ -28,6 +31,8 @@ pub(crate) struct Rooms {
     sockets: PathBuf,
     limits: Limits,
     places: Mutex<HashMap<SessionId, Arc<Place>>>,
+    /// Whether nothing is opened any more. It is read all the while something is, so that nothing is opened behind the back of `close`.
+    is_closed: RwLock<bool>,
 }
 
 /// Where a session is, if it is here.
@@ -36,7 +41,7 @@ struct Place(AsyncMutex<Option<Arc<Room>>>);
 
 impl Rooms {
     pub(crate) fn new(host: Arc<dyn Host>, sockets: PathBuf, limits: Limits) -> Self {
-        Self { host, sockets, limits, places: Mutex::default() }
+        Self { host, sockets, limits, places: Mutex::default(), is_closed: RwLock::new(false) }
     }
 
     fn place(&self, session: SessionId) -> Arc<Place> {
@@ -58,7 +63,19 @@ impl Rooms {
     }
 
     /// The way into a session, which is there.
-    pub(crate) async fn enter(&self, session: SessionId) -> Result<Entered, Problem> {
+    pub(crate) async fn enter(self: &Arc<Self>, session: SessionId) -> Result<Entered, Problem> {
+        let rooms = Arc::clone(self);
+        to_the_end(async move { rooms.enter_here(session).await }).await
+    }
+
+    /// Opens a new session.
+    pub(crate) async fn open_new(self: &Arc<Self>) -> Result<SessionId, Problem> {
+        let rooms = Arc::clone(self);
+        to_the_end(async move { rooms.open_new_here().await }).await
+    }
+
+    async fn enter_here(&self, session: SessionId) -> Result<Entered, Problem> {
+        let is_closed = self.is_closed.read().await;
         let place = self.place(session);
         let mut room = place.0.lock().await;
         if let Some(room) = room.as_ref().filter(|room| !room.is_over()) {
@@ -68,14 +85,20 @@ impl Rooms {
         if let Some(over) = room.take() {
             over.finish().await;
         }
+        if *is_closed {
+            return Err(stopping());
+        }
         let found = self.find(session).await?;
         let entered = Entered::new(&found);
         *room = Some(found);
         Ok(entered)
     }
 
-    /// Opens a new session.
-    pub(crate) async fn open_new(&self) -> Result<SessionId, Problem> {
+    async fn open_new_here(&self) -> Result<SessionId, Problem> {
+        let is_closed = self.is_closed.read().await;
+        if *is_closed {
+            return Err(stopping());
+        }
         let room = self.open(Which::New).await?;
         let session = room.session();
         *self.place(session).0.lock().await = Some(room);
@@ -203,10 +226,22 @@ impl Rooms {
 
     /// Closes all sessions that are open here, whatever goes on in them.
     pub(crate) async fn close(&self) {
+        *self.is_closed.write().await = true;
         for (_, place) in self.all() {
             if let Some(room) = place.0.lock().await.take() {
                 room.finish().await;
             }
         }
     }
+}
+
+/// Does something to its end, though nobody may wait for it any more.
+async fn to_the_end<T: Send + 'static>(
+    work: impl Future<Output = Result<T, Problem>> + Send + 'static,
+) -> Result<T, Problem> {
+    tokio::spawn(work).await.map_err(|err| Problem::failed(err.to_string()))?
+}
+
+fn stopping() -> Problem {
+    Problem::new(503, "the server is stopping")
 }

@@ -73,7 +73,7 @@ pub(crate) struct Shared {
     pub(crate) limits: Limits,
     pub(crate) gate: Gate,
     pub(crate) login: Login,
-    pub(crate) rooms: Rooms,
+    pub(crate) rooms: Arc<Rooms>,
     pub(crate) streams: Arc<Semaphore>,
     pub(crate) bodies: Semaphore,
 }
@@ -91,7 +91,7 @@ impl Server {
         let shared = Arc::new(Shared {
             gate: Gate::new(address),
             login: Login::new(key, address.port(), limits.wrong_tokens),
-            rooms: Rooms::new(host, sockets, limits.clone()),
+            rooms: Arc::new(Rooms::new(host, sockets, limits.clone())),
             streams: Arc::new(Semaphore::new(limits.streams)),
             bodies: Semaphore::new(limits.bodies),
             environment,

@@ -1,5 +1,6 @@
 //! Clients that come back, servers that are started again, sessions that nobody looks at.
 
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 use retake_web::Limits;
@@ -119,6 +120,30 @@ fn a_session_that_nobody_looks_at_is_closed_but_not_while_something_goes_on() {
     assert_eq!(watcher.texts(), ["hi"], "and it opens again");
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(browser.get("/api/sessions").json()["sessions"][0]["live"], true, "somebody looks at it");
+}
+
+#[test]
+fn a_session_is_opened_to_the_end_though_whoever_wanted_it_has_gone() {
+    let stage = Stage::new();
+    let browser = Browser::signed_in(&stage);
+    for _ in 0..8 {
+        let head = browser.head("POST", "/api/sessions", &[], &[("Content-Length", "0")]);
+        browser.connect().write_all(head.as_bytes()).unwrap();
+    }
+    let deadline = Instant::now() + PATIENCE;
+    let listed = loop {
+        let listed = browser.get("/api/sessions").json()["sessions"].as_array().unwrap().clone();
+        if listed.len() == 8 {
+            break listed;
+        }
+        assert!(Instant::now() < deadline, "{listed:?}");
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    for session in &listed {
+        let session = session["session"].as_str().unwrap();
+        Watcher::of(&browser, session);
+        draft(&browser, session, "it works");
+    }
 }
 
 #[test]
