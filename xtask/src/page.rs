@@ -1,4 +1,4 @@
-//! The web page's own checks: that `dist` is what its sources make, and its unit tests.
+//! The web page's own checks: that `dist` is what its sources make, its unit tests, and the real program in a real browser.
 
 use std::env;
 use std::ffi::OsString;
@@ -7,14 +7,14 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::shell::{read, root, run};
+use crate::shell::{ensure, read, root, run};
 
 /// The oldest node that builds the page.
 const OLDEST: (u32, u32) = (20, 19);
 /// What is taken instead of an older one.
 const NEWER: &str = "node@22";
 
-/// Runs all of them.
+/// Runs all of them, the last on the program and the scripted model that the tests before have built.
 pub(crate) fn check() -> Result<()> {
     let (page, path) = (root().join("crates/web/page"), path()?);
     let npm = |args: &[&str]| {
@@ -24,7 +24,9 @@ pub(crate) fn check() -> Result<()> {
     };
     npm(&["ci", "--no-audit"])?;
     npm(&["run", "fresh"])?;
-    npm(&["test"])
+    npm(&["test"])?;
+    ensure("chromium", "chromium")?;
+    npm(&["run", "test:browser"])
 }
 
 /// Where programs are looked for: a node that is new enough comes first.

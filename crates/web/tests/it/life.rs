@@ -54,6 +54,38 @@ fn a_session_is_begun_listed_and_deleted() {
 }
 
 #[test]
+fn files_that_a_prompt_mentions_go_along_as_in_the_terminal() {
+    let stage = Stage::new();
+    stage.write("notes.txt", "the secret word is quince\n");
+    let browser = Browser::signed_in(&stage);
+    let session = browser.begin();
+    let mut watcher = Watcher::of(&browser, &session);
+    stage.model.says("I see.");
+    browser.say(&session, "read @notes.txt and nothing of @missing.txt");
+    assert_eq!(watcher.until_ended(), "done");
+    assert!(stage.model.last_request().messages_text().contains("the secret word is quince"));
+    assert_eq!(watcher.texts(), ["read @notes.txt and nothing of @missing.txt"], "the words stay as they were typed");
+}
+
+#[test]
+fn only_what_was_seen_is_applied() {
+    let stage = Stage::new();
+    let browser = Browser::signed_in(&stage);
+    let session = browser.begin();
+    let mut watcher = Watcher::of(&browser, &session);
+    let [_, second] = two_turns(&stage, &browser, &session, &mut watcher);
+    let change = json!({"do": "rewind", "entry": second, "scope": "code"});
+    let seen = browser.done(&session, &json!({"type": "plan", "change": change}))["document"]["fingerprint"].clone();
+    assert!(seen.is_string());
+    stage.write("a.txt", "mine\n");
+    let mut apply = json!({"type": "apply", "change": change, "plan_seen": seen});
+    apply["change"]["on_conflict"] = json!("overwrite");
+    let refused = browser.command(&session, "stale", &apply);
+    assert_eq!(refused["refused"]["reason"], "stale_plan", "{refused}");
+    assert_eq!(stage.read("a.txt").as_deref(), Some("mine\n"));
+}
+
+#[test]
 fn a_turn_streams_asks_and_goes_on_when_it_is_answered() {
     let stage = Stage::asking();
     let browser = Browser::signed_in(&stage);
