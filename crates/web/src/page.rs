@@ -1,9 +1,12 @@
 //! The files of the page, which are part of the program: found in a table by their whole names, never on disk.
 
 use std::collections::HashMap;
+use std::io::{self, Write};
 use std::sync::LazyLock;
 
 use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 
 /// Every file with its name, which begins with `/`.
 static FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/files.rs"));
@@ -11,8 +14,10 @@ static FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/files.rs"))
 /// A file of the page.
 pub(crate) struct File {
     pub(crate) content: Bytes,
+    /// The same in fewer bytes, for those who come from far away, through a tunnel.
+    pub(crate) zipped: Option<Bytes>,
     pub(crate) kind: &'static str,
-    /// Changes with the content, in quotes.
+    /// Changes with the content. It is the same for the zipped one, which makes it a weak one.
     pub(crate) tag: String,
     /// Whether another content would have another name.
     pub(crate) is_immutable: bool,
@@ -20,9 +25,10 @@ pub(crate) struct File {
 
 static TABLE: LazyLock<HashMap<&str, File>> = LazyLock::new(|| {
     let file = |(name, content): &(&'static str, &'static [u8])| {
-        let tag = format!("\"{}\"", &blake3::hash(content).to_hex()[..32]);
+        let tag = format!("W/\"{}\"", &blake3::hash(content).to_hex()[..32]);
         let is_immutable = name.starts_with("/assets/");
-        (*name, File { content: Bytes::from_static(content), kind: kind(name), tag, is_immutable })
+        let zipped = zip(content).ok().filter(|zipped| zipped.len() < content.len()).map(Bytes::from);
+        (*name, File { content: Bytes::from_static(content), zipped, kind: kind(name), tag, is_immutable })
     };
     FILES.iter().map(file).collect()
 });
@@ -30,6 +36,12 @@ static TABLE: LazyLock<HashMap<&str, File>> = LazyLock::new(|| {
 /// The file that a path of a URL names; `/` is the page itself.
 pub(crate) fn find(path: &str) -> Option<&'static File> {
     TABLE.get(if path == "/" { "/index.html" } else { path })
+}
+
+fn zip(content: &[u8]) -> io::Result<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(content)?;
+    encoder.finish()
 }
 
 fn kind(name: &str) -> &'static str {

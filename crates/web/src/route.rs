@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use hyper::body::Incoming;
 use hyper::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, IF_NONE_MATCH,
-    LOCATION, REFERRER_POLICY, RETRY_AFTER, SET_COOKIE, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderMap,
+    HeaderName, HeaderValue, IF_NONE_MATCH, LOCATION, REFERRER_POLICY, RETRY_AFTER, SET_COOKIE, VARY,
+    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use hyper::{Method, Request, StatusCode};
 
@@ -202,16 +203,27 @@ fn file(request: &Request<Incoming>) -> Answer {
     };
     let is_known =
         |tags: &HeaderValue| tags.to_str().is_ok_and(|tags| tags.split(',').any(|tag| tag.trim() == file.tag));
+    let zipped = file.zipped.as_ref().filter(|_| takes_zipped(request.headers()));
     let mut answer = match request.headers().get(IF_NONE_MATCH).is_some_and(is_known) {
         true => api::empty(StatusCode::NOT_MODIFIED),
-        false => answer::of_kind(StatusCode::OK, file.kind, file.content.clone()),
+        false => answer::of_kind(StatusCode::OK, file.kind, zipped.unwrap_or(&file.content).clone()),
     };
+    if zipped.is_some() && answer.status() == StatusCode::OK {
+        answer.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    answer.headers_mut().insert(VARY, HeaderValue::from_static("Accept-Encoding"));
     let caching = if file.is_immutable { "private, max-age=31536000, immutable" } else { "no-cache" };
     answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static(caching));
     if let Ok(tag) = HeaderValue::from_str(&file.tag) {
         answer.headers_mut().insert(ETAG, tag);
     }
     answer
+}
+
+/// Whether a client says that it can unzip. Browsers name what they take; one that weighs it is given what nobody can misread.
+fn takes_zipped(headers: &HeaderMap) -> bool {
+    let named = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    named.flat_map(|value| value.split(',')).any(|one| one.trim().eq_ignore_ascii_case("gzip"))
 }
 
 fn wrong_method(methods: &[Method], mut answer: Answer) -> Answer {

@@ -1,9 +1,12 @@
 //! R80: the life of a session through HTTP.
 
+use std::io::{BufReader, Read, Write};
+
+use flate2::read::GzDecoder;
 use retake_agent::contract::EventKind;
 use serde_json::{Value, json};
 
-use crate::browser::Browser;
+use crate::browser::{Browser, read_head};
 use crate::stage::Stage;
 use crate::watcher::Watcher;
 
@@ -204,4 +207,27 @@ fn points_are_listed_compared_labelled_and_a_fork_goes_on_by_itself() {
         &json!({"type": "diff", "of": {"what": "between", "from": "nothing", "to": null}}),
     );
     assert_eq!(refused["refused"]["reason"], "not_found");
+}
+
+#[test]
+fn the_page_is_sent_zipped_to_whoever_can_unzip() {
+    let stage = Stage::new();
+    let browser = Browser::signed_in(&stage);
+    let plain = browser.get("/");
+    assert_eq!((plain.header("content-encoding"), plain.header("vary")), (None, Some("Accept-Encoding")));
+    let name = plain.body.split('"').find(|part| part.starts_with("/assets/") && part.ends_with(".js")).unwrap();
+    let plain = browser.get(name);
+    let mut reader = BufReader::new(browser.connect());
+    let head = browser.head("GET", name, &[], &[("Accept-Encoding", "br, gzip, zstd")]);
+    reader.get_mut().write_all(head.as_bytes()).unwrap();
+    let zipped = read_head(&mut reader);
+    assert_eq!(zipped.header("content-encoding"), Some("gzip"));
+    assert_eq!(zipped.header("etag"), plain.header("etag"));
+    let length: u64 = zipped.header("content-length").unwrap().parse().unwrap();
+    assert!(length * 2 < plain.body.len() as u64, "{length}");
+    let mut unzipped = String::new();
+    GzDecoder::new(reader.take(length)).read_to_string(&mut unzipped).unwrap();
+    assert!(unzipped == plain.body);
+    let refused = browser.ask("GET", name, &[], &[("Accept-Encoding", "gzip;q=0")]);
+    assert_eq!(refused.header("content-encoding"), None);
 }
