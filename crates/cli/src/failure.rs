@@ -4,6 +4,7 @@
 //! 3 refused until the user decides, 130 and 143 stopped by Ctrl-C and SIGTERM.
 
 mod agent;
+mod change;
 mod fork;
 
 use std::io::{self, Stderr, Write};
@@ -13,8 +14,8 @@ use anstream::AutoStream;
 use anyhow::Error;
 use retake_agent::fresh;
 use retake_engine::{
-    Checkpoint, CheckpointError, ContentError, ForkError, InvalidLabel, OpenError, Operation, OperationError,
-    PurgeError, ResolveError, RewindError, ScanError, SessionError, StoreError, WorkspacePath,
+    Checkpoint, CheckpointError, ContentError, ForkError, InvalidLabel, OpenError, OperationError, PurgeError,
+    ResolveError, RewindError, ScanError, SessionError, StoreError,
 };
 use retake_web::StartError;
 
@@ -25,12 +26,11 @@ use crate::interrupt;
 use crate::json::ErrorDocument;
 use crate::paths::OutsideWorkspace;
 use crate::quote;
-use crate::rewind;
 use crate::size;
 use crate::surroundings::{SettingsError, SurroundingsError};
 use crate::ui::{CYAN, OutputError, RED, Ui};
-use crate::words;
 pub use agent::hint;
+use change::{for_operation, for_rewind};
 
 const FAILED: u8 = 1;
 const USAGE: u8 = 2;
@@ -40,9 +40,6 @@ const INTERRUPTED: u8 = 130;
 
 /// Most candidates named for an ambiguous point.
 const MAX_CANDIDATES: usize = 5;
-
-/// Most files named that were changed since a crash.
-const MAX_CHANGED: usize = 20;
 
 /// What to do about a failure.
 struct Advice {
@@ -316,100 +313,6 @@ fn for_purge(error: &PurgeError) -> Advice {
         PurgeError::Unfinished { .. } => failed(Some("once the cause is mended, `retake gc` removes the rest")),
         PurgeError::Store(error) => for_store(error),
     }
-}
-
-fn for_rewind(error: &RewindError) -> Advice {
-    match error {
-        RewindError::Refused { plan } => refused(&rewind::why_refused(plan)),
-        RewindError::Stale { .. } => refused("run the command again to see what it would do now"),
-        RewindError::Withdrawn { .. } => failed(Some("everything is as it was; `--code` takes only the files back")),
-        RewindError::StaleHead => refused("look at it again with `retake log`, then run the command again"),
-        RewindError::UnknownEntry { .. } | RewindError::NotATarget { .. } => {
-            failed(Some("`retake log` lists the prompts that one can go back to"))
-        }
-        RewindError::FilesGone { .. } => failed(Some(
-            "`--conversation` takes only the conversation back; `retake log` lists the points that are kept",
-        )),
-        RewindError::SessionNotOpen { .. } => failed(None),
-        RewindError::ForkInUse { session, why } => refused(&fork::in_use(*session, *why)),
-        RewindError::Gone => failed(Some("`retake log --all` lists the points that are there")),
-        RewindError::Pending { .. } => refused("nothing was changed; `retake recover` finishes it or takes it back"),
-        RewindError::RolledBack { .. } => failed(Some("once the cause is mended, run the command again")),
-        RewindError::Partial { safety, .. } => failed(Some(&format!(
-            "nothing is lost: all is as it was in checkpoint {}; once the cause is mended, `retake recover` goes on",
-            safety.short()
-        ))),
-        RewindError::InUse { .. } => refused("`--wait` waits until that has ended"),
-        RewindError::DamagedTarget { .. } => {
-            failed(Some("nothing is lost; `retake recover --go-back` takes the rewind back"))
-        }
-        RewindError::LeftOver { paths } => {
-            let paths: Vec<String> = paths.iter().map(|path| format!("\n  {}", quote::name(path.as_bytes()))).collect();
-            failed(Some(&format!("{}{}", words::LEFT_OVER, paths.concat())))
-        }
-        RewindError::NotRecorded { .. } | RewindError::Unfinished { .. } => {
-            failed(Some("nothing is lost; once the cause is mended, `retake recover` goes on"))
-        }
-        RewindError::ChangedSinceCrash { paths, .. } => refused(&changed_since(paths)),
-        RewindError::Operation(error) => for_operation(error),
-        RewindError::Safety(error) => for_checkpoint(error),
-        RewindError::Store(error) => for_store(error),
-    }
-}
-
-fn for_operation(error: &OperationError) -> Advice {
-    match error {
-        OperationError::Unknown { .. } | OperationError::AlreadyUndone { .. } => {
-            failed(Some("`retake ops` lists the operations"))
-        }
-        OperationError::Ambiguous { candidates, .. } => refused(&one_of_operations(candidates)),
-        OperationError::NothingToUndo | OperationError::NothingToRedo => failed(Some(
-            "`retake ops` lists the operations; `--session S` undoes what was done in a terminal or an editor; `retake rewind POINT` goes back to any point",
-        )),
-        OperationError::NotFinished { .. } | OperationError::Running { .. } => {
-            refused("`--wait` waits until it has ended; `retake ops` lists the operations")
-        }
-        OperationError::NewerInSession { operations } => refused(&one_of_newer(operations)),
-        OperationError::NewestGone { operation } => {
-            refused(&format!("`retake undo {}` undoes what came before that", operation.id.short()))
-        }
-        OperationError::NotReversible { .. } => failed(None),
-        OperationError::WithinTurn { turn, .. } => {
-            failed(Some(&format!("nothing was changed; `retake undo {}` takes the whole turn back", turn.short())))
-        }
-        OperationError::Store(error) => for_store(error),
-    }
-}
-
-fn changed_since(paths: &[WorkspacePath]) -> String {
-    let mut text = String::from(
-        "these stay as they are; `retake recover --finish` finishes the rest, `retake recover --go-back` takes it back",
-    );
-    for path in paths.iter().take(MAX_CHANGED) {
-        text.push_str(&format!("\n  {}", quote::name(path.as_bytes())));
-    }
-    if MAX_CHANGED < paths.len() {
-        text.push_str(&format!("\n  … and {} more", paths.len() - MAX_CHANGED));
-    }
-    text
-}
-
-fn one_of_operations(candidates: &[Operation]) -> String {
-    list_of("it could be one of these; name it by more digits of its id", candidates)
-}
-
-fn one_of_newer(operations: &[Operation]) -> String {
-    list_of("say which with `retake undo OP`, or `--session SESSION`", operations)
-}
-
-fn list_of(hint: &str, candidates: &[Operation]) -> String {
-    let now = fresh::now();
-    let mut text = hint.to_owned();
-    for operation in candidates.iter().take(MAX_CANDIDATES) {
-        let (kind, what) = (operation.kind.name(), quote::one_line(&operation.what));
-        text.push_str(&format!("\n  {}  {}  {kind} {what}", operation.id, clock::age(operation.at, now)));
-    }
-    text
 }
 
 fn for_label(_: &InvalidLabel) -> Advice {
