@@ -218,6 +218,13 @@ impl Scene {
         self.reopen();
     }
 
+    /// Closes the session and opens another one.
+    pub fn enter(&mut self, session: SessionId) {
+        self.close();
+        self.session = Some(session);
+        self.reopen();
+    }
+
     pub fn close(&mut self) {
         let Some(live) = self.open.take() else { return };
         self.runtime.block_on(live.opened.handle.request(Command::Close)).expect("it closes");
