@@ -7,7 +7,7 @@ use retake_engine::session::entry::EndReason;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use super::edit::Edits;
+use super::edit::{Edits, put};
 use super::scribe::Voice;
 use super::session::Session;
 use super::shape::{self, Version};
@@ -340,12 +340,14 @@ impl Proxy {
             (What::Edited { session }, outcome) => {
                 let line = self.prompt_answered(&session, outcome, line).await;
                 let (prompt, version) = (session.live().prompt, self.state().version);
-                let mut edits = Edits::new(&line);
-                if let (Version::V1, Some(prompt), Ok(_)) = (version, prompt, outcome) {
-                    let id = json!({ "messageId": session.known().outer(prompt) });
-                    add_object(&mut edits, &["result"], "_meta", "retake", &id);
-                }
-                self.to_client(edits.make()).await;
+                let line = match (version, prompt, outcome) {
+                    (Version::V1, Some(prompt), Ok(_)) => {
+                        let id = json!({ "messageId": session.known().outer(prompt) });
+                        put(&line, &["result", "_meta", "retake"], &id)
+                    }
+                    _ => line,
+                };
+                self.to_client(line).await;
             }
             (What::List { params }, Ok(result)) => self.to_client(self.listed(&params, result, line)).await,
             (What::Close { session } | What::Delete { session }, Err(_)) => {
@@ -375,11 +377,6 @@ impl Proxy {
     fn initialized(&self, result: &Value, line: &[u8]) -> Vec<u8> {
         let version = if result["protocolVersion"] == 2 { Version::V2 } else { Version::V1 };
         self.state().version = version;
-        let mut edits = Edits::new(line);
-        let place: &[&str] = match version {
-            Version::V1 => &["result", "agentCapabilities"],
-            Version::V2 => &["result", "capabilities", "session"],
-        };
         let capabilities = match version {
             Version::V1 => &result["agentCapabilities"]["sessionCapabilities"],
             Version::V2 => &result["capabilities"]["session"],
@@ -392,12 +389,16 @@ impl Proxy {
             offer.load = loads || resumes;
             offer.fork = capabilities["fork"].is_object();
         }
-        add_object(&mut edits, place, "_meta", "retake", &shape::capability());
+        let place: &[&str] = match version {
+            Version::V1 => &["result", "agentCapabilities", "_meta", "retake"],
+            Version::V2 => &["result", "capabilities", "session", "_meta", "retake"],
+        };
+        let line = put(line, place, &shape::capability());
         // A session is loaded from our log, whatever the inner agent can.
-        if version == Version::V1 && !loads && edits.has(place) {
-            edits.set(place, "loadSession", &"true");
+        match version {
+            Version::V1 if !loads => put(&line, &["result", "agentCapabilities", "loadSession"], &true.into()),
+            _ => line,
         }
-        edits.make()
     }
 
     /// Forgets a session that was closed.
@@ -406,25 +407,6 @@ impl Proxy {
         let mut state = self.state();
         state.sessions.remove(&session.outer);
         state.inners.retain(|_, one| !Arc::ptr_eq(one, session));
-    }
-}
-
-/// Adds `outer.inner` to the object at `place`, making whatever is missing on the way.
-fn add_object(edits: &mut Edits<'_>, place: &[&str], outer: &str, inner: &str, value: &Value) {
-    let path: Vec<&str> = place.iter().copied().chain([outer]).collect();
-    if edits.has(&path) {
-        edits.set(&path, inner, value);
-        return;
-    }
-    let mut value = json!({ inner: value });
-    let mut missing = outer;
-    for depth in (1..=place.len()).rev() {
-        if edits.has(&place[..depth]) {
-            edits.insert(&place[..depth], missing, &value);
-            return;
-        }
-        value = json!({ missing: value });
-        missing = place[depth - 1];
     }
 }
 
