@@ -35,6 +35,8 @@ pub(super) enum What {
     },
     Import {
         session: Arc<Session>,
+        /// Goes when it is over.
+        over: oneshot::Sender<()>,
     },
     Prompt {
         session: Arc<Session>,
@@ -77,33 +79,27 @@ impl Proxy {
                 }
                 self.to_agent(line).await;
             }
-            Message::Request { id, method, params } => {
-                let named = params["sessionId"].as_str();
-                let session = named.and_then(|outer| self.state().sessions.get(outer).cloned());
-                match (method.as_str(), session) {
-                    ("initialize" | "proxy/initialize", _) => self.initialize(id, method, params, &line).await,
-                    ("session/load" | "session/resume", _) => {
-                        let (proxy, method, params, id) =
-                            (Arc::clone(self), method.clone(), params.clone(), id.clone());
-                        tokio::spawn(async move { proxy.load(id, &method, params, line).await });
-                    }
-                    (_, Some(session)) => drop(session.inbox.send((message, line))),
-                    (method, None) if extension::is_one(method) => {
-                        let error = self.no_session(named.unwrap_or_default());
-                        self.client.answer(id.clone(), Err(error)).await.ok();
-                    }
-                    ("session/new", None) => self.ask(id, What::New { params: params.clone() }, line).await,
-                    ("session/list", None) => self.ask(id, What::List { params: params.clone() }, line).await,
-                    (_, None) => self.ask(id, What::Other, line).await,
+            Message::Request { id, method, params } => match (method.as_str(), params["sessionId"].as_str()) {
+                ("initialize" | "proxy/initialize", _) => self.initialize(id, method, params, &line).await,
+                ("session/new", None) => self.ask(id, What::New { params: params.clone() }, line).await,
+                ("session/list", None) => self.ask(id, What::List { params: params.clone() }, line).await,
+                (_, Some(outer)) => {
+                    let outer = outer.to_owned();
+                    self.route(&outer, message, line).await;
                 }
-            }
-            Message::Notification { params, .. } => {
-                let session = params["sessionId"].as_str().and_then(|id| self.state().sessions.get(id).cloned());
-                match session {
-                    Some(session) => drop(session.inbox.send((message, line))),
-                    None => self.to_agent(line).await,
+                (method, None) if extension::is_one(method) => {
+                    let error = self.no_session("");
+                    self.client.answer(id.clone(), Err(error)).await.ok();
                 }
-            }
+                (_, None) => self.ask(id, What::Other, line).await,
+            },
+            Message::Notification { params, .. } => match params["sessionId"].as_str() {
+                Some(outer) => {
+                    let outer = outer.to_owned();
+                    self.route(&outer, message, line).await;
+                }
+                None => self.to_agent(line).await,
+            },
         }
     }
 
@@ -112,7 +108,13 @@ impl Proxy {
         match message {
             Message::Request { id, method, params } => match method.as_str() {
                 "session/prompt" => self.prompt(session, id, &params, &line).await,
+                "session/load" | "session/resume" => self.load(id, &method, params, line).await,
                 "session/fork" => {
+                    if !session.is_running()
+                        && let Err(error) = self.align(session).await
+                    {
+                        return drop(self.client.answer(id, Err(error)).await);
+                    }
                     let what = What::Fork { session: Arc::clone(session), params };
                     self.pass_to_agent(session, &line, Some((id, what))).await;
                 }
@@ -150,7 +152,7 @@ impl Proxy {
         self.to_agent(edits.make()).await;
     }
 
-    async fn ask(&self, id: &Value, what: What, line: Vec<u8>) {
+    pub(super) async fn ask(&self, id: &Value, what: What, line: Vec<u8>) {
         self.note_request(id, what);
         self.to_agent(line).await;
     }
@@ -191,15 +193,6 @@ impl Proxy {
             }
         }
         true
-    }
-
-    pub(super) fn no_session(&self, outer: &str) -> RpcError {
-        let why = self.state().unkept.get(outer).cloned();
-        let message = match why {
-            Some(why) => format!("this session cannot be rewound: {why}"),
-            None => format!("there is no session `{outer}`"),
-        };
-        RpcError::new(RpcError::NOT_FOUND, message).with("sessionId", outer)
     }
 
     /// Passes on what the inner agent says. Whoever calls this holds `order`.
@@ -329,9 +322,10 @@ impl Proxy {
             (What::Fork { session, params }, Ok(result)) => {
                 self.forked(&session, params, result.clone(), line).await;
             }
-            (What::Import { session }, outcome) => {
+            (What::Import { session, over }, outcome) => {
                 self.imported(&session, outcome.as_ref().ok());
                 self.to_client(line).await;
+                drop(over);
             }
             (What::Prompt { session }, outcome) => {
                 let line = self.prompt_answered(&session, outcome, line).await;
@@ -360,6 +354,7 @@ impl Proxy {
             }
             (What::Delete { session }, Ok(_)) => {
                 self.forget(&session);
+                self.delete_points(&session);
                 self.erase(&session);
                 self.to_client(line).await;
             }

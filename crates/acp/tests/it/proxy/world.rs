@@ -101,7 +101,10 @@ impl World {
         let (data, project) = (self.path("data"), self.project());
         let setup = Setup {
             command,
-            environments: Box::new(move |cwd| Ok(environment(&data, cwd))),
+            environments: Box::new(move |cwd| match cwd.ends_with("home") {
+                true => Err("it is somebody's home".to_owned()),
+                false => Ok(environment(&data, cwd)),
+            }),
             sockets: self.path("sockets"),
             patience: self.patience,
         };
@@ -223,6 +226,11 @@ impl Client {
         let params = json!({ "cwd": self.cwd, "mcpServers": [] });
         let result = self.ask("session/new", params).await.expect("it begins");
         result["sessionId"].as_str().expect("it has an id").to_owned()
+    }
+
+    /// From now on, sessions are begun and loaded for another directory.
+    pub fn go_to(&mut self, cwd: PathBuf) {
+        self.cwd = cwd;
     }
 
     pub async fn load(&mut self, session: &str) -> Result<Value, Value> {
