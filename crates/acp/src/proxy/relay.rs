@@ -7,6 +7,7 @@ use retake_engine::session::entry::EndReason;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
+use super::change::{CLOSED, PERMISSION, cancelled};
 use super::edit::{Edits, put};
 use super::scribe::Voice;
 use super::session::Session;
@@ -189,7 +190,7 @@ impl Proxy {
         for session in sessions {
             let mut live = session.live();
             if let Some(at) = live.asked.iter().position(|(asked, _)| asked == id) {
-                return live.asked.remove(at).1 != "cancelled";
+                return live.asked.remove(at).1 != CLOSED;
             }
         }
         true
@@ -240,6 +241,12 @@ impl Proxy {
                             edits.append(&["params", "update", "availableCommands"], &ours.join(","));
                         }
                     }
+                } else if let Message::Request { id, method, .. } = &message
+                    && method == PERMISSION
+                    && session.live().is_stopping
+                {
+                    self.agent.answer(id.clone(), cancelled(method)).await.ok();
+                    return;
                 } else {
                     note_request(&session, &message);
                 }
