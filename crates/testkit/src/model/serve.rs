@@ -11,7 +11,7 @@ use serde_json::json;
 use super::answer::{Answer, How, Step};
 use super::http::{Connection, Incoming, Sent, Split};
 use super::received::{Received, Wire};
-use super::{anthropic, check, openai};
+use super::{anthropic, check, openai, responses};
 
 /// How long a test waits for something that should happen at once.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
@@ -168,6 +168,7 @@ fn serve(shared: &Shared, connection: &mut Connection) -> std::io::Result<()> {
                     match received.wire() {
                         Wire::Anthropic => anthropic::steps(&answer, model),
                         Wire::OpenAi => openai::steps(&answer, model, &mut state.issued),
+                        Wire::Responses => responses::steps(&answer, model),
                     }
                 };
                 let split = shared.lock().split;
