@@ -12,6 +12,9 @@ use super::serve::Issued;
 /// Where there is something to be asked.
 const PATHS: [&str; 3] = ["/v1/messages", "/v1/chat/completions", "/v1/responses"];
 
+/// The status of whatever is asked elsewhere.
+pub(super) const NOT_THERE: u16 = 404;
+
 /// Why a request is not answered.
 pub(super) struct Refusal {
     pub(super) status: u16,
@@ -27,8 +30,8 @@ impl Refusal {
 
 /// Checks a request.
 pub(super) fn check(received: &Received, issued: &Issued) -> Result<(), Refusal> {
-    if !PATHS.contains(&received.path.as_str()) {
-        return Err(Refusal { status: 404, why: format!("there is nothing at {}", received.path) });
+    if !PATHS.contains(&received.path.split('?').next().unwrap_or_default()) {
+        return Err(Refusal { status: NOT_THERE, why: format!("there is nothing at {}", received.path) });
     }
     let checked = match received.wire() {
         Wire::Anthropic => anthropic::check(received),

@@ -83,6 +83,11 @@ impl ScriptedModel {
         self.shared.lock().hurries = true;
     }
 
+    /// From now on also answers what it has to complain of: for clients that others wrote, which do what only their own servers take.
+    pub fn tolerates(&self) {
+        self.shared.lock().tolerates = true;
+    }
+
     /// Adds an answer that says `text`; more can be chained. It counts once the statement ends.
     pub fn says(&self, text: &str) -> Scripting<'_> {
         self.script().says(text)

@@ -25,6 +25,10 @@ fn tools(all: &[Value]) -> Result<(), String> {
     for tool in all {
         match tool["type"].as_str().unwrap_or_default() {
             "function" | "web_search" => {}
+            "custom" => {
+                let name = tool["name"].as_str().unwrap_or_default();
+                ensure(is_name(name), || format!("tools: `{name}` is no name"))?;
+            }
             "namespace" => {
                 let name = tool["name"].as_str().unwrap_or_default();
                 ensure(is_name(name), || format!("tools: `{name}` is no name"))?;
@@ -42,6 +46,7 @@ fn conversation(items: &[Value]) -> Result<(), String> {
     for (at, item) in items.iter().enumerate() {
         match item["type"].as_str().unwrap_or("message") {
             "message" => message(at, item)?,
+            "additional_tools" => tools(list(&item["tools"]))?,
             "reasoning" => thought(at, item, items.get(at + 1))?,
             "function_call" => {
                 let id = call(at, item)?;
