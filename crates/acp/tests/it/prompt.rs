@@ -40,7 +40,7 @@ fn cancelling_ends_the_turn_and_what_was_said_stays() {
     both(|client| {
         let gate = client.model.says_slowly(["Once upon", " a time"]);
         let id = client.say("tell");
-        client.until(|message| update(message) == Some("agent_message_chunk"));
+        client.until_said("Once upon");
         gate.wait_until_reached();
         let params = client.with(json!({}));
         client.notify("session/cancel", &params);
