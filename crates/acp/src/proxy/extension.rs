@@ -177,6 +177,7 @@ impl Proxy {
         let (prompt, version) = (session.live().prompt, self.state().version);
         if let (Version::V1, Some(prompt)) = (version, prompt) {
             let id = session.known().outer(prompt);
+            session.live().prompt_name = Some(id.clone());
             for block in blocks {
                 let update = json!({ "sessionUpdate": "user_message_chunk", "messageId": id, "content": block });
                 self.update(session, update).await;

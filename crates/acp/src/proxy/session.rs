@@ -45,6 +45,8 @@ pub(super) struct Live {
     pub(super) facts: Value,
     /// The prompt of the turn that runs, or ran last.
     pub(super) prompt: Option<EntryId>,
+    /// What the client was told that it is called.
+    pub(super) prompt_name: Option<String>,
     /// Whether the inner agent's conversation may be another than ours.
     pub(super) out_of_step: bool,
     /// What comes with the next prompt: what was said after this entry. Without it, only notes.
@@ -175,11 +177,17 @@ impl Live {
         Named { entry, outer, tie: Some(tie) }
     }
 
-    /// The name of the prompt of the turn that runs, now that the inner agent has one for it.
+    /// The name of the prompt of the turn that runs, now that the inner agent has one for it. It keeps the first that it was told by.
     pub(super) fn name_prompt(&mut self, id: Option<&str>) -> Option<Named> {
         let entry = self.prompt?;
-        let free = id.filter(|id| self.used.insert((Voice::User, (*id).to_owned())));
-        let outer = free.map_or_else(|| entry.to_string(), str::to_owned);
+        let outer = match self.prompt_name.take() {
+            Some(outer) => outer,
+            None => {
+                let free = id.filter(|id| self.used.insert((Voice::User, (*id).to_owned())));
+                free.map_or_else(|| entry.to_string(), str::to_owned)
+            }
+        };
+        self.prompt_name = Some(outer.clone());
         let tie = Tie::Message { entry, outer: outer.clone(), inner: self.inner.clone(), id: id.map(str::to_owned) };
         Some(Named { entry, outer, tie: Some(tie) })
     }
@@ -194,6 +202,7 @@ impl Live {
     /// A prompt is about to be sent.
     pub(super) fn begin(&mut self, prompt: EntryId) {
         self.prompt = Some(prompt);
+        self.prompt_name = None;
         self.message = None;
         self.is_muted = false;
         self.due = None;
