@@ -39,7 +39,7 @@ mod ties;
 mod transcript;
 mod watch;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -132,7 +132,7 @@ struct State {
     /// How many sessions are about to be known.
     expected: usize,
     /// What the inner agent said of sessions that are not known yet.
-    strays: Vec<(Message, Vec<u8>)>,
+    strays: VecDeque<(Message, Vec<u8>)>,
     keepers: HashMap<PathBuf, (Keeper, PathBuf)>,
     served: Vec<socket::Served>,
     is_gone: bool,
@@ -195,36 +195,49 @@ impl Expecting {
     /// The session is known, or will never be: what was held back goes on. Boxed, because what goes on may make another one known.
     fn end(mut self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         self.is_over = true;
-        let proxy = Arc::clone(&self.proxy);
-        Box::pin(async move {
-            let _order = proxy.order.lock().await;
-            let strays = {
-                let mut state = proxy.state();
-                state.expected -= 1;
-                match state.expected {
-                    0 => std::mem::take(&mut state.strays),
-                    _ => Vec::new(),
-                }
-            };
-            for (message, line) in strays {
-                proxy.pass_to_client(message, line).await;
-            }
-        })
+        Box::pin(release(Arc::clone(&self.proxy)))
     }
 }
 
 impl Drop for Expecting {
     fn drop(&mut self) {
         if !self.is_over {
-            let mut state = self.proxy.state();
-            state.expected -= 1;
-            // Nobody made it known: it is nobody's.
-            if state.expected == 0 {
-                state.strays.clear();
-            }
+            // Nobody made it known; what was held back may be of another one, which waits for it.
+            self.proxy.runtime.spawn(release(Arc::clone(&self.proxy)));
         }
     }
 }
+
+/// One session less is expected: after the last one, what was held back goes on.
+async fn release(proxy: Arc<Proxy>) {
+    let _order = proxy.order.lock().await;
+    let strays = {
+        let mut state = proxy.state();
+        state.expected -= 1;
+        match state.expected {
+            0 => std::mem::take(&mut state.strays),
+            _ => VecDeque::new(),
+        }
+    };
+    for (message, line) in strays {
+        proxy.pass_to_client(message, line).await;
+    }
+}
+
+impl State {
+    /// Holds back what the inner agent says of a session that is not known yet. An agent that tells a whole history anew before it answers
+    /// is listened to no longer than so.
+    fn hold_back(&mut self, message: Message, line: Vec<u8>) {
+        if self.strays.len() >= MAX_STRAYS {
+            let oldest = self.strays.iter().position(|(message, _)| matches!(message, Message::Notification { .. }));
+            oldest.map(|at| self.strays.remove(at));
+        }
+        self.strays.push_back((message, line));
+    }
+}
+
+/// Messages that are held back.
+const MAX_STRAYS: usize = 4_096;
 
 /// Tells people something; the editor keeps what an agent writes to stderr.
 fn complain(text: &str) {

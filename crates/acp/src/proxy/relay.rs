@@ -210,8 +210,10 @@ impl Proxy {
                     let mut state = self.state();
                     let session = state.inners.get(inner).cloned();
                     let waits = |stray: &(Message, Vec<u8>)| named(&stray.0) == Some(inner);
-                    if state.expected > 0 && (session.is_none() || state.strays.iter().any(waits)) {
-                        state.strays.push((message, line));
+                    // One without a log is known as well as it will ever be.
+                    let is_unknown = session.is_none() && !state.unkept.contains_key(inner);
+                    if state.expected > 0 && (is_unknown || state.strays.iter().any(waits)) {
+                        state.hold_back(message, line);
                         return;
                     }
                     session

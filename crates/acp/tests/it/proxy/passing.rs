@@ -185,3 +185,54 @@ async fn an_answer_of_nothing_is_one() {
     client.wait(|message| message["id"] == "x").await;
     client.hang_up().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_prompt_has_one_id_however_often_the_agent_tells_it() {
+    for (version, habits) in [(1, "echo,twice"), (2, "")] {
+        let world = World::new(habits);
+        let mut client = world.start();
+        client.initialize(version, true).await;
+        let session = client.new_session().await;
+        let answer = client.prompt(&session, "say one").await;
+        let told = client.said().into_iter().filter(|(kind, ..)| kind == "user_message").map(|(_, id, _)| id);
+        let mut ids: Vec<String> = told.chain(answer["messageId"].as_str().map(str::to_owned)).collect();
+        assert_eq!(ids.len(), 2, "{ids:?}");
+        ids.dedup();
+        assert_eq!(json!(ids), json!([client.points(&session).await[0]["messageId"]]));
+        // One that is edited is told here first.
+        let edit =
+            json!({ "sessionId": session, "messageId": ids[0], "content": [{ "type": "text", "text": "say two" }] });
+        client.told.clear();
+        client.ask("_session/edit_prompt", edit).await.expect("it is said");
+        if version == 2 {
+            client.wait(|message| message["params"]["update"]["state"] == "idle").await;
+        }
+        let told = client.said().into_iter().filter(|(kind, ..)| kind == "user_message");
+        let mut ids: Vec<String> = told.map(|(_, id, _)| id).collect();
+        ids.dedup();
+        assert_eq!(json!(ids), json!([client.points(&session).await[0]["messageId"]]), "{version}");
+        client.hang_up().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_said_in_one_session_is_not_lost_when_another_one_is_not_forked() {
+    let world = World::new("fork,busy");
+    let mut client = world.client().await;
+    client.go_to(world.path("home"));
+    let unkept = client.new_session().await;
+    client.go_to(world.project());
+    let session = client.new_session().await;
+    client.prompt(&session, "say one").await;
+    // A point is to be kept before this prompt.
+    client.told.clear();
+    client.prompt(&session, "say two").await;
+    let of_other: Vec<&Value> = client
+        .told
+        .iter()
+        .filter(|told| told["params"]["sessionId"] == unkept.as_str())
+        .map(|told| &told["method"])
+        .collect();
+    assert_eq!(of_other, ["session/update", "session/request_permission"]);
+    client.hang_up().await;
+}
