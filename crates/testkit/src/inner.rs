@@ -129,6 +129,8 @@ impl Agent {
             }
             Some("session/prompt") => self.prompt(id, params),
             Some("session/load" | "session/resume") => self.load(id, params),
+            Some("session/fork") if self.has("mute") => {}
+            Some("session/close") => self.answer(id, json!({})),
             Some("session/fork") if self.has("fork") || self.has("air") => self.fork(id, params),
             Some("_rewind/to") if self.has("rewind_to") => {
                 let message = params["messageId"].as_str().unwrap_or_default();

@@ -19,6 +19,7 @@ use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::process::{Child, Command};
 use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinHandle;
 
 use super::{Proxy, Setup, State, complain};
 use crate::peer::Peer;
@@ -257,8 +258,20 @@ async fn end(proxy: &Arc<Proxy>, child: &mut Child, group: Option<Pid>, hung_up:
     proxy.client.writer().abort();
     let threads = std::mem::take(&mut *proxy.threads.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
     let storing = tokio::task::spawn_blocking(move || threads.into_iter().for_each(|thread| drop(thread.join())));
-    tokio::time::timeout(proxy.setup.patience.answer, storing).await.ok();
+    tokio::time::timeout(proxy.setup.patience.answer, let_go(proxy, storing)).await.ok();
     status
+}
+
+/// Waits for the threads. They end when nobody knows their sessions, and whoever was in the middle of something may just have made one known.
+async fn let_go(proxy: &Proxy, mut storing: JoinHandle<()>) {
+    while tokio::time::timeout(LAST_WORDS / 10, &mut storing).await.is_err() {
+        let (sessions, inners) = {
+            let mut state = proxy.state();
+            state.keepers.clear();
+            (std::mem::take(&mut state.sessions), std::mem::take(&mut state.inners))
+        };
+        drop((sessions, inners));
+    }
 }
 
 /// Gives the inner agent time to end by itself, then asks it to.

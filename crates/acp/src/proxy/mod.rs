@@ -10,7 +10,8 @@
 //!
 //! - `edit` changes single places of a line; every other byte passes as it came. Ids are the inner agent's own for as long as they are
 //!   unique: then a line passes whole.
-//! - `relay` takes lines of both sides, in order, and never waits for the store or for the inner agent; `route` finds the session that a
+//! - `relay` takes lines of both sides, in order, and waits neither for the inner agent nor for the store, but for the last snapshot of a
+//!   turn, a second at most, and while what is to be written gets too much; `route` finds the session that a
 //!   message of the client's is about, and has it opened first if need be.
 //! - `open` finds or begins the log of a session; `session` is what goes on in one, `ties` what of the inner agent belongs to it.
 //! - `prompt` has a snapshot taken before a prompt goes on (and waits only so long), `change` rewinds, `cut` cuts the inner conversation.
@@ -134,7 +135,8 @@ struct State {
     /// What the inner agent said of sessions that are not known yet.
     strays: VecDeque<(Message, Vec<u8>)>,
     keepers: HashMap<PathBuf, (Keeper, PathBuf)>,
-    served: Vec<socket::Served>,
+    /// By what the client calls their sessions.
+    served: HashMap<String, socket::Served>,
     is_gone: bool,
 }
 

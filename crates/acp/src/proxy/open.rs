@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::edit::Edits;
 use super::relay::What;
-use super::route::{Unkept, is_within};
+use super::route::{MAX_WAITING, Unkept, is_within};
 use super::scribe::{Desk, spoken};
 use super::session::Session;
 use super::ties::{self, Tie, Ties};
@@ -58,7 +58,9 @@ impl Proxy {
     }
 
     fn keep_thread(&self, thread: std::thread::JoinHandle<()>) {
-        self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        threads.retain(|thread| !thread.is_finished());
+        threads.push(thread);
     }
 
     /// Begins the log of a session that the inner agent calls `inner`.
@@ -137,7 +139,7 @@ impl Proxy {
         let (id, inners) = (writer.id(), ties.known.inners.keys().cloned().collect::<Vec<_>>());
         let (desk, thread) = Desk::start(writer, keeper, root, self.name.clone()).map_err(|error| error.to_string())?;
         self.keep_thread(thread);
-        let (inbox, mut said) = mpsc::unbounded_channel();
+        let (inbox, mut said) = mpsc::channel(MAX_WAITING);
         let session = Arc::new(Session::new(outer.clone(), id, desk, ties, inbox));
         session.live().birth = birth;
         {
@@ -149,7 +151,7 @@ impl Proxy {
         let (proxy, weak) = (Arc::clone(self), Arc::downgrade(&session));
         tokio::spawn(async move {
             while let Some((message, line)) = said.recv().await {
-                let Some(session) = weak.upgrade() else { return };
+                let Some(session) = weak.upgrade().filter(|_| !proxy.state().is_gone) else { return };
                 proxy.take_in_session(&session, message, line).await;
             }
         });
@@ -313,7 +315,7 @@ impl Proxy {
     pub(super) fn delete_points(self: &Arc<Self>, session: &Session) {
         let (proxy, known) = (Arc::clone(self), session.known());
         tokio::spawn(async move {
-            for inner in known.inners.into_keys().filter(|inner| *inner != known.current) {
+            for inner in known.inners.keys().filter(|inner| **inner != known.current) {
                 // One that is gone already, or stays, is in nobody's way.
                 proxy.ask_agent("session/delete", json!({ "sessionId": inner })).await.ok();
             }

@@ -131,7 +131,7 @@ impl Proxy {
                 let Some(id) = result["messageId"].as_str() else { return line };
                 let named = session.live().name_prompt(Some(id));
                 let Some(named) = named else { return line };
-                session.tie(named.tie);
+                session.tie_soon(named.tie);
                 if named.outer != id {
                     let mut edits = Edits::new(&line);
                     edits.replace(&["result", "messageId"], &Value::from(named.outer));

@@ -141,7 +141,7 @@ impl Proxy {
     }
 
     /// Passes a line of a session on to the inner agent, which may call that another name.
-    async fn pass_to_agent(&self, session: &Arc<Session>, line: &[u8], asked: Option<(Value, What)>) {
+    pub(super) async fn pass_to_agent(&self, session: &Arc<Session>, line: &[u8], asked: Option<(Value, What)>) {
         let mut edits = Edits::new(line);
         let inner = session.live().inner.clone();
         if inner != session.outer {
@@ -159,7 +159,11 @@ impl Proxy {
     }
 
     pub(super) fn note_request(&self, id: &Value, what: What) {
-        self.state().requests.insert(id.to_string(), Asked { id: id.clone(), what });
+        let mut state = self.state();
+        // Nobody would answer it, and the session would be held open by it.
+        if !state.is_gone {
+            state.requests.insert(id.to_string(), Asked { id: id.clone(), what });
+        }
     }
 
     pub(super) async fn to_agent(&self, line: Vec<u8>) {
@@ -253,6 +257,7 @@ impl Proxy {
                     note_request(&session, &message);
                 }
                 self.to_client(edits.make()).await;
+                session.desk.keep_up().await;
             }
         }
     }
@@ -286,7 +291,7 @@ impl Proxy {
                 let named = if is_echo { live.name_prompt(id) } else { Some(live.name(voice, id)) };
                 let Some(named) = named else { return Verdict::Pass };
                 drop(live);
-                session.tie(named.tie);
+                session.tie_soon(named.tie);
                 if !is_echo {
                     let (entry, whole) = (named.entry, !kind.ends_with("_chunk"));
                     let content = match &update["content"] {
@@ -352,7 +357,15 @@ impl Proxy {
                 };
                 self.to_client(line).await;
             }
-            (What::List { params }, Ok(result)) => self.to_client(self.listed(&params, result, line)).await,
+            (What::List { params }, Ok(result)) => {
+                // Many files may have to be read for it.
+                let (proxy, result) = (Arc::clone(self), result.clone());
+                tokio::spawn(async move {
+                    let reader = Arc::clone(&proxy);
+                    let listed = tokio::task::spawn_blocking(move || reader.listed(&params, &result, line)).await;
+                    proxy.to_client(listed.unwrap_or_default()).await;
+                });
+            }
             (What::Close { session } | What::Delete { session }, Err(_)) => {
                 drop(session);
                 self.to_client(line).await;
@@ -410,6 +423,7 @@ impl Proxy {
         drop(session.end_turn(EndReason::Interrupted));
         let mut state = self.state();
         state.sessions.remove(&session.outer);
+        state.served.remove(&session.outer);
         state.inners.retain(|_, one| !Arc::ptr_eq(one, session));
     }
 }

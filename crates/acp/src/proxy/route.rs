@@ -10,8 +10,10 @@ use std::sync::Arc;
 use retake_agent::fresh;
 use retake_engine::Workspace;
 use serde_json::{Value, json};
+use tokio::sync::mpsc;
 
 use super::relay::What;
+use super::session::Session;
 use super::shape::{self, Version};
 use super::{Proxy, State, extension, slash, ties};
 use crate::wire::{Message, RpcError};
@@ -28,27 +30,69 @@ pub(super) enum Unkept {
     Foreign,
 }
 
+/// Where a session is that the client names.
+enum Place {
+    Open(Arc<Session>),
+    /// Somebody opens it, and too much waits for that.
+    Full,
+    Closed,
+    /// In no log.
+    Unkept,
+}
+
 impl Proxy {
     /// Takes a message about the session that the client calls `outer`.
     pub(super) async fn route(self: &Arc<Self>, outer: &str, message: Message, line: Vec<u8>) {
-        let session = {
-            let mut state = self.state();
-            if let Some(waiting) = state.opening.get_mut(outer) {
-                return waiting.push_back((message, line));
-            }
-            let session = state.sessions.get(outer).cloned();
-            let is_unkept = state.unkept.contains_key(outer) && !is_load(&message);
-            if session.is_none() && !is_unkept {
-                state.opening.insert(outer.to_owned(), Waiting::new());
+        let Some((place, message, line)) = self.place(outer, message, line) else { return };
+        match place {
+            Place::Open(session) => self.put(&session, message, line).await,
+            Place::Unkept => self.take_unkept(outer, &message, line).await,
+            Place::Full => self.refuse(message).await,
+            Place::Closed => {
                 let (proxy, outer) = (Arc::clone(self), outer.to_owned());
                 tokio::spawn(async move { proxy.open_and_take(&outer, message, line).await });
-                return;
             }
-            session
+        }
+    }
+
+    /// Where a session is; what is said in one that is being opened is kept for it. One that is closed is opened by whoever asks.
+    fn place(&self, outer: &str, message: Message, line: Vec<u8>) -> Option<(Place, Message, Vec<u8>)> {
+        let mut state = self.state();
+        let state = &mut *state;
+        let place = match (state.opening.get_mut(outer), state.sessions.get(outer)) {
+            (Some(waiting), _) if waiting.len() < MAX_WAITING => {
+                waiting.push_back((message, line));
+                return None;
+            }
+            (Some(_), _) => Place::Full,
+            (None, Some(session)) => Place::Open(Arc::clone(session)),
+            (None, None) if state.unkept.contains_key(outer) && !is_load(&message) => Place::Unkept,
+            (None, None) => {
+                state.opening.insert(outer.to_owned(), Waiting::new());
+                Place::Closed
+            }
         };
-        match session {
-            Some(session) => drop(session.inbox.send((message, line))),
-            None => self.take_unkept(outer, &message, line).await,
+        Some((place, message, line))
+    }
+
+    /// Puts a message into the queue of its session. One that is full does not make the client wait, whose answer may be what the first in
+    /// it waits for.
+    async fn put(&self, session: &Arc<Session>, message: Message, line: Vec<u8>) {
+        match session.inbox.try_send((message, line)) {
+            // It may be to cancel what all the others wait for.
+            Err(mpsc::error::TrySendError::Full((Message::Notification { .. }, line))) => {
+                self.pass_to_agent(session, &line, None).await;
+            }
+            Err(mpsc::error::TrySendError::Full((message, _))) => self.refuse(message).await,
+            Ok(()) | Err(mpsc::error::TrySendError::Closed(_)) => {}
+        }
+    }
+
+    /// Too much waits already.
+    async fn refuse(&self, message: Message) {
+        if let Message::Request { id, .. } = message {
+            let error = RpcError::new(RpcError::INTERNAL, "too many requests wait in this session").with_reason("busy");
+            self.client.answer(id, Err(error)).await.ok();
         }
     }
 
@@ -61,7 +105,7 @@ impl Proxy {
                 (state.sessions.get(outer).cloned(), state.unkept.contains_key(outer))
             };
             match session {
-                Some(session) => drop(session.inbox.send((message, line))),
+                Some(session) => self.put(&session, message, line).await,
                 None if is_unkept && !is_load(&message) => self.take_unkept(outer, &message, line).await,
                 None => self.take_unopened(outer, message, line).await,
             }
@@ -101,7 +145,7 @@ impl Proxy {
         let mut birth = params.clone();
         birth["cwd"] = root.to_string_lossy().into();
         match self.open_log(outer, birth).await {
-            Ok(Some(session)) => drop(session.inbox.send((message, line))),
+            Ok(Some(session)) => self.put(&session, message, line).await,
             Ok(None) => drop(self.client.answer(id.clone(), Err(not_open(outer))).await),
             Err(why) => drop(self.client.answer(id.clone(), Err(cannot_open(outer, &why))).await),
         }
@@ -193,6 +237,8 @@ impl State {
     }
 }
 
+/// Messages of the client's that wait in a session.
+pub(super) const MAX_WAITING: usize = 1_024;
 /// Sessions without a log that are remembered.
 const MAX_UNKEPT: usize = 1_000;
 

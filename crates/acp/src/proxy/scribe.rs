@@ -9,10 +9,10 @@ mod change;
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use retake_agent::contract::{Event, EventKind, State};
 use retake_agent::fresh;
@@ -29,6 +29,9 @@ use super::watch::{PAUSE, Watch};
 use call::Call;
 pub(super) use change::{Changed, chain, spoken};
 
+/// What may wait to be written before the inner agent has to wait too, and how long one looks whether that gets less.
+const MAX_TASKS: usize = 4_096;
+const BREATH: Duration = Duration::from_millis(100);
 /// Events that a slow listener may be behind.
 const KEPT_EVENTS: usize = 1_024;
 
@@ -38,6 +41,8 @@ type Task = Box<dyn FnOnce(&mut Scribe) + Send>;
 #[derive(Clone, Debug)]
 pub(super) struct Desk {
     tasks: mpsc::Sender<Task>,
+    /// How many wait.
+    waiting: Arc<AtomicUsize>,
 }
 
 /// Who says something.
@@ -127,9 +132,12 @@ impl Desk {
             events,
             is_broken: false,
         };
+        let waiting: Arc<AtomicUsize> = Arc::default();
+        let done = Arc::clone(&waiting);
         let thread = thread::Builder::new().name("scribe".to_owned()).spawn(move || {
             for task in inbox {
                 task(&mut scribe);
+                done.fetch_sub(1, Ordering::Relaxed);
                 if scribe.writer.is_none() {
                     // It was erased: whatever else was to be done to it is not.
                     return;
@@ -139,13 +147,28 @@ impl Desk {
             // Whoever opens the session next finds everything stored.
             scribe.keeper.ask(|_| ());
         })?;
-        Ok((Self { tasks }, thread))
+        Ok((Self { tasks, waiting }, thread))
     }
 
     /// Has something done when everything before it is.
     pub(super) fn run(&self, task: impl FnOnce(&mut Scribe) + Send + 'static) {
-        // The thread ends only when this handle does.
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        // The thread ends when this handle does, or when the session is erased.
         self.tasks.send(Box::new(task)).ok();
+    }
+
+    /// Waits while too much is waiting to be written, as long as that gets less: a scribe that is held up may be waiting for the very one
+    /// who waits here.
+    pub(super) async fn keep_up(&self) {
+        let mut before = self.waiting.load(Ordering::Relaxed);
+        while before > MAX_TASKS {
+            tokio::time::sleep(BREATH).await;
+            let now = self.waiting.load(Ordering::Relaxed);
+            if now >= before {
+                return;
+            }
+            before = now;
+        }
     }
 
     /// Has something done and waits for what comes of it; `None` if the thread has ended.

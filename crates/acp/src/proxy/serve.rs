@@ -16,7 +16,7 @@ impl Proxy {
     pub(super) fn serve(self: &Arc<Self>, session: &Arc<Session>) {
         let (handle, mut inbox) = controller::channel(session.id);
         match socket::serve(&self.setup.sockets, handle) {
-            Ok(served) => self.state().served.push(served),
+            Ok(served) => drop(self.state().served.insert(session.outer.clone(), served)),
             // It works all the same, but no other command can reach it.
             Err(error) => {
                 complain(&format!("no other command can reach this session: {error}"));

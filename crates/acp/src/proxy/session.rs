@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::scribe::{Desk, Voice, spoken};
-use super::ties::{Known, Tie, Ties};
+use super::ties::{Known, Page, Tie, Ties};
 use crate::wire::Message;
 
 /// A session as the client knows it.
@@ -26,7 +26,7 @@ pub(super) struct Session {
     pub(super) desk: Desk,
     ties: Mutex<Ties>,
     /// What the client says, in order.
-    pub(super) inbox: mpsc::UnboundedSender<(Message, Vec<u8>)>,
+    pub(super) inbox: mpsc::Sender<(Message, Vec<u8>)>,
     live: Mutex<Live>,
     /// Whether a turn runs.
     pub(super) running: watch::Sender<bool>,
@@ -93,7 +93,7 @@ impl Session {
         id: SessionId,
         desk: Desk,
         ties: Ties,
-        inbox: mpsc::UnboundedSender<(Message, Vec<u8>)>,
+        inbox: mpsc::Sender<(Message, Vec<u8>)>,
     ) -> Self {
         let used = ties
             .known
@@ -109,8 +109,8 @@ impl Session {
     }
 
     /// All that is known of the inner agent's sessions.
-    pub(super) fn known(&self) -> Known {
-        self.ties().known.clone()
+    pub(super) fn known(&self) -> Arc<Known> {
+        Arc::clone(&self.ties().known)
     }
 
     pub(super) fn ties(&self) -> MutexGuard<'_, Ties> {
@@ -119,17 +119,25 @@ impl Session {
 
     /// Writes facts down.
     pub(super) fn tie(&self, ties: impl IntoIterator<Item = Tie>) {
-        let mut kept = self.ties();
-        if let Err(error) = ties.into_iter().try_for_each(|tie| kept.add(tie)) {
-            super::complain(&format!("Retake's store cannot be written: {error}"));
-        }
+        let (noted, page) = self.note(ties);
+        write(noted, &page);
+    }
+
+    /// Has facts written down before whatever the scribe is told next, and does not wait for it.
+    pub(super) fn tie_soon(&self, ties: impl IntoIterator<Item = Tie>) {
+        let (noted, page) = self.note(ties);
+        self.desk.run(move |_| write(noted, &page));
     }
 
     /// Writes facts down so that they survive a loss of power.
     pub(super) fn tie_durably(&self, ties: impl IntoIterator<Item = Tie>) -> Result<(), String> {
+        let (noted, page) = self.note(ties);
+        noted.and_then(|()| page.sync()).map_err(|error| format!("Retake's store cannot be written: {error}"))
+    }
+
+    fn note(&self, ties: impl IntoIterator<Item = Tie>) -> (std::io::Result<()>, Arc<Page>) {
         let mut kept = self.ties();
-        let added = ties.into_iter().try_for_each(|tie| kept.add(tie)).and_then(|()| kept.sync());
-        added.map_err(|error| format!("Retake's store cannot be written: {error}"))
+        (ties.into_iter().try_for_each(|tie| kept.note(tie)), kept.page())
     }
 
     pub(super) fn is_running(&self) -> bool {
@@ -155,6 +163,12 @@ impl Session {
             scribe.keeper().run(move |_| tell.send(()).unwrap_or_default());
         });
         settled
+    }
+}
+
+fn write(noted: std::io::Result<()>, page: &Page) {
+    if let Err(error) = noted.and_then(|()| page.write()) {
+        super::complain(&format!("Retake's store cannot be written: {error}"));
     }
 }
 

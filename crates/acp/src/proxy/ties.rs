@@ -12,6 +12,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use retake_engine::session::entry::EntryId;
 use retake_engine::{ObjectId, SessionId};
@@ -64,8 +65,15 @@ pub(super) struct Known {
 /// The facts of a session, and the file that they are in.
 #[derive(Debug)]
 pub(super) struct Ties {
-    file: File,
-    pub(super) known: Known,
+    page: Arc<Page>,
+    pub(super) known: Arc<Known>,
+}
+
+/// The file, and what is on its way to it.
+#[derive(Debug)]
+pub(super) struct Page {
+    file: Mutex<File>,
+    waiting: Mutex<Vec<u8>>,
 }
 
 impl Known {
@@ -141,7 +149,7 @@ impl Ties {
         if !text.is_empty() && !text.ends_with(b"\n") {
             file.write_all(b"\n")?;
         }
-        Ok(known.session.is_some().then_some(Self { file, known }))
+        Ok(known.session.is_some().then(|| Self { page: Page::of(file), known: Arc::new(known) }))
     }
 
     /// Begins those of a new session.
@@ -151,24 +159,53 @@ impl Ties {
             std::fs::DirBuilder::new().mode(0o700).recursive(true).create(directory)?;
         }
         let file = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(&path)?;
-        let mut ties = Self { file, known: Known::default() };
+        let mut ties = Self { page: Page::of(file), known: Arc::default() };
         ties.add(Tie::Begun { version: 1, outer: outer.to_owned(), session: session.to_string() })?;
         Ok(ties)
     }
 
     /// Adds a fact. It survives this process at once.
     pub(super) fn add(&mut self, tie: Tie) -> io::Result<()> {
+        self.note(tie)?;
+        self.page.write()
+    }
+
+    /// Adds a fact that is known at once and on its way to the file.
+    pub(super) fn note(&mut self, tie: Tie) -> io::Result<()> {
         let mut line = serde_json::to_vec(&tie).map_err(io::Error::other)?;
         line.push(b'\n');
-        self.file.write_all(&line)?;
-        self.known.learn(tie);
+        lock(&self.page.waiting).append(&mut line);
+        Arc::make_mut(&mut self.known).learn(tie);
         Ok(())
+    }
+
+    /// The file.
+    pub(super) fn page(&self) -> Arc<Page> {
+        Arc::clone(&self.page)
+    }
+}
+
+impl Page {
+    fn of(file: File) -> Arc<Self> {
+        Arc::new(Self { file: Mutex::new(file), waiting: Mutex::default() })
+    }
+
+    /// Writes what is on its way: it survives this process then.
+    pub(super) fn write(&self) -> io::Result<()> {
+        let mut file = lock(&self.file);
+        let waiting = std::mem::take(&mut *lock(&self.waiting));
+        file.write_all(&waiting)
     }
 
     /// Makes all that was added survive a loss of power.
     pub(super) fn sync(&self) -> io::Result<()> {
-        self.file.sync_data()
+        self.write()?;
+        lock(&self.file).sync_data()
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether the client knows a session by this name already.

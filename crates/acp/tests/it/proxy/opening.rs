@@ -198,3 +198,51 @@ async fn a_fork_that_is_called_as_an_older_session_does_not_get_at_it() {
     }
     client.hang_up().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_left_of_a_session_that_is_closed() {
+    let world = World::new("");
+    let mut client = world.client().await;
+    let session = client.new_session().await;
+    client.prompt(&session, "say one").await;
+    let sockets = || std::fs::read_dir(world.path("sockets")).expect("it is there").count();
+    let open = sockets();
+    for _ in 0..3 {
+        client.ask("session/close", json!({ "sessionId": session })).await.expect("it is closed");
+        assert_eq!(sockets(), open - 1);
+        client.load(&session).await.expect("it is loaded");
+        assert_eq!(sockets(), open);
+    }
+    client.prompt(&session, "say two").await;
+    assert_eq!(client.points(&session).await.len(), 2);
+    client.hang_up().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_waits_in_a_session_has_a_bound() {
+    let mut world = World::new("fork,mute");
+    world.patience.stop = std::time::Duration::from_millis(300);
+    let mut client = world.client().await;
+    let session = client.new_session().await;
+    client.prompt(&session, "say one").await;
+    // Before this one a point is to be kept, which the agent never answers.
+    client.send("session/prompt", prompt(&session, "say two")).await;
+    for _ in 0..1_100 {
+        client.send("session/set_mode", json!({ "sessionId": session, "modeId": "m" })).await;
+    }
+    let refused = client.wait(|message| message["error"]["data"]["reason"] == "busy").await;
+    assert_eq!(refused["error"]["code"], -32603);
+    client.hang_up().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_of_words_is_kept_whole() {
+    let world = World::new("");
+    let mut client = world.client().await;
+    let session = client.new_session().await;
+    client.prompt(&session, "flood 10000").await;
+    client.load(&session).await.expect("it is loaded");
+    let said: String = client.said().into_iter().map(|(_, _, text)| text).collect();
+    assert!(said.contains("9999 ") && said.contains("4567 "), "{}", said.len());
+    client.hang_up().await;
+}
