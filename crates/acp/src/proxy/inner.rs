@@ -103,7 +103,7 @@ pub async fn run(
         }
         () = proxy.agent.writer().closed() => {
             // It may be on its way out, and say something yet.
-            tokio::time::timeout(proxy.setup.patience.stop, &mut listening).await.ok();
+            tokio::time::timeout(LAST_WORDS, &mut listening).await.ok();
             false
         }
     };

@@ -291,7 +291,7 @@ impl Proxy {
         };
         if result.is_none() {
             self.forget(session);
-            return self.erase(session);
+            return drop(self.erase(session));
         }
         let (proxy, kept) = (Arc::clone(self), Arc::clone(session));
         session.desk.run(move |scribe| {
@@ -305,10 +305,14 @@ impl Proxy {
         });
     }
 
-    /// Removes the log of a session.
-    pub(super) fn erase(&self, session: &Arc<Session>) {
-        let outer = session.outer.clone();
-        session.desk.run(move |scribe| scribe.erase(move |store| ties::remove(store, &outer)));
+    /// Removes the log of a session; over when it is removed.
+    pub(super) fn erase(&self, session: &Arc<Session>) -> oneshot::Receiver<()> {
+        let (outer, (tell, erased)) = (session.outer.clone(), oneshot::channel());
+        session.desk.run(move |scribe| {
+            scribe.erase(move |store| ties::remove(store, &outer));
+            tell.send(()).ok();
+        });
+        erased
     }
 
     /// Has the inner agent delete what only kept points of a session that is deleted: nobody knows of it any more.

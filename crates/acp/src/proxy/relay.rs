@@ -377,8 +377,12 @@ impl Proxy {
             (What::Delete { session }, Ok(_)) => {
                 self.forget(&session);
                 self.delete_points(&session);
-                self.erase(&session);
-                self.to_client(line).await;
+                let (proxy, erased) = (Arc::clone(self), self.erase(&session));
+                tokio::spawn(async move {
+                    // Whoever is told that it is deleted does not find it any more.
+                    erased.await.ok();
+                    proxy.to_client(line).await;
+                });
             }
             (_, _) => self.to_client(line).await,
         }

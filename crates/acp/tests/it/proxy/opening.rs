@@ -83,6 +83,15 @@ async fn deleting_a_session_that_is_not_open_deletes_all_of_it() {
     let listed = client.ask("session/list", json!({ "cwd": world.project() })).await.expect("it lists");
     client.hang_up().await;
     assert_eq!(listed["sessions"], json!([]));
+    // It is gone for good, also while its turn runs.
+    let mut client = world.client().await;
+    let session = client.new_session().await;
+    client.send("session/prompt", prompt(&session, "say one\nhang")).await;
+    client.wait(|message| message["params"]["update"]["content"]["text"] == "one").await;
+    client.notify("session/cancel", json!({ "sessionId": session })).await;
+    client.ask("session/delete", json!({ "sessionId": session })).await.expect("it is deleted");
+    assert_eq!(world.workspace().sessions().expect("they can be read").len(), 0);
+    client.hang_up().await;
     assert_eq!(world.workspace().sessions().expect("they can be read").len(), 0);
     assert_eq!(ties(&world), 0);
 }
