@@ -393,14 +393,20 @@ impl Proxy {
     }
 
     /// Keeps a fork of the head, so that one can come back to it, if that is the best that the agent offers.
-    pub(super) async fn keep_head(self: &Arc<Self>, session: &Arc<Session>, entries: &[Entry]) {
-        let (offer, known) = (self.offer(), session.known());
-        let head = spoken(entries);
-        let is_kept = known.inners.iter().any(|(id, inner)| *id != known.current && holds(inner.holds, head));
-        if !offer.fork || offer.fork_at == Some(true) || head.is_empty() || is_kept {
+    pub(super) async fn keep_head(self: &Arc<Self>, session: &Arc<Session>) {
+        let offer = self.offer();
+        if !offer.fork || offer.fork_at == Some(true) {
             return;
         }
-        self.fork_head(session, head.last().map(|entry| entry.id)).await;
+        let known = session.known();
+        let unkept = session.desk.ask(move |scribe| {
+            let held = spoken(scribe.entries());
+            let is_kept = known.inners.iter().any(|(id, inner)| *id != known.current && holds(inner.holds, held));
+            held.last().map(|entry| entry.id).filter(|_| !is_kept)
+        });
+        if let Some(head) = unkept.await.flatten() {
+            self.fork_head(session, Some(head)).await;
+        }
     }
 
     /// Forks the head of the session that speaks, which holds the conversation up to `head`. The first time that shows whether the agent
