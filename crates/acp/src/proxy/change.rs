@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use retake_agent::contract::{Change, Reason, Refusal, Seen, WhileRunning};
-use retake_agent::document::RewindDocument;
+use retake_agent::contract::{Change, ChangeGoal, Reason, Refusal, Seen, WhileRunning};
+use retake_agent::document::{Bytes, GapFacts, RewindDocument};
 use retake_agent::question::refusal;
+use retake_engine::Scope;
 use retake_engine::session::entry::Entry;
 use serde_json::{Value, json};
 
@@ -13,7 +14,7 @@ use super::cut::Held;
 use super::scribe::Changed;
 use super::session::Session;
 use super::shape::{self, Version};
-use super::ties::Tie;
+use super::ties::{Known, Tie};
 
 /// A change that was made.
 pub(super) struct Made {
@@ -69,9 +70,10 @@ impl Proxy {
             *keep.lock().unwrap_or_else(PoisonError::into_inner) = Some(held);
             Ok(())
         };
+        let goal = change.goal.clone();
         let changed = session.desk.ask(move |scribe| scribe.change(change, seen, cut)).await;
         let held = held.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let changed = match changed {
+        let mut changed = match changed {
             Some(Ok(changed)) => changed,
             other => {
                 // It was cut, and what is retained is not what it was cut to.
@@ -84,6 +86,7 @@ impl Proxy {
             self.tell(session, &changed).await;
         }
         let strategy = held.map(|held| held.strategy);
+        note_late(&session.known(), &goal, &mut changed.document);
         Ok(Made { document: changed.document, strategy, retained: changed.after })
     }
 
@@ -148,5 +151,28 @@ impl Proxy {
         for update in shape::replay(version, &known, &after[same..]) {
             self.update(session, update).await;
         }
+    }
+}
+
+/// What is said of a point whose snapshot was late.
+pub(super) const LATE: &str =
+    "its snapshot was not complete when the agent began: what it changed first may be missing";
+
+/// Adds to a plan, or to what became of it, that the snapshot of its target was late.
+pub(super) fn note_late(known: &Known, goal: &ChangeGoal, document: &mut RewindDocument) {
+    let target = match goal {
+        ChangeGoal::Rewind { entry, .. } => Some(*entry),
+        ChangeGoal::KeepPrompt { prompt, .. } => Some(*prompt),
+        ChangeGoal::Undo { .. } | ChangeGoal::Redo => {
+            let leaves = document.conversation.as_ref().and_then(|conversation| conversation.leaves.first());
+            leaves.map(|prompt| prompt.id)
+        }
+        ChangeGoal::Checkpoint { .. } => None,
+    };
+    let takes_files = document.scope != Some(Scope::Conversation);
+    if target.is_some_and(|target| known.late.contains(&target)) && takes_files {
+        let gap = GapFacts { path: Bytes::new(b"."), kind: "late_snapshot".to_owned(), text: LATE.to_owned() };
+        document.gaps.gaps.insert(0, gap);
+        document.gaps.gaps_total += 1;
     }
 }

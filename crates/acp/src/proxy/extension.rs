@@ -11,7 +11,7 @@ use retake_engine::{Discard, Files, OnConflict, Scope};
 use serde_json::{Value, json};
 
 use super::Proxy;
-use super::change::Made;
+use super::change::{LATE, Made, note_late};
 use super::relay::What;
 use super::session::Session;
 use super::shape::{self, Version};
@@ -91,11 +91,19 @@ impl Proxy {
 
     /// Has the keeper answer a question.
     pub(super) async fn question(&self, session: &Session, question: Command) -> Result<Reply, Refusal> {
+        let goal = match &question {
+            Command::Plan { change } => Some(change.goal.clone()),
+            _ => None,
+        };
         let answered = session.desk.ask(move |scribe| {
             let id = scribe.id();
             scribe.keeper().ask(move |workspace| question::answer(workspace, id, &Default::default(), question))
         });
-        answered.await.unwrap_or_else(|| Err(retake_agent::socket::ended()))
+        let mut answered = answered.await.unwrap_or_else(|| Err(retake_agent::socket::ended()));
+        if let (Some(goal), Ok(Reply::Change { document })) = (goal, &mut answered) {
+            note_late(&session.known(), &goal, document);
+        }
+        answered
     }
 
     async fn rewind(self: &Arc<Self>, session: &Arc<Session>, method: &str, params: &Value) -> Result<Value, RpcError> {
@@ -265,10 +273,6 @@ fn point(known: &Known, target: &Target) -> Value {
     }
     point
 }
-
-/// What is said of a point whose snapshot was late.
-pub(super) const LATE: &str =
-    "its snapshot was not complete when the agent began: what it changed first may be missing";
 
 /// What a client wants changed, beside the goal.
 fn wish(params: &Value, goal: ChangeGoal) -> Result<Change, RpcError> {
