@@ -163,7 +163,7 @@ pub(super) fn note_late(known: &Known, goal: &ChangeGoal, document: &mut RewindD
     let target = match goal {
         ChangeGoal::Rewind { entry, .. } => Some(*entry),
         ChangeGoal::KeepPrompt { prompt, .. } => Some(*prompt),
-        ChangeGoal::Undo { .. } | ChangeGoal::Redo => {
+        ChangeGoal::Undo { .. } | ChangeGoal::Redo { .. } => {
             let leaves = document.conversation.as_ref().and_then(|conversation| conversation.leaves.first());
             leaves.map(|prompt| prompt.id)
         }

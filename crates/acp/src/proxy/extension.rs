@@ -41,11 +41,14 @@ impl Proxy {
     pub(super) async fn extension(self: &Arc<Self>, session: &Arc<Session>, id: Value, method: &str, params: &Value) {
         let answer = match method {
             "_session/rewind_points" => self.points(session, params).await,
-            "_session/undo" => {
-                let operation = params["operation"].as_str().map(str::to_owned);
-                self.carry_out(session, params, ChangeGoal::Undo { operation }).await
-            }
-            "_session/redo" => self.carry_out(session, params, ChangeGoal::Redo).await,
+            "_session/undo" => match operation(params) {
+                Ok(operation) => self.carry_out(session, params, ChangeGoal::Undo { operation }).await,
+                Err(error) => Err(error),
+            },
+            "_session/redo" => match operation(params) {
+                Ok(operation) => self.carry_out(session, params, ChangeGoal::Redo { operation }).await,
+                Err(error) => Err(error),
+            },
             "_session/edit_prompt" | "session/edit_prompt" => {
                 return match self.edit_prompt(session, &id, method, params).await {
                     Ok(()) => {}
@@ -272,6 +275,15 @@ fn point(known: &Known, target: &Target) -> Value {
         point["reason"] = LATE.into();
     }
     point
+}
+
+/// The operation that is named, if one is: another one than was meant must never be taken back.
+fn operation(params: &Value) -> Result<Option<String>, RpcError> {
+    match &params["operation"] {
+        Value::Null => Ok(None),
+        Value::String(id) => Ok(Some(id.clone())),
+        _ => Err(RpcError::invalid_params("`operation` must be a string").with_reason("invalid_params")),
+    }
 }
 
 /// What a client wants changed, beside the goal.

@@ -87,7 +87,7 @@ impl Proxy {
             ("rewind", None) => self.list(session).await,
             ("rewind", Some(which)) => self.go_back(session, which, slash.words.get(1).map(String::as_str)).await,
             ("undo", _) => self.do_it(session, ChangeGoal::Undo { operation: None }, None, "Undone").await,
-            ("redo", _) => self.do_it(session, ChangeGoal::Redo, None, "Redone").await,
+            ("redo", _) => self.do_it(session, ChangeGoal::Redo { operation: None }, None, "Redone").await,
             _ => self.checkpoints(session).await,
         }
     }

@@ -354,7 +354,7 @@ impl Scene {
     }
 
     pub fn redo(&mut self) -> RewindDocument {
-        self.change(ChangeGoal::Redo).expect("the redo is made")
+        self.change(ChangeGoal::Redo { operation: None }).expect("the redo is made")
     }
 
     pub fn targets(&self) -> Vec<Target> {
