@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use retake_agent::contract::{Change, Reason, Refusal, Seen, WhileRunning};
-use retake_agent::document::RewindDocument;
+use retake_agent::contract::{Change, ChangeGoal, Reason, Refusal, Seen, WhileRunning};
+use retake_agent::document::{Bytes, GapFacts, RewindDocument};
 use retake_agent::question::refusal;
+use retake_engine::Scope;
 use retake_engine::session::entry::Entry;
 use serde_json::{Value, json};
 
@@ -13,7 +14,7 @@ use super::cut::Held;
 use super::scribe::Changed;
 use super::session::Session;
 use super::shape::{self, Version};
-use super::ties::Tie;
+use super::ties::{Known, Tie};
 use crate::wire::RpcError;
 
 /// What the inner agent asks the user.
@@ -75,9 +76,10 @@ impl Proxy {
             *keep.lock().unwrap_or_else(PoisonError::into_inner) = Some(held);
             Ok(())
         };
+        let goal = change.goal.clone();
         let changed = session.desk.ask(move |scribe| scribe.change(change, seen, cut)).await;
         let held = held.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let changed = match changed {
+        let mut changed = match changed {
             Some(Ok(changed)) => changed,
             other => {
                 // It was cut, and what is retained is not what it was cut to.
@@ -90,6 +92,7 @@ impl Proxy {
             self.tell(session, &changed).await;
         }
         let strategy = held.map(|held| held.strategy);
+        note_late(&session.known(), &goal, &mut changed.document);
         Ok(Made { document: changed.document, strategy, retained: changed.after })
     }
 
@@ -175,5 +178,28 @@ pub(super) fn cancelled(method: &str) -> Result<Value, RpcError> {
     match method {
         PERMISSION => Ok(json!({ "outcome": { "outcome": "cancelled" } })),
         _ => Err(RpcError::new(RpcError::CANCELLED, "the turn is being stopped")),
+    }
+}
+
+/// What is said of a point whose snapshot was late.
+pub(super) const LATE: &str =
+    "its snapshot was not complete when the agent began: what it changed first may be missing";
+
+/// Adds to a plan, or to what became of it, that the snapshot of its target was late.
+pub(super) fn note_late(known: &Known, goal: &ChangeGoal, document: &mut RewindDocument) {
+    let target = match goal {
+        ChangeGoal::Rewind { entry, .. } => Some(*entry),
+        ChangeGoal::KeepPrompt { prompt, .. } => Some(*prompt),
+        ChangeGoal::Undo { .. } | ChangeGoal::Redo { .. } => {
+            let leaves = document.conversation.as_ref().and_then(|conversation| conversation.leaves.first());
+            leaves.map(|prompt| prompt.id)
+        }
+        ChangeGoal::Checkpoint { .. } => None,
+    };
+    let takes_files = document.scope != Some(Scope::Conversation);
+    if target.is_some_and(|target| known.late.contains(&target)) && takes_files {
+        let gap = GapFacts { path: Bytes::new(b"."), kind: "late_snapshot".to_owned(), text: LATE.to_owned() };
+        document.gaps.gaps.insert(0, gap);
+        document.gaps.gaps_total += 1;
     }
 }

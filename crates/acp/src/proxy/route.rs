@@ -10,7 +10,6 @@ use std::sync::Arc;
 use retake_agent::fresh;
 use retake_engine::Workspace;
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
 
 use super::relay::What;
 use super::session::Session;
@@ -77,14 +76,12 @@ impl Proxy {
 
     /// Puts a message into the queue of its session. One that is full does not make the client wait, whose answer may be what the first in
     /// it waits for.
-    async fn put(&self, session: &Arc<Session>, message: Message, line: Vec<u8>) {
-        match session.inbox.try_send((message, line)) {
+    pub(super) async fn put(&self, session: &Arc<Session>, message: Message, line: Vec<u8>) {
+        match session.queue(message, line) {
+            Ok(()) => {}
             // It may be to cancel what all the others wait for.
-            Err(mpsc::error::TrySendError::Full((Message::Notification { .. }, line))) => {
-                self.pass_to_agent(session, &line, None).await;
-            }
-            Err(mpsc::error::TrySendError::Full((message, _))) => self.refuse(message).await,
-            Ok(()) | Err(mpsc::error::TrySendError::Closed(_)) => {}
+            Err((Message::Notification { .. }, line)) => self.pass_to_agent(session, &line, None).await,
+            Err((message, _)) => self.refuse(message).await,
         }
     }
 

@@ -26,7 +26,9 @@ pub(super) struct Session {
     pub(super) desk: Desk,
     ties: Mutex<Ties>,
     /// What the client says, in order.
-    pub(super) inbox: mpsc::Sender<(Message, Vec<u8>)>,
+    inbox: mpsc::Sender<(Message, Vec<u8>)>,
+    /// Requests in the inbox, and the one that is being taken.
+    queued: Mutex<Vec<Value>>,
     live: Mutex<Live>,
     /// Whether a turn runs.
     pub(super) running: watch::Sender<bool>,
@@ -101,7 +103,8 @@ impl Session {
             .flat_map(|id| [Voice::User, Voice::Agent, Voice::Thought].map(|voice| (voice, id.clone())));
         let live = Live { used: used.collect(), inner: ties.known.current.clone(), ..Live::default() };
         let (running, _) = watch::channel(false);
-        Self { outer, id, desk, ties: Mutex::new(ties), inbox, live: Mutex::new(live), running }
+        let queued = Mutex::default();
+        Self { outer, id, desk, ties: Mutex::new(ties), inbox, queued, live: Mutex::new(live), running }
     }
 
     pub(super) fn live(&self) -> MutexGuard<'_, Live> {
@@ -138,6 +141,37 @@ impl Session {
     fn note(&self, ties: impl IntoIterator<Item = Tie>) -> (std::io::Result<()>, Arc<Page>) {
         let mut kept = self.ties();
         (ties.into_iter().try_for_each(|tie| kept.note(tie)), kept.page())
+    }
+
+    /// Puts what the client says behind all that it has said before; gives it back if too much waits.
+    pub(super) fn queue(&self, message: Message, line: Vec<u8>) -> Result<(), (Message, Vec<u8>)> {
+        if let Message::Request { id, .. } = &message {
+            self.queued().push(id.clone());
+        }
+        match self.inbox.try_send((message, line)) {
+            Err(mpsc::error::TrySendError::Full((message, line))) => {
+                if let Message::Request { id, .. } = &message {
+                    self.unqueue(id);
+                }
+                Err((message, line))
+            }
+            // Whoever takes it ends only with the session.
+            Ok(()) | Err(mpsc::error::TrySendError::Closed(_)) => Ok(()),
+        }
+    }
+
+    /// Whether a request has not gone on yet: what is said of it has to wait behind it.
+    pub(super) fn is_queued(&self, request: &Value) -> bool {
+        self.queued().contains(request)
+    }
+
+    /// A request has gone on, or was answered.
+    pub(super) fn unqueue(&self, request: &Value) {
+        self.queued().retain(|one| one != request);
+    }
+
+    fn queued(&self) -> MutexGuard<'_, Vec<Value>> {
+        self.queued.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn is_running(&self) -> bool {
