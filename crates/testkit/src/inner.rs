@@ -1,7 +1,9 @@
 //! An agent that speaks the Agent Client Protocol and has every vice that one asks it to have, for a proxy to be put around it.
 //!
 //! A prompt is its script, a command a line: `write FILE TEXT`, `shell COMMAND`, `say TEXT`, `think TEXT`, `ask TEXT`, `sleep MS`,
-//! `crash`, `garbage`, `hang`, `edit FILE` (a tool that is announced and never ends); anything else is answered. Its sessions are files, so that they
+//! `crash`, `garbage`, `hang`, `edit FILE` (a tool that is announced and never ends), `put FILE TEXT` (written without a word), `wait NAME`
+//! (until that file is beside its sessions), `call JSON` and `update JSON` (what is said of a tool), `permit CALL` (asks whether it may
+//! run; if not, this is the end of the script); anything else is answered. Its sessions are files, so that they
 //! outlive it; what a model would have been sent at each prompt is in `model.jsonl`, and every line that came or went in `in` and `out`.
 
 mod sessions;

@@ -119,7 +119,9 @@ impl Proxy {
     ) -> Result<Arc<Session>, String> {
         let Opened { writer, ties } = opened;
         let (id, inners) = (writer.id(), ties.known.inners.keys().cloned().collect::<Vec<_>>());
-        let (desk, thread) = Desk::start(writer, keeper, root, self.name.clone()).map_err(|error| error.to_string())?;
+        let notice = self.setup.patience.notice;
+        let desk = Desk::start(writer, keeper, root, self.name.clone(), notice);
+        let (desk, thread) = desk.map_err(|error| error.to_string())?;
         self.keep_thread(thread);
         let (inbox, mut said) = mpsc::unbounded_channel();
         let session = Arc::new(Session::new(outer.clone(), id, desk, ties, inbox));

@@ -72,7 +72,7 @@ impl Proxy {
     pub(super) async fn take_client(self: &Arc<Self>, message: Message, line: Vec<u8>) {
         match &message {
             Message::Response { id, outcome } => {
-                if self.client.answered(id, outcome.clone()) || !self.is_open(id) {
+                if self.client.answered(id, outcome.clone()) || !self.is_open(id, outcome.as_ref().ok()) {
                     return;
                 }
                 self.to_agent(line).await;
@@ -182,12 +182,15 @@ impl Proxy {
     }
 
     /// Whether the inner agent still waits for this answer; it does not if its turn was stopped.
-    fn is_open(&self, id: &Value) -> bool {
+    fn is_open(&self, id: &Value, answer: Option<&Value>) -> bool {
         let sessions: Vec<Arc<Session>> = self.state().sessions.values().cloned().collect();
         for session in sessions {
             let mut live = session.live();
             if let Some(at) = live.asked.iter().position(|(asked, _)| asked == id) {
-                return live.asked.remove(at).1 != "cancelled";
+                let is_open = live.asked.remove(at).1 != "cancelled";
+                let (id, answer) = (id.clone(), answer.cloned());
+                session.desk.run(move |scribe| scribe.answered(&id, answer.as_ref()));
+                return is_open;
             }
         }
         true
@@ -448,10 +451,8 @@ fn note_setting(session: &Session, method: &str, params: &Value) {
 fn note_request(session: &Arc<Session>, message: &Message) {
     let Message::Request { id, method, params } = message else { return };
     session.live().asked.push((id.clone(), method.clone()));
-    if let ("fs/write_text_file", Some(path)) = (method.as_str(), params["path"].as_str()) {
-        let path = path.to_owned();
-        session.desk.run(move |scribe| scribe.declare(&path));
-    }
+    let (id, method, params) = (id.clone(), method.clone(), params.clone());
+    session.desk.run(move |scribe| scribe.asked(&id, &method, &params));
 }
 
 /// Why a turn ended.

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use retake_agent::contract::{Event, EventKind, State};
 use retake_agent::fresh;
@@ -25,14 +25,15 @@ use retake_engine::{Durability, MadeBy, OperationId, SessionId, SessionWriter};
 use tokio::runtime;
 use tokio::sync::{broadcast, oneshot};
 
-use super::watch::{PAUSE, Watch};
-use call::Call;
+use super::watch::{PAUSE, Stamp, Timeline, Watch, timing};
+use call::{Call, Question};
 pub(super) use change::{Changed, chain, spoken};
 
 /// Events that a slow listener may be behind.
 const KEPT_EVENTS: usize = 1_024;
 
-type Task = Box<dyn FnOnce(&mut Scribe) + Send>;
+/// What is to be done, and when that was said.
+type Task = (Stamp, Box<dyn FnOnce(&mut Scribe) + Send>);
 
 /// A handle to the thread; it ends when the last one goes.
 #[derive(Clone, Debug)]
@@ -69,6 +70,9 @@ pub(super) struct Scribe {
     writer: Option<SessionWriter>,
     keeper: Keeper,
     watch: Arc<Mutex<Watch>>,
+    timeline: Arc<Mutex<Timeline>>,
+    /// When what is being done was said.
+    at: Stamp,
     root: PathBuf,
     /// What the inner agent is called.
     agent: String,
@@ -79,6 +83,14 @@ pub(super) struct Scribe {
     settled: HashSet<String>,
     /// The order in which calls began.
     began: Vec<String>,
+    /// What the agent asks the client, by the request's id.
+    questions: HashMap<String, Question>,
+    /// Calls that the user allowed.
+    granted: HashSet<String>,
+    /// Calls that the user did not allow.
+    refused: HashSet<String>,
+    /// Whether a tool is at work.
+    is_at_work: bool,
     /// How often a tool was spoken of.
     tools: Arc<AtomicU64>,
     /// When the agent was last found to be only talking.
@@ -97,6 +109,7 @@ impl Desk {
         keeper: Keeper,
         root: PathBuf,
         agent: String,
+        notice: Duration,
     ) -> std::io::Result<(Self, thread::JoinHandle<()>)> {
         let (tasks, inbox) = mpsc::channel::<Task>();
         let (events, _) = broadcast::channel(KEPT_EVENTS);
@@ -109,8 +122,12 @@ impl Desk {
             seq: u64::try_from(fresh::now().0).unwrap_or_default() * 1_000,
             ..View::default()
         };
+        let announces = view.entries.iter().any(|entry| matches!(entry.body, Body::ToolResult { .. }));
+        let timeline = Arc::new(Mutex::new(Timeline::new(notice, announces)));
         let mut scribe = Scribe {
-            watch: Arc::new(Mutex::new(Watch::new(writer.id()))),
+            watch: Arc::new(Mutex::new(Watch::new(writer.id(), Arc::clone(&timeline)))),
+            timeline,
+            at: Stamp::now(),
             writer: Some(writer),
             keeper,
             root,
@@ -120,6 +137,10 @@ impl Desk {
             calls: HashMap::new(),
             settled: HashSet::new(),
             began: Vec::new(),
+            questions: HashMap::new(),
+            granted: HashSet::new(),
+            refused: HashSet::new(),
+            is_at_work: false,
             tools: Arc::default(),
             idled: Instant::now(),
             runtime: runtime::Handle::current(),
@@ -128,9 +149,11 @@ impl Desk {
             is_broken: false,
         };
         let thread = thread::Builder::new().name("scribe".to_owned()).spawn(move || {
-            for task in inbox {
+            for (at, task) in inbox {
+                scribe.at = at;
                 task(&mut scribe);
             }
+            scribe.at = Stamp::now();
             scribe.end(EndReason::Interrupted);
             // Whoever opens the session next finds everything stored.
             scribe.keeper.ask(|_| ());
@@ -141,7 +164,7 @@ impl Desk {
     /// Has something done when everything before it is.
     pub(super) fn run(&self, task: impl FnOnce(&mut Scribe) + Send + 'static) {
         // The thread ends only when this handle does.
-        self.tasks.send(Box::new(task)).ok();
+        self.tasks.send((Stamp::now(), Box::new(task))).ok();
     }
 
     /// Has something done and waits for what comes of it; `None` if the thread has ended.
@@ -208,6 +231,7 @@ impl Scribe {
         self.writer_mut().begin_turn(turn).map_err(|error| in_words(&error))?;
         self.turn = Some((operation, prompt));
         self.settled.clear();
+        timing(&self.timeline).begin(self.at);
         self.publish_appended();
         self.publish(EventKind::StateChanged { state: State::Running });
         let watch = Arc::clone(&self.watch);
@@ -230,12 +254,14 @@ impl Scribe {
                 (_, part) => coming.parts.push(part),
             }
         }
+        self.heard();
         self.watch_idle();
     }
 
     /// The agent only talks, unless it says soon that it runs a tool: then what changes meanwhile is not its own.
     fn watch_idle(&mut self) {
-        if self.turn.is_none() || !self.calls.is_empty() || self.idled.elapsed() < PAUSE {
+        let is_still = self.calls.is_empty() && !self.is_at_work && timing(&self.timeline).announces();
+        if self.turn.is_none() || !is_still || self.idled.elapsed() < PAUSE {
             return;
         }
         self.idled = Instant::now();
@@ -264,6 +290,8 @@ impl Scribe {
         self.flush();
         self.interrupt_calls();
         let Some((operation, _)) = self.turn.take() else { return };
+        self.forget_work();
+        timing(&self.timeline).end(self.at);
         let end = NewEntry { id: fresh::entry(), at: fresh::now(), body: Body::Ended { reason } };
         let ended = self.writer_mut().end_turn(operation, end).map(drop);
         self.note(ended);

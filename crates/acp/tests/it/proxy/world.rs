@@ -46,7 +46,19 @@ impl World {
         for name in ["project", "data", "inner", "sockets"] {
             std::fs::create_dir(scratch.path().join(name)).expect("there is room");
         }
-        Self { scratch, habits: habits.to_owned(), patience: Patience::default() }
+        // How busy the machine is must not decide whose a file is.
+        let patience = Patience { notice: LIMIT, ..Patience::default() };
+        Self { scratch, habits: habits.to_owned(), patience }
+    }
+
+    /// A person saves a file.
+    pub fn save(&self, name: &str, text: &str) {
+        std::fs::write(self.project().join(name), text).expect("it is writable");
+    }
+
+    /// Lets the agent go on that waits for this.
+    pub fn go(&self, name: &str) {
+        std::fs::write(self.path("inner").join(name), "").expect("it is writable");
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
