@@ -69,9 +69,9 @@ pub use owner::{
 pub use path::{InvalidPath, WorkspacePath};
 pub use place::OpenError;
 pub use rewind::{
-    Action, Agree, Applied, BranchMoved, Conflict, Discard, Files, ForkFate, ForkUse, Goal, HeadSeen, Kept,
-    KeptBecause, LedgerItem, Merged, NewRewind, OnConflict, PathStatus, Plan, PlannedFork, PlannedPath, Recovered,
-    RecoveryChoice, RewindError, RewindRequest,
+    Action, Applied, BranchMoved, Conflict, Discard, Files, ForkFate, ForkUse, Goal, HeadSeen, Kept, KeptBecause,
+    LedgerItem, Merged, NewRewind, OnConflict, PathStatus, Plan, PlannedFork, PlannedPath, Recovered, RecoveryChoice,
+    RewindError, RewindRequest,
 };
 pub use scan::{NoProgress, Phase, Progress, ScanError, Step, WatchState};
 pub use session::entry::EntryId;

@@ -114,6 +114,9 @@ impl Agent {
                 self.refuse(id, -32603, "one session is enough");
             }
             Some("session/new") => {
+                if self.has("gated_new") && !self.sessions.all().is_empty() {
+                    self.wait_for_file("new");
+                }
                 let session = self.sessions.create(&[]);
                 self.answer(id, json!({ "sessionId": session }));
                 let mut command = json!({ "name": "own", "description": "its own" });

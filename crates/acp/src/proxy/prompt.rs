@@ -48,6 +48,7 @@ impl Proxy {
         session: &Arc<Session>,
         blocks: &[Value],
     ) -> Result<Option<String>, RpcError> {
+        let _alone = session.changing.lock().await;
         if !session.is_running() {
             self.align(session).await?;
             let entries = session.desk.ask(|scribe| scribe.entries().to_vec()).await.unwrap_or_default();

@@ -30,6 +30,8 @@ pub(super) struct Session {
     live: Mutex<Live>,
     /// Whether a turn runs.
     pub(super) running: watch::Sender<bool>,
+    /// Whoever changes what is retained, or is about to say something.
+    pub(super) changing: tokio::sync::Mutex<()>,
 }
 
 /// What is true now.
@@ -97,7 +99,16 @@ impl Session {
             .flat_map(|id| [Voice::User, Voice::Agent, Voice::Thought].map(|voice| (voice, id.clone())));
         let live = Live { used: used.collect(), inner: ties.known.current.clone(), ..Live::default() };
         let (running, _) = watch::channel(false);
-        Self { outer, id, desk, ties: Mutex::new(ties), inbox, live: Mutex::new(live), running }
+        Self {
+            outer,
+            id,
+            desk,
+            ties: Mutex::new(ties),
+            inbox,
+            live: Mutex::new(live),
+            running,
+            changing: tokio::sync::Mutex::default(),
+        }
     }
 
     pub(super) fn live(&self) -> MutexGuard<'_, Live> {

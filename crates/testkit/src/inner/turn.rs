@@ -125,7 +125,7 @@ impl Agent {
     }
 
     /// Waits for somebody to put a file beside its sessions.
-    fn wait_for_file(&self, name: &str) {
+    pub(super) fn wait_for_file(&self, name: &str) {
         let (path, end) = (self.sessions.directory().join(name), Instant::now() + PATIENCE);
         while !path.exists() && Instant::now() < end {
             std::thread::sleep(Duration::from_millis(2));

@@ -88,6 +88,16 @@ impl World {
         inner::model_requests(&self.path("inner")).pop().expect("it was asked")
     }
 
+    /// Waits until the inner agent was sent so many lines with this in them.
+    pub async fn wait_for_sent(&self, text: &str, count: usize) {
+        let sent = || std::fs::read_to_string(self.path("inner").join("in")).unwrap_or_default().matches(text).count();
+        let end = std::time::Instant::now() + LIMIT;
+        while sent() < count {
+            assert!(std::time::Instant::now() < end, "the agent was never sent `{text}`");
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    }
+
     pub fn environment(&self) -> Environment {
         environment(&self.path("data"), &self.project())
     }
