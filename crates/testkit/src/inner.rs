@@ -2,7 +2,7 @@
 //!
 //! A prompt is its script, a command a line: `write FILE TEXT`, `shell COMMAND`, `say TEXT`, `think TEXT`, `ask TEXT`, `sleep MS`,
 //! `crash`, `garbage`, `hang`, `edit FILE` (a tool that is announced and never ends), `put FILE TEXT` (written without a word), `wait NAME`
-//! (until that file is beside its sessions), `call JSON` and `update JSON` (what is said of a tool), `permit CALL` (asks whether it may
+//! (until that file is beside its sessions), `call JSON` and `update JSON` (what is said of a tool), `fail` (the prompt is refused), `permit CALL` (asks whether it may
 //! run; if not, this is the end of the script); anything else is answered. Its sessions are files, so that they
 //! outlive it; what a model would have been sent at each prompt is in `model.jsonl`, and every line that came or went in `in` and `out`.
 
@@ -32,6 +32,8 @@ struct Agent {
     waiting: Vec<Value>,
     version: u64,
     next_request: u64,
+    /// It has refused once.
+    was_busy: bool,
 }
 
 /// Where it writes.
@@ -78,7 +80,8 @@ pub fn main() {
     });
     let out = Arc::new(Mutex::new(Out { log: append("out") }));
     let sessions = Sessions::new(&directory, habits.iter().any(|habit| habit == "same_ids"));
-    let mut agent = Agent { habits, sessions, out, incoming, waiting: Vec::new(), version: 1, next_request: 0 };
+    let mut agent =
+        Agent { habits, sessions, out, incoming, waiting: Vec::new(), version: 1, next_request: 0, was_busy: false };
     agent.serve();
 }
 
@@ -202,6 +205,10 @@ impl Agent {
     fn fork(&mut self, id: &Value, params: &Value) {
         let session = params["sessionId"].as_str().unwrap_or_default();
         let Some(mut turns) = self.sessions.turns(session) else { return self.refuse(id, -32002, "no such session") };
+        if self.has("busy_fork") && !self.was_busy {
+            self.was_busy = true;
+            return self.refuse(id, -32603, "busy, try again");
+        }
         let message = params["_meta"]["jetbrains"]["air"]["fork"]["messageId"].as_str();
         if let (true, Some(message)) = (self.has("air"), message) {
             let Some(at) = turns.iter().position(|turn| turn.answer_id == message) else {

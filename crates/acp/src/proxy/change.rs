@@ -119,8 +119,31 @@ impl Proxy {
         Ok(())
     }
 
-    /// Stops the turn that runs; what the inner agent asks is answered with `cancelled`.
+    /// Stops the turn that runs.
     async fn stop(&self, session: &Arc<Session>) -> Result<(), Refusal> {
+        self.cancel(session).await;
+        match self.stopped(session).await {
+            true => Ok(()),
+            false => Err(refusal(Reason::Running, "nothing was changed: the agent does not stop its turn")),
+        }
+    }
+
+    /// Stops all turns: whoever would see what comes of them is gone.
+    pub(super) async fn stop_turns(&self) {
+        let sessions: Vec<Arc<Session>> = self.state().sessions.values().cloned().collect();
+        for session in sessions.iter().filter(|session| session.is_running()) {
+            self.cancel(session).await;
+        }
+        for session in &sessions {
+            // One that does not stop is ended with its process, and so are those after it.
+            if !self.stopped(session).await {
+                return;
+            }
+        }
+    }
+
+    /// Has the inner agent stop the turn; what it asks is answered with `cancelled`.
+    async fn cancel(&self, session: &Session) {
         let (inner, asked) = {
             let mut live = session.live();
             let asked: Vec<(Value, String)> = live.asked.clone();
@@ -134,12 +157,11 @@ impl Proxy {
                 self.agent.answer(id, Ok(cancelled)).await.ok();
             }
         }
+    }
+
+    async fn stopped(&self, session: &Session) -> bool {
         let mut running = session.running.subscribe();
-        let stopped = tokio::time::timeout(self.setup.patience.stop, running.wait_for(|running| !running)).await;
-        match stopped {
-            Ok(_) => Ok(()),
-            Err(_) => Err(refusal(Reason::Running, "nothing was changed: the agent does not stop its turn")),
-        }
+        tokio::time::timeout(self.setup.patience.stop, running.wait_for(|running| !running)).await.is_ok()
     }
 
     /// Tells a client that wants to know what it has to show now.

@@ -10,13 +10,13 @@
 
 use std::sync::Arc;
 
-use retake_engine::session::entry::{Block, Body, Entry, EntryId};
+use retake_engine::session::entry::{Block, Body, EndReason, Entry, EntryId};
 use serde_json::{Value, json};
 
 use super::scribe::{chain, spoken};
 use super::session::Session;
 use super::shape::Version;
-use super::ties::{Known, Tie};
+use super::ties::{Inner, Known, Tie};
 use super::{Proxy, scribe::Voice};
 use crate::wire::RpcError;
 
@@ -84,8 +84,17 @@ pub(super) struct Held {
     pub(super) strategy: &'static str,
 }
 
-/// The part of `path` that an agent can be cut to: not inside a turn, and not just after a prompt.
-fn base<'a>(all: &[Entry], path: &'a [Entry]) -> &'a [Entry] {
+/// The part of `path` that an agent can be cut to: not inside a turn, not just after a prompt, and nothing of a turn of which nobody
+/// knows how it ended.
+fn base<'a>(known: &Known, all: &[Entry], path: &'a [Entry]) -> &'a [Entry] {
+    // What a session holds can be cut to as it is, be it an unanswered prompt.
+    if known.inners.values().any(|inner| holds(inner, path)) {
+        return path;
+    }
+    let under_way = known.inners.get(&known.current).and_then(|inner| inner.under_way);
+    if let Some(at) = under_way.and_then(|prompt| path.iter().position(|entry| entry.id == prompt)) {
+        return spoken(&path[..at]);
+    }
     let Some(last) = path.last() else { return path };
     let goes_on = |entry: &Entry| {
         entry.parent == Some(last.id) && matches!(entry.body, Body::Reply { .. } | Body::ToolResult { .. })
@@ -102,7 +111,7 @@ fn base<'a>(all: &[Entry], path: &'a [Entry]) -> &'a [Entry] {
 fn ways(known: &Known, offer: Offer, all: &[Entry], base: &[Entry]) -> Vec<Way> {
     let mut ways = Vec::new();
     let mut keepers: Vec<&String> =
-        known.inners.iter().filter(|(_, inner)| holds(inner.holds, base)).map(|(id, _)| id).collect();
+        known.inners.iter().filter(|(_, inner)| holds(inner, base)).map(|(id, _)| id).collect();
     keepers.sort_by_key(|id| (**id != known.current, (*id).clone()));
     ways.extend(keepers.into_iter().map(|id| Way::Kept { inner: id.clone() }));
     if base.is_empty() {
@@ -119,7 +128,8 @@ fn ways(known: &Known, offer: Offer, all: &[Entry], base: &[Entry]) -> Vec<Way> 
         if offer.rewind_to {
             ways.push(Way::RewindTo { inner: inner.clone(), prompt: next });
         }
-        if offer.turn_rewind {
+        // Whether an agent counts a prompt that it failed at, nobody knows.
+        if offer.turn_rewind && !has_failed(base) {
             ways.push(Way::TurnRewind { inner: inner.clone(), turn: turns(known, inner, base).count() });
         }
     }
@@ -127,9 +137,10 @@ fn ways(known: &Known, offer: Offer, all: &[Entry], base: &[Entry]) -> Vec<Way> 
     ways
 }
 
-/// Whether a session that holds the conversation up to `head` holds all of `base`; what agents say after the end of a turn is theirs.
-fn holds(head: Option<Option<EntryId>>, base: &[Entry]) -> bool {
-    match head {
+/// Whether a session holds all of `base` and nothing else; what agents say after the end of a turn is theirs.
+fn holds(inner: &Inner, base: &[Entry]) -> bool {
+    match inner.holds {
+        _ if inner.under_way.is_some() => false,
         None => false,
         Some(None) => base.is_empty(),
         Some(Some(head)) => base
@@ -137,6 +148,11 @@ fn holds(head: Option<Option<EntryId>>, base: &[Entry]) -> bool {
             .position(|entry| entry.id == head)
             .is_some_and(|at| !base[at + 1..].iter().any(|entry| matches!(entry.body, Body::Prompt { .. }))),
     }
+}
+
+/// Whether a turn of `entries` has failed.
+fn has_failed(entries: &[Entry]) -> bool {
+    entries.iter().any(|entry| matches!(&entry.body, Body::Ended { reason: EndReason::Failed { .. } }))
 }
 
 /// The prompts of `entries` that are turns of an inner session's own.
@@ -147,13 +163,14 @@ fn turns<'a>(known: &'a Known, inner: &'a str, entries: &'a [Entry]) -> impl Ite
 
 /// The prompt with which an inner session goes on after `base`, if it has all of that as turns of its own.
 fn next_turn(known: &Known, inner: &str, all: &[Entry], base: &[Entry]) -> Option<EntryId> {
-    let head = known.inners.get(inner)?.holds??;
-    let held = chain(all, Some(head));
+    let held_by = known.inners.get(inner)?;
+    let held = chain(all, Some(held_by.holds??));
     let last = base.last()?.id;
     let at = held.iter().position(|entry| entry.id == last)?;
-    let mut later = held[at + 1..].iter().filter(|entry| matches!(entry.body, Body::Prompt { .. }));
-    let next = later.next()?.id;
-    let is_own = !known.was_told(inner, next) && !later.any(|entry| known.was_told(inner, entry.id));
+    let prompts = held[at + 1..].iter().filter(|entry| matches!(entry.body, Body::Prompt { .. }));
+    let mut later = prompts.map(|entry| entry.id).chain(held_by.under_way);
+    let next = later.next()?;
+    let is_own = !known.was_told(inner, next) && !later.any(|prompt| known.was_told(inner, prompt));
     is_own.then_some(next)
 }
 
@@ -177,7 +194,7 @@ impl Proxy {
         all: &[Entry],
     ) -> Result<Held, RpcError> {
         let path = spoken(path);
-        let base = base(all, path);
+        let base = base(&session.known(), all, path);
         let head = base.last().map(|entry| entry.id);
         let lacks = if base.len() == path.len() { None } else { Some(head) };
         self.find_out(session, all, base).await;
@@ -263,21 +280,21 @@ impl Proxy {
         params: Value,
         head: Option<EntryId>,
     ) -> Result<String, RpcError> {
-        let held = session.known().inners.get(inner).and_then(|inner| inner.holds);
+        let was = session.known().inners.get(inner).cloned().unwrap_or_default();
         let id = || inner.to_owned();
         session.tie_durably([Tie::Doubt { id: id() }]).map_err(|why| RpcError::new(RpcError::INTERNAL, why))?;
         let answer = self.ask_agent(method, params).await;
         // What refuses has done nothing; what does not answer may have.
-        let now = match &answer {
-            Ok(_) => Some(head),
-            Err(error) if is_silence(error) => None,
-            Err(_) => held,
+        let (now, under_way) = match &answer {
+            Ok(_) => (Some(head), None),
+            Err(error) if is_silence(error) => (None, None),
+            Err(_) => (was.holds, was.under_way),
         };
-        if let Some(head) = now {
-            session
-                .tie_durably([Tie::Holds { id: id(), head }])
-                .map_err(|why| RpcError::new(RpcError::INTERNAL, why))?;
-        }
+        let holds = now.map(|head| Tie::Holds { id: id(), head });
+        let under_way = under_way.map(|prompt| Tie::Prompted { id: id(), prompt });
+        session
+            .tie_durably(holds.into_iter().chain(under_way))
+            .map_err(|why| RpcError::new(RpcError::INTERNAL, why))?;
         answer.map(|_| id())
     }
 
@@ -396,7 +413,7 @@ impl Proxy {
     pub(super) async fn keep_head(self: &Arc<Self>, session: &Arc<Session>, entries: &[Entry]) {
         let (offer, known) = (self.offer(), session.known());
         let head = spoken(entries);
-        let is_kept = known.inners.iter().any(|(id, inner)| *id != known.current && holds(inner.holds, head));
+        let is_kept = known.inners.iter().any(|(id, inner)| *id != known.current && holds(inner, head));
         if !offer.fork || offer.fork_at == Some(true) || head.is_empty() || is_kept {
             return;
         }
@@ -421,8 +438,8 @@ impl Proxy {
         match made {
             Ok(_) => offer.fork_at = Some(false),
             Err(error) if error.code == RpcError::METHOD_NOT_FOUND => offer.fork = false,
-            Err(error) if offer.fork_at.is_none() && !is_silence(&error) => offer.fork_at = Some(true),
-            // Without it this point is reached by a transcript.
+            Err(error) if offer.fork_at.is_none() && misses_message(&error) => offer.fork_at = Some(true),
+            // It may be busy, and is asked again. Without it this point is reached by a transcript.
             Err(_) => {}
         }
     }
@@ -440,6 +457,13 @@ impl Proxy {
             Way::Kept { .. } | Way::New | Way::Transcript => {}
         }
     }
+}
+
+/// Whether a fork was refused because there is no such message, and for no other reason.
+fn misses_message(error: &RpcError) -> bool {
+    let names_it = |text: &str| text.contains(NO_MESSAGE);
+    let is_named = names_it(&error.message) || error.data.as_ref().is_some_and(|data| names_it(&data.to_string()));
+    is_named || matches!(error.code, RpcError::INVALID_PARAMS | RpcError::NOT_FOUND)
 }
 
 /// Whether nobody knows what came of a request.

@@ -10,7 +10,6 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 
 use retake_agent::fresh;
-use retake_engine::session::entry::EndReason;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use thiserror::Error;
@@ -153,6 +152,9 @@ fn start_of(line: &[u8]) -> String {
 
 /// Ends everything: whoever waits is told, the log is written, the inner agent is gone.
 async fn end(proxy: &Arc<Proxy>, child: &mut Child, hung_up: bool) -> Option<ExitStatus> {
+    if hung_up {
+        proxy.stop_turns().await;
+    }
     proxy.agent.hang_up();
     proxy.client.hang_up();
     let status = if hung_up {
@@ -170,7 +172,7 @@ async fn end(proxy: &Arc<Proxy>, child: &mut Child, hung_up: bool) -> Option<Exi
         (std::mem::take(&mut state.requests), sessions, std::mem::take(&mut state.served))
     };
     for session in sessions.values() {
-        drop(session.end_turn(EndReason::Interrupted));
+        session.leave_turn();
     }
     let how = status.map_or_else(|| "has ended".to_owned(), |status| format!("has ended ({status})"));
     for (_, asked) in requests {

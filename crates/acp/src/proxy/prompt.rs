@@ -68,16 +68,19 @@ impl Proxy {
         };
         self.wait_for_snapshot(session, prompt, taken).await;
         let missing = {
-            let live = session.live();
-            missing(&begun.before, live.due)
+            // What comes with the prompt that is under way does not come twice.
+            let due = if session.is_running() { None } else { session.live().due };
+            missing(&begun.before, due)
         };
         let preface = transcript::preface(&missing);
         let inner = session.live().inner.clone();
         let told = missing.iter().filter(|entry| matches!(entry.body, Body::Prompt { .. })).map(|entry| entry.id);
         let told: Vec<EntryId> = told.collect();
         if !told.is_empty() {
-            session.tie([Tie::Told { id: inner, prompts: told }]);
+            session.tie([Tie::Told { id: inner.clone(), prompts: told }]);
         }
+        // From here on it may hold more than it did, whatever becomes of us.
+        session.tie([Tie::Prompted { id: inner, prompt }]);
         session.live().begin(begun.prompt);
         session.running.send_replace(true);
         Ok(preface)

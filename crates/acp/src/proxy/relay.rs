@@ -405,7 +405,7 @@ impl Proxy {
 
     /// Forgets a session that was closed.
     pub(super) fn forget(&self, session: &Arc<Session>) {
-        drop(session.end_turn(EndReason::Interrupted));
+        session.leave_turn();
         let mut state = self.state();
         state.sessions.remove(&session.outer);
         state.inners.retain(|_, one| !Arc::ptr_eq(one, session));

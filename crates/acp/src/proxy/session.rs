@@ -49,8 +49,10 @@ pub(super) struct Live {
     pub(super) prompt: Option<EntryId>,
     /// Whether the inner agent's conversation may be another than ours.
     pub(super) out_of_step: bool,
-    /// What comes with the next prompt: what was said after this entry. Without it, only notes.
+    /// What comes with the next prompt, until one was answered: what was said after this entry. Without it, only notes.
     pub(super) due: Option<Option<EntryId>>,
+    /// Nobody waits for the end of the turn any more.
+    is_left: bool,
     /// The conversation was cut: what still comes of it is late, until the next prompt.
     pub(super) is_muted: bool,
     /// A history is told again that is not passed on; the ids of its messages.
@@ -143,22 +145,38 @@ impl Session {
         *self.running.borrow()
     }
 
+    /// Nobody waits any more for the turn to end: what the inner agent makes of it is not known.
+    pub(super) fn leave_turn(self: &Arc<Self>) {
+        self.live().is_left = true;
+        drop(self.end_turn(EndReason::Interrupted));
+    }
+
     /// The turn has ended. Tells when its last snapshot is taken: what changes until then is taken for the agent's.
     pub(super) fn end_turn(self: &Arc<Self>, reason: EndReason) -> oneshot::Receiver<()> {
         let (tell, settled) = oneshot::channel();
         if !self.running.send_replace(false) {
             return settled;
         }
-        let inner = {
+        let (inner, is_known) = {
             let mut live = self.live();
             live.message = None;
-            live.inner.clone()
+            // One that failed at a prompt may not even have heard what came with it.
+            let is_known = match &reason {
+                EndReason::Failed { .. } => live.due.is_none(),
+                _ => !live.is_left,
+            };
+            if is_known {
+                live.due = None;
+            }
+            (live.inner.clone(), is_known)
         };
         let session = Arc::clone(self);
         self.desk.run(move |scribe| {
             scribe.end(reason);
             let head = spoken(scribe.entries()).last().map(|entry| entry.id);
-            session.tie([Tie::Holds { id: inner, head }]);
+            if is_known {
+                session.tie([Tie::Holds { id: inner, head }]);
+            }
             scribe.keeper().run(move |_| tell.send(()).unwrap_or_default());
         });
         settled
@@ -205,6 +223,6 @@ impl Live {
         self.prompt = Some(prompt);
         self.message = None;
         self.is_muted = false;
-        self.due = None;
+        self.is_left = false;
     }
 }

@@ -53,6 +53,7 @@ impl Agent {
                 "permit" if !self.may(&session, rest) => break,
                 "permit" => {}
                 "ask" => stop = self.ask(&session, &call, rest),
+                "fail" => return self.refuse(id, -32603, "it did not work"),
                 "hang" => stop = self.wait_for_cancel(),
                 "crash" => {
                     self.raw(b"{\"jsonrpc\":\"2.0\",\"method\":\"session/upd");

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::world::World;
+use super::world::{Client, World};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_saved_while_the_agent_is_cut_stays_and_nobody_else_waits() {
@@ -28,5 +28,142 @@ async fn what_is_saved_while_the_agent_is_cut_stays_and_nobody_else_waits() {
     client.prompt(&session, "say three").await;
     let saw = world.model_saw().join("\n");
     assert!(saw.contains("a.txt one") && saw.contains("a.txt two"), "{saw}");
+    client.hang_up().await;
+}
+
+async fn fails(client: &mut Client, session: &str) {
+    let params = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "fail" }] });
+    client.ask("session/prompt", params).await.expect_err("it is refused");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_prompt_that_fails_after_a_cut_takes_nothing_of_the_history_with_it() {
+    let world = World::new("");
+    let mut client = world.client().await;
+    let session = client.new_session().await;
+    client.prompt(&session, "say one").await;
+    client.prompt(&session, "say two").await;
+    let rewound = client.rewind(&session, 0).await.expect("it goes back");
+    assert_eq!(rewound["_meta"]["retake"]["strategy"], "transcript", "{rewound}");
+    fails(&mut client, &session).await;
+    client.prompt(&session, "say three").await;
+    let saw = world.model_saw().join("\n");
+    assert!(saw.contains("say one") && !saw.contains("say two"), "{saw}");
+    client.hang_up().await;
+
+    // Nor if it is the last thing before a restart.
+    let mut client = world.client().await;
+    client.load(&session).await.expect("it is loaded");
+    client.rewind(&session, 0).await.expect("it goes back");
+    fails(&mut client, &session).await;
+    client.hang_up().await;
+    let mut client = world.client().await;
+    client.load(&session).await.expect("it is loaded");
+    client.prompt(&session, "say four").await;
+    let saw = world.model_saw().join("\n");
+    assert!(saw.contains("say one") && !saw.contains("say three"), "{saw}");
+    client.hang_up().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_prompt_that_failed_is_not_counted_on() {
+    let world = World::new("qwen");
+    let mut client = world.client().await;
+    let session = client.new_session().await;
+    client.prompt(&session, "say one").await;
+    fails(&mut client, &session).await;
+    client.prompt(&session, "say two").await;
+    client.prompt(&session, "say three").await;
+    client.rewind(&session, 0).await.expect("it goes back");
+    client.prompt(&session, "say four").await;
+    let saw = world.model_saw().join("\n");
+    assert!(saw.contains("say two") && !saw.contains("say three"), "{saw}");
+    client.hang_up().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_is_busy_once_is_not_taken_for_one_that_forks_at_messages() {
+    let world = World::new("fork,busy_fork");
+    let mut client = world.client().await;
+    let session = client.new_session().await;
+    for text in ["say one", "say two", "say three"] {
+        client.prompt(&session, text).await;
+    }
+    client.rewind(&session, 1).await.expect("it goes back");
+    client.prompt(&session, "say four").await;
+    let saw = world.model_saw().join("\n");
+    assert!(saw.contains("say one") && !saw.contains("say two") && !saw.contains("say three"), "{saw}");
+    client.hang_up().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fork_after_a_cut_inside_a_turn_is_told_what_is_due() {
+    let world = World::new("fork,no_ids");
+    let mut client = world.client().await;
+    let session = client.new_session().await;
+    client.prompt(&session, "say one").await;
+    client.prompt(&session, "say kept\nwrite x.txt 1\nsay gone").await;
+    let kept = client.said().into_iter().find(|(_, _, text)| text == "kept").expect("it was said").1;
+    let rewind = json!({ "sessionId": session, "toMessageId": kept });
+    client.ask("_session/rewind", rewind).await.expect("it goes back into the turn");
+    let params = json!({ "sessionId": session, "cwd": world.project(), "mcpServers": [] });
+    let forked = client.ask("session/fork", params).await.expect("it forks");
+    let forked = forked["sessionId"].as_str().expect("it has an id").to_owned();
+    client.prompt(&forked, "say three").await;
+    let saw = world.model_saw().join("\n");
+    assert!(saw.contains("say one") && saw.contains("Assistant: kept") && !saw.contains("Assistant: gone"), "{saw}");
+    client.hang_up().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_agent_does_after_the_proxy_was_killed_is_not_taken_for_what_it_was() {
+    for (habits, text) in [("", "write b.txt x\nwait go"), ("", "wait go"), ("qwen", "write b.txt x\nwait go")] {
+        let world = World::new(habits);
+        let mut client = world.client().await;
+        let session = client.new_session().await;
+        client.prompt(&session, "say one").await;
+        // The copy is what is left when it is killed in the middle of the turn.
+        let params = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": text }] });
+        let id = client.send("session/prompt", params).await;
+        world.wait_for_sent("session/prompt", 2).await;
+        if text.contains("write") {
+            client.wait(|message| message["params"]["update"]["status"] == "completed").await;
+        }
+        // Everything before this is written when it is answered.
+        client.points(&session).await;
+        let killed = world.copy_data();
+        world.go("go");
+        client.answer(id).await.expect("the agent finishes its turn");
+        client.hang_up().await;
+        world.put_data(killed);
+
+        let mut client = world.client().await;
+        client.load(&session).await.expect("it is loaded");
+        if text.contains("write") {
+            client.rewind(&session, 0).await.expect("it goes back");
+        }
+        client.prompt(&session, "say three").await;
+        let saw = world.model_saw().join("\n");
+        assert!(saw.contains("say one") && !saw.contains("wait go"), "{habits} {text}: {saw}");
+        client.hang_up().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_is_stopped_when_the_editor_goes_and_a_stopped_one_does_not_cost_the_session() {
+    let world = World::new("");
+    let mut client = world.client().await;
+    let session = client.new_session().await;
+    client.prompt(&session, "say one").await;
+    let params = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "hang" }] });
+    client.send("session/prompt", params).await;
+    world.wait_for_sent("session/prompt", 2).await;
+    client.hang_up().await;
+    world.wait_for_sent("session/cancel", 1).await;
+    let mut client = world.client().await;
+    client.load(&session).await.expect("it is loaded");
+    client.prompt(&session, "say two").await;
+    let saw = world.model_saw().join("\n");
+    assert!(saw.contains("say one") && !saw.contains("conversation-so-far"), "{saw}");
     client.hang_up().await;
 }

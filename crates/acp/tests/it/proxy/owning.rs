@@ -146,6 +146,8 @@ update {"toolCallId":"c2","status":"completed"}"#;
     tick();
     world.go("go");
     wait_for_update(&mut client, "status", "completed").await;
+    // Its snapshot is taken when this is answered.
+    client.points(&session).await;
     tick();
     world.save("a.txt", "the person mends it");
     tick();

@@ -88,6 +88,20 @@ impl World {
         inner::model_requests(&self.path("inner")).pop().expect("it was asked")
     }
 
+    /// What is stored at this moment, as a process leaves it that is killed.
+    pub fn copy_data(&self) -> tempfile::TempDir {
+        let copy = tempfile::tempdir().expect("there is room");
+        let copied = std::process::Command::new("cp").arg("-a").arg(self.path("data")).arg(copy.path()).status();
+        assert!(copied.expect("it runs").success());
+        copy
+    }
+
+    /// Puts that back.
+    pub fn put_data(&self, copy: tempfile::TempDir) {
+        std::fs::remove_dir_all(self.path("data")).expect("it was there");
+        std::fs::rename(copy.path().join("data"), self.path("data")).expect("it fits there");
+    }
+
     /// Waits until the inner agent was sent so many lines with this in them.
     pub async fn wait_for_sent(&self, text: &str, count: usize) {
         let sent = || std::fs::read_to_string(self.path("inner").join("in")).unwrap_or_default().matches(text).count();
