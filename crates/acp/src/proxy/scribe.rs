@@ -152,6 +152,10 @@ impl Desk {
             for (at, task) in inbox {
                 scribe.at = at;
                 task(&mut scribe);
+                if scribe.writer.is_none() {
+                    // It was erased: whatever else was to be done to it is not.
+                    return;
+                }
             }
             scribe.at = Stamp::now();
             scribe.end(EndReason::Interrupted);

@@ -2,6 +2,8 @@
 
 mod asking;
 mod cutting;
+mod ending;
+mod opening;
 mod owning;
 mod passing;
 mod rewinding;

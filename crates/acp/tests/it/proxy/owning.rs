@@ -91,6 +91,8 @@ update {"toolCallId":"c1","status":"completed"}"#;
     work(&world);
     world.go("go");
     wait_for_update(&mut client, "toolCallId", "c1").await;
+    // It is noted when this is answered.
+    client.points(&session).await;
     tick();
     world.go("on");
     client.answer(id).await.expect("it ends");
@@ -143,6 +145,8 @@ put b.txt agent
 update {"toolCallId":"c2","status":"completed"}"#;
     let id = say(&mut client, &session, script).await;
     wait_for_update(&mut client, "toolCallId", "c1").await;
+    // It is noted when this is answered.
+    client.points(&session).await;
     tick();
     world.go("go");
     wait_for_update(&mut client, "status", "completed").await;
@@ -153,6 +157,7 @@ update {"toolCallId":"c2","status":"completed"}"#;
     tick();
     world.go("on");
     wait_for_update(&mut client, "toolCallId", "c2").await;
+    client.points(&session).await;
     tick();
     world.go("end");
     client.answer(id).await.expect("it ends");
