@@ -167,3 +167,23 @@ async fn a_turn_is_stopped_when_the_editor_goes_and_a_stopped_one_does_not_cost_
     assert!(saw.contains("say one") && !saw.contains("conversation-so-far"), "{saw}");
     client.hang_up().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn undo_takes_back_a_turn_after_which_the_agent_said_more() {
+    let world = World::new("late_updates");
+    let mut client = world.client().await;
+    let session = client.new_session().await;
+    client.prompt(&session, "write a.txt one").await;
+    client.prompt(&session, "write a.txt two").await;
+    // What is late has come by then.
+    client.ask("_echo", json!({})).await.expect("it answers");
+    let undone = client.ask("_session/undo", json!({ "sessionId": session })).await.expect("it is undone");
+    assert_eq!(undone["content"][0]["text"], "write a.txt two", "{undone}");
+    assert_eq!(world.files(), [("a.txt".to_owned(), "one".to_owned())]);
+    assert_eq!(client.points(&session).await.len(), 1);
+    let is_truncated = |told: &serde_json::Value| told["method"] == "_session/history_truncated";
+    assert!(client.told.iter().any(is_truncated), "the client is told");
+    client.prompt(&session, "say three").await;
+    assert!(!world.model_saw().join("\n").contains("a.txt two"));
+    client.hang_up().await;
+}
