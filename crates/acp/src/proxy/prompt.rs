@@ -49,12 +49,17 @@ impl Proxy {
         blocks: &[Value],
     ) -> Result<Option<String>, RpcError> {
         let _alone = session.changing.lock().await;
-        if !session.is_running() {
-            self.align(session).await?;
-            let entries = session.desk.ask(|scribe| scribe.entries().to_vec()).await.unwrap_or_default();
-            self.keep_head(session, &entries).await;
-        }
-        let (prompt, parts) = (fresh::entry(), shape::parts(blocks));
+        let prompt = fresh::entry();
+        let waits = session.live().wait(prompt, shape::parts(blocks));
+        let parts = match waits {
+            Ok(()) => return Ok(None),
+            Err(parts) => parts,
+        };
+        // The last one is over, and about to be in the log.
+        session.running.subscribe().wait_for(|running| !running).await.ok();
+        self.align(session).await?;
+        let entries = session.desk.ask(|scribe| scribe.entries().to_vec()).await.unwrap_or_default();
+        self.keep_head(session, &entries).await;
         let (tell, taken) = oneshot::channel();
         let begun = session.desk.ask(move |scribe| scribe.begin(prompt, parts, tell)).await;
         let begun = match begun {
@@ -68,9 +73,8 @@ impl Proxy {
         };
         self.wait_for_snapshot(session, prompt, taken).await;
         let missing = {
-            // What comes with the prompt that is under way does not come twice.
-            let due = if session.is_running() { None } else { session.live().due };
-            missing(&begun.before, due)
+            let live = session.live();
+            missing(&begun.before, live.due)
         };
         let preface = transcript::preface(&missing);
         let inner = session.live().inner.clone();
@@ -128,10 +132,17 @@ impl Proxy {
         match (version, outcome) {
             (_, Err(error)) => {
                 let reason = EndReason::Failed { message: error.message.clone() };
-                self.settle(session.end_turn(reason)).await;
+                if let Some(settled) = session.answered(version, reason) {
+                    self.settle(settled).await;
+                }
             }
-            (Version::V1, Ok(result)) => self.settle(session.end_turn(reason(result["stopReason"].as_str()))).await,
+            (Version::V1, Ok(result)) => {
+                if let Some(settled) = session.answered(version, reason(result["stopReason"].as_str())) {
+                    self.settle(settled).await;
+                }
+            }
             (Version::V2, Ok(result)) => {
+                session.taken();
                 let Some(id) = result["messageId"].as_str() else { return line };
                 let named = session.live().name_prompt(Some(id));
                 let Some(named) = named else { return line };

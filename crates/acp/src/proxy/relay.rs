@@ -325,7 +325,7 @@ impl Proxy {
                 let is_idle = update["state"] == "idle";
                 drop(live);
                 match is_idle {
-                    true => Verdict::Ended(session.end_turn(reason(update["stopReason"].as_str()))),
+                    true => session.rests(reason(update["stopReason"].as_str())).map_or(Verdict::Pass, Verdict::Ended),
                     false => Verdict::Pass,
                 }
             }

@@ -213,8 +213,8 @@ impl Scribe {
         self.writer.as_mut().expect("the writer is away only while a change is being made")
     }
 
-    /// Begins a turn, durably, and has its snapshot taken: `taken` is told when that is done. A prompt that comes while a turn runs
-    /// belongs to it.
+    /// Begins a turn, durably, and has its snapshot taken: `taken` is told when that is done. If one runs, it ends: its tools go on in
+    /// the new one.
     pub(super) fn begin(
         &mut self,
         prompt: EntryId,
@@ -225,11 +225,11 @@ impl Scribe {
         let before = self.entries().to_vec();
         let (at, operation) = (fresh::now(), fresh::operation());
         let entry = NewEntry { id: prompt, at, body: Body::Prompt { parts } };
-        if self.turn.is_some() {
-            self.writer_mut().append(vec![entry], Durability::Synced).map_err(|error| in_words(&error))?;
-            self.publish_appended();
-            taken.send(Ok(())).ok();
-            return Ok(Begun { prompt, before });
+        // What is said while a turn runs, and taken up by the agent, begins another one.
+        if let Some((operation, _)) = self.turn.take() {
+            let end = NewEntry { id: fresh::entry(), at, body: Body::Ended { reason: EndReason::Done } };
+            let ended = self.writer_mut().end_turn(operation, end).map(drop);
+            self.note(ended);
         }
         let turn = NewTurn { operation, at, made_by: MadeBy::Client, entries: vec![entry] };
         self.writer_mut().begin_turn(turn).map_err(|error| in_words(&error))?;

@@ -169,6 +169,42 @@ async fn a_turn_is_stopped_when_the_editor_goes_and_a_stopped_one_does_not_cost_
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_prompt_that_is_said_while_a_turn_runs_is_a_turn_of_its_own() {
+    for version in [1, 2] {
+        let world = World::new("");
+        let mut client = world.start();
+        client.initialize(version, true).await;
+        let session = client.new_session().await;
+        client.prompt(&session, "say zero").await;
+        let say = |text: &str| json!({ "sessionId": session, "prompt": [{ "type": "text", "text": text }] });
+        let first = client.send("session/prompt", say("wait one\nwrite a.txt A")).await;
+        let second = client.send("session/prompt", say("wait two\nwrite b.txt B")).await;
+        world.wait_for_sent("session/prompt", 3).await;
+        world.go("one");
+        client.answer(first).await.expect("it is answered");
+        if version == 2 {
+            client.answer(second).await.expect("it is taken");
+        }
+        // The snapshot of the second is taken when this is answered.
+        assert_eq!(client.points(&session).await.len(), 3, "version {version}");
+        world.go("two");
+        match version {
+            1 => drop(client.answer(second).await.expect("it is answered")),
+            _ => drop(client.wait(|message| message["params"]["update"]["state"] == "idle").await),
+        }
+        let points = client.points(&session).await;
+        let texts: Vec<&serde_json::Value> = points.iter().map(|point| &point["text"]).collect();
+        assert_eq!(texts, ["wait two", "wait one", "say zero"], "version {version}");
+        client.rewind(&session, 0).await.expect("it goes back");
+        assert_eq!(world.files(), [("a.txt".to_owned(), "A".to_owned())], "version {version}");
+        client.prompt(&session, "say three").await;
+        let saw = world.model_saw().join("\n");
+        assert!(saw.contains("a.txt A") && !saw.contains("b.txt B"), "version {version}: {saw}");
+        client.hang_up().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn undo_takes_back_a_turn_after_which_the_agent_said_more() {
     let world = World::new("late_updates");
     let mut client = world.client().await;
