@@ -36,6 +36,9 @@ pub(crate) fn answer(
     if !document.conflicts.is_empty() {
         answer["conflicts"] = conflicts(document);
     }
+    if !document.gaps.gaps.is_empty() {
+        answer["gaps"] = json!(document.gaps.gaps);
+    }
     if !document.ledger.is_empty() {
         answer["ledger"] = json!(document.ledger);
     }

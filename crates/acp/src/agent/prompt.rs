@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use retake_agent::contract::{Answer, Command, Question};
+use retake_agent::contract::{Answer, Command, Question, Reply};
 use retake_agent::live::Asked;
 use retake_engine::session::entry::Part;
 use serde_json::{Value, json};
@@ -20,8 +20,9 @@ pub(super) fn cancelled() -> RpcError {
 pub(super) async fn hand_in(session: &Session, id: Value, parts: Vec<Part>) -> Asked {
     let allow = session.known().permissions.allow();
     let mut pending = session.pending.lock().await;
-    let asked = session.asker.hand_in(Command::Prompt { parts, allow, unprotected: false }).await;
-    pending.push(Pending { request: asked.id.clone(), id, prompt: None });
+    let command = Command::Prompt { parts: parts.clone(), allow, unprotected: false };
+    let asked = session.asker.hand_in(command).await;
+    pending.push(Pending { request: asked.id.clone(), id, parts, was_held: false, prompt: None });
     asked
 }
 
@@ -29,7 +30,13 @@ pub(super) async fn hand_in(session: &Session, id: Value, parts: Vec<Part>) -> A
 pub(super) async fn taken(session: &Session, asked: Asked) {
     let request = asked.id.clone();
     let error = match asked.answer().await {
-        Ok(Ok(_)) => return,
+        Ok(Ok(reply)) => {
+            let mut pending = session.pending.lock().await;
+            if let Some(one) = pending.iter_mut().find(|one| one.request == request) {
+                one.was_held = matches!(reply, Reply::Held { .. });
+            }
+            return;
+        }
         Ok(Err(refusal)) => session.refused(&refusal),
         Err(error) => session.gone(&error),
     };

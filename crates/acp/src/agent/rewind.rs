@@ -101,11 +101,8 @@ pub(super) async fn undo(session: Arc<Session>, params: &Params) -> Result<Value
 
 /// `_session/redo`.
 pub(super) async fn redo(session: Arc<Session>, params: &Params) -> Result<Value, RpcError> {
-    if params.given("operation").is_some() {
-        let error = RpcError::invalid_params("redo repeats what was undone last, and takes no operation");
-        return Err(error.with_reason("unsupported"));
-    }
-    let change = change(&session, params, ChangeGoal::Redo)?;
+    let operation = params.text_if_given("operation")?.map(str::to_owned);
+    let change = change(&session, params, ChangeGoal::Redo { operation })?;
     carry_out(&session, params, change).await
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use retake_agent::contract::{Command, Reason, Refusal, Reply};
 use retake_agent::live::{Asker, LiveError};
 use retake_agent::view::View;
-use retake_engine::session::entry::{Body, EntryId};
+use retake_engine::session::entry::{Body, EntryId, Part};
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -82,6 +82,10 @@ pub(super) struct Pending {
     pub(super) request: String,
     /// The client's request.
     pub(super) id: Value,
+    /// What it says.
+    pub(super) parts: Vec<Part>,
+    /// Whether it was held, because a turn was running.
+    pub(super) was_held: bool,
     /// The prompt, once it is said.
     pub(super) prompt: Option<EntryId>,
 }

@@ -127,7 +127,7 @@ async fn carry_out(session: &Session, slash: &Slash) -> Result<String, RpcError>
             Some(argument) => go_back(session, argument, slash.words.get(1).map(String::as_str)).await,
         },
         Kind::Undo => change(session, Change::new(ChangeGoal::Undo { operation: None }), None, "Undone").await,
-        Kind::Redo => change(session, Change::new(ChangeGoal::Redo), None, "Redone").await,
+        Kind::Redo => change(session, Change::new(ChangeGoal::Redo { operation: None }), None, "Redone").await,
         Kind::Checkpoints => checkpoints(session).await,
         Kind::Fork => fork(session, argument).await,
         Kind::Summarize => summarize(session, argument).await,

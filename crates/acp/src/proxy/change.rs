@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
-use retake_agent::contract::{Change, Reason, Refusal, Seen, WhileRunning};
-use retake_agent::document::RewindDocument;
+use retake_agent::contract::{Change, ChangeGoal, Reason, Refusal, Seen, WhileRunning};
+use retake_agent::document::{Bytes, GapFacts, RewindDocument};
 use retake_agent::question::refusal;
+use retake_engine::Scope;
 use retake_engine::session::entry::Entry;
 use serde_json::{Value, json};
 
@@ -14,7 +15,7 @@ use super::cut::Held;
 use super::scribe::Changed;
 use super::session::Session;
 use super::shape::{self, Version};
-use super::ties::Tie;
+use super::ties::{Known, Tie};
 use crate::wire::RpcError;
 
 /// What the inner agent asks the user.
@@ -68,6 +69,7 @@ impl Proxy {
         change: Change,
         seen: Option<Seen>,
     ) -> Result<Made, Refusal> {
+        let goal = change.goal.clone();
         let _alone = session.changing.lock().await;
         // What comes late must not move the head; if nothing is cut, it may.
         let was_muted = std::mem::replace(&mut session.live().is_muted, true);
@@ -91,7 +93,7 @@ impl Proxy {
                 }
             },
         };
-        let changed = match session.desk.ask(move |scribe| scribe.change(rehearsed)).await {
+        let mut changed = match session.desk.ask(move |scribe| scribe.change(rehearsed)).await {
             Some(Ok(changed)) => changed,
             other => {
                 let mut live = session.live();
@@ -110,6 +112,7 @@ impl Proxy {
             self.tell(session, &changed).await;
         }
         let strategy = held.map(|held| held.strategy);
+        note_late(&session.known(), &goal, &mut changed.document);
         Ok(Made { document: changed.document, strategy, retained: changed.after })
     }
 
@@ -213,5 +216,28 @@ pub(super) fn cancelled(method: &str) -> Result<Value, RpcError> {
     match method {
         PERMISSION => Ok(json!({ "outcome": { "outcome": "cancelled" } })),
         _ => Err(RpcError::new(RpcError::CANCELLED, "the turn is being stopped")),
+    }
+}
+
+/// What is said of a point whose snapshot was late.
+pub(super) const LATE: &str =
+    "its snapshot was not complete when the agent began: what it changed first may be missing";
+
+/// Adds to a plan, or to what became of it, that the snapshot of its target was late.
+pub(super) fn note_late(known: &Known, goal: &ChangeGoal, document: &mut RewindDocument) {
+    let target = match goal {
+        ChangeGoal::Rewind { entry, .. } => Some(*entry),
+        ChangeGoal::KeepPrompt { prompt, .. } => Some(*prompt),
+        ChangeGoal::Undo { .. } | ChangeGoal::Redo { .. } => {
+            let leaves = document.conversation.as_ref().and_then(|conversation| conversation.leaves.first());
+            leaves.map(|prompt| prompt.id)
+        }
+        ChangeGoal::Checkpoint { .. } => None,
+    };
+    let takes_files = document.scope != Some(Scope::Conversation);
+    if target.is_some_and(|target| known.late.contains(&target)) && takes_files {
+        let gap = GapFacts { path: Bytes::new(b"."), kind: "late_snapshot".to_owned(), text: LATE.to_owned() };
+        document.gaps.gaps.insert(0, gap);
+        document.gaps.gaps_total += 1;
     }
 }

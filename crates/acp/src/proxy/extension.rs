@@ -11,7 +11,7 @@ use retake_engine::{Discard, Files, OnConflict, Scope};
 use serde_json::{Value, json};
 
 use super::Proxy;
-use super::change::Made;
+use super::change::{LATE, Made, note_late};
 use super::relay::What;
 use super::session::Session;
 use super::shape::{self, Version};
@@ -41,11 +41,14 @@ impl Proxy {
     pub(super) async fn extension(self: &Arc<Self>, session: &Arc<Session>, id: Value, method: &str, params: &Value) {
         let answer = match method {
             "_session/rewind_points" => self.points(session, params).await,
-            "_session/undo" => {
-                let operation = params["operation"].as_str().map(str::to_owned);
-                self.carry_out(session, params, ChangeGoal::Undo { operation }).await
-            }
-            "_session/redo" => self.carry_out(session, params, ChangeGoal::Redo).await,
+            "_session/undo" => match operation(params) {
+                Ok(operation) => self.carry_out(session, params, ChangeGoal::Undo { operation }).await,
+                Err(error) => Err(error),
+            },
+            "_session/redo" => match operation(params) {
+                Ok(operation) => self.carry_out(session, params, ChangeGoal::Redo { operation }).await,
+                Err(error) => Err(error),
+            },
             "_session/edit_prompt" | "session/edit_prompt" => {
                 return match self.edit_prompt(session, &id, method, params).await {
                     Ok(()) => {}
@@ -91,11 +94,19 @@ impl Proxy {
 
     /// Has the keeper answer a question.
     pub(super) async fn question(&self, session: &Session, question: Command) -> Result<Reply, Refusal> {
+        let goal = match &question {
+            Command::Plan { change } => Some(change.goal.clone()),
+            _ => None,
+        };
         let answered = session.desk.ask(move |scribe| {
             let id = scribe.id();
             scribe.keeper().ask(move |workspace| question::answer(workspace, id, &Default::default(), question))
         });
-        answered.await.unwrap_or_else(|| Err(retake_agent::socket::ended()))
+        let mut answered = answered.await.unwrap_or_else(|| Err(retake_agent::socket::ended()));
+        if let (Some(goal), Ok(Reply::Change { document })) = (goal, &mut answered) {
+            note_late(&session.known(), &goal, document);
+        }
+        answered
     }
 
     async fn rewind(self: &Arc<Self>, session: &Arc<Session>, method: &str, params: &Value) -> Result<Value, RpcError> {
@@ -266,9 +277,14 @@ fn point(known: &Known, target: &Target) -> Value {
     point
 }
 
-/// What is said of a point whose snapshot was late.
-pub(super) const LATE: &str =
-    "its snapshot was not complete when the agent began: what it changed first may be missing";
+/// The operation that is named, if one is: another one than was meant must never be taken back.
+fn operation(params: &Value) -> Result<Option<String>, RpcError> {
+    match &params["operation"] {
+        Value::Null => Ok(None),
+        Value::String(id) => Ok(Some(id.clone())),
+        _ => Err(RpcError::invalid_params("`operation` must be a string").with_reason("invalid_params")),
+    }
+}
 
 /// What a client wants changed, beside the goal.
 fn wish(params: &Value, goal: ChangeGoal) -> Result<Change, RpcError> {

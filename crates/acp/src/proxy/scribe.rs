@@ -6,6 +6,7 @@
 
 mod call;
 mod change;
+mod telling;
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -28,9 +29,7 @@ use tokio::sync::{broadcast, oneshot};
 use super::watch::{PAUSE, Stamp, Timeline, Watch, timing};
 use call::{Call, Question};
 pub(super) use change::{Changed, chain, spoken};
-
-/// Events that a slow listener may be behind.
-const KEPT_EVENTS: usize = 1_024;
+use telling::Telling;
 
 /// What is to be done, and when that was said.
 type Task = (Stamp, Box<dyn FnOnce(&mut Scribe) + Send>);
@@ -47,14 +46,6 @@ pub(super) enum Voice {
     User,
     Agent,
     Thought,
-}
-
-/// A turn that has begun.
-#[derive(Clone, Debug)]
-pub(super) struct Begun {
-    pub(super) prompt: EntryId,
-    /// What was retained before it.
-    pub(super) before: Vec<Entry>,
 }
 
 /// A message that is coming.
@@ -96,8 +87,7 @@ pub(super) struct Scribe {
     /// When the agent was last found to be only talking.
     idled: Instant,
     runtime: runtime::Handle,
-    view: View,
-    events: broadcast::Sender<Arc<Event>>,
+    telling: Telling,
     /// Whether it was said that the log cannot be written.
     is_broken: bool,
 }
@@ -112,17 +102,9 @@ impl Desk {
         notice: Duration,
     ) -> std::io::Result<(Self, thread::JoinHandle<()>)> {
         let (tasks, inbox) = mpsc::channel::<Task>();
-        let (events, _) = broadcast::channel(KEPT_EVENTS);
-        let view = View {
-            session: writer.id().to_string(),
-            workspace: root.display().to_string(),
-            model: agent.clone(),
-            entries: writer.conversation().entries().to_vec(),
-            draft: writer.draft().to_vec(),
-            seq: u64::try_from(fresh::now().0).unwrap_or_default() * 1_000,
-            ..View::default()
-        };
-        let announces = view.entries.iter().any(|entry| matches!(entry.body, Body::ToolResult { .. }));
+        let telling = Telling::new(&writer, &root, &agent);
+        let is_call = |entry: &Entry| matches!(entry.body, Body::ToolResult { .. });
+        let announces = writer.conversation().entries().iter().any(is_call);
         let timeline = Arc::new(Mutex::new(Timeline::new(notice, announces)));
         let mut scribe = Scribe {
             watch: Arc::new(Mutex::new(Watch::new(writer.id(), Arc::clone(&timeline)))),
@@ -144,8 +126,7 @@ impl Desk {
             tools: Arc::default(),
             idled: Instant::now(),
             runtime: runtime::Handle::current(),
-            view,
-            events,
+            telling,
             is_broken: false,
         };
         let thread = thread::Builder::new().name("scribe".to_owned()).spawn(move || {
@@ -202,7 +183,7 @@ impl Scribe {
 
     /// How it all stands, for whoever listens on the socket, and what happens from now on.
     pub(super) fn attach(&self) -> (View, broadcast::Receiver<Arc<Event>>) {
-        (self.view.clone(), self.events.subscribe())
+        self.telling.attach(self.entries())
     }
 
     fn writer(&self) -> &SessionWriter {
@@ -220,9 +201,8 @@ impl Scribe {
         prompt: EntryId,
         parts: Vec<Part>,
         taken: oneshot::Sender<Result<(), String>>,
-    ) -> Result<Begun, String> {
+    ) -> Result<(), String> {
         self.flush();
-        let before = self.entries().to_vec();
         let (at, operation) = (fresh::now(), fresh::operation());
         let entry = NewEntry { id: prompt, at, body: Body::Prompt { parts } };
         // What is said while a turn runs, and taken up by the agent, begins another one.
@@ -236,13 +216,13 @@ impl Scribe {
         self.turn = Some((operation, prompt));
         self.settled.clear();
         timing(&self.timeline).begin(self.at);
-        self.publish_appended();
-        self.publish(EventKind::StateChanged { state: State::Running });
+        self.tell_appended();
+        self.telling.tell(EventKind::StateChanged { state: State::Running });
         let watch = Arc::clone(&self.watch);
         self.keeper.run(move |workspace| {
             taken.send(watching(&watch).begin(workspace, operation, prompt)).ok();
         });
-        Ok(Begun { prompt, before })
+        Ok(())
     }
 
     /// Somebody says more of the message `entry`.
@@ -299,10 +279,15 @@ impl Scribe {
         let end = NewEntry { id: fresh::entry(), at: fresh::now(), body: Body::Ended { reason } };
         let ended = self.writer_mut().end_turn(operation, end).map(drop);
         self.note(ended);
-        self.publish_appended();
-        self.publish(EventKind::StateChanged { state: State::Idle });
+        self.tell_appended();
+        self.telling.tell(EventKind::StateChanged { state: State::Idle });
         let watch = Arc::clone(&self.watch);
-        self.keeper.run(move |workspace| watching(&watch).end(workspace));
+        self.keeper.run(move |workspace| {
+            watching(&watch).end(workspace);
+            workspace.rest();
+        });
+        // An editor stays open for days, and most of the time nothing is said.
+        self.writer().rest();
         self.tell_failure();
     }
 
@@ -328,9 +313,15 @@ impl Scribe {
 
     /// Makes an entry of the message that was coming.
     fn flush(&mut self) {
-        let Some(Coming { entry, voice, parts }) = self.coming.take() else { return };
+        let Some(Coming { entry, voice, mut parts }) = self.coming.take() else { return };
         if parts.is_empty() {
             return;
+        }
+        // It came piece by piece, and stays for as long as the session is open.
+        for part in &mut parts {
+            if let Part::Text { text } = part {
+                text.shrink_to_fit();
+            }
         }
         let body = match voice {
             Voice::User => Body::Prompt { parts },
@@ -355,7 +346,7 @@ impl Scribe {
         let new = bodies.into_iter().map(|(id, body)| NewEntry { id, at, body }).collect();
         let appended = self.writer_mut().append(new, Durability::Soon).map(drop);
         self.note(appended);
-        self.publish_appended();
+        self.tell_appended();
     }
 
     fn note(&mut self, written: Result<(), SessionError>) {
@@ -380,28 +371,9 @@ impl Scribe {
         });
     }
 
-    fn publish(&mut self, kind: EventKind) {
-        let event = Arc::new(Event { seq: self.view.seq + 1, request: None, kind });
-        self.view.apply(&event);
-        // Nobody may be listening.
-        self.events.send(event).ok();
-    }
-
-    fn publish_appended(&mut self) {
-        let told = self.view.entries.len();
-        let appended = self.entries().get(told..).unwrap_or_default().to_vec();
-        appended.into_iter().for_each(|entry| self.publish(EventKind::Appended { entry }));
-    }
-
-    fn publish_head_moved(&mut self, operation: Option<String>) {
-        let now = self.writer().conversation().entries();
-        let same = self.view.entries.iter().zip(now).take_while(|(told, now)| told.id == now.id).count();
-        if same == now.len() && same == self.view.entries.len() {
-            return;
-        }
-        let keep = same.checked_sub(1).map(|last| now[last].id);
-        let added = now[same..].to_vec();
-        self.publish(EventKind::HeadMoved { operation, keep, added });
+    fn tell_appended(&mut self) {
+        let Self { writer: Some(writer), telling, .. } = self else { return };
+        telling.tell_appended(writer.conversation().entries());
     }
 }
 

@@ -12,8 +12,8 @@ use retake_engine::{OnConflict, Scope};
 use serde_json::{Value, json};
 
 use super::Proxy;
-use super::change::Made;
-use super::extension::{LATE, rewound};
+use super::change::{LATE, Made};
+use super::extension::rewound;
 use super::session::Session;
 use super::shape::{self, Version};
 use crate::extension::{self, error};
@@ -87,7 +87,7 @@ impl Proxy {
             ("rewind", None) => self.list(session).await,
             ("rewind", Some(which)) => self.go_back(session, which, slash.words.get(1).map(String::as_str)).await,
             ("undo", _) => self.do_it(session, ChangeGoal::Undo { operation: None }, None, "Undone").await,
-            ("redo", _) => self.do_it(session, ChangeGoal::Redo, None, "Redone").await,
+            ("redo", _) => self.do_it(session, ChangeGoal::Redo { operation: None }, None, "Redone").await,
             _ => self.checkpoints(session).await,
         }
     }
@@ -249,6 +249,9 @@ fn report(done: &str, made: &Made) -> String {
         && !parts.is_empty()
     {
         text.push_str(&format!("\nThe prompt was: {}\n", retake_engine::session::first_line(parts)));
+    }
+    for gap in document.gaps.gaps.iter().take(MAX_PATHS) {
+        text.push_str(&format!("\nNot captured then: {} ({})", shown(&gap.path), gap.text));
     }
     for item in document.ledger.iter().take(MAX_PATHS) {
         text.push_str(&format!("\nNot undone: {} {}", item.kind, item.what));
