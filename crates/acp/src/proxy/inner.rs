@@ -12,7 +12,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use retake_agent::fresh;
-use retake_engine::session::entry::EndReason;
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
 use thiserror::Error;
@@ -216,6 +215,9 @@ impl Proxy {
 
 /// Ends everything: whoever waits is told, the log is written, the inner agent is gone.
 async fn end(proxy: &Arc<Proxy>, child: &mut Child, group: Option<Pid>, hung_up: bool) -> Option<ExitStatus> {
+    if hung_up {
+        proxy.stop_turns().await;
+    }
     proxy.agent.hang_up();
     proxy.client.hang_up();
     let mut status = None;
@@ -233,7 +235,7 @@ async fn end(proxy: &Arc<Proxy>, child: &mut Child, group: Option<Pid>, hung_up:
         (std::mem::take(&mut state.requests), sessions, std::mem::take(&mut state.served))
     };
     for session in sessions.values() {
-        drop(session.end_turn(EndReason::Interrupted));
+        session.leave_turn();
     }
     let how = status.map_or_else(|| "has ended".to_owned(), |status| format!("has ended ({status})"));
     let telling = async {
