@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use retake_agent::contract::{Change, Reason, Refusal, Seen, WhileRunning};
+use retake_agent::contract::{Reason, Refusal, WhileRunning};
 use retake_agent::document::RewindDocument;
 use retake_agent::question::refusal;
 use retake_engine::session::entry::Entry;
@@ -12,29 +12,23 @@ use super::Proxy;
 use super::cut::Held;
 use super::scribe::Changed;
 use super::session::Session;
-use super::shape::{self, Version};
+use super::shape;
 use super::ties::Tie;
+use crate::extension;
+use crate::extension::door::Wanted;
 
 /// A change that was made.
 pub(super) struct Made {
     pub(super) document: RewindDocument,
     /// How the inner agent's conversation was cut, if it was.
     pub(super) strategy: Option<&'static str>,
-    /// What is retained now.
-    pub(super) retained: Vec<Entry>,
 }
 
 impl Proxy {
     /// Makes a change, and tells the client what it means for what it shows.
-    pub(super) async fn change(
-        self: &Arc<Self>,
-        session: &Arc<Session>,
-        change: Change,
-        seen: Option<Seen>,
-        running: WhileRunning,
-    ) -> Result<Made, Refusal> {
+    pub(super) async fn change(self: &Arc<Self>, session: &Arc<Session>, mut wanted: Wanted) -> Result<Made, Refusal> {
         if session.is_running() {
-            match running {
+            match wanted.running {
                 WhileRunning::Refuse => {
                     let mut refusal = refusal(Reason::Running, "nothing was changed: a turn is running");
                     refusal.hint = Some("stop it first, or ask for that with `--interrupt`".to_owned());
@@ -43,24 +37,18 @@ impl Proxy {
                 // What was seen is compared with what is there now: the end of the turn adds to it.
                 WhileRunning::Interrupt => {
                     let head = session.desk.ask(|scribe| scribe.entries().last().map(|entry| entry.id)).await;
-                    if seen.is_some_and(|seen| Some(seen.head) != head) {
+                    if wanted.head_seen.take().is_some_and(|seen| Some(seen.head) != head) {
                         let text = "the conversation has moved on since; nothing was changed";
                         return Err(refusal(Reason::StaleHead, text));
                     }
                     self.stop(session).await?;
-                    return self.change_now(session, change, None).await;
                 }
             }
         }
-        self.change_now(session, change, seen).await
+        self.change_now(session, wanted).await
     }
 
-    async fn change_now(
-        self: &Arc<Self>,
-        session: &Arc<Session>,
-        change: Change,
-        seen: Option<Seen>,
-    ) -> Result<Made, Refusal> {
+    async fn change_now(self: &Arc<Self>, session: &Arc<Session>, wanted: Wanted) -> Result<Made, Refusal> {
         let held: Arc<Mutex<Option<Held>>> = Arc::default();
         let (proxy, cutting, keep) = (Arc::clone(self), Arc::clone(session), Arc::clone(&held));
         let cut = move |path: &[Entry], all: &[Entry]| {
@@ -69,7 +57,7 @@ impl Proxy {
             *keep.lock().unwrap_or_else(PoisonError::into_inner) = Some(held);
             Ok(())
         };
-        let changed = session.desk.ask(move |scribe| scribe.change(change, seen, cut)).await;
+        let changed = session.desk.ask(move |scribe| scribe.change(wanted, cut)).await;
         let held = held.lock().unwrap_or_else(PoisonError::into_inner).take();
         let changed = match changed {
             Some(Ok(changed)) => changed,
@@ -84,7 +72,7 @@ impl Proxy {
             self.tell(session, &changed).await;
         }
         let strategy = held.map(|held| held.strategy);
-        Ok(Made { document: changed.document, strategy, retained: changed.after })
+        Ok(Made { document: changed.document, strategy })
     }
 
     /// Has another inner session speak from now on.
@@ -134,17 +122,9 @@ impl Proxy {
         let Changed { before, after, .. } = changed;
         let same = before.iter().zip(after).take_while(|(one, other)| one.id == other.id).count();
         let known = session.known();
-        let last = shape::last_message(&after[..same]).map(|id| known.outer(id));
-        match version {
-            Version::V1 => {
-                let params = json!({ "sessionId": session.outer, "lastMessageId": last });
-                self.client.notify("_session/history_truncated", params).await.ok();
-            }
-            Version::V2 => {
-                let update = json!({ "sessionUpdate": "_history_truncated", "lastMessageId": last });
-                self.update(session, update).await;
-            }
-        }
+        let last = extension::last_message(&after[..same]).map(|id| known.outer(id));
+        let (method, params) = extension::truncated(version, &session.outer, last.as_deref());
+        self.client.notify(method, params).await.ok();
         for update in shape::replay(version, &known, &after[same..]) {
             self.update(session, update).await;
         }

@@ -22,7 +22,7 @@ use super::relay::What;
 use super::scribe::{Desk, spoken};
 use super::session::Session;
 use super::ties::{self, Tie, Ties};
-use super::{Proxy, complain, slash};
+use super::{Proxy, complain};
 
 /// A log that was opened.
 struct Opened {
@@ -168,7 +168,7 @@ impl Proxy {
 
     /// Tells the client our commands, before the inner agent tells its own.
     pub(super) async fn tell_commands(&self, session: &Session) {
-        let commands = slash::commands(self.state().version);
+        let commands = session.chat.commands(self.state().version);
         let update = json!({ "sessionUpdate": "available_commands_update", "availableCommands": commands });
         self.update(session, update).await;
     }

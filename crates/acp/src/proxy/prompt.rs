@@ -15,15 +15,16 @@ use super::scribe::{Begun, spoken};
 use super::session::Session;
 use super::shape::{self, Version};
 use super::ties::Tie;
-use super::{Proxy, complain, slash, transcript};
+use super::{Proxy, complain, transcript};
+use crate::slash::plain_text;
 use crate::wire::RpcError;
 
 impl Proxy {
     /// Takes a prompt of the client's.
     pub(super) async fn prompt(self: &Arc<Self>, session: &Arc<Session>, id: Value, params: &Value, line: &[u8]) {
         let blocks = params["prompt"].as_array().cloned().unwrap_or_default();
-        if let Some(command) = shape::plain_text(&blocks).and_then(slash::parse) {
-            return self.slash(session, id, &blocks, command).await;
+        if let Some(command) = plain_text(&blocks).and_then(|text| session.chat.parse(text)) {
+            return self.slash(session, id, blocks, command).await;
         }
         match self.say(session, &blocks).await {
             Ok(preface) => {

@@ -7,11 +7,13 @@ use retake_engine::session::entry::EndReason;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
+use super::Proxy;
 use super::edit::Edits;
 use super::scribe::Voice;
 use super::session::Session;
 use super::shape::{self, Version};
-use super::{Proxy, extension, slash};
+use crate::extension::methods::Method;
+use crate::extension::params::unknown_session;
 use crate::wire::{Message, RpcError};
 
 /// How long the end of a turn is held back at most.
@@ -88,13 +90,19 @@ impl Proxy {
                         tokio::spawn(async move { proxy.load(id, &method, params, line).await });
                     }
                     (_, Some(session)) => drop(session.inbox.send((message, line))),
-                    (method, None) if extension::is_one(method) => {
+                    (method, None) if Method::parse(method).is_some() => {
                         let error = self.no_session(named.unwrap_or_default());
                         self.client.answer(id.clone(), Err(error)).await.ok();
                     }
                     ("session/new", None) => self.ask(id, What::New { params: params.clone() }, line).await,
                     ("session/list", None) => self.ask(id, What::List { params: params.clone() }, line).await,
                     (_, None) => self.ask(id, What::Other, line).await,
+                }
+            }
+            Message::Notification { method, params } if method == "$/cancel_request" => {
+                let sessions: Vec<_> = self.state().sessions.values().cloned().collect();
+                if !sessions.iter().any(|session| session.chat.stop_request(&params["requestId"])) {
+                    self.to_agent(line).await;
                 }
             }
             Message::Notification { params, .. } => {
@@ -117,22 +125,31 @@ impl Proxy {
                     self.pass_to_agent(session, &line, Some((id, what))).await;
                 }
                 "session/close" => {
+                    session.chat.stop_asking();
                     let what = What::Close { session: Arc::clone(session) };
                     self.pass_to_agent(session, &line, Some((id, what))).await;
                 }
                 "session/delete" => {
+                    session.chat.stop_asking();
                     let what = What::Delete { session: Arc::clone(session) };
                     self.pass_to_agent(session, &line, Some((id, what))).await;
                 }
-                method if extension::is_one(method) => self.extension(session, id, method, &params).await,
                 method => {
+                    if let Some(method) = Method::parse(method) {
+                        return self.extension(session, id, method, params).await;
+                    }
                     if method.starts_with("session/set_") {
                         note_setting(session, method, &params);
                     }
                     self.pass_to_agent(session, &line, Some((id, What::Other))).await;
                 }
             },
-            Message::Notification { .. } => self.pass_to_agent(session, &line, None).await,
+            Message::Notification { method, .. } => {
+                if method == "session/cancel" {
+                    session.chat.stop_asking();
+                }
+                self.pass_to_agent(session, &line, None).await;
+            }
             Message::Response { .. } => {}
         }
     }
@@ -199,7 +216,7 @@ impl Proxy {
             Some(why) => format!("this session cannot be rewound: {why}"),
             None => format!("there is no session `{outer}`"),
         };
-        RpcError::new(RpcError::NOT_FOUND, message).with("sessionId", outer)
+        unknown_session(outer, &message)
     }
 
     /// Passes on what the inner agent says. Whoever calls this holds `order`.
@@ -242,8 +259,8 @@ impl Proxy {
                         Verdict::Named(id) if params["update"]["messageId"] == id => {}
                         Verdict::Named(id) => edits.set(&["params", "update"], "messageId", &Value::from(id)),
                         Verdict::Commands => {
-                            let ours: Vec<String> =
-                                slash::commands(self.state().version).iter().map(Value::to_string).collect();
+                            let ours = session.chat.commands(self.state().version);
+                            let ours: Vec<String> = ours.iter().map(Value::to_string).collect();
                             edits.append(&["params", "update", "availableCommands"], &ours.join(","));
                         }
                     }
@@ -306,7 +323,12 @@ impl Proxy {
                 session.desk.run(move |scribe| scribe.call(&update));
                 Verdict::Pass
             }
-            (None, "available_commands_update") => Verdict::Commands,
+            (None, "available_commands_update") => {
+                let names = update["availableCommands"].as_array().into_iter().flatten();
+                let names = names.filter_map(|command| command["name"].as_str().map(str::to_owned));
+                session.chat.make_way(names.collect());
+                Verdict::Commands
+            }
             (None, "state_update") => {
                 let is_idle = update["state"] == "idle";
                 drop(live);

@@ -14,6 +14,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::scribe::{Desk, Voice, spoken};
 use super::ties::{Known, Tie, Ties};
+use crate::slash::{Chat, Kind};
 use crate::wire::Message;
 
 /// A session as the client knows it.
@@ -28,6 +29,8 @@ pub(super) struct Session {
     /// What the client says, in order.
     pub(super) inbox: mpsc::UnboundedSender<(Message, Vec<u8>)>,
     live: Mutex<Live>,
+    /// What goes on in its chat beside the conversation.
+    pub(super) chat: Chat,
     /// Whether a turn runs.
     pub(super) running: watch::Sender<bool>,
 }
@@ -60,8 +63,6 @@ pub(super) struct Live {
     used: HashSet<(Voice, String)>,
     /// Requests of the inner agent that the client has not answered.
     pub(super) asked: Vec<(Value, String)>,
-    /// The list that was last shown, and where the head was.
-    pub(super) listed: Option<(Option<EntryId>, Vec<EntryId>)>,
     /// Sessions of the inner agent that its process has open.
     pub(super) loaded: HashSet<String>,
 }
@@ -97,7 +98,16 @@ impl Session {
             .flat_map(|id| [Voice::User, Voice::Agent, Voice::Thought].map(|voice| (voice, id.clone())));
         let live = Live { used: used.collect(), inner: ties.known.current.clone(), ..Live::default() };
         let (running, _) = watch::channel(false);
-        Self { outer, id, desk, ties: Mutex::new(ties), inbox, live: Mutex::new(live), running }
+        Self {
+            outer,
+            id,
+            desk,
+            ties: Mutex::new(ties),
+            inbox,
+            live: Mutex::new(live),
+            chat: Chat::new(Kind::ANY),
+            running,
+        }
     }
 
     pub(super) fn live(&self) -> MutexGuard<'_, Live> {

@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 
-use retake_agent::contract::{Change, EventKind, Reason, Refusal, Seen};
+use retake_agent::contract::{EventKind, Reason, Refusal, Seen};
 use retake_agent::document::RewindDocument;
 use retake_agent::fresh;
 use retake_agent::question::{refusal, refused, to_request};
 use retake_engine::session::entry::{Body, Entry, EntryId};
-use retake_engine::{HeadSeen, MadeBy, NoProgress, Plan};
+use retake_engine::{HeadSeen, MadeBy, NoProgress, Plan, RewindError, RewindRequest, Workspace};
 
 use super::Scribe;
+use crate::extension::door::Wanted;
 
 /// A change that was made.
 #[derive(Debug)]
@@ -26,10 +27,10 @@ impl Scribe {
     /// nothing happens.
     pub(in super::super) fn change(
         &mut self,
-        change: Change,
-        head_seen: Option<Seen>,
+        wanted: Wanted,
         mut cut: impl FnMut(&[Entry], &[Entry]) -> Result<(), String> + Send + 'static,
     ) -> Result<Changed, Refusal> {
+        let Wanted { change, head_seen, plan_seen, .. } = wanted;
         self.flush();
         if self.turn.is_some() {
             return Err(refusal(Reason::Running, "nothing was changed: a turn is running"));
@@ -45,6 +46,7 @@ impl Scribe {
             let result = to_request(workspace, session, &change).and_then(|mut request| {
                 request.made_by = MadeBy::Client;
                 request.head_seen = Some(HeadSeen(head));
+                check_seen(workspace, &request, plan_seen.as_deref())?;
                 let all = workspace.all_entries(session).unwrap_or_default();
                 let mut agree = |plan: &Plan| match &plan.conversation {
                     Some(planned) if planned.from != planned.to => cut(&chain(&all, planned.to), &all),
@@ -65,6 +67,16 @@ impl Scribe {
         }
         let applied = applied?;
         Ok(Changed { document: RewindDocument::applied(&applied), before, after: self.entries().to_vec() })
+    }
+}
+
+/// Refuses a change that would come to something else by now than what the user saw.
+fn check_seen(workspace: &mut Workspace, request: &RewindRequest, seen: Option<&str>) -> Result<(), Refusal> {
+    let Some(seen) = seen else { return Ok(()) };
+    let plan = workspace.plan(request, &NoProgress).map_err(|error| refused(&error))?;
+    match plan.fingerprint() == seen {
+        true => Ok(()),
+        false => Err(refused(&RewindError::Stale { plan: Box::new(plan) })),
     }
 }
 
