@@ -59,14 +59,10 @@ pub(crate) trait Door: Send + Sync {
     }
 
     /// Tells a state, in version 2.
-    fn tell_state(&self, state: &str, stop: Option<&str>) -> impl Future<Output = ()> + Send {
+    fn tell_state(&self, state: &str) -> impl Future<Output = ()> + Send {
         async move {
             if self.version() == Version::V2 {
-                let mut update = json!({ "sessionUpdate": "state_update", "state": state });
-                if let Some(stop) = stop {
-                    update["stopReason"] = stop.into();
-                }
-                self.update(update).await;
+                self.update(json!({ "sessionUpdate": "state_update", "state": state })).await;
             }
         }
     }

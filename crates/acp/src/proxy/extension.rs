@@ -134,7 +134,7 @@ impl Proxy {
         let inner = session.live().inner.clone();
         let request = Message::request(id.clone(), "session/prompt", json!({ "sessionId": inner, "prompt": prompt }));
         self.tell_edited(session, &edit.blocks).await;
-        self.note_request(id, What::Edited { session: Arc::clone(session) });
+        self.note_request(id, What::Prompt { session: Arc::clone(session) });
         self.to_agent(request.into_line()).await;
         Ok(())
     }

@@ -12,14 +12,13 @@ use std::sync::Arc;
 use retake_agent::fresh;
 use retake_engine::session::entry::EndReason;
 use serde_json::Value;
-use serde_json::value::RawValue;
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::process::{Child, Command};
 
 use super::{Proxy, Setup, State, complain};
 use crate::peer::Peer;
-use crate::wire::{Incoming, Message, Reader, RpcError, Writer};
+use crate::wire::{Incoming, Message, NoMessage, Reader, RpcError, Writer};
 
 /// The proxy could not begin.
 #[derive(Debug, Error)]
@@ -97,7 +96,6 @@ async fn take_client(proxy: &Arc<Proxy>, from: impl AsyncRead + Unpin) {
     loop {
         match reader.next().await {
             Ok(Some(Incoming::Message { message, line })) => proxy.take_client(message, line).await,
-            Ok(Some(Incoming::Garbage { line, .. })) if passes(&line) => proxy.to_agent(line).await,
             Ok(Some(Incoming::Garbage { error, .. })) => {
                 proxy.client.writer().send(error.answer()).await.ok();
             }
@@ -121,9 +119,10 @@ async fn listen(proxy: Arc<Proxy>, stdout: impl AsyncRead + Unpin) {
                 proxy.pass_to_client(message, line).await;
                 continue;
             }
-            Ok(Some(Incoming::Garbage { line, .. })) if passes(&line) => {
+            // An answer of nothing: JavaScript leaves out what is undefined.
+            Ok(Some(Incoming::Garbage { line, error: NoMessage::Empty { id } })) => {
                 let _order = proxy.order.lock().await;
-                proxy.to_client(line).await;
+                proxy.pass_to_client(Message::response(id, Ok(Value::Null)), line).await;
                 continue;
             }
             Ok(Some(Incoming::Garbage { line, .. } | Incoming::Half { line })) => {
@@ -139,12 +138,6 @@ async fn listen(proxy: Arc<Proxy>, stdout: impl AsyncRead + Unpin) {
             complain(&complaint);
         }
     }
-}
-
-/// Whether a line that we cannot read is a message all the same, with a number that is larger than ours can be, say.
-fn passes(line: &[u8]) -> bool {
-    let fields: Result<HashMap<String, &RawValue>, _> = serde_json::from_slice(line);
-    fields.is_ok_and(|fields| fields.contains_key("jsonrpc"))
 }
 
 fn start_of(line: &[u8]) -> String {

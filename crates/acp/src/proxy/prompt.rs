@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use retake_agent::fresh;
 use retake_engine::session::entry::{Body, EndReason, Entry, EntryId};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use super::edit::Edits;
+use super::edit::{Edits, put};
 use super::relay::{What, reason};
 use super::scribe::{Begun, spoken};
 use super::session::Session;
@@ -55,6 +55,9 @@ impl Proxy {
             self.keep_head(session, &entries).await;
         }
         let (prompt, parts) = (fresh::entry(), shape::parts(blocks));
+        if shape::blocks(&parts) != blocks {
+            session.tie([Tie::Given { entry: prompt, blocks: blocks.to_vec() }]);
+        }
         let (tell, taken) = oneshot::channel();
         let begun = session.desk.ask(move |scribe| scribe.begin(prompt, parts, tell)).await;
         let begun = match begun {
@@ -127,7 +130,14 @@ impl Proxy {
                 let reason = EndReason::Failed { message: error.message.clone() };
                 self.settle(session.end_turn(reason)).await;
             }
-            (Version::V1, Ok(result)) => self.settle(session.end_turn(reason(result["stopReason"].as_str()))).await,
+            (Version::V1, Ok(result)) => {
+                let prompt = session.live().prompt;
+                self.settle(session.end_turn(reason(result["stopReason"].as_str()))).await;
+                if let Some(prompt) = prompt.filter(|_| result.is_object()) {
+                    let id = json!({ "messageId": session.ties().known.outer(prompt) });
+                    return put(&line, &["result", "_meta", "retake"], &id);
+                }
+            }
             (Version::V2, Ok(result)) => {
                 let Some(id) = result["messageId"].as_str() else { return line };
                 let named = session.live().name_prompt(Some(id));

@@ -8,12 +8,11 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::Proxy;
-use super::edit::Edits;
+use super::edit::{Edits, put};
 use super::scribe::Voice;
 use super::session::Session;
 use super::shape::{self, Version};
 use crate::extension::methods::Method;
-use crate::extension::params::unknown_session;
 use crate::wire::{Message, RpcError};
 
 /// How long the end of a turn is held back at most.
@@ -37,12 +36,10 @@ pub(super) enum What {
     },
     Import {
         session: Arc<Session>,
+        /// Goes when it is over.
+        over: oneshot::Sender<()>,
     },
     Prompt {
-        session: Arc<Session>,
-    },
-    /// A prompt in another one's place.
-    Edited {
         session: Arc<Session>,
     },
     List {
@@ -79,39 +76,33 @@ impl Proxy {
                 }
                 self.to_agent(line).await;
             }
-            Message::Request { id, method, params } => {
-                let named = params["sessionId"].as_str();
-                let session = named.and_then(|outer| self.state().sessions.get(outer).cloned());
-                match (method.as_str(), session) {
-                    ("initialize" | "proxy/initialize", _) => self.initialize(id, method, params, &line).await,
-                    ("session/load" | "session/resume", _) => {
-                        let (proxy, method, params, id) =
-                            (Arc::clone(self), method.clone(), params.clone(), id.clone());
-                        tokio::spawn(async move { proxy.load(id, &method, params, line).await });
-                    }
-                    (_, Some(session)) => drop(session.inbox.send((message, line))),
-                    (method, None) if Method::parse(method).is_some() => {
-                        let error = self.no_session(named.unwrap_or_default());
-                        self.client.answer(id.clone(), Err(error)).await.ok();
-                    }
-                    ("session/new", None) => self.ask(id, What::New { params: params.clone() }, line).await,
-                    ("session/list", None) => self.ask(id, What::List { params: params.clone() }, line).await,
-                    (_, None) => self.ask(id, What::Other, line).await,
+            Message::Request { id, method, params } => match (method.as_str(), params["sessionId"].as_str()) {
+                ("initialize" | "proxy/initialize", _) => self.initialize(id, method, params, &line).await,
+                ("session/new", None) => self.ask(id, What::New { params: params.clone() }, line).await,
+                ("session/list", None) => self.ask(id, What::List { params: params.clone() }, line).await,
+                (_, Some(outer)) => {
+                    let outer = outer.to_owned();
+                    self.route(&outer, message, line).await;
                 }
-            }
+                (method, None) if Method::parse(method).is_some() => {
+                    let error = self.no_session("");
+                    self.client.answer(id.clone(), Err(error)).await.ok();
+                }
+                (_, None) => self.ask(id, What::Other, line).await,
+            },
             Message::Notification { method, params } if method == "$/cancel_request" => {
                 let sessions: Vec<_> = self.state().sessions.values().cloned().collect();
                 if !sessions.iter().any(|session| session.chat.stop_request(&params["requestId"])) {
                     self.to_agent(line).await;
                 }
             }
-            Message::Notification { params, .. } => {
-                let session = params["sessionId"].as_str().and_then(|id| self.state().sessions.get(id).cloned());
-                match session {
-                    Some(session) => drop(session.inbox.send((message, line))),
-                    None => self.to_agent(line).await,
+            Message::Notification { params, .. } => match params["sessionId"].as_str() {
+                Some(outer) => {
+                    let outer = outer.to_owned();
+                    self.route(&outer, message, line).await;
                 }
-            }
+                None => self.to_agent(line).await,
+            },
         }
     }
 
@@ -120,7 +111,13 @@ impl Proxy {
         match message {
             Message::Request { id, method, params } => match method.as_str() {
                 "session/prompt" => self.prompt(session, id, &params, &line).await,
+                "session/load" | "session/resume" => self.load(id, &method, params, line).await,
                 "session/fork" => {
+                    if !session.is_running()
+                        && let Err(error) = self.align(session).await
+                    {
+                        return drop(self.client.answer(id, Err(error)).await);
+                    }
                     let what = What::Fork { session: Arc::clone(session), params };
                     self.pass_to_agent(session, &line, Some((id, what))).await;
                 }
@@ -167,7 +164,7 @@ impl Proxy {
         self.to_agent(edits.make()).await;
     }
 
-    async fn ask(&self, id: &Value, what: What, line: Vec<u8>) {
+    pub(super) async fn ask(&self, id: &Value, what: What, line: Vec<u8>) {
         self.note_request(id, what);
         self.to_agent(line).await;
     }
@@ -208,15 +205,6 @@ impl Proxy {
             }
         }
         true
-    }
-
-    pub(super) fn no_session(&self, outer: &str) -> RpcError {
-        let why = self.state().unkept.get(outer).cloned();
-        let message = match why {
-            Some(why) => format!("this session cannot be rewound: {why}"),
-            None => format!("there is no session `{outer}`"),
-        };
-        unknown_session(outer, &message)
     }
 
     /// Passes on what the inner agent says. Whoever calls this holds `order`.
@@ -351,23 +339,14 @@ impl Proxy {
             (What::Fork { session, params }, Ok(result)) => {
                 self.forked(&session, params, result.clone(), line).await;
             }
-            (What::Import { session }, outcome) => {
+            (What::Import { session, over }, outcome) => {
                 self.imported(&session, outcome.as_ref().ok());
                 self.to_client(line).await;
+                drop(over);
             }
             (What::Prompt { session }, outcome) => {
                 let line = self.prompt_answered(&session, outcome, line).await;
                 self.to_client(line).await;
-            }
-            (What::Edited { session }, outcome) => {
-                let line = self.prompt_answered(&session, outcome, line).await;
-                let (prompt, version) = (session.live().prompt, self.state().version);
-                let mut edits = Edits::new(&line);
-                if let (Version::V1, Some(prompt), Ok(_)) = (version, prompt, outcome) {
-                    let id = json!({ "messageId": session.known().outer(prompt) });
-                    add_object(&mut edits, &["result"], "_meta", "retake", &id);
-                }
-                self.to_client(edits.make()).await;
             }
             (What::List { params }, Ok(result)) => self.to_client(self.listed(&params, result, line)).await,
             (What::Close { session } | What::Delete { session }, Err(_)) => {
@@ -380,6 +359,7 @@ impl Proxy {
             }
             (What::Delete { session }, Ok(_)) => {
                 self.forget(&session);
+                self.delete_points(&session);
                 self.erase(&session);
                 self.to_client(line).await;
             }
@@ -397,11 +377,6 @@ impl Proxy {
     fn initialized(&self, result: &Value, line: &[u8]) -> Vec<u8> {
         let version = if result["protocolVersion"] == 2 { Version::V2 } else { Version::V1 };
         self.state().version = version;
-        let mut edits = Edits::new(line);
-        let place: &[&str] = match version {
-            Version::V1 => &["result", "agentCapabilities"],
-            Version::V2 => &["result", "capabilities", "session"],
-        };
         let capabilities = match version {
             Version::V1 => &result["agentCapabilities"]["sessionCapabilities"],
             Version::V2 => &result["capabilities"]["session"],
@@ -414,12 +389,16 @@ impl Proxy {
             offer.load = loads || resumes;
             offer.fork = capabilities["fork"].is_object();
         }
-        add_object(&mut edits, place, "_meta", "retake", &shape::capability());
+        let place: &[&str] = match version {
+            Version::V1 => &["result", "agentCapabilities", "_meta", "retake"],
+            Version::V2 => &["result", "capabilities", "session", "_meta", "retake"],
+        };
+        let line = put(line, place, &shape::capability());
         // A session is loaded from our log, whatever the inner agent can.
-        if version == Version::V1 && !loads && edits.has(place) {
-            edits.set(place, "loadSession", &"true");
+        match version {
+            Version::V1 if !loads => put(&line, &["result", "agentCapabilities", "loadSession"], &true.into()),
+            _ => line,
         }
-        edits.make()
     }
 
     /// Forgets a session that was closed.
@@ -428,25 +407,6 @@ impl Proxy {
         let mut state = self.state();
         state.sessions.remove(&session.outer);
         state.inners.retain(|_, one| !Arc::ptr_eq(one, session));
-    }
-}
-
-/// Adds `outer.inner` to the object at `place`, making whatever is missing on the way.
-fn add_object(edits: &mut Edits<'_>, place: &[&str], outer: &str, inner: &str, value: &Value) {
-    let path: Vec<&str> = place.iter().copied().chain([outer]).collect();
-    if edits.has(&path) {
-        edits.set(&path, inner, value);
-        return;
-    }
-    let mut value = json!({ inner: value });
-    let mut missing = outer;
-    for depth in (1..=place.len()).rev() {
-        if edits.has(&place[..depth]) {
-            edits.insert(&place[..depth], missing, &value);
-            return;
-        }
-        value = json!({ missing: value });
-        missing = place[depth - 1];
     }
 }
 

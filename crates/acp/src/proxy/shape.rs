@@ -42,8 +42,12 @@ pub(super) fn text_block(text: &str) -> Value {
 }
 
 /// The content blocks that a prompt was given as, or that its parts are.
-pub(super) fn content(_: &Known, _: Option<EntryId>, parts: &[Part]) -> Vec<Value> {
-    blocks(parts)
+pub(super) fn content(known: &Known, prompt: Option<EntryId>, said: &[Part]) -> Vec<Value> {
+    let given = prompt.and_then(|prompt| known.given.get(&prompt));
+    match given {
+        Some(given) if parts(given) == said => given.to_vec(),
+        _ => blocks(said),
+    }
 }
 
 /// What a client is told so that it shows `entries`.
@@ -52,7 +56,10 @@ pub(super) fn replay(version: Version, known: &Known, entries: &[Entry]) -> Vec<
     for entry in entries {
         let id = known.outer(entry.id);
         match &entry.body {
-            Body::Prompt { parts } => message(version, "user_message", &id, blocks(parts), &mut updates),
+            Body::Prompt { parts } => {
+                let content = content(known, Some(entry.id), parts);
+                message(version, "user_message", &id, content, &mut updates);
+            }
             Body::Reply { blocks, .. } => {
                 for block in blocks {
                     match block {

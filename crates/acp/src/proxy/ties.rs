@@ -12,10 +12,12 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use retake_engine::session::entry::EntryId;
 use retake_engine::{ObjectId, SessionId};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// One fact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +37,8 @@ pub(super) enum Tie {
     Current { id: String },
     /// An entry is a message: `outer` to the client, `id` to the inner session.
     Message { entry: EntryId, outer: String, inner: String, id: Option<String> },
+    /// A prompt was given as these content blocks, of which its parts in the log are not all.
+    Given { entry: EntryId, blocks: Vec<Value> },
     /// The snapshot before this prompt was not complete when the inner agent was asked.
     Late { entry: EntryId },
 }
@@ -58,6 +62,8 @@ pub(super) struct Known {
     outers: HashMap<EntryId, String>,
     entries: HashMap<String, EntryId>,
     ids: HashMap<(String, EntryId), String>,
+    /// Prompts as they were given, where their parts in the log do not say it all.
+    pub(super) given: HashMap<EntryId, Arc<[Value]>>,
     pub(super) late: HashSet<EntryId>,
 }
 
@@ -86,6 +92,9 @@ impl Known {
                 if let Some(id) = id {
                     self.ids.insert((inner, entry), id);
                 }
+            }
+            Tie::Given { entry, blocks } => {
+                self.given.insert(entry, blocks.into());
             }
             Tie::Late { entry } => {
                 self.late.insert(entry);

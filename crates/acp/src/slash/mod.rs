@@ -24,7 +24,7 @@ use tokio::sync::Notify;
 
 use crate::extension::Version;
 pub(crate) use question::choose;
-pub(crate) use run::run;
+pub(crate) use run::{Exchange, refuse, run};
 
 /// What our commands are called where another agent has one of the same name.
 const PREFIX: &str = "retake-";

@@ -44,12 +44,12 @@ pub(super) async fn decide(
         "content": [{ "type": "content", "content": { "type": "text", "text": text } }],
     });
     running.let_others_go_on();
-    door.tell_state("requires_action", None).await;
+    door.tell_state("requires_action").await;
     let chosen = tokio::select! {
         chosen = choose(door, title, call, options(plan)) => chosen,
         () = running.stopped() => Err(RpcError::new(RpcError::CANCELLED, "nothing was changed").with_reason("cancelled")),
     };
-    door.tell_state("running", None).await;
+    door.tell_state("running").await;
     let chosen = chosen?;
     let Some((choice, ..)) = CHOICES.iter().find(|(_, id, ..)| chosen.as_deref() == Some(*id)) else { return Ok(None) };
     let choices = plan.conflicts.iter().map(|one| {

@@ -15,6 +15,7 @@ use crate::extension::answer::error;
 use crate::extension::door::{Door, Made, Wanted};
 use crate::extension::methods::{ask, odd, rewound};
 use crate::extension::{Version, last_message};
+use crate::peer::Peer;
 use crate::wire::RpcError;
 
 /// How often a change is tried whose plan is overtaken before anybody can be asked.
@@ -58,25 +59,63 @@ impl Drop for Running<'_> {
 /// Carries a command out that was typed as the prompt `request`, and answers in the chat.
 pub(crate) async fn run(door: &impl Door, request: Value, blocks: &[Value], slash: &Slash, asking: Asking) {
     let mut running = Running::begin(door.chat(), &request, asking);
-    let said = format!("command-{}", fresh::entry());
-    if door.version() == Version::V2 {
-        door.client().answer(request.clone(), Ok(json!({ "messageId": said }))).await.ok();
-        door.update(json!({ "sessionUpdate": "user_message", "messageId": said, "content": blocks })).await;
-        door.tell_state("running", None).await;
-    }
+    let exchange = Exchange { client: door.client(), version: door.version(), session: door.session(), request };
+    exchange.begin(blocks).await;
     let (text, stop) = match carry_out(door, &mut running, slash).await {
         Ok(text) => (text, "end_turn"),
         Err(error) if error.code == RpcError::CANCELLED => (text::refused(&error), "cancelled"),
         Err(error) => (text::refused(&error), "end_turn"),
     };
-    let answer = format!("command-{}", fresh::entry());
-    let content = json!({ "type": "text", "text": text });
-    door.update(json!({ "sessionUpdate": "agent_message_chunk", "messageId": answer, "content": content })).await;
-    match door.version() {
-        Version::V1 => drop(door.client().answer(request, Ok(json!({ "stopReason": stop }))).await),
-        // A turn may go on beside it.
-        Version::V2 if door.is_busy() => {}
-        Version::V2 => door.tell_state("idle", Some(stop)).await,
+    exchange.end(&text, stop, || door.is_busy()).await;
+}
+
+/// Answers a command in the chat of a session that cannot be gone back in.
+pub(crate) async fn refuse(exchange: &Exchange<'_>, blocks: &[Value], why: &str) {
+    exchange.begin(blocks).await;
+    let text = text::refused(&refusal(&format!("this session cannot be rewound: {why}")));
+    exchange.end(&text, "end_turn", || false).await;
+}
+
+/// What is typed, and what is answered, in the chat of a session.
+pub(crate) struct Exchange<'a> {
+    pub(crate) client: &'a Peer,
+    pub(crate) version: Version,
+    pub(crate) session: &'a str,
+    /// The prompt that it was typed as.
+    pub(crate) request: Value,
+}
+
+impl Exchange<'_> {
+    /// In version 2 a prompt is answered at once, and shown by whoever takes it.
+    async fn begin(&self, blocks: &[Value]) {
+        if self.version == Version::V2 {
+            let said = format!("command-{}", fresh::entry());
+            self.client.answer(self.request.clone(), Ok(json!({ "messageId": said }))).await.ok();
+            self.update(json!({ "sessionUpdate": "user_message", "messageId": said, "content": blocks })).await;
+            self.update(json!({ "sessionUpdate": "state_update", "state": "running" })).await;
+        }
+    }
+
+    async fn end(&self, text: &str, stop: &str, is_busy: impl Fn() -> bool) {
+        let answer = format!("command-{}", fresh::entry());
+        let content = json!({ "type": "text", "text": text });
+        self.update(json!({ "sessionUpdate": "agent_message_chunk", "messageId": answer, "content": content })).await;
+        match self.version {
+            Version::V1 => {
+                self.client.answer(self.request.clone(), Ok(json!({ "stopReason": stop }))).await.ok();
+            }
+            // A turn may go on beside it.
+            Version::V2 if is_busy() => {}
+            Version::V2 => {
+                self.update(json!({ "sessionUpdate": "state_update", "state": "idle", "stopReason": stop })).await;
+            }
+        }
+    }
+
+    async fn update(&self, update: Value) {
+        let params = json!({ "sessionId": self.session, "update": update });
+        // A client that is gone needs to be told nothing.
+        self.client.notify("session/update", params).await.ok();
     }
 }
 

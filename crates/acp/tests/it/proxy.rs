@@ -1,7 +1,10 @@
 //! The proxy around an agent that has every vice.
 
 mod asking;
+mod opening;
 mod passing;
 mod rewinding;
+mod strict;
+mod talking;
 mod vices;
 mod world;

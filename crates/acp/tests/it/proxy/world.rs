@@ -1,6 +1,7 @@
 //! A client, the proxy and the fake inner agent around a scratch workspace.
 
 use std::collections::{HashMap, VecDeque};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -88,13 +89,22 @@ impl World {
     pub fn start(&self) -> Client {
         let example = std::env::current_exe().expect("it runs");
         let example = example.parent().and_then(Path::parent).expect("it is in `deps`").join("examples/inner_agent");
-        let (data, inner, project) = (self.path("data"), self.path("inner"), self.project());
+        let (inner, project) = (self.path("inner"), self.project());
         let variable = format!("{}={},{}", inner::VARIABLE, inner.display(), self.habits);
         let command = ["env", "-C"].into_iter().map(Into::into);
-        let command = command.chain([project.clone().into(), variable.into(), example.into_os_string()]);
+        let command = command.chain([project.into(), variable.into(), example.into_os_string()]);
+        self.start_with(command.collect())
+    }
+
+    /// Starts the proxy around any command.
+    pub fn start_with(&self, command: Vec<OsString>) -> Client {
+        let (data, project) = (self.path("data"), self.project());
         let setup = Setup {
-            command: command.collect(),
-            environments: Box::new(move |cwd| Ok(environment(&data, cwd))),
+            command,
+            environments: Box::new(move |cwd| match cwd.ends_with("home") {
+                true => Err("it is somebody's home".to_owned()),
+                false => Ok(environment(&data, cwd)),
+            }),
             sockets: self.path("sockets"),
             patience: self.patience,
         };
@@ -167,7 +177,7 @@ impl Client {
             return None;
         }
         self.lines.push(line.trim_end_matches('\n').to_owned());
-        let message = serde_json::from_str(&line).expect("it is JSON");
+        let message = serde_json::from_str(&inner::readable(&line)).expect("it is JSON");
         self.check(&message);
         Some(message)
     }
@@ -216,6 +226,11 @@ impl Client {
         let params = json!({ "cwd": self.cwd, "mcpServers": [] });
         let result = self.ask("session/new", params).await.expect("it begins");
         result["sessionId"].as_str().expect("it has an id").to_owned()
+    }
+
+    /// From now on, sessions are begun and loaded for another directory.
+    pub fn go_to(&mut self, cwd: PathBuf) {
+        self.cwd = cwd;
     }
 
     pub async fn load(&mut self, session: &str) -> Result<Value, Value> {
