@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use retake_engine::session::entry::EndReason;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::Proxy;
