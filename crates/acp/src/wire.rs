@@ -5,6 +5,7 @@
 //! what the messages mean; see [`crate::peer`] for questions and answers. Whatever comes in, reading goes on: only the end of the stream
 //! and an error of the system end it.
 
+mod glimpse;
 mod lenient;
 mod line;
 
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
+pub use glimpse::Glimpse;
 pub use line::{Incoming, MAX_LINE, Reader, Writer};
 
 /// A message of either direction.

@@ -8,6 +8,7 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::Proxy;
+use super::change::{CLOSED, PERMISSION, cancelled};
 use super::edit::{Edits, put};
 use super::scribe::Voice;
 use super::session::Session;
@@ -201,7 +202,7 @@ impl Proxy {
         for session in sessions {
             let mut live = session.live();
             if let Some(at) = live.asked.iter().position(|(asked, _)| asked == id) {
-                return live.asked.remove(at).1 != "cancelled";
+                return live.asked.remove(at).1 != CLOSED;
             }
         }
         true
@@ -252,6 +253,12 @@ impl Proxy {
                             edits.append(&["params", "update", "availableCommands"], &ours.join(","));
                         }
                     }
+                } else if let Message::Request { id, method, .. } = &message
+                    && method == PERMISSION
+                    && session.live().is_stopping
+                {
+                    self.agent.answer(id.clone(), cancelled(method)).await.ok();
+                    return;
                 } else {
                     note_request(&session, &message);
                 }

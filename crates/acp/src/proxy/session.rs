@@ -63,6 +63,8 @@ pub(super) struct Live {
     used: HashSet<(Voice, String)>,
     /// Requests of the inner agent that the client has not answered.
     pub(super) asked: Vec<(Value, String)>,
+    /// Its turn is being stopped: the user is asked nothing more.
+    pub(super) is_stopping: bool,
     /// Sessions of the inner agent that its process has open.
     pub(super) loaded: HashSet<String>,
 }

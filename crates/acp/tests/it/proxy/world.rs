@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use retake_acp::proxy::{self, Ended, Patience, Setup};
@@ -11,6 +12,7 @@ use retake_testkit::acp::Schemas;
 use retake_testkit::inner;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 /// How long anything may take.
@@ -38,6 +40,7 @@ pub struct Client {
     /// What was asked, by id.
     asked: HashMap<u64, String>,
     schemas: [Schemas; 2],
+    stop: Arc<Notify>,
 }
 
 impl World {
@@ -70,6 +73,18 @@ impl World {
             .collect();
         files.sort();
         files
+    }
+
+    /// Waits for a file that has such lines, and returns what is in it.
+    pub async fn wait_for_file(&self, name: &str, has: &str) -> String {
+        let end = std::time::Instant::now() + LIMIT;
+        loop {
+            match std::fs::read_to_string(self.path(name)) {
+                Ok(text) if text.ends_with('\n') && text.contains(has) => return text.trim_end().to_owned(),
+                _ => assert!(std::time::Instant::now() < end, "{name} is not there"),
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
     }
 
     /// What the inner agent's model was sent at the last prompt.
@@ -110,12 +125,14 @@ impl World {
         };
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         let (from, to) = tokio::io::split(theirs);
-        let running = tokio::spawn(async move { proxy::run(setup, from, to, std::future::pending()).await });
+        let stop = Arc::new(Notify::new());
+        let stopped = Arc::clone(&stop);
+        let running = tokio::spawn(async move { proxy::run(setup, from, to, stopped.notified()).await });
         let (from, to) = tokio::io::split(ours);
         let from = BufReader::new(from);
         let (told, lines) = (VecDeque::new(), Vec::new());
         let (asked, schemas) = (HashMap::new(), [Schemas::of(1), Schemas::of(2)]);
-        Client { to, from, running, next: 0, version: 1, cwd: project, told, lines, asked, schemas }
+        Client { to, from, running, next: 0, version: 1, cwd: project, told, lines, asked, schemas, stop }
     }
 
     /// Starts the proxy, and agrees on version 1.
@@ -284,6 +301,12 @@ impl Client {
             .collect()
     }
 
+    /// Has the proxy stop as a signal does, and waits for it to end.
+    pub async fn stop(self) -> Ended {
+        self.stop.notify_one();
+        self.end().await
+    }
+
     /// Hangs up, and waits for the proxy to end.
     pub async fn hang_up(mut self) -> Ended {
         self.to.shutdown().await.expect("it can be");
@@ -291,8 +314,11 @@ impl Client {
     }
 
     /// Waits for the proxy to end by itself.
-    pub async fn end(self) -> Ended {
-        let running = self.running;
-        tokio::time::timeout(LIMIT, running).await.expect("it ends").expect("it does not panic").expect("it began")
+    pub async fn end(mut self) -> Ended {
+        tokio::time::timeout(LIMIT, &mut self.running)
+            .await
+            .expect("it ends")
+            .expect("it does not panic")
+            .expect("it began")
     }
 }
