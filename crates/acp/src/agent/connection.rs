@@ -209,7 +209,16 @@ impl<H: Host> Connection<H> {
     /// Opens a session; the answer that introduces it, with its id.
     async fn introduce(&self, wish: Wish) -> Result<(Arc<Session>, Value), RpcError> {
         let greeted = self.greeted()?;
+        let named = match &wish.which {
+            Wanted::Existing(named) => Some(named.clone()),
+            Wanted::New => None,
+        };
         let open = self.host.open(wish).await?;
+        // The beginning of an id is none here: all that follows would be said of a session that the client does not know.
+        if let Some(named) = named.filter(|named| *named != open.view.session) {
+            (open.close)().await;
+            return Err(unknown_session(&named, &format!("there is no session `{named}` in this directory")));
+        }
         let host = Arc::clone(&self.host);
         let session = Session::begin(open, greeted, self.peer.clone(), move |text| host.warn(text));
         self.sessions().insert(session.id.clone(), Arc::clone(&session));

@@ -171,7 +171,11 @@ impl Proxy {
     }
 
     pub(super) fn note_request(&self, id: &Value, what: What) {
-        self.state().requests.insert(id.to_string(), Asked { id: id.clone(), what });
+        let mut state = self.state();
+        // Nobody will answer it any more, and whatever it holds would never end.
+        if !state.is_gone {
+            state.requests.insert(id.to_string(), Asked { id: id.clone(), what });
+        }
     }
 
     pub(super) async fn to_agent(&self, line: Vec<u8>) {
