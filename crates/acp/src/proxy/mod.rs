@@ -114,6 +114,8 @@ struct Proxy {
 #[derive(Default)]
 struct State {
     version: Version,
+    /// Whether the inner agent has answered `initialize`.
+    is_greeted: bool,
     /// Whether the client wants to be told that history was cut.
     wants: bool,
     /// Version 1: sessions can be resumed and not loaded.

@@ -387,7 +387,11 @@ impl Proxy {
     /// The inner agent has said what it can do: we can do more.
     fn initialized(&self, result: &Value, line: &[u8]) -> Vec<u8> {
         let version = if result["protocolVersion"] == 2 { Version::V2 } else { Version::V1 };
-        self.state().version = version;
+        {
+            let mut state = self.state();
+            state.version = version;
+            state.is_greeted = true;
+        }
         let capabilities = match version {
             Version::V1 => &result["agentCapabilities"]["sessionCapabilities"],
             Version::V2 => &result["capabilities"]["session"],
