@@ -1,10 +1,11 @@
-//! `cargo xtask bench`: how fast Retake is beside other tools, beside the bare system calls, and in process.
+//! `cargo xtask bench`: how fast Retake is beside other tools, beside the bare system calls, in process, and around another agent.
 //!
 //! Numbers of one run belong together; rows are compared, never runs. Nothing here is a test: no check fails on a time.
 
 mod engine;
 mod lstat;
 mod peers;
+mod proxy;
 mod report;
 mod restore;
 mod table;
@@ -25,11 +26,15 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     match words[..] {
         [] => {
             peers::run(&peers::Args::all())?;
-            engine::run_all(true)
+            engine::run_all(true)?;
+            proxy::run(true)
         }
         ["peers", ref rest @ ..] => peers::run(&peers::Args::parse(rest)?),
         ["engine"] => engine::run_all(false),
         ["engine", "--write"] => engine::run_all(true),
+        ["proxy"] => proxy::run(false),
+        ["proxy", "--write"] => proxy::run(true),
+        ["flood"] => proxy::flood(),
         ["lstat", dir] => {
             let found = lstat::measure(Path::new(dir))?;
             println!("{:.1} ms, best of {}, {} paths", millis(found.best), lstat::ROUNDS, found.paths);

@@ -29,6 +29,7 @@ Usage: cargo xtask COMMAND
   bench peers       snapshot and restore sequences of other tools beside ours
                     [--sizes 3000,20000,75000] [--peers LIST] [--out DIR] [--cap SECONDS] [--write]
   bench engine      in-process benches of retake-engine [--write]
+  bench proxy       what `retake acp -- AGENT` costs beside the agent's own pipe; needs a release build [--write]
   bench lstat DIR   a bare two-thread lstat of every path below DIR
   bench tree OUT FILES [SEED]   a work tree like a source repository's";
 

@@ -161,7 +161,7 @@ impl Command {
     }
 }
 
-/// What runs without anybody being asked.
+/// What runs without anybody being asked. The rest is refused where it does not say that it is asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Allow {
@@ -171,6 +171,10 @@ pub enum Allow {
     Edits,
     /// Reading.
     None,
+    /// Everything that no rule denies; what a rule wants to be asked about is.
+    AllElseAsk,
+    /// Reading and edit tools; the rest is asked about.
+    EditsElseAsk,
 }
 
 /// Whether a call may run.

@@ -23,14 +23,16 @@ pub const USUAL: &str = "it may change something";
 /// What happens to calls for which there is no rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Somebody can be asked.
+    /// Somebody can be asked, and is.
     #[default]
     Interactive,
+    /// This runs, and somebody can be asked about the rest.
+    Attended(Allowed),
     /// Nobody can be asked.
     Headless(Allowed),
 }
 
-/// `--allow`: what runs without anybody to ask.
+/// `--allow`: what runs without anybody being asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allowed {
     /// Everything that no rule denies or wants asked about.
@@ -41,12 +43,14 @@ pub enum Allowed {
     None,
 }
 
-impl From<Allow> for Allowed {
+impl From<Allow> for Mode {
     fn from(allow: Allow) -> Self {
         match allow {
-            Allow::All => Self::All,
-            Allow::Edits => Self::Edits,
-            Allow::None => Self::None,
+            Allow::All => Self::Headless(Allowed::All),
+            Allow::Edits => Self::Headless(Allowed::Edits),
+            Allow::None => Self::Headless(Allowed::None),
+            Allow::AllElseAsk => Self::Attended(Allowed::All),
+            Allow::EditsElseAsk => Self::Attended(Allowed::Edits),
         }
     }
 }
@@ -109,7 +113,7 @@ pub fn decide(policy: &Policy, tool: &str, access: &Access) -> Decision {
     }
     if let Some(rule) = policy.ask.iter().find(|rule| touches(rule, tool, access)) {
         return match policy.mode {
-            Mode::Interactive => {
+            Mode::Interactive | Mode::Attended(_) => {
                 let why = format!("the settings want `{rule}` to be asked about");
                 Decision::Ask { why, suggested: suggest(tool, access) }
             }
@@ -127,9 +131,13 @@ pub fn decide(policy: &Policy, tool: &str, access: &Access) -> Decision {
 /// Decides where no rule fits.
 fn by_mode(policy: &Policy, tool: &str, access: &Access) -> Decision {
     match policy.mode {
-        Mode::Interactive => Decision::Ask { why: USUAL.to_owned(), suggested: suggest(tool, access) },
-        Mode::Headless(Allowed::All) => Decision::Allow,
-        Mode::Headless(Allowed::Edits) if EDIT_TOOLS.contains(&tool) => Decision::Allow,
+        Mode::Attended(Allowed::All) | Mode::Headless(Allowed::All) => Decision::Allow,
+        Mode::Attended(Allowed::Edits) | Mode::Headless(Allowed::Edits) if EDIT_TOOLS.contains(&tool) => {
+            Decision::Allow
+        }
+        Mode::Interactive | Mode::Attended(_) => {
+            Decision::Ask { why: USUAL.to_owned(), suggested: suggest(tool, access) }
+        }
         Mode::Headless(Allowed::Edits) => Decision::Deny {
             why: format!(
                 "`{tool}` is not allowed in this run: it was started with `--allow edits`, so reading and the edit tools ({}) may be used, \
@@ -140,7 +148,7 @@ fn by_mode(policy: &Policy, tool: &str, access: &Access) -> Decision {
         },
         Mode::Headless(Allowed::None) => Decision::Deny {
             why: format!(
-                "`{tool}` is not allowed in this run: it was started with `--allow none`, so only tools that read may be used. {}",
+                "`{tool}` is not allowed: the user chose that only tools that read may be used (`--allow none`, or \"Read only\" in an editor). {}",
                 commands_allowed(policy)
             ),
         },

@@ -111,7 +111,10 @@ pub fn to_request(workspace: &Workspace, session: SessionId, change: &Change) ->
             }
             Goal::Undo { operation: Some(operation.id), session: Some(session) }
         }
-        ChangeGoal::Redo => Goal::Redo { session: Some(session) },
+        ChangeGoal::Redo { operation } => {
+            operation.as_deref().map_or(Ok(()), |text| is_next(workspace, session, text))?;
+            Goal::Redo { session: Some(session) }
+        }
     };
     let path = |bytes: &Bytes| -> Result<WorkspacePath, Refusal> {
         let bytes = bytes.decode().ok_or_else(|| refusal(Reason::Invalid, "a path is not valid base64"))?;
@@ -124,6 +127,17 @@ pub fn to_request(workspace: &Workspace, session: SessionId, change: &Change) ->
     request.choices = choices.collect::<Result<_, Refusal>>()?;
     request.across_branches = change.across_branches;
     Ok(request)
+}
+
+/// Refuses if a redo would not repeat the operation that `text` names, by its own id or by that of its undo.
+fn is_next(workspace: &Workspace, session: SessionId, text: &str) -> Result<(), Refusal> {
+    let named = workspace.resolve_operation(text).map_err(|err| refusal(Reason::NotFound, in_words(&err)))?;
+    let next = workspace.next_redo(session).map_err(|err| refusal(Reason::Nothing, in_words(&err)))?;
+    if next.id == named.id || next.reverses == Some(named.id) {
+        return Ok(());
+    }
+    let text = format!("operation {} is not what was undone last in this session", named.id.short());
+    Err(Refusal { hint: Some("a redo without a name repeats that".to_owned()), ..refusal(Reason::Nothing, text) })
 }
 
 /// An error of the engine as clients are told it.

@@ -6,12 +6,12 @@ pub mod session;
 
 use std::time::Duration;
 
-use retake_agent::contract::{Command, Refusal, Reply};
+use retake_agent::contract::{Allow, Command, Refusal, Reply};
 use retake_agent::controller::{self, Opened, Setup, Unprotected, Which};
 use retake_agent::live::{Live, LiveError};
 use retake_agent::mcp::Servers;
 use retake_agent::model::Model;
-use retake_agent::permission::{Allowed, Mode, Policy};
+use retake_agent::permission::{Mode, Policy};
 use retake_agent::socket::{self, Client};
 use retake_agent::tool::{JobEnded, Jobs, Shell, Toolbox};
 use retake_engine::{MadeBy, SessionId};
@@ -107,8 +107,8 @@ pub struct Manner {
 
 impl Manner {
     /// Without anybody who can be asked.
-    pub fn headless(allowed: Allowed, unprotected: Unprotected) -> Self {
-        Self { mode: Mode::Headless(allowed), unprotected, made_by: MadeBy::Command }
+    pub fn headless(allow: Allow, unprotected: Unprotected) -> Self {
+        Self { mode: allow.into(), unprotected, made_by: MadeBy::Command }
     }
 
     /// With somebody who is asked.

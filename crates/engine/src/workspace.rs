@@ -128,6 +128,11 @@ impl Workspace {
         self.store.dir()
     }
 
+    /// Gives back memory that is only there to be quick: for a process that stays, when there may be nothing to do for long.
+    pub fn rest(&self) {
+        self.store.db().rest();
+    }
+
     pub(crate) fn rules(&self) -> Result<Rules, StoreError> {
         let declared = self.store.db().read(|connection| {
             let mut statement = connection.prepare_cached("SELECT path FROM declared")?;

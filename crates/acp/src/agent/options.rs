@@ -18,9 +18,9 @@ pub(super) enum Permissions {
     Ask,
     /// Reading; the rest is refused.
     Read,
-    /// Reading and edit tools; the rest is refused.
+    /// Reading and edit tools; the rest is asked about.
     Edit,
-    /// Everything that no rule denies.
+    /// Everything that no rule denies or wants to be asked about.
     All,
 }
 
@@ -47,17 +47,19 @@ impl Permissions {
         match self {
             Self::Ask => None,
             Self::Read => Some(Allow::None),
-            Self::Edit => Some(Allow::Edits),
-            Self::All => Some(Allow::All),
+            Self::Edit => Some(Allow::EditsElseAsk),
+            Self::All => Some(Allow::AllElseAsk),
         }
     }
 
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Ask => ("Ask", "Reading runs; whatever may change something is asked about"),
-            Self::Read => ("Read only", "Reading runs; the rest is refused"),
-            Self::Edit => ("Edit files", "Reading and edit tools run; commands are refused"),
-            Self::All => ("Allow all", "Everything runs that no rule of the settings denies"),
+            Self::Read => ("Read only", "Reading runs; nothing else does, and nobody is asked"),
+            Self::Edit => ("Edit files", "Reading and edit tools run; commands are asked about"),
+            Self::All => {
+                ("Allow all", "Everything runs that no rule of the settings denies or wants to be asked about")
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use retake_agent::contract::{Answer, Command, Question};
+use retake_agent::contract::{Answer, Command, Question, Reply};
 use retake_agent::live::Asked;
 use retake_engine::session::entry::Part;
 use serde_json::{Value, json};
@@ -24,8 +24,9 @@ pub(super) async fn hand_in(session: &Session, id: Value, blocks: Vec<Value>, pa
     let is_all_said = content::blocks(&session.updates.root, &parts) == blocks;
     let given = (!is_all_said).then(|| (blocks, parts.clone()));
     let mut pending = session.pending.lock().await;
-    let asked = session.asker.hand_in(Command::Prompt { parts, allow, unprotected: false }).await;
-    pending.push(Pending { request: asked.id.clone(), id, prompt: None, given });
+    let command = Command::Prompt { parts: parts.clone(), allow, unprotected: false };
+    let asked = session.asker.hand_in(command).await;
+    pending.push(Pending { request: asked.id.clone(), id, parts, was_held: false, prompt: None, given });
     asked
 }
 
@@ -33,7 +34,13 @@ pub(super) async fn hand_in(session: &Session, id: Value, blocks: Vec<Value>, pa
 pub(super) async fn taken(session: &Session, asked: Asked) {
     let request = asked.id.clone();
     let error = match asked.answer().await {
-        Ok(Ok(_)) => return,
+        Ok(Ok(reply)) => {
+            let mut pending = session.pending.lock().await;
+            if let Some(one) = pending.iter_mut().find(|one| one.request == request) {
+                one.was_held = matches!(reply, Reply::Held { .. });
+            }
+            return;
+        }
         Ok(Err(refusal)) => session.refused(&refusal),
         Err(error) => session.gone(&error),
     };

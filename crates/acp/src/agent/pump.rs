@@ -1,5 +1,7 @@
 //! The pump of a session: what it tells becomes updates and answers, in the order in which it was told.
 
+mod missed;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -88,7 +90,7 @@ impl Pump {
             self.session.update(update).await;
         }
         if let Some(before) = cut {
-            self.tell_of_cut(&before).await;
+            self.tell_of_cut(&before, Goes::Back).await;
         }
         self.follow(event).await;
         let operation = match &event.kind {
@@ -182,7 +184,7 @@ impl Pump {
     }
 
     /// Tells that history was cut, to a client that wants to know, and what follows it now.
-    async fn tell_of_cut(&mut self, before: &View) {
+    async fn tell_of_cut(&mut self, before: &View, goes: Goes) {
         for (_, asking) in self.questions.drain() {
             asking.abort();
         }
@@ -190,9 +192,10 @@ impl Pump {
             let known = self.session.known();
             (known.view.entries.clone(), known.view.todos())
         };
-        if self.session.client.knows_rewind {
-            let same = before.entries.iter().zip(&now).take_while(|(before, now)| before.id == now.id).count();
-            let lost = before.coming.entry.is_some() || before.entries[same..].iter().any(extension::is_message);
+        let same = before.entries.iter().zip(&now).take_while(|(before, now)| before.id == now.id).count();
+        let lost = before.coming.entry.is_some() || before.entries[same..].iter().any(extension::is_message);
+        // Whoever cannot be told that something is gone would see it twice when it comes back.
+        if self.session.client.knows_rewind || !lost && goes == Goes::On {
             if lost {
                 self.truncated(extension::last_message(&now[..same])).await;
             }
@@ -261,19 +264,6 @@ impl Pump {
         }
     }
 
-    /// Goes on after something was missed: the client is told what differs.
-    async fn resync(&mut self, view: Box<View>) {
-        let before = std::mem::replace(&mut self.session.known().view, *view);
-        self.tell_of_cut(&before).await;
-        let now = self.session.known().view.clone();
-        let was_running = self.session.known().running.filter(|_| running(&now).is_none());
-        if let Some(prompt) = was_running {
-            self.end_turn(prompt, None, &ended_in(&now, prompt)).await;
-        }
-        now.questions.iter().for_each(|question| self.ask(question));
-        self.session.tell_how_far(Told::of(&now, None));
-    }
-
     /// Tells how the session stands.
     async fn replay(&mut self, everything: bool) {
         let view = self.session.known().view.clone();
@@ -303,6 +293,15 @@ impl Pump {
             self.session.peer.answer(waiting.id, Err(self.session.gone(error))).await.ok();
         }
     }
+}
+
+/// In which way a conversation became another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Goes {
+    /// By a rewind, an undo or a redo.
+    Back,
+    /// It may only have gone on.
+    On,
 }
 
 /// How a turn ended.

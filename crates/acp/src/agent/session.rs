@@ -86,6 +86,10 @@ pub(super) struct Pending {
     pub(super) request: String,
     /// The client's request.
     pub(super) id: Value,
+    /// What it says.
+    pub(super) parts: Vec<Part>,
+    /// Whether it was held, because a turn was running.
+    pub(super) was_held: bool,
     /// The prompt, once it is said.
     pub(super) prompt: Option<EntryId>,
     /// As it was given, if its parts do not say it all, and those parts.

@@ -110,14 +110,11 @@ pub(crate) async fn undo(door: &impl Door, params: &Params) -> Result<Value, Rpc
     carry_out(door, params, wanted(door, params, ChangeGoal::Undo { operation }, &standing)?).await
 }
 
-/// Repeats what was undone last.
+/// Repeats an operation that was undone.
 pub(crate) async fn redo(door: &impl Door, params: &Params) -> Result<Value, RpcError> {
-    if params.given("operation").is_some() {
-        let error = RpcError::invalid_params("redo repeats what was undone last, and takes no operation");
-        return Err(error.with_reason("unsupported"));
-    }
+    let operation = params.text_if_given("operation")?.map(str::to_owned);
     let standing = door.standing().await;
-    carry_out(door, params, wanted(door, params, ChangeGoal::Redo, &standing)?).await
+    carry_out(door, params, wanted(door, params, ChangeGoal::Redo { operation }, &standing)?).await
 }
 
 /// Reads what a prompt is to be edited to; nothing is changed yet.

@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use retake_agent::contract::{Reason, Refusal, WhileRunning};
-use retake_agent::document::RewindDocument;
+use retake_agent::contract::{ChangeGoal, Reason, Refusal, WhileRunning};
+use retake_agent::document::{Bytes, GapFacts, RewindDocument};
 use retake_agent::question::refusal;
+use retake_engine::Scope;
 use retake_engine::session::entry::Entry;
 use serde_json::{Value, json};
 
@@ -13,8 +14,9 @@ use super::cut::Held;
 use super::scribe::Changed;
 use super::session::Session;
 use super::shape;
-use super::ties::Tie;
+use super::ties::{Known, Tie};
 use crate::extension;
+use crate::extension::answer::LATE;
 use crate::extension::door::Wanted;
 use crate::wire::RpcError;
 
@@ -63,9 +65,10 @@ impl Proxy {
             *keep.lock().unwrap_or_else(PoisonError::into_inner) = Some(held);
             Ok(())
         };
+        let goal = wanted.change.goal.clone();
         let changed = session.desk.ask(move |scribe| scribe.change(wanted, cut)).await;
         let held = held.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let changed = match changed {
+        let mut changed = match changed {
             Some(Ok(changed)) => changed,
             other => {
                 // It was cut, and what is retained is not what it was cut to.
@@ -78,6 +81,7 @@ impl Proxy {
             self.tell(session, &changed).await;
         }
         let strategy = held.map(|held| held.strategy);
+        note_late(&session.known(), &goal, &mut changed.document);
         Ok(Made { document: changed.document, strategy })
     }
 
@@ -155,5 +159,24 @@ pub(super) fn cancelled(method: &str) -> Result<Value, RpcError> {
     match method {
         PERMISSION => Ok(json!({ "outcome": { "outcome": "cancelled" } })),
         _ => Err(RpcError::new(RpcError::CANCELLED, "the turn is being stopped")),
+    }
+}
+
+/// Adds to a plan, or to what became of it, that the snapshot of its target was late.
+pub(super) fn note_late(known: &Known, goal: &ChangeGoal, document: &mut RewindDocument) {
+    let target = match goal {
+        ChangeGoal::Rewind { entry, .. } => Some(*entry),
+        ChangeGoal::KeepPrompt { prompt, .. } => Some(*prompt),
+        ChangeGoal::Undo { .. } | ChangeGoal::Redo { .. } => {
+            let leaves = document.conversation.as_ref().and_then(|conversation| conversation.leaves.first());
+            leaves.map(|prompt| prompt.id)
+        }
+        ChangeGoal::Checkpoint { .. } => None,
+    };
+    let takes_files = document.scope != Some(Scope::Conversation);
+    if target.is_some_and(|target| known.late.contains(&target)) && takes_files {
+        let gap = GapFacts { path: Bytes::new(b"."), kind: "late_snapshot".to_owned(), text: LATE.to_owned() };
+        document.gaps.gaps.insert(0, gap);
+        document.gaps.gaps_total += 1;
     }
 }

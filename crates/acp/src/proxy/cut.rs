@@ -8,6 +8,8 @@
 //! A place inside a turn, or just after a prompt, is nothing that agents can be cut at: they are cut before that turn, and what is retained
 //! of it comes as a transcript with the next prompt.
 
+mod ways;
+
 use std::sync::Arc;
 
 use retake_engine::session::entry::{Block, Body, Entry, EntryId};
@@ -16,64 +18,14 @@ use serde_json::{Value, json};
 use super::scribe::{chain, spoken};
 use super::session::Session;
 use super::shape::Version;
-use super::ties::{Known, Tie};
+use super::ties::Tie;
 use super::{Proxy, scribe::Voice};
 use crate::wire::RpcError;
+pub(super) use ways::Offer;
+use ways::{Way, base, holds, next_turn, turns, ways};
 
 /// A message that no session has.
 const NO_MESSAGE: &str = "retake-probe-no-such-message";
-
-/// What the inner agent offers, as far as is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Offer {
-    /// Sessions can be loaded.
-    pub(super) load: bool,
-    /// The head of a session can be forked.
-    pub(super) fork: bool,
-    /// A session can be forked at a message; `None` if that was not tried.
-    pub(super) fork_at: Option<bool>,
-    /// `_rewind/to` was not refused so far.
-    pub(super) rewind_to: bool,
-    /// `qwen/control/session/rewind` was not refused so far.
-    pub(super) turn_rewind: bool,
-}
-
-impl Default for Offer {
-    fn default() -> Self {
-        Self { load: false, fork: false, fork_at: None, rewind_to: true, turn_rewind: true }
-    }
-}
-
-/// A way to have an inner session that holds what is retained.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Way {
-    /// There is one.
-    Kept { inner: String },
-    /// Nothing is retained: a new one.
-    New,
-    /// A fork that ends with a message of the agent's.
-    ForkAt { from: String, message: String },
-    /// The same one, cut before a prompt by its id; `None` if that has to be found out first.
-    RewindTo { inner: String, prompt: EntryId },
-    /// The same one, cut before a turn by its number.
-    TurnRewind { inner: String, turn: usize },
-    /// A new one that is told everything.
-    Transcript,
-}
-
-impl Way {
-    /// What the client is told was used.
-    pub(super) fn name(&self) -> &'static str {
-        match self {
-            Self::Kept { .. } => "kept_session",
-            Self::New => "new_session",
-            Self::ForkAt { .. } => "fork_at_message",
-            Self::RewindTo { .. } => "rewind_to",
-            Self::TurnRewind { .. } => "turn_rewind",
-            Self::Transcript => "transcript",
-        }
-    }
-}
 
 /// An inner session that holds what is retained.
 #[derive(Clone, Debug)]
@@ -82,89 +34,6 @@ pub(super) struct Held {
     /// What it lacks: everything after this entry.
     pub(super) due: Option<Option<EntryId>>,
     pub(super) strategy: &'static str,
-}
-
-/// The part of `path` that an agent can be cut to: not inside a turn, and not just after a prompt.
-fn base<'a>(all: &[Entry], path: &'a [Entry]) -> &'a [Entry] {
-    let Some(last) = path.last() else { return path };
-    let goes_on = |entry: &Entry| {
-        entry.parent == Some(last.id) && matches!(entry.body, Body::Reply { .. } | Body::ToolResult { .. })
-    };
-    let is_prompt = |entry: &Entry| matches!(entry.body, Body::Prompt { .. });
-    if !is_prompt(last) && !all.iter().any(goes_on) {
-        return path;
-    }
-    let before = path.iter().rposition(is_prompt).unwrap_or(0);
-    spoken(&path[..before])
-}
-
-/// What could be tried, the best first; never empty.
-fn ways(known: &Known, offer: Offer, all: &[Entry], base: &[Entry]) -> Vec<Way> {
-    let mut ways = Vec::new();
-    let mut keepers: Vec<&String> =
-        known.inners.iter().filter(|(_, inner)| holds(inner.holds, base)).map(|(id, _)| id).collect();
-    keepers.sort_by_key(|id| (**id != known.current, (*id).clone()));
-    ways.extend(keepers.into_iter().map(|id| Way::Kept { inner: id.clone() }));
-    if base.is_empty() {
-        ways.push(Way::New);
-        return ways;
-    }
-    let inner = &known.current;
-    if let Some(next) = next_turn(known, inner, all, base) {
-        if offer.fork_at == Some(true)
-            && let Some(message) = anchor(known, inner, base)
-        {
-            ways.push(Way::ForkAt { from: inner.clone(), message: message.to_owned() });
-        }
-        if offer.rewind_to {
-            ways.push(Way::RewindTo { inner: inner.clone(), prompt: next });
-        }
-        if offer.turn_rewind {
-            ways.push(Way::TurnRewind { inner: inner.clone(), turn: turns(known, inner, base).count() });
-        }
-    }
-    ways.push(Way::Transcript);
-    ways
-}
-
-/// Whether a session that holds the conversation up to `head` holds all of `base`; what agents say after the end of a turn is theirs.
-fn holds(head: Option<Option<EntryId>>, base: &[Entry]) -> bool {
-    match head {
-        None => false,
-        Some(None) => base.is_empty(),
-        Some(Some(head)) => base
-            .iter()
-            .position(|entry| entry.id == head)
-            .is_some_and(|at| !base[at + 1..].iter().any(|entry| matches!(entry.body, Body::Prompt { .. }))),
-    }
-}
-
-/// The prompts of `entries` that are turns of an inner session's own.
-fn turns<'a>(known: &'a Known, inner: &'a str, entries: &'a [Entry]) -> impl Iterator<Item = EntryId> + 'a {
-    let is_own = move |entry: &&Entry| matches!(entry.body, Body::Prompt { .. }) && !known.was_told(inner, entry.id);
-    entries.iter().filter(is_own).map(|entry| entry.id)
-}
-
-/// The prompt with which an inner session goes on after `base`, if it has all of that as turns of its own.
-fn next_turn(known: &Known, inner: &str, all: &[Entry], base: &[Entry]) -> Option<EntryId> {
-    let head = known.inners.get(inner)?.holds??;
-    let held = chain(all, Some(head));
-    let last = base.last()?.id;
-    let at = held.iter().position(|entry| entry.id == last)?;
-    let mut later = held[at + 1..].iter().filter(|entry| matches!(entry.body, Body::Prompt { .. }));
-    let next = later.next()?.id;
-    let is_own = !known.was_told(inner, next) && !later.any(|entry| known.was_told(inner, entry.id));
-    is_own.then_some(next)
-}
-
-/// What an inner session calls the last message of the last turn of `base`.
-fn anchor<'a>(known: &'a Known, inner: &str, base: &[Entry]) -> Option<&'a str> {
-    let of_turn = base.iter().rev().take_while(|entry| !matches!(entry.body, Body::Prompt { .. }));
-    let mut messages = of_turn.filter(|entry| match &entry.body {
-        Body::Reply { blocks, .. } => blocks.iter().any(|block| matches!(block, Block::Text { .. })),
-        _ => false,
-    });
-    known.inner_id(inner, messages.next()?.id)
 }
 
 impl Proxy {
@@ -393,14 +262,20 @@ impl Proxy {
     }
 
     /// Keeps a fork of the head, so that one can come back to it, if that is the best that the agent offers.
-    pub(super) async fn keep_head(self: &Arc<Self>, session: &Arc<Session>, entries: &[Entry]) {
-        let (offer, known) = (self.offer(), session.known());
-        let head = spoken(entries);
-        let is_kept = known.inners.iter().any(|(id, inner)| *id != known.current && holds(inner.holds, head));
-        if !offer.fork || offer.fork_at == Some(true) || head.is_empty() || is_kept {
+    pub(super) async fn keep_head(self: &Arc<Self>, session: &Arc<Session>) {
+        let offer = self.offer();
+        if !offer.fork || offer.fork_at == Some(true) {
             return;
         }
-        self.fork_head(session, head.last().map(|entry| entry.id)).await;
+        let known = session.known();
+        let unkept = session.desk.ask(move |scribe| {
+            let held = spoken(scribe.entries());
+            let is_kept = known.inners.iter().any(|(id, inner)| *id != known.current && holds(inner.holds, held));
+            held.last().map(|entry| entry.id).filter(|_| !is_kept)
+        });
+        if let Some(head) = unkept.await.flatten() {
+            self.fork_head(session, Some(head)).await;
+        }
     }
 
     /// Forks the head of the session that speaks, which holds the conversation up to `head`. The first time that shows whether the agent

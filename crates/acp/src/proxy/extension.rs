@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::Proxy;
+use super::change::note_late;
 use super::relay::What;
 use super::session::Session;
 use super::shape::{self, Version};
@@ -116,11 +117,19 @@ impl Proxy {
 
     /// Has the keeper answer a question.
     pub(super) async fn question(&self, session: &Session, question: Command) -> Result<Reply, Refusal> {
+        let goal = match &question {
+            Command::Plan { change } => Some(change.goal.clone()),
+            _ => None,
+        };
         let answered = session.desk.ask(move |scribe| {
             let id = scribe.id();
             scribe.keeper().ask(move |workspace| question::answer(workspace, id, &Default::default(), question))
         });
-        answered.await.unwrap_or_else(|| Err(retake_agent::socket::ended()))
+        let mut answered = answered.await.unwrap_or_else(|| Err(retake_agent::socket::ended()));
+        if let (Some(goal), Ok(Reply::Change { document })) = (goal, &mut answered) {
+            note_late(&session.known(), &goal, document);
+        }
+        answered
     }
 
     /// Goes back to before a prompt and says another one in its place.

@@ -24,6 +24,7 @@ use super::scribe::{Desk, spoken};
 use super::session::Session;
 use super::ties::{self, Tie, Ties};
 use super::{Proxy, complain};
+use crate::wire::Message;
 
 /// A log that was opened.
 struct Opened {
@@ -150,7 +151,12 @@ impl Proxy {
         tokio::spawn(async move {
             while let Some((message, line)) = said.recv().await {
                 let Some(session) = weak.upgrade() else { return };
+                let request = match &message {
+                    Message::Request { id, .. } => Some(id.clone()),
+                    Message::Notification { .. } | Message::Response { .. } => None,
+                };
                 proxy.take_in_session(&session, message, line).await;
+                request.iter().for_each(|id| session.unqueue(id));
             }
         });
         self.serve(&session);

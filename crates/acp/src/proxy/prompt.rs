@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use super::edit::{Edits, put};
 use super::relay::{What, reason};
-use super::scribe::{Begun, spoken};
+use super::scribe::spoken;
 use super::session::Session;
 use super::shape::{self, Version};
 use super::ties::Tie;
@@ -51,29 +51,29 @@ impl Proxy {
     ) -> Result<Option<String>, RpcError> {
         if !session.is_running() {
             self.align(session).await?;
-            let entries = session.desk.ask(|scribe| scribe.entries().to_vec()).await.unwrap_or_default();
-            self.keep_head(session, &entries).await;
+            self.keep_head(session).await;
         }
-        let (prompt, parts) = (fresh::entry(), shape::parts(blocks));
+        let (prompt, parts, due) = (fresh::entry(), shape::parts(blocks), session.live().due);
         if shape::blocks(&parts) != blocks {
             session.tie([Tie::Given { entry: prompt, blocks: blocks.to_vec() }]);
         }
         let (tell, taken) = oneshot::channel();
-        let begun = session.desk.ask(move |scribe| scribe.begin(prompt, parts, tell)).await;
-        let begun = match begun {
-            Some(Ok(begun)) => begun,
+        let begun = session.desk.ask(move |scribe| {
+            scribe.begin(prompt, parts, tell)?;
+            let retained = scribe.entries();
+            let before = retained.iter().rposition(|entry| entry.id == prompt).unwrap_or(retained.len());
+            Ok::<_, String>(missing(&retained[..before], due))
+        });
+        let missing = match begun.await {
+            Some(Ok(missing)) => missing,
             Some(Err(why)) => {
                 // The user talks to their agent; that the log cannot be written is no reason to keep them from it.
                 complain(&format!("this prompt cannot be gone back to: {why}"));
-                Begun { prompt, before: Vec::new() }
+                Vec::new()
             }
             None => return Err(RpcError::new(RpcError::INTERNAL, "the session has ended")),
         };
         self.wait_for_snapshot(session, prompt, taken).await;
-        let missing = {
-            let live = session.live();
-            missing(&begun.before, live.due)
-        };
         let preface = transcript::preface(&missing);
         let inner = session.live().inner.clone();
         let told = missing.iter().filter(|entry| matches!(entry.body, Body::Prompt { .. })).map(|entry| entry.id);
@@ -81,7 +81,7 @@ impl Proxy {
         if !told.is_empty() {
             session.tie([Tie::Told { id: inner, prompts: told }]);
         }
-        session.live().begin(begun.prompt);
+        session.live().begin(prompt);
         session.running.send_replace(true);
         Ok(preface)
     }

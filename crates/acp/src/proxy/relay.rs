@@ -91,20 +91,30 @@ impl Proxy {
                 }
                 (_, None) => self.ask(id, What::Other, line).await,
             },
-            Message::Notification { method, params } if method == "$/cancel_request" => {
-                let sessions: Vec<_> = self.state().sessions.values().cloned().collect();
-                if !sessions.iter().any(|session| session.chat.stop_request(&params["requestId"])) {
-                    self.to_agent(line).await;
-                }
-            }
-            Message::Notification { params, .. } => match params["sessionId"].as_str() {
-                Some(outer) => {
+            Message::Notification { method, params } => match (method.as_str(), params["sessionId"].as_str()) {
+                ("$/cancel_request", _) if self.stops_asking(&params["requestId"]) => {}
+                ("$/cancel_request", _) => match self.queue_of(&params["requestId"]) {
+                    Some(session) => session.queue(message, line),
+                    None => self.to_agent(line).await,
+                },
+                (_, Some(outer)) => {
                     let outer = outer.to_owned();
                     self.route(&outer, message, line).await;
                 }
-                None => self.to_agent(line).await,
+                (_, None) => self.to_agent(line).await,
             },
         }
+    }
+
+    /// Stops what a command asks in the chat; whether the request was one.
+    fn stops_asking(&self, request: &Value) -> bool {
+        let sessions: Vec<_> = self.state().sessions.values().cloned().collect();
+        sessions.iter().any(|session| session.chat.stop_request(request))
+    }
+
+    /// The session in which a request of the client waits for its turn.
+    fn queue_of(&self, request: &Value) -> Option<Arc<Session>> {
+        self.state().sessions.values().find(|session| session.is_queued(request)).cloned()
     }
 
     /// Takes what the client says in a session, one after the other.

@@ -47,7 +47,7 @@ impl Proxy {
             session
         };
         match session {
-            Some(session) => drop(session.inbox.send((message, line))),
+            Some(session) => session.queue(message, line),
             None => self.take_unkept(outer, &message, line).await,
         }
     }
@@ -61,7 +61,7 @@ impl Proxy {
                 (state.sessions.get(outer).cloned(), state.unkept.contains_key(outer))
             };
             match session {
-                Some(session) => drop(session.inbox.send((message, line))),
+                Some(session) => session.queue(message, line),
                 None if is_unkept && !is_load(&message) => self.take_unkept(outer, &message, line).await,
                 None => self.take_unopened(outer, message, line).await,
             }
@@ -101,7 +101,7 @@ impl Proxy {
         let mut birth = params.clone();
         birth["cwd"] = root.to_string_lossy().into();
         match self.open_log(outer, birth).await {
-            Ok(Some(session)) => drop(session.inbox.send((message, line))),
+            Ok(Some(session)) => session.queue(message, line),
             Ok(None) => drop(self.client.answer(id.clone(), Err(not_open(outer))).await),
             Err(why) => drop(self.client.answer(id.clone(), Err(cannot_open(outer, &why))).await),
         }

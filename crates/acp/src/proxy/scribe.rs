@@ -6,6 +6,7 @@
 
 mod call;
 mod change;
+mod telling;
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -28,9 +29,7 @@ use tokio::sync::{broadcast, oneshot};
 use super::watch::{PAUSE, Watch};
 use call::Call;
 pub(super) use change::{Changed, chain, spoken};
-
-/// Events that a slow listener may be behind.
-const KEPT_EVENTS: usize = 1_024;
+use telling::Telling;
 
 type Task = Box<dyn FnOnce(&mut Scribe) + Send>;
 
@@ -46,14 +45,6 @@ pub(super) enum Voice {
     User,
     Agent,
     Thought,
-}
-
-/// A turn that has begun.
-#[derive(Clone, Debug)]
-pub(super) struct Begun {
-    pub(super) prompt: EntryId,
-    /// What was retained before it.
-    pub(super) before: Vec<Entry>,
 }
 
 /// A message that is coming.
@@ -84,8 +75,7 @@ pub(super) struct Scribe {
     /// When the agent was last found to be only talking.
     idled: Instant,
     runtime: runtime::Handle,
-    view: View,
-    events: broadcast::Sender<Arc<Event>>,
+    telling: Telling,
     /// Whether it was said that the log cannot be written.
     is_broken: bool,
 }
@@ -99,16 +89,7 @@ impl Desk {
         agent: String,
     ) -> std::io::Result<(Self, thread::JoinHandle<()>)> {
         let (tasks, inbox) = mpsc::channel::<Task>();
-        let (events, _) = broadcast::channel(KEPT_EVENTS);
-        let view = View {
-            session: writer.id().to_string(),
-            workspace: root.display().to_string(),
-            model: agent.clone(),
-            entries: writer.conversation().entries().to_vec(),
-            draft: writer.draft().to_vec(),
-            seq: u64::try_from(fresh::now().0).unwrap_or_default() * 1_000,
-            ..View::default()
-        };
+        let telling = Telling::new(&writer, &root, &agent);
         let mut scribe = Scribe {
             watch: Arc::new(Mutex::new(Watch::new(writer.id()))),
             writer: Some(writer),
@@ -123,8 +104,7 @@ impl Desk {
             tools: Arc::default(),
             idled: Instant::now(),
             runtime: runtime::Handle::current(),
-            view,
-            events,
+            telling,
             is_broken: false,
         };
         let thread = thread::Builder::new().name("scribe".to_owned()).spawn(move || {
@@ -184,7 +164,7 @@ impl Scribe {
 
     /// How it all stands, for whoever listens on the socket, and what happens from now on.
     pub(super) fn attach(&self) -> (View, broadcast::Receiver<Arc<Event>>) {
-        (self.view.clone(), self.events.subscribe())
+        self.telling.attach(self.entries())
     }
 
     fn writer(&self) -> &SessionWriter {
@@ -202,28 +182,27 @@ impl Scribe {
         prompt: EntryId,
         parts: Vec<Part>,
         taken: oneshot::Sender<Result<(), String>>,
-    ) -> Result<Begun, String> {
+    ) -> Result<(), String> {
         self.flush();
-        let before = self.entries().to_vec();
         let (at, operation) = (fresh::now(), fresh::operation());
         let entry = NewEntry { id: prompt, at, body: Body::Prompt { parts } };
         if self.turn.is_some() {
             self.writer_mut().append(vec![entry], Durability::Synced).map_err(|error| in_words(&error))?;
-            self.publish_appended();
+            self.tell_appended();
             taken.send(Ok(())).ok();
-            return Ok(Begun { prompt, before });
+            return Ok(());
         }
         let turn = NewTurn { operation, at, made_by: MadeBy::Client, entries: vec![entry] };
         self.writer_mut().begin_turn(turn).map_err(|error| in_words(&error))?;
         self.turn = Some((operation, prompt));
         self.settled.clear();
-        self.publish_appended();
-        self.publish(EventKind::StateChanged { state: State::Running });
+        self.tell_appended();
+        self.telling.tell(EventKind::StateChanged { state: State::Running });
         let watch = Arc::clone(&self.watch);
         self.keeper.run(move |workspace| {
             taken.send(watching(&watch).begin(workspace, operation, prompt)).ok();
         });
-        Ok(Begun { prompt, before })
+        Ok(())
     }
 
     /// Somebody says more of the message `entry`.
@@ -276,10 +255,15 @@ impl Scribe {
         let end = NewEntry { id: fresh::entry(), at: fresh::now(), body: Body::Ended { reason } };
         let ended = self.writer_mut().end_turn(operation, end).map(drop);
         self.note(ended);
-        self.publish_appended();
-        self.publish(EventKind::StateChanged { state: State::Idle });
+        self.tell_appended();
+        self.telling.tell(EventKind::StateChanged { state: State::Idle });
         let watch = Arc::clone(&self.watch);
-        self.keeper.run(move |workspace| watching(&watch).end(workspace));
+        self.keeper.run(move |workspace| {
+            watching(&watch).end(workspace);
+            workspace.rest();
+        });
+        // An editor stays open for days, and most of the time nothing is said.
+        self.writer().rest();
         self.tell_failure();
     }
 
@@ -305,9 +289,15 @@ impl Scribe {
 
     /// Makes an entry of the message that was coming.
     fn flush(&mut self) {
-        let Some(Coming { entry, voice, parts }) = self.coming.take() else { return };
+        let Some(Coming { entry, voice, mut parts }) = self.coming.take() else { return };
         if parts.is_empty() {
             return;
+        }
+        // It came piece by piece, and stays for as long as the session is open.
+        for part in &mut parts {
+            if let Part::Text { text } = part {
+                text.shrink_to_fit();
+            }
         }
         let body = match voice {
             Voice::User => Body::Prompt { parts },
@@ -332,7 +322,7 @@ impl Scribe {
         let new = bodies.into_iter().map(|(id, body)| NewEntry { id, at, body }).collect();
         let appended = self.writer_mut().append(new, Durability::Soon).map(drop);
         self.note(appended);
-        self.publish_appended();
+        self.tell_appended();
     }
 
     fn note(&mut self, written: Result<(), SessionError>) {
@@ -357,28 +347,9 @@ impl Scribe {
         });
     }
 
-    fn publish(&mut self, kind: EventKind) {
-        let event = Arc::new(Event { seq: self.view.seq + 1, request: None, kind });
-        self.view.apply(&event);
-        // Nobody may be listening.
-        self.events.send(event).ok();
-    }
-
-    fn publish_appended(&mut self) {
-        let told = self.view.entries.len();
-        let appended = self.entries().get(told..).unwrap_or_default().to_vec();
-        appended.into_iter().for_each(|entry| self.publish(EventKind::Appended { entry }));
-    }
-
-    fn publish_head_moved(&mut self, operation: Option<String>) {
-        let now = self.writer().conversation().entries();
-        let same = self.view.entries.iter().zip(now).take_while(|(told, now)| told.id == now.id).count();
-        if same == now.len() && same == self.view.entries.len() {
-            return;
-        }
-        let keep = same.checked_sub(1).map(|last| now[last].id);
-        let added = now[same..].to_vec();
-        self.publish(EventKind::HeadMoved { operation, keep, added });
+    fn tell_appended(&mut self) {
+        let Self { writer: Some(writer), telling, .. } = self else { return };
+        telling.tell_appended(writer.conversation().entries());
     }
 }
 

@@ -27,7 +27,9 @@ pub(super) struct Session {
     pub(super) desk: Desk,
     ties: Mutex<Ties>,
     /// What the client says, in order.
-    pub(super) inbox: mpsc::UnboundedSender<(Message, Vec<u8>)>,
+    inbox: mpsc::UnboundedSender<(Message, Vec<u8>)>,
+    /// Requests in the inbox, and the one that is being taken.
+    queued: Mutex<Vec<Value>>,
     live: Mutex<Live>,
     /// What goes on in its chat beside the conversation.
     pub(super) chat: Chat,
@@ -100,12 +102,14 @@ impl Session {
             .flat_map(|id| [Voice::User, Voice::Agent, Voice::Thought].map(|voice| (voice, id.clone())));
         let live = Live { used: used.collect(), inner: ties.known.current.clone(), ..Live::default() };
         let (running, _) = watch::channel(false);
+        let queued = Mutex::default();
         Self {
             outer,
             id,
             desk,
             ties: Mutex::new(ties),
             inbox,
+            queued,
             live: Mutex::new(live),
             chat: Chat::new(Kind::ANY),
             running,
@@ -138,6 +142,29 @@ impl Session {
         let mut kept = self.ties();
         let added = ties.into_iter().try_for_each(|tie| kept.add(tie)).and_then(|()| kept.sync());
         added.map_err(|error| format!("Retake's store cannot be written: {error}"))
+    }
+
+    /// Puts what the client says behind all that it has said before.
+    pub(super) fn queue(&self, message: Message, line: Vec<u8>) {
+        if let Message::Request { id, .. } = &message {
+            self.queued().push(id.clone());
+        }
+        // Whoever takes it ends only with the session.
+        self.inbox.send((message, line)).ok();
+    }
+
+    /// Whether a request has not gone on yet: what is said of it has to wait behind it.
+    pub(super) fn is_queued(&self, request: &Value) -> bool {
+        self.queued().contains(request)
+    }
+
+    /// A request has gone on, or was answered.
+    pub(super) fn unqueue(&self, request: &Value) {
+        self.queued().retain(|one| one != request);
+    }
+
+    fn queued(&self) -> MutexGuard<'_, Vec<Value>> {
+        self.queued.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn is_running(&self) -> bool {

@@ -126,7 +126,7 @@ async fn carry_out(door: &impl Door, running: &mut Running<'_>, slash: &Slash) -
         (Kind::Rewind, None) => list(door).await,
         (Kind::Rewind, Some(argument)) => go_back(door, running, argument, scope).await,
         (Kind::Undo, _) => change(door, running, ChangeGoal::Undo { operation: None }, None, "Undone").await,
-        (Kind::Redo, _) => change(door, running, ChangeGoal::Redo, None, "Redone").await,
+        (Kind::Redo, _) => change(door, running, ChangeGoal::Redo { operation: None }, None, "Redone").await,
         (Kind::Checkpoints, _) => match ask(door, Command::Checkpoints).await? {
             Reply::Checkpoints { checkpoints } => Ok(text::checkpoints(&checkpoints)),
             _ => Err(odd()),

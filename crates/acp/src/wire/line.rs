@@ -14,6 +14,8 @@ pub const MAX_LINE: usize = 64 * 1024 * 1024;
 
 /// How many messages wait to be written before whoever writes more has to wait.
 const QUEUE: usize = 256;
+/// Bytes that are written at once, if that many wait.
+const BATCH: usize = 64 << 10;
 
 /// What was read.
 #[derive(Debug)]
@@ -185,30 +187,37 @@ fn closed() -> io::Error {
     io::Error::new(io::ErrorKind::BrokenPipe, "the other side reads no more")
 }
 
-/// Writes what waits; several lines that wait go out together.
+/// Writes what waits; several lines that wait go out together, since a write to a file of the process costs a hand-over to another thread.
 async fn write_all(mut to: impl AsyncWrite + Unpin, mut lines: mpsc::Receiver<Line>) {
-    let mut waiting = Vec::new();
+    let (mut waiting, mut batch) = (Vec::new(), Vec::new());
     while lines.recv_many(&mut waiting, QUEUE).await > 0 {
         for Line { mut bytes, written, is_last } in waiting.drain(..) {
-            if is_last {
-                return;
-            }
             if !bytes.is_empty() && !bytes.ends_with(b"\n") {
                 bytes.push(b'\n');
             }
+            batch.append(&mut bytes);
             // Whoever hands something in next is told.
-            if to.write_all(&bytes).await.is_err() {
+            if (batch.len() > BATCH || written.is_some() || is_last) && write(&mut to, &mut batch).await.is_err() {
+                return;
+            }
+            if is_last {
                 return;
             }
             if let Some(written) = written {
-                if to.flush().await.is_err() {
-                    return;
-                }
                 written.send(()).ok();
             }
         }
-        if to.flush().await.is_err() {
+        if write(&mut to, &mut batch).await.is_err() {
             return;
         }
     }
+}
+
+async fn write(to: &mut (impl AsyncWrite + Unpin), batch: &mut Vec<u8>) -> io::Result<()> {
+    to.write_all(batch).await?;
+    to.flush().await?;
+    batch.clear();
+    // One long line is no reason to keep its room.
+    batch.shrink_to(BATCH);
+    Ok(())
 }

@@ -60,6 +60,23 @@ fn permissions_can_be_given_once_for_all() {
 }
 
 #[test]
+fn with_edits_allowed_commands_are_asked_about() {
+    both(|client| {
+        let params = client.with(json!({ "configId": "mode", "type": "id", "value": "edit" }));
+        client.call("session/set_config_option", params);
+        client.model.calls("write_file", json!({ "path": "a.txt", "content": "x" }));
+        client.model.calls("bash", json!({ "command": "echo x > b.txt" }));
+        client.model.says("done");
+        let id = client.say("go");
+        let asked = client.until(|message| message["method"] == "session/request_permission").pop().unwrap();
+        assert!(client.read("a.txt").is_some() && client.read("b.txt").is_none(), "{asked}");
+        client.choose(&asked, "allow");
+        assert_eq!(client.end_of(id).0, "end_turn");
+        assert!(client.read("b.txt").is_some());
+    });
+}
+
+#[test]
 fn modes_are_the_same_permissions() {
     let mut client = Client::start(1, true);
     let params = client.with(json!({ "modeId": "read" }));

@@ -7,6 +7,7 @@ mod client;
 mod configure;
 mod doors;
 mod host;
+mod missed;
 mod prompt;
 mod proxy;
 mod rewind;

@@ -129,3 +129,33 @@ fn images_and_embedded_files_reach_the_model() {
         client.history();
     });
 }
+
+#[test]
+fn a_prompt_that_is_cancelled_by_its_id_is_stopped_and_no_other_is() {
+    both(|client| {
+        let gate = client.model.says_slowly(["First", " done"]);
+        let first = client.say("one");
+        client.until(|message| update(message) == Some("agent_message_chunk"));
+        gate.wait_until_reached();
+        let second = client.say("two");
+        client.notify("$/cancel_request", &json!({ "requestId": second }));
+        let answer = client.answer(second);
+        match client.version {
+            1 => assert_eq!(answer.unwrap()["stopReason"], "cancelled"),
+            _ => assert_eq!(answer.unwrap_err()["code"], -32800),
+        }
+        client.notify("$/cancel_request", &json!({ "requestId": "nobody asked this" }));
+        client.notify("$/cancel_request", &json!({ "requestId": first }));
+        match client.version {
+            1 => assert_eq!(client.end_of(first).0, "cancelled"),
+            // It was answered when it was said: what runs is cancelled by its session.
+            _ => {
+                gate.open();
+                assert_eq!(client.end_of(first).0, "end_turn");
+            }
+        }
+        let said: Vec<_> = client.history().into_iter().map(|(_, _, text)| text).collect();
+        let answered = if client.version == 1 { "First" } else { "First done" };
+        assert_eq!(said, ["one", answered]);
+    });
+}

@@ -82,6 +82,28 @@ fn what_comes_back_is_told_with_the_ids_that_it_had() {
 }
 
 #[test]
+fn a_redo_that_names_an_operation_repeats_that_one_or_nothing() {
+    both(|client| {
+        let (_, second) = two_turns(client);
+        let params = client.with(json!({ "beforeMessageId": second }));
+        let rewind = client.call("_session/rewind", params)["operation"].clone();
+        let params = client.with(json!({}));
+        let undo = client.call("_session/undo", params.clone())["operation"].clone();
+        let turn = client.call("_session/undo", params)["operation"].clone();
+        for wrong in [&rewind, &undo] {
+            let error = client.refused("_session/redo", client.with(json!({ "operation": wrong })));
+            assert_eq!(error["data"]["reason"], "nothing", "{error}");
+        }
+        let error = client.refused("_session/redo", client.with(json!({ "operation": "nonsense" })));
+        assert_eq!(error["data"]["reason"], "not_found", "{error}");
+        assert_eq!(client.read("b.txt"), None);
+        let params = client.with(json!({ "operation": turn }));
+        client.call("_session/redo", params);
+        assert_eq!(client.read("b.txt").as_deref(), Some("second"));
+    });
+}
+
+#[test]
 fn a_turn_is_cancelled_before_history_is_cut() {
     both(|client| {
         let first = writes(client, "a.txt", "first");

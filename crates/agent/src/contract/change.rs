@@ -75,7 +75,11 @@ pub enum ChangeGoal {
         operation: Option<String>,
     },
     /// Repeat what was undone last.
-    Redo,
+    Redo {
+        /// A unique beginning of the id of what was undone, or of the undo: refused if a redo would repeat something else by now.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        operation: Option<String>,
+    },
 }
 
 /// Where a client saw the head.

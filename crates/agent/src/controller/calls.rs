@@ -200,7 +200,7 @@ impl Controller {
                 self.publish(EventKind::Warning { text: format!("not protected by a snapshot: {why}") });
                 self.start_call(number);
             }
-            (Unprotected::Ask, Mode::Interactive) => {
+            (Unprotected::Ask, Mode::Interactive | Mode::Attended(_)) => {
                 let Some(call) = self.call_mut(number) else { return };
                 call.unprotected = true;
                 call.question = Some(Question {

@@ -20,7 +20,7 @@ impl Controller {
     /// What may run in a turn whose prompt says so.
     pub(super) fn terms(&self, allow: Option<Allow>, unprotected: bool) -> Terms {
         Terms {
-            mode: allow.map_or(self.policy.mode, |allow| Mode::Headless(allow.into())),
+            mode: allow.map_or(self.policy.mode, Mode::from),
             unprotected: if unprotected { Unprotected::Allow } else { self.unprotected },
         }
     }

@@ -203,6 +203,7 @@ fn one_verdict_follows_from_rules_approvals_and_mode_in_this_order() {
     const ALL: Mode = Mode::Headless(Allowed::All);
     const EDITS: Mode = Mode::Headless(Allowed::Edits);
     const NONE: Mode = Mode::Headless(Allowed::None);
+    const ATTENDED: Mode = Mode::Attended(Allowed::Edits);
     let edit = || Access::Writes { paths: Vec::new() };
     let push = || Access::Runs { command: "cd x && git push".to_owned() };
     let rules =
@@ -229,6 +230,11 @@ fn one_verdict_follows_from_rules_approvals_and_mode_in_this_order() {
         (EDITS, ["", "bash: git pull", "", ""], "bash", push(), "deny --allow edits"),
         (EDITS, ["", "edit_file", "", ""], "edit_file", edit(), "deny `edit_file`, and nobody can be asked"),
         (EDITS, ["", "edit_file", "", ""], "write_file", edit(), "allow"),
+        (ATTENDED, ["", "", "", ""], "edit_file", edit(), "allow"),
+        (ATTENDED, ["", "edits", "", ""], "edit_file", edit(), "ask `edits`"),
+        (ATTENDED, ["", "", "", ""], "bash", push(), "ask may change"),
+        (Mode::Attended(Allowed::All), ["", "bash: git push", "", ""], "bash", push(), "ask `bash: git push`"),
+        (Mode::Attended(Allowed::All), ["", "", "", ""], "bash", push(), "allow"),
         (NONE, ["", "", "bash", ""], "bash", push(), "allow"),
         (NONE, ["", "bash", "bash", ""], "bash", push(), "deny `bash`, and nobody can be asked"),
         (NONE, ["", "", "", ""], "edit_file", edit(), "deny --allow none"),

@@ -149,7 +149,11 @@ impl Table {
             Step::RewindInto => self.rewind(self.inside),
             Step::Fork => self.fork(number),
             Step::Undo | Step::Redo => {
-                let goal = if step == Step::Undo { ChangeGoal::Undo { operation: None } } else { ChangeGoal::Redo };
+                let goal = if step == Step::Undo {
+                    ChangeGoal::Undo { operation: None }
+                } else {
+                    ChangeGoal::Redo { operation: None }
+                };
                 match self.scene.change(goal) {
                     Ok(_) => Came::Done,
                     Err(refusal) => {

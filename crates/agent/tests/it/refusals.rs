@@ -125,7 +125,7 @@ fn a_turn_is_not_stopped_for_a_change_that_would_be_refused() {
     assert_eq!(refusal.document.unwrap().conflicts.len(), 1);
     let nobody = Change::new(rewind_goal(EntryId::new([7; 10]), Scope::Both));
     assert_eq!(scene.apply(nobody, WhileRunning::Interrupt).unwrap_err().reason, Reason::NotFound);
-    let redo = Change::new(ChangeGoal::Redo);
+    let redo = Change::new(ChangeGoal::Redo { operation: None });
     assert_eq!(scene.apply(redo, WhileRunning::Interrupt).unwrap_err().reason, Reason::Nothing);
     assert_eq!(scene.state(), State::Running);
     scene.write("go", "");
@@ -262,7 +262,7 @@ fn what_makes_no_sense_is_refused() {
     let nobody = EntryId::new([7; 10]);
     assert_eq!(scene.change(rewind_goal(nobody, Scope::Both)).unwrap_err().reason, Reason::NotFound);
     assert_eq!(scene.change(ChangeGoal::Undo { operation: None }).unwrap_err().reason, Reason::Nothing);
-    assert_eq!(scene.change(ChangeGoal::Redo).unwrap_err().reason, Reason::Nothing);
+    assert_eq!(scene.change(ChangeGoal::Redo { operation: None }).unwrap_err().reason, Reason::Nothing);
     let empty = Command::prompt(vec![retake_engine::session::entry::Part::text(" \n")]);
     assert_eq!(scene.request(empty).unwrap_err().reason, Reason::Invalid);
     let undo = ChangeGoal::Undo { operation: Some("ffff".to_owned()) };

@@ -190,7 +190,6 @@ impl Scene {
         let name = match self.wire {
             Wire::Anthropic => "anthropic/scripted",
             Wire::OpenAi => "openai/scripted",
-            Wire::Responses => panic!("Retake asks no server in this format"),
         };
         let mut settings = ModelSettings::parse(name, Some(&model.url()), |_| None).expect("settings");
         settings.context = self.window;
@@ -355,7 +354,7 @@ impl Scene {
     }
 
     pub fn redo(&mut self) -> RewindDocument {
-        self.change(ChangeGoal::Redo).expect("the redo is made")
+        self.change(ChangeGoal::Redo { operation: None }).expect("the redo is made")
     }
 
     pub fn targets(&self) -> Vec<Target> {

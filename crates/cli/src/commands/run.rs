@@ -122,7 +122,7 @@ struct Prompt {
 /// What runs without anybody to ask.
 fn manner(args: &RunArgs) -> Manner {
     let unprotected = if args.unprotected { Unprotected::Allow } else { Unprotected::Ask };
-    Manner::headless(allowed(args.allow).into(), unprotected)
+    Manner::headless(allowed(args.allow), unprotected)
 }
 
 fn allowed(allow: Allow) -> contract::Allow {

@@ -2,10 +2,9 @@
 
 use std::io::Write;
 
-use retake_agent::contract::{Command, Extent, Refusal, Reply, Summarised};
+use retake_agent::contract::{Allow, Command, Extent, Refusal, Reply, Summarised};
 use retake_agent::controller::{Unprotected, Which};
 use retake_agent::live::Live;
-use retake_agent::permission::Allowed;
 use retake_agent::socket::Client;
 use retake_engine::session::entry::EntryId;
 use retake_engine::{Point, SessionId, Workspace};
@@ -133,7 +132,7 @@ fn ask_here(
     stops: &mut Stops,
 ) -> anyhow::Result<Result<Reply, Refusal>> {
     let model = model::find(runtime.handle(), &args.model, &here.agent, Need::Ask, None)?;
-    let manner = Manner::headless(Allowed::None, Unprotected::Ask);
+    let manner = Manner::headless(Allow::None, Unprotected::Ask);
     let tools = runtime.block_on(async {
         tokio::select! {
             tools = agent::tools(ui, here) => tools,

@@ -126,7 +126,7 @@ impl Tour<'_> {
         undone.insert("README.md".to_owned(), mine.as_bytes().to_vec());
         self.change(apply(Change::new(ChangeGoal::Undo { operation: None })))?;
         self.compare(&undone, "undo: the tidied project is back")?;
-        self.change(apply(Change::new(ChangeGoal::Redo)))?;
+        self.change(apply(Change::new(ChangeGoal::Redo { operation: None })))?;
         self.compare(&wanted, "redo: and gone again")?;
 
         self.title("Edited and sent once more")?;

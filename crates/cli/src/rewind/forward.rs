@@ -64,7 +64,7 @@ fn change(request: &RewindRequest) -> Change {
             ChangeGoal::Checkpoint { checkpoint: checkpoint.to_string(), files: retake_engine::Files::Exact }
         }
         Goal::Undo { operation, .. } => ChangeGoal::Undo { operation: operation.map(|id| id.to_string()) },
-        Goal::Redo { .. } => ChangeGoal::Redo,
+        Goal::Redo { .. } => ChangeGoal::Redo { operation: None },
     };
     Change {
         paths: request.paths.iter().map(|path| Bytes::new(path.as_bytes())).collect(),

@@ -1,6 +1,7 @@
 //! `retake acp` as a process: what is on its pipes, what other commands see, and real clients.
 
 mod clients;
+mod proxied;
 mod setup;
 
 use std::io::{BufRead, BufReader, Write};
@@ -26,16 +27,26 @@ struct Editor {
 
 impl Editor {
     fn start(mut command: Command) -> Self {
-        let child = command.arg("acp").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.arg("acp");
+        let mut editor = Self::run(command);
+        editor.greet();
+        editor
+    }
+
+    /// An editor that has said nothing yet.
+    fn run(mut command: Command) -> Self {
+        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = child.spawn().expect("it starts");
         let (send, lines) = channel();
         let stdout = BufReader::new(child.stdout.take().expect("it has a stdout"));
         std::thread::spawn(move || stdout.lines().map_while(Result::ok).try_for_each(|line| send.send(line)));
         let stdin = child.stdin.take();
-        let mut editor = Self { child, stdin, lines, next: 0 };
+        Self { child, stdin, lines, next: 0 }
+    }
+
+    fn greet(&mut self) {
         let capabilities = json!({ "_meta": { "retake": {} } });
-        editor.call("initialize", json!({ "protocolVersion": 1, "clientCapabilities": capabilities }));
-        editor
+        self.call("initialize", json!({ "protocolVersion": 1, "clientCapabilities": capabilities }));
     }
 
     #[allow(clippy::needless_pass_by_value, reason = "a literal reads better without a reference")]

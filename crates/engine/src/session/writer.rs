@@ -152,6 +152,11 @@ impl SessionWriter {
         self.id
     }
 
+    /// Gives back memory that is only there to be quick, as [`Workspace::rest`] does.
+    pub fn rest(&self) {
+        self.db.rest();
+    }
+
     /// The conversation as it is.
     pub fn conversation(&self) -> &Conversation {
         &self.conversation

@@ -43,7 +43,7 @@ impl Agent {
                 "think" => self.chunk(&session, "agent_thought_chunk", &answer_id, rest),
                 "sleep" => std::thread::sleep(Duration::from_millis(rest.parse().unwrap_or(0))),
                 "ask" => stop = self.ask(&session, &call, rest),
-                "hang" => stop = self.wait_for_cancel(),
+                "hang" => stop = self.wait_for_cancel(id),
                 "crash" => {
                     self.raw(b"{\"jsonrpc\":\"2.0\",\"method\":\"session/upd");
                     std::process::exit(7);
@@ -164,6 +164,10 @@ impl Agent {
         self.send(&json!({
             "jsonrpc": "2.0", "id": id, "method": "session/request_permission", "params": params,
         }));
+        if self.has("takes_back") {
+            let params = json!({ "requestId": id });
+            self.send(&json!({ "jsonrpc": "2.0", "method": "$/cancel_request", "params": params }));
+        }
         let answer = self.wait_for(|message| message["id"] == id && message["method"].is_null());
         let outcome = answer.map(|answer| answer["result"]["outcome"]["outcome"].clone());
         if outcome == Some(json!("cancelled")) { "cancelled" } else { "end_turn" }
@@ -182,9 +186,14 @@ impl Agent {
         (text.unwrap_or_else(|| format!("error {}", answer["error"]["code"])), self.waiting.len() < waiting)
     }
 
-    fn wait_for_cancel(&mut self) -> &'static str {
-        self.wait_for(|message| message["method"] == "session/cancel");
-        "cancelled"
+    /// Waits until the turn, or the request that began it, is cancelled; the stop reason.
+    fn wait_for_cancel(&mut self, request: &Value) -> &'static str {
+        let is_cancel = |message: &Value| match message["method"].as_str() {
+            Some("session/cancel") => true,
+            Some("$/cancel_request") => message["params"]["requestId"] == *request,
+            _ => false,
+        };
+        if self.wait_for(is_cancel).is_some() { "cancelled" } else { "end_turn" }
     }
 
     /// Waits for a message; others wait until the turn has ended.

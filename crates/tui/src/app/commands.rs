@@ -15,7 +15,7 @@ impl App {
         match slash {
             Slash::Rewind => self.open_picker(),
             Slash::Undo => self.change("undo", ChangeGoal::Undo { operation: None }, argument),
-            Slash::Redo => self.change("redo", ChangeGoal::Redo, argument),
+            Slash::Redo => self.change("redo", ChangeGoal::Redo { operation: None }, argument),
             Slash::Diff => match self.last_prompt() {
                 Some(prompt) => vec![Effect::Ask(Asked::Diff, Command::Diff { of: DiffOf::Turn { prompt } })],
                 None => self.nothing_said(),

@@ -14,8 +14,12 @@ use super::{Scribe, call_entries, watching};
 const MAX_RESULT: usize = 256 * 1024;
 
 /// A call as it is known so far: all fields of all updates, the later ones in the place of the earlier.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Call(Map<String, Value>);
+#[derive(Debug, Default)]
+pub(super) struct Call {
+    fields: Map<String, Value>,
+    /// Bytes that came piece by piece.
+    added: usize,
+}
 
 impl Call {
     fn merge(&mut self, update: &Value) {
@@ -25,20 +29,24 @@ impl Call {
                 "sessionUpdate" => {}
                 // Null leaves a field as it is.
                 _ if value.is_null() => {}
-                _ => drop(self.0.insert(key.clone(), value.clone())),
+                _ => drop(self.fields.insert(key.clone(), value.clone())),
             }
         }
     }
 
-    /// A piece of content more.
+    /// A piece of content more, as long as it is kept.
     fn add(&mut self, content: &Value) {
-        if let Value::Array(all) = self.0.entry("content").or_insert_with(|| Value::Array(Vec::new())) {
+        self.added += content["content"]["text"].as_str().map_or(0, str::len);
+        if self.added > MAX_RESULT {
+            return;
+        }
+        if let Value::Array(all) = self.fields.entry("content").or_insert_with(|| Value::Array(Vec::new())) {
             all.push(content.clone());
         }
     }
 
     fn text(&self, key: &str) -> Option<&str> {
-        self.0.get(key).and_then(Value::as_str).filter(|text| !text.is_empty())
+        self.fields.get(key).and_then(Value::as_str).filter(|text| !text.is_empty())
     }
 
     /// How it went, if it has ended.
@@ -61,13 +69,13 @@ impl Call {
     }
 
     pub(super) fn to_json(&self) -> String {
-        Value::Object(self.0.clone()).to_string()
+        Value::Object(self.fields.clone()).to_string()
     }
 
     /// What came of it, as text.
     pub(super) fn parts(&self) -> Vec<Part> {
         let mut text = String::new();
-        for content in self.0.get("content").and_then(Value::as_array).into_iter().flatten() {
+        for content in self.fields.get("content").and_then(Value::as_array).into_iter().flatten() {
             let piece = match content["type"].as_str() {
                 Some("content") => content["content"]["text"].as_str().unwrap_or_default().to_owned(),
                 Some("diff") => format!("[wrote {}]", content["path"].as_str().unwrap_or("a file")),
@@ -87,7 +95,7 @@ impl Call {
         if !matches!(self.text("kind"), Some("edit" | "delete" | "move")) {
             return Vec::new();
         }
-        let paths = |key: &str| self.0.get(key).and_then(Value::as_array).into_iter().flatten();
+        let paths = |key: &str| self.fields.get(key).and_then(Value::as_array).into_iter().flatten();
         let named = paths("locations").chain(paths("content")).filter_map(|one| one["path"].as_str());
         named.filter_map(|path| below(root, path)).collect()
     }
@@ -122,13 +130,12 @@ impl Scribe {
             Some("tool_call_content_chunk") => call.add(&update["content"]),
             _ => call.merge(update),
         }
-        let (call, paths) = (call.clone(), call.writes(&self.root));
-        let outcome = call.outcome();
+        let (paths, outcome) = (call.writes(&self.root), call.outcome());
         if !known || outcome.is_some() || !paths.is_empty() {
             let (watch, title) = (Arc::clone(&self.watch), call.title());
             self.keeper.run(move |workspace| watching(&watch).claim(workspace, &title, &paths));
         }
-        if let Some(outcome) = outcome {
+        if let Some((outcome, call)) = outcome.and_then(|outcome| Some((outcome, self.calls.remove(id)?))) {
             self.settle(id, &call, outcome);
         }
     }
@@ -144,7 +151,6 @@ impl Scribe {
     }
 
     fn settle(&mut self, id: &str, call: &Call, outcome: Outcome) {
-        self.calls.remove(id);
         self.settled.insert(id.to_owned());
         self.began.retain(|one| one != id);
         self.flush();

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use retake_agent::contract::{EventKind, Reason, Refusal, Seen};
+use retake_agent::contract::{Reason, Refusal, Seen};
 use retake_agent::document::RewindDocument;
 use retake_agent::fresh;
 use retake_agent::question::{refusal, refused, to_request};
@@ -60,10 +60,9 @@ impl Scribe {
         });
         self.writer = Some(writer);
         let operation = applied.as_ref().ok().and_then(|applied| applied.operation);
-        self.publish_head_moved(operation.map(|id| id.to_string()));
-        let parts = self.writer().draft().to_vec();
-        if parts != self.view.draft {
-            self.publish(EventKind::DraftChanged { parts });
+        if let Self { writer: Some(writer), telling, .. } = self {
+            telling.tell_moved(writer.conversation().entries(), operation.map(|id| id.to_string()));
+            telling.tell_draft(writer.draft());
         }
         let applied = applied?;
         Ok(Changed { document: RewindDocument::applied(&applied), before, after: self.entries().to_vec() })

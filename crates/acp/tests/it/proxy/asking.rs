@@ -329,3 +329,35 @@ async fn what_an_agent_can_do_is_found_out_when_it_matters() {
     assert_eq!(rewound["_meta"]["retake"]["strategy"], "fork_at_message");
     client.hang_up().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_agents_in_one_directory_never_take_back_each_others_work() {
+    let world = World::new("");
+    let (mut one, mut two) = (world.client().await, world.client().await);
+    let (first, second) = (one.new_session().await, two.new_session().await);
+    // One after the other each has its own.
+    one.prompt(&first, "write a.txt one").await;
+    two.prompt(&second, "write b.txt two").await;
+    one.rewind(&first, 0).await.expect("nobody else changed it");
+    assert_eq!(world.files(), [("b.txt".to_owned(), "two".to_owned())]);
+    // While both are at work, nobody knows whose a change is.
+    let prompt = json!({ "sessionId": first, "prompt": [{ "type": "text", "text": "say busy\nhang" }] });
+    let running = one.send("session/prompt", prompt).await;
+    one.wait(|message| message["params"]["update"]["content"]["text"] == "busy").await;
+    two.prompt(&second, "write c.txt three").await;
+    let refused = two.rewind(&second, 0).await.expect_err("the other one is at work");
+    assert!(["in_use", "conflicts"].contains(&refused["data"]["reason"].as_str().expect("a reason")), "{refused}");
+    one.notify("session/cancel", json!({ "sessionId": first })).await;
+    one.answer(running).await.expect("it ends");
+    let refused = two.rewind(&second, 0).await.expect_err("it may be the other one's");
+    let conflict = &refused["data"]["conflicts"][0];
+    assert_eq!((&refused["data"]["reason"], &conflict["path"]), (&json!("conflicts"), &json!("c.txt")), "{refused}");
+    assert!(conflict["text"].as_str().is_some_and(|text| text.contains("more than one")), "{conflict}");
+    assert_eq!(world.files().len(), 2, "nothing was taken back");
+    let point = two.points(&second).await[0]["messageId"].clone();
+    let params = json!({ "sessionId": second, "beforeMessageId": point, "onConflict": "overwrite" });
+    two.ask("_session/rewind", params).await.expect("it was decided");
+    assert_eq!(world.files(), [("b.txt".to_owned(), "two".to_owned())]);
+    one.hang_up().await;
+    two.hang_up().await;
+}

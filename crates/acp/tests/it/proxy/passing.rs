@@ -175,6 +175,20 @@ async fn what_our_values_cannot_hold_reaches_the_right_session_as_it_came() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_is_cancelled_by_its_id_is_cancelled_at_the_agent() {
+    let world = World::new("");
+    let mut client = world.client().await;
+    let session = client.new_session().await;
+    for _ in 0..3 {
+        let prompt = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "say on it\nhang" }] });
+        let id = client.send("session/prompt", prompt).await;
+        client.notify("$/cancel_request", json!({ "requestId": id })).await;
+        assert_eq!(client.answer(id).await.expect("it ends")["stopReason"], "cancelled");
+    }
+    client.hang_up().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_answer_of_nothing_is_one() {
     let world = World::new("undefined");
     let mut client = world.client().await;
@@ -184,5 +198,22 @@ async fn an_answer_of_nothing_is_one() {
         .write(&json!({ "jsonrpc": "2.0", "id": "x", "method": "session/set_mode", "params": params }).to_string())
         .await;
     client.wait(|message| message["id"] == "x").await;
+    client.hang_up().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_that_the_agent_takes_back_is_taken_back_at_the_client() {
+    let world = World::new("takes_back");
+    let mut client = world.client().await;
+    let session = client.new_session().await;
+    let prompt = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "ask may I" }] });
+    let id = client.send("session/prompt", prompt).await;
+    let asked = client.wait(|message| message["method"] == "session/request_permission").await["id"].clone();
+    let taken_back = client.wait(|message| message["method"] == "$/cancel_request").await;
+    assert_eq!(taken_back["params"]["requestId"], asked);
+    let error = json!({ "code": -32800, "message": "cancelled" });
+    client.write(&json!({ "jsonrpc": "2.0", "id": asked, "error": error }).to_string()).await;
+    assert_eq!(client.answer(id).await.expect("the agent was answered")["stopReason"], "end_turn");
+    assert!(lines(&world, "in").iter().any(|line| line.contains("-32800")));
     client.hang_up().await;
 }

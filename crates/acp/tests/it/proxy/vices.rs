@@ -142,11 +142,29 @@ async fn a_cut_that_fails_restores_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_snapshot_that_is_late_is_shown() {
     let mut world = World::new("");
-    world.patience.snapshot = std::time::Duration::ZERO;
+    world.patience.snapshot = std::time::Duration::from_millis(50);
     let mut client = world.client().await;
     let session = client.new_session().await;
     client.prompt(&session, "write a.txt one").await;
-    let point = client.points(&session).await.remove(0);
-    assert!(point["reason"].as_str().is_some_and(|text| text.contains("not complete")), "{point}");
+    // Whoever owns the store, as a rewind elsewhere does, keeps all others from taking one.
+    let lock = std::fs::File::open(world.workspace().store_dir().join("lock")).expect("it is there");
+    lock.lock().expect("it can be had");
+    client.prompt(&session, "write a.txt two").await;
+    drop(lock);
+    let points = client.points(&session).await;
+    let text = points[0]["reason"].as_str().unwrap_or_default();
+    assert!(text.contains("not complete") && points[1].get("reason").is_none(), "{points:?}");
+    let typed = client.prompt(&session, "/rewind").await;
+    let listed: String = client.said().into_iter().map(|(_, _, text)| text).collect();
+    assert!(listed.contains("not complete"), "{typed} {listed}");
+
+    let mut back = json!({ "sessionId": session, "beforeMessageId": points[0]["messageId"], "dryRun": true });
+    let plan = client.ask("_session/rewind", back.clone()).await.expect("it is worked out");
+    assert_eq!(plan["gaps"][0]["kind"], "late_snapshot", "{plan}");
+    back["beforeMessageId"] = points[1]["messageId"].clone();
+    let plan = client.ask("_session/rewind", back).await.expect("it is worked out");
+    assert_eq!(plan.get("gaps"), None, "{plan}");
+    let undo = client.ask("_session/undo", json!({ "sessionId": session, "dryRun": true })).await;
+    assert_eq!(undo.expect("it is worked out")["gaps"][0]["kind"], "late_snapshot");
     client.hang_up().await;
 }

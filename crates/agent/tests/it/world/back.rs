@@ -230,7 +230,7 @@ impl Player<'_> {
     pub(super) fn redo(&mut self) {
         self.settle();
         let (before, entries) = (self.disk(), self.entries());
-        let result = self.apply(ChangeGoal::Redo, OnConflict::Stop);
+        let result = self.apply(ChangeGoal::Redo { operation: None }, OnConflict::Stop);
         let Some(undone) = self.undone.last().cloned() else {
             self.met.add("redo: nothing");
             assert_eq!(result.expect_err("there is nothing").reason, Reason::Nothing);
@@ -239,7 +239,7 @@ impl Player<'_> {
         let expected = with(&before, &undone.before);
         if let Err(refusal) = result {
             self.refused(Err(refusal), &before, &entries, &BTreeSet::new());
-            self.apply(ChangeGoal::Redo, OnConflict::Overwrite).expect("decided");
+            self.apply(ChangeGoal::Redo { operation: None }, OnConflict::Overwrite).expect("decided");
         }
         self.files_are(&expected, "redone");
         self.said_is(&undone.operation.entries_after, "the conversation is as before the undo");

@@ -118,7 +118,7 @@ fn commands_ask_the_session() {
     assert_eq!(scene.enters("/undo"), ask(Asked::Change { verb: "undo" }, undo));
     let nothing = Refusal { reason: Reason::Nothing, message: "nothing to undo".into(), hint: None, document: None };
     scene.answer(Asked::Change { verb: "undo" }, Err(nothing));
-    assert_eq!(scene.enters("/redo"), ask(Asked::Change { verb: "redo" }, apply(ChangeGoal::Redo)));
+    assert_eq!(scene.enters("/redo"), ask(Asked::Change { verb: "redo" }, apply(ChangeGoal::Redo { operation: None })));
     assert_eq!(scene.enters("/diff"), ask(Asked::Diff, Command::Diff { of: DiffOf::Turn { prompt } }));
     let entry = head.expect("something was said");
     assert_eq!(scene.enters("/fork"), ask(Asked::Fork, Command::Fork { entry }));

@@ -1,0 +1,141 @@
+//! What could be tried to have an inner session hold what is retained, the best first. Pure.
+
+use retake_engine::session::entry::{Block, Body, Entry, EntryId};
+
+use crate::proxy::scribe::{chain, spoken};
+use crate::proxy::ties::Known;
+
+/// What the inner agent offers, as far as is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::proxy) struct Offer {
+    /// Sessions can be loaded.
+    pub(in crate::proxy) load: bool,
+    /// The head of a session can be forked.
+    pub(in crate::proxy) fork: bool,
+    /// A session can be forked at a message; `None` if that was not tried.
+    pub(in crate::proxy) fork_at: Option<bool>,
+    /// `_rewind/to` was not refused so far.
+    pub(in crate::proxy) rewind_to: bool,
+    /// `qwen/control/session/rewind` was not refused so far.
+    pub(in crate::proxy) turn_rewind: bool,
+}
+
+impl Default for Offer {
+    fn default() -> Self {
+        Self { load: false, fork: false, fork_at: None, rewind_to: true, turn_rewind: true }
+    }
+}
+
+/// A way to have an inner session that holds what is retained.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::proxy) enum Way {
+    /// There is one.
+    Kept { inner: String },
+    /// Nothing is retained: a new one.
+    New,
+    /// A fork that ends with a message of the agent's.
+    ForkAt { from: String, message: String },
+    /// The same one, cut before a prompt by its id; `None` if that has to be found out first.
+    RewindTo { inner: String, prompt: EntryId },
+    /// The same one, cut before a turn by its number.
+    TurnRewind { inner: String, turn: usize },
+    /// A new one that is told everything.
+    Transcript,
+}
+
+impl Way {
+    /// What the client is told was used.
+    pub(in crate::proxy) fn name(&self) -> &'static str {
+        match self {
+            Self::Kept { .. } => "kept_session",
+            Self::New => "new_session",
+            Self::ForkAt { .. } => "fork_at_message",
+            Self::RewindTo { .. } => "rewind_to",
+            Self::TurnRewind { .. } => "turn_rewind",
+            Self::Transcript => "transcript",
+        }
+    }
+}
+
+/// The part of `path` that an agent can be cut to: not inside a turn, and not just after a prompt.
+pub(super) fn base<'a>(all: &[Entry], path: &'a [Entry]) -> &'a [Entry] {
+    let Some(last) = path.last() else { return path };
+    let goes_on = |entry: &Entry| {
+        entry.parent == Some(last.id) && matches!(entry.body, Body::Reply { .. } | Body::ToolResult { .. })
+    };
+    let is_prompt = |entry: &Entry| matches!(entry.body, Body::Prompt { .. });
+    if !is_prompt(last) && !all.iter().any(goes_on) {
+        return path;
+    }
+    let before = path.iter().rposition(is_prompt).unwrap_or(0);
+    spoken(&path[..before])
+}
+
+/// What could be tried, the best first; never empty.
+pub(super) fn ways(known: &Known, offer: Offer, all: &[Entry], base: &[Entry]) -> Vec<Way> {
+    let mut ways = Vec::new();
+    let mut keepers: Vec<&String> =
+        known.inners.iter().filter(|(_, inner)| holds(inner.holds, base)).map(|(id, _)| id).collect();
+    keepers.sort_by_key(|id| (**id != known.current, (*id).clone()));
+    ways.extend(keepers.into_iter().map(|id| Way::Kept { inner: id.clone() }));
+    if base.is_empty() {
+        ways.push(Way::New);
+        return ways;
+    }
+    let inner = &known.current;
+    if let Some(next) = next_turn(known, inner, all, base) {
+        if offer.fork_at == Some(true)
+            && let Some(message) = anchor(known, inner, base)
+        {
+            ways.push(Way::ForkAt { from: inner.clone(), message: message.to_owned() });
+        }
+        if offer.rewind_to {
+            ways.push(Way::RewindTo { inner: inner.clone(), prompt: next });
+        }
+        if offer.turn_rewind {
+            ways.push(Way::TurnRewind { inner: inner.clone(), turn: turns(known, inner, base).count() });
+        }
+    }
+    ways.push(Way::Transcript);
+    ways
+}
+
+/// Whether a session that holds the conversation up to `head` holds all of `base`; what agents say after the end of a turn is theirs.
+pub(super) fn holds(head: Option<Option<EntryId>>, base: &[Entry]) -> bool {
+    match head {
+        None => false,
+        Some(None) => base.is_empty(),
+        Some(Some(head)) => base
+            .iter()
+            .position(|entry| entry.id == head)
+            .is_some_and(|at| !base[at + 1..].iter().any(|entry| matches!(entry.body, Body::Prompt { .. }))),
+    }
+}
+
+/// The prompts of `entries` that are turns of an inner session's own.
+pub(super) fn turns<'a>(known: &'a Known, inner: &'a str, entries: &'a [Entry]) -> impl Iterator<Item = EntryId> + 'a {
+    let is_own = move |entry: &&Entry| matches!(entry.body, Body::Prompt { .. }) && !known.was_told(inner, entry.id);
+    entries.iter().filter(is_own).map(|entry| entry.id)
+}
+
+/// The prompt with which an inner session goes on after `base`, if it has all of that as turns of its own.
+pub(super) fn next_turn(known: &Known, inner: &str, all: &[Entry], base: &[Entry]) -> Option<EntryId> {
+    let head = known.inners.get(inner)?.holds??;
+    let held = chain(all, Some(head));
+    let last = base.last()?.id;
+    let at = held.iter().position(|entry| entry.id == last)?;
+    let mut later = held[at + 1..].iter().filter(|entry| matches!(entry.body, Body::Prompt { .. }));
+    let next = later.next()?.id;
+    let is_own = !known.was_told(inner, next) && !later.any(|entry| known.was_told(inner, entry.id));
+    is_own.then_some(next)
+}
+
+/// What an inner session calls the last message of the last turn of `base`.
+fn anchor<'a>(known: &'a Known, inner: &str, base: &[Entry]) -> Option<&'a str> {
+    let of_turn = base.iter().rev().take_while(|entry| !matches!(entry.body, Body::Prompt { .. }));
+    let mut messages = of_turn.filter(|entry| match &entry.body {
+        Body::Reply { blocks, .. } => blocks.iter().any(|block| matches!(block, Block::Text { .. })),
+        _ => false,
+    });
+    known.inner_id(inner, messages.next()?.id)
+}
