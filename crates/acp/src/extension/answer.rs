@@ -21,7 +21,7 @@ pub(crate) enum Snapshot {
 }
 
 /// A point to go back to, which the client calls `id`.
-pub(crate) fn point(id: String, target: &Target, snapshot: Snapshot) -> Value {
+pub(crate) fn point(id: &str, target: &Target, snapshot: Snapshot) -> Value {
     let files = &target.files;
     let mut point = json!({
         "messageId": id,

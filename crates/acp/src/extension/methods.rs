@@ -88,7 +88,7 @@ pub(crate) async fn points(door: &impl Door, params: &Params) -> Result<Value, R
     };
     let page = targets.iter().skip(start).take(PAGE);
     let page: Vec<Value> =
-        page.map(|target| point(door.name_of(target.id), target, door.snapshot_of(target.id))).collect();
+        page.map(|target| point(&door.name_of(target.id), target, door.snapshot_of(target.id))).collect();
     let mut answer = json!({ "head": head.map(|id| door.name_of(id)), "points": page });
     if targets.len() > start + PAGE {
         answer["nextCursor"] = targets[start + PAGE - 1].id.to_string().into();

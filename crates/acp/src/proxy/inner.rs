@@ -110,7 +110,7 @@ pub async fn run(
     let status = end(&proxy, &mut child, group, hung_up).await;
     listening.abort();
     // One that a client has only tried and left again is none of these.
-    if let Some(status) = status.filter(|status| !is_greeted && !(hung_up && status.success())) {
+    if let Some(status) = status.filter(|status| !(is_greeted || hung_up && status.success())) {
         complain(&format!(
             "the agent `{}` has ended ({status}) before it answered `initialize`; is it the command that speaks the Agent Client Protocol?",
             proxy.name
