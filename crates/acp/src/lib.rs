@@ -5,7 +5,8 @@
 //! peer    the other side: questions to it and answers
 //! agent   `retake acp`: Retake's own agent             (a client of live sessions)
 //! proxy   `retake acp -- CMD`: rewind for another agent
-//! extension  what both of them say alike            (pure)
+//! extension  the methods of rewind, for both of them
+//! slash      the same as commands in the chat, for both of them
 //! setup   what editors have to be told                 (pure)
 //! ```
 //!
@@ -18,4 +19,5 @@ mod extension;
 pub mod peer;
 pub mod proxy;
 pub mod setup;
+mod slash;
 pub mod wire;

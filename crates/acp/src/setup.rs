@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use serde_json::{Value, json};
+
 /// An editor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Editor {
@@ -15,43 +17,98 @@ pub enum Editor {
     Emacs,
 }
 
-/// Agents that are commonly wrapped: what they are called, and how they are started.
-const AGENTS: [(&str, &[&str]); 5] = [
-    ("Claude", &["npx", "-y", "@agentclientprotocol/claude-agent-acp"]),
-    ("Codex", &["npx", "-y", "@agentclientprotocol/codex-acp"]),
-    ("OpenCode", &["opencode", "acp"]),
-    ("Qwen", &["qwen", "--acp"]),
-    ("Vibe", &["vibe-acp"]),
+/// What an editor is to be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instructions {
+    /// What to do, in a sentence, and what each agent needs, a line each.
+    pub what_to_do: String,
+    /// What to copy.
+    pub text: String,
+}
+
+/// An agent that an editor can start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// What it is called.
+    pub name: String,
+    /// The arguments of `retake`.
+    pub arguments: Vec<String>,
+    /// What it has to have to work.
+    pub needs: &'static str,
+    /// Variables to fill in.
+    pub variables: &'static [(&'static str, &'static str)],
+}
+
+const OWN_NEEDS: &str = "a model and its key: fill in `RETAKE_MODEL` and the key, `OPENAI_API_KEY` for OpenAI; take out what Retake's \
+                         configuration and the environment that your editor is started in have already";
+const OWN_VARIABLES: &[(&str, &str)] =
+    &[("RETAKE_MODEL", "anthropic/claude-sonnet-4-5"), ("ANTHROPIC_API_KEY", "YOUR-KEY")];
+
+/// Agents that are commonly wrapped: what they are called, how they are started, and what they need beside that program.
+const AGENTS: [(&str, &[&str], &str); 5] = [
+    (
+        "Claude",
+        &["npx", "-y", "@agentclientprotocol/claude-agent-acp"],
+        "Node.js 22, whose `npx` fetches the agent when it is first started, and a login of Claude Code or `ANTHROPIC_API_KEY`",
+    ),
+    (
+        "Codex",
+        &["npx", "-y", "@agentclientprotocol/codex-acp"],
+        "Node.js 22, whose `npx` fetches the agent when it is first started, and a login of Codex or `OPENAI_API_KEY`",
+    ),
+    ("OpenCode", &["opencode", "acp"], "a model that OpenCode is set up for"),
+    ("Qwen", &["qwen", "--acp"], "a login of Qwen Code, or `OPENAI_API_KEY` and `OPENAI_MODEL`"),
+    ("Vibe", &["vibe-acp"], "Vibe's setup, or `MISTRAL_API_KEY`"),
 ];
 
+/// Retake's own agent, and those whose programs `is_installed`; with none of them, one that shows how it is done.
+pub fn servers(is_installed: impl Fn(&str) -> bool) -> Vec<Server> {
+    let own = Server {
+        name: "Retake".to_owned(),
+        arguments: vec!["acp".to_owned()],
+        needs: OWN_NEEDS,
+        variables: OWN_VARIABLES,
+    };
+    let wrapped = |(name, command, needs): &(&str, &[&str], &'static str)| Server {
+        name: format!("{name} with rewind"),
+        arguments: ["acp", "--"].iter().chain(command.iter()).map(|word| (*word).to_owned()).collect(),
+        needs,
+        variables: &[],
+    };
+    let mut servers = vec![own];
+    servers.extend(AGENTS.iter().filter(|(_, command, _)| is_installed(command[0])).map(wrapped));
+    if servers.len() == 1 {
+        servers.push(wrapped(&AGENTS[0]));
+    }
+    servers
+}
+
 impl Editor {
-    /// What to do, and the text to copy; `retake` is how the editor is to start Retake, and `is_installed` tells whether a program is there.
-    pub fn instructions(self, retake: &str, is_installed: impl Fn(&str) -> bool) -> String {
-        let mut servers = vec![("Retake".to_owned(), vec!["acp".to_owned()])];
-        let found = AGENTS.iter().filter(|(_, command)| is_installed(command[0]));
-        servers.extend(found.map(|(name, command)| wrapped(name, command)));
-        // With none of them installed, one shows how it is done.
-        if servers.len() == 1 {
-            servers.push(wrapped(AGENTS[0].0, AGENTS[0].1));
-        }
-        match self {
-            Self::Zed => json(ZED, "agent_servers", "\"type\": \"custom\", ", retake, &servers),
-            Self::JetBrains => json(JETBRAINS, "agent_servers", "", retake, &servers),
-            Self::Neovim => neovim(retake, &servers),
-            Self::Emacs => emacs(retake, &servers),
-        }
+    /// What to do, and the text to copy; `retake` is how the editor is to start Retake.
+    pub fn instructions(self, retake: &str, servers: &[Server]) -> Instructions {
+        let (what_to_do, text) = match self {
+            Self::Zed => (ZED, in_json("\"type\": \"custom\", ", retake, servers)),
+            Self::JetBrains => (JETBRAINS, in_json("", retake, servers)),
+            Self::Neovim => (NEOVIM, neovim(retake, servers)),
+            Self::Emacs => (EMACS, emacs(retake, servers)),
+        };
+        let needs: String =
+            servers.iter().map(|server| format!("\n- {} needs {}", server.name, server.needs)).collect();
+        Instructions { what_to_do: format!("{what_to_do}{needs}"), text }
     }
 }
 
 const ZED: &str =
     "Put this into Zed's settings (`zed: open settings file`), then choose the agent in the agent panel's menu:";
+const JETBRAINS: &str = "Put this into `~/.jetbrains/acp.json` (AI Chat, menu of agents, Add Custom Agent opens it), then choose the agent there:";
+const NEOVIM: &str =
+    "With CodeCompanion, put this into your configuration, then `:CodeCompanionChat adapter=retake`, or another name:";
+const EMACS: &str = "With agent-shell, put this into your init file, then `M-x` one of the commands:";
 /// OpenCode's adapter is the plainest there is: it signs nobody in and sets no variables.
-const NEOVIM: &str = r#"With CodeCompanion, put this into your configuration, then `:CodeCompanionChat adapter=retake`, or another name:
-
-local function agent(name, title, command)
+const NEOVIM_BEGINNING: &str = r#"local function agent(name, title, command, env)
   return function()
     return require("codecompanion.adapters").extend("opencode", {
-      name = name, formatted_name = title, commands = { default = command }, defaults = { timeout = 60000 },
+      name = name, formatted_name = title, commands = { default = command }, env = env, defaults = { timeout = 60000 },
     })
   end
 end
@@ -59,56 +116,65 @@ require("codecompanion").setup({
   adapters = {
     acp = {
 "#;
-const JETBRAINS: &str = "Put this into `~/.jetbrains/acp.json` (AI Chat, menu of agents, Add Custom Agent opens it), then choose the agent there:";
 
-fn wrapped(name: &str, command: &[&str]) -> (String, Vec<String>) {
-    let words = ["acp", "--"].into_iter().chain(command.iter().copied());
-    (format!("{name} with rewind"), words.map(str::to_owned).collect())
+fn quoted(text: &str) -> String {
+    Value::from(text).to_string()
 }
 
-fn json(intro: &str, key: &str, kind: &str, retake: &str, servers: &[(String, Vec<String>)]) -> String {
-    let quoted = |text: &str| serde_json::Value::from(text).to_string();
-    let lines: Vec<String> = servers
-        .iter()
-        .map(|(name, words)| {
-            let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-            let (name, command) = (quoted(name), quoted(retake));
-            format!("    {name}: {{ {kind}\"command\": {command}, \"args\": [{}] }}", words.join(", "))
-        })
-        .collect();
-    format!("{intro}\n\n{{\n  \"{key}\": {{\n{}\n  }}\n}}\n", lines.join(",\n"))
+fn in_json(kind: &str, retake: &str, servers: &[Server]) -> String {
+    let line = |server: &Server| {
+        let (name, command, arguments) = (quoted(&server.name), quoted(retake), json!(server.arguments));
+        let arguments = arguments.to_string().replace("\",\"", "\", \"");
+        let variables: Vec<String> =
+            server.variables.iter().map(|(name, value)| format!("{}: {}", quoted(name), quoted(value))).collect();
+        let env = match variables.is_empty() {
+            true => String::new(),
+            false => format!(", \"env\": {{ {} }}", variables.join(", ")),
+        };
+        format!("    {name}: {{ {kind}\"command\": {command}, \"args\": {arguments}{env} }}")
+    };
+    let lines: Vec<String> = servers.iter().map(line).collect();
+    format!("{{\n  \"agent_servers\": {{\n{}\n  }}\n}}\n", lines.join(",\n"))
 }
 
-fn neovim(retake: &str, servers: &[(String, Vec<String>)]) -> String {
-    let mut text = String::from(NEOVIM);
-    for (name, words) in servers {
-        let key = name.to_lowercase().replace(' ', "_");
-        let words: Vec<String> = [retake].into_iter().chain(words.iter().map(String::as_str)).map(lua).collect();
-        writeln!(text, "      {key} = agent({}, {}, {{ {} }}),", lua(&key), lua(name), words.join(", "))
+fn neovim(retake: &str, servers: &[Server]) -> String {
+    let mut text = String::from(NEOVIM_BEGINNING);
+    for server in servers {
+        let key = server.name.to_lowercase().replace(' ', "_");
+        let words = [retake].into_iter().chain(server.arguments.iter().map(String::as_str)).map(quoted);
+        let words: Vec<String> = words.collect();
+        let variables: Vec<String> =
+            server.variables.iter().map(|(name, value)| format!("{name} = {}", quoted(value))).collect();
+        let env = match variables.is_empty() {
+            true => String::new(),
+            false => format!(", {{ {} }}", variables.join(", ")),
+        };
+        let (name, words) = (quoted(&server.name), words.join(", "));
+        writeln!(text, "      {key} = agent({}, {name}, {{ {words} }}{env}),", quoted(&key))
             .expect("a string takes everything");
     }
     text.push_str("    },\n  },\n})\n");
     text
 }
 
-fn lua(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
-}
-
-fn emacs(retake: &str, servers: &[(String, Vec<String>)]) -> String {
-    let mut text = String::from(
-        "With agent-shell, put this into your init file, then `M-x` one of the commands:\n\n(require 'agent-shell)\n",
-    );
-    for (name, words) in servers {
-        let key = name.to_lowercase().replace(' ', "-");
-        let words: Vec<String> = words.iter().map(|word| lua(word)).collect();
+fn emacs(retake: &str, servers: &[Server]) -> String {
+    let mut text = String::from("(require 'agent-shell)\n");
+    for server in servers {
+        let (name, key) = (&server.name, server.name.to_lowercase().replace(' ', "-"));
+        let words: Vec<String> = server.arguments.iter().map(|word| quoted(word)).collect();
+        let variables = server.variables.iter().map(|(name, value)| quoted(&format!("{name}={value}")));
+        let variables: Vec<String> = variables.collect();
+        let env = match variables.is_empty() {
+            true => String::new(),
+            false => format!("\n                             :environment-variables '({})", variables.join(" ")),
+        };
         writeln!(
             text,
             "(defun my-agent-shell-{key} ()\n  (interactive)\n  (agent-shell-start\n   :config (agent-shell-make-agent-config\n            \
              :identifier '{key} :mode-line-name {name:?} :buffer-name {name:?} :shell-prompt \"> \" :shell-prompt-regexp \"> \"\n            \
              :client-maker (lambda (buffer)\n                            (agent-shell--make-acp-client\n                             :command {} \
-             :command-params '({}) :context-buffer buffer)))))",
-            lua(retake),
+             :command-params '({}){env} :context-buffer buffer)))))",
+            quoted(retake),
             words.join(" ")
         )
         .expect("a string takes everything");
@@ -122,21 +188,33 @@ mod tests {
 
     #[test]
     fn what_is_installed_is_wrapped_and_json_is_json() {
+        let servers = servers(|program| program == "opencode");
         for editor in [Editor::Zed, Editor::JetBrains] {
-            let text = editor.instructions("/usr/bin/retake", |program| program == "opencode");
-            let json = &text[text.find('{').expect("there is JSON")..];
-            let value: serde_json::Value = serde_json::from_str(json).expect("it can be copied as it is");
+            let text = editor.instructions("/usr/bin/retake", &servers).text;
+            let value: Value = serde_json::from_str(&text).expect("it can be copied as it is");
             let wrapped = &value["agent_servers"]["OpenCode with rewind"];
-            assert_eq!(wrapped["args"], serde_json::json!(["acp", "--", "opencode", "acp"]));
-            assert_eq!(value["agent_servers"]["Retake"]["args"], serde_json::json!(["acp"]));
+            assert_eq!(wrapped["args"], json!(["acp", "--", "opencode", "acp"]));
+            assert_eq!(value["agent_servers"]["Retake"]["args"], json!(["acp"]));
+            assert_eq!(value["agent_servers"]["Retake"]["env"]["ANTHROPIC_API_KEY"], "YOUR-KEY");
             assert!(value["agent_servers"].get("Claude with rewind").is_none(), "{value}");
+        }
+    }
+
+    #[test]
+    fn what_each_agent_needs_is_said_beside_it() {
+        for editor in [Editor::Zed, Editor::JetBrains, Editor::Neovim, Editor::Emacs] {
+            let told = editor.instructions("retake", &servers(|program| program == "npx"));
+            for line in ["\n- Retake needs a model and its key", "\n- Codex with rewind needs Node.js 22"] {
+                assert!(told.what_to_do.contains(line), "{}", told.what_to_do);
+            }
+            assert!(!told.what_to_do.contains("\n\n"), "it is one paragraph");
         }
     }
 
     #[test]
     fn without_any_agent_one_shows_how_it_is_done() {
         for editor in [Editor::Neovim, Editor::Emacs] {
-            let text = editor.instructions("retake", |_| false);
+            let text = editor.instructions("retake", &servers(|_| false)).text;
             assert!(text.contains("claude-agent-acp"), "{text}");
         }
     }

@@ -112,6 +112,9 @@ impl Message {
         if !matches!(id, None | Some(Value::Null | Value::String(_) | Value::Number(_))) {
             return wrong("its id is neither a string nor a number", &None);
         }
+        if id.as_ref().is_some_and(Value::is_f64) {
+            return wrong("its id is no whole number that fits into 64 bits", &None);
+        }
         if fields.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
             return wrong("`jsonrpc` is not \"2.0\"", &id);
         }

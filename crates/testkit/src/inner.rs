@@ -131,7 +131,11 @@ impl Agent {
                 if self.version == 2 {
                     command["type"] = "command".into();
                 }
-                let all = json!([command]);
+                let mut all = vec![command.clone()];
+                if self.has("own_undo") {
+                    command["name"] = "undo".into();
+                    all.push(command);
+                }
                 self.update(
                     &session,
                     json!({ "sessionUpdate": "available_commands_update", "availableCommands": all }),

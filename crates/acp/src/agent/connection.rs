@@ -8,9 +8,9 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use retake_agent::contract::{Command, Reply};
-use retake_engine::session::entry::{Body, Entry, EntryId};
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use super::Version;
@@ -20,8 +20,14 @@ use super::options::{self, Permissions};
 use super::params::Params;
 use super::session::Session;
 use super::shape::content;
-use super::{prompt, rewind, slash};
+use super::{door, prompt};
+use crate::extension::answer::date;
+use crate::extension::door::Door;
+use crate::extension::last_target;
+use crate::extension::methods::{self, Method};
+use crate::extension::params::{unknown_session, wrong};
 use crate::peer::Peer;
+use crate::slash;
 use crate::wire::{Incoming, Message, Reader, RpcError, Writer};
 
 /// Sessions in one answer to `session/list`.
@@ -93,6 +99,7 @@ impl<H: Host> Connection<H> {
         match method {
             "session/cancel" => {
                 let Ok(session) = params.text("sessionId").and_then(|id| self.session(id)) else { return };
+                session.chat.stop_asking();
                 let asked = prompt::cancel(&session).await;
                 // Its answer says nothing; a request that nobody waits for might not be carried out.
                 tokio::spawn(async move { drop(asked.answer().await) });
@@ -101,6 +108,7 @@ impl<H: Host> Connection<H> {
                 let Some(id) = params.given("requestId").cloned() else { return };
                 let sessions: Vec<_> = self.sessions().values().cloned().collect();
                 for session in sessions {
+                    session.chat.stop_request(&id);
                     prompt::cancel_request(&session, &id).await;
                 }
             }
@@ -136,24 +144,14 @@ impl<H: Host> Connection<H> {
             "session/delete" => self.delete(params).await,
             "session/set_mode" => self.set_mode(params).await,
             "session/set_config_option" => self.set_option(params).await,
-            "_session/rewind_points" => self.with(params, rewind::points).await,
-            "_session/rewind" | "session/rewind" => {
-                let by = rewind::Name::of(method);
-                self.with(params, |session, params| rewind::rewind(session, params, by)).await
-            }
-            "_session/undo" => self.with(params, rewind::undo).await,
-            "_session/redo" => self.with(params, rewind::redo).await,
-            "_session/edit_prompt" | "session/edit_prompt" => {
-                let by = rewind::Name::of(method);
-                let edited = match params.text("sessionId").and_then(|id| self.session(id)) {
-                    Ok(session) => rewind::edit_prompt(&session, params, by, id.clone()).await,
+            other => match Method::parse(other) {
+                None => Err(RpcError::method_not_found(other)),
+                Some(extension) => match self.extension(&id, extension, params).await {
+                    Ok(None) => return,
+                    Ok(Some(answer)) => Ok(answer),
                     Err(error) => Err(error),
-                };
-                // The pump answers what was said.
-                let Err(error) = edited else { return };
-                Err(error)
-            }
-            other => Err(RpcError::method_not_found(other)),
+                },
+            },
         };
         let session = answer.as_ref().ok().and_then(|answer| answer.get("sessionId")).cloned();
         let named = session.as_ref().and_then(Value::as_str).or_else(|| params.text("sessionId").ok());
@@ -161,36 +159,45 @@ impl<H: Host> Connection<H> {
             answer.is_ok() && matches!(method, "session/new" | "session/load" | "session/resume" | "session/fork");
         self.peer.answer(id, answer).await.ok();
         if let Some(session) = named.filter(|_| is_introduced).and_then(|id| self.session(id).ok()) {
-            let commands = slash::commands(session.client.version);
+            let commands = session.chat.commands(session.client.version);
             let update = json!({ "sessionUpdate": "available_commands_update", "availableCommands": commands });
             session.update(update).await;
         }
     }
 
-    async fn with<'a, F, A>(&self, params: &'a Params, answer: F) -> Result<Value, RpcError>
-    where
-        F: FnOnce(Arc<Session>, &'a Params) -> A,
-        A: Future<Output = Result<Value, RpcError>>,
-    {
-        answer(self.session(params.text("sessionId")?)?, params).await
+    /// Answers a request of the extension; `None` if the pump does.
+    async fn extension(&self, id: &Value, method: Method, params: &Params) -> Result<Option<Value>, RpcError> {
+        let session = self.session(params.text("sessionId")?)?;
+        match method {
+            Method::Points => methods::points(&*session, params).await.map(Some),
+            Method::Rewind(by) => methods::rewind(&*session, params, by).await.map(Some),
+            Method::Undo => methods::undo(&*session, params).await.map(Some),
+            Method::Redo => methods::redo(&*session, params).await.map(Some),
+            Method::EditPrompt(by) => door::edit_prompt(&session, params, by, id.clone()).await.map(|()| None),
+        }
     }
 
     async fn prompt(self: &Arc<Self>, id: Value, params: &Params) {
         let said = || -> Result<_, RpcError> {
             let session = self.session(params.text("sessionId")?)?;
-            let blocks = params.given("prompt").and_then(Value::as_array);
-            let blocks = blocks.ok_or_else(|| super::params::wrong("prompt", "a list of content blocks"))?;
-            Ok((session, blocks.clone(), content::parts(blocks)?))
+            let blocks = params.blocks("prompt")?;
+            Ok((session, blocks.to_vec(), content::parts(blocks)?))
         };
         match said() {
             Err(error) => drop(self.peer.answer(id, Err(error)).await),
-            Ok((session, blocks, parts)) => match slash::Slash::parse(&parts) {
-                Some(slash) => drop(tokio::spawn(slash::run(session, id, blocks, slash))),
-                None => {
-                    let asked = prompt::hand_in(&session, id, parts).await;
-                    tokio::spawn(async move { prompt::taken(&session, asked).await });
+            Ok((session, blocks, parts)) => {
+                match slash::plain_text(&blocks).and_then(|text| session.chat.parse(text)) {
+                    Some(slash) => {
+                        // Nobody waits for it here.
+                        let (asking, _) = oneshot::channel();
+                        tokio::spawn(async move { slash::run(&*session, id, &blocks, &slash, asking).await });
+                    }
+                    None => {
+                        let asked = prompt::hand_in(&session, id, blocks, parts).await;
+                        tokio::spawn(async move { prompt::taken(&session, asked).await });
+                    }
                 }
-            },
+            }
         }
     }
 
@@ -202,7 +209,16 @@ impl<H: Host> Connection<H> {
     /// Opens a session; the answer that introduces it, with its id.
     async fn introduce(&self, wish: Wish) -> Result<(Arc<Session>, Value), RpcError> {
         let greeted = self.greeted()?;
+        let named = match &wish.which {
+            Wanted::Existing(named) => Some(named.clone()),
+            Wanted::New => None,
+        };
         let open = self.host.open(wish).await?;
+        // The beginning of an id is none here: all that follows would be said of a session that the client does not know.
+        if let Some(named) = named.filter(|named| *named != open.view.session) {
+            (open.close)().await;
+            return Err(unknown_session(&named, &format!("there is no session `{named}` in this directory")));
+        }
         let host = Arc::clone(&self.host);
         let session = Session::begin(open, greeted, self.peer.clone(), move |text| host.warn(text));
         self.sessions().insert(session.id.clone(), Arc::clone(&session));
@@ -219,7 +235,7 @@ impl<H: Host> Connection<H> {
             (_, Version::V2) => match params.given("replayFrom") {
                 None => false,
                 Some(from) if from.get("type").and_then(Value::as_str) == Some("start") => true,
-                Some(_) => return Err(super::params::wrong("replayFrom", "`{\"type\": \"start\"}`")),
+                Some(_) => return Err(wrong("replayFrom", "`{\"type\": \"start\"}`")),
             },
         };
         let (named, cwd) = (params.text("sessionId")?, params.cwd()?);
@@ -267,7 +283,7 @@ impl<H: Host> Connection<H> {
             None => 0,
             Some(cursor) => {
                 let at = all.iter().position(|one| one.session == cursor);
-                at.map(|at| at + 1).ok_or_else(|| super::params::wrong("cursor", "one that was given"))?
+                at.map(|at| at + 1).ok_or_else(|| wrong("cursor", "one that was given"))?
             }
         };
         let page: Vec<&Listed> = all.iter().skip(start).take(PAGE).collect();
@@ -279,7 +295,7 @@ impl<H: Host> Connection<H> {
                     "sessionId": one.session,
                     "cwd": one.cwd.to_string_lossy(),
                     "title": one.title,
-                    "updatedAt": rewind::date(one.at),
+                    "updatedAt": date(one.at),
                 })
             })
             .collect();
@@ -316,8 +332,7 @@ impl<H: Host> Connection<H> {
     }
 
     async fn set_permissions(&self, session: &Session, name: &str) -> Result<(), RpcError> {
-        let permissions =
-            Permissions::parse(name).ok_or_else(|| super::params::wrong("value", "one of the options"))?;
+        let permissions = Permissions::parse(name).ok_or_else(|| wrong("value", "one of the options"))?;
         session.known().permissions = permissions;
         if session.client.version == Version::V1 {
             let update = json!({ "sessionUpdate": "current_mode_update", "currentModeId": permissions.id() });
@@ -356,8 +371,7 @@ impl<H: Host> Connection<H> {
             }
             sessions.remove(id);
         }
-        let text = format!("no session `{id}` is open here; load it first");
-        Err(RpcError::new(RpcError::NOT_FOUND, text).with_reason("unknown_session_id").with("sessionId", id))
+        Err(unknown_session(id, &format!("no session `{id}` is open here; load it first")))
     }
 
     fn sessions(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
@@ -374,15 +388,4 @@ impl<H: Host> Connection<H> {
         }
         closing.join_all().await;
     }
-}
-
-/// The last entry that a session can be forked after.
-pub(super) fn last_target(entries: &[Entry]) -> Option<EntryId> {
-    let is_target = |entry: &&Entry| {
-        !matches!(
-            entry.body,
-            Body::Note { .. } | Body::Instructions { .. } | Body::Approved { .. } | Body::Prompt { .. }
-        )
-    };
-    entries.iter().rfind(is_target).map(|entry| entry.id)
 }

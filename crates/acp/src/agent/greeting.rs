@@ -7,10 +7,9 @@ use serde_json::{Value, json};
 
 use super::Version;
 use super::params::Params;
+use crate::extension::params::wrong;
+use crate::extension::{KEY, capability};
 use crate::wire::RpcError;
-
-/// The key of our extension.
-pub(super) const KEY: &str = "retake";
 
 /// What the client has said of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +33,7 @@ pub(super) fn greet(params: &Params) -> Result<(Greeted, Value), RpcError> {
             let error = RpcError::new(RpcError::UNSUPPORTED_VERSION, text);
             return Err(error.with("requested", other).with("supported", json!([1, 2])));
         }
-        None => return Err(super::params::wrong("protocolVersion", "a number")),
+        None => return Err(wrong("protocolVersion", "a number")),
     };
     let at = |path: &str| params.0.pointer(path).is_some_and(|value| !value.is_null());
     let greeted = match version {
@@ -57,7 +56,7 @@ pub(super) fn greet(params: &Params) -> Result<(Greeted, Value), RpcError> {
                 "promptCapabilities": { "image": true, "audio": false, "embeddedContext": true },
                 "mcpCapabilities": { "http": false, "sse": false },
                 "sessionCapabilities": { "list": {}, "resume": {}, "fork": {}, "close": {}, "delete": {} },
-                "_meta": { KEY: extension() },
+                "_meta": { KEY: capability() },
             },
             "agentInfo": ourselves(),
             "authMethods": [],
@@ -70,7 +69,7 @@ pub(super) fn greet(params: &Params) -> Result<(Greeted, Value), RpcError> {
                     "mcp": { "stdio": {} },
                     "fork": {},
                     "delete": {},
-                    "_meta": { KEY: extension() },
+                    "_meta": { KEY: capability() },
                 },
             },
             "info": ourselves(),
@@ -81,9 +80,4 @@ pub(super) fn greet(params: &Params) -> Result<(Greeted, Value), RpcError> {
 
 fn ourselves() -> Value {
     json!({ "name": "retake", "title": "Retake", "version": env!("CARGO_PKG_VERSION") })
-}
-
-/// What the extension offers.
-fn extension() -> Value {
-    json!({ "rewind": { "version": 1, "editPrompt": {}, "points": {}, "files": {}, "plan": {}, "undo": {} } })
 }

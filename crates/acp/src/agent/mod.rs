@@ -7,8 +7,7 @@
 //! session     one live session on this connection, and what waits for it
 //!   pump      what the session tells, in order, as updates and answers
 //!   prompt    saying something, cancelling
-//!   rewind    the extension: points, rewind, edit, undo, redo
-//!   slash     the same for clients that know nothing of it, in plain chat
+//!   door      what the extension and the commands in the chat need of it
 //!   options   model and permissions as configuration
 //! shape       how things look on the wire: content, calls, updates, in both versions   (pure)
 //! ```
@@ -17,16 +16,15 @@
 //! about. Whatever takes long runs beside the reading.
 
 mod connection;
+mod door;
 mod greeting;
 mod host;
 mod options;
 mod params;
 mod prompt;
 mod pump;
-mod rewind;
 mod session;
 mod shape;
-mod slash;
 
 pub use connection::serve;
 pub use host::{Close, Host, HostError, Listed, McpServer, Open, Wanted, Wish};

@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 
 use super::Version;
 use super::session::{Pending, Session};
+use super::shape::content;
+use crate::slash::choose;
 use crate::wire::RpcError;
 
 /// A prompt was not said because it was cancelled.
@@ -17,12 +19,14 @@ pub(super) fn cancelled() -> RpcError {
 }
 
 /// Hands a prompt in: it is answered by the pump. Prompts are said in the order in which this is called.
-pub(super) async fn hand_in(session: &Session, id: Value, parts: Vec<Part>) -> Asked {
+pub(super) async fn hand_in(session: &Session, id: Value, blocks: Vec<Value>, parts: Vec<Part>) -> Asked {
     let allow = session.known().permissions.allow();
+    let is_all_said = content::blocks(&session.updates.root, &parts) == blocks;
+    let given = (!is_all_said).then(|| (blocks, parts.clone()));
     let mut pending = session.pending.lock().await;
     let command = Command::Prompt { parts: parts.clone(), allow, unprotected: false };
     let asked = session.asker.hand_in(command).await;
-    pending.push(Pending { request: asked.id.clone(), id, parts, was_held: false, prompt: None });
+    pending.push(Pending { request: asked.id.clone(), id, parts, was_held: false, prompt: None, given });
     asked
 }
 
@@ -97,7 +101,7 @@ pub(super) async fn ask_permission(session: Arc<Session>, question: Question) {
     }
     options.push(json!({ "optionId": "reject", "name": "Reject", "kind": "reject_once" }));
     let asked = call.asked(session.client.version, &question);
-    let chosen = choose(&session, &question.title, asked, options).await;
+    let chosen = choose(&*session, &question.title, asked, options).await;
     let answer = match (chosen, question.rule) {
         (Ok(Some(option)), _) if option == "allow" => Answer::Allow,
         (Ok(Some(option)), Some(rule)) if option == "always" => Answer::AllowAlways { rule },
@@ -106,25 +110,4 @@ pub(super) async fn ask_permission(session: Arc<Session>, question: Question) {
     };
     // Refused if somebody else has answered, or nothing is asked any more.
     session.ask(Command::Answer { call: question.call, answer }).await.ok();
-}
-
-/// Has the user choose; `None` if they do not want to.
-pub(super) async fn choose(
-    session: &Session,
-    title: &str,
-    call: Value,
-    options: Vec<Value>,
-) -> Result<Option<String>, RpcError> {
-    let params = match session.client.version {
-        Version::V1 => json!({ "sessionId": session.id, "toolCall": call, "options": options }),
-        Version::V2 => json!({
-            "sessionId": session.id,
-            "title": title,
-            "subject": { "type": "tool_call", "toolCall": call },
-            "options": options,
-        }),
-    };
-    let answer = session.peer.request("session/request_permission", params).await?;
-    let chosen = answer.pointer("/outcome/optionId").and_then(Value::as_str).map(str::to_owned);
-    Ok(chosen.filter(|_| answer.pointer("/outcome/outcome").and_then(Value::as_str) == Some("selected")))
 }

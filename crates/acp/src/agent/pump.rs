@@ -18,6 +18,8 @@ use super::Version;
 use super::prompt;
 use super::session::{Errand, Session, Told};
 use super::shape::update::{self, Said};
+use crate::extension;
+use crate::extension::door::Door;
 use crate::wire::RpcError;
 
 /// How often the output of a call is told while it runs: all that is kept of it is told each time.
@@ -109,6 +111,9 @@ impl Pump {
         let ours = pending.iter().position(|one| Some(one.request.as_str()) == event.request.as_deref());
         let Some(at) = ours else { return Said::Elsewhere };
         pending[at].prompt = Some(entry.id);
+        if let Some(given) = pending[at].given.take() {
+            self.session.known().given.insert(entry.id, given);
+        }
         if self.session.client.version == Version::V2 {
             let id = pending.remove(at).id;
             drop(pending);
@@ -188,11 +193,11 @@ impl Pump {
             (known.view.entries.clone(), known.view.todos())
         };
         let same = before.entries.iter().zip(&now).take_while(|(before, now)| before.id == now.id).count();
-        let lost = before.coming.entry.is_some() || before.entries[same..].iter().any(update::is_message);
+        let lost = before.coming.entry.is_some() || before.entries[same..].iter().any(extension::is_message);
         // Whoever cannot be told that something is gone would see it twice when it comes back.
         if self.session.client.knows_rewind || !lost && goes == Goes::On {
             if lost {
-                self.truncated(update::last_message(&now[..same])).await;
+                self.truncated(extension::last_message(&now[..same])).await;
             }
             for update in self.session.updates.replay(&now[..same], &now[same..]) {
                 self.session.update(update).await;
@@ -204,18 +209,9 @@ impl Pump {
     }
 
     async fn truncated(&self, last: Option<EntryId>) {
-        let (session, last) = (&self.session.id, last.map(|id| id.to_string()));
-        match self.session.client.version {
-            Version::V1 => {
-                let params = json!({ "sessionId": session, "lastMessageId": last });
-                self.session.peer.notify("_session/history_truncated", params).await.ok();
-            }
-            Version::V2 => {
-                let update =
-                    json!({ "sessionUpdate": "_history_truncated", "sessionId": session, "lastMessageId": last });
-                self.session.update(update).await;
-            }
-        }
+        let last = last.map(|id| id.to_string());
+        let (method, params) = extension::truncated(self.session.client.version, &self.session.id, last.as_deref());
+        self.session.peer.notify(method, params).await.ok();
     }
 
     fn ending(&self, reason: &str, message: Option<&str>, usage: Usage) -> Ending {

@@ -1,5 +1,6 @@
 //! One live session on this connection: the way to it, what is known of it, and what waits for it.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use retake_agent::contract::{Command, Reason, Refusal, Reply};
 use retake_agent::live::{Asker, LiveError};
 use retake_agent::view::View;
 use retake_engine::session::entry::{Body, EntryId, Part};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::Version;
@@ -16,9 +17,10 @@ use super::host::{Close, Open};
 use super::options::{self, Permissions};
 use super::pump;
 use super::shape::update::Updates;
-use super::slash;
-use crate::extension;
+use crate::extension::answer;
+use crate::extension::door::Door;
 use crate::peer::Peer;
+use crate::slash::{Chat, Kind};
 use crate::wire::RpcError;
 
 /// How long an answer waits for what it is about to be told first. What is told comes from this very machine.
@@ -40,6 +42,8 @@ pub(super) struct Session {
     pub(super) asker: Asker,
     /// Prompts that the client waits for. Locked while one is handed in, so that what comes of it finds it here.
     pub(super) pending: tokio::sync::Mutex<Vec<Pending>>,
+    /// What goes on in its chat beside the conversation.
+    pub(super) chat: Chat,
     known: Mutex<Known>,
     told: watch::Sender<Told>,
     errands: mpsc::Sender<Errand>,
@@ -58,8 +62,8 @@ pub(super) struct Known {
     pub(super) permissions: Permissions,
     /// The models that were asked in it, or can be.
     pub(super) models: Vec<String>,
-    /// The list that was last shown in the chat.
-    pub(super) listed: Option<slash::Shown>,
+    /// Prompts as they were given on this connection, where their parts do not say it all, and those parts.
+    pub(super) given: HashMap<EntryId, (Vec<Value>, Vec<Part>)>,
 }
 
 /// How far the client has been told.
@@ -88,6 +92,8 @@ pub(super) struct Pending {
     pub(super) was_held: bool,
     /// The prompt, once it is said.
     pub(super) prompt: Option<EntryId>,
+    /// As it was given, if its parts do not say it all, and those parts.
+    pub(super) given: Option<(Vec<Value>, Vec<Part>)>,
 }
 
 /// What the pump is asked to do in between.
@@ -115,13 +121,14 @@ impl Session {
             updates: Updates { version: client.version, root: view.workspace.clone().into() },
             asker: live.asker,
             pending: tokio::sync::Mutex::default(),
+            chat: Chat::new(Kind::ALL),
             told: watch::Sender::new(Told::of(&view, None)),
             known: Mutex::new(Known {
                 models: vec![view.model.clone()],
                 running: pump::running(&view),
                 view: *view,
                 permissions: Permissions::default(),
-                listed: None,
+                given: HashMap::new(),
             }),
             errands,
             close: Mutex::new(Some(close)),
@@ -146,19 +153,9 @@ impl Session {
         self.told.borrow().clone()
     }
 
-    /// Whether a turn runs, as far as the client has been told.
-    pub(super) fn is_busy(&self) -> bool {
-        self.known().running.is_some()
-    }
-
     /// Whether it is over.
     pub(super) fn is_over(&self) -> bool {
         self.told.borrow().is_over
-    }
-
-    /// Tells the client something about it. One that is gone needs not to know.
-    pub(super) async fn update(&self, update: Value) {
-        self.peer.notify("session/update", json!({ "sessionId": self.id, "update": update })).await.ok();
     }
 
     /// Tells a state, in version 2.
@@ -219,13 +216,14 @@ impl Session {
         fields.insert("configOptions".into(), self.options());
         match self.client.version {
             Version::V1 => fields.insert("modes".into(), options::modes(self.known().permissions)),
-            Version::V2 => fields.insert("availableCommands".into(), slash::commands(self.client.version)),
+            Version::V2 => fields.insert("availableCommands".into(), self.chat.commands(self.client.version).into()),
         };
         fields
     }
 
     /// Closes it, if this process serves it. Whoever waits for it is told.
     pub(super) async fn close(&self) {
+        self.chat.stop_asking();
         let close = self.close.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(close) = close {
             close().await;
@@ -248,7 +246,7 @@ impl Session {
     pub(super) fn refused(&self, refusal: &Refusal) -> RpcError {
         match refusal.reason {
             Reason::Ended => self.over(),
-            _ => extension::error(refusal),
+            _ => answer::error(&self.id, refusal),
         }
     }
 }

@@ -3,19 +3,21 @@
 
 use std::sync::Arc;
 
-use retake_agent::contract::{Change, ChangeGoal, Reason, Refusal, Seen, WhileRunning};
+use retake_agent::contract::{ChangeGoal, Reason, Refusal, WhileRunning};
 use retake_agent::document::{Bytes, GapFacts, RewindDocument};
 use retake_agent::question::refusal;
 use retake_engine::Scope;
-use retake_engine::session::entry::Entry;
 use serde_json::{Value, json};
 
 use super::Proxy;
 use super::cut::Held;
 use super::scribe::Changed;
 use super::session::Session;
-use super::shape::{self, Version};
+use super::shape;
 use super::ties::{Known, Tie};
+use crate::extension;
+use crate::extension::answer::LATE;
+use crate::extension::door::Wanted;
 use crate::wire::RpcError;
 
 /// What the inner agent asks the user.
@@ -28,21 +30,13 @@ pub(super) struct Made {
     pub(super) document: RewindDocument,
     /// How the inner agent's conversation was cut, if it was.
     pub(super) strategy: Option<&'static str>,
-    /// What is retained now.
-    pub(super) retained: Vec<Entry>,
 }
 
 impl Proxy {
     /// Makes a change, and tells the client what it means for what it shows.
-    pub(super) async fn change(
-        self: &Arc<Self>,
-        session: &Arc<Session>,
-        change: Change,
-        seen: Option<Seen>,
-        running: WhileRunning,
-    ) -> Result<Made, Refusal> {
+    pub(super) async fn change(self: &Arc<Self>, session: &Arc<Session>, mut wanted: Wanted) -> Result<Made, Refusal> {
         if session.is_running() {
-            match running {
+            match wanted.running {
                 WhileRunning::Refuse => {
                     let mut refusal = refusal(Reason::Running, "nothing was changed: a turn is running");
                     refusal.hint = Some("stop it first, or ask for that with `--interrupt`".to_owned());
@@ -51,29 +45,23 @@ impl Proxy {
                 // What was seen is compared with what is there now: the end of the turn adds to it.
                 WhileRunning::Interrupt => {
                     let head = session.desk.ask(|scribe| scribe.entries().last().map(|entry| entry.id)).await;
-                    if seen.is_some_and(|seen| Some(seen.head) != head) {
+                    if wanted.head_seen.take().is_some_and(|seen| Some(seen.head) != head) {
                         let text = "the conversation has moved on since; nothing was changed";
                         return Err(refusal(Reason::StaleHead, text));
                     }
                     self.stop(session).await?;
-                    return self.change_now(session, change, None).await;
                 }
             }
         }
-        self.change_now(session, change, seen).await
+        self.change_now(session, wanted).await
     }
 
-    async fn change_now(
-        self: &Arc<Self>,
-        session: &Arc<Session>,
-        change: Change,
-        seen: Option<Seen>,
-    ) -> Result<Made, Refusal> {
-        let goal = change.goal.clone();
+    async fn change_now(self: &Arc<Self>, session: &Arc<Session>, wanted: Wanted) -> Result<Made, Refusal> {
+        let goal = wanted.change.goal.clone();
         let _alone = session.changing.lock().await;
         // What comes late must not move the head; if nothing is cut, it may.
         let was_muted = std::mem::replace(&mut session.live().is_muted, true);
-        let rehearsed = session.desk.ask(move |scribe| scribe.rehearse(change, seen)).await;
+        let rehearsed = session.desk.ask(move |scribe| scribe.rehearse(wanted)).await;
         let rehearsed = match rehearsed {
             Some(Ok(rehearsed)) => rehearsed,
             other => {
@@ -113,7 +101,7 @@ impl Proxy {
         }
         let strategy = held.map(|held| held.strategy);
         note_late(&session.known(), &goal, &mut changed.document);
-        Ok(Made { document: changed.document, strategy, retained: changed.after })
+        Ok(Made { document: changed.document, strategy })
     }
 
     /// Has another inner session speak from now on.
@@ -194,17 +182,9 @@ impl Proxy {
         let Changed { before, after, .. } = changed;
         let same = before.iter().zip(after).take_while(|(one, other)| one.id == other.id).count();
         let known = session.known();
-        let last = shape::last_message(&after[..same]).map(|id| known.outer(id));
-        match version {
-            Version::V1 => {
-                let params = json!({ "sessionId": session.outer, "lastMessageId": last });
-                self.client.notify("_session/history_truncated", params).await.ok();
-            }
-            Version::V2 => {
-                let update = json!({ "sessionUpdate": "_history_truncated", "lastMessageId": last });
-                self.update(session, update).await;
-            }
-        }
+        let last = extension::last_message(&after[..same]).map(|id| known.outer(id));
+        let (method, params) = extension::truncated(version, &session.outer, last.as_deref());
+        self.client.notify(method, params).await.ok();
         for update in shape::replay(version, &known, &after[same..]) {
             self.update(session, update).await;
         }
@@ -218,10 +198,6 @@ pub(super) fn cancelled(method: &str) -> Result<Value, RpcError> {
         _ => Err(RpcError::new(RpcError::CANCELLED, "the turn is being stopped")),
     }
 }
-
-/// What is said of a point whose snapshot was late.
-pub(super) const LATE: &str =
-    "its snapshot was not complete when the agent began: what it changed first may be missing";
 
 /// Adds to a plan, or to what became of it, that the snapshot of its target was late.
 pub(super) fn note_late(known: &Known, goal: &ChangeGoal, document: &mut RewindDocument) {

@@ -106,8 +106,16 @@ pub async fn run(
             false
         }
     };
+    let is_greeted = proxy.state().is_greeted;
     let status = end(&proxy, &mut child, group, hung_up).await;
     listening.abort();
+    // One that a client has only tried and left again is none of these.
+    if let Some(status) = status.filter(|status| !(is_greeted || hung_up && status.success())) {
+        complain(&format!(
+            "the agent `{}` has ended ({status}) before it answered `initialize`; is it the command that speaks the Agent Client Protocol?",
+            proxy.name
+        ));
+    }
     Ok(match hung_up {
         true => Ended::ByClient,
         false => Ended::ByAgent(status.and_then(|status| status.code())),

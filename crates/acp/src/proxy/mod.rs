@@ -15,7 +15,7 @@
 //!   message of the client's is about, and has it opened first if need be.
 //! - `open` finds or begins the log of a session; `session` is what goes on in one, `ties` what of the inner agent belongs to it.
 //! - `prompt` has a snapshot taken before a prompt goes on (and waits only so long), `change` rewinds, `cut` cuts the inner conversation.
-//! - `slash` and `extension` are the two doors for people and for clients, `serve` is the one for commands of Retake.
+//! - `extension` is the door for clients and, with the commands in the chat, for people; `serve` is the one for commands of Retake.
 //!
 //! It never decides what the inner agent or the editor should do, and never changes what they say to each other beyond ids, the commands
 //! and the capability that it adds, and what has to be told before a prompt. If the log cannot be kept, the conversation goes on without
@@ -35,7 +35,6 @@ mod scribe;
 mod serve;
 mod session;
 mod shape;
-mod slash;
 mod ties;
 mod transcript;
 mod watch;
@@ -123,6 +122,8 @@ struct Proxy {
 #[derive(Default)]
 struct State {
     version: Version,
+    /// Whether the inner agent has answered `initialize`.
+    is_greeted: bool,
     /// Whether the client wants to be told that history was cut.
     wants: bool,
     /// Version 1: sessions can be resumed and not loaded.

@@ -23,7 +23,7 @@ use super::route::{MAX_WAITING, Unkept, is_within};
 use super::scribe::{Desk, spoken};
 use super::session::Session;
 use super::ties::{self, Tie, Ties};
-use super::{Proxy, complain, slash};
+use super::{Proxy, complain};
 use crate::wire::Message;
 
 /// A log that was opened.
@@ -195,7 +195,7 @@ impl Proxy {
 
     /// Tells the client our commands, before the inner agent tells its own.
     pub(super) async fn tell_commands(&self, session: &Session) {
-        let commands = slash::commands(self.state().version);
+        let commands = session.chat.commands(self.state().version);
         let update = json!({ "sessionUpdate": "available_commands_update", "availableCommands": commands });
         self.update(session, update).await;
     }
@@ -261,7 +261,8 @@ impl Proxy {
             // It holds what the one holds that it was forked from; what that has not heard comes with the next prompt.
             let told = Tie::Told { id: name.clone(), prompts: known.told(&known.current) };
             let holds = held.map(|head| Tie::Holds { id: name.clone(), head });
-            let all = names.chain(begun).chain([told]).chain(holds).collect::<Vec<_>>();
+            let given = known.given.iter().map(|(entry, blocks)| Tie::Given { entry: *entry, blocks: blocks.to_vec() });
+            let all = names.chain(given).chain(begun).chain([told]).chain(holds).collect::<Vec<_>>();
             all.into_iter().try_for_each(|tie| ties.add(tie)).map_err(|error| error.to_string())?;
             let writer = workspace.open_session(forked.session, fresh::now(), &mut fresh::random);
             Ok::<_, String>((outer, Opened { writer: writer.map_err(|error| in_words(&error))?, ties }))

@@ -6,24 +6,25 @@ use std::sync::Arc;
 
 use retake_agent::fresh;
 use retake_engine::session::entry::{Body, EndReason, Entry, EntryId};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use super::edit::Edits;
+use super::edit::{Edits, put};
 use super::relay::{What, reason};
 use super::scribe::spoken;
 use super::session::Session;
 use super::shape::{self, Version};
 use super::ties::Tie;
-use super::{Proxy, complain, slash, transcript};
+use super::{Proxy, complain, transcript};
+use crate::slash::plain_text;
 use crate::wire::RpcError;
 
 impl Proxy {
     /// Takes a prompt of the client's.
     pub(super) async fn prompt(self: &Arc<Self>, session: &Arc<Session>, id: Value, params: &Value, line: &[u8]) {
         let blocks = params["prompt"].as_array().cloned().unwrap_or_default();
-        if let Some(command) = shape::plain_text(&blocks).and_then(slash::parse) {
-            return self.slash(session, id, &blocks, command).await;
+        if let Some(command) = plain_text(&blocks).and_then(|text| session.chat.parse(text)) {
+            return self.slash(session, id, blocks, command).await;
         }
         match self.say(session, &blocks).await {
             Ok(preface) => {
@@ -60,6 +61,9 @@ impl Proxy {
         self.align(session).await?;
         self.keep_head(session).await;
         let due = session.live().due;
+        if shape::blocks(&parts) != blocks {
+            session.tie([Tie::Given { entry: prompt, blocks: blocks.to_vec() }]);
+        }
         let (tell, taken) = oneshot::channel();
         let begun = session.desk.ask(move |scribe| {
             scribe.begin(prompt, parts, tell)?;
@@ -138,8 +142,13 @@ impl Proxy {
                 }
             }
             (Version::V1, Ok(result)) => {
+                let prompt = session.live().prompt;
                 if let Some(settled) = session.answered(version, reason(result["stopReason"].as_str())) {
                     self.settle(settled).await;
+                }
+                if let Some(prompt) = prompt.filter(|_| result.is_object()) {
+                    let id = json!({ "messageId": session.ties().known.outer(prompt) });
+                    return put(&line, &["result", "_meta", "retake"], &id);
                 }
             }
             (Version::V2, Ok(result)) => {

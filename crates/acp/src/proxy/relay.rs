@@ -4,15 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use retake_engine::session::entry::EndReason;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::oneshot;
 
+use super::Proxy;
 use super::change::{CLOSED, PERMISSION, cancelled};
 use super::edit::{Edits, put};
 use super::scribe::Voice;
 use super::session::Session;
 use super::shape::{self, Version};
-use super::{Proxy, extension, slash};
+use crate::extension::methods::Method;
 use crate::wire::{Message, RpcError};
 
 /// How long the end of a turn is held back at most.
@@ -40,10 +41,6 @@ pub(super) enum What {
         over: oneshot::Sender<()>,
     },
     Prompt {
-        session: Arc<Session>,
-    },
-    /// A prompt in another one's place.
-    Edited {
         session: Arc<Session>,
     },
     List {
@@ -102,13 +99,14 @@ impl Proxy {
                     let outer = outer.to_owned();
                     self.route(&outer, message, line).await;
                 }
-                (method, None) if extension::is_one(method) => {
+                (method, None) if Method::parse(method).is_some() => {
                     let error = self.no_session("");
                     self.client.answer(id.clone(), Err(error)).await.ok();
                 }
                 (_, None) => self.ask(id, What::Other, line).await,
             },
             Message::Notification { method, params } => match (method.as_str(), params["sessionId"].as_str()) {
+                ("$/cancel_request", _) if self.stops_asking(&params["requestId"]) => {}
                 ("$/cancel_request", _) => match self.queue_of(&params["requestId"]) {
                     Some(session) => self.put(&session, message, line).await,
                     None => self.to_agent(line).await,
@@ -120,6 +118,12 @@ impl Proxy {
                 (_, None) => self.to_agent(line).await,
             },
         }
+    }
+
+    /// Stops what a command asks in the chat; whether the request was one.
+    fn stops_asking(&self, request: &Value) -> bool {
+        let sessions: Vec<_> = self.state().sessions.values().cloned().collect();
+        sessions.iter().any(|session| session.chat.stop_request(request))
     }
 
     /// The session in which a request of the client waits for its turn.
@@ -143,22 +147,31 @@ impl Proxy {
                     self.pass_to_agent(session, &line, Some((id, what))).await;
                 }
                 "session/close" => {
+                    session.chat.stop_asking();
                     let what = What::Close { session: Arc::clone(session) };
                     self.pass_to_agent(session, &line, Some((id, what))).await;
                 }
                 "session/delete" => {
+                    session.chat.stop_asking();
                     let what = What::Delete { session: Arc::clone(session) };
                     self.pass_to_agent(session, &line, Some((id, what))).await;
                 }
-                method if extension::is_one(method) => self.extension(session, id, method, &params).await,
                 method => {
+                    if let Some(method) = Method::parse(method) {
+                        return self.extension(session, id, method, params).await;
+                    }
                     if method.starts_with("session/set_") {
                         note_setting(session, method, &params);
                     }
                     self.pass_to_agent(session, &line, Some((id, What::Other))).await;
                 }
             },
-            Message::Notification { .. } => self.pass_to_agent(session, &line, None).await,
+            Message::Notification { method, .. } => {
+                if method == "session/cancel" {
+                    session.chat.stop_asking();
+                }
+                self.pass_to_agent(session, &line, None).await;
+            }
             Message::Response { .. } => {}
         }
     }
@@ -265,8 +278,8 @@ impl Proxy {
                         Verdict::Named(id) if params["update"]["messageId"] == id => {}
                         Verdict::Named(id) => edits.set(&["params", "update"], "messageId", &Value::from(id)),
                         Verdict::Commands => {
-                            let ours: Vec<String> =
-                                slash::commands(self.state().version).iter().map(Value::to_string).collect();
+                            let ours = session.chat.commands(self.state().version);
+                            let ours: Vec<String> = ours.iter().map(Value::to_string).collect();
                             edits.append(&["params", "update", "availableCommands"], &ours.join(","));
                         }
                     }
@@ -336,7 +349,12 @@ impl Proxy {
                 session.desk.run(move |scribe| scribe.call(&update));
                 Verdict::Pass
             }
-            (None, "available_commands_update") => Verdict::Commands,
+            (None, "available_commands_update") => {
+                let names = update["availableCommands"].as_array().into_iter().flatten();
+                let names = names.filter_map(|command| command["name"].as_str().map(str::to_owned));
+                session.chat.make_way(names.collect());
+                Verdict::Commands
+            }
             (None, "state_update") => {
                 let is_idle = update["state"] == "idle";
                 drop(live);
@@ -366,18 +384,6 @@ impl Proxy {
             }
             (What::Prompt { session }, outcome) => {
                 let line = self.prompt_answered(&session, outcome, line).await;
-                self.to_client(line).await;
-            }
-            (What::Edited { session }, outcome) => {
-                let line = self.prompt_answered(&session, outcome, line).await;
-                let (prompt, version) = (session.live().prompt, self.state().version);
-                let line = match (version, prompt, outcome) {
-                    (Version::V1, Some(prompt), Ok(_)) => {
-                        let id = json!({ "messageId": session.known().outer(prompt) });
-                        put(&line, &["result", "_meta", "retake"], &id)
-                    }
-                    _ => line,
-                };
                 self.to_client(line).await;
             }
             (What::List { params }, Ok(result)) => {
@@ -420,7 +426,11 @@ impl Proxy {
     /// The inner agent has said what it can do: we can do more.
     fn initialized(&self, result: &Value, line: &[u8]) -> Vec<u8> {
         let version = if result["protocolVersion"] == 2 { Version::V2 } else { Version::V1 };
-        self.state().version = version;
+        {
+            let mut state = self.state();
+            state.version = version;
+            state.is_greeted = true;
+        }
         let capabilities = match version {
             Version::V1 => &result["agentCapabilities"]["sessionCapabilities"],
             Version::V2 => &result["capabilities"]["session"],

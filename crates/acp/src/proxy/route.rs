@@ -7,14 +7,14 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use retake_agent::fresh;
 use retake_engine::Workspace;
-use serde_json::{Value, json};
 
 use super::relay::What;
 use super::session::Session;
-use super::shape::{self, Version};
-use super::{Proxy, State, extension, slash, ties};
+use super::{Proxy, State, ties};
+use crate::extension::methods::Method;
+use crate::extension::params::unknown_session;
+use crate::slash::{self, Chat, Exchange, Kind};
 use crate::wire::{Message, RpcError};
 
 /// What is said in a session that is being opened.
@@ -152,45 +152,22 @@ impl Proxy {
     async fn take_unkept(self: &Arc<Self>, outer: &str, message: &Message, line: Vec<u8>) {
         let Message::Request { id, method, params } = message else { return self.to_agent(line).await };
         let why = self.state().unkept.get(outer).cloned();
-        let typed = params["prompt"].as_array().and_then(|blocks| shape::plain_text(blocks)).and_then(slash::parse);
+        let blocks = params["prompt"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let typed = slash::plain_text(blocks).and_then(|text| Chat::new(Kind::ANY).parse(text));
         match (method.as_str(), why) {
-            (method, _) if extension::is_one(method) => {
+            (method, _) if Method::parse(method).is_some() => {
                 let error = self.no_session(outer);
                 self.client.answer(id.clone(), Err(error)).await.ok();
             }
             ("session/prompt", Some(Unkept::Refused(why))) if typed.is_some() => {
-                self.explain(outer, id, params, &why).await;
+                let (client, version) = (&self.client, self.state().version);
+                slash::refuse(&Exchange { client, version, session: outer, request: id.clone() }, blocks, &why).await;
             }
             _ => {
                 if matches!(method.as_str(), "session/close" | "session/delete") {
                     self.state().unkept.remove(outer);
                 }
                 self.ask(id, What::Other, line).await;
-            }
-        }
-    }
-
-    /// Answers a command that was typed into a session without a log.
-    async fn explain(&self, outer: &str, id: &Value, params: &Value, why: &str) {
-        let version = self.state().version;
-        let update = async |update: Value| {
-            let params = json!({ "sessionId": outer, "update": update });
-            // A client that is gone needs to be told nothing.
-            self.client.notify("session/update", params).await.ok();
-        };
-        let said = format!("command-{}", fresh::entry());
-        if version == Version::V2 {
-            self.client.answer(id.clone(), Ok(json!({ "messageId": said }))).await.ok();
-            update(json!({ "sessionUpdate": "user_message", "messageId": said, "content": params["prompt"] })).await;
-            update(json!({ "sessionUpdate": "state_update", "state": "running" })).await;
-        }
-        let text = format!("Not done: this session cannot be rewound: {why}.");
-        let (answer, content) = (format!("command-{}", fresh::entry()), shape::text_block(&text));
-        update(json!({ "sessionUpdate": "agent_message_chunk", "messageId": answer, "content": content })).await;
-        match version {
-            Version::V1 => drop(self.client.answer(id.clone(), Ok(json!({ "stopReason": "end_turn" }))).await),
-            Version::V2 => {
-                update(json!({ "sessionUpdate": "state_update", "state": "idle", "stopReason": "end_turn" })).await;
             }
         }
     }
@@ -214,10 +191,7 @@ impl Proxy {
     pub(super) fn no_session(&self, outer: &str) -> RpcError {
         let why = self.state().unkept.get(outer).cloned();
         match why {
-            Some(Unkept::Refused(why)) => {
-                RpcError::new(RpcError::NOT_FOUND, format!("this session cannot be rewound: {why}"))
-                    .with("sessionId", outer)
-            }
+            Some(Unkept::Refused(why)) => unknown_session(outer, &format!("this session cannot be rewound: {why}")),
             Some(Unkept::Foreign) | None => not_open(outer),
         }
     }
@@ -245,9 +219,7 @@ fn is_load(message: &Message) -> bool {
 
 /// The client names a session that is not open.
 fn not_open(outer: &str) -> RpcError {
-    RpcError::new(RpcError::NOT_FOUND, format!("the session `{outer}` is not open here; load it first"))
-        .with_reason("unknown_session_id")
-        .with("sessionId", outer)
+    unknown_session(outer, &format!("the session `{outer}` is not open here; load it first"))
 }
 
 /// A session is there and cannot be opened.

@@ -200,6 +200,11 @@ impl Scribe {
         self.writer().conversation().entries()
     }
 
+    /// The workspace.
+    pub(super) fn root(&self) -> &std::path::Path {
+        &self.root
+    }
+
     /// The workspace's keeper.
     pub(super) fn keeper(&self) -> &Keeper {
         &self.keeper

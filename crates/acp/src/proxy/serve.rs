@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
-use retake_agent::contract::{Change, Command, Outcome, Reason, Refusal, Reply};
+use retake_agent::contract::{Command, Outcome, Reason, Refusal, Reply};
 use retake_agent::controller::{self, Attached, Beginning, Closing, Message};
 use retake_agent::question::refusal;
 use retake_agent::socket;
 
 use super::session::Session;
 use super::{Proxy, complain};
+use crate::extension::door::Wanted;
 
 impl Proxy {
     /// Listens on the socket of a session.
@@ -50,25 +51,10 @@ impl Proxy {
         }
     }
 
-    /// Refuses a change that would come to something else by now than what the user saw.
-    async fn check_seen(self: &Arc<Self>, session: &Arc<Session>, change: &Change, seen: &str) -> Result<(), Refusal> {
-        let planned = self.question(session, Command::Plan { change: change.clone() }).await?;
-        match planned {
-            Reply::Change { document } if document.fingerprint.as_deref() != Some(seen) => {
-                let text = "files have changed since the plan was made; nothing was changed";
-                Err(Refusal { document: Some(document), ..refusal(Reason::StalePlan, text) })
-            }
-            _ => Ok(()),
-        }
-    }
-
     async fn take_command(self: &Arc<Self>, session: &Arc<Session>, command: Command) -> Result<Reply, Refusal> {
         match command {
             Command::Apply { change, head_seen, plan_seen, running } => {
-                if let Some(seen) = plan_seen {
-                    self.check_seen(session, &change, &seen).await?;
-                }
-                let made = self.change(session, change, head_seen, running).await?;
+                let made = self.change(session, Wanted { change, head_seen, plan_seen, running }).await?;
                 Ok(Reply::Change { document: Box::new(made.document) })
             }
             Command::Ping => Ok(Reply::Done),

@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::scribe::{Desk, Voice, spoken};
 use super::shape::Version;
 use super::ties::{Known, Page, Tie, Ties};
+use crate::slash::{Chat, Kind};
 use crate::wire::Message;
 
 /// A session as the client knows it.
@@ -31,6 +32,8 @@ pub(super) struct Session {
     /// Requests in the inbox, and the one that is being taken.
     queued: Mutex<Vec<Value>>,
     live: Mutex<Live>,
+    /// What goes on in its chat beside the conversation.
+    pub(super) chat: Chat,
     /// Whether a turn runs.
     pub(super) running: watch::Sender<bool>,
     /// Whoever changes what is retained, or is about to say something.
@@ -79,8 +82,6 @@ pub(super) struct Live {
     pub(super) asked: Vec<(Value, String)>,
     /// Its turn is being stopped: the user is asked nothing more.
     pub(super) is_stopping: bool,
-    /// The list that was last shown, and where the head was.
-    pub(super) listed: Option<(Option<EntryId>, Vec<EntryId>)>,
     /// Sessions of the inner agent that its process has open.
     pub(super) loaded: HashSet<String>,
 }
@@ -125,6 +126,7 @@ impl Session {
             inbox,
             queued,
             live: Mutex::new(live),
+            chat: Chat::new(Kind::ANY),
             running,
             changing: tokio::sync::Mutex::default(),
         }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::ties::Known;
 
-pub(super) use crate::extension::Version;
+pub(super) use crate::extension::{Version, capability};
 
 /// The parts that content blocks are in the log.
 pub(super) fn parts(blocks: &[Value]) -> Vec<Part> {
@@ -41,11 +41,12 @@ pub(super) fn text_block(text: &str) -> Value {
     json!({ "type": "text", "text": text })
 }
 
-/// The text of a prompt that is nothing but text.
-pub(super) fn plain_text(blocks: &[Value]) -> Option<&str> {
-    match blocks {
-        [block] if block["type"] == "text" => block["text"].as_str(),
-        _ => None,
+/// The content blocks that a prompt was given as, or that its parts are.
+pub(super) fn content(known: &Known, prompt: Option<EntryId>, said: &[Part]) -> Vec<Value> {
+    let given = prompt.and_then(|prompt| known.given.get(&prompt));
+    match given {
+        Some(given) if parts(given) == said => given.to_vec(),
+        _ => blocks(said),
     }
 }
 
@@ -55,7 +56,10 @@ pub(super) fn replay(version: Version, known: &Known, entries: &[Entry]) -> Vec<
     for entry in entries {
         let id = known.outer(entry.id);
         match &entry.body {
-            Body::Prompt { parts } => message(version, "user_message", &id, blocks(parts), &mut updates),
+            Body::Prompt { parts } => {
+                let content = content(known, Some(entry.id), parts);
+                message(version, "user_message", &id, content, &mut updates);
+            }
             Body::Reply { blocks, .. } => {
                 for block in blocks {
                     match block {
@@ -96,19 +100,4 @@ fn call(version: Version, json: &str) -> Option<Value> {
     fields.entry("title").or_insert_with(|| "tool".into());
     fields.insert("sessionUpdate".to_owned(), kind.into());
     Some(Value::Object(fields))
-}
-
-/// The last message that the client knows of.
-pub(super) fn last_message(entries: &[Entry]) -> Option<EntryId> {
-    let is_message = |entry: &&Entry| match &entry.body {
-        Body::Prompt { .. } => true,
-        Body::Reply { blocks, .. } => blocks.iter().any(|block| !matches!(block, Block::Call { .. })),
-        _ => false,
-    };
-    entries.iter().rev().find(is_message).map(|entry| entry.id)
-}
-
-/// What the proxy can do, as `_meta.retake` of the capabilities says it.
-pub(super) fn capability() -> Value {
-    json!({ "rewind": { "version": 1, "editPrompt": {}, "points": {}, "files": {}, "plan": {}, "undo": {} } })
 }

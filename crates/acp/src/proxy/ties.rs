@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use retake_engine::session::entry::EntryId;
 use retake_engine::{ObjectId, SessionId};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// One fact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +39,8 @@ pub(super) enum Tie {
     Current { id: String },
     /// An entry is a message: `outer` to the client, `id` to the inner session.
     Message { entry: EntryId, outer: String, inner: String, id: Option<String> },
+    /// A prompt was given as these content blocks, of which its parts in the log are not all.
+    Given { entry: EntryId, blocks: Vec<Value> },
     /// The snapshot before this prompt was not complete when the inner agent was asked.
     Late { entry: EntryId },
 }
@@ -63,6 +66,8 @@ pub(super) struct Known {
     outers: HashMap<EntryId, String>,
     entries: HashMap<String, EntryId>,
     ids: HashMap<(String, EntryId), String>,
+    /// Prompts as they were given, where their parts in the log do not say it all.
+    pub(super) given: HashMap<EntryId, Arc<[Value]>>,
     pub(super) late: HashSet<EntryId>,
 }
 
@@ -102,6 +107,9 @@ impl Known {
                 if let Some(id) = id {
                     self.ids.insert((inner, entry), id);
                 }
+            }
+            Tie::Given { entry, blocks } => {
+                self.given.insert(entry, blocks.into());
             }
             Tie::Late { entry } => {
                 self.late.insert(entry);

@@ -11,6 +11,7 @@ fn what_is_no_message_is_answered_and_the_next_one_is_read() {
         ("this is no JSON\n", -32700),
         ("{\"jsonrpc\": \"2.0\", \"id\": {}, \"method\": \"x\"}\n", -32600),
         ("[]\n", -32600),
+        ("{\"jsonrpc\": \"2.0\", \"id\": 123456789012345678901234567890, \"method\": \"x\"}\n", -32600),
         ("{\"id\": 1, \"method\": \"x\"}\n", -32600),
     ] {
         client.send_text(text);

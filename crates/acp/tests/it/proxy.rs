@@ -7,5 +7,7 @@ mod opening;
 mod owning;
 mod passing;
 mod rewinding;
+mod strict;
+mod talking;
 mod vices;
 mod world;

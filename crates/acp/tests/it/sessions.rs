@@ -80,3 +80,17 @@ fn a_cursor_that_nobody_gave_is_refused() {
     assert_eq!(error["code"], -32601, "version 2 has no load");
     client.hang_up();
 }
+
+#[test]
+fn the_beginning_of_an_id_is_none() {
+    both(|client| {
+        client.model.says("hello");
+        client.turn("hi");
+        client.reconnect();
+        let (method, root) = (if client.version == 1 { "session/load" } else { "session/resume" }, client.root());
+        let params = json!({ "sessionId": client.session[..10], "cwd": root, "mcpServers": [] });
+        let error = client.refused(method, params);
+        assert_eq!((&error["code"], &error["data"]["reason"]), (&json!(-32002), &json!("unknown_session_id")));
+        client.history();
+    });
+}

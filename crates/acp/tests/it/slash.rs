@@ -117,3 +117,51 @@ fn what_is_no_command_of_ours_is_a_prompt() {
         assert_eq!(client.history().len(), 2);
     });
 }
+
+/// A client after a turn that changed files which were there before, with the prompts listed.
+fn changed(client: &mut Client, files: &[&str]) {
+    for file in files {
+        client.write(file, "mine\n");
+        client.model.calls("edit_file", json!({ "path": file, "old": "mine", "new": "its" }));
+    }
+    client.model.says("changed");
+    client.turn("change them");
+    client.command("/rewind");
+}
+
+fn question(client: &mut Client) -> serde_json::Value {
+    client.until(|message| message["method"] == "session/request_permission").pop().unwrap()
+}
+
+#[test]
+fn only_what_was_asked_about_is_overwritten() {
+    plain(|client| {
+        changed(client, &["a.txt", "b.txt"]);
+        client.write("a.txt", "mine again\n");
+        let id = client.say("/rewind 1");
+        let first = question(client);
+        assert!(!first.to_string().contains("b.txt"), "{first}");
+        client.write("b.txt", "saved while the question was open\n");
+        client.choose(&first, "overwrite");
+        let second = question(client);
+        assert!(second.to_string().contains("b.txt"), "{second}");
+        client.choose(&second, "keep");
+        assert_eq!(client.end_of(id).0, "end_turn");
+        assert_eq!(client.read("a.txt").unwrap(), "mine again\n");
+        assert_eq!(client.read("b.txt").unwrap(), "saved while the question was open\n");
+    });
+}
+
+#[test]
+fn a_question_goes_with_the_prompt_that_it_came_of() {
+    plain(|client| {
+        changed(client, &["a.txt"]);
+        client.write("a.txt", "mine again\n");
+        let id = client.say("/rewind 1");
+        question(client);
+        let params = client.with(json!({}));
+        client.notify("session/cancel", &params);
+        assert_eq!(client.end_of(id).0, "cancelled");
+        assert_eq!(client.read("a.txt").unwrap(), "mine again\n");
+    });
+}

@@ -8,17 +8,26 @@ mod setup;
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io;
+use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use clap::CommandFactory;
+use clap::error::ErrorKind;
+
 use super::run::Stops;
 use crate::agent;
 use crate::agent::model::ModelArgs;
-use crate::args::GlobalArgs;
+use crate::args::{Cli, GlobalArgs};
+use crate::failure;
 use crate::ui::Ui;
 use host::EditorHost;
+
+/// What is said to somebody who starts it by hand.
+const ON_TERMINAL: &str = "This is Retake's agent for editors: it speaks the Agent Client Protocol on stdin and stdout, and waits for an \
+                           editor now.\nhint: `retake acp setup` prints what to put into an editor's settings; `retake` is the agent \
+                           in this terminal";
 
 /// How long is waited for what reads stdin: a read that waits cannot be called off.
 const PARTING: Duration = Duration::from_millis(100);
@@ -55,6 +64,14 @@ pub fn run(ui: &mut Ui, global: &GlobalArgs, args: &AcpArgs) -> anyhow::Result<E
     }
     if !args.agent.is_empty() {
         return proxy::run(global, &args.agent);
+    }
+    // An agent was meant to be named: Retake's own would be another one than the user thinks.
+    if std::env::args_os().next_back().is_some_and(|last| last == "--") {
+        let text = "no agent is named after `--`; `retake acp -- COMMAND` starts it, `retake acp` starts Retake's own";
+        return Ok(failure::usage(&Cli::command().error(ErrorKind::MissingRequiredArgument, text)));
+    }
+    if io::stdin().is_terminal() {
+        writeln!(ui.talk()?, "{ON_TERMINAL}")?;
     }
     let runtime = agent::runtime()?;
     // The lock of stdout is somebody else's, who writes nothing.

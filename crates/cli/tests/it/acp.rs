@@ -192,3 +192,18 @@ fn without_a_model_a_session_is_refused_with_what_to_do() {
     assert!(answer["error"]["message"].as_str().expect("a message").contains("no model is set"), "{answer}");
     assert_eq!(editor.leave().0, Some(0));
 }
+
+#[test]
+fn an_agent_that_ends_before_it_says_anything_is_told_of() {
+    let agent = Agent::new();
+    let mut command = agent.command();
+    command.args(["acp", "--", "sh", "-c", "exit 9"]).stdin(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    // It is not the client that leaves.
+    let stdin = child.stdin.take();
+    let output = child.wait_with_output().expect("it ends");
+    drop(stdin);
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(9));
+    assert!(stderr.contains("the agent `sh` has ended (exit status: 9) before it answered"), "{stderr}");
+}

@@ -12,7 +12,10 @@ use serde_json::{Map, Value, json};
 use super::call::{self, Call};
 use super::content;
 use crate::agent::Version;
-use crate::agent::params::THOUGHT;
+use crate::extension::is_message;
+
+/// What the id of a thought ends with: it is told apart from what the model then said, which has the same entry.
+pub(crate) const THOUGHT: &str = "-thought";
 
 /// Who said a prompt that is told of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -316,16 +319,6 @@ fn total(entries: &[Entry]) -> Usage {
         }
     }
     total
-}
-
-/// The last message among entries: what the user or the model said.
-pub(crate) fn last_message(entries: &[Entry]) -> Option<EntryId> {
-    entries.iter().rev().find(|entry| is_message(entry)).map(|entry| entry.id)
-}
-
-/// Whether an entry is a message to clients.
-pub(crate) fn is_message(entry: &Entry) -> bool {
-    matches!(entry.body, Body::Prompt { .. } | Body::Reply { .. })
 }
 
 /// What a cost is on the wire.

@@ -9,9 +9,10 @@ use retake_agent::document::RewindDocument;
 use retake_agent::fresh;
 use retake_agent::question::{refusal, refused, to_request};
 use retake_engine::session::entry::{Body, Entry, EntryId};
-use retake_engine::{HeadSeen, MadeBy, NoProgress, Plan, RewindRequest, SessionId, Workspace};
+use retake_engine::{HeadSeen, MadeBy, NoProgress, Plan, RewindError, RewindRequest, SessionId, Workspace};
 
 use super::Scribe;
+use crate::extension::door::Wanted;
 
 /// A change that was made.
 #[derive(Debug)]
@@ -35,7 +36,8 @@ pub(in super::super) struct Rehearsed {
 
 impl Scribe {
     /// Finds out what a change would come to, and refuses it if it cannot be made. Nothing is changed.
-    pub(in super::super) fn rehearse(&mut self, change: Change, head_seen: Option<Seen>) -> Result<Rehearsed, Refusal> {
+    pub(in super::super) fn rehearse(&mut self, wanted: Wanted) -> Result<Rehearsed, Refusal> {
+        let Wanted { change, head_seen, plan_seen, .. } = wanted;
         self.flush();
         if self.turn.is_some() {
             return Err(refusal(Reason::Running, "nothing was changed: a turn is running"));
@@ -47,6 +49,7 @@ impl Scribe {
         }
         self.keeper.ask(move |workspace| {
             let request = request(workspace, session, &change, head)?;
+            check_seen(workspace, &request, plan_seen.as_deref())?;
             let plan = workspace.rehearse(session, &request, &NoProgress).map_err(|error| refused(&error))?;
             let moves = plan.conversation.as_ref().filter(|planned| planned.from != planned.to);
             let cut = moves.map(|planned| {
@@ -94,6 +97,16 @@ fn request(
     request.made_by = MadeBy::Client;
     request.head_seen = Some(HeadSeen(head));
     Ok(request)
+}
+
+/// Refuses a change that would come to something else by now than what the user saw.
+fn check_seen(workspace: &mut Workspace, request: &RewindRequest, seen: Option<&str>) -> Result<(), Refusal> {
+    let Some(seen) = seen else { return Ok(()) };
+    let plan = workspace.plan(request, &NoProgress).map_err(|error| refused(&error))?;
+    match plan.fingerprint() == seen {
+        true => Ok(()),
+        false => Err(refused(&RewindError::Stale { plan: Box::new(plan) })),
+    }
 }
 
 /// The entries from the first one to `head`.

@@ -188,13 +188,14 @@ async fn everything_can_be_done_in_the_chat() {
     client.prompt(&session, "write a.txt one").await;
     client.prompt(&session, "write a.txt two").await;
     let list = type_in(&mut client, &session, "/rewind").await;
-    assert!(list.contains("1. ") && list.contains("write a.txt two") && list.contains("2. "), "{list}");
+    assert!(list.contains("**2.** write a.txt two, files: 1 modified"), "{list}");
+    assert!(list.contains("**1.** write a.txt one, files: 1 added"), "{list}");
     client.prompt(&session, "write a.txt three").await;
     let stale = type_in(&mut client, &session, "/rewind 1").await;
     assert!(stale.contains("moved on") && text(&world) == "three", "{stale}");
     type_in(&mut client, &session, "/rewind").await;
     let back = type_in(&mut client, &session, "/rewind 2").await;
-    assert!(back.contains("Went back") && text(&world) == "one", "{back}");
+    assert!(back.contains("Back to before prompt 2, \"write a.txt two\"") && text(&world) == "one", "{back}");
     assert!(type_in(&mut client, &session, "/undo").await.contains("Undone"));
     assert_eq!(text(&world), "three");
     assert!(type_in(&mut client, &session, "/redo").await.contains("Redone"));
@@ -212,7 +213,7 @@ async fn a_conflict_is_decided_in_the_chat() {
     let (mut client, session) = two_turns(&world).await;
     std::fs::write(world.project().join("a.txt"), "mine\n").expect("it can be written");
     type_in(&mut client, &session, "/rewind").await;
-    let prompt = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "/rewind 1" }] });
+    let prompt = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "/rewind 2" }] });
     let id = client.send("session/prompt", prompt).await;
     let asked = client.wait(|message| message["method"] == "session/request_permission").await;
     client.reply(&asked["id"], json!({ "outcome": { "outcome": "selected", "optionId": "overwrite" } })).await;

@@ -3,14 +3,18 @@
 use std::io::Write;
 use std::path::Path;
 
+use clap::ValueEnum;
 use retake_acp::setup;
+use retake_agent::document::VERSION;
+use serde::Serialize;
 
 use crate::surroundings::variable;
-use crate::ui::Ui;
+use crate::ui::{Format, Ui};
 
 /// Print what to put into an editor's settings
 ///
-/// For Retake's own agent, and for every agent that is installed here and can be given rewind.
+/// For Retake's own agent, and for every agent whose program is installed here and that can be given rewind, with what each of them
+/// needs. Nothing is tried and nothing is written.
 #[derive(clap::Args, Debug)]
 pub struct SetupArgs {
     /// The editor; all of them without one
@@ -27,25 +31,61 @@ pub enum Editor {
     Emacs,
 }
 
+#[derive(Serialize)]
+struct SetupDocument {
+    version: u32,
+    agents: Vec<AgentFacts>,
+    editors: Vec<EditorFacts>,
+}
+
+#[derive(Serialize)]
+struct AgentFacts {
+    name: String,
+    command: Vec<String>,
+    needs: String,
+}
+
+#[derive(Serialize)]
+struct EditorFacts {
+    editor: String,
+    what_to_do: String,
+    text: String,
+}
+
 pub fn run(ui: &mut Ui, args: &SetupArgs) -> anyhow::Result<()> {
-    let all = [Editor::Zed, Editor::Jetbrains, Editor::Neovim, Editor::Emacs];
-    let wanted: Vec<Editor> = args.editor.map_or_else(|| all.to_vec(), |editor| vec![editor]);
+    let wanted: Vec<Editor> = args.editor.map_or_else(|| Editor::value_variants().to_vec(), |editor| vec![editor]);
     // Editors may have another search path than this shell.
     let retake = std::env::current_exe().ok().and_then(|path| path.to_str().map(str::to_owned));
     let retake = retake.unwrap_or_else(|| "retake".to_owned());
-    let texts: Vec<String> = wanted.into_iter().map(|editor| in_words(editor, &retake)).collect();
+    let servers = setup::servers(is_installed);
+    let editors: Vec<EditorFacts> = wanted.into_iter().map(|editor| facts(editor, &retake, &servers)).collect();
+    if ui.format == Format::Json {
+        let agent = |server: &setup::Server| AgentFacts {
+            name: server.name.clone(),
+            command: std::iter::once(&retake).chain(&server.arguments).cloned().collect(),
+            needs: server.needs.to_owned(),
+        };
+        return Ok(ui.json(&SetupDocument {
+            version: VERSION,
+            agents: servers.iter().map(agent).collect(),
+            editors,
+        })?);
+    }
+    let texts: Vec<String> = editors.iter().map(|one| format!("{}\n\n{}", one.what_to_do, one.text)).collect();
     write!(ui.out, "{}", texts.join("\n"))?;
     Ok(())
 }
 
-fn in_words(editor: Editor, retake: &str) -> String {
-    let editor = match editor {
+fn facts(editor: Editor, retake: &str, servers: &[setup::Server]) -> EditorFacts {
+    let named = match editor {
         Editor::Zed => setup::Editor::Zed,
         Editor::Jetbrains => setup::Editor::JetBrains,
         Editor::Neovim => setup::Editor::Neovim,
         Editor::Emacs => setup::Editor::Emacs,
     };
-    editor.instructions(retake, is_installed)
+    let setup::Instructions { what_to_do, text } = named.instructions(retake, servers);
+    let name = editor.to_possible_value().map(|value| value.get_name().to_owned());
+    EditorFacts { editor: name.unwrap_or_default(), what_to_do, text }
 }
 
 fn is_installed(program: &str) -> bool {

@@ -42,7 +42,7 @@ fn the_readme_shows_for_each_editor_what_is_printed() {
 #[test]
 fn the_readme_names_every_agent_that_is_known_with_its_command() {
     let text = printed("zed", &["npx", "opencode", "qwen", "vibe-acp"]);
-    let json = &text[text.find('{').expect("there is JSON")..];
+    let (_, json) = text.split_once("\n\n").expect("a paragraph, and what to copy");
     let settings: Value = serde_json::from_str(json).expect("it can be copied as it is");
     let servers = settings["agent_servers"].as_object().expect("servers");
     let wrapped: Vec<_> =
@@ -53,4 +53,23 @@ fn the_readme_names_every_agent_that_is_known_with_its_command() {
         let row = format!("| {name} | `retake {}` |", words.join(" "));
         assert!(readme().contains(&row), "the README lacks this:\n{row}");
     }
+}
+
+#[test]
+fn a_program_can_read_what_is_printed() {
+    let sandbox = Sandbox::new();
+    let document = sandbox.retake(["acp", "setup", "--json"]).json();
+    assert_eq!(document["agents"][0]["name"], "Retake");
+    assert!(document["agents"][0]["needs"].as_str().expect("a text").contains("model"));
+    let editors: Vec<_> = document["editors"].as_array().expect("editors").iter().map(|one| &one["editor"]).collect();
+    assert_eq!(editors, ["zed", "jetbrains", "neovim", "emacs"]);
+    let text = document["editors"][0]["text"].as_str().expect("a text");
+    serde_json::from_str::<Value>(text).expect("it can be copied as it is");
+}
+
+#[test]
+fn an_agent_that_is_not_named_is_a_usage_error() {
+    let sandbox = Sandbox::new();
+    let run = sandbox.retake(["acp", "--"]).fails(2);
+    run.says("no agent is named after `--`");
 }

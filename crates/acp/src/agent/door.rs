@@ -1,0 +1,94 @@
+//! A session of Retake's own agent, for the extension and for the commands in the chat.
+
+use retake_agent::contract::{Command, Reason, Refusal, Reply};
+use retake_agent::question::refusal;
+use retake_engine::session::entry::{EntryId, Part};
+use serde_json::Value;
+
+use super::Version;
+use super::prompt;
+use super::session::Session;
+use super::shape::content;
+use super::shape::update::THOUGHT;
+use crate::extension::answer::Snapshot;
+use crate::extension::door::{Door, Made, Standing, Wanted};
+use crate::extension::methods::{self, Name};
+use crate::extension::params::Params;
+use crate::peer::Peer;
+use crate::slash::Chat;
+use crate::wire::RpcError;
+
+impl Door for Session {
+    fn version(&self) -> Version {
+        self.client.version
+    }
+
+    fn session(&self) -> &str {
+        &self.id
+    }
+
+    fn client(&self) -> &Peer {
+        &self.peer
+    }
+
+    fn chat(&self) -> &Chat {
+        &self.chat
+    }
+
+    fn is_busy(&self) -> bool {
+        self.known().running.is_some()
+    }
+
+    async fn standing(&self) -> Standing {
+        Standing { entries: self.known().view.entries.clone(), root: self.updates.root.clone() }
+    }
+
+    async fn ask(&self, command: Command) -> Result<Reply, Refusal> {
+        let answer = self.asker.ask(command).await;
+        answer.unwrap_or_else(|error| Err(refusal(Reason::Ended, format!("{error}; load it again"))))
+    }
+
+    async fn apply(&self, wanted: Wanted) -> Result<Made, Refusal> {
+        let Wanted { change, head_seen, plan_seen, running } = wanted;
+        let command = Command::Apply { change, head_seen, plan_seen, running };
+        let Reply::Change { document } = Door::ask(self, command).await? else {
+            return Err(refusal(Reason::Failed, "the session's answer was not understood"));
+        };
+        if let (Some(operation), Some(conversation)) = (&document.operation, &document.conversation) {
+            self.until_told(operation, conversation.to).await;
+        }
+        Ok(Made { document, strategy: None })
+    }
+
+    fn name_of(&self, entry: EntryId) -> String {
+        entry.to_string()
+    }
+
+    fn entry(&self, name: &str) -> Option<EntryId> {
+        // What the model thought belongs to what it then said.
+        name.strip_suffix(THOUGHT).unwrap_or(name).parse().ok()
+    }
+
+    fn snapshot_of(&self, _: EntryId) -> Snapshot {
+        // A tool waits for it.
+        Snapshot::Complete
+    }
+
+    async fn content(&self, prompt: Option<EntryId>, parts: &[Part]) -> Vec<Value> {
+        let given = prompt.and_then(|prompt| self.known().given.get(&prompt).cloned());
+        match given {
+            Some((blocks, given)) if given == parts => blocks,
+            _ => content::blocks(&self.updates.root, parts),
+        }
+    }
+}
+
+/// `_session/edit_prompt`: goes back to before a prompt and says another one. If that is said, the pump answers.
+pub(super) async fn edit_prompt(session: &Session, params: &Params, by: Name, id: Value) -> Result<(), RpcError> {
+    let edit = methods::edit(session, params, by).await?;
+    let parts = content::parts(&edit.blocks)?;
+    edit.go_back(session).await?;
+    let asked = prompt::hand_in(session, id, edit.blocks, parts).await;
+    prompt::taken(session, asked).await;
+    Ok(())
+}

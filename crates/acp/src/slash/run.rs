@@ -1,0 +1,303 @@
+//! A command is carried out, and answered in the chat.
+
+use std::sync::Arc;
+
+use retake_agent::contract::{Change, ChangeGoal, Command, Extent, Reason, Refusal, Reply, Seen, WhileRunning};
+use retake_agent::document::RewindDocument;
+use retake_agent::fresh;
+use retake_engine::Scope;
+use retake_engine::session::Target;
+use serde_json::{Value, json};
+use tokio::sync::{Notify, oneshot};
+
+use super::{Chat, Kind, Open, Shown, Slash, question, text};
+use crate::extension::answer::error;
+use crate::extension::door::{Door, Made, Wanted};
+use crate::extension::methods::{ask, odd, rewound};
+use crate::extension::{Version, last_message};
+use crate::peer::Peer;
+use crate::wire::RpcError;
+
+/// How often a change is tried whose plan is overtaken before anybody can be asked.
+const ATTEMPTS: usize = 5;
+
+/// Is told, or dropped, when others need not wait for a command any more: it is over, or it asks something.
+pub(crate) type Asking = oneshot::Sender<()>;
+
+/// A command while it is carried out.
+pub(super) struct Running<'a> {
+    chat: &'a Chat,
+    stop: Arc<Notify>,
+    asking: Option<Asking>,
+}
+
+impl<'a> Running<'a> {
+    fn begin(chat: &'a Chat, request: &Value, asking: Asking) -> Self {
+        let stop = Arc::new(Notify::new());
+        chat.state().open.push(Open { request: request.clone(), stop: Arc::clone(&stop) });
+        Self { chat, stop, asking: Some(asking) }
+    }
+
+    /// Has others go on: somebody is being asked, and may never answer.
+    pub(super) fn let_others_go_on(&mut self) {
+        // Nobody may be waiting.
+        self.asking.take().map(|asking| asking.send(()).ok());
+    }
+
+    /// Waits until whoever typed it wants it no more.
+    pub(super) async fn stopped(&self) {
+        self.stop.notified().await;
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.chat.state().open.retain(|open| !Arc::ptr_eq(&open.stop, &self.stop));
+    }
+}
+
+/// Carries a command out that was typed as the prompt `request`, and answers in the chat.
+pub(crate) async fn run(door: &impl Door, request: Value, blocks: &[Value], slash: &Slash, asking: Asking) {
+    let mut running = Running::begin(door.chat(), &request, asking);
+    let exchange = Exchange { client: door.client(), version: door.version(), session: door.session(), request };
+    exchange.begin(blocks).await;
+    let (text, stop) = match carry_out(door, &mut running, slash).await {
+        Ok(text) => (text, "end_turn"),
+        Err(error) if error.code == RpcError::CANCELLED => (text::refused(&error), "cancelled"),
+        Err(error) => (text::refused(&error), "end_turn"),
+    };
+    exchange.end(&text, stop, || door.is_busy()).await;
+}
+
+/// Answers a command in the chat of a session that cannot be gone back in.
+pub(crate) async fn refuse(exchange: &Exchange<'_>, blocks: &[Value], why: &str) {
+    exchange.begin(blocks).await;
+    let text = text::refused(&refusal(&format!("this session cannot be rewound: {why}")));
+    exchange.end(&text, "end_turn", || false).await;
+}
+
+/// What is typed, and what is answered, in the chat of a session.
+pub(crate) struct Exchange<'a> {
+    pub(crate) client: &'a Peer,
+    pub(crate) version: Version,
+    pub(crate) session: &'a str,
+    /// The prompt that it was typed as.
+    pub(crate) request: Value,
+}
+
+impl Exchange<'_> {
+    /// In version 2 a prompt is answered at once, and shown by whoever takes it.
+    async fn begin(&self, blocks: &[Value]) {
+        if self.version == Version::V2 {
+            let said = format!("command-{}", fresh::entry());
+            self.client.answer(self.request.clone(), Ok(json!({ "messageId": said }))).await.ok();
+            self.update(json!({ "sessionUpdate": "user_message", "messageId": said, "content": blocks })).await;
+            self.update(json!({ "sessionUpdate": "state_update", "state": "running" })).await;
+        }
+    }
+
+    async fn end(&self, text: &str, stop: &str, is_busy: impl Fn() -> bool) {
+        let answer = format!("command-{}", fresh::entry());
+        let content = json!({ "type": "text", "text": text });
+        self.update(json!({ "sessionUpdate": "agent_message_chunk", "messageId": answer, "content": content })).await;
+        match self.version {
+            Version::V1 => {
+                self.client.answer(self.request.clone(), Ok(json!({ "stopReason": stop }))).await.ok();
+            }
+            // A turn may go on beside it.
+            Version::V2 if is_busy() => {}
+            Version::V2 => {
+                self.update(json!({ "sessionUpdate": "state_update", "state": "idle", "stopReason": stop })).await;
+            }
+        }
+    }
+
+    async fn update(&self, update: Value) {
+        let params = json!({ "sessionId": self.session, "update": update });
+        // A client that is gone needs to be told nothing.
+        self.client.notify("session/update", params).await.ok();
+    }
+}
+
+async fn carry_out(door: &impl Door, running: &mut Running<'_>, slash: &Slash) -> Result<String, RpcError> {
+    let mut words = slash.words.iter().map(String::as_str);
+    let (argument, scope) = (words.next(), words.next());
+    match (slash.kind, argument) {
+        (Kind::Rewind, None) => list(door).await,
+        (Kind::Rewind, Some(argument)) => go_back(door, running, argument, scope).await,
+        (Kind::Undo, _) => change(door, running, ChangeGoal::Undo { operation: None }, None, "Undone").await,
+        (Kind::Redo, _) => change(door, running, ChangeGoal::Redo { operation: None }, None, "Redone").await,
+        (Kind::Checkpoints, _) => match ask(door, Command::Checkpoints).await? {
+            Reply::Checkpoints { checkpoints } => Ok(text::checkpoints(&checkpoints)),
+            _ => Err(odd()),
+        },
+        (Kind::Fork, argument) => fork(door, argument).await,
+        (Kind::Summarize, argument) => summarize(door, argument).await,
+    }
+}
+
+/// Shows the prompts that one can go back to.
+async fn list(door: &impl Door) -> Result<String, RpcError> {
+    let shown = targets(door).await?;
+    let text = text::list(&shown.targets, &door.chat().name(Kind::Rewind), |prompt| door.snapshot_of(prompt));
+    door.chat().state().shown = Some(shown);
+    Ok(text)
+}
+
+async fn targets(door: &impl Door) -> Result<Shown, RpcError> {
+    match ask(door, Command::Targets { query: None }).await? {
+        Reply::Targets { head, targets } => Ok(Shown { head, targets }),
+        _ => Err(odd()),
+    }
+}
+
+/// The prompt that a number of the list that was shown, or an id, means, and where the head was then.
+async fn find(door: &impl Door, argument: &str) -> Result<(Target, Seen), RpcError> {
+    let Shown { head, targets } = targets(door).await?;
+    if let Some(number) = number(argument) {
+        let rewind = door.chat().name(Kind::Rewind);
+        let shown = door.chat().state().shown.clone();
+        let Some(shown) = shown else {
+            return Err(refusal(&format!("no list was shown yet, so the number means nothing; `/{rewind}` shows one")));
+        };
+        if shown.head != head {
+            let text = "the conversation has moved on since the list was shown";
+            return Err(refusal(&format!("{text}; `/{rewind}` shows it anew")));
+        }
+        let found = shown.targets.into_iter().find(|target| target.number == number);
+        let found = found.ok_or_else(|| refusal(&format!("the list that was shown has no number {number}")))?;
+        return Ok((found, Seen { head }));
+    }
+    let is_it = |target: &Target| {
+        target.id.to_string().starts_with(argument) || door.entry(argument).is_some_and(|entry| entry == target.id)
+    };
+    let mut found = targets.into_iter().filter(is_it);
+    match (found.next(), found.next()) {
+        (Some(found), None) => Ok((found, Seen { head })),
+        (Some(_), Some(_)) => Err(refusal(&format!("`{argument}` is the beginning of several ids"))),
+        (None, _) => {
+            let rewind = door.chat().name(Kind::Rewind);
+            Err(refusal(&format!("no prompt has the id `{argument}`; `/{rewind}` lists them")))
+        }
+    }
+}
+
+/// What is short and nothing but digits is a number; an id may be digits too.
+fn number(argument: &str) -> Option<u64> {
+    let digits = argument.trim_end_matches('.');
+    digits.parse().ok().filter(|_| argument.len() < 8)
+}
+
+fn refusal(text: &str) -> RpcError {
+    RpcError::invalid_params(text)
+}
+
+async fn go_back(
+    door: &impl Door,
+    running: &mut Running<'_>,
+    argument: &str,
+    scope: Option<&str>,
+) -> Result<String, RpcError> {
+    let scope = match scope {
+        None | Some("both") => Scope::Both,
+        Some("code" | "files") => Scope::Code,
+        Some("conversation") => Scope::Conversation,
+        Some(other) => return Err(refusal(&format!("`{other}` is neither `code` nor `conversation` nor `both`"))),
+    };
+    let (target, seen) = find(door, argument).await?;
+    let done = format!("Back to before prompt {}, \"{}\"", target.number, target.text);
+    change(door, running, rewound(target.id, scope), Some(seen), &done).await
+}
+
+/// Makes a change and tells what was done. Conflicts are decided by the user, and only for the files that they were asked about, as those
+/// were then: what is another by the time of the answer is asked anew.
+async fn change(
+    door: &impl Door,
+    running: &mut Running<'_>,
+    goal: ChangeGoal,
+    head_seen: Option<Seen>,
+    done: &str,
+) -> Result<String, RpcError> {
+    let before = last_message(&door.standing().await.entries);
+    let anew = |head_seen| Wanted {
+        change: Change::new(goal.clone()),
+        head_seen,
+        plan_seen: None,
+        running: WhileRunning::Interrupt,
+    };
+    let mut wanted = anew(head_seen);
+    let mut attempts = 0;
+    let made = loop {
+        let refusal = match door.apply(wanted.clone()).await {
+            Ok(made) => break made,
+            Err(refusal) => refusal,
+        };
+        match undecided(&refusal) {
+            Undecided::Asked(plan) => {
+                let head = targets(door).await?.head;
+                let Some(choices) = question::decide(door, running, plan, done).await? else {
+                    return Ok("Nothing was changed, as you wished.".to_owned());
+                };
+                wanted = anew(Some(Seen { head }));
+                wanted.change.choices = choices;
+                wanted.plan_seen.clone_from(&plan.fingerprint);
+            }
+            Undecided::Nothing if attempts < ATTEMPTS => {
+                attempts += 1;
+                wanted = anew(wanted.head_seen);
+            }
+            Undecided::Nothing | Undecided::Hopeless => return Err(error(door.session(), &refusal)),
+        }
+    };
+    let Made { document, .. } = made;
+    let is_cut = before != last_message(&door.standing().await.entries);
+    Ok(text::done(&document, done, is_cut, &door.chat().name(Kind::Undo)))
+}
+
+/// What has to be decided after a refusal.
+enum Undecided<'a> {
+    /// What becomes of the conflicts of this plan.
+    Asked(&'a RewindDocument),
+    /// Nothing any more: what there was to decide is gone.
+    Nothing,
+    /// Nothing that could be decided here would help.
+    Hopeless,
+}
+
+fn undecided(refusal: &Refusal) -> Undecided<'_> {
+    let Some(plan) = refusal.document.as_deref() else { return Undecided::Hopeless };
+    let can_go_ahead = plan.branch.is_none() && plan.blocked.is_empty();
+    match refusal.reason {
+        Reason::Conflicts | Reason::StalePlan if !can_go_ahead => Undecided::Hopeless,
+        Reason::Conflicts | Reason::StalePlan if !plan.conflicts.is_empty() => Undecided::Asked(plan),
+        Reason::StalePlan => Undecided::Nothing,
+        _ => Undecided::Hopeless,
+    }
+}
+
+async fn fork(door: &impl Door, argument: Option<&str>) -> Result<String, RpcError> {
+    let entry = match argument {
+        Some(argument) => find(door, argument).await?.0.id,
+        None => {
+            let last = crate::extension::last_target(&door.standing().await.entries);
+            last.ok_or_else(|| refusal("nothing was said yet, so there is nothing to fork"))?
+        }
+    };
+    match ask(door, Command::Fork { entry }).await? {
+        Reply::Forked { session, .. } => Ok(text::forked(&session)),
+        _ => Err(odd()),
+    }
+}
+
+async fn summarize(door: &impl Door, argument: Option<&str>) -> Result<String, RpcError> {
+    let extent = match argument {
+        Some(argument) => Extent::UpTo { entry: find(door, argument).await?.0.id },
+        None => Extent::All,
+    };
+    match ask(door, Command::Summarise { extent, instructions: None }).await? {
+        Reply::Summarised { summary: Some(summary) } => {
+            Ok(text::summarised(&summary.text, &door.chat().name(Kind::Undo)))
+        }
+        _ => Ok("There is nothing to summarise.".to_owned()),
+    }
+}

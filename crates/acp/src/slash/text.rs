@@ -1,0 +1,163 @@
+//! What is said in the chat, for people. Pure.
+
+use retake_agent::contract::CheckpointFacts;
+use retake_agent::document::{Bytes, ConflictFacts, RewindDocument};
+use retake_engine::Scope;
+use retake_engine::session::Target;
+use retake_engine::session::entry::{EntryId, Part};
+use serde_json::Value;
+
+use crate::extension::answer::{LATE, Snapshot, date};
+use crate::wire::RpcError;
+
+/// Lines of a list.
+const MAX_LINES: usize = 50;
+/// Paths that are named.
+const MAX_PATHS: usize = 20;
+/// Digits of an id that are shown; every command takes them.
+const ID_DIGITS: usize = 8;
+
+/// An error for people.
+pub(super) fn refused(error: &RpcError) -> String {
+    let hint = error.data.as_ref().and_then(|data| data.get("hint")).and_then(Value::as_str);
+    let hint = hint.map(|hint| format!("\n\n{hint}")).unwrap_or_default();
+    format!("Not done: {}.{hint}", error.message)
+}
+
+/// The prompts that one can go back to with the command `rewind`.
+pub(super) fn list(targets: &[Target], rewind: &str, snapshot_of: impl Fn(EntryId) -> Snapshot) -> String {
+    if targets.is_empty() {
+        return "Nothing was said yet, so there is nothing to go back to.".to_owned();
+    }
+    let mut text = "Prompts, the newest first:\n\n".to_owned();
+    for target in targets.iter().take(MAX_LINES) {
+        text.push_str(&line(target, snapshot_of(target.id)));
+    }
+    let more = targets.len().saturating_sub(MAX_LINES);
+    if more > 0 {
+        text.push_str(&format!("\n… and {more} older ones\n"));
+    }
+    text.push_str(&format!(
+        "\n`/{rewind} N` goes back to before prompt N, with files and conversation; `/{rewind} N code` or \
+         `/{rewind} N conversation` with one of them."
+    ));
+    text
+}
+
+fn line(target: &Target, snapshot: Snapshot) -> String {
+    let files = &target.files;
+    let counts = [(files.added, "added"), (files.modified, "modified"), (files.deleted, "deleted")];
+    let counts: Vec<String> =
+        counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+    let changed = if counts.is_empty() { "no files".to_owned() } else { format!("files: {}", counts.join(", ")) };
+    let label = target.label.as_ref().map(|label| format!(" [{label}]")).unwrap_or_default();
+    let warning = match (target.has_files, snapshot) {
+        (false, _) => " (its files are not kept: conversation only)".to_owned(),
+        (true, Snapshot::Late) => format!(" ({LATE})"),
+        (true, Snapshot::Complete) => String::new(),
+    };
+    format!("- **{}.** {}{label}, {changed}{warning} `{}`\n", target.number, target.text, target.id.short())
+}
+
+/// What has to be decided.
+pub(super) fn conflicts(conflicts: &[ConflictFacts]) -> String {
+    let lines = conflicts.iter().take(MAX_PATHS).map(|one| format!("- `{}`: {}\n", name(&one.path), one.text));
+    let lines: String = lines.collect();
+    format!("These files were changed by others too:\n\n{lines}{}", and_more(conflicts.len()))
+}
+
+/// What was done; `undo` takes it back.
+pub(super) fn done(document: &RewindDocument, what: &str, is_cut: bool, undo: &str) -> String {
+    let mut text = format!("{what}.\n");
+    let changed: Vec<_> = document.files.iter().filter(|file| file.action.is_some()).collect();
+    let line = |action: &str, path: &Bytes, status: &str| format!("- {action} `{}`: {status}\n", name(path));
+    let lines = changed.iter().take(MAX_PATHS);
+    let lines: String =
+        lines.map(|file| line(file.action.as_deref().unwrap_or_default(), &file.path, &file.status)).collect();
+    match (lines.is_empty(), document.scope) {
+        (true, Some(Scope::Conversation)) => {}
+        (true, _) => text.push_str("\nNo file had to be changed.\n"),
+        (false, _) => text.push_str(&format!("\n{lines}{}", and_more(changed.len()))),
+    }
+    for kept in document.kept.iter().take(MAX_PATHS) {
+        text.push_str(&line("leave", &kept.path, &kept.text));
+    }
+    text.push_str(&and_more(document.kept.len()));
+    for gap in document.gaps.gaps.iter().take(MAX_PATHS) {
+        text.push_str(&line("not captured:", &gap.path, &gap.text));
+    }
+    text.push_str(&and_more(usize::try_from(document.gaps.gaps_total).unwrap_or(usize::MAX)));
+    for item in document.ledger.iter().take(MAX_PATHS) {
+        let remedy = item.remedy.as_ref().map(|remedy| format!(" (`{remedy}` would)")).unwrap_or_default();
+        text.push_str(&format!("- cannot be undone: {}{remedy}\n", item.what));
+    }
+    text.push_str(&and_more(document.ledger.len()));
+    if let Some(draft) = document.conversation.as_ref().and_then(|planned| planned.draft.as_ref()).filter(|_| is_cut) {
+        let said: Vec<&str> = draft.iter().filter_map(words).collect();
+        text.push_str(&format!("\nYou had said:\n\n> {}\n", said.join("\n").replace('\n', "\n> ")));
+    }
+    if is_cut {
+        text.push_str(
+            "\nThe conversation is another one now; what this window shows of the rest is no longer part of it.\n",
+        );
+    }
+    if document.operation.is_some() {
+        text.push_str(&format!("\n`/{undo}` takes this back."));
+    }
+    text
+}
+
+fn and_more(count: usize) -> String {
+    match count.saturating_sub(MAX_PATHS) {
+        0 => String::new(),
+        more => format!("- … and {more} more\n"),
+    }
+}
+
+/// The checkpoints of a workspace.
+pub(super) fn checkpoints(checkpoints: &[CheckpointFacts]) -> String {
+    if checkpoints.is_empty() {
+        return "There are no checkpoints yet.".to_owned();
+    }
+    let line = |point: &CheckpointFacts| {
+        let name = point.label.as_ref().or(point.note.as_ref()).map(|name| format!(" {name}")).unwrap_or_default();
+        let changed = point.changed;
+        let counts = format!("+{} ~{} -{}", changed.added, changed.modified, changed.deleted);
+        format!("- `{}` {}{name}, files {counts}\n", short(&point.checkpoint), date(point.at))
+    };
+    let lines: String = checkpoints.iter().take(MAX_LINES).map(line).collect();
+    format!(
+        "Checkpoints of the workspace, the newest first:\n\n{lines}\n`retake rewind ID` on the command line brings files back to one."
+    )
+}
+
+/// A session was forked.
+pub(super) fn forked(session: &str) -> String {
+    let short = short(session);
+    format!(
+        "Forked: the new session is `{session}`. Open it from the list of sessions, or with `retake resume {short}`; this one stays as it is."
+    )
+}
+
+/// A summary was made.
+pub(super) fn summarised(summary: &str, undo: &str) -> String {
+    format!("The model sees this summary from now on; `/{undo}` takes that back.\n\n{summary}")
+}
+
+fn short(id: &str) -> &str {
+    id.get(..ID_DIGITS).unwrap_or(id)
+}
+
+fn name(path: &Bytes) -> String {
+    match path {
+        Bytes::Text(text) => text.clone(),
+        Bytes::Base64 { bytes } => format!("base64:{bytes}"),
+    }
+}
+
+fn words(part: &Part) -> Option<&str> {
+    match part {
+        Part::Text { text } | Part::Paste { text } => Some(text),
+        Part::File { .. } | Part::Image { .. } => None,
+    }
+}
