@@ -93,9 +93,11 @@ pub(crate) async fn events(
     })?;
     let entered = shared.rooms.enter(resolve(shared, id).await?).await?;
     let seen = stream::last_seen(request.headers(), from);
+    let now = entered.mirror().seq();
     let pieces = stream::begin(entered, seen, place, shared.limits.heartbeat);
     let mut answer = answer::of_kind(StatusCode::OK, "text/event-stream", Bytes::new());
     *answer.body_mut() = Body::Pieces(pieces);
+    answer.headers_mut().insert(stream::NOW, now.into());
     Ok(answer)
 }
 

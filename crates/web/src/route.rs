@@ -246,7 +246,10 @@ fn parameter<'a>(query: &'a str, name: &str) -> Option<&'a str> {
 
 /// A parameter as it was meant. What is no UTF-8 is replaced.
 fn decoded(parameter: &str) -> String {
-    let hex = |digits: &[u8]| str::from_utf8(digits).ok().and_then(|digits| u8::from_str_radix(digits, 16).ok());
+    let hex = |digits: &[u8]| match digits.iter().all(u8::is_ascii_hexdigit) {
+        true => u8::from_str_radix(str::from_utf8(digits).ok()?, 16).ok(),
+        false => None,
+    };
     let (text, mut bytes, mut at) = (parameter.as_bytes(), Vec::new(), 0);
     while at < text.len() {
         let coded = (text[at] == b'%').then(|| text.get(at + 1..at + 3).and_then(hex)).flatten();
