@@ -67,6 +67,9 @@ function Card(props: { question: Asked; isAnswered: boolean; more: number; answe
           <FileBox key={at} file={file} />
         ))}
       </div>
+      {question.detail && !rule ? (
+        <p class="dim">There is no “always” for it: that is for one simple command, not for several at once or what only the shell understands.</p>
+      ) : null}
       {isWhy ? (
         <form
           class="why"
