@@ -3,6 +3,7 @@
 use retake_agent::contract::{Reason, Refusal};
 use retake_agent::document::{ConflictFacts, RewindDocument};
 use retake_engine::Scope;
+use retake_engine::session::entry::Part;
 use serde_json::{Value, json};
 
 use crate::wire::RpcError;
@@ -17,9 +18,18 @@ pub(crate) enum Version {
     V2,
 }
 
-/// The answer to a rewind, an undo or a redo after which `last` is the last message.
-pub(crate) fn answer(document: &RewindDocument, last: Option<&str>) -> Value {
+/// The answer to a rewind, an undo or a redo after which `last` is the last message. What the user had said, if it leaves the
+/// conversation, is in it as `blocks` has it.
+pub(crate) fn answer(
+    document: &RewindDocument,
+    last: Option<&str>,
+    blocks: impl FnOnce(&[Part]) -> Vec<Value>,
+) -> Value {
     let mut answer = json!({ "lastMessageId": last });
+    let said = document.conversation.as_ref().and_then(|conversation| conversation.draft.as_deref());
+    if let Some(parts) = said.filter(|parts| !parts.is_empty()) {
+        answer["content"] = blocks(parts).into();
+    }
     if document.scope != Some(Scope::Conversation) {
         answer["files"] = files(document);
     }

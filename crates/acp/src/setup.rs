@@ -44,7 +44,21 @@ impl Editor {
 }
 
 const ZED: &str =
-    "Put this into Zed's settings (`zed: open settings`), then choose the agent in the agent panel's menu:";
+    "Put this into Zed's settings (`zed: open settings file`), then choose the agent in the agent panel's menu:";
+/// OpenCode's adapter is the plainest there is: it signs nobody in and sets no variables.
+const NEOVIM: &str = r#"With CodeCompanion, put this into your configuration, then `:CodeCompanionChat adapter=retake`, or another name:
+
+local function agent(name, title, command)
+  return function()
+    return require("codecompanion.adapters").extend("opencode", {
+      name = name, formatted_name = title, commands = { default = command }, defaults = { timeout = 60000 },
+    })
+  end
+end
+require("codecompanion").setup({
+  adapters = {
+    acp = {
+"#;
 const JETBRAINS: &str = "Put this into `~/.jetbrains/acp.json` (AI Chat, menu of agents, Add Custom Agent opens it), then choose the agent there:";
 
 fn wrapped(name: &str, command: &[&str]) -> (String, Vec<String>) {
@@ -66,23 +80,12 @@ fn json(intro: &str, key: &str, kind: &str, retake: &str, servers: &[(String, Ve
 }
 
 fn neovim(retake: &str, servers: &[(String, Vec<String>)]) -> String {
-    let mut text = String::from(
-        "With CodeCompanion, put this into its setup, then `:CodeCompanionChat adapter=NAME`:\n\nrequire(\"codecompanion\").setup({\n  adapters = {\n    acp = {\n",
-    );
+    let mut text = String::from(NEOVIM);
     for (name, words) in servers {
         let key = name.to_lowercase().replace(' ', "_");
         let words: Vec<String> = [retake].into_iter().chain(words.iter().map(String::as_str)).map(lua).collect();
-        writeln!(
-            text,
-            "      {key} = {{\n        name = {}, formatted_name = {}, type = \"acp\", roles = {{ llm = \"assistant\", user = \"user\" }},\n        \
-             commands = {{ default = {{ {} }} }}, defaults = {{ timeout = 60000 }},\n        parameters = {{ protocolVersion = 1, \
-             clientCapabilities = {{ fs = {{ readTextFile = true, writeTextFile = true }} }} }},\n        handlers = {{ setup = function() return true \
-             end, form_messages = function(self, m, c) return require(\"codecompanion.adapters.acp.helpers\").form_messages(self, m, c) end }},\n      }},",
-            lua(&key),
-            lua(name),
-            words.join(", ")
-        )
-        .expect("a string takes everything");
+        writeln!(text, "      {key} = agent({}, {}, {{ {} }}),", lua(&key), lua(name), words.join(", "))
+            .expect("a string takes everything");
     }
     text.push_str("    },\n  },\n})\n");
     text

@@ -1,5 +1,5 @@
-//! What Retake's tests share: a naive reference to compare with, random trees, git fixtures, a scripted model and ways to make things go
-//! wrong.
+//! What Retake's tests share: a naive reference to compare with, random trees, git fixtures, a scripted model, ways to make things go
+//! wrong, and scenarios that every kind of client goes through.
 //!
 //! Nothing here knows the engine: the reference would prove nothing if it shared code with what it checks, and the engine could not
 //! use this crate in its own tests. Everything works on real directories through the operating system.
@@ -16,6 +16,7 @@ pub mod privilege;
 pub mod repos;
 pub mod rerun;
 pub mod scratch;
+pub mod suite;
 pub mod tinyfs;
 pub mod tmux;
 pub mod tree;

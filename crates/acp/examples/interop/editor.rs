@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::configure;
+
 /// How long anything may take.
 const LIMIT: Duration = Duration::from_secs(120);
 
@@ -25,23 +27,15 @@ pub struct Editor {
 }
 
 impl Editor {
-    pub fn start(retake: &Path, command: &[OsString], home: &Path, project: &Path) -> Self {
-        let url = std::fs::read_to_string(home.join("url")).unwrap();
+    pub fn start(retake: &Path, command: &[OsString], home: &Path, project: &Path, url: &str) -> Self {
         let mut child = Command::new(retake)
             .args(["acp", "--"])
             .args(command)
             .current_dir(project)
-            .env("HOME", home)
-            .env("XDG_CONFIG_HOME", home.join(".config"))
-            .env("XDG_DATA_HOME", home.join(".data"))
-            .env("RETAKE_DATA_DIR", home.join("retake"))
-            .env("OPENAI_BASE_URL", format!("{url}/v1"))
-            .env("OPENAI_API_KEY", "none")
-            .env("OPENAI_MODEL", "scripted")
-            .env("ANTHROPIC_BASE_URL", &url)
-            .env("ANTHROPIC_API_KEY", "none")
-            .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
-            .env("VIBE_HOME", home.join(".vibe"))
+            // What the user of this machine has set is not to be found by an agent.
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .envs(configure::variables(home, url))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(std::fs::File::options().create(true).append(true).open(home.join("stderr")).unwrap())

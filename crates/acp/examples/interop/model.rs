@@ -1,92 +1,146 @@
-//! The model behind the agents: it has them write a file with a tool and another with the shell, whatever their tools are called.
+//! The model behind the agents: it has them write a file with a tool and others with the shell, whatever their tools are called.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
 
 use retake_testkit::ScriptedModel;
-use retake_testkit::model::{Answer, Received};
+use retake_testkit::model::{Answer, Received, Wire};
 use serde_json::{Map, Value, json};
+
+use super::outline::{Sent, is_result, last_prompt, messages, trace};
+
+/// What agents call their tool that writes a file, and their shell.
+const WRITERS: [&str; 3] = ["write", "write_file", "create_file"];
+const SHELLS: [&str; 4] = ["bash", "run_shell_command", "shell", "exec_command"];
+
+/// The tool that Codex does not offer to models that it does not know, but takes a command of that name for.
+const PATCH: &str = "apply_patch";
+
+/// What the server says of a place that it does not have.
+const NOT_THERE: &str = "there is nothing at";
 
 pub struct Model {
     model: ScriptedModel,
-    seen: Arc<Mutex<Vec<String>>>,
 }
 
 impl Model {
     pub fn start(project: &Path) -> Self {
-        let seen: Arc<Mutex<Vec<String>>> = Arc::default();
-        let (noted, project) = (Arc::clone(&seen), project.to_owned());
-        let model = ScriptedModel::answering(move |received| answer(received, &noted, &project));
-        model.hurries();
-        Self { model, seen }
+        let project = project.to_owned();
+        let model = ScriptedModel::answering(move |received| answer(received, &project));
+        model.tolerates();
+        Self { model }
     }
 
     pub fn url(&self) -> String {
         self.model.url()
     }
 
-    /// What the model was sent last, tools aside.
-    pub fn last_seen(&self) -> String {
-        self.seen.lock().unwrap().last().cloned().unwrap_or_default()
+    /// What the model is sent while `work` does a turn.
+    pub fn during(&self, turn: u64, work: impl FnOnce()) -> Sent {
+        let before = self.asked().len();
+        work();
+        Sent::new(turn, self.asked().split_off(before))
     }
 
-    pub fn requests(&self) -> usize {
-        self.seen.lock().unwrap().len()
+    /// Every request that was one to a model: agents look around, too.
+    pub fn asked(&self) -> Vec<Received> {
+        self.model.requests().into_iter().filter(|request| !messages(request).is_empty()).collect()
+    }
+
+    /// What the server has to say about requests that it did not refuse, each once.
+    pub fn remarks(&self) -> Vec<String> {
+        let mut remarks = self.model.complaints();
+        remarks.retain(|why| !why.starts_with(NOT_THERE));
+        remarks.sort();
+        remarks.dedup();
+        remarks
+    }
+
+    /// What the agent calls the tools that were called.
+    pub fn tools(&self) -> Vec<String> {
+        let offered = self.asked().into_iter().map(|request| tools(&request)).find(|tools| !tools.is_empty());
+        let offered = offered.unwrap_or_default();
+        let named = |tool: Option<&Value>| tool.map_or(PATCH, name).to_owned();
+        vec![named(find(&offered, &WRITERS)), named(find(&offered, &SHELLS))]
+    }
+
+    /// The wire format that the agent spoke.
+    pub fn wire(&self) -> &'static str {
+        match self.asked().last().map(Received::wire) {
+            Some(Wire::Anthropic) => "messages",
+            Some(Wire::OpenAi) => "chat completions",
+            Some(Wire::Responses) => "responses",
+            None => "none",
+        }
     }
 }
 
-fn answer(received: &Received, seen: &Mutex<Vec<String>>, project: &Path) -> Answer {
-    let body = received.body();
-    let tools = body["tools"].as_array().cloned().unwrap_or_default();
+fn tools(received: &Received) -> Vec<Value> {
+    received.body()["tools"].as_array().cloned().unwrap_or_default()
+}
+
+fn answer(received: &Received, project: &Path) -> Answer {
+    let tools = tools(received);
     // Titles and the like are asked for without tools.
     if tools.is_empty() {
         return Answer::default().says("A title");
     }
-    let messages = body["messages"].as_array().cloned().unwrap_or_default();
-    seen.lock().unwrap().push(Value::Array(messages.clone()).to_string());
-    let (turn, results) = standing(&messages);
+    let (turn, results) = standing(&messages(received));
     match (turn, results) {
-        (Some(turn @ (1 | 2)), 0) => call(&tools, project, &["write", "write_file", "create_file"], turn),
-        (Some(turn @ (1 | 2)), 1) => call(&tools, project, &["bash", "run_shell_command", "shell"], turn),
-        (turn, _) => Answer::default().says(&format!("done with turn {}", turn.unwrap_or_default())),
+        (Some(turn @ (1 | 2)), 0) => write(&tools, project, turn),
+        (Some(turn @ (1 | 2)), 1) => {
+            let trace = trace(turn);
+            call(&tools, project, &SHELLS, &trace, &format!("echo {trace} > shell.txt && cp shell.txt only-{turn}.txt"))
+        }
+        (Some(turn), _) => Answer::default().says(&format!("Done: {}", trace(turn))),
+        (None, _) => Answer::default().says("Nothing was asked."),
     }
 }
 
 /// The turn that the last prompt names, and how many results came since.
 fn standing(messages: &[Value]) -> (Option<u64>, usize) {
-    let is_result = |message: &Value| {
-        message["role"] == "tool"
-            || message["content"].as_array().is_some_and(|all| all.iter().any(|one| one["type"] == "tool_result"))
-    };
-    let prompt = messages.iter().rposition(|message| {
-        message["role"] == "user" && !is_result(message) && message.to_string().contains("RETAKE-TURN-")
-    });
-    let Some(prompt) = prompt else { return (None, 0) };
-    let text = messages[prompt].to_string();
-    // What a proxy tells before it names earlier turns.
-    let at = text.rfind("RETAKE-TURN-").map(|at| at + "RETAKE-TURN-".len());
-    let turn = at.and_then(|at| text[at..].chars().next()).and_then(|digit| digit.to_digit(10)).map(u64::from);
-    (turn, messages[prompt..].iter().filter(|message| is_result(message)).count())
+    let turn = |message: &Value| last_prompt(&message.to_string());
+    let is_prompt = |message: &Value| message["role"] == "user" && !is_result(message) && turn(message).is_some();
+    let Some(prompt) = messages.iter().rposition(is_prompt) else { return (None, 0) };
+    (turn(&messages[prompt]), messages[prompt..].iter().filter(|message| is_result(message)).count())
+}
+
+/// Writes `tool.txt` with the agent's tool for that.
+fn write(tools: &[Value], project: &Path, turn: u64) -> Answer {
+    let trace = trace(turn);
+    match find(tools, &WRITERS) {
+        Some(_) => call(tools, project, &WRITERS, &trace, ""),
+        None => {
+            let patch = format!("*** Begin Patch\n*** Add File: tool.txt\n+{trace}\n*** End Patch");
+            call(tools, project, &SHELLS, &trace, &format!("{PATCH} <<'EOF'\n{patch}\nEOF"))
+        }
+    }
+}
+
+fn name(tool: &Value) -> &str {
+    tool["function"]["name"].as_str().or(tool["name"].as_str()).unwrap_or_default()
+}
+
+fn find<'a>(tools: &'a [Value], names: &[&str]) -> Option<&'a Value> {
+    names.iter().find_map(|wanted| tools.iter().find(|tool| name(tool).eq_ignore_ascii_case(wanted)))
 }
 
 /// Calls the first tool of one of these names, with arguments that its schema wants.
-fn call(tools: &[Value], project: &Path, names: &[&str], turn: u64) -> Answer {
-    let name =
-        |tool: &Value| tool["function"]["name"].as_str().or(tool["name"].as_str()).unwrap_or_default().to_owned();
-    let found = names.iter().find_map(|wanted| tools.iter().find(|tool| name(tool).eq_ignore_ascii_case(wanted)));
-    let Some(tool) = found else {
-        let all: Vec<String> = tools.iter().map(name).collect();
+fn call(tools: &[Value], project: &Path, names: &[&str], content: &str, command: &str) -> Answer {
+    let Some(tool) = find(tools, names) else {
+        let all: Vec<&str> = tools.iter().map(name).collect();
         return Answer::default().says(&format!("there is none of {names:?} in {all:?}"));
     };
-    let schema = if tool["function"].is_object() { &tool["function"]["parameters"] } else { &tool["input_schema"] };
+    let schemas = [&tool["function"]["parameters"], &tool["input_schema"], &tool["parameters"]];
+    let schema = schemas.into_iter().find(|schema| schema.is_object()).unwrap_or(&Value::Null);
     let properties = schema["properties"].as_object().cloned().unwrap_or_default();
     let required = schema["required"].as_array().cloned().unwrap_or_default();
     let mut arguments = Map::new();
     for (key, property) in &properties {
         let value = match key.as_str() {
             "filePath" | "file_path" | "absolute_path" | "path" => json!(project.join("tool.txt")),
-            "content" => json!(format!("turn {turn}\n")),
-            "command" => json!(format!("echo shell {turn} > {}", project.join("shell.txt").display())),
+            "content" => json!(format!("{content}\n")),
+            "command" | "cmd" => json!(command),
+            "overwrite" => json!(true),
             _ if !required.contains(&json!(key)) => continue,
             _ if property["type"] == "boolean" => json!(false),
             _ if property["type"] == "integer" || property["type"] == "number" => json!(10_000),
@@ -94,5 +148,5 @@ fn call(tools: &[Value], project: &Path, names: &[&str], turn: u64) -> Answer {
         };
         arguments.insert(key.clone(), value);
     }
-    Answer::default().calls(&name(tool), Value::Object(arguments))
+    Answer::default().calls(name(tool), Value::Object(arguments))
 }

@@ -46,14 +46,6 @@ impl Name {
     }
 }
 
-/// What a rewind aims at.
-struct Aim {
-    goal: ChangeGoal,
-    scope: Scope,
-    /// The prompt that leaves and could be said again.
-    content: Option<Vec<Value>>,
-}
-
 /// `_session/rewind_points`.
 pub(super) async fn points(session: Arc<Session>, params: &Params) -> Result<Value, RpcError> {
     let query = params.text_if_given("query")?.map(str::to_owned);
@@ -95,13 +87,9 @@ fn point(target: &Target) -> Value {
 /// `_session/rewind`, and `session/rewind` as proposed.
 pub(super) async fn rewind(session: Arc<Session>, params: &Params, by: Name) -> Result<Value, RpcError> {
     let scope = params.read("scope", "`conversation`, `code` or `both`")?.unwrap_or(by.scope());
-    let aim = aim(&session, params, scope)?;
-    let change = change(&session, params, aim.goal)?;
-    let mut answer = carry_out(&session, params, change).await?;
-    if let Some(content) = aim.content.filter(|_| aim.scope != Scope::Code) {
-        answer["content"] = content.into();
-    }
-    Ok(answer)
+    let goal = aim(&session, params, scope)?;
+    let change = change(&session, params, goal)?;
+    carry_out(&session, params, change).await
 }
 
 /// `_session/undo`.
@@ -144,23 +132,15 @@ pub(super) async fn edit_prompt(session: &Arc<Session>, params: &Params, by: Nam
 }
 
 /// What the parameters aim at.
-fn aim(session: &Session, params: &Params, scope: Scope) -> Result<Aim, RpcError> {
-    let content = |entry: &Entry| match &entry.body {
-        Body::Prompt { parts } => Some(content::blocks(&session.updates.root, parts)),
-        _ => None,
-    };
+fn aim(session: &Session, params: &Params, scope: Scope) -> Result<ChangeGoal, RpcError> {
     match (params.message("toMessageId")?, params.message("beforeMessageId")?) {
-        (None, Some(id)) => {
-            let entry = message_in(session, id)?;
-            Ok(Aim { goal: before(&entry, scope)?, scope, content: content(&entry) })
-        }
+        (None, Some(id)) => before(&message_in(session, id)?, scope),
         (Some(id), None) => {
             let entry = message_in(session, id)?;
-            let goal = match entry.body {
+            Ok(match entry.body {
                 Body::Prompt { .. } => ChangeGoal::KeepPrompt { prompt: entry.id, scope, files: Files::Selective },
                 _ => rewound(entry.id, scope),
-            };
-            Ok(Aim { goal, scope, content: None })
+            })
         }
         (Some(_), Some(_)) => Err(RpcError::invalid_params("`toMessageId` and `beforeMessageId` exclude each other")
             .with_reason("ambiguous_target")),
@@ -219,12 +199,12 @@ async fn carry_out(session: &Session, params: &Params, change: Change) -> Result
                 None => Vec::new(),
                 Some(to) => match entries.iter().position(|entry| entry.id == to) {
                     Some(at) => entries[..=at].to_vec(),
-                    None => return Ok(answer(&document, planned.to)),
+                    None => return Ok(answer(session, &document, planned.to)),
                 },
             },
             None => entries,
         };
-        return Ok(answer(&document, last_message(&kept)));
+        return Ok(answer(session, &document, last_message(&kept)));
     }
     let running = match params.flag("interrupt", true)? {
         true => WhileRunning::Interrupt,
@@ -232,7 +212,7 @@ async fn carry_out(session: &Session, params: &Params, change: Change) -> Result
     };
     let document = apply(session, change, head_seen, running).await?;
     let last = last_message(&session.known().view.entries);
-    Ok(answer(&document, last))
+    Ok(answer(session, &document, last))
 }
 
 /// Makes a change, and waits until the client has been told of it.
@@ -268,8 +248,9 @@ fn head_seen(session: &Session, params: &Params) -> Result<Option<Seen>, RpcErro
     }
 }
 
-fn answer(document: &RewindDocument, last: Option<EntryId>) -> Value {
-    extension::answer(document, last.map(|id| id.to_string()).as_deref())
+fn answer(session: &Session, document: &RewindDocument, last: Option<EntryId>) -> Value {
+    let blocks = |parts: &[Part]| content::blocks(&session.updates.root, parts);
+    extension::answer(document, last.map(|id| id.to_string()).as_deref(), blocks)
 }
 
 /// A time as the protocol writes it.

@@ -100,34 +100,23 @@ impl Proxy {
 
     async fn rewind(self: &Arc<Self>, session: &Arc<Session>, method: &str, params: &Value) -> Result<Value, RpcError> {
         let scope = scope(method, params)?;
-        let (goal, prompt) = self.aim(session, params, scope).await?;
-        let mut answer = self.carry_out(session, params, goal).await?;
-        if let Some(Body::Prompt { parts }) = prompt.filter(|_| scope != Scope::Code).map(|entry| entry.body) {
-            answer["content"] = shape::blocks(&parts).into();
-        }
-        Ok(answer)
+        let goal = self.aim(session, params, scope).await?;
+        self.carry_out(session, params, goal).await
     }
 
-    /// What the parameters aim at, and the prompt that leaves and could be said again.
-    async fn aim(
-        &self,
-        session: &Session,
-        params: &Value,
-        scope: Scope,
-    ) -> Result<(ChangeGoal, Option<Entry>), RpcError> {
+    /// What the parameters aim at.
+    async fn aim(&self, session: &Session, params: &Value, scope: Scope) -> Result<ChangeGoal, RpcError> {
         match (params["toMessageId"].as_str(), params["beforeMessageId"].as_str()) {
             (None, Some(id)) => {
                 let entry = self.message(session, id).await?;
                 refuse_if_no_prompt(&entry, id)?;
-                Ok((rewound(entry.id, scope), Some(entry)))
+                Ok(rewound(entry.id, scope))
             }
             (Some(id), None) => {
                 let entry = self.message(session, id).await?;
                 Ok(match entry.body {
-                    Body::Prompt { .. } => {
-                        (ChangeGoal::KeepPrompt { prompt: entry.id, scope, files: Files::Selective }, None)
-                    }
-                    _ => (rewound(entry.id, scope), None),
+                    Body::Prompt { .. } => ChangeGoal::KeepPrompt { prompt: entry.id, scope, files: Files::Selective },
+                    _ => rewound(entry.id, scope),
                 })
             }
             (Some(_), Some(_)) => {
@@ -324,5 +313,5 @@ fn refuse_if_no_prompt(entry: &Entry, id: &str) -> Result<(), RpcError> {
 }
 
 fn answer(known: &Known, document: &RewindDocument, retained: &[Entry]) -> Value {
-    extension::answer(document, shape::last_message(retained).map(|id| known.outer(id)).as_deref())
+    extension::answer(document, shape::last_message(retained).map(|id| known.outer(id)).as_deref(), shape::blocks)
 }

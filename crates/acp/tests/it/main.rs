@@ -5,6 +5,7 @@
 mod bad_input;
 mod client;
 mod configure;
+mod doors;
 mod host;
 mod prompt;
 mod proxy;

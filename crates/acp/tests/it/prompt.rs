@@ -36,21 +36,6 @@ fn the_states_of_a_turn_are_told_in_version_2() {
 }
 
 #[test]
-fn cancelling_ends_the_turn_and_what_was_said_stays() {
-    both(|client| {
-        let gate = client.model.says_slowly(["Once upon", " a time"]);
-        let id = client.say("tell");
-        client.until(|message| update(message) == Some("agent_message_chunk"));
-        gate.wait_until_reached();
-        let params = client.with(json!({}));
-        client.notify("session/cancel", &params);
-        assert_eq!(client.end_of(id).0, "cancelled");
-        let history = client.history();
-        assert_eq!(history[1].2, "Once upon");
-    });
-}
-
-#[test]
 fn a_turn_that_is_cancelled_before_any_word_leaves_nothing() {
     both(|client| {
         let gate = client.model.says("never").pauses();

@@ -1,4 +1,4 @@
-//! The rewind extension, in both versions.
+//! What the rewind extension adds to what every client can do (`doors`): what is told, in which order and by which names.
 
 use serde_json::{Value, json};
 
@@ -21,9 +21,13 @@ fn texts(client: &mut Client) -> Vec<String> {
     client.history().into_iter().map(|(_, _, text)| text).collect()
 }
 
-/// What the model was sent last.
-fn last_request(client: &Client) -> String {
-    client.model.requests().pop().unwrap().text_without_marks()
+/// Where the first message is that `is_it`.
+fn place(log: &[Value], is_it: impl FnMut(&Value) -> bool) -> usize {
+    log.iter().position(is_it).unwrap_or_else(|| panic!("it did not come: {log:#?}"))
+}
+
+fn is_cut(message: &Value) -> bool {
+    !cuts(std::slice::from_ref(message)).is_empty()
 }
 
 #[test]
@@ -42,107 +46,63 @@ fn points_are_listed_newest_first() {
 }
 
 #[test]
-fn an_exclusive_rewind_takes_the_message_its_answer_and_its_files() {
+fn a_cut_is_told_before_the_answer_and_only_if_it_was_made() {
     both(|client| {
-        let (_, second) = two_turns(client);
-        let before = client.log.len();
+        let (first, second) = two_turns(client);
+        client.write("b.txt", "mine\n");
+        let params = client.with(json!({ "beforeMessageId": second, "dryRun": true }));
+        assert_eq!(client.call("_session/rewind", params)["files"]["conflicts"], json!(["b.txt"]));
         let params = client.with(json!({ "beforeMessageId": second }));
+        let error = client.refused("_session/rewind", params);
+        assert_eq!((&error["code"], &error["data"]["reason"]), (&json!(-32602), &json!("conflicts")));
+        assert_eq!(error["data"]["conflicts"][0]["choices"][0], "keep");
+        assert_eq!(cuts(&client.log), [0; 0], "nothing was cut");
+        let params = client.with(json!({ "beforeMessageId": second, "onConflict": "keep" }));
         let answer = client.call("_session/rewind", params);
-        assert_eq!(answer["content"][0]["text"], "write b.txt");
-        assert_eq!(answer["files"]["deleted"], json!(["b.txt"]));
-        assert!(answer["operation"].is_string());
-        assert_eq!(cuts(&client.log[before..]), [answer["lastMessageId"].clone()], "told before the answer");
-        assert_eq!((client.read("a.txt").as_deref(), client.read("b.txt")), (Some("first"), None));
-        assert_eq!(texts(client), ["write a.txt", "wrote a.txt"]);
-        assert_eq!(client.history().pop().unwrap().1, answer["lastMessageId"].as_str().unwrap());
-
-        client.model.says("third");
-        client.turn("and now");
-        let sent = last_request(client);
-        assert!(sent.contains("write a.txt") && sent.contains("and now") && !sent.contains("b.txt"), "{sent}");
-        client.reconnect();
-        assert_eq!(texts(client), ["write a.txt", "wrote a.txt", "and now", "third"]);
+        assert_eq!(cuts(&client.log), [answer["lastMessageId"].clone()]);
+        let params = client.with(json!({ "beforeMessageId": first, "scope": "conversation" }));
+        client.call("_session/rewind", params);
+        assert_eq!(cuts(&client.log)[1..], [Value::Null], "nothing is left");
     });
 }
 
 #[test]
-fn an_inclusive_rewind_keeps_the_message() {
+fn what_comes_back_is_told_with_the_ids_that_it_had() {
     both(|client| {
         let (_, second) = two_turns(client);
-        let params = client.with(json!({ "toMessageId": second }));
-        let answer = client.call("_session/rewind", params);
-        assert_eq!(answer["lastMessageId"], second.as_str());
-        assert_eq!(answer.get("content"), None);
-        assert_eq!(client.read("b.txt"), None, "files are as they were when it was said");
-        assert_eq!(texts(client), ["write a.txt", "wrote a.txt", "write b.txt"]);
-        client.model.says("third");
-        client.turn("on second thoughts");
-        let sent = last_request(client);
-        assert!(sent.contains("write b.txt") && !sent.contains("wrote b.txt"), "{sent}");
-        client.reconnect();
-        assert_eq!(texts(client), ["write a.txt", "wrote a.txt", "write b.txt", "on second thoughts", "third"]);
+        let params = client.with(json!({ "beforeMessageId": second }));
+        let operation = client.call("_session/rewind", params)["operation"].clone();
+        let before = client.log.len();
+        let params = client.with(json!({ "operation": operation }));
+        let answer = client.call("_session/undo", params);
+        let back = crate::client::messages(&client.log[before..]);
+        let ends = [back.first().unwrap(), back.last().unwrap()].map(|(_, id, _)| id.as_str());
+        assert_eq!(ends, [second.as_str(), answer["lastMessageId"].as_str().unwrap()]);
     });
 }
 
 #[test]
-fn an_inclusive_rewind_to_an_answer_keeps_it() {
-    both(|client| {
-        client.model.says("one");
-        client.turn("first");
-        let answer_id = client.history().pop().unwrap().1;
-        client.model.says("two");
-        client.turn("second");
-        let params = client.with(json!({ "toMessageId": answer_id }));
-        let answer = client.call("session/rewind", params);
-        assert_eq!(answer["lastMessageId"], answer_id.as_str());
-        assert_eq!(answer.get("files"), None, "the proposal's name means the conversation only");
-        assert_eq!(texts(client), ["first", "one"]);
-    });
-}
-
-#[test]
-fn a_rewind_to_before_the_first_message_leaves_nothing() {
-    both(|client| {
-        let (first, _) = two_turns(client);
-        let params = client.with(json!({ "beforeMessageId": first, "scope": "both" }));
-        let answer = client.call("_session/rewind", params);
-        assert_eq!(answer["lastMessageId"], Value::Null);
-        assert_eq!(cuts(&client.log), [Value::Null]);
-        assert_eq!((client.read("a.txt"), client.read("b.txt")), (None, None));
-        assert_eq!(client.history(), []);
-    });
-}
-
-#[test]
-fn a_rewind_in_the_middle_of_a_turn_stops_it_first() {
+fn a_turn_is_cancelled_before_history_is_cut() {
     both(|client| {
         let first = writes(client, "a.txt", "first");
         let gate = client.model.says_slowly(["On my way", " there"]);
         let running = client.say("go on");
         client.until(|message| update(message) == Some("agent_message_chunk"));
         gate.wait_until_reached();
-        let params = client.with(json!({ "beforeMessageId": first, "interrupt": false }));
-        let error = client.refused("_session/rewind", params);
-        assert_eq!((&error["code"], &error["data"]["reason"]), (&json!(-32602), &json!("running")));
         let before = client.log.len();
         let params = client.with(json!({ "beforeMessageId": first }));
-        let answer = client.call("_session/rewind", params);
-        assert_eq!(answer["lastMessageId"], Value::Null);
+        client.call("_session/rewind", params);
         let told = &client.log[before..];
-        assert_eq!(cuts(told), [Value::Null]);
         let is_end = |message: &Value| match client.version {
             1 => message["id"] == running && message["result"]["stopReason"] == "cancelled",
             _ => message["params"]["update"]["stopReason"] == "cancelled",
         };
-        let (end, cut) =
-            (told.iter().position(is_end), told.iter().position(|one| !cuts(std::slice::from_ref(one)).is_empty()));
-        assert!(end.unwrap() < cut.unwrap(), "the turn is cancelled, then history is cut");
-        assert_eq!(client.history(), []);
+        assert!(place(told, is_end) < place(told, is_cut), "{told:#?}");
     });
 }
 
 #[test]
-fn an_edited_prompt_takes_the_place_of_the_old_one() {
+fn an_edit_is_told_as_a_cut_and_then_as_a_turn() {
     both(|client| {
         let (_, second) = two_turns(client);
         client.model.says("instead");
@@ -150,19 +110,40 @@ fn an_edited_prompt_takes_the_place_of_the_old_one() {
         let content = json!([{ "type": "text", "text": "write c.txt" }]);
         let params = client.with(json!({ "messageId": second, "content": content }));
         let id = client.send("_session/edit_prompt", params);
-        let (stop, message) = client.end_of(id);
-        assert_eq!(stop, "end_turn");
-        assert_ne!(message, second);
+        assert_eq!(client.end_of(id).0, "end_turn");
         let told = &client.log[before..];
-        let cut = told.iter().position(|one| !cuts(std::slice::from_ref(one)).is_empty()).unwrap();
-        let answer = told.iter().position(|one| update(one) == Some("agent_message_chunk")).unwrap();
-        assert!(cut < answer);
+        let answer = place(told, |one| update(one) == Some("agent_message_chunk"));
+        assert!(place(told, is_cut) < answer);
         if client.version == 2 {
-            let said = told.iter().position(|one| update(one) == Some("user_message")).unwrap();
-            assert!(cut < said && said < answer);
+            let said = place(told, |one| update(one) == Some("user_message"));
+            assert!(place(told, is_cut) < said && said < answer);
         }
-        assert_eq!(client.read("b.txt"), None);
-        assert_eq!(texts(client), ["write a.txt", "wrote a.txt", "write c.txt", "instead"]);
+    });
+}
+
+#[test]
+fn the_last_message_is_a_head_to_name_too() {
+    both(|client| {
+        let (first, second) = two_turns(client);
+        let history = client.history();
+        for (head, refused) in [(&second, true), (&history[3].1, false)] {
+            let params = client.with(json!({ "beforeMessageId": first, "expectedHead": head, "dryRun": true }));
+            let id = client.send("_session/rewind", params);
+            let reason = client.answer(id).err().map(|error| error["data"]["reason"].clone());
+            assert_eq!(reason, refused.then(|| json!("stale_head")), "{head}");
+        }
+    });
+}
+
+#[test]
+fn the_proposed_name_for_a_rewind_leaves_the_files() {
+    both(|client| {
+        let (_, second) = two_turns(client);
+        let params = client.with(json!({ "beforeMessageId": second }));
+        let answer = client.call("session/rewind", params);
+        assert_eq!(answer.get("files"), None);
+        assert_eq!(client.read("b.txt").as_deref(), Some("second"));
+        assert_eq!(texts(client), ["write a.txt", "wrote a.txt"]);
     });
 }
 
@@ -192,62 +173,6 @@ fn the_proposed_name_for_an_edit_leaves_the_files() {
 }
 
 #[test]
-fn a_head_that_has_moved_is_refused() {
-    both(|client| {
-        let first = writes(client, "a.txt", "first");
-        let params = client.with(json!({}));
-        let head = client.call("_session/rewind_points", params)["head"].clone();
-        let params = client.with(json!({ "beforeMessageId": first, "expectedHead": head, "dryRun": true }));
-        client.call("_session/rewind", params);
-        writes(client, "b.txt", "second");
-        let params = client.with(json!({ "beforeMessageId": first, "expectedHead": head }));
-        let error = client.refused("_session/rewind", params);
-        assert_eq!((&error["code"], &error["data"]["reason"]), (&json!(-32602), &json!("stale_head")));
-        assert_eq!(client.read("a.txt").as_deref(), Some("first"));
-        let last = client.history().pop().unwrap().1;
-        let params = client.with(json!({ "beforeMessageId": first, "expectedHead": last }));
-        client.call("_session/rewind", params);
-    });
-}
-
-#[test]
-fn conflicts_are_refused_until_they_are_decided() {
-    both(|client| {
-        client.write("a.txt", "mine\n");
-        client.model.calls("edit_file", json!({ "path": "a.txt", "old": "mine", "new": "its" }));
-        client.model.says("edited");
-        let prompt = client.turn("edit");
-        client.write("a.txt", "its, and mine again\n");
-        let params = client.with(json!({ "beforeMessageId": prompt }));
-        let error = client.refused("_session/rewind", params);
-        assert_eq!((&error["code"], &error["data"]["reason"]), (&json!(-32602), &json!("conflicts")));
-        assert_eq!(error["data"]["conflicts"][0]["path"], "a.txt");
-        assert_eq!(cuts(&client.log), [0; 0], "nothing was changed");
-        let params = client.with(json!({ "beforeMessageId": prompt, "onConflict": "keep" }));
-        let answer = client.call("_session/rewind", params);
-        assert_eq!(answer["files"]["kept"], json!(["a.txt"]));
-        assert_eq!(client.read("a.txt").unwrap(), "its, and mine again\n");
-    });
-}
-
-#[test]
-fn a_dry_run_changes_nothing_and_tells_everything() {
-    both(|client| {
-        let (_, second) = two_turns(client);
-        let last = client.history()[1].1.clone();
-        let params = client.with(json!({ "beforeMessageId": second, "dryRun": true }));
-        let plan = client.call("_session/rewind", params);
-        assert_eq!(plan["files"]["deleted"], json!(["b.txt"]));
-        assert_eq!(plan.get("operation"), None);
-        assert_eq!(cuts(&client.log), [0; 0]);
-        assert_eq!(client.read("b.txt").as_deref(), Some("second"));
-        assert_eq!(texts(client).len(), 4);
-        assert_ne!(plan["lastMessageId"], Value::Null);
-        assert!(!last.is_empty());
-    });
-}
-
-#[test]
 fn only_some_paths_go_back() {
     both(|client| {
         let first = writes(client, "a.txt", "first");
@@ -258,32 +183,6 @@ fn only_some_paths_go_back() {
         assert_eq!(answer["files"]["deleted"], json!(["a.txt"]));
         assert_eq!(client.read("b.txt").as_deref(), Some("second"));
         assert_eq!(texts(client).len(), 4, "the conversation stays");
-    });
-}
-
-#[test]
-fn undo_and_redo_bring_back_both_halves() {
-    both(|client| {
-        let (_, second) = two_turns(client);
-        let params = client.with(json!({ "beforeMessageId": second }));
-        let operation = client.call("_session/rewind", params)["operation"].clone();
-        let before = client.log.len();
-        let params = client.with(json!({ "operation": operation }));
-        let answer = client.call("_session/undo", params);
-        assert_eq!(client.read("b.txt").as_deref(), Some("second"));
-        let back = crate::client::messages(&client.log[before..]);
-        assert_eq!(
-            back.first().map(|(_, id, text)| (id.as_str(), text.as_str())),
-            Some((second.as_str(), "write b.txt"))
-        );
-        assert_eq!(back.last().unwrap().1, answer["lastMessageId"].as_str().unwrap());
-        let params = client.with(json!({}));
-        client.call("_session/redo", params);
-        assert_eq!(client.read("b.txt"), None);
-        assert_eq!(texts(client), ["write a.txt", "wrote a.txt"]);
-        let params = client.with(json!({}));
-        let error = client.refused("_session/redo", params);
-        assert_eq!(error["data"]["reason"], "nothing");
     });
 }
 

@@ -18,27 +18,6 @@ fn sessions_are_listed_with_their_titles() {
 }
 
 #[test]
-fn a_fork_goes_its_own_way() {
-    both(|client| {
-        client.model.says("one");
-        client.turn("first");
-        let root = client.root();
-        let params = client.with(json!({ "cwd": root, "mcpServers": [] }));
-        let forked = client.call("session/fork", params)["sessionId"].as_str().unwrap().to_owned();
-        let parent = std::mem::replace(&mut client.session, forked.clone());
-        client.model.says("two");
-        client.turn("second");
-        assert_eq!(client.history().len(), 4);
-        client.session = parent;
-        assert_eq!(client.history().len(), 2, "the parent stays as it is");
-        client.model.says("three");
-        client.turn("third");
-        let to_both: Vec<_> = client.log.iter().filter(|one| one["params"]["sessionId"] == forked.as_str()).collect();
-        assert!(!to_both.is_empty());
-    });
-}
-
-#[test]
 fn two_sessions_run_at_the_same_time() {
     both(|client| {
         let first = client.session.clone();

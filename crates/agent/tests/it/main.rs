@@ -7,6 +7,7 @@ mod around;
 mod clients;
 mod derived;
 mod diffs;
+mod doors;
 mod explore;
 mod forks;
 mod held;

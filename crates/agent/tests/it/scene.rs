@@ -190,6 +190,7 @@ impl Scene {
         let name = match self.wire {
             Wire::Anthropic => "anthropic/scripted",
             Wire::OpenAi => "openai/scripted",
+            Wire::Responses => panic!("Retake asks no server in this format"),
         };
         let mut settings = ModelSettings::parse(name, Some(&model.url()), |_| None).expect("settings");
         settings.context = self.window;
@@ -215,6 +216,13 @@ impl Scene {
     /// Closes the session and opens it again, as after the program was ended.
     pub fn restart(&mut self) {
         self.close();
+        self.reopen();
+    }
+
+    /// Closes the session and opens another one.
+    pub fn enter(&mut self, session: SessionId) {
+        self.close();
+        self.session = Some(session);
         self.reopen();
     }
 

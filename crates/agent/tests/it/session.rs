@@ -27,22 +27,3 @@ fn rewinding_both_restores_files_and_forgets_the_turn() {
         scene.model.assert_exhausted();
     }
 }
-
-#[test]
-fn an_undone_turn_leaves_neither_files_nor_words_and_a_redo_brings_both_back() {
-    let mut scene = Scene::new().file("a.txt", "one\n").start();
-    scene.model.calls("write_file", json!({"path": "b.txt", "content": "two\n"}));
-    scene.model.says("Written.");
-    scene.prompt("write b");
-    let before = scene.stored();
-    scene.undo();
-    assert_eq!((scene.files(), scene.draft()), ("a.txt: one\n".to_owned(), "write b".to_owned()));
-    scene.check();
-    scene.redo();
-    assert_eq!(scene.files(), "a.txt: one\nb.txt: two\n");
-    assert_eq!(scene.stored(), before);
-    assert_eq!(scene.draft(), "");
-    scene.restart();
-    scene.check();
-    assert_eq!(scene.stored(), before);
-}

@@ -74,7 +74,7 @@ pub fn write(
     }
     write_some(
         out,
-        "Undoes too:",
+        "Takes back what was done to these files by:",
         &plan.undoes.iter().map(|tool| quote::one_line(tool).into_owned()).collect::<Vec<_>>(),
     )?;
     if !plan.gaps.is_empty() {
@@ -95,7 +95,7 @@ pub fn write_ledger(out: &mut dyn Write, paint: Paint, ledger: &[LedgerItem]) ->
         let remedy = item.remedy.as_ref().map(|remedy| format!("  {dim}`{}`{dim:#}", quote::one_line(remedy)));
         format!("{}: {}{}", item.kind, quote::one_line(&item.what), remedy.unwrap_or_default())
     };
-    write_some(out, "Cannot be undone by going back:", &ledger.iter().map(line).collect::<Vec<_>>())
+    write_some(out, "Stays as it is, since only files go back:", &ledger.iter().map(line).collect::<Vec<_>>())
 }
 
 fn write_some(out: &mut dyn Write, heading: &str, lines: &[String]) -> io::Result<()> {

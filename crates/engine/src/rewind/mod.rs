@@ -339,6 +339,8 @@ pub enum KeptBecause {
     NotProven,
     /// The directory holds something that is not captured, a repository, or somebody else's file.
     HoldsOthers,
+    /// It is not captured, so it could not be brought back.
+    NotCaptured,
 }
 
 impl KeptBecause {
@@ -347,6 +349,7 @@ impl KeptBecause {
         match self {
             Self::NotProven => "not_proven",
             Self::HoldsOthers => "holds_others",
+            Self::NotCaptured => "not_captured",
         }
     }
 
@@ -355,6 +358,7 @@ impl KeptBecause {
         match self {
             Self::NotProven => "may have been there then: it was not captured",
             Self::HoldsOthers => "holds files that are not captured or not ours",
+            Self::NotCaptured => "is new since then, but not captured: it could not be brought back",
         }
     }
 }
@@ -389,7 +393,7 @@ pub struct Plan {
     pub gaps: Vec<Gap>,
     /// Paths that this session never wrote.
     pub foreign: u64,
-    /// Tool calls that are undone too, oldest first.
+    /// Tool calls whose changes of files are taken back, oldest first.
     pub undoes: Vec<String>,
     /// What goes back.
     pub scope: Scope,

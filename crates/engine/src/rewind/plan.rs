@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 use std::os::fd::BorrowedFd;
 
+use rusqlite::OptionalExtension;
+
 use super::cancel::Families;
 use super::doubt::Doubtful;
 use super::goal::Resolved;
 use super::structure::{self, Draft};
 use super::{
     Action, BranchMoved, Conflict, Kept, KeptBecause, LedgerItem, OnConflict, Plan, PlannedPath, RewindError,
-    RewindRequest, judge, ledger, merge,
+    RewindRequest, judge, ledger, merge, same,
 };
 use crate::operation::{self, MadeBy, Operation};
 use crate::owner::rows::{self, ChangeRow};
@@ -58,6 +60,7 @@ pub(crate) fn make(request: &RewindRequest, resolved: &Resolved, now: &Now<'_>) 
         .map(|path| path.path.clone())
         .collect();
     structure::settle(request, resolved.exact, now, &then, &mut draft)?;
+    keep_what_is_not_captured(request, now, &then, &mut draft)?;
     let plan = finish(request, resolved, now, draft)?;
     Ok(Made { plan, uncaptured })
 }
@@ -202,7 +205,25 @@ fn draft_path(
             readable(now.store, wanted)
         })?;
     }
+    let own = chain.iter().filter(|change| ours(change)).filter_map(|change| change.by.window);
+    draft.windows.insert(path.clone(), own.collect());
     draft.add(planned);
+    Ok(())
+}
+
+/// What has come since and is not captured, such as a very large file, cannot go away: it could not be brought back.
+fn keep_what_is_not_captured(
+    request: &RewindRequest,
+    now: &Now<'_>,
+    then: &Knower<'_>,
+    draft: &mut Draft,
+) -> Result<(), RewindError> {
+    for gap in now.knower.gaps()? {
+        let is_new = gap.kind.is_uncaptured() && request.covers(&gap.path) && then.at(&gap.path)? == Known::Absent;
+        if is_new && !draft.paths.contains_key(&gap.path) {
+            draft.kept.push(Kept { path: gap.path, why: KeptBecause::NotCaptured });
+        }
+    }
     Ok(())
 }
 
@@ -248,7 +269,7 @@ pub(super) fn planned(
 }
 
 fn finish(request: &RewindRequest, resolved: &Resolved, now: &Now<'_>, draft: Draft) -> Result<Plan, RewindError> {
-    let Draft { paths, kept, blocked } = draft;
+    let Draft { paths, kept, blocked, windows } = draft;
     // A conflict is told even if nothing is known of either side.
     let is_news = |path: &PlannedPath| path.conflict.is_some() || path.action != Action::Unchanged;
     let paths: Vec<PlannedPath> = paths.into_values().filter(is_news).collect();
@@ -269,7 +290,12 @@ fn finish(request: &RewindRequest, resolved: &Resolved, now: &Now<'_>, draft: Dr
     let branch = branch_moved(&target.git, &now.git).filter(|_| !request.across_branches && !paths.is_empty());
     let undoes = match resolved.reverses {
         Some(_) => Vec::new(),
-        None => tools_since(now.store, target_seq, resolved.session.filter(|_| !resolved.exact))?,
+        None if resolved.exact => tools_since(now.store, target_seq)?,
+        None => {
+            let goes = |path: &&PlannedPath| !same(path.now.as_ref(), path.result().as_ref());
+            let own = paths.iter().filter(goes).filter_map(|path| windows.get(&path.path));
+            tools_of(now.store, &own.flatten().copied().collect())?
+        }
     };
     Ok(Plan {
         what: resolved.what.clone(),
@@ -311,13 +337,20 @@ pub(super) fn commands_since(store: &Store, seq: i64) -> Result<Vec<LedgerItem>,
     Ok(tools.into_iter().map(|what| LedgerItem { kind: "command".to_owned(), what, remedy: None }).collect())
 }
 
-/// Tool calls since checkpoint `seq`, oldest first; of all sessions for `None`.
-fn tools_since(store: &Store, seq: i64, session: Option<i64>) -> Result<Vec<String>, StoreError> {
-    let own = session.map(|session| lineage(store, session)).transpose()?;
-    let own = own.map_or_else(|| "TRUE".to_owned(), |lineage| lineage.condition("session", "opened"));
+/// Tool calls of all sessions since checkpoint `seq`, oldest first.
+fn tools_since(store: &Store, seq: i64) -> Result<Vec<String>, StoreError> {
     store.db().read(|connection| {
-        let sql = format!("SELECT tool FROM windows WHERE opened >= ? AND {own} ORDER BY seq");
-        connection.prepare_cached(&sql)?.query_map([seq], |row| row.get(0))?.collect()
+        let mut statement = connection.prepare_cached("SELECT tool FROM windows WHERE opened >= ? ORDER BY seq")?;
+        statement.query_map([seq], |row| row.get(0))?.collect()
+    })
+}
+
+/// The tool calls of these windows, oldest first.
+fn tools_of(store: &Store, windows: &BTreeSet<i64>) -> Result<Vec<String>, StoreError> {
+    store.db().read(|connection| {
+        let mut statement = connection.prepare_cached("SELECT tool FROM windows WHERE seq = ?")?;
+        let tool = |seq: &i64| statement.query_row([seq], |row| row.get(0)).optional().transpose();
+        windows.iter().filter_map(tool).collect()
     })
 }
 

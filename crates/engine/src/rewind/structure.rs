@@ -1,6 +1,6 @@
 //! The shape of a plan: directories that must come before what is in them, and directories that cannot go.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rustix::fs::Dir;
 use rustix::io::Errno;
@@ -18,6 +18,8 @@ pub(crate) struct Draft {
     pub(crate) paths: BTreeMap<WorkspacePath, PlannedPath>,
     pub(crate) kept: Vec<Kept>,
     pub(crate) blocked: Vec<WorkspacePath>,
+    /// Windows in which the session changed a path, as far as that has not been taken back.
+    pub(crate) windows: BTreeMap<WorkspacePath, BTreeSet<i64>>,
 }
 
 impl Draft {

@@ -6,6 +6,7 @@ mod killed;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use retake_engine::{
     Action, Applied, Checkpoint, CheckpointId, Conflict, Durability, Goal, KeptBecause, NewRewind, NewSession,
@@ -102,7 +103,7 @@ impl Bench {
         let window = NewWindow {
             session,
             turn: None,
-            tool: "bash: work".to_owned(),
+            tool: if declared.is_empty() { "bash: work".to_owned() } else { format!("edit {}", declared.join(" ")) },
             reach: if declared.is_empty() { Reach::Everything } else { Reach::Declared },
             declared: declared.iter().map(|text| path(text)).collect(),
             operation: operation.map_or(retake_engine::PartOf::Nothing, retake_engine::PartOf::Own),
@@ -239,6 +240,42 @@ fn an_exact_rewind_brings_everything_back_and_touches_nothing_else() {
     }
     assert!(bench.workspace.interrupted().unwrap().is_none());
     assert!(bench.workspace.check().unwrap().damage.is_empty());
+}
+
+#[test]
+fn what_came_since_and_could_not_be_captured_stays_and_is_told() {
+    let mut bench = Bench::new();
+    bench.write("ours", "1");
+    bench.checkpoint();
+    let session = bench.session();
+    let before = bench.tool(session, &[], |root| {
+        fs::write(root.join("ours"), "2").unwrap();
+        assert!(Command::new("mkfifo").arg(root.join("pipe")).status().unwrap().success());
+    });
+    let applied = bench.selective(session, &before, OnConflict::Stop).unwrap();
+    assert_eq!(bench.read("ours").as_deref(), Some("1"));
+    assert_eq!(applied.plan.kept, [retake_engine::Kept { path: path("pipe"), why: KeptBecause::NotCaptured }]);
+}
+
+#[test]
+fn a_plan_names_the_tools_whose_changes_go_and_no_others() {
+    let mut bench = Bench::new();
+    bench.checkpoint();
+    let session = bench.session();
+    let write = |name: &'static str| move |root: &Path| fs::write(root.join(name), "1").unwrap();
+    let before = bench.tool(session, &["a"], write("a"));
+    bench.tool(session, &[], |_| {});
+    let between = bench.tool(session, &["b"], write("b"));
+    bench.selective(session, &between, OnConflict::Stop).unwrap();
+    bench.tool(session, &["c"], write("c"));
+    bench.write("c", "mine");
+    let undoes = |on_conflict| {
+        let goal = Goal::Selective { session, checkpoint: before.id };
+        let request = RewindRequest { on_conflict, ..RewindRequest::new(goal) };
+        bench.workspace.plan(&request, &NoProgress).unwrap().undoes
+    };
+    assert_eq!(undoes(OnConflict::Overwrite), ["edit a", "edit c"], "`b` has gone back before");
+    assert_eq!(undoes(OnConflict::Keep), ["edit a"], "`c` stays as it is");
 }
 
 #[test]

@@ -2,11 +2,18 @@
 
 mod anthropic;
 mod openai;
+mod responses;
 
 use serde_json::Value;
 
 use super::received::{Received, Wire};
 use super::serve::Issued;
+
+/// Where there is something to be asked.
+const PATHS: [&str; 3] = ["/v1/messages", "/v1/chat/completions", "/v1/responses"];
+
+/// The status of whatever is asked elsewhere.
+pub(super) const NOT_THERE: u16 = 404;
 
 /// Why a request is not answered.
 pub(super) struct Refusal {
@@ -23,21 +30,26 @@ impl Refusal {
 
 /// Checks a request.
 pub(super) fn check(received: &Received, issued: &Issued) -> Result<(), Refusal> {
-    let is_known = received.path == "/v1/messages" || received.path == "/v1/chat/completions";
-    if !is_known {
-        return Err(Refusal { status: 404, why: format!("there is nothing at {}", received.path) });
+    if !PATHS.contains(&received.path.split('?').next().unwrap_or_default()) {
+        return Err(Refusal { status: NOT_THERE, why: format!("there is nothing at {}", received.path) });
     }
     let checked = match received.wire() {
         Wire::Anthropic => anthropic::check(received),
         Wire::OpenAi => openai::check(received.body(), issued),
+        Wire::Responses => responses::check(received.body()),
     };
     checked.map_err(|why| Refusal { status: 400, why })
 }
 
-/// What both formats want of the whole, and the messages.
-fn messages(body: &Value) -> Result<&[Value], String> {
+/// What all formats want of the whole.
+fn whole(body: &Value) -> Result<(), String> {
     ensure(body["model"].as_str().is_some_and(|name| !name.is_empty()), || "model: is missing".to_owned())?;
-    ensure(body["stream"] == true, || "stream: we always stream".to_owned())?;
+    ensure(body["stream"] == true, || "stream: we always stream".to_owned())
+}
+
+/// What the formats with messages want of the whole, and the messages.
+fn messages(body: &Value) -> Result<&[Value], String> {
+    whole(body)?;
     let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
     ensure(!messages.is_empty(), || "messages: at least one message is required".to_owned())?;
     Ok(messages)

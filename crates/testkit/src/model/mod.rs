@@ -1,4 +1,4 @@
-//! A scripted model: a real HTTP server that answers what the test wrote down, in both wire formats.
+//! A scripted model: a real HTTP server that answers what the test wrote down, in any of three wire formats.
 //!
 //! ```
 //! # use retake_testkit::ScriptedModel;
@@ -22,6 +22,7 @@ mod gate;
 mod http;
 mod openai;
 mod received;
+mod responses;
 mod script;
 mod serve;
 
@@ -61,7 +62,7 @@ impl ScriptedModel {
         Self { shared, port }
     }
 
-    /// Where it is; works as the base URL of either wire format.
+    /// Where it is; works as the base URL of every wire format.
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
@@ -80,6 +81,11 @@ impl ScriptedModel {
     /// From now on checks nothing and keeps only the newest request: for benches, whose conversations are long.
     pub fn hurries(&self) {
         self.shared.lock().hurries = true;
+    }
+
+    /// From now on also answers what it has to complain of: for clients that others wrote, which do what only their own servers take.
+    pub fn tolerates(&self) {
+        self.shared.lock().tolerates = true;
     }
 
     /// Adds an answer that says `text`; more can be chained. It counts once the statement ends.

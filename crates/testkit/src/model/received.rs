@@ -1,4 +1,4 @@
-//! A request as the server received it, and ways to read it that are the same for both wire formats.
+//! A request as the server received it, and ways to read it that are the same for all wire formats.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -18,6 +18,8 @@ pub enum Wire {
     Anthropic,
     /// Chat completions.
     OpenAi,
+    /// OpenAI Responses.
+    Responses,
 }
 
 /// A request. Cheap to clone.
@@ -46,7 +48,11 @@ impl Received {
     /// Its wire format, by the path.
     pub fn wire(&self) -> Wire {
         let path = self.path.split('?').next().unwrap_or_default();
-        if path.ends_with("/messages") { Wire::Anthropic } else { Wire::OpenAi }
+        match path.rsplit('/').next() {
+            Some("messages") => Wire::Anthropic,
+            Some("responses") => Wire::Responses,
+            _ => Wire::OpenAi,
+        }
     }
 
     /// The model that was asked for.
@@ -64,12 +70,20 @@ impl Received {
         self.text.replace(MARK, "")
     }
 
-    /// Each message without cache marks, otherwise byte for byte.
+    /// What the list of messages is called.
+    fn list(&self) -> &'static str {
+        match self.wire() {
+            Wire::Anthropic | Wire::OpenAi => "messages",
+            Wire::Responses => "input",
+        }
+    }
+
+    /// Each message, or item, without cache marks, otherwise byte for byte.
     pub fn messages(&self) -> Vec<String> {
         let text = self.text_without_marks();
         let fields: HashMap<String, Box<RawValue>> = serde_json::from_str(&text).expect("a body that is a JSON object");
         let messages: Vec<Box<RawValue>> = fields
-            .get("messages")
+            .get(self.list())
             .map_or_else(Vec::new, |all| serde_json::from_str(all.get()).expect("a list of messages"));
         messages.iter().map(|message| message.get().to_owned()).collect()
     }
@@ -79,17 +93,42 @@ impl Received {
         self.messages().join("\n")
     }
 
-    /// The conversation for people to read, the same for both wire formats as long as results have no images.
+    /// The conversation for people to read, the same for all wire formats as long as results have no images.
     pub fn transcript(&self) -> String {
         let mut lines = Vec::new();
         let system = texts(&self.body()["system"]);
         if !system.is_empty() {
             lines.push(format!("system: {system}"));
         }
-        for message in self.body()["messages"].as_array().into_iter().flatten() {
-            add_lines(&mut lines, message);
+        for message in self.body()[self.list()].as_array().into_iter().flatten() {
+            match self.wire() {
+                Wire::Anthropic | Wire::OpenAi => add_lines(&mut lines, message),
+                Wire::Responses => add_item(&mut lines, message),
+            }
         }
         lines.join("\n")
+    }
+}
+
+/// Adds an item of Responses; what the model thought, said and called together is one line.
+fn add_item(lines: &mut Vec<String>, item: &Value) {
+    let said = match item["type"].as_str().unwrap_or("message") {
+        "function_call_output" => return lines.push(format!("tool: {}", texts(&item["output"]))),
+        "message" if item["role"] != "assistant" => {
+            let role = item["role"].as_str().unwrap_or("?");
+            return lines.push(format!("{role}: {}", texts(&item["content"])));
+        }
+        "message" => texts(&item["content"]),
+        "reasoning" => format!("[thought {}]", texts(&item["summary"])),
+        "function_call" => {
+            let arguments = item["arguments"].as_str().unwrap_or_default();
+            shown_call(&item["name"], &serde_json::from_str(arguments).unwrap_or_default())
+        }
+        other => format!("[{other}]"),
+    };
+    match lines.last_mut().filter(|line| line.starts_with("assistant: ")) {
+        Some(line) => *line = format!("{line} {said}"),
+        None => lines.push(format!("assistant: {said}")),
     }
 }
 
@@ -133,10 +172,10 @@ fn texts(content: &Value) -> String {
         return text.to_owned();
     }
     let text = |part: &Value| match part["type"].as_str()? {
-        "text" => part["text"].as_str().map(str::to_owned),
+        "text" | "input_text" | "output_text" | "summary_text" => part["text"].as_str().map(str::to_owned),
         "image" => Some(format!("[image {}]", part["source"]["media_type"].as_str().unwrap_or("?"))),
-        "image_url" => {
-            let url = part["image_url"]["url"].as_str()?;
+        "image_url" | "input_image" => {
+            let url = part["image_url"]["url"].as_str().or(part["image_url"].as_str())?;
             Some(format!("[image {}]", url.trim_start_matches("data:").split(';').next()?))
         }
         _ => None,

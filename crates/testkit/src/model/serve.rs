@@ -11,7 +11,7 @@ use serde_json::json;
 use super::answer::{Answer, How, Step};
 use super::http::{Connection, Incoming, Sent, Split};
 use super::received::{Received, Wire};
-use super::{anthropic, check, openai};
+use super::{anthropic, check, openai, responses};
 
 /// How long a test waits for something that should happen at once.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
@@ -34,6 +34,7 @@ pub(super) struct State {
     /// How many were received before those that are kept.
     pub(super) forgotten: usize,
     pub(super) hurries: bool,
+    pub(super) tolerates: bool,
     pub(super) complaints: Vec<String>,
     pub(super) hang_ups: usize,
     pub(super) connections: usize,
@@ -89,8 +90,15 @@ impl Shared {
     fn answer(&self, incoming: Incoming) -> (Received, Answer) {
         let received = Received::new(incoming);
         let checked = {
-            let state = self.lock();
-            if state.hurries { Ok(()) } else { check::check(&received, &state.issued) }
+            let state = &mut *self.lock();
+            let checked = if state.hurries { Ok(()) } else { check::check(&received, &state.issued) };
+            match checked {
+                Err(refusal) if state.tolerates && refusal.status != check::NOT_THERE => {
+                    state.complaints.push(refusal.why);
+                    Ok(())
+                }
+                checked => checked,
+            }
         };
         let answer = match (checked, &self.answerer) {
             (Err(refusal), _) => Err(refusal),
@@ -168,6 +176,7 @@ fn serve(shared: &Shared, connection: &mut Connection) -> std::io::Result<()> {
                     match received.wire() {
                         Wire::Anthropic => anthropic::steps(&answer, model),
                         Wire::OpenAi => openai::steps(&answer, model, &mut state.issued),
+                        Wire::Responses => responses::steps(&answer, model),
                     }
                 };
                 let split = shared.lock().split;

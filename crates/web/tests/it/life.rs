@@ -136,35 +136,6 @@ fn a_turn_streams_asks_and_goes_on_when_it_is_answered() {
 }
 
 #[test]
-fn each_kind_of_rewind_is_shown_made_and_undone() {
-    let stage = Stage::new();
-    let browser = Browser::signed_in(&stage);
-    let session = browser.begin();
-    let mut watcher = Watcher::of(&browser, &session);
-    let [first, second] = two_turns(&stage, &browser, &session, &mut watcher);
-    let whole = watcher.view.entries.clone();
-    let cases = [
-        ("code", &second, Some("one\n"), 2),
-        ("conversation", &second, Some("two\n"), 1),
-        ("both", &second, Some("one\n"), 1),
-        ("both", &first, None, 0),
-    ];
-    for (scope, prompt, content, prompts) in cases {
-        let plan = browser
-            .done(&session, &json!({"type": "plan", "change": {"do": "rewind", "entry": prompt, "scope": scope}}));
-        assert_eq!(plan["document"]["applied"], false, "{scope}");
-        assert_eq!(stage.read("a.txt").as_deref(), Some("two\n"), "a plan changes nothing");
-        let done = browser.done(&session, &rewind(prompt, scope));
-        assert_eq!(done["document"]["applied"], true, "{scope}: {done:#}");
-        watcher.until(|kind| matches!(kind, EventKind::HeadMoved { .. }));
-        assert_eq!((stage.read("a.txt").as_deref(), watcher.texts().len()), (content, prompts), "{scope}");
-        browser.done(&session, &undo());
-        watcher.until(|kind| matches!(kind, EventKind::HeadMoved { .. }));
-        assert_eq!((stage.read("a.txt").as_deref(), &watcher.view.entries), (Some("two\n"), &whole), "{scope}");
-    }
-}
-
-#[test]
 fn a_conflict_is_told_and_decided_file_by_file() {
     let stage = Stage::new();
     let browser = Browser::signed_in(&stage);

@@ -6,6 +6,7 @@ mod attacks;
 mod browser;
 mod comings;
 mod crowd;
+mod doors;
 mod life;
 mod limits;
 mod stage;

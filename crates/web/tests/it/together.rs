@@ -15,13 +15,13 @@ use crate::stage::{PATIENCE, Stage};
 use crate::watcher::Watcher;
 
 /// A client over the session's socket, as a terminal is.
-struct Terminal {
+pub struct Terminal {
     live: Live,
-    view: View,
+    pub view: View,
 }
 
 impl Terminal {
-    fn join(stage: &Stage, session: &str) -> Self {
+    pub fn join(stage: &Stage, session: &str) -> Self {
         let id = resolve(stage, session);
         let (view, live) = stage.runtime.block_on(async {
             let client = Client::connect(&stage.sockets(), id).await.unwrap().expect("it is served");

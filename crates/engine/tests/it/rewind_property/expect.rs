@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use retake_engine::{Certainty, Conflict, KeptBecause, OnConflict};
-use retake_testkit::naive::{Everything, Known, NaiveKind, NaiveNode, NaiveTree};
+use retake_testkit::naive::{Everything, Known, NaiveGap, NaiveKind, NaiveNode, NaiveTree};
 use retake_testkit::tree::Who;
 
 use super::judge::{judge, merge};
@@ -139,6 +139,7 @@ pub(super) fn expect(
         declared.extend(uncaptured.map(|(path, _)| path.clone()));
         if declared.len() == before {
             plan.settle(&mut expected);
+            plan.keep_what_is_not_captured(&mut expected);
             expected.paths.retain(|_, planned| planned.conflict.is_some() || planned.now != planned.target);
             expected.foreign = plan.foreign(&expected);
             expected.captured = declared.difference(&model.declared).cloned().collect();
@@ -182,6 +183,16 @@ impl Planner<'_> {
         let own: BTreeSet<&Path> = self.model.rows.iter().filter(is_its).map(|row| &row.path).collect();
         let is_file = |planned: &Planned| !is_directory(planned.now.as_ref().or(planned.target.as_ref()));
         expected.paths.iter().filter(|(path, planned)| is_file(planned) && !own.contains(path)).count()
+    }
+
+    /// What has come since and is not captured cannot go away.
+    fn keep_what_is_not_captured(&self, expected: &mut Expected) {
+        for (path, _) in self.now.gaps.iter().filter(|(_, gap)| *gap != NaiveGap::HardLink) {
+            let is_new = self.is_covered(path) && self.then().known(path) == Known::Absent;
+            if is_new && !expected.paths.contains_key(path) {
+                expected.kept.insert((path.clone(), name(KeptBecause::NotCaptured)));
+            }
+        }
     }
 
     fn choice(&self, path: &[u8]) -> OnConflict {
@@ -383,5 +394,6 @@ pub(super) fn name(why: KeptBecause) -> &'static str {
     match why {
         KeptBecause::NotProven => "kept: not proven",
         KeptBecause::HoldsOthers => "kept: holds others",
+        KeptBecause::NotCaptured => "kept: not captured",
     }
 }

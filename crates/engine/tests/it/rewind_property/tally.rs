@@ -36,6 +36,7 @@ const ALL: &[&str] = &[
     "goal: undo",
     "goal: undo of an operation",
     "kept: holds others",
+    "kept: not captured",
     "kept: not proven",
     "none: already undone",
     "none: not finished",

@@ -20,6 +20,7 @@ fn refusal(wire: Wire, issued: &Issued, messages: Value) -> Option<String> {
                 json!({"model": "m", "stream": true, "stream_options": options, "messages": messages}),
             )
         }
+        Wire::Responses => ("/v1/responses", json!({"model": "m", "stream": true, "input": messages})),
     };
     let headers = vec![("anthropic-version".to_owned(), "2023-06-01".to_owned())];
     let incoming = Incoming { path: path.to_owned(), headers, body: body.to_string().into_bytes() };
@@ -32,6 +33,10 @@ fn anthropic(messages: Value) -> String {
 
 fn openai(messages: Value) -> String {
     refusal(Wire::OpenAi, &Issued::default(), messages).unwrap_or_default()
+}
+
+fn responses(input: Value) -> String {
+    refusal(Wire::Responses, &Issued::default(), input).unwrap_or_default()
 }
 
 #[test]
@@ -98,6 +103,47 @@ fn chat_completions_are_checked() {
         ("two calls", json!([hi, calls(json!([call("a", "{}"), call("a", "{}")])), result("a")])),
     ] {
         let said = openai(messages);
+        assert!(said.contains(why), "`{why}`, but it said `{said}`");
+    }
+}
+
+#[test]
+fn responses_are_checked() {
+    let text =
+        |role: &str, kind: &str| json!({"type": "message", "role": role, "content": [{"type": kind, "text": "x"}]});
+    let call = |id: &str, arguments: &str| json!({"type": "function_call", "call_id": id, "name": "bash", "arguments": arguments});
+    let output = |id: &str| json!({"type": "function_call_output", "call_id": id, "output": "ok"});
+    let thought = |sealed: &str| json!({"type": "reasoning", "summary": [], "encrypted_content": sealed});
+    let (hi, hello) = (text("user", "input_text"), text("assistant", "output_text"));
+
+    let good = json!([
+        text("developer", "input_text"),
+        hi,
+        thought("sealed-1"),
+        call("a", "{}"),
+        call("b", "{}"),
+        output("b"),
+        output("a"),
+        hello,
+        hi
+    ]);
+    assert_eq!(responses(good), "");
+    for (why, input) in [
+        ("at least one item", json!([])),
+        ("unknown role", json!([text("boss", "input_text")])),
+        ("not a part", json!([text("assistant", "input_text")])),
+        ("not empty", json!([{"type": "message", "role": "user", "content": []}])),
+        ("unknown type", json!([hi, {"type": "item_reference", "id": "x"}])),
+        ("no output found", json!([hi, call("a", "{}"), hi])),
+        ("waits for this output", json!([hi, output("a")])),
+        ("waits for this output", json!([hi, call("a", "{}"), output("a"), output("a")])),
+        ("two calls", json!([hi, call("a", "{}"), output("a"), call("a", "{}"), output("a")])),
+        ("no JSON object", json!([hi, call("a", "{"), output("a")])),
+        ("not be verified", json!([hi, thought("mine"), hello])),
+        ("has to follow", json!([hi, thought("sealed-1"), hi])),
+        ("has to follow", json!([hi, thought("sealed-1")])),
+    ] {
+        let said = responses(input);
         assert!(said.contains(why), "`{why}`, but it said `{said}`");
     }
 }
