@@ -9,8 +9,8 @@ use std::sync::{Mutex, PoisonError};
 
 use retake_engine::session::entry::EntryId;
 use retake_engine::{
-    CheckpointError, Goal, NoProgress, OperationError, ResolveError, RewindError, RewindRequest, SessionId, Workspace,
-    WorkspacePath,
+    CheckpointError, Goal, NoProgress, Operation, OperationError, OperationKind, ResolveError, RewindError,
+    RewindRequest, SessionId, Workspace, WorkspacePath,
 };
 
 use crate::contract::{Change, ChangeGoal, Command, DiffOf, Reason, Refusal, Reply};
@@ -19,7 +19,7 @@ use crate::document::{Bytes, RewindDocument};
 use crate::files::FileList;
 use crate::listing;
 
-/// Answers one of the questions: targets, a plan, a diff, a label, the tree, checkpoints, sessions, files, the store.
+/// Answers one of the questions: targets, a plan, a diff, a label, the tree, what can be undone, checkpoints, sessions, files, the store.
 pub fn answer(
     workspace: &mut Workspace,
     session: SessionId,
@@ -49,6 +49,9 @@ pub fn answer(
         Command::Label { prompt, label } => set_label(workspace, session, prompt, label.as_deref()),
         Command::Tree => listing::tree(workspace, session)
             .map(|(head, prompts)| Reply::Tree { head, prompts })
+            .map_err(|err| failed(&err)),
+        Command::Operations => listing::next_operations(workspace, session)
+            .map(|(undo, redo)| Reply::Operations { undo: undo.map(Box::new), redo: redo.map(Box::new) })
             .map_err(|err| failed(&err)),
         Command::Checkpoints => listing::checkpoints(workspace)
             .map(|checkpoints| Reply::Checkpoints { checkpoints })
@@ -109,10 +112,21 @@ pub fn to_request(workspace: &Workspace, session: SessionId, change: &Change) ->
                 let text = format!("operation {} is not one of this session", operation.id.short());
                 return Err(refusal(Reason::NotFound, text));
             }
-            Goal::Undo { operation: Some(operation.id), session: Some(session) }
+            match operation.kind {
+                // To take back an undo is to redo what it took back.
+                OperationKind::Undo => {
+                    is_next(workspace, session, &operation)?;
+                    Goal::Redo { session: Some(session) }
+                }
+                _ => Goal::Undo { operation: Some(operation.id), session: Some(session) },
+            }
         }
         ChangeGoal::Redo { operation } => {
-            operation.as_deref().map_or(Ok(()), |text| is_next(workspace, session, text))?;
+            if let Some(text) = operation {
+                let named = workspace.resolve_operation(text);
+                let named = named.map_err(|err| refusal(Reason::NotFound, in_words(&err)))?;
+                is_next(workspace, session, &named)?;
+            }
             Goal::Redo { session: Some(session) }
         }
     };
@@ -129,10 +143,9 @@ pub fn to_request(workspace: &Workspace, session: SessionId, change: &Change) ->
     Ok(request)
 }
 
-/// Refuses if a redo would not repeat the operation that `text` names, by its own id or by that of its undo.
-fn is_next(workspace: &Workspace, session: SessionId, text: &str) -> Result<(), Refusal> {
-    let named = workspace.resolve_operation(text).map_err(|err| refusal(Reason::NotFound, in_words(&err)))?;
-    let next = workspace.next_redo(session).map_err(|err| refusal(Reason::Nothing, in_words(&err)))?;
+/// Refuses if a redo would not repeat `named`, which is that operation or its undo.
+fn is_next(workspace: &Workspace, session: SessionId, named: &Operation) -> Result<(), Refusal> {
+    let next = workspace.next_to_redo(Some(session)).map_err(|err| refusal(Reason::Nothing, in_words(&err)))?;
     if next.id == named.id || next.reverses == Some(named.id) {
         return Ok(());
     }

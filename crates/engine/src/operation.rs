@@ -362,12 +362,6 @@ impl Workspace {
         self.store.db().read(|connection| Ok(select(connection, rest, [prompt])?.pop()))
     }
 
-    /// The undo that a redo in this session would take back now.
-    pub fn next_redo(&self, session: SessionId) -> Result<Operation, OperationError> {
-        let seq = crate::owner::window::sequence(&self.store, session)?;
-        next::next_to_redo(&self.store, Some(seq.ok_or(OperationError::NothingToRedo)?))
-    }
-
     /// The operation that `text` names: the beginning of an id.
     pub fn resolve_operation(&self, text: &str) -> Result<Operation, OperationError> {
         let lower = text.to_ascii_lowercase();

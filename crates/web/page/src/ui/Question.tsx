@@ -51,7 +51,7 @@ function Card(props: { question: Asked; isAnswered: boolean; more: number; answe
   return (
     <section class="question" ref={box} tabIndex={-1} onKeyDown={key} role="alertdialog" aria-label="May it run?" aria-describedby="asked">
       <header>
-        <strong id="asked">{question.title}</strong>
+        <strong id="asked">{question.detail ? question.tool : question.title}</strong>
         <span class="dim">
           {question.why}
           {props.more > 0 ? ` · ${props.more} more after this` : ''}
@@ -67,6 +67,9 @@ function Card(props: { question: Asked; isAnswered: boolean; more: number; answe
           <FileBox key={at} file={file} />
         ))}
       </div>
+      {question.detail && !rule ? (
+        <p class="dim">There is no “always” for it: that is for one simple command, not for several at once or what only the shell understands.</p>
+      ) : null}
       {isWhy ? (
         <form
           class="why"
