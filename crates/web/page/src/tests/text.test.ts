@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import test from 'node:test';
 
 import { compare, ofCall } from '../text/edits';
-import { highlight } from '../text/highlight';
+import { highlight, languageOf } from '../text/highlight';
 import { parseInline, safe } from '../text/inline';
 import { chunks, parse } from '../text/markdown';
 import { elapsed, pathText, plainOutput, size, tokens } from '../text/words';
@@ -81,6 +81,13 @@ test('colours never change the text', () => {
     );
   }
   assert.ok(highlight('return x', 'js').some(([kind, text]) => kind === 'k' && text === 'return'));
+});
+
+test('no name of a language is more than a name', () => {
+  for (const name of ['constructor', '__proto__', 'toString', 'hasOwnProperty', 'valueOf']) {
+    assert.deepEqual(highlight('foo(1)', name), [[null, 'foo(1)']], name);
+    assert.deepEqual(highlight('foo(1)', languageOf(`x.${name}`)), [[null, 'foo(1)']], name);
+  }
 });
 
 test('lines that stay are told from those that change', () => {

@@ -47,8 +47,9 @@ const MARKUP = family('<!--.*?(?:-->|$)', STRING, new Set());
 const CSS = family('/\\*.*?(?:\\*/|$)', STRING, words('important media import supports keyframes and not only from to'));
 const JSON_LIKE = family('//[^\\n]*', STRING, words('true false null'));
 
-const FAMILIES: Record<string, Family> = {};
-const name = (names: string, one: Family) => names.split(' ').forEach((key) => (FAMILIES[key] = one));
+// No object: the model names languages, and `constructor` is one of no family.
+const FAMILIES = new Map<string, Family>();
+const name = (names: string, one: Family) => names.split(' ').forEach((key) => FAMILIES.set(key, one));
 name('js jsx mjs cjs ts tsx javascript typescript c h cc cpp cxx hpp java kt kotlin swift cs csharp go golang php scala dart zig proto', C_LIKE);
 name('rs rust', RUST);
 name('py python rb ruby sh bash zsh shell console fish yaml yml toml ini makefile make dockerfile docker r perl pl elixir ex nix tf', HASH);
@@ -67,7 +68,7 @@ export function languageOf(path: string): string {
 export function highlight(code: string, language: string): Token[] {
   if (code.length > MAX_LENGTH) return [[null, code]];
   if (language === 'diff' || language === 'patch') return diff(code);
-  const found = FAMILIES[language];
+  const found = FAMILIES.get(language);
   if (!found) return [[null, code]];
   const tokens: Token[] = [];
   const add = (kind: Token[0], text: string) => {
