@@ -1,12 +1,12 @@
 // What is about to be said, as a text with marks for its blocks: `[pasted 12 lines #1]`. A mark that was edited is text.
 
 import type { Part } from './contract';
-import { partName } from './text/words';
+import { partName, withoutEnd } from './text/words';
 
 /** A pasted text of more lines than this, or of more characters than `PASTE_LENGTH`, becomes a block. */
 const PASTE_LINES = 4;
 const PASTE_LENGTH = 400;
-const MARK = /\[(?:pasted \d+ lines?|file [^\]\n]*|image [\w+.-]+) #(\d+)\]/g;
+const MARK = /\[(?:pasted \d+ lines?|file [^\]\n]{0,4096}|image [\w+.-]+) #(\d+)\]/g;
 
 export class Blocks {
   private readonly blocks = new Map<number, Part>();
@@ -25,8 +25,8 @@ export class Blocks {
     const parts: Part[] = [];
     let from = 0;
     const flush = (to: number) => {
-      const piece = text.slice(from, to).replace(/^\n+|\n+$/g, '');
-      if (piece.trim()) parts.push({ type: 'text', text: piece });
+      const piece = text.slice(from, to).replace(/^\n+/, '');
+      if (piece.trim()) parts.push({ type: 'text', text: withoutEnd(piece, '\n') });
     };
     for (const mark of text.matchAll(MARK)) {
       const block = this.blocks.get(Number(mark[1]));
@@ -70,7 +70,8 @@ export function isBlock(text: string): boolean {
 
 /** What is being typed at the cursor, if it can be completed. */
 export function typing(text: string, at: number): { kind: 'command' | 'file'; query: string; from: number } | null {
-  const from = text.slice(0, at).search(/\S*$/);
+  let from = at;
+  while (from > 0 && !/\s/.test(text.charAt(from - 1))) from -= 1;
   const word = text.slice(from, at);
   if (from === 0 && at === text.length && word.startsWith('/')) return { kind: 'command', query: word.slice(1), from };
   return word.startsWith('@') ? { kind: 'file', query: word.slice(1), from } : null;

@@ -75,6 +75,26 @@ export function plainOutput(text: string): string {
   return bare.replace(/\r\n/g, '\n').replace(/^.*\r(?=[^\n])/gm, '');
 }
 
+/** `text` without those of `marks` at its end. */
+export function withoutEnd(text: string, marks: string): string {
+  let end = text.length;
+  while (end > 0 && marks.includes(text.charAt(end - 1))) end -= 1;
+  return text.slice(0, end);
+}
+
+/** The first two lines of a thought in which something is said, as one line, without the marks around them. */
+export function firstWords(text: string): string {
+  const found: string[] = [];
+  for (let at = 0; at < text.length && found.length < 2; ) {
+    const newline = text.indexOf('\n', at);
+    const end = newline < 0 ? text.length : newline;
+    const line = withoutEnd(text.slice(at, end).replace(/^[*#\s]+/, '').trimEnd(), '*# \t').trimEnd();
+    if (line) found.push(line);
+    at = end + 1;
+  }
+  return found.join(' · ');
+}
+
 /** A block in brackets. */
 export function partName(part: Part): string {
   switch (part.type) {

@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 
 import type { Entry, EntryOf, Part, Todo } from '../contract';
 import { ofCall, object } from '../text/edits';
-import { clean, count, lineCount, partName, plainOutput } from '../text/words';
+import { clean, count, firstWords, lineCount, partName, plainOutput } from '../text/words';
 import { Counts, DiffLines } from './Diff';
 import { Markdown } from './Markdown';
 import { memo } from './memo';
@@ -209,14 +209,8 @@ function ReplyBody({ entry }: { entry: EntryOf<'reply'> }) {
 
 /** What the model thought, in one line while it is folded. */
 export function Thought({ id, text }: { id: string; text: string }) {
-  const first = text
-    .split('\n')
-    .map((line) => line.trim().replace(/^[*#\s]+|[*#\s]+$/g, ''))
-    .filter(Boolean)
-    .slice(0, 2)
-    .join(' · ');
   return (
-    <Fold id={id} class="thought" summary={<span class="cut">thought: {first}</span>}>
+    <Fold id={id} class="thought" summary={<span class="cut">thought: {firstWords(text)}</span>}>
       <Markdown text={text} />
     </Fold>
   );
