@@ -4,6 +4,7 @@ import { useRef } from 'preact/hooks';
 
 import type { Inline } from '../text/inline';
 import { type Node, parse, Pieces } from '../text/markdown';
+import { Boundary } from './Boundary';
 import { Code } from './Code';
 import { memo } from './memo';
 
@@ -23,8 +24,16 @@ const Plain = memo(function Plain({ text }: { text: string }) {
 });
 
 const Chunk = memo(function Chunk({ text }: { text: string }) {
-  return <>{parse(text).map(block)}</>;
+  return (
+    <Boundary of={text} plain={() => text}>
+      <Blocks text={text} />
+    </Boundary>
+  );
 });
+
+function Blocks({ text }: { text: string }) {
+  return <>{parse(text).map(block)}</>;
+}
 
 function block(node: Node, key: number) {
   switch (node.kind) {
