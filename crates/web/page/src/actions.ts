@@ -267,9 +267,6 @@ function hear(event: Event, isOwn: boolean): void {
     case 'draft_changed':
       draftChanged(isOwn);
       break;
-    case 'permission_asked':
-      announced.value = `May it run? ${event.question.title}`;
-      break;
     case 'retrying':
       say('warning', `${event.message}. Asking again in ${Math.ceil(event.after_ms / 1_000)} s (attempt ${event.attempt})`);
       break;

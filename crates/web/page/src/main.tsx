@@ -11,6 +11,7 @@ import './style/conversation.css';
 import './style/markdown.css';
 import './style/diff.css';
 import './style/dock.css';
+import './style/question.css';
 import './style/menu.css';
 import './style/side.css';
 import './style/room.css';

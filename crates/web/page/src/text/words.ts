@@ -64,9 +64,18 @@ export function pathKey(path: Bytes): string {
   return typeof path === 'string' ? path : `\0${path.bytes}`;
 }
 
-/** One line, without control characters or marks that change the direction of text. */
+const UNSEEN = '\\u007f-\\u009f\\u061c\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff';
+const NO_LINE = new RegExp(`[\\u0000-\\u001f${UNSEEN}]`, 'g');
+const NO_LINES = new RegExp(`[\\u0000-\\u0008\\u000b-\\u001f${UNSEEN}]`, 'g');
+
+/** One line, without control characters or marks that change the direction of text or are not seen. */
 export function clean(text: string): string {
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '\ufffd');
+  return text.replace(NO_LINE, '\ufffd');
+}
+
+/** The same for several lines. */
+export function cleanLines(text: string): string {
+  return text.replace(NO_LINES, '\ufffd');
 }
 
 /** Output of a program: without the sequences that colour terminals, and with the last state of a line that was written over. */
