@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
+use crate::interop;
 use crate::page;
 use crate::shell::{cargo, ensure, root, run};
 use crate::tidy;
@@ -28,6 +29,7 @@ pub(crate) fn test() -> Result<()> {
         run(cargo().args(["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]))
     })?;
     step("tests", tests)?;
+    step("interop", interop::check)?;
     step("page", page::check)?;
     step("docs", || run(cargo().args(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings")))?;
     step("tidy", tidy::run)?;

@@ -21,9 +21,10 @@ use anyhow::{Result, bail};
 const USAGE: &str = "\
 Usage: cargo xtask COMMAND
 
-  test              everything CI runs: fmt, clippy, tests, docs, tidy
+  test              everything CI runs: fmt, clippy, tests, one real agent behind the proxy, the page, docs, tidy
   tidy              the repository's own rules: module docs, file length, rules and their tests
-  interop [AGENT…]  real agents behind the proxy, without a network; rewrites docs/interop.jsonl if all are tried
+  interop [AGENT…]  real agents behind the proxy, without a network; rewrites their rows of docs/interop.{jsonl,md}
+  interop --ci      the one that CI tries, as it does
   bench             all benches below; rewrites the measured parts of BENCHMARKS.md
   bench peers       snapshot and restore sequences of other tools beside ours
                     [--sizes 3000,20000,75000] [--peers LIST] [--out DIR] [--cap SECONDS] [--write]
@@ -50,6 +51,7 @@ fn run(args: &[String]) -> Result<()> {
         ("test", []) => check::test(),
         ("tidy", []) => tidy::run(),
         ("bench", rest) => bench::run(rest),
+        ("interop", [flag]) if flag == "--ci" => interop::check(),
         ("interop", rest) => interop::run(rest),
         ("help" | "--help" | "-h", _) => {
             println!("{USAGE}");

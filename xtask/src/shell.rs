@@ -12,10 +12,15 @@ pub(crate) fn root() -> PathBuf {
     manifest.parent().expect("xtask lies directly below the repository's root").to_path_buf()
 }
 
-/// The cargo that started this program, to be run in the repository.
+/// The cargo that started this program, to be run in the repository as it would be by hand.
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
+    // What cargo told us of this package some build scripts look at: they and all that depends on them would be built again each time.
+    let is_ours = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    for (name, _) in env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_ours)) {
+        command.env_remove(name);
+    }
     command
 }
 

@@ -5,12 +5,15 @@
 //! what the messages mean; see [`crate::peer`] for questions and answers. Whatever comes in, reading goes on: only the end of the stream
 //! and an error of the system end it.
 
+mod glimpse;
+mod lenient;
 mod line;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
+pub use glimpse::Glimpse;
 pub use line::{Incoming, MAX_LINE, Reader, Writer};
 
 /// A message of either direction.
@@ -68,6 +71,12 @@ pub enum NoMessage {
         /// Its id, if it has one.
         id: Value,
     },
+    /// It is an answer that says nothing, which some mean to be one.
+    #[error("this is no JSON-RPC 2.0 message: it has neither a method, nor a result, nor an error")]
+    Empty {
+        /// Its id.
+        id: Value,
+    },
 }
 
 impl Message {
@@ -86,9 +95,11 @@ impl Message {
         Self::Response { id, outcome }
     }
 
-    /// Reads one.
+    /// Reads one. What JSON allows and our values cannot hold, half a surrogate pair, say, is there as something near to it: the line has
+    /// it as it is.
     pub fn parse(line: &[u8]) -> Result<Self, NoMessage> {
-        let value: Value = serde_json::from_slice(line).map_err(NoMessage::NoJson)?;
+        let value =
+            serde_json::from_slice(line).or_else(|error| lenient::parse(line).ok_or(NoMessage::NoJson(error)))?;
         let Value::Object(fields) = value else {
             return Err(NoMessage::NoRpc { what: "it is no object", id: Value::Null });
         };
@@ -121,7 +132,7 @@ impl Message {
                         Ok(Self::Response { id, outcome: Err(RpcError::from_value(error)) })
                     }
                     (Some(result), _) => Ok(Self::Response { id, outcome: Ok(result) }),
-                    (None, _) => wrong("it has neither a method, nor a result, nor an error", &Some(id)),
+                    (None, _) => Err(NoMessage::Empty { id }),
                 }
             }
         }
@@ -234,7 +245,7 @@ impl NoMessage {
     pub fn answer(&self) -> Message {
         let (id, code) = match self {
             Self::NoJson(_) => (Value::Null, RpcError::PARSE),
-            Self::NoRpc { id, .. } => (id.clone(), RpcError::INVALID_REQUEST),
+            Self::NoRpc { id, .. } | Self::Empty { id } => (id.clone(), RpcError::INVALID_REQUEST),
         };
         Message::response(id, Err(RpcError::new(code, self.to_string())))
     }

@@ -1,8 +1,8 @@
 //! An agent that speaks the Agent Client Protocol and has every vice that one asks it to have, for a proxy to be put around it.
 //!
 //! A prompt is its script, a command a line: `write FILE TEXT`, `shell COMMAND`, `say TEXT`, `think TEXT`, `ask TEXT`, `sleep MS`,
-//! `crash`, `garbage`, `hang`, `edit FILE` (a tool that is announced and never ends); anything else is answered. Its sessions are files, so that they
-//! outlive it; what a model would have been sent at each prompt is in `model.jsonl`, and every line that came or went in `in` and `out`.
+//! `crash`, `garbage`, `hang`, `edit FILE` (a tool that is announced and never ends), `read FILE` (through the client), `raw LINE`,
+//! `answer JSON`, `huge BYTES` (an answer of that size), `flood COUNT`, `orphan` (it goes, what it started stays); anything else is answered. In a raw line `$S` is the session and `$ODD` is [`odd`]. Its sessions are files, so that they outlive it; what a model would have been sent at each prompt is in `model.jsonl`, and every line that came or went in `in` and `out`.
 
 mod sessions;
 mod turn;
@@ -19,6 +19,9 @@ pub use sessions::Turn;
 
 /// The environment variable with a directory, and after it, each after a comma, the vices and skills.
 pub const VARIABLE: &str = "RETAKE_FAKE_AGENT";
+
+/// Nesting that is deeper than our values can be.
+const DEEP: usize = 200;
 
 /// The agent.
 struct Agent {
@@ -68,7 +71,7 @@ pub fn main() {
         for line in std::io::stdin().lock().lines() {
             let Ok(line) = line else { return };
             log.write_all(format!("{line}\n").as_bytes()).expect("the log is writable");
-            let Ok(value) = serde_json::from_str(&line) else { continue };
+            let Ok(value) = serde_json::from_str(&readable(&line)) else { continue };
             if tell.send(value).is_err() {
                 return;
             }
@@ -140,6 +143,15 @@ impl Agent {
                     self.sessions.all().into_iter().map(|id| json!({ "sessionId": id, "cwd": "/" })).collect();
                 self.answer(id, json!({ "sessions": all }));
             }
+            Some("session/delete") if self.has("delete") => {
+                match self.sessions.remove(params["sessionId"].as_str().unwrap_or_default()) {
+                    true => self.answer(id, json!({})),
+                    false => self.refuse(id, -32002, "no such session"),
+                }
+            }
+            Some("session/set_mode") if self.has("undefined") => {
+                self.raw(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id}}}\n").as_bytes())
+            }
             Some("session/set_mode") => self.answer(id, json!({})),
             Some("_echo") => self.answer(id, params.clone()),
             Some(_) if id.is_null() => {}
@@ -156,6 +168,9 @@ impl Agent {
             skills["fork"] = json!({});
         }
         let result = match self.version {
+            1 if self.has("bare") => json!({ "protocolVersion": 1, "agentCapabilities": {} }),
+            1 if self.has("null") => json!({ "protocolVersion": 1, "agentCapabilities": { "_meta": null } }),
+            1 if self.has("nothing") => json!({ "protocolVersion": 1 }),
             1 => json!({
                 "protocolVersion": 1,
                 "agentCapabilities": { "loadSession": !self.has("no_load"), "sessionCapabilities": skills },
@@ -197,6 +212,16 @@ impl Agent {
     fn fork(&mut self, id: &Value, params: &Value) {
         let session = params["sessionId"].as_str().unwrap_or_default();
         let Some(mut turns) = self.sessions.turns(session) else { return self.refuse(id, -32002, "no such session") };
+        if self.has("busy") {
+            // It refuses, and speaks of something else first.
+            let other = self.sessions.all().into_iter().find(|other| other != session).unwrap_or_default();
+            self.chunk(&other, "agent_message_chunk", "m-other", "by the way");
+            let params = json!({ "sessionId": other, "toolCall": { "toolCallId": "t" }, "options": [] });
+            self.send(
+                &json!({ "jsonrpc": "2.0", "id": "q", "method": "session/request_permission", "params": params }),
+            );
+            return self.refuse(id, -32603, "busy");
+        }
         let message = params["_meta"]["jetbrains"]["air"]["fork"]["messageId"].as_str();
         if let (true, Some(message)) = (self.has("air"), message) {
             let Some(at) = turns.iter().position(|turn| turn.answer_id == message) else {
@@ -256,6 +281,17 @@ impl Agent {
     fn raw(&self, bytes: &[u8]) {
         self.out.lock().expect("nobody panics with it").raw(bytes);
     }
+}
+
+/// Fields of an object that are right JSON and that our values cannot hold: half an emoji, too large a number, too deep a list.
+pub fn odd() -> String {
+    format!(r#""half\ud83d":1e400,"deep":{}{}"#, "[".repeat(DEEP), "]".repeat(DEEP))
+}
+
+/// A line with something else for what our values cannot hold; see [`odd`].
+pub fn readable(line: &str) -> String {
+    let shallow = line.replace(&"[".repeat(DEEP), "[").replace(&"]".repeat(DEEP), "]");
+    shallow.replace("\\ud83d", "\\ufffd").replace("1e400", "1")
 }
 
 /// What a model would have been sent at each prompt, oldest first: what was said, in order.

@@ -70,6 +70,13 @@ pub(crate) fn of_kind(status: StatusCode, kind: &'static str, content: impl Into
     answer
 }
 
+/// An answer without a body.
+pub(crate) fn empty(status: StatusCode) -> Answer {
+    let mut answer = Response::new(Body::Whole(Bytes::new()));
+    *answer.status_mut() = status;
+    answer
+}
+
 /// A document.
 pub(crate) fn json(status: StatusCode, document: &impl Serialize) -> Answer {
     match serde_json::to_vec(document) {

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::StatusCode;
 use hyper::body::{Body as _, Incoming};
-use hyper::{Response, StatusCode};
 use retake_agent::contract::{Command, Request, SessionFacts};
 use retake_agent::{fresh, listing, mention};
 use retake_engine::{Environment, OpenError, RecoveryChoice, ResolveError, SessionError, SessionId, Workspace};
@@ -98,10 +98,7 @@ pub(crate) async fn events(
 /// Asks a session something.
 pub(crate) async fn command(shared: &Shared, id: &str, request: hyper::Request<Incoming>) -> Result<Answer, Problem> {
     let session = resolve(shared, id).await?;
-    let body = read(shared, request).await?;
-    let request: Request =
-        serde_json::from_slice(&body).map_err(|err| Problem::new(400, format!("this is no request: {err}")))?;
-    drop(body);
+    let request = read(shared, request).await?;
     if request.id.is_empty() || request.id.len() > limits::REQUEST_ID || request.id.starts_with('#') {
         let message = format!("an id has 1 to {} bytes and does not begin with `#`", limits::REQUEST_ID);
         return Err(Problem::new(400, message));
@@ -122,21 +119,44 @@ pub(crate) async fn command(shared: &Shared, id: &str, request: hyper::Request<I
     }
 }
 
-/// The body of a request, which is neither too long nor comes too slowly.
-async fn read(shared: &Shared, request: hyper::Request<Incoming>) -> Result<Bytes, Problem> {
+/// What the body of a request asks; it is neither too long nor comes too slowly.
+async fn read(shared: &Shared, request: hyper::Request<Incoming>) -> Result<Request, Problem> {
     let most = shared.limits.body;
     let too_long = || Problem::new(413, format!("a request has at most {} MiB", most >> 20));
-    if request.body().size_hint().lower() > most as u64 {
+    let length = request.body().size_hint();
+    if length.lower() > most as u64 {
         return Err(too_long());
     }
-    // Whoever waits here holds nothing yet.
-    let _place = shared.bodies.acquire().await.map_err(|_| Problem::new(503, "the server is stopping"))?;
+    // Whoever waits here holds nothing yet. Short ones do not wait, so that a turn can be stopped whatever else is on its way.
+    let _place = match length.upper() {
+        Some(length) if length <= limits::SHORT_BODY => None,
+        _ => Some(shared.bodies.acquire().await.map_err(|_| Problem::new(503, "the server is stopping"))?),
+    };
     let body = timeout(shared.limits.body_time, Limited::new(request.into_body(), most).collect()).await;
-    match body.map_err(|_| Problem::new(408, "the request took too long to come"))? {
-        Ok(body) => Ok(body.to_bytes()),
-        Err(err) if err.is::<LengthLimitError>() => Err(too_long()),
-        Err(err) => Err(Problem::new(400, format!("the request was cut off: {err}"))),
+    let body = match body.map_err(|_| Problem::new(408, "the request took too long to come"))? {
+        Ok(body) => body.to_bytes(),
+        Err(err) if err.is::<LengthLimitError>() => return Err(too_long()),
+        Err(err) => return Err(Problem::new(400, format!("the request was cut off: {err}"))),
+    };
+    if values(&body) > limits::VALUES {
+        return Err(Problem::new(413, format!("a request has at most {} values", limits::VALUES)));
     }
+    serde_json::from_slice(&body).map_err(|err| Problem::new(400, format!("this is no request: {err}")))
+}
+
+/// How many values a JSON text has, about: each takes far more memory than bytes of the text.
+fn values(text: &[u8]) -> usize {
+    let (mut count, mut is_string, mut is_escaped) = (0, false, false);
+    for byte in text {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if is_string => is_escaped = true,
+            b'"' => is_string = !is_string,
+            b',' | b'[' | b'{' | b':' if !is_string => count += 1,
+            _ => {}
+        }
+    }
+    count
 }
 
 /// The session that an id, or a unique beginning of one, names.
@@ -162,11 +182,4 @@ async fn resolve(shared: &Shared, id: &str) -> Result<SessionId, Problem> {
 /// Does something that waits for the disk.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Problem> + Send + 'static) -> Result<T, Problem> {
     tokio::task::spawn_blocking(work).await.map_err(|err| Problem::failed(err.to_string()))?
-}
-
-/// An answer without a body.
-pub(crate) fn empty(status: StatusCode) -> Answer {
-    let mut answer = Response::new(Body::Whole(Bytes::new()));
-    *answer.status_mut() = status;
-    answer
 }

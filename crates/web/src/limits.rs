@@ -63,6 +63,10 @@ pub(crate) const SEND_BUFFER: u32 = 256 << 10;
 pub(crate) const BATCH: usize = 256 << 10;
 /// Events after which a whole view is written anew rather than the last one and what came since.
 pub(crate) const VIEW_AGE: u64 = 256;
+/// A body up to this long waits for no other.
+pub(crate) const SHORT_BODY: u64 = 64 << 10;
+/// Values in the JSON of a request, about.
+pub(crate) const VALUES: usize = 100_000;
 /// Longest id of a request, in bytes.
 pub(crate) const REQUEST_ID: usize = 128;
 /// Tokens that can be used at a time: the newest.

@@ -205,7 +205,16 @@ impl Rooms {
     }
 
     /// Does something with a session that is open nowhere; it is closed first if it is open here and nothing goes on in it.
-    pub(crate) async fn while_closed<T>(
+    pub(crate) async fn while_closed<T: Send + 'static>(
+        self: &Arc<Self>,
+        session: SessionId,
+        work: impl Future<Output = Result<T, Problem>> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let rooms = Arc::clone(self);
+        to_the_end(async move { rooms.while_closed_here(session, work).await }).await
+    }
+
+    async fn while_closed_here<T>(
         &self,
         session: SessionId,
         work: impl Future<Output = Result<T, Problem>>,

@@ -150,7 +150,11 @@ fn answer_page(shared: &Shared, request: &Request<Incoming>) -> Answer {
     let token = uri.query().filter(|_| uri.path() == "/").and_then(|query| parameter(query, "token"));
     let is_known = shared.login.is_known(headers);
     match token {
-        Some(_) if is_known => to_page(),
+        Some(token) if is_known => {
+            // Nobody else may use it later: it stays in histories and on command lines.
+            shared.login.spend(token);
+            to_page()
+        }
         Some(token) => sign_in(shared, request, token),
         None if !is_known => answer::words(StatusCode::UNAUTHORIZED, "You are not signed in", &[&instructions()]),
         None => file(request),
@@ -191,7 +195,7 @@ fn instructions() -> String {
 
 /// Sends the browser to the page, without the token in its address.
 fn to_page() -> Answer {
-    let mut answer = api::empty(StatusCode::SEE_OTHER);
+    let mut answer = answer::empty(StatusCode::SEE_OTHER);
     answer.headers_mut().insert(LOCATION, HeaderValue::from_static("/"));
     answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     answer
@@ -205,7 +209,7 @@ fn file(request: &Request<Incoming>) -> Answer {
         |tags: &HeaderValue| tags.to_str().is_ok_and(|tags| tags.split(',').any(|tag| tag.trim() == file.tag));
     let zipped = file.zipped.as_ref().filter(|_| takes_zipped(request.headers()));
     let mut answer = match request.headers().get(IF_NONE_MATCH).is_some_and(is_known) {
-        true => api::empty(StatusCode::NOT_MODIFIED),
+        true => answer::empty(StatusCode::NOT_MODIFIED),
         false => answer::of_kind(StatusCode::OK, file.kind, zipped.unwrap_or(&file.content).clone()),
     };
     if zipped.is_some() && answer.status() == StatusCode::OK {

@@ -108,18 +108,17 @@ impl Sent {
     /// Claims that the turn began with the prompts of `turns` and with what the model did in them, and that none of its requests has a word
     /// of those in `without`.
     pub fn must_tell(&self, claims: &mut Claims, when: &str, turns: &[u64], without: &[u64]) {
-        let named = |turns: &[u64]| turns.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
         let marks = self.first().map(|request| marks(&request.text)).unwrap_or_default();
         let of = |wanted: &str| -> Vec<u64> {
             marks.iter().filter(|(mark, _)| *mark == wanted).map(|(_, turn)| *turn).collect()
         };
         let (outline, earlier) = (self.outline(), &turns[..turns.len() - 1]);
-        let claim = format!("{when} the model is sent the prompts {} and no others, in this order", named(turns));
+        let claim = format!("{when} the model is sent {} and no other, in this order", named("prompt", turns));
         claims.hold(&claim, of(PROMPT) == turns, &outline);
-        let claim = format!("{when} it is sent what it did in turns {} and in no others", named(earlier));
+        let claim = format!("{when} it is sent what it did in {} and in no other", named("turn", earlier));
         claims.hold(&claim, of(TRACE) == earlier, &outline);
         let is_clean = self.all.iter().all(|request| tells(&request.text, &[], without));
-        let claim = format!("{when} no request has a word of turns {}", named(without));
+        let claim = format!("{when} no request has a word of {}", named("turn", without));
         claims.hold(&claim, is_clean, &self.all);
     }
 
@@ -134,6 +133,12 @@ impl Sent {
     pub fn document(&self, when: &str) -> Value {
         json!({ "when": when, "requests": self.all.len(), "first": self.outline() })
     }
+}
+
+/// `turn 1`, or `turns 1, 2`.
+fn named(noun: &str, turns: &[u64]) -> String {
+    let numbers: Vec<String> = turns.iter().map(u64::to_string).collect();
+    format!("{noun}{} {}", if numbers.len() == 1 { "" } else { "s" }, numbers.join(", "))
 }
 
 /// Who says what of which turns in a message, if anything.

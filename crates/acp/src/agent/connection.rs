@@ -80,10 +80,10 @@ impl<H: Host> Connection<H> {
             }
             // A client that is gone needs no answer.
             Incoming::Garbage { error, .. } => drop(self.peer.writer().send(error.answer()).await),
-            Incoming::TooLong { bytes } => {
+            Incoming::TooLong { bytes, seen } => {
                 let text = format!("a message of {bytes} bytes is too long to be read");
                 let error = RpcError::new(RpcError::INVALID_REQUEST, text);
-                self.peer.answer(Value::Null, Err(error)).await.ok();
+                self.peer.answer(seen.id.unwrap_or_default(), Err(error)).await.ok();
             }
             Incoming::Half { .. } => self.host.warn("the client left in the middle of a message"),
         }

@@ -14,6 +14,12 @@ use super::scribe::Changed;
 use super::session::Session;
 use super::shape::{self, Version};
 use super::ties::Tie;
+use crate::wire::RpcError;
+
+/// What the inner agent asks the user.
+pub(super) const PERMISSION: &str = "session/request_permission";
+/// In the place of the method of a request of the inner agent's that was answered here.
+pub(super) const CLOSED: &str = "";
 
 /// A change that was made.
 pub(super) struct Made {
@@ -99,26 +105,39 @@ impl Proxy {
         Ok(())
     }
 
-    /// Stops the turn that runs; what the inner agent asks is answered with `cancelled`.
+    /// Stops the turn that runs. What the inner agent asks the user is answered with `cancelled`; what else it asked, a file, say, the
+    /// client goes on to answer, and if it does not, so that the agent does not stop, that is answered here too.
     async fn stop(&self, session: &Arc<Session>) -> Result<(), Refusal> {
-        let (inner, asked) = {
+        let inner = {
             let mut live = session.live();
-            let asked: Vec<(Value, String)> = live.asked.clone();
-            live.asked.iter_mut().for_each(|(_, method)| "cancelled".clone_into(method));
-            (live.inner.clone(), asked)
+            live.is_stopping = true;
+            live.inner.clone()
         };
         self.agent.notify("session/cancel", json!({ "sessionId": inner })).await.ok();
-        for (id, method) in asked {
-            if method == "session/request_permission" {
-                let cancelled = json!({ "outcome": { "outcome": "cancelled" } });
-                self.agent.answer(id, Ok(cancelled)).await.ok();
-            }
-        }
+        self.close_asked(session, |method| method == PERMISSION).await;
         let mut running = session.running.subscribe();
-        let stopped = tokio::time::timeout(self.setup.patience.stop, running.wait_for(|running| !running)).await;
+        let patience = self.setup.patience.stop / 2;
+        let mut stopped = tokio::time::timeout(patience, running.wait_for(|running| !running)).await.is_ok();
+        if !stopped {
+            self.close_asked(session, |_| true).await;
+            stopped = tokio::time::timeout(patience, running.wait_for(|running| !running)).await.is_ok();
+        }
+        session.live().is_stopping = false;
         match stopped {
-            Ok(_) => Ok(()),
-            Err(_) => Err(refusal(Reason::Running, "nothing was changed: the agent does not stop its turn")),
+            true => Ok(()),
+            false => Err(refusal(Reason::Running, "nothing was changed: the agent does not stop its turn")),
+        }
+    }
+
+    /// Answers what the inner agent has asked the client, if it is such; the client's own answer comes too late then.
+    async fn close_asked(&self, session: &Arc<Session>, is_such: impl Fn(&str) -> bool) {
+        let asked: Vec<(Value, String)> = {
+            let mut live = session.live();
+            let open = live.asked.iter_mut().filter(|(_, method)| method != CLOSED && is_such(method));
+            open.map(|(id, method)| (id.clone(), std::mem::replace(method, CLOSED.to_owned()))).collect()
+        };
+        for (id, method) in asked {
+            self.agent.answer(id, cancelled(&method)).await.ok();
         }
     }
 
@@ -148,5 +167,13 @@ impl Proxy {
         for update in shape::replay(version, &known, &after[same..]) {
             self.update(session, update).await;
         }
+    }
+}
+
+/// What the inner agent is answered whose turn is stopped.
+pub(super) fn cancelled(method: &str) -> Result<Value, RpcError> {
+    match method {
+        PERMISSION => Ok(json!({ "outcome": { "outcome": "cancelled" } })),
+        _ => Err(RpcError::new(RpcError::CANCELLED, "the turn is being stopped")),
     }
 }

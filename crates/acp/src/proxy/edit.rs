@@ -1,10 +1,12 @@
 //! Changes single places of a line of JSON and leaves every other byte as it came: unknown fields, the order of keys, the way in which
 //! numbers are written.
 
-use std::collections::HashMap;
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::ops::Range;
 
+use serde::Deserializer;
+use serde::de::{MapAccess, Visitor};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// Changes to a line that are collected first and made together. A place that is not there is not changed.
@@ -25,9 +27,10 @@ impl<'a> Edits<'a> {
         self.span(path).is_some()
     }
 
-    /// Puts another value in the place of the one at `path`.
+    /// Puts another value in the place of the one at `path`, and of every other one that is there by the same name: readers differ in
+    /// which of two they take.
     pub(super) fn replace(&mut self, path: &[&str], json: &impl Display) {
-        if let Some(span) = self.span(path) {
+        for span in self.spans(path) {
             self.changes.push((span, json.to_string()));
         }
     }
@@ -36,8 +39,13 @@ impl<'a> Edits<'a> {
     pub(super) fn insert(&mut self, path: &[&str], key: &str, json: &impl Display) {
         let Some(span) = self.span(path).filter(|span| self.line[span.clone()].starts_with('{')) else { return };
         let comma = if self.is_empty(&span) { "" } else { "," };
-        let field = format!("{}:{json}{comma}", serde_json::Value::from(key));
-        self.changes.push((span.start + 1..span.start + 1, field));
+        let field = format!("{}:{json}", Value::from(key));
+        let place = span.start + 1..span.start + 1;
+        // Whatever was put there before comes after it.
+        match self.changes.iter_mut().find(|(span, _)| *span == place) {
+            Some((_, text)) => *text = format!("{field},{text}"),
+            None => self.changes.push((place, format!("{field}{comma}"))),
+        }
     }
 
     /// Sets a field of the object at `path`, be it there or not.
@@ -81,24 +89,82 @@ impl<'a> Edits<'a> {
         self.span(path).filter(|span| self.line[span.clone()].starts_with('['))
     }
 
+    fn is_object(&self, path: &[&str]) -> bool {
+        self.span(path).is_some_and(|span| self.line[span].starts_with('{'))
+    }
+
+    fn is_null(&self, path: &[&str]) -> bool {
+        self.span(path).is_some_and(|span| &self.line[span] == "null")
+    }
+
     fn is_empty(&self, span: &Range<usize>) -> bool {
         self.line[span.start + 1..span.end - 1].trim().is_empty()
     }
 
-    /// Where the value at `path` is.
+    /// Where the value at `path` is: the last one, if there are several.
     fn span(&self, path: &[&str]) -> Option<Range<usize>> {
+        self.spans(path).pop()
+    }
+
+    /// Where all values at `path` are.
+    fn spans(&self, path: &[&str]) -> Vec<Range<usize>> {
         let whole = self.line.trim();
         let start = self.line.len() - self.line.trim_start().len();
-        let mut span = start..start + whole.len();
-        for key in path {
-            let object = &self.line[span.clone()];
-            let fields: HashMap<String, &RawValue> = serde_json::from_str(object).ok()?;
-            let value = fields.get(*key)?.get();
-            // It is a part of the line: only where it begins has to be known.
-            let offset = value.as_ptr() as usize - object.as_ptr() as usize;
-            span = span.start + offset..span.start + offset + value.len();
+        let whole = start..start + whole.len();
+        path.iter().fold(vec![whole], |found, key| found.into_iter().flat_map(|span| self.fields(span, key)).collect())
+    }
+
+    /// Where the values of the fields of an object are that have this name.
+    fn fields(&self, object: Range<usize>, name: &str) -> Vec<Range<usize>> {
+        let text = &self.line[object.clone()];
+        let mut reader = serde_json::Deserializer::from_str(text);
+        let fields = reader.deserialize_map(Fields).unwrap_or_default();
+        // A name that is no text, half a surrogate pair, say, is none that is looked for.
+        let is_it = |key: &RawValue| serde_json::from_str::<String>(key.get()).is_ok_and(|key| key == name);
+        let values = fields.into_iter().filter(|(key, _)| is_it(key)).map(|(_, value)| value.get());
+        // They are parts of the line: only where they begin has to be known.
+        let start = |value: &str| object.start + (value.as_ptr() as usize - text.as_ptr() as usize);
+        values.map(|value| start(value)..start(value) + value.len()).collect()
+    }
+}
+
+/// `line` with `value` at `path`; objects that are missing on the way, or null, are made. As it was if something else is in the way.
+pub(super) fn put(line: &[u8], path: &[&str], value: &Value) -> Vec<u8> {
+    let mut edits = Edits::new(line);
+    for depth in (0..path.len()).rev() {
+        let nested =
+            path[depth + 1..].iter().rev().fold(value.clone(), |value, key| serde_json::json!({ *key: value }));
+        let place = &path[..=depth];
+        if edits.has(place) {
+            if depth + 1 == path.len() || edits.is_null(place) {
+                edits.replace(place, &nested);
+            }
+            break;
         }
-        Some(span)
+        if edits.is_object(&path[..depth]) {
+            edits.insert(&path[..depth], path[depth], &nested);
+            break;
+        }
+    }
+    edits.make()
+}
+
+/// The fields of an object in order, all unread.
+struct Fields;
+
+impl<'a> Visitor<'a> for Fields {
+    type Value = Vec<(&'a RawValue, &'a RawValue)>;
+
+    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut fields = Vec::new();
+        while let Some(field) = map.next_entry()? {
+            fields.push(field);
+        }
+        Ok(fields)
     }
 }
 
@@ -124,5 +190,39 @@ mod tests {
     fn without_changes_every_byte_stays() {
         let line = "{\"a\" :\t1e400,\"\u{e9}\":\"\\/\"}".as_bytes();
         assert_eq!(Edits::new(line).make(), line);
+    }
+
+    #[test]
+    fn several_fields_can_be_put_into_an_empty_object() {
+        let mut edits = Edits::new(b"{\"a\":{ }}");
+        edits.insert(&["a"], "x", &"1");
+        edits.insert(&["a"], "y", &"2");
+        assert_eq!(edits.make(), b"{\"a\":{\"y\":2,\"x\":1 }}");
+    }
+
+    #[test]
+    fn all_fields_of_a_name_are_changed_and_names_that_are_no_text_are_passed_over() {
+        let mut edits = Edits::new(br#"{"\ud83d":"\ud83d","params":{"id":1,"\udc00":0,"\u0069d":2}}"#);
+        edits.replace(&["params", "id"], &"3");
+        assert_eq!(edits.make(), br#"{"\ud83d":"\ud83d","params":{"id":3,"\udc00":0,"\u0069d":3}}"#);
+    }
+
+    #[test]
+    fn what_is_missing_on_the_way_is_made() {
+        let put = |line: &str| {
+            String::from_utf8(put(line.as_bytes(), &["a", "b", "c"], &Value::from(1))).expect("it is text")
+        };
+        for (line, expected) in [
+            ("{}", r#"{"a":{"b":{"c":1}}}"#),
+            (r#"{"a":null,"z":0}"#, r#"{"a":{"b":{"c":1}},"z":0}"#),
+            (r#"{"a":{}}"#, r#"{"a":{"b":{"c":1}}}"#),
+            (r#"{"a":{"b":null}}"#, r#"{"a":{"b":{"c":1}}}"#),
+            (r#"{"a":{"b":{"d":2}}}"#, r#"{"a":{"b":{"c":1,"d":2}}}"#),
+            (r#"{"a":{"b":{"c":0}}}"#, r#"{"a":{"b":{"c":1}}}"#),
+            (r#"{"a":[]}"#, r#"{"a":[]}"#),
+            (r#"{"a":{"b":7}}"#, r#"{"a":{"b":7}}"#),
+        ] {
+            assert_eq!(put(line), expected, "{line}");
+        }
     }
 }

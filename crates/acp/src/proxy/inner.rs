@@ -1,25 +1,34 @@
 //! The inner agent's process, and the life of the proxy around it.
 //!
-//! It ends when the editor hangs up or when the inner agent does. Whoever waits for an answer is told, the log is written to its end, and
-//! nothing is left running.
+//! It ends when the editor hangs up or when the inner agent does: when its process ends, whoever holds its pipes, or when it does not read
+//! any more. Whoever waits for an answer is told, the log is written to its end, and nothing is left running: the agent is a process group
+//! of its own, so that what a wrapper script started goes too. Nothing here waits for a pipe for longer than it is said below.
 
 use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
 use retake_agent::fresh;
 use retake_engine::session::entry::EndReason;
+use rustix::process::{Pid, Signal};
 use serde_json::Value;
-use serde_json::value::RawValue;
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::process::{Child, Command};
+use tokio::sync::{Semaphore, mpsc};
 
 use super::{Proxy, Setup, State, complain};
 use crate::peer::Peer;
-use crate::wire::{Incoming, Message, Reader, RpcError, Writer};
+use crate::wire::{Glimpse, Incoming, Message, NoMessage, Reader, RpcError, Writer};
+
+/// How long a pipe is waited for at the end.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How far is read ahead of what the inner agent takes, and what counts for a line beside its bytes.
+const READ_AHEAD: usize = 16 * 1024 * 1024;
+const LINE: usize = 256;
 
 /// The proxy could not begin.
 #[derive(Debug, Error)]
@@ -58,9 +67,11 @@ pub async fn run(
         .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
+        .process_group(0)
         .kill_on_drop(true)
         .spawn()
         .map_err(|source| StartError::Start { command: program.display().to_string(), source })?;
+    let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
     let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(StartError::NoCommand);
     };
@@ -78,35 +89,74 @@ pub async fn run(
         order: tokio::sync::Mutex::new(()),
         threads: std::sync::Mutex::default(),
     });
-    let listening = tokio::spawn(listen(Arc::clone(&proxy), stdout));
+    let mut listening = tokio::spawn(listen(Arc::clone(&proxy), stdout));
     let hung_up = tokio::select! {
         () = take_client(&proxy, from) => true,
+        () = proxy.client.writer().closed() => true,
         () = stop => true,
-        _ = listening => false,
+        _ = &mut listening => false,
+        _ = child.wait() => {
+            // What it said last is still in the pipe; whatever it started may hold that open for ever.
+            tokio::time::timeout(LAST_WORDS, &mut listening).await.ok();
+            false
+        }
+        () = proxy.agent.writer().closed() => {
+            // It may be on its way out, and say something yet.
+            tokio::time::timeout(proxy.setup.patience.stop, &mut listening).await.ok();
+            false
+        }
     };
-    let status = end(&proxy, &mut child, hung_up).await;
+    let status = end(&proxy, &mut child, group, hung_up).await;
+    listening.abort();
     Ok(match hung_up {
         true => Ended::ByClient,
         false => Ended::ByAgent(status.and_then(|status| status.code())),
     })
 }
 
-/// Takes what the client says until it hangs up.
+/// Takes what the client says until it hangs up. It is read further than the inner agent takes it, so that it is noticed that the client
+/// has hung up although the agent does not read, but only so far.
 async fn take_client(proxy: &Arc<Proxy>, from: impl AsyncRead + Unpin) {
-    let mut reader = Reader::new(from);
-    loop {
-        match reader.next().await {
-            Ok(Some(Incoming::Message { message, line })) => proxy.take_client(message, line).await,
-            Ok(Some(Incoming::Garbage { line, .. })) if passes(&line) => proxy.to_agent(line).await,
-            Ok(Some(Incoming::Garbage { error, .. })) => {
-                proxy.client.writer().send(error.answer()).await.ok();
+    let (room, (queue, mut queued)) = (Arc::new(Semaphore::new(READ_AHEAD)), mpsc::unbounded_channel());
+    let reading = async {
+        let mut reader = Reader::new(from);
+        while let Ok(Some(incoming)) = reader.next().await {
+            let bytes = match &incoming {
+                Incoming::Message { line, .. } | Incoming::Garbage { line, .. } => line.len() + LINE,
+                Incoming::TooLong { .. } => LINE,
+                Incoming::Half { .. } => break,
+            };
+            let bytes = u32::try_from(bytes.min(READ_AHEAD)).unwrap_or(u32::MAX);
+            let Ok(taken) = Arc::clone(&room).acquire_many_owned(bytes).await else { break };
+            if queue.send((incoming, taken)).is_err() {
+                break;
             }
-            Ok(Some(Incoming::TooLong { bytes })) => {
-                let error = RpcError::new(RpcError::INVALID_REQUEST, format!("a line of {bytes} bytes is too long"));
-                proxy.client.answer(Value::Null, Err(error)).await.ok();
-            }
-            Ok(Some(Incoming::Half { .. }) | None) | Err(_) => return,
         }
+        drop(queue);
+    };
+    let taking = async {
+        while let Some((incoming, _room)) = queued.recv().await {
+            take_line(proxy, incoming).await;
+        }
+    };
+    tokio::pin!(taking);
+    tokio::select! {
+        () = &mut taking => return,
+        () = reading => {}
+    }
+    // It has hung up: what it said before that is taken, unless nobody takes it.
+    tokio::time::timeout(proxy.setup.patience.stop, taking).await.ok();
+}
+
+async fn take_line(proxy: &Arc<Proxy>, incoming: Incoming) {
+    match incoming {
+        Incoming::Message { message, line } => proxy.take_client(message, line).await,
+        Incoming::Garbage { error, .. } => drop(proxy.client.writer().send(error.answer()).await),
+        Incoming::TooLong { bytes, seen } => {
+            let error = RpcError::new(RpcError::INVALID_REQUEST, format!("a line of {bytes} bytes is too long"));
+            proxy.client.answer(seen.id.filter(|_| seen.is_call).unwrap_or_default(), Err(error)).await.ok();
+        }
+        Incoming::Half { .. } => {}
     }
 }
 
@@ -121,15 +171,17 @@ async fn listen(proxy: Arc<Proxy>, stdout: impl AsyncRead + Unpin) {
                 proxy.pass_to_client(message, line).await;
                 continue;
             }
-            Ok(Some(Incoming::Garbage { line, .. })) if passes(&line) => {
+            // An answer of nothing: JavaScript leaves out what is undefined.
+            Ok(Some(Incoming::Garbage { line, error: NoMessage::Empty { id } })) => {
                 let _order = proxy.order.lock().await;
-                proxy.to_client(line).await;
+                proxy.pass_to_client(Message::response(id, Ok(Value::Null)), line).await;
                 continue;
             }
             Ok(Some(Incoming::Garbage { line, .. } | Incoming::Half { line })) => {
                 format!("the agent wrote to stdout what is no message: {}", start_of(&line))
             }
-            Ok(Some(Incoming::TooLong { bytes })) => {
+            Ok(Some(Incoming::TooLong { bytes, seen })) => {
+                proxy.refuse_line(bytes, seen).await;
                 format!("the agent sent a line of {bytes} bytes, which is too long")
             }
             Ok(None) | Err(_) => return,
@@ -141,26 +193,36 @@ async fn listen(proxy: Arc<Proxy>, stdout: impl AsyncRead + Unpin) {
     }
 }
 
-/// Whether a line that we cannot read is a message all the same, with a number that is larger than ours can be, say.
-fn passes(line: &[u8]) -> bool {
-    let fields: Result<HashMap<String, &RawValue>, _> = serde_json::from_slice(line);
-    fields.is_ok_and(|fields| fields.contains_key("jsonrpc"))
-}
-
 fn start_of(line: &[u8]) -> String {
     String::from_utf8_lossy(&line[..line.len().min(200)]).into_owned()
 }
 
+impl Proxy {
+    /// Whoever waits for a line that is too long is told that it will not come.
+    async fn refuse_line(self: &Arc<Self>, bytes: usize, seen: Glimpse) {
+        let Some(id) = seen.id else { return };
+        let text = format!("what the agent sent is too long to be passed on: {bytes} bytes");
+        let error = RpcError::new(RpcError::INTERNAL, text).with_reason("too_long");
+        if seen.is_call {
+            self.agent.answer(id, Err(error)).await.ok();
+            return;
+        }
+        let answer = Message::response(id, Err(error));
+        let _order = self.order.lock().await;
+        self.pass_to_client(answer.clone(), answer.into_line()).await;
+    }
+}
+
 /// Ends everything: whoever waits is told, the log is written, the inner agent is gone.
-async fn end(proxy: &Arc<Proxy>, child: &mut Child, hung_up: bool) -> Option<ExitStatus> {
+async fn end(proxy: &Arc<Proxy>, child: &mut Child, group: Option<Pid>, hung_up: bool) -> Option<ExitStatus> {
     proxy.agent.hang_up();
     proxy.client.hang_up();
-    let status = if hung_up {
-        proxy.agent.writer().close().await;
-        None
-    } else {
-        tokio::time::timeout(proxy.setup.patience.stop, child.wait()).await.ok().and_then(Result::ok)
-    };
+    let mut status = None;
+    if !hung_up {
+        status = tokio::time::timeout(LAST_WORDS, child.wait()).await.ok().and_then(Result::ok);
+    }
+    // What it has not read by then it will not read.
+    tokio::time::timeout(LAST_WORDS, proxy.agent.writer().close()).await.ok();
     let (requests, sessions, served) = {
         let mut state = proxy.state();
         state.is_gone = true;
@@ -173,28 +235,52 @@ async fn end(proxy: &Arc<Proxy>, child: &mut Child, hung_up: bool) -> Option<Exi
         drop(session.end_turn(EndReason::Interrupted));
     }
     let how = status.map_or_else(|| "has ended".to_owned(), |status| format!("has ended ({status})"));
-    for (_, asked) in requests {
-        let error =
-            RpcError::new(RpcError::INTERNAL, format!("the agent `{}` {how}", proxy.name)).with_reason("agent_exited");
-        proxy.client.writer().send(Message::response(asked.id, Err(error))).await.ok();
-    }
-    proxy.client.writer().flush().await.ok();
+    let telling = async {
+        for (_, asked) in requests {
+            let error = RpcError::new(RpcError::INTERNAL, format!("the agent `{}` {how}", proxy.name))
+                .with_reason("agent_exited");
+            proxy.client.writer().send(Message::response(asked.id, Err(error))).await.ok();
+        }
+        proxy.client.writer().flush().await.ok();
+    };
+    // A client that does not read is told nothing.
+    tokio::time::timeout(LAST_WORDS, telling).await.ok();
     drop(served);
     drop(sessions);
     let status = match status {
         Some(status) => Some(status),
-        None => leave(proxy, child).await,
+        None => leave(proxy, child, group).await,
     };
+    kill(group, Signal::KILL);
+    // Whoever still waits for a pipe waits for nothing.
+    proxy.agent.writer().abort();
+    proxy.client.writer().abort();
     let threads = std::mem::take(&mut *proxy.threads.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
-    tokio::task::spawn_blocking(move || threads.into_iter().for_each(|thread| drop(thread.join()))).await.ok();
+    let storing = tokio::task::spawn_blocking(move || threads.into_iter().for_each(|thread| drop(thread.join())));
+    tokio::time::timeout(proxy.setup.patience.answer, storing).await.ok();
     status
 }
 
-/// Gives the inner agent time to end by itself.
-async fn leave(proxy: &Proxy, child: &mut Child) -> Option<ExitStatus> {
-    if let Ok(status) = tokio::time::timeout(proxy.setup.patience.stop, child.wait()).await {
+/// Gives the inner agent time to end by itself, then asks it to.
+async fn leave(proxy: &Proxy, child: &mut Child, group: Option<Pid>) -> Option<ExitStatus> {
+    let ended = tokio::time::timeout(proxy.setup.patience.stop, child.wait()).await;
+    if let Ok(status) = ended {
+        return status.ok();
+    }
+    proxy.agent.writer().abort();
+    kill(group, Signal::TERM);
+    let ended = tokio::time::timeout(LAST_WORDS, child.wait()).await;
+    if let Ok(status) = ended {
         return status.ok();
     }
     child.kill().await.ok();
     None
+}
+
+/// Ends what is left of the inner agent, and of what it started.
+fn kill(group: Option<Pid>, signal: Signal) {
+    if let Some(group) = group {
+        // Most have left by then.
+        rustix::process::kill_process_group(group, signal).ok();
+    }
 }

@@ -10,7 +10,8 @@
 //!
 //! - `edit` changes single places of a line; every other byte passes as it came. Ids are the inner agent's own for as long as they are
 //!   unique: then a line passes whole.
-//! - `relay` takes lines of both sides, in order, and never waits for the store or for the inner agent.
+//! - `relay` takes lines of both sides, in order, and never waits for the store or for the inner agent; `route` finds the session that a
+//!   message of the client's is about, and has it opened first if need be.
 //! - `open` finds or begins the log of a session; `session` is what goes on in one, `ties` what of the inner agent belongs to it.
 //! - `prompt` has a snapshot taken before a prompt goes on (and waits only so long), `change` rewinds, `cut` cuts the inner conversation.
 //! - `slash` and `extension` are the two doors for people and for clients, `serve` is the one for commands of Retake.
@@ -28,6 +29,7 @@ mod open;
 mod prompt;
 mod relay;
 mod replay;
+mod route;
 mod scribe;
 mod serve;
 mod session;
@@ -55,6 +57,7 @@ use crate::peer::Peer;
 use crate::wire::{Message, RpcError};
 use cut::Offer;
 use relay::Asked;
+use route::{Unkept, Waiting};
 use session::Session;
 use shape::Version;
 
@@ -120,8 +123,10 @@ struct State {
     sessions: HashMap<String, Arc<Session>>,
     /// By what the inner agent calls them, those that only keep a point to go back to included.
     inners: HashMap<String, Arc<Session>>,
-    /// Why a session has no log.
-    unkept: HashMap<String, String>,
+    /// What is said in sessions that are being opened.
+    opening: HashMap<String, Waiting>,
+    /// Sessions that have no log.
+    unkept: HashMap<String, Unkept>,
     /// Requests of the client that the inner agent has not answered.
     requests: HashMap<String, Asked>,
     /// How many sessions are about to be known.

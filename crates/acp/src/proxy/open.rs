@@ -11,14 +11,15 @@ use retake_agent::keeper::Keeper;
 use retake_agent::question::in_words;
 use retake_engine::session::Moment;
 use retake_engine::{
-    Durability, MadeBy, NewSession, NoProgress, Origin, RecoveryChoice, SessionId, SessionKind, SessionWriter,
-    Workspace,
+    Durability, MadeBy, NewSession, NoProgress, Origin, RecoveryChoice, ResolveError, SessionId, SessionKind,
+    SessionWriter, Workspace,
 };
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use super::edit::Edits;
 use super::relay::What;
+use super::route::{Unkept, is_within};
 use super::scribe::{Desk, spoken};
 use super::session::Session;
 use super::ties::{self, Tie, Ties};
@@ -89,13 +90,28 @@ impl Proxy {
 
     /// Opens the log of a session by the name that the client has for it; `None` if there is none.
     pub(super) async fn open_log(self: &Arc<Self>, outer: &str, birth: Value) -> Result<Option<Arc<Session>>, String> {
-        let (keeper, root, store) = self.keeper(birth["cwd"].as_str().unwrap_or(".")).await?;
-        let name = outer.to_owned();
+        let cwd = birth["cwd"].as_str().unwrap_or(".").to_owned();
+        let Some(home) = self.home(outer, Some(&cwd)).await else { return Ok(None) };
+        let (keeper, root, store) = self.keeper(&home.to_string_lossy()).await?;
+        let (name, is_at_home) = (outer.to_owned(), is_within(Path::new(&cwd), &home));
         let opened = ask(&keeper, move |workspace| {
             let Some(ties) = Ties::open(&store, &name).map_err(|error| error.to_string())? else { return Ok(None) };
             let id = ties.known.session.clone().unwrap_or_default();
-            // Somebody has deleted it.
-            let Ok(session) = workspace.resolve_session(&id) else { return Ok(None) };
+            let session = match workspace.resolve_session(&id) {
+                Ok(session) => session,
+                // Somebody has deleted it: so is what is known of it here.
+                Err(ResolveError::UnknownSession { .. }) => {
+                    return ties::remove(&store, &name).map(|()| None).map_err(|error| error.to_string());
+                }
+                Err(error) => return Err(in_words(&error)),
+            };
+            if !is_at_home {
+                // Elsewhere it is another one, unless the agent has something by its name that was cut off.
+                return match ties.known.current == name {
+                    true => Ok(None),
+                    false => Err(format!("it belongs to `{}`: load it there", home.display())),
+                };
+            }
             let writer = workspace.open_session(session.id, fresh::now(), &mut fresh::random);
             let writer = writer.map_err(|error| in_words(&error))?;
             Ok::<_, String>(Some(Opened { writer, ties }))
@@ -126,6 +142,7 @@ impl Proxy {
         session.live().birth = birth;
         {
             let mut state = self.state();
+            state.unkept.remove(&outer);
             state.sessions.insert(outer, Arc::clone(&session));
             state.inners.extend(inners.into_iter().map(|inner| (inner, Arc::clone(&session))));
         }
@@ -158,7 +175,7 @@ impl Proxy {
                 }
                 Err(why) => {
                     complain(&format!("session {inner} cannot be rewound: {why}"));
-                    proxy.state().unkept.insert(inner, why);
+                    proxy.state().note_unkept(&inner, Unkept::Refused(why));
                     proxy.to_client(line).await;
                 }
             }
@@ -190,12 +207,16 @@ impl Proxy {
             match proxy.fork_log(&parent, &inner, birth).await {
                 Ok(session) => {
                     session.live().facts = result;
-                    proxy.to_client(line).await;
+                    let mut edits = Edits::new(&line);
+                    if session.outer != inner {
+                        edits.replace(&["result", "sessionId"], &Value::from(session.outer.as_str()));
+                    }
+                    proxy.to_client(edits.make()).await;
                     proxy.tell_commands(&session).await;
                 }
                 Err(why) => {
                     complain(&format!("session {inner} cannot be rewound: {why}"));
-                    proxy.state().unkept.insert(inner, why);
+                    proxy.state().note_unkept(&inner, Unkept::Refused(why));
                     proxy.to_client(line).await;
                 }
             }
@@ -211,10 +232,11 @@ impl Proxy {
         };
         let (keeper, root, store) = self.keeper(birth["cwd"].as_str().unwrap_or(".")).await?;
         let (from, name) = (parent.id, inner.to_owned());
-        let opened = ask(&keeper, move |workspace| {
+        let (outer, opened) = ask(&keeper, move |workspace| {
             let new = fresh::fork(MadeBy::Client);
             let forked = workspace.fork(from, head, &new, &NoProgress).map_err(|error| in_words(&error))?;
-            let mut ties = Ties::create(&store, &name, forked.session).map_err(|error| error.to_string())?;
+            let outer = if ties::exists(&store, &name) { forked.session.to_string() } else { name.clone() };
+            let mut ties = Ties::create(&store, &outer, forked.session).map_err(|error| error.to_string())?;
             let names = entries.iter().map(|entry| Tie::Message {
                 entry: entry.id,
                 outer: known.outer(entry.id),
@@ -229,10 +251,10 @@ impl Proxy {
             let all = names.chain(begun).collect::<Vec<_>>();
             all.into_iter().try_for_each(|tie| ties.add(tie)).map_err(|error| error.to_string())?;
             let writer = workspace.open_session(forked.session, fresh::now(), &mut fresh::random);
-            Ok::<_, String>(Opened { writer: writer.map_err(|error| in_words(&error))?, ties })
+            Ok::<_, String>((outer, Opened { writer: writer.map_err(|error| in_words(&error))?, ties }))
         })
         .await??;
-        let session = self.know(inner.to_owned(), opened, keeper, root, birth)?;
+        let session = self.know(outer, opened, keeper, root, birth)?;
         session.live().loaded.insert(inner.to_owned());
         Ok(session)
     }
@@ -243,15 +265,18 @@ impl Proxy {
         match self.begin_log(&inner, birth).await {
             Ok(session) => {
                 session.live().is_importing = true;
-                self.note_request(&id, What::Import { session });
+                let (over, is_over) = oneshot::channel();
+                self.note_request(&id, What::Import { session, over });
+                self.to_agent(line).await;
+                // What the client says in it meanwhile comes after what was said before; it is over also if the agent goes.
+                is_over.await.ok();
             }
             Err(why) => {
                 complain(&format!("session {inner} cannot be rewound: {why}"));
-                self.state().unkept.insert(inner, why);
-                self.note_request(&id, What::Other);
+                self.state().note_unkept(&inner, Unkept::Refused(why));
+                self.ask(&id, What::Other, line).await;
             }
         }
-        self.to_agent(line).await;
     }
 
     /// The inner agent has told all of a session that it loaded, or refuses to.
@@ -282,6 +307,17 @@ impl Proxy {
     pub(super) fn erase(&self, session: &Arc<Session>) {
         let outer = session.outer.clone();
         session.desk.run(move |scribe| scribe.erase(move |store| ties::remove(store, &outer)));
+    }
+
+    /// Has the inner agent delete what only kept points of a session that is deleted: nobody knows of it any more.
+    pub(super) fn delete_points(self: &Arc<Self>, session: &Session) {
+        let (proxy, known) = (Arc::clone(self), session.known());
+        tokio::spawn(async move {
+            for inner in known.inners.into_keys().filter(|inner| *inner != known.current) {
+                // One that is gone already, or stays, is in nobody's way.
+                proxy.ask_agent("session/delete", json!({ "sessionId": inner })).await.ok();
+            }
+        });
     }
 
     /// The sessions that the inner agent has, by the names that the client knows; those that only keep a point are left out.

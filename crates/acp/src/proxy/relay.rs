@@ -7,7 +7,8 @@ use retake_engine::session::entry::EndReason;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use super::edit::Edits;
+use super::change::{CLOSED, PERMISSION, cancelled};
+use super::edit::{Edits, put};
 use super::scribe::Voice;
 use super::session::Session;
 use super::shape::{self, Version};
@@ -35,6 +36,8 @@ pub(super) enum What {
     },
     Import {
         session: Arc<Session>,
+        /// Goes when it is over.
+        over: oneshot::Sender<()>,
     },
     Prompt {
         session: Arc<Session>,
@@ -77,33 +80,27 @@ impl Proxy {
                 }
                 self.to_agent(line).await;
             }
-            Message::Request { id, method, params } => {
-                let named = params["sessionId"].as_str();
-                let session = named.and_then(|outer| self.state().sessions.get(outer).cloned());
-                match (method.as_str(), session) {
-                    ("initialize" | "proxy/initialize", _) => self.initialize(id, method, params, &line).await,
-                    ("session/load" | "session/resume", _) => {
-                        let (proxy, method, params, id) =
-                            (Arc::clone(self), method.clone(), params.clone(), id.clone());
-                        tokio::spawn(async move { proxy.load(id, &method, params, line).await });
-                    }
-                    (_, Some(session)) => drop(session.inbox.send((message, line))),
-                    (method, None) if extension::is_one(method) => {
-                        let error = self.no_session(named.unwrap_or_default());
-                        self.client.answer(id.clone(), Err(error)).await.ok();
-                    }
-                    ("session/new", None) => self.ask(id, What::New { params: params.clone() }, line).await,
-                    ("session/list", None) => self.ask(id, What::List { params: params.clone() }, line).await,
-                    (_, None) => self.ask(id, What::Other, line).await,
+            Message::Request { id, method, params } => match (method.as_str(), params["sessionId"].as_str()) {
+                ("initialize" | "proxy/initialize", _) => self.initialize(id, method, params, &line).await,
+                ("session/new", None) => self.ask(id, What::New { params: params.clone() }, line).await,
+                ("session/list", None) => self.ask(id, What::List { params: params.clone() }, line).await,
+                (_, Some(outer)) => {
+                    let outer = outer.to_owned();
+                    self.route(&outer, message, line).await;
                 }
-            }
-            Message::Notification { params, .. } => {
-                let session = params["sessionId"].as_str().and_then(|id| self.state().sessions.get(id).cloned());
-                match session {
-                    Some(session) => drop(session.inbox.send((message, line))),
-                    None => self.to_agent(line).await,
+                (method, None) if extension::is_one(method) => {
+                    let error = self.no_session("");
+                    self.client.answer(id.clone(), Err(error)).await.ok();
                 }
-            }
+                (_, None) => self.ask(id, What::Other, line).await,
+            },
+            Message::Notification { params, .. } => match params["sessionId"].as_str() {
+                Some(outer) => {
+                    let outer = outer.to_owned();
+                    self.route(&outer, message, line).await;
+                }
+                None => self.to_agent(line).await,
+            },
         }
     }
 
@@ -112,7 +109,13 @@ impl Proxy {
         match message {
             Message::Request { id, method, params } => match method.as_str() {
                 "session/prompt" => self.prompt(session, id, &params, &line).await,
+                "session/load" | "session/resume" => self.load(id, &method, params, line).await,
                 "session/fork" => {
+                    if !session.is_running()
+                        && let Err(error) = self.align(session).await
+                    {
+                        return drop(self.client.answer(id, Err(error)).await);
+                    }
                     let what = What::Fork { session: Arc::clone(session), params };
                     self.pass_to_agent(session, &line, Some((id, what))).await;
                 }
@@ -150,7 +153,7 @@ impl Proxy {
         self.to_agent(edits.make()).await;
     }
 
-    async fn ask(&self, id: &Value, what: What, line: Vec<u8>) {
+    pub(super) async fn ask(&self, id: &Value, what: What, line: Vec<u8>) {
         self.note_request(id, what);
         self.to_agent(line).await;
     }
@@ -187,19 +190,10 @@ impl Proxy {
         for session in sessions {
             let mut live = session.live();
             if let Some(at) = live.asked.iter().position(|(asked, _)| asked == id) {
-                return live.asked.remove(at).1 != "cancelled";
+                return live.asked.remove(at).1 != CLOSED;
             }
         }
         true
-    }
-
-    pub(super) fn no_session(&self, outer: &str) -> RpcError {
-        let why = self.state().unkept.get(outer).cloned();
-        let message = match why {
-            Some(why) => format!("this session cannot be rewound: {why}"),
-            None => format!("there is no session `{outer}`"),
-        };
-        RpcError::new(RpcError::NOT_FOUND, message).with("sessionId", outer)
     }
 
     /// Passes on what the inner agent says. Whoever calls this holds `order`.
@@ -247,6 +241,12 @@ impl Proxy {
                             edits.append(&["params", "update", "availableCommands"], &ours.join(","));
                         }
                     }
+                } else if let Message::Request { id, method, .. } = &message
+                    && method == PERMISSION
+                    && session.live().is_stopping
+                {
+                    self.agent.answer(id.clone(), cancelled(method)).await.ok();
+                    return;
                 } else {
                     note_request(&session, &message);
                 }
@@ -329,9 +329,10 @@ impl Proxy {
             (What::Fork { session, params }, Ok(result)) => {
                 self.forked(&session, params, result.clone(), line).await;
             }
-            (What::Import { session }, outcome) => {
+            (What::Import { session, over }, outcome) => {
                 self.imported(&session, outcome.as_ref().ok());
                 self.to_client(line).await;
+                drop(over);
             }
             (What::Prompt { session }, outcome) => {
                 let line = self.prompt_answered(&session, outcome, line).await;
@@ -340,12 +341,14 @@ impl Proxy {
             (What::Edited { session }, outcome) => {
                 let line = self.prompt_answered(&session, outcome, line).await;
                 let (prompt, version) = (session.live().prompt, self.state().version);
-                let mut edits = Edits::new(&line);
-                if let (Version::V1, Some(prompt), Ok(_)) = (version, prompt, outcome) {
-                    let id = json!({ "messageId": session.known().outer(prompt) });
-                    add_object(&mut edits, &["result"], "_meta", "retake", &id);
-                }
-                self.to_client(edits.make()).await;
+                let line = match (version, prompt, outcome) {
+                    (Version::V1, Some(prompt), Ok(_)) => {
+                        let id = json!({ "messageId": session.known().outer(prompt) });
+                        put(&line, &["result", "_meta", "retake"], &id)
+                    }
+                    _ => line,
+                };
+                self.to_client(line).await;
             }
             (What::List { params }, Ok(result)) => self.to_client(self.listed(&params, result, line)).await,
             (What::Close { session } | What::Delete { session }, Err(_)) => {
@@ -358,6 +361,7 @@ impl Proxy {
             }
             (What::Delete { session }, Ok(_)) => {
                 self.forget(&session);
+                self.delete_points(&session);
                 self.erase(&session);
                 self.to_client(line).await;
             }
@@ -375,11 +379,6 @@ impl Proxy {
     fn initialized(&self, result: &Value, line: &[u8]) -> Vec<u8> {
         let version = if result["protocolVersion"] == 2 { Version::V2 } else { Version::V1 };
         self.state().version = version;
-        let mut edits = Edits::new(line);
-        let place: &[&str] = match version {
-            Version::V1 => &["result", "agentCapabilities"],
-            Version::V2 => &["result", "capabilities", "session"],
-        };
         let capabilities = match version {
             Version::V1 => &result["agentCapabilities"]["sessionCapabilities"],
             Version::V2 => &result["capabilities"]["session"],
@@ -392,12 +391,16 @@ impl Proxy {
             offer.load = loads || resumes;
             offer.fork = capabilities["fork"].is_object();
         }
-        add_object(&mut edits, place, "_meta", "retake", &shape::capability());
+        let place: &[&str] = match version {
+            Version::V1 => &["result", "agentCapabilities", "_meta", "retake"],
+            Version::V2 => &["result", "capabilities", "session", "_meta", "retake"],
+        };
+        let line = put(line, place, &shape::capability());
         // A session is loaded from our log, whatever the inner agent can.
-        if version == Version::V1 && !loads && edits.has(place) {
-            edits.set(place, "loadSession", &"true");
+        match version {
+            Version::V1 if !loads => put(&line, &["result", "agentCapabilities", "loadSession"], &true.into()),
+            _ => line,
         }
-        edits.make()
     }
 
     /// Forgets a session that was closed.
@@ -406,25 +409,6 @@ impl Proxy {
         let mut state = self.state();
         state.sessions.remove(&session.outer);
         state.inners.retain(|_, one| !Arc::ptr_eq(one, session));
-    }
-}
-
-/// Adds `outer.inner` to the object at `place`, making whatever is missing on the way.
-fn add_object(edits: &mut Edits<'_>, place: &[&str], outer: &str, inner: &str, value: &Value) {
-    let path: Vec<&str> = place.iter().copied().chain([outer]).collect();
-    if edits.has(&path) {
-        edits.set(&path, inner, value);
-        return;
-    }
-    let mut value = json!({ inner: value });
-    let mut missing = outer;
-    for depth in (1..=place.len()).rev() {
-        if edits.has(&place[..depth]) {
-            edits.insert(&place[..depth], missing, &value);
-            return;
-        }
-        value = json!({ missing: value });
-        missing = place[depth - 1];
     }
 }
 

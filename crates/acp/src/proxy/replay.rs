@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::route::cannot_open;
 use super::session::Session;
 use super::shape::{self, Version};
 use super::{Proxy, complain};
@@ -34,8 +35,7 @@ impl Proxy {
             Ok(None) => self.import(id, params, line).await,
             Err(why) => {
                 complain(&format!("session {outer} cannot be opened: {why}"));
-                let error = RpcError::new(RpcError::INTERNAL, format!("Retake cannot open this session: {why}"));
-                self.client.answer(id, Err(error.with("sessionId", outer))).await.ok();
+                self.client.answer(id, Err(cannot_open(&outer, &why))).await.ok();
             }
         }
     }

@@ -130,6 +130,10 @@ impl Desk {
         let thread = thread::Builder::new().name("scribe".to_owned()).spawn(move || {
             for task in inbox {
                 task(&mut scribe);
+                if scribe.writer.is_none() {
+                    // It was erased: whatever else was to be done to it is not.
+                    return;
+                }
             }
             scribe.end(EndReason::Interrupted);
             // Whoever opens the session next finds everything stored.

@@ -60,6 +60,8 @@ pub(super) struct Live {
     used: HashSet<(Voice, String)>,
     /// Requests of the inner agent that the client has not answered.
     pub(super) asked: Vec<(Value, String)>,
+    /// Its turn is being stopped: the user is asked nothing more.
+    pub(super) is_stopping: bool,
     /// The list that was last shown, and where the head was.
     pub(super) listed: Option<(Option<EntryId>, Vec<EntryId>)>,
     /// Sessions of the inner agent that its process has open.

@@ -4,7 +4,9 @@ use std::io;
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::AbortHandle;
 
+use super::glimpse::{ENDS, Glimpse, glimpse};
 use super::{Message, NoMessage};
 
 /// How long a line may be. A longer one is skipped and told of: images are a few megabytes.
@@ -34,6 +36,8 @@ pub enum Incoming {
     TooLong {
         /// How long it was.
         bytes: usize,
+        /// What could be seen of it.
+        seen: Glimpse,
     },
     /// The stream ended in the middle of a line.
     Half {
@@ -49,6 +53,8 @@ pub struct Reader<R> {
     line: Vec<u8>,
     /// How much of the line at hand was thrown away.
     skipped: usize,
+    /// The end of what was thrown away.
+    tail: Vec<u8>,
     limit: usize,
 }
 
@@ -60,7 +66,7 @@ impl<R: AsyncRead + Unpin> Reader<R> {
 
     /// With another limit to the length of a line.
     pub fn with_limit(from: R, limit: usize) -> Self {
-        Self { from: BufReader::with_capacity(64 * 1024, from), line: Vec::new(), skipped: 0, limit }
+        Self { from: BufReader::with_capacity(64 * 1024, from), line: Vec::new(), skipped: 0, tail: Vec::new(), limit }
     }
 
     /// What comes next; `None` at the end. Nothing is lost if this is dropped.
@@ -70,7 +76,9 @@ impl<R: AsyncRead + Unpin> Reader<R> {
             let line = std::mem::take(&mut self.line);
             let skipped = std::mem::take(&mut self.skipped);
             if skipped > 0 {
-                return Ok(Some(Incoming::TooLong { bytes: line.len() + skipped }));
+                let tail = std::mem::take(&mut self.tail);
+                let seen = glimpse(&line[..line.len().min(ENDS)], &tail);
+                return Ok(Some(Incoming::TooLong { bytes: line.len() + skipped, seen }));
             }
             let text = line.trim_ascii();
             if text.is_empty() {
@@ -100,7 +108,11 @@ impl<R: AsyncRead + Unpin> Reader<R> {
             let room = self.limit.saturating_sub(self.line.len());
             let taken = if self.skipped > 0 { 0 } else { part.len().min(room) };
             self.line.extend_from_slice(&part[..taken]);
-            self.skipped += part.len() - taken;
+            let skipped = &part[taken..];
+            self.skipped += skipped.len();
+            self.tail.extend_from_slice(&skipped[skipped.len().saturating_sub(ENDS)..]);
+            let old = self.tail.len().saturating_sub(ENDS);
+            self.tail.drain(..old);
             let consumed = part.len() + usize::from(end.is_some());
             self.from.consume(consumed);
             if end.is_some() {
@@ -114,6 +126,7 @@ impl<R: AsyncRead + Unpin> Reader<R> {
 #[derive(Clone, Debug)]
 pub struct Writer {
     queue: mpsc::Sender<Line>,
+    task: AbortHandle,
 }
 
 #[derive(Debug)]
@@ -127,8 +140,8 @@ impl Writer {
     /// Writes to a stream until all clones are gone, or it fails.
     pub fn new(to: impl AsyncWrite + Send + Unpin + 'static) -> Self {
         let (queue, lines) = mpsc::channel(QUEUE);
-        tokio::spawn(write_all(to, lines));
-        Self { queue }
+        let task = tokio::spawn(write_all(to, lines)).abort_handle();
+        Self { queue, task }
     }
 
     /// Hands a message in; waits while too many wait already. An error if the other side reads no more.
@@ -151,6 +164,11 @@ impl Writer {
     /// Hangs up once all that was handed in before is written.
     pub async fn close(&self) {
         self.hand_in(Line { bytes: Vec::new(), written: None, is_last: true }).await.ok();
+    }
+
+    /// Hangs up at once; what waits is not written.
+    pub fn abort(&self) {
+        self.task.abort();
     }
 
     /// Waits until the other side reads no more.

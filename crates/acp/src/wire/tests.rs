@@ -51,7 +51,22 @@ async fn a_line_that_is_too_long_is_skipped_and_told_of() {
     let mut text = vec![b'x'; 100_000];
     text.extend_from_slice(b"\n{\"jsonrpc\":\"2.0\",\"method\":\"m\"}\n");
     let all = read(&text, 60).await;
-    assert!(matches!(all[..], [Incoming::TooLong { bytes: 100_000 }, Incoming::Message { .. }]), "{all:?}");
+    assert!(matches!(all[..], [Incoming::TooLong { bytes: 100_000, .. }, Incoming::Message { .. }]), "{all:?}");
+}
+
+#[tokio::test]
+async fn of_a_line_that_is_too_long_its_id_is_known() {
+    let long = "x".repeat(50_000);
+    let text = format!("{{\"id\":1,\"result\":\"{long}\"}}\n{{\"result\":\"{long}\",\"id\":2}}\n");
+    let all = read(text.as_bytes(), 1_000).await;
+    let ids: Vec<Value> = all
+        .iter()
+        .map(|one| match one {
+            Incoming::TooLong { seen, .. } => seen.id.clone().unwrap_or_default(),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(ids, [json!(1), json!(2)]);
 }
 
 #[tokio::test]

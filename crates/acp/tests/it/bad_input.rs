@@ -63,7 +63,7 @@ fn a_client_that_leaves_in_the_middle_of_a_turn_and_of_a_line_loses_nothing() {
     both(|client| {
         let gate = client.model.says_slowly(["Half a", " word"]);
         client.say("tell");
-        client.until(|message| crate::client::update(message) == Some("agent_message_chunk"));
+        client.until_said("Half a");
         gate.wait_until_reached();
         client.send_text("{\"jsonrpc\":\"2.0\",\"meth");
         client.reconnect();

@@ -205,6 +205,17 @@ impl Client {
         }
     }
 
+    /// Waits until all of `text` was said: a model says it in pieces, and what is still on its way is not said.
+    pub fn until_said(&mut self, text: &str) {
+        let mut said = String::new();
+        while said != text {
+            let message = self.next();
+            if update(&message) == Some("agent_message_chunk") {
+                said += message.pointer("/params/update/content/text").and_then(Value::as_str).unwrap_or_default();
+            }
+        }
+    }
+
     /// Waits for the answer to a request: its outcome.
     pub fn answer(&mut self, id: u64) -> Result<Value, Value> {
         let answer = self.until(|message| message["id"] == id && message.get("method").is_none()).pop().unwrap();

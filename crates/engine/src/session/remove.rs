@@ -2,6 +2,9 @@
 //! What a fork needs stays.
 
 use std::collections::HashSet;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
 
 use rusqlite::{OptionalExtension, Transaction, params};
 
@@ -11,6 +14,9 @@ use super::{heir, lineage, points, rows};
 use crate::store::db::in_transaction;
 use crate::store::{Durability, StoreError};
 use crate::{SessionId, Timestamp, Workspace, operation};
+
+/// Where adapters keep what belongs to a session: a file each, with the session's id as `session` in its first line.
+const TIES: &str = "acp";
 
 /// What deleting a session took.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,6 +45,8 @@ impl Workspace {
         let deleted = self.store.db().transaction(Durability::Synced, |tx| delete(tx, session))?;
         self.store.db().erase();
         writer::forget_lock(self.store.dir(), writer.id());
+        let gone: Vec<String> = undone_forks.iter().chain([&writer.id()]).map(ToString::to_string).collect();
+        forget_ties(self.store.dir(), &gone);
         Ok(Deleted { undone_forks, ..deleted })
     }
 
@@ -55,6 +63,22 @@ impl Workspace {
             let id = |row: &rusqlite::Row<'_>| row.get(0).map(SessionId::from_bytes);
             connection.prepare_cached(&sql)?.query_map([&session.as_bytes()[..]], id)?.collect()
         })
+    }
+}
+
+/// Removes what adapters keep beside sessions: files whose first line names the session.
+fn forget_ties(store: &Path, gone: &[String]) {
+    let Ok(files) = std::fs::read_dir(store.join(TIES)) else { return };
+    for file in files.flatten().map(|file| file.path()) {
+        let mut first = String::new();
+        // One that cannot be read is nobody's that is known.
+        let read = File::open(&file).and_then(|file| BufReader::new(file).read_line(&mut first));
+        let named = serde_json::from_str::<serde_json::Value>(&first).ok().filter(|_| read.is_ok());
+        let is_gone = named.is_some_and(|named| gone.iter().any(|id| named["session"] == id.as_str()));
+        if is_gone {
+            // It names nothing any more; what is left is found out by whoever reads it.
+            std::fs::remove_file(&file).ok();
+        }
     }
 }
 

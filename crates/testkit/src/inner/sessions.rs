@@ -63,6 +63,11 @@ impl Sessions {
         std::fs::write(path, Value::Array(turns).to_string()).expect("the directory is writable");
     }
 
+    /// Whether it was there.
+    pub(super) fn remove(&self, id: &str) -> bool {
+        std::fs::remove_file(self.directory.join(format!("{id}.session"))).is_ok()
+    }
+
     pub(super) fn turns(&self, id: &str) -> Option<Vec<Turn>> {
         let text = std::fs::read_to_string(self.directory.join(format!("{id}.session"))).ok()?;
         let turns: Vec<[String; 4]> = serde_json::from_str(&text).expect("it was written here");

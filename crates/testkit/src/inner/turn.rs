@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{Agent, Turn};
+use super::{Agent, Turn, odd};
 
 /// How long it waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -26,10 +26,13 @@ impl Agent {
             self.update(&session, json!({ "sessionUpdate": "state_update", "state": "running" }));
         } else if self.has("echo") {
             self.chunk(&session, "user_message_chunk", &user_id, &user);
+            if self.has("twice") {
+                self.chunk(&session, "user_message_chunk", &user_id, "");
+            }
         }
         let script = texts.last().copied().unwrap_or_default().to_owned();
         let mut answer = String::new();
-        let mut stop = "end_turn";
+        let (mut stop, mut is_answered) = ("end_turn", false);
         for (number, line) in script.lines().enumerate() {
             let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
             let call = format!("call-{}-{number}", turns.len());
@@ -43,6 +46,42 @@ impl Agent {
                 "hang" => stop = self.wait_for_cancel(),
                 "crash" => {
                     self.raw(b"{\"jsonrpc\":\"2.0\",\"method\":\"session/upd");
+                    std::process::exit(7);
+                }
+                "read" => {
+                    let (text, was_cancelled) = self.read(&session, rest);
+                    answer.push_str(&text);
+                    self.chunk(&session, "agent_message_chunk", &answer_id, &text);
+                    if was_cancelled {
+                        stop = "cancelled";
+                    }
+                }
+                "raw" => self.raw(format!("{}\n", rest.replace("$S", &session).replace("$ODD", &odd())).as_bytes()),
+                "answer" => {
+                    let rest = rest.replace("$ODD", &odd());
+                    self.raw(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{rest}}}\n").as_bytes());
+                    is_answered = true;
+                }
+                "huge" => {
+                    let bytes = rest.parse().unwrap_or(0);
+                    self.answer(id, json!({ "stopReason": "end_turn", "_meta": { "x": "h".repeat(bytes) } }));
+                    is_answered = true;
+                }
+                "flood" => {
+                    for number in 0..rest.parse().unwrap_or(0) {
+                        self.chunk(
+                            &session,
+                            "agent_message_chunk",
+                            &answer_id,
+                            &format!("{number} {}", "x".repeat(200)),
+                        );
+                    }
+                }
+                "orphan" => {
+                    let started = std::process::Command::new("sleep").arg("600").spawn();
+                    let started = started.expect("it is there").id().to_string();
+                    std::fs::write(self.sessions.directory().join("orphan"), started)
+                        .expect("the directory is writable");
                     std::process::exit(7);
                 }
                 "garbage" => self.raw(b"Warning: something\n[1,2\n"),
@@ -61,6 +100,7 @@ impl Agent {
         self.sessions.store(&session, &turns);
         match self.version {
             2 => self.update(&session, json!({ "sessionUpdate": "state_update", "state": "idle", "stopReason": stop })),
+            _ if is_answered => {}
             _ => self.answer(id, json!({ "stopReason": stop })),
         }
         if self.has("late_updates") {
@@ -127,6 +167,19 @@ impl Agent {
         let answer = self.wait_for(|message| message["id"] == id && message["method"].is_null());
         let outcome = answer.map(|answer| answer["result"]["outcome"]["outcome"].clone());
         if outcome == Some(json!("cancelled")) { "cancelled" } else { "end_turn" }
+    }
+
+    /// Reads a file through the client; what came of it, and whether it was told to stop meanwhile.
+    fn read(&mut self, session: &str, path: &str) -> (String, bool) {
+        self.next_request += 1;
+        let id = json!(self.next_request);
+        let params = json!({ "sessionId": session, "path": path });
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": "fs/read_text_file", "params": params }));
+        let answer = self.wait_for(|message| message["id"] == id && message["method"].is_null()).unwrap_or_default();
+        let waiting = self.waiting.len();
+        self.waiting.retain(|message| message["method"] != "session/cancel");
+        let text = answer["result"]["content"].as_str().map(str::to_owned);
+        (text.unwrap_or_else(|| format!("error {}", answer["error"]["code"])), self.waiting.len() < waiting)
     }
 
     fn wait_for_cancel(&mut self) -> &'static str {

@@ -144,10 +144,15 @@ fn a_token_is_good_once_and_guesses_are_few() {
     let known = browser.get(path);
     assert_eq!((known.status, known.header("location")), (303, Some("/")), "whoever is in stays in");
     let stranger = Browser::stranger(&stage);
-    assert_eq!(stranger.get("/?token=guess").status, 403);
+    let url = stage.url();
+    let path = &url[url.find("/?").unwrap()..];
+    assert_eq!(browser.get(path).status, 303);
+    assert_eq!(stranger.get(path).status, 403, "one that somebody who is in has used is used up too");
     let limited = stranger.get("/?token=guess");
     assert_eq!((limited.status, limited.header("retry-after")), (429, Some("60")));
     assert_eq!(browser.get("/api/sessions").status, 200, "whoever is in is not kept out");
+    let url = stage.url();
+    assert_eq!(stranger.get(&url[url.find("/?").unwrap()..]).status, 303, "nor is whoever has the right one");
     let key = fs::metadata(stage.dir.path().join("data/web.key")).unwrap();
     assert_eq!((key.permissions().mode() & 0o777, key.len()), (0o600, 32));
 }

@@ -54,6 +54,38 @@ fn a_body_that_is_too_long_is_refused_whether_or_not_it_says_so() {
 }
 
 #[test]
+fn what_would_take_far_more_memory_than_bytes_is_refused() {
+    let (_stage, browser, session) = scene(Limits::default());
+    let path = format!("/api/sessions/{session}/commands");
+    let zeros = "0,".repeat(1 << 20);
+    let answer = browser.post(&path, &format!(r#"{{"id":"1","command":{{"type":"ping","x":[{zeros}0]}}}}"#));
+    assert_eq!(answer.error(), "413 a request has at most 100000 values");
+    // Commas of a text are no values, nor does an escaped quote end it.
+    let text = format!(r#""{zeros}"#);
+    browser.done(&session, &json!({"type": "draft", "parts": [{"type": "text", "text": text}]}));
+}
+
+#[test]
+fn a_turn_can_be_stopped_though_others_send_slowly() {
+    let (stage, browser, session) = scene(Limits { bodies: 1, ..Limits::default() });
+    let mut watcher = Watcher::of(&browser, &session);
+    let path = format!("/api/sessions/{session}/commands");
+    let _slow: Vec<TcpStream> = (0..3)
+        .map(|_| {
+            let mut stream = browser.connect();
+            let length = (10 << 20).to_string();
+            stream.write_all(browser.head("POST", &path, &[], &[("Content-Length", &length)]).as_bytes()).unwrap();
+            stream.write_all(b"{").unwrap();
+            stream
+        })
+        .collect();
+    let _gate = stage.model.says("Hello.").pauses();
+    browser.say(&session, "hi");
+    browser.done(&session, &json!({"type": "interrupt"}));
+    assert_eq!(watcher.until_ended(), "interrupted");
+}
+
+#[test]
 fn huge_heads_are_refused() {
     let (_stage, browser, session) = scene(Limits::default());
     let long = "x".repeat(200_000);
@@ -83,7 +115,7 @@ fn whoever_sends_too_slowly_is_cut_off() {
     halting.write_all(b"GET / HTTP/1.1\r\nHost: ").unwrap();
     let mut body = browser.connect();
     let path = format!("/api/sessions/{session}/commands");
-    body.write_all(browser.head("POST", &path, &[], &[("Content-Length", "1000")]).as_bytes()).unwrap();
+    body.write_all(browser.head("POST", &path, &[], &[("Content-Length", "100000")]).as_bytes()).unwrap();
     body.write_all(b"{\"id\":").unwrap();
     let mut idle = browser.connect();
     idle.write_all(browser.head("GET", "/api/sessions", &[], &[]).as_bytes()).unwrap();

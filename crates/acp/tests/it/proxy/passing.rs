@@ -1,5 +1,6 @@
 //! What passes: everything, as it came.
 
+use retake_testkit::inner::odd;
 use serde_json::{Value, json};
 
 use super::world::World;
@@ -120,5 +121,67 @@ async fn a_cancel_never_overtakes_its_prompt() {
         client.notify("session/cancel", json!({ "sessionId": session })).await;
         assert_eq!(client.answer(id).await.expect("it ends")["stopReason"], "cancelled");
     }
+    client.hang_up().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_capability_is_added_however_little_the_agent_says_of_itself() {
+    for habit in ["bare", "null", "nothing"] {
+        let world = World::new(habit);
+        let mut client = world.start();
+        let result = client.initialize(1, false).await;
+        let capabilities = &result["agentCapabilities"];
+        assert_eq!(capabilities["_meta"]["retake"]["rewind"]["version"], 1, "{habit}: {result}");
+        assert_eq!(capabilities["loadSession"], true, "{habit}: {result}");
+        client.hang_up().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_our_values_cannot_hold_reaches_the_right_session_as_it_came() {
+    let world = World::new("");
+    let mut client = world.client().await;
+    let session = client.new_session().await;
+    client.prompt(&session, "say one").await;
+    client.prompt(&session, "say two").await;
+    client.rewind(&session, 0).await.expect("it goes back");
+    let odd = odd();
+    // To the agent: after the cut it has another session.
+    let prompt = format!(
+        r#"{{"jsonrpc":"2.0","id":"odd","method":"session/prompt","params":{{"sessionId":"{session}",{odd},"prompt":[{{"type":"text","text":"say three \ud83d"}}]}}}}"#
+    );
+    client.write(&prompt).await;
+    let answer = client.wait(|message| message["id"] == "odd").await;
+    assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
+    let saw = world.model_saw().join("\n");
+    assert!(saw.contains("say one") && !saw.contains("say two") && saw.contains("three"), "{saw}");
+    assert!(lines(&world, "in").iter().any(|line| line.contains(&odd) && line.contains(r"three \ud83d")));
+    assert_eq!(client.points(&session).await[0]["text"], "say three \u{FFFD}");
+    // From the agent: it calls the session something else.
+    let raw = r#"raw {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"$S",$ODD,"update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"odd"}}}}"#;
+    client.told.clear();
+    client.prompt(&session, raw).await;
+    let of_others: Vec<_> = client.told.iter().filter(|one| one["params"]["sessionId"] != session.as_str()).collect();
+    assert!(of_others.is_empty(), "{of_others:?}");
+    assert!(client.said().iter().any(|(_, id, text)| text == "odd" && !id.is_empty()));
+    assert!(client.lines.iter().any(|line| line.contains(&odd) && line.contains(&session)));
+    // An answer ends its turn.
+    client.prompt(&session, r#"answer {"stopReason":"end_turn","_meta":{$ODD}}"#).await;
+    let point = client.points(&session).await[0]["messageId"].clone();
+    let wish = json!({ "sessionId": session, "beforeMessageId": point, "interrupt": false });
+    client.ask("_session/rewind", wish).await.expect("no turn runs");
+    client.hang_up().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_of_nothing_is_one() {
+    let world = World::new("undefined");
+    let mut client = world.client().await;
+    let session = client.new_session().await;
+    let params = json!({ "sessionId": session, "modeId": "m" });
+    client
+        .write(&json!({ "jsonrpc": "2.0", "id": "x", "method": "session/set_mode", "params": params }).to_string())
+        .await;
+    client.wait(|message| message["id"] == "x").await;
     client.hang_up().await;
 }

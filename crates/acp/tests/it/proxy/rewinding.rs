@@ -105,3 +105,36 @@ async fn one_that_rewinds_by_number_is_told_the_number() {
     let world = World::new("qwen");
     story(&world, world.client().await, "turn_rewind", false).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_waits_for_the_editor_is_rewound_too() {
+    for answers in [true, false] {
+        let mut world = World::new("");
+        world.patience.stop = std::time::Duration::from_secs(if answers { 10 } else { 1 });
+        let mut client = world.client().await;
+        let session = client.new_session().await;
+        client.prompt(&session, "write a.txt one").await;
+        let text = json!([{ "type": "text", "text": "write a.txt two\nread /somewhere" }]);
+        let prompt = client.send("session/prompt", json!({ "sessionId": session, "prompt": text })).await;
+        let asked = client.wait(|message| message["method"] == "fs/read_text_file").await;
+        let point = client.points(&session).await[0]["messageId"].clone();
+        let wish = json!({ "sessionId": session, "beforeMessageId": point });
+        let rewind = client.send("_session/rewind", wish).await;
+        world.wait_for_file("inner/in", "session/cancel").await;
+        if answers {
+            client.reply(&asked["id"], json!({ "content": "text" })).await;
+        }
+        assert_eq!(client.answer(prompt).await.expect("it ends")["stopReason"], "cancelled");
+        client.answer(rewind).await.expect("it goes back");
+        assert_eq!(world.files(), [("a.txt".to_owned(), "one".to_owned())]);
+        if !answers {
+            // It comes too late, and is nobody's.
+            client.reply(&asked["id"], json!({ "content": "text" })).await;
+        }
+        let said = client.said().into_iter().map(|(_, _, text)| text).collect::<Vec<_>>();
+        let expected = if answers { "text" } else { "error -32800" };
+        assert!(said.iter().any(|text| text == expected), "{said:?}");
+        client.prompt(&session, "say three").await;
+        client.hang_up().await;
+    }
+}

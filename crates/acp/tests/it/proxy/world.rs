@@ -1,7 +1,9 @@
 //! A client, the proxy and the fake inner agent around a scratch workspace.
 
 use std::collections::{HashMap, VecDeque};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use retake_acp::proxy::{self, Ended, Patience, Setup};
@@ -10,6 +12,7 @@ use retake_testkit::acp::Schemas;
 use retake_testkit::inner;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 /// How long anything may take.
@@ -37,6 +40,7 @@ pub struct Client {
     /// What was asked, by id.
     asked: HashMap<u64, String>,
     schemas: [Schemas; 2],
+    stop: Arc<Notify>,
 }
 
 impl World {
@@ -71,6 +75,18 @@ impl World {
         files
     }
 
+    /// Waits for a file that has such lines, and returns what is in it.
+    pub async fn wait_for_file(&self, name: &str, has: &str) -> String {
+        let end = std::time::Instant::now() + LIMIT;
+        loop {
+            match std::fs::read_to_string(self.path(name)) {
+                Ok(text) if text.ends_with('\n') && text.contains(has) => return text.trim_end().to_owned(),
+                _ => assert!(std::time::Instant::now() < end, "{name} is not there"),
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
     /// What the inner agent's model was sent at the last prompt.
     pub fn model_saw(&self) -> Vec<String> {
         inner::model_requests(&self.path("inner")).pop().expect("it was asked")
@@ -88,24 +104,35 @@ impl World {
     pub fn start(&self) -> Client {
         let example = std::env::current_exe().expect("it runs");
         let example = example.parent().and_then(Path::parent).expect("it is in `deps`").join("examples/inner_agent");
-        let (data, inner, project) = (self.path("data"), self.path("inner"), self.project());
+        let (inner, project) = (self.path("inner"), self.project());
         let variable = format!("{}={},{}", inner::VARIABLE, inner.display(), self.habits);
         let command = ["env", "-C"].into_iter().map(Into::into);
-        let command = command.chain([project.clone().into(), variable.into(), example.into_os_string()]);
+        let command = command.chain([project.into(), variable.into(), example.into_os_string()]);
+        self.start_with(command.collect())
+    }
+
+    /// Starts the proxy around any command.
+    pub fn start_with(&self, command: Vec<OsString>) -> Client {
+        let (data, project) = (self.path("data"), self.project());
         let setup = Setup {
-            command: command.collect(),
-            environments: Box::new(move |cwd| Ok(environment(&data, cwd))),
+            command,
+            environments: Box::new(move |cwd| match cwd.ends_with("home") {
+                true => Err("it is somebody's home".to_owned()),
+                false => Ok(environment(&data, cwd)),
+            }),
             sockets: self.path("sockets"),
             patience: self.patience,
         };
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         let (from, to) = tokio::io::split(theirs);
-        let running = tokio::spawn(async move { proxy::run(setup, from, to, std::future::pending()).await });
+        let stop = Arc::new(Notify::new());
+        let stopped = Arc::clone(&stop);
+        let running = tokio::spawn(async move { proxy::run(setup, from, to, stopped.notified()).await });
         let (from, to) = tokio::io::split(ours);
         let from = BufReader::new(from);
         let (told, lines) = (VecDeque::new(), Vec::new());
         let (asked, schemas) = (HashMap::new(), [Schemas::of(1), Schemas::of(2)]);
-        Client { to, from, running, next: 0, version: 1, cwd: project, told, lines, asked, schemas }
+        Client { to, from, running, next: 0, version: 1, cwd: project, told, lines, asked, schemas, stop }
     }
 
     /// Starts the proxy, and agrees on version 1.
@@ -167,7 +194,7 @@ impl Client {
             return None;
         }
         self.lines.push(line.trim_end_matches('\n').to_owned());
-        let message = serde_json::from_str(&line).expect("it is JSON");
+        let message = serde_json::from_str(&inner::readable(&line)).expect("it is JSON");
         self.check(&message);
         Some(message)
     }
@@ -216,6 +243,11 @@ impl Client {
         let params = json!({ "cwd": self.cwd, "mcpServers": [] });
         let result = self.ask("session/new", params).await.expect("it begins");
         result["sessionId"].as_str().expect("it has an id").to_owned()
+    }
+
+    /// From now on, sessions are begun and loaded for another directory.
+    pub fn go_to(&mut self, cwd: PathBuf) {
+        self.cwd = cwd;
     }
 
     pub async fn load(&mut self, session: &str) -> Result<Value, Value> {
@@ -269,6 +301,12 @@ impl Client {
             .collect()
     }
 
+    /// Has the proxy stop as a signal does, and waits for it to end.
+    pub async fn stop(self) -> Ended {
+        self.stop.notify_one();
+        self.end().await
+    }
+
     /// Hangs up, and waits for the proxy to end.
     pub async fn hang_up(mut self) -> Ended {
         self.to.shutdown().await.expect("it can be");
@@ -276,8 +314,11 @@ impl Client {
     }
 
     /// Waits for the proxy to end by itself.
-    pub async fn end(self) -> Ended {
-        let running = self.running;
-        tokio::time::timeout(LIMIT, running).await.expect("it ends").expect("it does not panic").expect("it began")
+    pub async fn end(mut self) -> Ended {
+        tokio::time::timeout(LIMIT, &mut self.running)
+            .await
+            .expect("it ends")
+            .expect("it does not panic")
+            .expect("it began")
     }
 }

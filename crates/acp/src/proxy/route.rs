@@ -1,0 +1,219 @@
+//! Which session a message of the client's is about. One that is open takes what is said in it one after the other; what is said in one
+//! that is being opened waits for that. One that is in a log and not open here is never spoken to under the name that the client has for
+//! it: the inner agent may call something by it that was cut off. It is opened first, where that is what the request amounts to, or the
+//! client is told to load it. What no log knows passes as it came.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use retake_agent::fresh;
+use retake_engine::Workspace;
+use serde_json::{Value, json};
+
+use super::relay::What;
+use super::shape::{self, Version};
+use super::{Proxy, State, extension, slash, ties};
+use crate::wire::{Message, RpcError};
+
+/// What is said in a session that is being opened.
+pub(super) type Waiting = VecDeque<(Message, Vec<u8>)>;
+
+/// A session that no log here knows.
+#[derive(Clone, Debug)]
+pub(super) enum Unkept {
+    /// Its log cannot be kept; why.
+    Refused(String),
+    /// It was never begun or loaded here.
+    Foreign,
+}
+
+impl Proxy {
+    /// Takes a message about the session that the client calls `outer`.
+    pub(super) async fn route(self: &Arc<Self>, outer: &str, message: Message, line: Vec<u8>) {
+        let session = {
+            let mut state = self.state();
+            if let Some(waiting) = state.opening.get_mut(outer) {
+                return waiting.push_back((message, line));
+            }
+            let session = state.sessions.get(outer).cloned();
+            let is_unkept = state.unkept.contains_key(outer) && !is_load(&message);
+            if session.is_none() && !is_unkept {
+                state.opening.insert(outer.to_owned(), Waiting::new());
+                let (proxy, outer) = (Arc::clone(self), outer.to_owned());
+                tokio::spawn(async move { proxy.open_and_take(&outer, message, line).await });
+                return;
+            }
+            session
+        };
+        match session {
+            Some(session) => drop(session.inbox.send((message, line))),
+            None => self.take_unkept(outer, &message, line).await,
+        }
+    }
+
+    /// Takes a message about a session that is not open, then what was said in it meanwhile.
+    async fn open_and_take(self: &Arc<Self>, outer: &str, message: Message, line: Vec<u8>) {
+        let mut next = Some((message, line));
+        while let Some((message, line)) = next {
+            let (session, is_unkept) = {
+                let state = self.state();
+                (state.sessions.get(outer).cloned(), state.unkept.contains_key(outer))
+            };
+            match session {
+                Some(session) => drop(session.inbox.send((message, line))),
+                None if is_unkept && !is_load(&message) => self.take_unkept(outer, &message, line).await,
+                None => self.take_unopened(outer, message, line).await,
+            }
+            next = {
+                let mut state = self.state();
+                let next = state.opening.get_mut(outer).and_then(VecDeque::pop_front);
+                if next.is_none() {
+                    state.opening.remove(outer);
+                }
+                next
+            };
+        }
+    }
+
+    /// Takes a message about a session that is not open here.
+    async fn take_unopened(self: &Arc<Self>, outer: &str, message: Message, line: Vec<u8>) {
+        if let Message::Request { id, method, params } = &message
+            && is_load(&message)
+        {
+            return self.load(id.clone(), method, params.clone(), line).await;
+        }
+        let params = match &message {
+            Message::Request { params, .. } | Message::Notification { params, .. } => params,
+            Message::Response { .. } => return,
+        };
+        let home = self.home(outer, params["cwd"].as_str()).await;
+        let Some(root) = home else {
+            self.state().note_unkept(outer, Unkept::Foreign);
+            return self.take_unkept(outer, &message, line).await;
+        };
+        // What is not open has nothing that could be cancelled.
+        let Message::Request { id, method, params } = &message else { return };
+        if !matches!(method.as_str(), "session/fork" | "session/delete") {
+            let error = not_open(outer);
+            return drop(self.client.answer(id.clone(), Err(error)).await);
+        }
+        let mut birth = params.clone();
+        birth["cwd"] = root.to_string_lossy().into();
+        match self.open_log(outer, birth).await {
+            Ok(Some(session)) => drop(session.inbox.send((message, line))),
+            Ok(None) => drop(self.client.answer(id.clone(), Err(not_open(outer))).await),
+            Err(why) => drop(self.client.answer(id.clone(), Err(cannot_open(outer, &why))).await),
+        }
+    }
+
+    /// Passes on what is said in a session that has no log.
+    async fn take_unkept(self: &Arc<Self>, outer: &str, message: &Message, line: Vec<u8>) {
+        let Message::Request { id, method, params } = message else { return self.to_agent(line).await };
+        let why = self.state().unkept.get(outer).cloned();
+        let typed = params["prompt"].as_array().and_then(|blocks| shape::plain_text(blocks)).and_then(slash::parse);
+        match (method.as_str(), why) {
+            (method, _) if extension::is_one(method) => {
+                let error = self.no_session(outer);
+                self.client.answer(id.clone(), Err(error)).await.ok();
+            }
+            ("session/prompt", Some(Unkept::Refused(why))) if typed.is_some() => {
+                self.explain(outer, id, params, &why).await;
+            }
+            _ => {
+                if matches!(method.as_str(), "session/close" | "session/delete") {
+                    self.state().unkept.remove(outer);
+                }
+                self.ask(id, What::Other, line).await;
+            }
+        }
+    }
+
+    /// Answers a command that was typed into a session without a log.
+    async fn explain(&self, outer: &str, id: &Value, params: &Value, why: &str) {
+        let version = self.state().version;
+        let update = async |update: Value| {
+            let params = json!({ "sessionId": outer, "update": update });
+            // A client that is gone needs to be told nothing.
+            self.client.notify("session/update", params).await.ok();
+        };
+        let said = format!("command-{}", fresh::entry());
+        if version == Version::V2 {
+            self.client.answer(id.clone(), Ok(json!({ "messageId": said }))).await.ok();
+            update(json!({ "sessionUpdate": "user_message", "messageId": said, "content": params["prompt"] })).await;
+            update(json!({ "sessionUpdate": "state_update", "state": "running" })).await;
+        }
+        let text = format!("Not done: this session cannot be rewound: {why}.");
+        let (answer, content) = (format!("command-{}", fresh::entry()), shape::text_block(&text));
+        update(json!({ "sessionUpdate": "agent_message_chunk", "messageId": answer, "content": content })).await;
+        match version {
+            Version::V1 => drop(self.client.answer(id.clone(), Ok(json!({ "stopReason": "end_turn" }))).await),
+            Version::V2 => {
+                update(json!({ "sessionUpdate": "state_update", "state": "idle", "stopReason": "end_turn" })).await;
+            }
+        }
+    }
+
+    /// The root of the workspace in whose store there is a session that the client calls `outer`: that of `cwd` if it is there.
+    pub(super) async fn home(self: &Arc<Self>, outer: &str, cwd: Option<&str>) -> Option<PathBuf> {
+        let (proxy, outer, cwd) = (Arc::clone(self), outer.to_owned(), cwd.unwrap_or(".").to_owned());
+        let found = tokio::task::spawn_blocking(move || {
+            let known: Vec<PathBuf> = proxy.state().keepers.keys().cloned().collect();
+            let environment = (proxy.setup.environments)(Path::new(&cwd)).ok()?;
+            let is_home = |root: &PathBuf| {
+                let store = Workspace::store_of(&environment.data_dir, root);
+                store.is_some_and(|store| ties::exists(&store, &outer))
+            };
+            let all = std::iter::once(environment.root.clone()).chain(known);
+            all.chain(Workspace::roots(&environment.data_dir)).find(is_home)
+        });
+        found.await.ok().flatten()
+    }
+
+    pub(super) fn no_session(&self, outer: &str) -> RpcError {
+        let why = self.state().unkept.get(outer).cloned();
+        match why {
+            Some(Unkept::Refused(why)) => {
+                RpcError::new(RpcError::NOT_FOUND, format!("this session cannot be rewound: {why}"))
+                    .with("sessionId", outer)
+            }
+            Some(Unkept::Foreign) | None => not_open(outer),
+        }
+    }
+}
+
+impl State {
+    /// Notes that a session has no log.
+    pub(super) fn note_unkept(&mut self, outer: &str, why: Unkept) {
+        // What the client makes up is not kept for ever.
+        if self.unkept.len() >= MAX_UNKEPT {
+            self.unkept.retain(|_, why| matches!(why, Unkept::Refused(_)));
+        }
+        self.unkept.insert(outer.to_owned(), why);
+    }
+}
+
+/// Sessions without a log that are remembered.
+const MAX_UNKEPT: usize = 1_000;
+
+fn is_load(message: &Message) -> bool {
+    matches!(message, Message::Request { method, .. } if matches!(method.as_str(), "session/load" | "session/resume"))
+}
+
+/// The client names a session that is not open.
+fn not_open(outer: &str) -> RpcError {
+    RpcError::new(RpcError::NOT_FOUND, format!("the session `{outer}` is not open here; load it first"))
+        .with_reason("unknown_session_id")
+        .with("sessionId", outer)
+}
+
+/// A session is there and cannot be opened.
+pub(super) fn cannot_open(outer: &str, why: &str) -> RpcError {
+    RpcError::new(RpcError::INTERNAL, format!("Retake cannot open this session: {why}")).with("sessionId", outer)
+}
+
+/// Whether a directory is in a workspace, by whatever name.
+pub(super) fn is_within(cwd: &Path, root: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    real(cwd).starts_with(real(root))
+}
