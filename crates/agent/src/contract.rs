@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use change::{Change, ChangeGoal, DiffOf, DiffPoint, Extent, Seen, WhileRunning};
 pub use event::{Baseline, Event, EventKind, JobFacts, Question, State};
-pub use facts::{CheckpointFacts, SessionFacts, TreePrompt};
+pub use facts::{CheckpointFacts, OperationFacts, SessionFacts, TreePrompt};
 pub use reply::{Outcome, Outgoing, Reason, Refusal, Reply, Response, Summarised};
 
 /// What a client sends.
@@ -105,6 +105,8 @@ pub enum Command {
     },
     /// Lists all prompts that were ever said in the session, those that were left behind too.
     Tree,
+    /// Tells what undo and redo would take back and repeat now.
+    Operations,
     /// Lists the checkpoints of the workspace.
     Checkpoints,
     /// Lists the conversations of the workspace.

@@ -29,12 +29,15 @@ pub struct FileDiff {
     /// Lines that were left out, because there are too many.
     #[serde(default)]
     pub left_out: u32,
+    /// What else there is to say, in words: that it is a symbolic link, or how its permissions change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
 }
 
 impl FileDiff {
     /// What changes is not shown line by line.
     pub(crate) fn instead(path: Bytes, why: &str) -> Self {
-        Self { path, added: 0, removed: 0, instead: Some(why.to_owned()), hunks: Vec::new(), left_out: 0 }
+        Self { path, added: 0, removed: 0, instead: Some(why.to_owned()), hunks: Vec::new(), left_out: 0, about: None }
     }
 }
 
@@ -131,7 +134,32 @@ fn read(
     Ok(bytes)
 }
 
+/// What there is to say about a path beside its content.
+fn about(before: Option<&Node>, after: Option<&Node>) -> Option<String> {
+    let is_link = |node: &Node| node.kind == Kind::Symlink;
+    let link = match (before.map(is_link), after.map(is_link)) {
+        (Some(true), Some(false)) => Some("was a symbolic link".to_owned()),
+        (Some(false), Some(true)) => Some("becomes a symbolic link".to_owned()),
+        (Some(true), _) | (_, Some(true)) => Some("symbolic link".to_owned()),
+        _ => None,
+    };
+    let modes = before.zip(after).map(|(before, after)| (before.mode, after.mode));
+    let permissions = modes.filter(|(before, after)| before != after);
+    link.or(permissions.map(|(before, after)| format!("permissions {before:03o} → {after:03o}")))
+}
+
 fn compare(
+    path: &WorkspacePath,
+    before: Option<&Node>,
+    after: Option<&Node>,
+    read_before: impl FnOnce() -> Result<Vec<u8>, ContentError>,
+    read_after: impl FnOnce() -> Result<Vec<u8>, ContentError>,
+    budget: &mut u32,
+) -> FileDiff {
+    FileDiff { about: about(before, after), ..contents(path, before, after, read_before, read_after, budget) }
+}
+
+fn contents(
     path: &WorkspacePath,
     before: Option<&Node>,
     after: Option<&Node>,
@@ -181,7 +209,7 @@ fn lines(path: Bytes, before: &[u8], after: &[u8], budget: &mut u32) -> FileDiff
         *budget -= count;
         hunks.push(lines);
     }
-    FileDiff { path, added, removed, instead: None, hunks, left_out }
+    FileDiff { path, added, removed, instead: None, hunks, left_out, about: None }
 }
 
 /// Changes that share their context.

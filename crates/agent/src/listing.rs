@@ -7,9 +7,11 @@ use std::collections::HashSet;
 
 use retake_engine::session::entry::EntryId;
 use retake_engine::session::{ForkPlace, PromptTree, first_line};
-use retake_engine::{Checkpoint, Origin, Session, SessionError, SessionId, SessionKind, Workspace};
+use retake_engine::{
+    Checkpoint, Operation, OperationError, Origin, Session, SessionError, SessionId, SessionKind, StoreError, Workspace,
+};
 
-use crate::contract::{CheckpointFacts, SessionFacts, TreePrompt};
+use crate::contract::{CheckpointFacts, OperationFacts, SessionFacts, TreePrompt};
 
 /// The conversations of a workspace, newest first. One in which nothing was said, and nothing is to be said, is none.
 pub fn conversations(workspace: &Workspace) -> Result<Vec<Session>, SessionError> {
@@ -26,20 +28,41 @@ pub fn conversations(workspace: &Workspace) -> Result<Vec<Session>, SessionError
 
 /// The same, as clients are told of them.
 pub fn sessions(workspace: &Workspace) -> Result<Vec<SessionFacts>, SessionError> {
-    let facts = |session: Session| {
-        let outline = workspace.outline(session.id)?;
-        let draft = first_line(&workspace.draft(session.id)?);
-        Ok(SessionFacts {
-            session: session.id.to_string(),
-            title: session.title,
-            at: outline.last.unwrap_or(session.at),
-            prompts: outline.prompts,
-            live: workspace.is_live(session.id),
-            forked_from: session.forked_from.map(|from| from.session.to_string()),
-            draft: Some(draft).filter(|line| !line.is_empty()),
-        })
-    };
-    conversations(workspace)?.into_iter().map(facts).collect()
+    conversations(workspace)?.into_iter().map(|session| facts(workspace, session)).collect()
+}
+
+/// Those in which each word of `query` is in the title, in what waits to be said, or in what search finds of its prompts: text, labels,
+/// tools and files.
+pub fn search_sessions(workspace: &Workspace, query: &str) -> Result<Vec<SessionFacts>, SessionError> {
+    let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
+    let mut found = Vec::new();
+    for session in conversations(workspace)? {
+        let id = session.id;
+        let facts = facts(workspace, session)?;
+        let own = format!("{}\n{}", facts.title, facts.draft.as_deref().unwrap_or_default()).to_lowercase();
+        let mut is_found = true;
+        for word in words.iter().filter(|word| !own.contains(word.as_str())) {
+            is_found = is_found && !workspace.search(id, word)?.is_empty();
+        }
+        if is_found {
+            found.push(facts);
+        }
+    }
+    Ok(found)
+}
+
+fn facts(workspace: &Workspace, session: Session) -> Result<SessionFacts, SessionError> {
+    let outline = workspace.outline(session.id)?;
+    let draft = first_line(&workspace.draft(session.id)?);
+    Ok(SessionFacts {
+        session: session.id.to_string(),
+        title: session.title,
+        at: outline.last.unwrap_or(session.at),
+        prompts: outline.prompts,
+        live: workspace.is_live(session.id),
+        forked_from: session.forked_from.map(|from| from.session.to_string()),
+        draft: Some(draft).filter(|line| !line.is_empty()),
+    })
 }
 
 /// The points of a workspace that one may want to go back to, newest first.
@@ -99,6 +122,7 @@ pub fn tree(workspace: &Workspace, session: SessionId) -> Result<(Option<EntryId
             label: prompt.label,
             files: prompt.files,
             forks: Vec::new(),
+            end: prompt.end,
         })
         .collect();
     for fork in forks {
@@ -108,4 +132,32 @@ pub fn tree(workspace: &Workspace, session: SessionId) -> Result<(Option<EntryId
         }
     }
     Ok((head, prompts))
+}
+
+/// What undo and redo of a session would take back and repeat now, as clients are told of it.
+pub fn next_operations(
+    workspace: &Workspace,
+    session: SessionId,
+) -> Result<(Option<OperationFacts>, Option<OperationFacts>), StoreError> {
+    let found = |next: Result<Operation, OperationError>| match next {
+        Ok(operation) => Ok(Some(operation)),
+        Err(OperationError::Store(error)) => Err(error),
+        // There is nothing, or nothing that is undone without being named.
+        Err(_) => Ok(None),
+    };
+    let facts = |operation: &Operation, named: &Operation| OperationFacts {
+        operation: named.id.to_string(),
+        kind: operation.kind.name().to_owned(),
+        what: operation.what.clone(),
+        at: operation.at,
+    };
+    let undo = found(workspace.next_to_undo(Some(session)))?.map(|operation| facts(&operation, &operation));
+    let redo = found(workspace.next_to_redo(Some(session)))?;
+    let redo = match redo.as_ref().and_then(|undo| Some((undo, undo.reverses?))) {
+        Some((undo, original)) => {
+            found(workspace.resolve_operation(&original.to_string()))?.map(|original| facts(&original, undo))
+        }
+        None => None,
+    };
+    Ok((undo, redo))
 }

@@ -9,8 +9,8 @@ use std::sync::{Mutex, PoisonError};
 
 use retake_engine::session::entry::EntryId;
 use retake_engine::{
-    CheckpointError, Goal, NoProgress, OperationError, ResolveError, RewindError, RewindRequest, SessionId, Workspace,
-    WorkspacePath,
+    CheckpointError, Goal, NoProgress, Operation, OperationError, OperationKind, ResolveError, RewindError,
+    RewindRequest, SessionId, Workspace, WorkspacePath,
 };
 
 use crate::contract::{Change, ChangeGoal, Command, DiffOf, Reason, Refusal, Reply};
@@ -19,7 +19,7 @@ use crate::document::{Bytes, RewindDocument};
 use crate::files::FileList;
 use crate::listing;
 
-/// Answers one of the questions: targets, a plan, a diff, a label, the tree, checkpoints, sessions, files, the store.
+/// Answers one of the questions: targets, a plan, a diff, a label, the tree, what can be undone, checkpoints, sessions, files, the store.
 pub fn answer(
     workspace: &mut Workspace,
     session: SessionId,
@@ -49,6 +49,9 @@ pub fn answer(
         Command::Label { prompt, label } => set_label(workspace, session, prompt, label.as_deref()),
         Command::Tree => listing::tree(workspace, session)
             .map(|(head, prompts)| Reply::Tree { head, prompts })
+            .map_err(|err| failed(&err)),
+        Command::Operations => listing::next_operations(workspace, session)
+            .map(|(undo, redo)| Reply::Operations { undo, redo })
             .map_err(|err| failed(&err)),
         Command::Checkpoints => listing::checkpoints(workspace)
             .map(|checkpoints| Reply::Checkpoints { checkpoints })
@@ -109,7 +112,10 @@ pub fn to_request(workspace: &Workspace, session: SessionId, change: &Change) ->
                 let text = format!("operation {} is not one of this session", operation.id.short());
                 return Err(refusal(Reason::NotFound, text));
             }
-            Goal::Undo { operation: Some(operation.id), session: Some(session) }
+            match operation.kind {
+                OperationKind::Undo => redo_of(workspace, session, &operation)?,
+                _ => Goal::Undo { operation: Some(operation.id), session: Some(session) },
+            }
         }
         ChangeGoal::Redo => Goal::Redo { session: Some(session) },
     };
@@ -124,6 +130,18 @@ pub fn to_request(workspace: &Workspace, session: SessionId, change: &Change) ->
     request.choices = choices.collect::<Result<_, Refusal>>()?;
     request.across_branches = change.across_branches;
     Ok(request)
+}
+
+/// The redo of one undo, if it is that one which a redo would take back now.
+fn redo_of(workspace: &Workspace, session: SessionId, undo: &Operation) -> Result<Goal, Refusal> {
+    match workspace.next_to_redo(Some(session)) {
+        Ok(next) if next.id == undo.id => Ok(Goal::Redo { session: Some(session) }),
+        Ok(_) | Err(OperationError::NothingToRedo) => {
+            let text = "nothing was changed: something else was done since, so this cannot be repeated";
+            Err(refusal(Reason::Nothing, text))
+        }
+        Err(err) => Err(failed(&err)),
+    }
 }
 
 /// An error of the engine as clients are told it.

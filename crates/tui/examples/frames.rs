@@ -109,6 +109,7 @@ fn difference() {
         instead: None,
         hunks: hunks.collect(),
         left_out: 0,
+        about: None,
     };
     let start = Instant::now();
     let mut shown = Difference::new(vec![file.clone()], WIDTH, HEIGHT);

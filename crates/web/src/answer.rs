@@ -94,13 +94,17 @@ pub(crate) fn problem(problem: &Problem) -> Answer {
     of_kind(status, "application/json", text)
 }
 
+/// How a page of a few words looks: the one file that anybody may have.
+pub(crate) const WORDS_STYLE: &str = "/words.css";
+
 /// A page of a few words, for somebody who has not come in.
 pub(crate) fn words(status: StatusCode, title: &str, lines: &[&str]) -> Answer {
     let lines: String = lines.iter().map(|line| format!("<p>{line}</p>\n")).collect();
     let text = format!(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>Retake</title>\n<h1>{title}</h1>\n{lines}</html>\n"
+         <title>Retake</title>\n<link rel=\"stylesheet\" href=\"{WORDS_STYLE}\">\n\
+         <main>\n<h1>{title}</h1>\n{lines}</main>\n</html>\n"
     );
     of_kind(status, "text/html; charset=utf-8", text)
 }

@@ -32,12 +32,16 @@ struct DeletedDocument {
     deleted: String,
 }
 
-/// The conversations of the workspace.
-pub(crate) async fn list(shared: &Shared) -> Result<Answer, Problem> {
+/// The conversations of the workspace, or those in which `search` is found.
+pub(crate) async fn list(shared: &Shared, search: Option<String>) -> Result<Answer, Problem> {
     let environment = shared.environment.clone();
     let workspace = environment.root.display().to_string();
     let sessions = blocking(move || match Workspace::open(environment) {
-        Ok(workspace) => listing::sessions(&workspace).map_err(|err| Problem::failed(err.to_string())),
+        Ok(workspace) => match search {
+            Some(query) => listing::search_sessions(&workspace, &query),
+            None => listing::sessions(&workspace),
+        }
+        .map_err(|err| Problem::failed(err.to_string())),
         Err(OpenError::NotAWorkspace { .. }) => Ok(Vec::new()),
         Err(err) => Err(Problem::failed(err.to_string())),
     });
@@ -89,9 +93,11 @@ pub(crate) async fn events(
     })?;
     let entered = shared.rooms.enter(resolve(shared, id).await?).await?;
     let seen = stream::last_seen(request.headers(), from);
+    let now = entered.mirror().seq();
     let pieces = stream::begin(entered, seen, place, shared.limits.heartbeat);
     let mut answer = answer::of_kind(StatusCode::OK, "text/event-stream", Bytes::new());
     *answer.body_mut() = Body::Pieces(pieces);
+    answer.headers_mut().insert(stream::NOW, now.into());
     Ok(answer)
 }
 

@@ -107,6 +107,11 @@ impl Mirror {
         }
     }
 
+    /// The number of the last event.
+    pub(crate) fn seq(&self) -> u64 {
+        self.lock().view.seq
+    }
+
     /// Whether there is nothing more to tell.
     pub(crate) fn is_over(&self) -> bool {
         self.lock().over.is_some()

@@ -106,7 +106,10 @@ async fn answer_api(shared: &Shared, request: Request<Incoming>) -> Result<Answe
         check_form(&request)?;
     }
     match (endpoint, method) {
-        (Endpoint::Sessions, &Method::GET) => api::list(shared).await,
+        (Endpoint::Sessions, &Method::GET) => {
+            let search = uri.query().and_then(|query| parameter(query, "search")).map(decoded);
+            api::list(shared, search.filter(|query| !query.trim().is_empty())).await
+        }
         (Endpoint::Sessions, _) => api::open_new(shared).await,
         (Endpoint::Session(id), _) => api::delete(shared, id).await,
         (Endpoint::Events(id), _) => {
@@ -156,7 +159,9 @@ fn answer_page(shared: &Shared, request: &Request<Incoming>) -> Answer {
             to_page()
         }
         Some(token) => sign_in(shared, request, token),
-        None if !is_known => answer::words(StatusCode::UNAUTHORIZED, "You are not signed in", &[&instructions()]),
+        None if !is_known && uri.path() != answer::WORDS_STYLE => {
+            answer::words(StatusCode::UNAUTHORIZED, "You are not signed in", &[&instructions()])
+        }
         None => file(request),
     }
 }
@@ -243,9 +248,33 @@ fn parameter<'a>(query: &'a str, name: &str) -> Option<&'a str> {
     query.split('&').find_map(|pair| pair.split_once('=').filter(|(key, _)| *key == name)).map(|(_, value)| value)
 }
 
+/// A parameter as it was meant. What is no UTF-8 is replaced.
+fn decoded(parameter: &str) -> String {
+    let hex = |digits: &[u8]| match digits.iter().all(u8::is_ascii_hexdigit) {
+        true => u8::from_str_radix(str::from_utf8(digits).ok()?, 16).ok(),
+        false => None,
+    };
+    let (text, mut bytes, mut at) = (parameter.as_bytes(), Vec::new(), 0);
+    while at < text.len() {
+        let coded = (text[at] == b'%').then(|| text.get(at + 1..at + 3).and_then(hex)).flatten();
+        bytes.push(coded.unwrap_or(if text[at] == b'+' { b' ' } else { text[at] }));
+        at += if coded.is_some() { 3 } else { 1 };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parameters_are_decoded_whatever_is_in_them() {
+        for (coded, text) in
+            [("a+b%20c", "a b c"), ("%C3%A9", "é"), ("%", "%"), ("%4", "%4"), ("%zz%ff", "%zz\u{fffd}"), ("%+1", "% 1")]
+        {
+            assert_eq!(decoded(coded), text, "{coded}");
+        }
+    }
 
     #[test]
     fn paths_are_taken_as_they_are_written() {

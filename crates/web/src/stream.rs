@@ -15,6 +15,8 @@ use crate::rooms::Entered;
 
 /// Browsers send it when they come back.
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
+/// The last event when the stream began: what comes up to it is no news.
+pub(crate) const NOW: HeaderName = HeaderName::from_static("x-retake-seq");
 /// The first line: how long to wait before coming back, in milliseconds.
 const GREETING: &[u8] = b"retry: 1000\n\n";
 /// Says that the stream is there.

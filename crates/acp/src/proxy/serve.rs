@@ -82,6 +82,7 @@ impl Proxy {
             | Command::Diff { .. }
             | Command::Label { .. }
             | Command::Tree
+            | Command::Operations
             | Command::Checkpoints
             | Command::Sessions
             | Command::Files { .. }

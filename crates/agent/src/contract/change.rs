@@ -70,7 +70,8 @@ pub enum ChangeGoal {
     },
     /// Take back an operation.
     Undo {
-        /// A unique beginning of its id; the newest of this session that is not undone for null.
+        /// A unique beginning of its id; the newest of this session that is not undone for null. The id of an undo asks for the redo of
+        /// that very undo, and is refused if it is not the one that a redo would take back.
         #[serde(default)]
         operation: Option<String>,
     },

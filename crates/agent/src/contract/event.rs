@@ -167,6 +167,9 @@ pub enum EventKind {
         /// It came to nothing, and has left the conversation: what was said is to be said again.
         #[serde(default)]
         taken_back: bool,
+        /// The operation that it is, to take back; null if it took itself back.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        operation: Option<String>,
     },
     /// Something that people should know.
     Warning {

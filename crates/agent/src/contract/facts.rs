@@ -60,4 +60,20 @@ pub struct TreePrompt {
     pub files: Option<TurnSummary>,
     /// The sessions that were forked from it, or from what was answered to it, oldest first.
     pub forks: Vec<String>,
+    /// The entry that ended its turn: going back to that is going to where the turn left off. Null if it never ended.
+    #[serde(default)]
+    pub end: Option<EntryId>,
+}
+
+/// What an undo or a redo would be about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OperationFacts {
+    /// For [`ChangeGoal::Undo`](super::ChangeGoal::Undo): the operation, or the undo that took it back.
+    pub operation: String,
+    /// What the operation is: `turn`, `rewind`, `summary` and so on.
+    pub kind: String,
+    /// In words: what was said, or where it went back to.
+    pub what: String,
+    /// When it began.
+    pub at: Timestamp,
 }

@@ -4,7 +4,7 @@ use retake_engine::session::Target;
 use retake_engine::session::entry::{EntryId, Part, Usage};
 use serde::{Deserialize, Serialize};
 
-use super::{CheckpointFacts, Event, SessionFacts, TreePrompt};
+use super::{CheckpointFacts, Event, OperationFacts, SessionFacts, TreePrompt};
 use crate::diff::FileDiff;
 use crate::document::{Bytes, RewindDocument};
 use crate::view::View;
@@ -85,6 +85,13 @@ pub enum Reply {
         head: Option<EntryId>,
         /// The prompts.
         prompts: Vec<TreePrompt>,
+    },
+    /// What undo and redo are about now; each null if there is nothing.
+    Operations {
+        /// What undo would take back.
+        undo: Option<OperationFacts>,
+        /// What redo would repeat.
+        redo: Option<OperationFacts>,
     },
     /// The checkpoints, newest first.
     Checkpoints {

@@ -369,6 +369,7 @@ impl Controller {
             | Command::Diff { .. }
             | Command::Label { .. }
             | Command::Tree
+            | Command::Operations
             | Command::Checkpoints
             | Command::Sessions
             | Command::Files { .. }

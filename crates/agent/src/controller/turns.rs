@@ -323,6 +323,7 @@ impl Controller {
             text,
             usage,
             taken_back,
+            operation: (!taken_back).then(|| current.operation.to_string()),
         });
         match is_undone {
             true => self.answer_taken_back(&said),

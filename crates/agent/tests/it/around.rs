@@ -1,6 +1,8 @@
 //! What a client can ask about the workspace around a session.
 
-use retake_agent::contract::{CheckpointFacts, Command, EventKind, Reason, Refusal, Reply, SessionFacts, TreePrompt};
+use retake_agent::contract::{
+    ChangeGoal, CheckpointFacts, Command, EventKind, OperationFacts, Reason, Refusal, Reply, SessionFacts, TreePrompt,
+};
 use retake_agent::live::Live;
 use retake_agent::socket::Client;
 use retake_engine::Scope;
@@ -107,6 +109,53 @@ fn the_tree_has_what_was_left_behind_and_where_sessions_were_forked() {
         let files = prompt.files.as_ref().expect("what a turn did is known, also if it was left behind");
         assert_eq!((files.added, files.modified, files.deleted), (1, 0, 0), "{}", prompt.text);
     }
+}
+
+fn operations(scene: &Scene) -> (Option<OperationFacts>, Option<OperationFacts>) {
+    match scene.request(Command::Operations).expect("they can be told") {
+        Reply::Operations { undo, redo } => (undo, redo),
+        other => panic!("no operations: {other:?}"),
+    }
+}
+
+#[test]
+fn what_undo_and_redo_are_about_is_told_and_can_be_named() {
+    let mut scene = Scene::new().start();
+    assert_eq!(operations(&scene), (None, None));
+    write(&mut scene, "first", "a.txt", "a\n");
+    write(&mut scene, "second", "b.txt", "b\n");
+    let told = |facts: &Option<OperationFacts>| facts.as_ref().map(|facts| format!("{} {}", facts.kind, facts.what));
+    let (undo, redo) = operations(&scene);
+    assert_eq!((told(&undo), redo), (Some("turn second".to_owned()), None));
+    let by_name = |operation: &str| ChangeGoal::Undo { operation: Some(operation.to_owned()) };
+    scene.change(by_name(&undo.unwrap().operation)).unwrap();
+    let (undo, redo) = operations(&scene);
+    assert_eq!((told(&undo), told(&redo)), (Some("turn first".to_owned()), Some("turn second".to_owned())));
+    scene.undo();
+    let other = redo.unwrap().operation;
+    assert_eq!(scene.change(by_name(&other)).unwrap_err().reason, Reason::Nothing, "another undo is the newest");
+    assert_eq!(scene.files(), "");
+    let redo = operations(&scene).1.unwrap();
+    assert_eq!(told(&Some(redo.clone())), Some("turn first".to_owned()));
+    scene.change(by_name(&redo.operation)).unwrap();
+    scene.change(by_name(&other)).unwrap();
+    assert_eq!(scene.files(), "a.txt: a\nb.txt: b\n");
+    assert_eq!(scene.change(by_name(&other)).unwrap_err().reason, Reason::Nothing, "it is repeated already");
+}
+
+#[test]
+fn where_a_turn_that_was_left_behind_has_ended_can_be_gone_to() {
+    let mut scene = Scene::new().start();
+    write(&mut scene, "first", "a.txt", "a\n");
+    let left = write(&mut scene, "an attempt", "b.txt", "b\n");
+    let end = scene.view().head();
+    scene.rewind(left, Scope::Both);
+    write(&mut scene, "another", "c.txt", "c\n");
+    let (_, prompts) = tree(&scene);
+    assert_eq!(prompts[1].end, end);
+    scene.rewind(end.unwrap(), Scope::Both);
+    assert_eq!(scene.files(), "a.txt: a\nb.txt: b\n");
+    assert_eq!(scene.view().head(), end);
 }
 
 #[test]

@@ -432,6 +432,7 @@ impl Own {
             text: last_words(entries),
             usage: Conversation::new(entries.to_vec()).usage(),
             taken_back: false,
+            operation: None,
         };
         Ok(Some(Event { seq: view.seq, request: Some(self.request.clone()), kind }))
     }

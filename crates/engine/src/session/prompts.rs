@@ -52,6 +52,8 @@ pub struct SaidPrompt {
     pub label: Option<String>,
     /// Whether the files of that moment can still be had.
     pub has_files: bool,
+    /// The entry that ended its turn; `None` if nothing did.
+    pub end: Option<EntryId>,
 }
 
 /// A session that was forked from another one.
@@ -146,9 +148,10 @@ fn prompts(
 ) -> rusqlite::Result<Vec<SaidPrompt>> {
     let retained = rows::prompts(connection, standing.head)?.into_iter();
     let numbers: HashMap<i64, u64> = retained.zip(1..).collect();
-    let mut known: HashMap<i64, Known> = HashMap::new();
+    let (mut known, mut ends): (HashMap<i64, Known>, HashMap<i64, EntryId>) = Default::default();
     for session in Lineage::of(connection, standing.seq)?.sessions() {
         known.extend(known_of(connection, session)?);
+        ends.extend(ends_of(connection, session)?);
     }
     let mut ids: HashMap<i64, EntryId> = HashMap::new();
     let mut prompts = Vec::with_capacity(branches.prompts.len());
@@ -168,9 +171,22 @@ fn prompts(
             files,
             label,
             has_files,
+            end: ends.remove(seq),
         });
     }
     Ok(prompts)
+}
+
+/// What ended the turns of a session, by the row number of their prompts.
+fn ends_of(connection: &Connection, session: i64) -> rusqlite::Result<Vec<(i64, EntryId)>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT operations.entry, entries.id FROM operations
+             JOIN entries ON entries.seq = json_extract(operations.conversation, '$.to')
+         WHERE operations.session = ? AND operations.kind = 4 AND operations.state = 1 AND operations.entry IS NOT NULL",
+    )?;
+    let ends = statement.query_map([session], |row| Ok((row.get(0)?, row.get::<_, String>(1)?)))?;
+    let ends: Vec<(i64, String)> = ends.collect::<rusqlite::Result<_>>()?;
+    Ok(ends.into_iter().filter_map(|(prompt, id)| Some((prompt, id.parse().ok()?))).collect())
 }
 
 /// Where a fork branches off.

@@ -141,6 +141,7 @@ fn diffs() -> Vec<FileDiff> {
         instead: None,
         hunks,
         left_out: 0,
+        about: None,
     };
     vec![
         file("src/main.rs", 1, 1, vec![HunkLines { start: (9, 9), lines: main }]),

@@ -38,7 +38,10 @@ pub(super) fn of_call(tool: &str, arguments: &str, details: Option<&Details>) ->
     let (added, removed) = (number(added), number(removed));
     let is_all = |edit: &Value| edit.get("replace_all").and_then(Value::as_bool) == Some(true);
     let is_everywhere = is_all(&arguments) || arguments["edits"].as_array().is_some_and(|all| all.iter().any(is_all));
-    Some(Change { diff: FileDiff { path, added, removed, instead: None, hunks, left_out: 0 }, is_everywhere })
+    Some(Change {
+        diff: FileDiff { path, added, removed, instead: None, hunks, left_out: 0, about: None },
+        is_everywhere,
+    })
 }
 
 fn replacement(arguments: &Value) -> Option<(&str, &str)> {

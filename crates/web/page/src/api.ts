@@ -6,19 +6,42 @@ import type { Command, Refusal, Reply, Response as Answered, SessionFacts } from
 export type Outcome = { ok: Reply; refused?: never } | { ok?: never; refused: Refusal };
 
 const HEADERS = { 'X-Retake': '1' };
-/** Ids of this tab: nobody else's begin like it. */
-const tab = Array.from(crypto.getRandomValues(new Uint8Array(8)), (byte) => byte.toString(16).padStart(2, '0')).join('');
+/** Ids of this tab: nobody else's begin like it. It stays the same when the page is loaded again; a copy of a tab gets its own. */
+const tab = tabName();
+/** Of this load: no two requests have the same id, also if the tab has had others. */
+const load = letters(3);
 let sent = 0;
+
+function letters(count: number): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(count)), (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+function tabName(): string {
+  const how = (performance.getEntriesByType('navigation')[0] as PerformanceNavigationTiming | undefined)?.type;
+  try {
+    const known = how === 'reload' || how === 'back_forward' ? sessionStorage.getItem('retake-tab') : null;
+    const name = known ?? letters(8);
+    sessionStorage.setItem('retake-tab', name);
+    return name;
+  } catch {
+    return letters(8);
+  }
+}
 
 /** A new id for a request. */
 export function requestId(): string {
   sent += 1;
-  return `${tab}-${sent}`;
+  return `${tab}-${load}-${sent}`;
 }
 
 /** Whether a request is one of this tab's; those of a shared connection come with something before them. */
 export function isOwn(request: string | undefined): boolean {
   return request?.includes(tab) ?? false;
+}
+
+/** Whether an event came of the request with the id `own`. */
+export function isOf(request: string | undefined, own: string): boolean {
+  return request?.endsWith(own) ?? false;
 }
 
 /** Does something in a session. Never throws: what could not be asked is refused. */
@@ -85,8 +108,10 @@ async function call(method: string, path: string): Promise<unknown> {
   return answer;
 }
 
-export async function listSessions(): Promise<{ sessions: SessionFacts[]; workspace: string }> {
-  const answer = (await call('GET', '/api/sessions')) as { sessions?: SessionFacts[]; workspace?: string };
+/** All sessions, or those in which each word of `search` is found. */
+export async function listSessions(search = ''): Promise<{ sessions: SessionFacts[]; workspace: string }> {
+  const query = search ? `?search=${encodeURIComponent(search)}` : '';
+  const answer = (await call('GET', `/api/sessions${query}`)) as { sessions?: SessionFacts[]; workspace?: string };
   return { sessions: answer.sessions ?? [], workspace: answer.workspace ?? '' };
 }
 

@@ -94,6 +94,7 @@ export interface FileDiff {
   instead?: string;
   hunks: HunkLines[];
   left_out?: number;
+  about?: string;
 }
 
 export interface Rule {
@@ -172,6 +173,7 @@ export type EventKind =
       text: string;
       usage: Usage;
       taken_back?: boolean;
+      operation?: string;
     }
   | { type: 'warning'; text: string };
 
@@ -215,6 +217,7 @@ export type Command =
   | { type: 'apply'; change: Change; head_seen?: { head: EntryId | null } | null; plan_seen?: string | null; running?: 'refuse' | 'interrupt' }
   | { type: 'label'; prompt: EntryId; label: string | null }
   | { type: 'tree' }
+  | { type: 'operations' }
   | { type: 'checkpoints' }
   | { type: 'files'; query: string }
   | { type: 'store' }
@@ -251,6 +254,13 @@ export interface TreePrompt {
   label: string | null;
   files: TurnSummary | null;
   forks: string[];
+  end?: EntryId | null;
+}
+export interface OperationFacts {
+  operation: string;
+  kind: string;
+  what: string;
+  at: Timestamp;
 }
 export interface SessionFacts {
   session: string;
@@ -341,6 +351,7 @@ export type Reply =
   | { type: 'targets'; head: EntryId | null; targets: Target[] }
   | { type: 'change'; document: RewindDocument }
   | { type: 'tree'; head: EntryId | null; prompts: TreePrompt[] }
+  | { type: 'operations'; undo: OperationFacts | null; redo: OperationFacts | null }
   | { type: 'checkpoints'; checkpoints: CheckpointFacts[] }
   | { type: 'sessions'; sessions: SessionFacts[] }
   | { type: 'files'; paths: string[] }

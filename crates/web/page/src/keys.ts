@@ -1,7 +1,8 @@
 // Keys of the page, wherever nothing is being typed.
 
-import { interrupt, openPlan, showTurnDiff } from './actions';
-import { applying, composer, current, isUnderWay, menuOf, panel, sidebarOpen, theFacts, theView, toggleMenu } from './store';
+import { interrupt } from './actions';
+import { openPlan, showTurnDiff } from './changes';
+import { applying, composer, current, finding, isUnderWay, menuOf, panel, sidebarOpen, theFacts, theView, toggleMenu } from './store';
 import { transcript } from './ui/Transcript';
 
 function isTyping(target: EventTarget | null): boolean {
@@ -27,6 +28,7 @@ function prompt(): string | null {
 /** Closes what is open, the topmost first. Returns whether there was something. */
 function close(): boolean {
   if (menuOf.value !== null) menuOf.value = null;
+  else if (finding.value) finding.value = false;
   else if (panel.value !== null) {
     if (!applying.value) panel.value = null;
   } else if (sidebarOpen.value) sidebarOpen.value = false;
@@ -78,8 +80,9 @@ const actions: Record<string, () => void> = {
   },
   t: () => (panel.value = { kind: 'timeline' }),
   // A single key shows what it would do before it does it.
-  u: () => openPlan({ do: 'undo' }, 'Undo'),
-  U: () => openPlan({ do: 'redo' }, 'Redo'),
+  u: () => openPlan({ do: 'undo' }, 'Undo', 'the last turn or rewind'),
+  U: () => openPlan({ do: 'redo' }, 'Redo', 'what was undone last'),
+  '/': () => (finding.value = true),
   s: () => {
     sidebarOpen.value = true;
     requestAnimationFrame(() => document.querySelector<HTMLInputElement>('#session-search')?.focus());

@@ -2,7 +2,9 @@
 
 import { render } from 'preact';
 
-import { begin, leave } from './actions';
+import { begin } from './actions';
+import { listenToBack } from './back';
+import { leave } from './drafts';
 import { listenToKeys } from './keys';
 import './style/base.css';
 import './style/frame.css';
@@ -24,6 +26,7 @@ const root = document.getElementById('app');
 if (root) {
   render(<App />, root);
   listenToKeys();
+  listenToBack();
   addEventListener('pagehide', leave);
   void begin();
 }

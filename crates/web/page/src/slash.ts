@@ -1,23 +1,11 @@
 // Commands that are typed: their names, what they are for, and what they do. The same as the terminal's.
 
-import {
-  create,
-  fork,
-  interrupt,
-  lastPrompt,
-  openPlan,
-  quietly,
-  redo,
-  send,
-  refused,
-  setLabel,
-  showTurnDiff,
-  summarise,
-  takeDraft,
-  undo,
-} from './actions';
+import { create, interrupt, quietly, refused, send } from './actions';
+import { fork, lastPrompt, openPlan, redo, setLabel, showTurnDiff, summarise, undo } from './changes';
 import type { Change, Extent, OnConflict } from './contract';
-import { panel, say, sidebarOpen, theFacts, theView } from './store';
+import { takeDraft } from './drafts';
+import { say } from './notices';
+import { finding, panel, sidebarOpen, theFacts, theView } from './store';
 import { head } from './view';
 
 export interface Told {
@@ -70,6 +58,9 @@ export const ALL: Told[] = [
     const window = view?.window ? `, ${view.window} tokens of context` : '';
     say('plain', `${view?.model}${window}. \`/model PROVIDER/NAME\` asks another`);
   }),
+  told('find', [], '', 'look for words in the conversation', () => {
+    finding.value = true;
+  }),
   told('export', [], '', 'save the conversation as JSON lines', exportLines),
   told('jobs', [], '[end JOB]', 'background jobs', jobs),
   told('draft', [], '', 'load what waits to be said', takeDraft),
@@ -83,14 +74,18 @@ function nothingSaid(): void {
   say('plain', 'Nothing has been said in this session yet');
 }
 
-/** The command that a line is, and what follows it; null if it is a prompt. A path such as `/etc/hosts is wrong` is no command. */
-export function read(line: string): { told: Told; argument: string } | { unknown: string } | null {
-  const text = line.trim();
+/** What a line is: a command and what follows it, something that only looks like one, or null for a prompt. */
+export type Meaning = { told: Told; argument: string } | { unknown: string } | { tooMuch: string } | null;
+
+/** Reads a line as the terminal does. A path such as `/etc/hosts is wrong` is no command, and nothing is behind a blank. */
+export function read(line: string): Meaning {
+  const text = line.trimEnd();
   if (!text.startsWith('/') && !text.startsWith(':')) return null;
-  const [, name = '', argument = ''] = /^.(\S*)\s*([\s\S]*)$/.exec(text) ?? [];
+  const [, name = '', blank = '', argument = ''] = /^.(\S*)(\s?)([\s\S]*)$/.exec(text) ?? [];
   const found = ALL.find((one) => one.name === name || one.aliases.includes(name));
+  if (found && !found.takes && argument.trim()) return { tooMuch: found.name };
   if (found) return { told: found, argument: argument.trim() };
-  return /^[a-z-]+$/.test(name) && !argument && !text.includes('\n') ? { unknown: name } : null;
+  return /^[a-z-]+$/.test(name) && !blank && !argument ? { unknown: name } : null;
 }
 
 /** The commands that what was typed could become. */
@@ -104,7 +99,8 @@ async function change(goal: { do: 'undo' } | { do: 'redo' }, argument: string, v
     return say('plain', `/${verb}, or /${verb} with keep, overwrite or merge: what to do with files that others changed`);
   }
   const wanted: Change = { ...goal, on_conflict: argument as OnConflict };
-  openPlan(wanted, verb === 'undo' ? 'Undo' : 'Redo');
+  if (verb === 'undo') openPlan(wanted, 'Undo', 'the last turn or rewind');
+  else openPlan(wanted, 'Redo', 'what was undone last');
 }
 
 async function summarisePart(argument: string): Promise<void> {

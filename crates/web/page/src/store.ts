@@ -3,24 +3,16 @@
 import { batch, signal } from '@preact/signals';
 
 import { isOwn } from './api';
-import type { Change, Event, FileDiff, Part, SessionFacts, View } from './contract';
+import type { Wanted } from './changes';
+import type { EntryId, Event, Extent, FileDiff, Part, SessionFacts, View } from './contract';
 import { type Facts, factsOf, takeEntry } from './facts';
 import type { Link } from './stream';
 import { apply } from './view';
 
-export type Tone = 'plain' | 'good' | 'warning' | 'bad';
-export interface Notice {
-  id: number;
-  tone: Tone;
-  text: string;
-  actions: { text: string; run: () => void }[];
-  /** Whether it goes by itself. */
-  passes: boolean;
-}
-
 /** What is open beside the conversation. */
 export type Panel =
-  | { kind: 'plan'; change: Change; title: string }
+  | { kind: 'plan'; wanted: Wanted }
+  | { kind: 'summarise'; extent: Extent; name: string; prompts: EntryId[] }
   | { kind: 'diff'; title: string; files: FileDiff[]; entry: string | null }
   | { kind: 'timeline'; from?: string }
   | { kind: 'checkpoints' }
@@ -31,7 +23,8 @@ export const sessions = signal<SessionFacts[]>([]);
 export const workspace = signal('');
 export const link = signal<Link>({ kind: 'connecting' });
 export const panel = signal<Panel | null>(null);
-export const notices = signal<Notice[]>([]);
+/** Prompts of this tab that are held: each is said when the turn before it has ended. */
+export const held = signal<{ request: string; parts: Part[] }[]>([]);
 export const store = signal<{ bytes: number; budget: number } | null>(null);
 /** Since when a turn runs; null if none does. */
 export const runningSince = signal<number | null>(null);
@@ -40,6 +33,8 @@ export const applying = signal(false);
 /** What is read out to those who do not see the page. */
 export const announced = signal('');
 export const sidebarOpen = signal(false);
+/** Whether something is looked for in the conversation. */
+export const finding = signal(false);
 /** The prompt that keys are about. */
 export const current = signal<string | null>(null);
 /** The prompt whose menu is open. */
@@ -47,8 +42,17 @@ export const menuOf = signal<string | null>(null);
 let opener: HTMLElement | null = null;
 /** Opens the menu of a prompt, or closes it. It is drawn beside `from`, and the focus goes back there. */
 export function toggleMenu(entry: string, from: HTMLElement | null): void {
+  // The second half of a double click means nothing.
+  if (menuOf.value === entry && isMenuFresh()) return;
   opener = from;
+  opened = Date.now();
   menuOf.value = menuOf.value === entry ? null : entry;
+}
+/** Within this many milliseconds after it has opened, a click was meant for what was there before. */
+const FRESH_MS = 400;
+let opened = 0;
+export function isMenuFresh(): boolean {
+  return Date.now() - opened < FRESH_MS;
 }
 export function menuOpener(): HTMLElement | null {
   return opener?.isConnected ? opener : null;
@@ -111,7 +115,8 @@ export function forget(): void {
     panel.value = null;
     menuOf.value = null;
     current.value = null;
-    notices.value = [];
+    held.value = [];
+    finding.value = false;
     runningSince.value = null;
   });
   changed();
@@ -151,24 +156,6 @@ function watchState(): void {
   if (!view) return;
   if (view.state === 'running') runningSince.value ??= Date.now();
   else if (view.state === 'idle' || view.questions.length === 0) runningSince.value = null;
-}
-
-let noticed = 0;
-/** Says something. The same text is not said twice at once. */
-export function say(tone: Tone, text: string, actions: Notice['actions'] = []): void {
-  noticed += 1;
-  const passes = actions.length === 0 && (tone === 'plain' || tone === 'good');
-  const notice: Notice = { id: noticed, tone, text, actions, passes };
-  // There is one bar with Undo: that of the last change.
-  const others = notices.value.filter((one) => one.text !== text && !(isUndoBar(actions) && isUndoBar(one.actions)));
-  notices.value = [...others, notice].slice(-3);
-  if (passes) setTimeout(() => dismiss(notice.id), 10_000);
-}
-function isUndoBar(actions: Notice['actions']): boolean {
-  return actions.some((action) => action.text === 'Undo' || action.text === 'Redo');
-}
-export function dismiss(id: number): void {
-  if (notices.value.some((one) => one.id === id)) notices.value = notices.value.filter((one) => one.id !== id);
 }
 
 /** What the composer is to do. It listens; nobody else holds its text. */

@@ -15,6 +15,8 @@ export type Link =
   | { kind: 'missing'; message: string };
 
 export interface Listener {
+  /** It begins; the session was at event number `seq`. */
+  began(seq: number): void;
   view(view: View): void;
   event(event: Event): void;
   link(link: Link): void;
@@ -120,6 +122,7 @@ export class Stream {
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
       const parser = new Parser((name, data) => this.take(name, data));
       this.attempt = 0;
+      this.listener.began(Number(response.headers.get('X-Retake-Seq') ?? 0));
       this.listener.link({ kind: 'open' });
       for (;;) {
         const { done, value } = await reader.read();

@@ -1,8 +1,9 @@
 // What has to be decided or known before something goes back, and what must not be lost.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { existsSync, renameSync } from 'node:fs';
 import { after, test } from 'node:test';
-import { apply, choose, closeBrowser, ready, say, Scene } from './scene.mjs';
+import { apply, choose, closeBrowser, menu, ready, say, Scene } from './scene.mjs';
 
 after(closeBrowser);
 const config = '[permissions]\nallow = ["edits", "bash"]\n';
@@ -52,9 +53,10 @@ test('one file of several goes back alone from the plan', async (t) => {
   await say(page, 'do one');
   await say(page, 'make two');
   await choose(page, 2, 'Code and conversation');
-  await page.locator('.file', { hasText: 'b.txt' }).locator('.only-this').click();
+  await page.locator('.with-button', { hasText: 'b.txt' }).locator('.only-this').click();
   await page.locator('.only', { hasText: 'Only b.txt' }).waitFor();
   await page.locator('.summary-line', { hasText: '1 file' }).waitFor();
+  assert.equal(await page.locator('.plan button.primary').innerText(), 'Restore');
   await apply(page);
   assert.deepEqual([scene.read('a.txt'), scene.read('b.txt'), scene.read('c.txt')], ['one\n', null, 'c\n']);
   assert.equal(await page.locator('.e-prompt').count(), 2);
@@ -152,4 +154,134 @@ test('a rewind is made once, however often one asks, and cannot be hidden meanwh
   await page.locator('.plan').waitFor({ state: 'detached' });
   assert.equal(applied, 1);
   assert.equal(scene.read('a.txt'), 'zero\n');
+});
+
+test('a directory that is gone is said in the menu and in the plan, with a way to try again', async (t) => {
+  const scene = await start(t);
+  const page = await scene.page();
+  await say(page, 'do one');
+  renameSync(scene.workspace, `${scene.workspace}.away`);
+  t.after(() => existsSync(`${scene.workspace}.away`) && renameSync(`${scene.workspace}.away`, scene.workspace));
+  const items = await menu(page, 1);
+  const alone = items.locator('[role=menuitem]', { hasText: 'Conversation only' });
+  await page.waitForFunction(() => !document.querySelector('[role=menu]')?.innerText.includes('working out'));
+  const text = await alone.innerText();
+  if ((await alone.getAttribute('aria-disabled')) === 'true') {
+    assert.doesNotMatch(text, /working out/);
+    await page.keyboard.press('Escape');
+  } else {
+    await alone.click();
+    await page.locator('.summary-line', { hasText: 'files and side effects stay' }).or(page.locator('.plan button', { hasText: 'Try again' })).first().waitFor();
+  }
+});
+
+test('what a turn changed is told below it, and shown', async (t) => {
+  const scene = await start(t);
+  const page = await scene.page();
+  await say(page, 'do one');
+  await say(page, 'make two');
+  await page.locator('.turn-changed').nth(1).waitFor();
+  const told = await page.locator('.turn-changed').allInnerTexts();
+  assert.deepEqual(told.map((text) => text.replace(/\s+/g, ' ')), ['this turn changed +0 ~1 −0 show', 'this turn changed +2 ~0 −0 show']);
+  await page.locator('.turn-changed button').nth(1).click();
+  await page.locator('#side-title', { hasText: 'What turn 2 changed' }).waitFor();
+});
+
+test('notices take room of their own, one at a time', async (t) => {
+  const scene = await start(t);
+  const page = await scene.page();
+  await say(page, 'do one');
+  for (const text of ['/draft', '/jobs', '/model']) {
+    await page.locator('#composer').fill(text);
+    await page.keyboard.press('Escape');
+    await page.locator('#composer').press('Enter');
+  }
+  await page.locator('.notice', { hasText: 'PROVIDER/NAME' }).waitFor();
+  assert.equal(await page.locator('.notice').count(), 1);
+  const [list, bar] = [await page.locator('.scroll').boundingBox(), await page.locator('.notice').boundingBox()];
+  assert.ok(list.y + list.height <= bar.y + 1, 'the notice lies over the conversation');
+  // Names are set apart, without the ticks.
+  assert.doesNotMatch(await page.locator('.notice').innerText(), /`/);
+  await page.locator('.notice button', { hasText: '+2' }).click();
+  await page.locator('.notice', { hasText: 'No background jobs' }).waitFor();
+});
+
+test('the first way back leads out, and that of a phone closes what covers the conversation', async (t) => {
+  const scene = await start(t);
+  const page = await scene.page({ width: 380, height: 700, touch: true });
+  assert.match(page.url(), /#\/s\//);
+  await say(page, 'do one');
+  const address = page.url();
+  await page.locator('.top button', { hasText: 'Timeline' }).click();
+  await page.locator('.side').waitFor();
+  await page.goBack();
+  await page.locator('.side').waitFor({ state: 'detached' });
+  assert.equal(page.url(), address);
+  await page.locator('.burger').click();
+  await page.locator('.sidebar.open').waitFor();
+  await page.goBack();
+  await page.locator('.sidebar.open').waitFor({ state: 'detached' });
+  // Closed by its own button it leaves nothing behind.
+  await page.locator('.top button', { hasText: 'Timeline' }).click();
+  await page.locator('.side [aria-label=Close]').click();
+  await page.waitForTimeout(200);
+  await page.goBack();
+  await page.waitForTimeout(200);
+  assert.doesNotMatch(page.url(), /\/$/);
+});
+
+test('the prompt that was acted on stays in sight, and the end is known as such', async (t) => {
+  const scene = await start(t, { answers: [{ says: `${'Some words of an answer. '.repeat(60)}\n\n`.repeat(3) }] });
+  const page = await scene.page({ width: 1280, height: 700 });
+  for (const text of ['one', 'two', 'three', 'four']) await say(page, text);
+  await page.keyboard.press('Alt+ArrowUp');
+  await page.keyboard.press('k');
+  await page.keyboard.press('k');
+  const prompt = page.locator('[aria-label="Prompt 2"]');
+  await choose(page, 2, 'Conversation only');
+  await page.locator('.plan').waitFor();
+  await page.waitForTimeout(300);
+  const isSeen = async () => {
+    const [box, list] = [await prompt.boundingBox(), await page.locator('.scroll').boundingBox()];
+    return Boolean(box) && box.y >= list.y - 1 && box.y < list.y + list.height - 20;
+  };
+  assert.ok(await isSeen(), 'with the plan open');
+  await page.locator('.plan button', { hasText: 'Cancel' }).click();
+  await page.locator('.plan').waitFor({ state: 'detached' });
+  await page.waitForTimeout(300);
+  assert.ok(await isSeen(), 'with the plan closed');
+  await page.keyboard.press('Escape');
+  await page.locator('.to-end').click();
+  await page.locator('.to-end').waitFor({ state: 'detached' });
+  await choose(page, 4, 'Conversation only');
+  await page.locator('.plan').waitFor();
+  await page.locator('.plan button', { hasText: 'Cancel' }).click();
+  await page.waitForTimeout(300);
+  const left = await page.evaluate(() => {
+    const box = document.querySelector('.scroll');
+    return box.scrollHeight - box.scrollTop - box.clientHeight;
+  });
+  assert.equal(await page.locator('.to-end').count(), left > 4 ? 1 : 0, String(left));
+});
+
+test('the only hit of the timeline is opened by Enter, and words far away are found', async (t) => {
+  const scene = await start(t, { answers: [{ says: `${'Some words of an answer. '.repeat(60)}\n\n`.repeat(3) }] });
+  const page = await scene.page({ width: 1280, height: 500 });
+  for (const text of ['about zebras', 'two', 'three', 'four', 'five']) await say(page, text);
+  await page.locator('.top button', { hasText: 'Timeline' }).click();
+  await page.locator('.tree-row').nth(4).waitFor();
+  await page.locator('.timeline input').fill('zebras');
+  await page.waitForFunction(() => document.querySelectorAll('.tree-row').length === 1);
+  await page.locator('.timeline input').press('Enter');
+  await page.locator('.menu-title', { hasText: 'about zebras' }).waitFor();
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('Escape');
+  await page.locator('.side').waitFor({ state: 'detached' });
+  await page.keyboard.press('Alt+ArrowUp');
+  await page.keyboard.press('/');
+  await page.locator('.find input').fill('zebra');
+  await page.locator('.row.pointed', { hasText: 'about zebras' }).waitFor();
+  assert.equal(await page.locator('.find [role=status]').innerText(), '1 of 1');
+  await page.keyboard.press('Escape');
+  await page.locator('.find').waitFor({ state: 'detached' });
 });

@@ -114,6 +114,12 @@ test('commands do what they say, and unknown ones are not said to the model', as
   await say(page, 'hello');
   await type('/nosuch');
   await page.locator('.notice', { hasText: 'no command /nosuch' }).waitFor();
+  await type('/clear the cache directory');
+  await page.locator('.notice', { hasText: 'Nothing follows /clear' }).waitFor();
+  assert.equal(await page.locator('.cleared, .e-prompt').count(), 1);
+  await page.locator('#composer').fill('');
+  await say(page, ' /clear the cache directory');
+  assert.equal(await page.locator('.e-prompt').count(), 2);
   await type('/help');
   await page.locator('#side-title', { hasText: 'Keys and commands' }).waitFor();
   await page.keyboard.press('Escape');
@@ -126,7 +132,7 @@ test('commands do what they say, and unknown ones are not said to the model', as
   await page.locator('.tree-row').first().waitFor();
   await page.keyboard.press('Escape');
   await type('/label good');
-  await page.locator('.notice', { hasText: '`good`' }).waitFor();
+  await page.locator('.notice', { hasText: '“good”' }).waitFor();
   const [download] = await Promise.all([page.waitForEvent('download'), type('/export')]);
   assert.match(download.suggestedFilename(), /^retake-\w{8}\.jsonl$/);
 });
@@ -135,12 +141,17 @@ test('sessions are begun, found, gone to and deleted', async (t) => {
   const scene = await Scene.start(t, { files: ADD, answers: [{ says: 'Yes.' }] });
   const page = await scene.page();
   await say(page, 'about apples');
+  await say(page, 'then quinces');
   await page.locator('.sidebar .new button').click();
   await page.locator('.welcome').waitFor();
   await say(page, 'about pears');
   await page.locator('.sidebar li').nth(1).waitFor();
   await page.locator('#session-search').fill('appl');
   assert.equal(await page.locator('.sidebar li').count(), 1);
+  // What was said later is found as well.
+  await page.locator('#session-search').fill('quince');
+  await page.waitForFunction(() => [...document.querySelectorAll('.sidebar .title')].map((one) => one.innerText).join() === 'about apples');
+  await page.locator('#session-search').fill('appl');
   await page.locator('.sidebar .pick').click();
   await page.locator('.e-prompt', { hasText: 'about apples' }).waitFor();
   await page.locator('#session-search').fill('');
@@ -180,7 +191,8 @@ test('a prompt that is held can be taken back', async (t) => {
   await page.locator('.stop').waitFor();
   await page.locator('#composer').fill('not after all');
   await page.keyboard.press('Enter');
-  await page.locator('.notice button', { hasText: 'Take back' }).click();
+  await page.locator('.held', { hasText: 'not after all' }).waitFor();
+  await page.locator('.held button', { hasText: 'Take back' }).click();
   await page.waitForFunction(() => document.querySelector('#composer').value === 'not after all');
   await ready(page);
   assert.equal(await page.locator('.e-prompt').count(), 1);

@@ -34,7 +34,7 @@ test('code and conversation go back, the prompt waits in the composer, and undo 
   assert.deepEqual(await prompts(page), ['write one']);
   assert.deepEqual([scene.read('a.txt'), scene.read('b.txt')], ['one\n', null]);
   assert.equal(await page.locator('#composer').inputValue(), 'write two');
-  assert.match(await page.locator('.notice').innerText(), /Went back to .*: 2 files are as they were/);
+  assert.match(await page.locator('.notice').innerText(), /Went back to before 2 “write two”: 2 files restored/);
   assert.equal(await page.evaluate(() => document.activeElement?.id), 'composer');
   await undoBar(page).click();
   await page.locator('[aria-label="Prompt 3"]').waitFor();
@@ -49,6 +49,7 @@ test('conversation only leaves the files', async (t) => {
   const { scene, page } = await three(t);
   await choose(page, 2, 'Conversation only');
   await page.locator('.summary-line', { hasText: 'files and side effects stay' }).waitFor();
+  assert.equal(await page.locator('.plan .stays, .plan .warning').count(), 0);
   await apply(page);
   assert.deepEqual(await prompts(page), ['write one']);
   assert.deepEqual([scene.read('a.txt'), scene.read('b.txt')], ['two\n', 'three\n']);
@@ -83,7 +84,12 @@ test('a fork is a session of its own', async (t) => {
   await page.locator('[aria-label="Prompt 2"]').waitFor();
   assert.deepEqual(await prompts(page), ['write one', 'write two']);
   assert.equal(await page.locator('#composer').inputValue(), 'make b');
-  await page.locator('.sidebar li', { hasText: 'a fork' }).waitFor();
+  await page.locator('.sidebar li', { hasText: 'a fork of “write one”' }).waitFor();
+  await page.locator('.notice', { hasText: 'You are in a fork of “write one”' }).waitFor();
+  await page.locator('.fork-mark').waitFor();
+  await page.locator('.notice button', { hasText: 'Back to it' }).click();
+  await page.locator('[aria-label="Prompt 3"]').waitFor();
+  assert.equal(page.url(), before);
   await page.goto(before);
   await page.locator('[aria-label="Prompt 3"]').waitFor();
 });
@@ -91,11 +97,16 @@ test('a fork is a session of its own', async (t) => {
 test('a summary stands for what is before or after, and is undone', async (t) => {
   const { scene, page } = await three(t, [{ says: 'A short summary.' }, { says: 'Another summary.' }]);
   await choose(page, 3, 'Summarise up to here');
+  await page.locator('.summarise button.primary').click();
   await page.locator('.e-summary').waitFor();
+  // It stands where what it stands for ends, before the prompt that stays.
+  const rows = await page.locator('.row').evaluateAll((all) => all.map((row) => row.getAttribute('aria-label')));
+  assert.ok(rows.indexOf('Prompt 2') < rows.indexOf('Summary') && rows.indexOf('Summary') < rows.indexOf('Prompt 3'), String(rows));
   assert.equal(await page.locator('.e-prompt.unseen').count(), 2);
   await undoBar(page).click();
   await page.locator('.e-summary').waitFor({ state: 'detached' });
   await choose(page, 2, 'Summarise from here');
+  await page.locator('.summarise button.primary').click();
   await page.locator('.e-summary').waitFor();
   assert.match(await page.locator('.notice').innerText(), /Summarised: the next request is \d+ % shorter/);
   await page.locator('.e-summary summary').click();
@@ -105,9 +116,12 @@ test('a summary stands for what is before or after, and is undone', async (t) =>
 test('a label is given, seen in the timeline, and the diff of a turn shown', async (t) => {
   const { scene, page } = await three(t);
   await (await menu(page, 2)).locator('[role=menuitem]', { hasText: 'Label' }).click();
+  assert.equal(await page.locator('.menu-title').innerText(), 'Label the point before 2');
+  assert.ok((await page.locator('.label-form input').boundingBox()).width > 200);
   await page.locator('.label-form input').fill('good point');
   await page.keyboard.press('Enter');
   await page.locator('.notice', { hasText: 'good point' }).waitFor();
+  await page.locator('[aria-label="Prompt 2"] .label', { hasText: 'good point' }).waitFor();
   await choose(page, 2, 'Show diff');
   await page.locator('#side-title', { hasText: 'What turn 2 changed' }).waitFor();
   assert.deepEqual(await page.locator('.side .dl').allInnerTexts(), ['1\n−\none', '1\n+\ntwo']);
@@ -134,8 +148,13 @@ async function conflicted(t, name) {
 test('a conflict is kept, which is the first choice', async (t) => {
   const { scene, page, lines } = await conflicted(t, 'Keep');
   assert.match(await page.locator('.conflict').innerText(), /c\.txt [\s\S]*changed/);
-  assert.match(await page.locator('.conflict').innerText(), /is kept/);
+  assert.match(await page.locator('.conflict').innerText(), /is kept: nothing changes in it\. Not done/);
+  // What Enter would do is not decided by where the focus happens to be, and the button says it.
+  await page.waitForFunction(() => document.querySelector('.plan button.primary')?.getAttribute('aria-disabled') === 'false');
+  assert.equal(await page.evaluate(() => document.activeElement?.getAttribute('name')), await page.locator('.conflict input').first().getAttribute('name'));
+  assert.equal(await page.locator('.plan button.primary').innerText(), 'Rewind, keeping 1 file as it is');
   await apply(page);
+  await page.locator('.notice', { hasText: '1 kept as it is' }).waitFor();
   assert.equal(scene.read('c.txt'), lines('FIRST', 'mine'));
 });
 
@@ -155,6 +174,7 @@ test('a conflict is merged, as the preview shows', async (t) => {
   assert.match(await page.locator('.conflict .dl.added').innerText(), /first/);
   await apply(page);
   assert.equal(scene.read('c.txt'), lines('first', 'mine'));
+  await page.locator('.notice', { hasText: '1 merged' }).waitFor();
 });
 
 test('files that change after the plan was shown are not overwritten', async (t) => {
@@ -210,5 +230,12 @@ test('what was left behind is in the tree, and one can go back to it', async (t)
   await page.locator('.timeline input').fill('');
   await page.locator('.tree-row.left .point').click();
   await page.locator('[role=menu]').waitFor();
+  assert.equal(await page.locator('.menu-title').innerText(), 'Rewind to before “make b”');
   assert.match(await page.locator('[role=menuitem]', { hasText: 'Summarise from' }).innerText(), /not in the conversation now/);
+  await page.waitForTimeout(450);
+  await page.locator('[role=menuitem]', { hasText: 'Go to the end of this attempt' }).click();
+  await page.locator('#side-title', { hasText: 'the end of “make b”' }).waitFor();
+  await apply(page);
+  assert.equal(scene.read('b.txt'), 'three\n');
+  assert.deepEqual(await prompts(page), ['write one', 'write two', 'make b']);
 });

@@ -188,6 +188,8 @@ export async function menu(page, number) {
   const prompt = page.locator(`[aria-label="Prompt ${number}"]`);
   await prompt.hover();
   await prompt.locator('.rewind').click();
+  // A click that comes sooner was meant for what was there before.
+  await page.waitForTimeout(450);
   return page.locator('[role=menu]');
 }
 export async function choose(page, number, item) {

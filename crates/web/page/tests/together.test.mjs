@@ -66,9 +66,11 @@ test('the page waits for a server that was killed, and goes on when it is there 
   const scene = await start(t);
   const page = await scene.page();
   await say(page, 'do one');
+  await page.locator('.turn-changed').waitFor();
   const before = await shown(page);
   await scene.kill();
   await page.locator('.link', { hasText: 'The server is gone' }).waitFor();
+  await page.locator('.status .state', { hasText: 'offline' }).waitFor();
   assert.equal(await shown(page), before);
   await page.locator('#composer').fill('into the void');
   await page.locator('#composer').press('Enter');

@@ -57,6 +57,30 @@ fn a_session_is_begun_listed_and_deleted() {
 }
 
 #[test]
+fn sessions_are_found_by_what_was_said_in_them() {
+    let stage = Stage::new();
+    let browser = Browser::signed_in(&stage);
+    for texts in [["about apples", "then quinces, zebra"], ["about pears", "nothing else"]] {
+        let session = browser.begin();
+        let mut watcher = Watcher::of(&browser, &session);
+        for text in texts {
+            stage.model.says("Well.");
+            browser.say(&session, text);
+            watcher.until_ended();
+        }
+    }
+    let found = |query: &str| {
+        let listed = browser.get(&format!("/api/sessions?search={query}")).json();
+        let titles = listed["sessions"].as_array().unwrap().iter().map(|one| one["title"].as_str().unwrap().to_owned());
+        titles.collect::<Vec<_>>()
+    };
+    assert_eq!(found("Quinces"), ["about apples"]);
+    assert_eq!(found("zebra%20apples"), ["about apples"]);
+    assert_eq!(found("zebra+pears"), [""; 0]);
+    assert_eq!(found("").len(), 2);
+}
+
+#[test]
 fn files_that_a_prompt_mentions_go_along_as_in_the_terminal() {
     let stage = Stage::new();
     stage.write("notes.txt", "the secret word is quince\n");

@@ -27,6 +27,8 @@ impl Frame {
 pub struct Watcher {
     reader: BufReader<Chunked>,
     pub view: View,
+    /// The last event when the stream began.
+    pub now: u64,
     /// Empty events that came: signs of life.
     pub heartbeats: usize,
 }
@@ -61,8 +63,9 @@ impl Watcher {
         }
         assert_eq!(head.header("content-type"), Some("text/event-stream"), "{head:?}");
         assert_eq!(head.header("cache-control"), Some("no-store"), "{head:?}");
+        let now = head.header("x-retake-seq").and_then(|seq| seq.parse().ok()).expect("it tells where it is");
         let reader = BufReader::new(Chunked { inner: reader, left: 0 });
-        Ok(Self { reader, view: View::default(), heartbeats: 0 })
+        Ok(Self { reader, view: View::default(), now, heartbeats: 0 })
     }
 
     /// The next event; `None` at the end of the stream.

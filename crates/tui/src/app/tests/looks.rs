@@ -35,7 +35,15 @@ fn edit() -> FileDiff {
         line(LineKind::Same, "}"),
     ];
     let hunks = vec![HunkLines { start: (98, 98), lines }];
-    FileDiff { path: Bytes::Text("src/parser.rs".into()), added: 1, removed: 1, instead: None, hunks, left_out: 0 }
+    FileDiff {
+        path: Bytes::Text("src/parser.rs".into()),
+        added: 1,
+        removed: 1,
+        instead: None,
+        hunks,
+        left_out: 0,
+        about: None,
+    }
 }
 
 /// A conversation with all that is usual in one.

@@ -17,6 +17,7 @@ fn prompt(number: u8, parent: Option<u8>, retained: Option<u64>) -> TreePrompt {
         label: None,
         files: None,
         forks: Vec::new(),
+        end: None,
     }
 }
 

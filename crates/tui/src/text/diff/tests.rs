@@ -23,7 +23,7 @@ fn file(path: &str, hunks: &[((u32, u32), &[&str])]) -> FileDiff {
         .collect();
     let count = |kind| hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| line.kind == kind).count() as u32;
     let (added, removed) = (count(LineKind::Added), count(LineKind::Removed));
-    FileDiff { path: Bytes::Text(path.to_owned()), added, removed, instead: None, hunks, left_out: 0 }
+    FileDiff { path: Bytes::Text(path.to_owned()), added, removed, instead: None, hunks, left_out: 0, about: None }
 }
 
 fn sample() -> Vec<FileDiff> {

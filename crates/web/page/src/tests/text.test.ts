@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import test from 'node:test';
 
+import type { RewindDocument } from '../contract';
 import { compare, ofCall } from '../text/edits';
 import { Colours, highlight, languageOf } from '../text/highlight';
 import { parseInline, safe } from '../text/inline';
 import { MAX_BLOCK, parse, Pieces } from '../text/markdown';
-import { elapsed, pathText, plainOutput, size, tokens } from '../text/words';
+import { elapsed, inFiles, operationName, pathText, plainOutput, size, tokens } from '../text/words';
 
 const drawn = (old: string, now: string) =>
   compare(old, now)
@@ -165,9 +166,28 @@ test('numbers are short and names are clean', () => {
   assert.deepEqual([0, 999, 1_250, 200_000, 1_050_000].map(tokens), ['0', '999', '1.2k', '200k', '1.0M']);
   assert.deepEqual([999, 61_000].map(elapsed), ['0 s', '1 min 01 s']);
   assert.deepEqual([0, 999, 1_500, 48_210].map(size), ['0 B', '999 B', '1.5 kB', '48.2 kB']);
-  assert.equal(pathText('a\nb\u202e'), 'a\ufffdb\ufffd');
-  assert.equal(pathText({ bytes: btoa('a\xff') }), 'a\ufffd');
+  // As git and the command line quote them.
+  assert.equal(pathText('plain name é.txt'), 'plain name é.txt');
+  assert.equal(pathText('a\nb\u202e'), '"a\\nb\\342\\200\\256"');
+  assert.equal(pathText({ bytes: btoa('a\xff') }), '"a\\377"');
+  assert.equal(pathText('say "no"'), '"say \\"no\\""');
   assert.equal(plainOutput('\u001b[31mred\u001b[0m 10%\r100%\nx'), '100%\nx');
+});
+
+test('what was done is said in words, without ids', () => {
+  assert.equal(operationName('turn mend add'), 'turn “mend add”');
+  assert.equal(operationName('rewind 45aa7bfc before "really mend"'), 'rewind to before “really mend”');
+  assert.equal(operationName('rewind 45aa7bfc'), 'rewind to 45aa7bfc');
+  assert.equal(operationName('summary up to "mend"'), 'summary up to “mend”');
+  assert.equal(operationName('clear'), 'clear');
+  const file = (path: string, status: string) => ({ path, action: 'restore', status, certainty: null });
+  const conflict = (path: string, choice: 'keep' | 'merge') => ({ path, why: '', text: '', choices: [], choice });
+  const document = {
+    files: [file('a', 'done'), file('b', 'done'), file('c', 'done'), file('d', 'kept')],
+    conflicts: [conflict('c', 'merge'), conflict('d', 'keep')],
+  } as unknown as RewindDocument;
+  assert.equal(inFiles(document), '2 files restored, 1 merged, 1 kept as it is');
+  assert.equal(inFiles({ ...document, files: [], conflicts: [] }), 'no file was changed');
 });
 
 test('nothing of the page makes HTML of text', () => {

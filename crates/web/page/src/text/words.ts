@@ -48,15 +48,24 @@ export function age(at: number, now: number): string {
   return `${Math.floor(minutes / 1_440)} d ago`;
 }
 
-/** A path for people. Nothing in it changes the direction or the line of what is around it. */
+/** A path for people, as the command line writes it: in quotes, with escapes, if anything in it is not plain to see. */
 export function pathText(path: Bytes): string {
-  if (typeof path === 'string') return clean(path);
+  if (typeof path === 'string') return ODD.test(path) ? quoted(new TextEncoder().encode(path)) : path;
   try {
-    const bytes = Uint8Array.from(atob(path.bytes), (c) => c.charCodeAt(0));
-    return clean(new TextDecoder().decode(bytes));
+    return quoted(Uint8Array.from(atob(path.bytes), (c) => c.charCodeAt(0)));
   } catch {
     return '(a name that cannot be shown)';
   }
+}
+
+/** What makes a name be quoted: controls, what changes the direction of text, and the quotes' own characters. */
+const ODD = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"\\]/;
+const ESCAPES: Record<number, string> = { 7: '\\a', 8: '\\b', 9: '\\t', 10: '\\n', 11: '\\v', 12: '\\f', 13: '\\r', 34: '\\"', 92: '\\\\' };
+
+function quoted(bytes: Uint8Array): string {
+  const one = (byte: number) =>
+    ESCAPES[byte] ?? (byte >= 32 && byte < 127 ? String.fromCharCode(byte) : `\\${byte.toString(8).padStart(3, '0')}`);
+  return `"${Array.from(bytes, one).join('')}"`;
 }
 
 /** A path as a key. */
@@ -127,12 +136,26 @@ export function ruleText(rule: Rule): string {
   return rule.prefix ? `${rule.tool}: ${rule.prefix}` : rule.tool;
 }
 
-/** What became of the files: `2 files are as they were, 1 kept as they are now`. */
+/** What became of the files: `2 files restored, 1 merged, 1 kept as it is`. */
 export function inFiles(document: RewindDocument): string {
-  const with_ = (status: string) => document.files.filter((file) => file.status === status).length;
-  const [done, kept, failed] = [with_('done') + with_('displaced'), with_('kept'), with_('failed')];
-  const said = [done === 0 ? 'no file was changed' : done === 1 ? '1 file is as it was' : `${done} files are as they were`];
-  if (kept > 0) said.push(`${kept} kept as they are now`);
+  const merged = new Set(document.conflicts.filter((one) => one.choice === 'merge').map((one) => pathKey(one.path)));
+  const with_ = (...statuses: string[]) => document.files.filter((file) => file.action !== 'unchanged' && statuses.includes(file.status));
+  const done = with_('done', 'displaced');
+  const both = done.filter((file) => merged.has(pathKey(file.path))).length;
+  const [back, kept, failed] = [done.length - both, with_('kept', 'overtaken').length, with_('failed').length];
+  const said: string[] = [];
+  if (back > 0 || both + kept + failed === 0) said.push(back === 0 ? 'no file was changed' : `${count(back, 'file', 'files')} restored`);
+  if (both > 0) said.push(`${both} merged`);
+  if (kept > 0) said.push(`${kept} kept as ${kept === 1 ? 'it is' : 'they are'}`);
   if (failed > 0) said.push(`${failed} FAILED`);
   return said.join(', ');
+}
+
+/** An operation by the words of what it is about: `turn “mend add”`, `rewind to before “mend add”`. */
+export function operationName(what: string): string {
+  const [, kind = '', rest = ''] = /^(\S+) ?([\s\S]*)$/.exec(what) ?? [];
+  // Ids are for programs; the words follow them.
+  const words = rest.replace(/^[0-9a-f]{8,} (?=before |after |")/, '').replace(/"([^"]*)"/, '“$1”');
+  if (kind === 'rewind') return words ? `rewind to ${words}` : kind;
+  return !words || words.includes('“') ? `${kind} ${words}`.trim() : `${kind} “${words}”`;
 }

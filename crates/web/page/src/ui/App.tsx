@@ -1,21 +1,24 @@
 // The page: sessions, conversation, composer, and what is open beside them.
 
 import { signal } from '@preact/signals';
-import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 
-import { dismiss, announced, applying, composer, link, notices, panel, session, sidebarOpen, theFacts, useView, type Panel } from '../store';
 import { create, reconnect, sentence } from '../actions';
-import { nextTheme, theme } from '../theme';
+import { announced, applying, composer, finding, link, panel, session, sidebarOpen, theFacts, useView, type Panel } from '../store';
 import { Checkpoints } from './Checkpoints';
 import { Composer } from './Composer';
 import { DiffList } from './DiffPanel';
 import { Todos } from './Entry';
+import { Find } from './Find';
+import { Header } from './Header';
 import { Help } from './Help';
+import { Notices } from './Notices';
 import { PlanPanel } from './PlanPanel';
 import { PromptMenu } from './PromptMenu';
 import { Questions } from './Question';
 import { Sessions } from './Sessions';
 import { Status } from './Status';
+import { Summarise } from './Summarise';
 import { Timeline } from './Timeline';
 import { Transcript } from './Transcript';
 
@@ -37,6 +40,7 @@ export function App() {
       <main class="main" inert={isCovered}>
         <Header />
         <Connection />
+        {finding.value ? <Find /> : null}
         <Transcript key={key} />
         <div class="dock">
           <Notices />
@@ -52,39 +56,6 @@ export function App() {
         {announced.value}
       </p>
     </div>
-  );
-}
-
-function Header() {
-  useView();
-  const title = theFacts().title || 'New session';
-  useEffect(() => {
-    document.title = `${title} · Retake`;
-  }, [title]);
-  const toggle = (kind: 'timeline' | 'help') => (panel.value = panel.value?.kind === kind ? null : { kind });
-  return (
-    <header class="top">
-      <button
-        type="button"
-        class="quiet burger"
-        aria-label="Sessions"
-        aria-controls="sessions"
-        aria-expanded={sidebarOpen.value}
-        onClick={() => (sidebarOpen.value = !sidebarOpen.value)}
-      >
-        ☰
-      </button>
-      <h1>{title}</h1>
-      <button type="button" class="quiet" aria-expanded={panel.value?.kind === 'timeline'} onClick={() => toggle('timeline')}>
-        Timeline
-      </button>
-      <button type="button" class="quiet" aria-label={`Colours: ${theme.value}`} title={`Colours: ${theme.value}`} onClick={nextTheme}>
-        {theme.value === 'dark' ? '☾' : theme.value === 'light' ? '☀' : '◐'}
-      </button>
-      <button type="button" class="quiet" aria-label="Help" aria-expanded={panel.value?.kind === 'help'} onClick={() => toggle('help')}>
-        ?
-      </button>
-    </header>
   );
 }
 
@@ -121,35 +92,6 @@ function Connection() {
   );
 }
 
-function Notices() {
-  return (
-    <div class="notices" role="log" aria-live="polite" aria-label="Notices">
-      {notices.value.map((notice) => (
-        <div key={notice.id} class={`notice n-${notice.tone}`} role={notice.tone === 'bad' ? 'alert' : undefined}>
-          <span>{notice.text}</span>
-          {notice.actions.map((action) => (
-            <button
-              key={action.text}
-              type="button"
-              class="primary"
-              disabled={applying.value}
-              onClick={() => {
-                dismiss(notice.id);
-                action.run();
-              }}
-            >
-              {action.text}
-            </button>
-          ))}
-          <button type="button" class="quiet" aria-label="Dismiss" onClick={() => dismiss(notice.id)}>
-            ×
-          </button>
-        </div>
-      ))}
-    </div>
-  );
-}
-
 function TodoList() {
   useView();
   const todos = theFacts().todos;
@@ -170,8 +112,11 @@ function TodoList() {
 function titleOf(open: Panel): string {
   switch (open.kind) {
     case 'plan':
+      return open.wanted.verb === 'Rewind' ? `Rewind to ${open.wanted.name}` : `${open.wanted.verb} ${open.wanted.name}`;
     case 'diff':
       return open.title;
+    case 'summarise':
+      return `Summarise ${open.name}`;
     case 'timeline':
       return 'Timeline';
     case 'checkpoints':
@@ -210,7 +155,8 @@ function Side() {
         </button>
       </header>
       <div class="side-body" key={open.kind} tabIndex={0} role="group" aria-labelledby="side-title">
-        {open.kind === 'plan' ? <PlanPanel key={JSON.stringify(open.change)} change={open.change} /> : null}
+        {open.kind === 'plan' ? <PlanPanel key={JSON.stringify(open.wanted)} wanted={open.wanted} /> : null}
+        {open.kind === 'summarise' ? <Summarise key={JSON.stringify(open.extent)} extent={open.extent} prompts={open.prompts} /> : null}
         {open.kind === 'diff' ? <DiffList files={open.files} entry={open.entry} /> : null}
         {open.kind === 'timeline' ? <Timeline key={open.from ?? ''} from={open.from} /> : null}
         {open.kind === 'checkpoints' ? <Checkpoints /> : null}

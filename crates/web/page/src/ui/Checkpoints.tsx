@@ -2,7 +2,8 @@
 
 import { useEffect, useState } from 'preact/hooks';
 
-import { openPlan, refused, send } from '../actions';
+import { refused, send } from '../actions';
+import { openPlan } from '../changes';
 import type { CheckpointFacts } from '../contract';
 import { age, count } from '../text/words';
 
@@ -30,13 +31,16 @@ export function Checkpoints() {
             <button
               type="button"
               class="point"
-              onClick={() => openPlan({ do: 'checkpoint', checkpoint: one.checkpoint, files: 'exact' }, `Rewind to checkpoint ${one.checkpoint.slice(0, 8)}`)}
+              onClick={() => openPlan({ do: 'checkpoint', checkpoint: one.checkpoint, files: 'exact' }, 'Rewind', nameOf(one))}
             >
               <span class="first">
                 <code>{one.checkpoint.slice(0, 8)}</code> <span class="text">{name(one)}</span>
               </span>
               <span class="second dim">
-                {age(one.at, now)} · +{one.changed.added} ~{one.changed.modified} −{one.changed.deleted}
+                {age(one.at, now)}
+                {one.changed.added + one.changed.modified + one.changed.deleted > 0
+                  ? ` · +${one.changed.added} ~${one.changed.modified} −${one.changed.deleted}`
+                  : ''}
                 {one.gaps > 0 ? ` · ${count(one.gaps, 'file', 'files')} not captured` : ''}
               </span>
             </button>
@@ -45,4 +49,10 @@ export function Checkpoints() {
       </ol>
     </div>
   );
+}
+
+/** `checkpoint “good”`; by its id only if it has no other name. */
+function nameOf(one: CheckpointFacts): string {
+  const words = one.label ?? one.note;
+  return words ? `checkpoint “${words}”` : `checkpoint ${one.checkpoint.slice(0, 8)}`;
 }

@@ -2,12 +2,13 @@
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 
-import { interrupt, prompt, send } from '../actions';
+import { interrupt, prompt, send, withdraw } from '../actions';
 import type { Part } from '../contract';
 import { Blocks, isBlock, typing } from '../draft';
 import { matching, read } from '../slash';
-import { isUnderWay, panel, say, setComposer, useView } from '../store';
-import { size } from '../text/words';
+import { say } from '../notices';
+import { held, isUnderWay, panel, setComposer, useView } from '../store';
+import { partName, size } from '../text/words';
 import { transcript } from './Transcript';
 
 interface Choice {
@@ -107,6 +108,7 @@ export function Composer() {
     const line = text();
     const meant = read(line);
     if (meant && 'unknown' in meant) return say('warning', `There is no command /${meant.unknown}; /help lists them`);
+    if (meant && 'tooMuch' in meant) return say('warning', `Nothing follows /${meant.tooMuch}; a prompt does not begin with it`);
     if (meant) {
       put('');
       setChoices(null);
@@ -238,6 +240,7 @@ export function Composer() {
       onDrop={drop}
     >
       {choices ? <Choices choices={choices} choose={choose} /> : null}
+      <HeldList />
       {marks.length > 0 ? (
         <ul class="chips" aria-label="Attached">
           {marks.map(({ mark, part }) => (
@@ -264,7 +267,7 @@ export function Composer() {
           aria-autocomplete="list"
           aria-controls={choices ? 'choices' : undefined}
           aria-activedescendant={choices ? `choice-${choices.at}` : undefined}
-          placeholder={isRunning ? 'It runs; what you say now is held until it has ended' : 'Say what is to be done'}
+          placeholder={isRunning ? 'Said when this turn has ended' : 'Say what is to be done'}
           autocomplete="off"
           spellcheck={false}
           onInput={() => {
@@ -283,11 +286,28 @@ export function Composer() {
             Stop
           </button>
         ) : null}
-        <button type="submit" class="primary">
-          {isRunning ? 'Hold' : 'Send'}
+        <button type="submit" class="primary" title={isRunning ? 'It is held, and said when this turn has ended' : undefined}>
+          {isRunning ? 'Send next' : 'Send'}
         </button>
       </div>
     </form>
+  );
+}
+
+/** What this tab has said while a turn runs, to be taken back. */
+function HeldList() {
+  if (held.value.length === 0) return null;
+  return (
+    <ul class="held" aria-label="Said when the turn has ended">
+      {held.value.map(({ request, parts }) => (
+        <li key={request}>
+          <span class="dim">next:</span> <span class="cut">{parts.map(partName).join(' ')}</span>
+          <button type="button" class="quiet" onClick={() => void withdraw(request, parts)}>
+            Take back
+          </button>
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -50,6 +50,7 @@ export const FileBox = memo(function FileBox(props: {
         ) : null}
         <span class="path">{pathText(file.path)}</span>
         {file.instead ? null : <Counts added={file.added} removed={file.removed} />}
+        {file.about ? <span class="dim">{file.about}</span> : null}
         {remark ? <span class="dim">{remark}</span> : null}
       </summary>
       {props.children}

@@ -2,7 +2,7 @@
 
 import { useState } from 'preact/hooks';
 
-import { openPlan } from '../actions';
+import { openPlan } from '../changes';
 import type { EntryId, FileDiff } from '../contract';
 import { count, pathKey, pathText } from '../text/words';
 import { FileBox } from './Diff';
@@ -17,17 +17,18 @@ export function DiffList({ files, entry }: { files: FileDiff[]; entry: EntryId |
         {count(files.length, 'file', 'files')}, +{added} −{removed}
       </p>
       {files.slice(0, shown).map((file) => (
-        <FileBox key={pathKey(file.path)} file={file} isOpen={files.length <= 12}>
+        <div class="with-button" key={pathKey(file.path)}>
+          <FileBox file={file} isOpen={files.length <= 12} />
           {entry ? (
             <button
               type="button"
               class="quiet only-this"
-              onClick={() => openPlan({ do: 'rewind', entry, scope: 'code', paths: [file.path] }, `Restore ${pathText(file.path)}`)}
+              onClick={() => openPlan({ do: 'rewind', entry, scope: 'code', paths: [file.path] }, 'Restore', pathText(file.path))}
             >
               Restore as it was before
             </button>
           ) : null}
-        </FileBox>
+        </div>
       ))}
       {files.length > shown ? (
         <button type="button" class="more" onClick={() => setShown(shown + 300)}>

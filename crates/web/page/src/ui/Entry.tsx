@@ -151,7 +151,8 @@ function firstOf(text: string): string {
 /** What the user said: text, with a name for each block in it. */
 export function PromptText({ parts, id }: { parts: Part[]; id: string }) {
   const [isOpen, setOpen] = useState(folds.get(`${id}:all`) ?? false);
-  const text = parts.map((part) => (part.type === 'text' ? part.text : partName(part))).join(' ');
+  // Blocks follow below, each under its name.
+  const text = parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join(' ');
   const lines = text.split('\n');
   const isLong = lines.length > PROMPT_LINES + 1;
   const open = () => {
@@ -257,7 +258,7 @@ function ToolResult({ entry, tool, args }: { entry: EntryOf<'tool_result'>; tool
       {suffix}
     </span>
   );
-  const said = isDone ? null : <span class={`m-${entry.outcome}`}>{remark && remark.length <= 60 ? `${word}: ${remark}` : word}</span>;
+  const said = isDone ? null : <span class={`outcome m-${entry.outcome}`}>{remark && remark.length <= 60 ? `${word}: ${remark}` : word}</span>;
   if (isDone && entry.todos) {
     return (
       <>

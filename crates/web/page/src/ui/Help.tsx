@@ -28,6 +28,7 @@ const KEYS: [string, [string, string][]][] = [
   [
     'Reading',
     [
+      ['/', 'find in the conversation, also what is far away; Enter for the one before'],
       ['g, Shift+G', 'to the beginning, to the newest'],
       ['s', 'sessions'],
       ['o', 'unfold or fold everything on the screen'],
@@ -46,6 +47,9 @@ const KEYS: [string, [string, string][]][] = [
 export function Help() {
   return (
     <div class="help">
+      <p>
+        Single letters are keys while nothing is being typed: click on the conversation, or press <kbd>Alt+↑</kbd>, to leave the composer; <kbd>i</kbd> goes back to it.
+      </p>
       {KEYS.map(([title, keys]) => (
         <section key={title}>
           <h3>{title}</h3>

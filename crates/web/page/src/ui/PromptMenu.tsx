@@ -2,9 +2,11 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
-import { fork, openPlan, RUNNING, send, setLabel, showTurnDiff, summarise } from '../actions';
+import { send } from '../actions';
+import { fork, openPlan, promptName, RUNNING, setLabel, showTurnDiff } from '../changes';
 import type { EntryId, Refusal, RewindDocument, Scope } from '../contract';
-import { menuOf, menuOpener, panel, theFacts, theView, useView } from '../store';
+import { points, said } from '../points';
+import { isMenuFresh, menuOf, menuOpener, panel, theFacts, theView, useView } from '../store';
 import { count } from '../text/words';
 import { focusOnce } from './focus';
 
@@ -31,21 +33,22 @@ export function changes(plan: RewindDocument): number {
   return plan.files.filter((file) => file.action !== 'unchanged').length;
 }
 
-/** `Rewind to before 3 “mend add”`. */
-export function rewindTitle(entry: EntryId, text: string): string {
+/** `before 3 “mend add”`. */
+export function placeName(entry: EntryId): string {
   const number = theFacts().numbers.get(entry);
-  return `Rewind to before ${number ? `${number} ` : ''}“${text}”`;
+  return `before ${number ? `${number} ` : ''}“${textOf(entry)}”`;
 }
 
+/** The first line of a prompt, also of one that was left behind. */
 export function textOf(entry: EntryId): string {
   const found = theView()?.entries[theFacts().at.get(entry) ?? -1];
-  if (found?.type !== 'prompt') return '';
+  if (found?.type !== 'prompt') return said.get(entry)?.text ?? '…';
   const text = found.parts.map((part) => (part.type === 'text' ? part.text : '')).join(' ');
-  return text.trim().split('\n')[0]?.slice(0, 120) ?? '';
+  return text.trim().split('\n')[0]?.slice(0, 120) || '…';
 }
 
-export function rewindTo(entry: EntryId, scope: Scope, text: string): void {
-  openPlan({ do: 'rewind', entry, scope }, rewindTitle(entry, text));
+export function rewindTo(entry: EntryId, scope: Scope): void {
+  openPlan({ do: 'rewind', entry, scope }, 'Rewind', placeName(entry));
 }
 
 export function PromptMenu() {
@@ -58,17 +61,23 @@ function Menu({ entry }: { entry: EntryId }) {
   const box = useRef<HTMLDivElement>(null);
   const [plan, setPlan] = useState<RewindDocument | null>(null);
   const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const [alone, setAlone] = useState<RewindDocument | Refusal | null>(null);
   const [isLabelling, setLabelling] = useState(false);
-  const text = textOf(entry) || '…';
   const state = view?.state;
 
   useEffect(() => {
     let isGone = false;
     void send({ type: 'plan', change: { do: 'rewind', entry, scope: 'both' } }).then((answer) => {
       if (isGone) return;
-      if (answer.refused) setRefusal(answer.refused);
-      else if (answer.ok.type === 'change') setPlan(answer.ok.document);
+      setRefusal(answer.refused ?? null);
+      if (answer.ok?.type === 'change') setPlan(answer.ok.document);
+      // The files may be beyond reach, and the conversation not.
+      else if (answer.refused) void conversation();
     });
+    const conversation = async () => {
+      const answer = await send({ type: 'plan', change: { do: 'rewind', entry, scope: 'conversation' } });
+      if (!isGone) setAlone(answer.refused ? answer.refused : answer.ok.type === 'change' ? answer.ok.document : null);
+    };
     return () => {
       isGone = true;
     };
@@ -83,12 +92,7 @@ function Menu({ entry }: { entry: EntryId }) {
   useLayoutEffect(() => {
     const [at, from] = [box.current, opener()?.getBoundingClientRect()];
     if (!at) return;
-    const { offsetWidth: width, offsetHeight: height } = at;
-    const left = Math.max(8, Math.min((from?.right ?? innerWidth / 2) - width, innerWidth - width - 8));
-    const below = (from?.bottom ?? 100) + 4;
-    const top = below + height > innerHeight - 8 ? Math.max(8, Math.min((from?.top ?? below) - height - 4, innerHeight - height - 8)) : below;
-    at.style.left = `${left}px`;
-    at.style.top = `${Math.max(8, Math.min(top, innerHeight - height - 8))}px`;
+    place(at, from);
   });
   useLayoutEffect(() => box.current?.querySelector<HTMLElement>('[role=menuitem]')?.focus(), []);
   useEffect(() => {
@@ -100,7 +104,7 @@ function Menu({ entry }: { entry: EntryId }) {
     return () => removeEventListener('pointerdown', outside, true);
   }, []);
 
-  const items = itemsOf(entry, text, plan, refusal, () => setLabelling(true));
+  const items = itemsOf(entry, { plan, refusal, alone }, () => setLabelling(true));
   const act = (item: Item) => {
     if (item.limit !== undefined) return;
     item.run();
@@ -128,13 +132,15 @@ function Menu({ entry }: { entry: EntryId }) {
       act(item);
     }
   };
+  const number = theFacts().numbers.get(entry);
+  const title = `Rewind to ${placeName(entry)}`;
   return (
     <div class="menu" ref={box} onKeyDown={key}>
-      <p class="menu-title">{rewindTitle(entry, text)}</p>
+      <p class="menu-title">{isLabelling ? `Label the point ${number ? `before ${number}` : 'before it'}` : title}</p>
       {isLabelling ? (
         <LabelForm entry={entry} done={() => close(true)} />
       ) : (
-        <div role="menu" aria-label={rewindTitle(entry, text)}>
+        <div role="menu" aria-label={title}>
           {items.map((item) => (
             <button
               key={item.key}
@@ -142,7 +148,8 @@ function Menu({ entry }: { entry: EntryId }) {
               role="menuitem"
               tabIndex={-1}
               aria-disabled={item.limit !== undefined}
-              onClick={() => act(item)}
+              onPointerMove={(event) => event.currentTarget.focus()}
+              onClick={(event) => (event.detail > 0 && isMenuFresh() ? undefined : act(item))}
             >
               <kbd>{item.key}</kbd>
               <span>
@@ -157,42 +164,86 @@ function Menu({ entry }: { entry: EntryId }) {
   );
 }
 
-function itemsOf(entry: EntryId, text: string, plan: RewindDocument | null, refusal: Refusal | null, label: () => void): Item[] {
+/** Beside its button, never over it: whoever clicks twice must not hit what has come under the pointer. */
+function place(menu: HTMLElement, button: DOMRect | undefined): void {
+  menu.style.maxHeight = '';
+  const { offsetWidth: width, offsetHeight: height } = menu;
+  const from = button ?? new DOMRect(innerWidth / 2, 100, 0, 0);
+  const [above, below] = [from.top - 12, innerHeight - from.bottom - 12];
+  let left = Math.max(8, Math.min(from.right - width, innerWidth - width - 8));
+  let top = from.bottom + 4;
+  if (height > below && height <= above) top = from.top - height - 4;
+  else if (height > below && from.left - 12 >= width) {
+    left = from.left - width - 4;
+    top = Math.max(8, Math.min(from.top, innerHeight - height - 8));
+  } else if (height > below) {
+    const room = Math.max(above, below);
+    menu.style.maxHeight = `${room}px`;
+    if (above > below) top = from.top - Math.min(height, room) - 4;
+  }
+  menu.style.left = `${left}px`;
+  menu.style.top = `${Math.max(8, top)}px`;
+}
+
+/** What is known of going back there: with the files, or why not; then of the conversation alone. */
+interface Known {
+  plan: RewindDocument | null;
+  refusal: Refusal | null;
+  alone: RewindDocument | Refusal | null;
+}
+
+function itemsOf(entry: EntryId, { plan, refusal, alone }: Known, label: () => void): Item[] {
   const view = theView();
   const numbers = theFacts().numbers;
   const number = numbers.get(entry);
   const running = view?.state === 'running' ? RUNNING : undefined;
   const elsewhere = number === undefined ? 'it is not in the conversation now' : undefined;
   const files = plan ? fileOffer(plan) : '';
-  const prompts = plan ? promptOffer(plan) : WAITING;
+  const talk = plan ?? (alone && 'version' in alone ? alone : null);
+  const prompts = talk ? promptOffer(talk) : WAITING;
+  const silent = alone && 'reason' in alone ? alone.message : undefined;
   const isBlocked = plan && plan.blocked.length > 0 ? 'a directory holds files that are not captured, so nothing can take its place' : undefined;
   const limit = running ?? refusal?.message ?? isBlocked;
   const nothing = plan && changes(plan) === 0 ? 'nothing to do, the files are there already' : undefined;
-  const later = number === undefined ? 0 : numbers.size - number;
-  const before = number === undefined ? 0 : number - 1;
-  return [
-    { key: '1', title: 'Code and conversation', offer: plan ? `${files}, ${prompts}` : WAITING, limit, run: () => rewindTo(entry, 'both', text) },
-    { key: '2', title: 'Conversation only', offer: `${prompts}; files and side effects stay`, limit: running, run: () => rewindTo(entry, 'conversation', text) },
-    { key: '3', title: 'Code only', offer: plan ? `${files}; the conversation stays` : WAITING, limit: limit ?? nothing, run: () => rewindTo(entry, 'code', text) },
+  const all = [...numbers.keys()];
+  const [before, from] = number === undefined ? [[], []] : [all.slice(0, number - 1), all.slice(number - 1)];
+  const summarise = (part: 'from' | 'up_to', prompts: EntryId[], name: string) =>
+    (panel.value = { kind: 'summarise', extent: { part, entry }, name, prompts });
+  const items: Item[] = [
+    { key: '1', title: 'Code and conversation', offer: plan ? `${files}, ${prompts}` : WAITING, limit, run: () => rewindTo(entry, 'both') },
+    { key: '2', title: 'Conversation only', offer: `${prompts}; files and side effects stay`, limit: running ?? silent, run: () => rewindTo(entry, 'conversation') },
+    { key: '3', title: 'Code only', offer: plan ? `${files}; the conversation stays` : WAITING, limit: limit ?? nothing, run: () => rewindTo(entry, 'code') },
     { key: '4', title: 'Fork from here', offer: 'a new session from here; this one stays as it is', run: () => void fork(entry) },
     {
       key: '5',
-      title: 'Summarise from here',
-      offer: later === 0 ? 'this prompt becomes a summary' : `this prompt and ${count(later, 'later one', 'later ones')} become one summary`,
+      title: 'Summarise from here …',
+      offer: from.length === 1 ? 'this prompt becomes a summary' : `this prompt and ${count(from.length - 1, 'later one', 'later ones')} become one summary`,
       limit: running ?? elsewhere,
-      run: () => void summarise({ part: 'from', entry }),
+      run: () => summarise('from', from, `from ${number} on`),
     },
     {
       key: '6',
-      title: 'Summarise up to here',
-      offer: before === 1 ? 'the prompt before it becomes a summary' : `the ${before} prompts before it become one summary`,
-      limit: running ?? elsewhere ?? (before === 0 ? 'nothing was said before it' : undefined),
-      run: () => void summarise({ part: 'up_to', entry }),
+      title: 'Summarise up to here …',
+      offer: before.length === 1 ? 'the prompt before it becomes a summary' : `the ${before.length} prompts before it become one summary`,
+      limit: running ?? elsewhere ?? (before.length === 0 ? 'nothing was said before it' : undefined),
+      run: () => summarise('up_to', before, `up to ${number}`),
     },
     { key: 'l', title: 'Label', offer: 'name the point before it', run: label },
     { key: 'd', title: 'Show diff', offer: 'what its turn changed', run: () => void showTurnDiff(entry) },
     { key: 'c', title: 'Compare', offer: 'with any other point, or with now', run: () => (panel.value = { kind: 'timeline', from: entry }) },
   ];
+  const end = elsewhere ? said.get(entry)?.end : null;
+  if (end) items.unshift(toTheEnd(entry, end, running));
+  return items;
+}
+
+/** A turn that was left behind has an end too. */
+function toTheEnd(entry: EntryId, end: EntryId, running: string | undefined): Item {
+  const isLast = ![...said.values()].some((other) => other.parent === entry);
+  const title = isLast ? 'Go to the end of this attempt' : 'Go to the end of this turn';
+  const name = `the end of “${textOf(entry)}”`;
+  const run = () => openPlan({ do: 'rewind', entry: end, scope: 'both' }, 'Rewind', name);
+  return { key: 'e', title, offer: 'it comes back with its answer, and the files as they were then', limit: running, run };
 }
 
 function fileOffer(plan: RewindDocument): string {
@@ -218,12 +269,10 @@ function LabelForm({ entry, done }: { entry: EntryId; done: () => void }) {
     const input = (event.currentTarget as HTMLFormElement).elements.namedItem('label') as HTMLInputElement;
     if (await setLabel(entry, input.value.trim() || null)) done();
   };
+  const old = points.value.get(entry)?.label ?? said.get(entry)?.label ?? '';
   return (
     <form class="label-form" onSubmit={(event) => void submit(event)}>
-      <label>
-        Label
-        <input name="label" type="text" autocomplete="off" maxLength={100} ref={focusOnce} />
-      </label>
+      <input name="label" type="text" aria-label={`Label for the point before ${promptName(entry)}`} autocomplete="off" maxLength={100} defaultValue={old} ref={focusOnce} />
       <button type="submit" class="primary">
         Label
       </button>

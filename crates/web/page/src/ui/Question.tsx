@@ -116,7 +116,7 @@ function Card(props: { question: Asked; isAnswered: boolean; more: number; answe
   return (
     <section class="question" ref={box} tabIndex={-1} role="alertdialog" aria-label="May it run?" aria-describedby="asked">
       <header tabIndex={0} role="group" aria-label="What is asked">
-        <strong id="asked">{clean(question.title)}</strong>
+        <strong id="asked">{clean(question.detail ? question.tool : question.title)}</strong>
         <span class="dim">
           {clean(question.why)}
           {props.more > 0 ? ` · ${props.more} more after this` : ''}

@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from 'preact/hooks';
 
-import { runningSince, store, theFacts, useView } from '../store';
+import { link, runningSince, store, theFacts, useView } from '../store';
 import { elapsed, size, tokens } from '../text/words';
 
 export function Status() {
@@ -22,7 +22,9 @@ export function Status() {
   const window = view.window ?? null;
   const context =
     facts.context === null
-      ? ''
+      ? facts.numbers.size > 0
+        ? 'context known with the next answer'
+        : ''
       : window
         ? `context ${Math.floor((facts.context * 100) / window)} % of ${tokens(window)}`
         : `context ${tokens(facts.context)}`;
@@ -34,6 +36,9 @@ export function Status() {
     const what = view.summarising ? ' · the model writes a summary' : written > 0 ? ` · ${tokens(written)} tokens` : '';
     [word, tone] = [`◌ ${elapsed(since === null ? 0 : now - since)}${what}`, 'accent'];
   } else if (view.state === 'paused') [word, tone] = ['■ stopped', 'warning'];
+  // What is shown is what was known.
+  const at = link.value;
+  if (at.kind === 'shut' || at.kind === 'missing' || (at.kind === 'waiting' && at.attempt > 1)) [word, tone] = ['○ offline', 'warning'];
   return (
     <footer class="status" aria-label="Status">
       <span class={`state ${tone}`}>{word}</span>

@@ -4,6 +4,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 
 import { go, refused, send } from '../actions';
 import type { EntryId, FileDiff, Target, TreePrompt } from '../contract';
+import { counts, said } from '../points';
 import { entriesVersion, menuOf, toggleMenu, useView } from '../store';
 import { age, counted } from '../text/words';
 import { DiffList } from './DiffPanel';
@@ -64,7 +65,11 @@ export function Timeline({ from: first }: { from: string | undefined }) {
       const [tree, targets] = await Promise.all([send({ type: 'tree' }), send({ type: 'targets' })]);
       if (isGone) return;
       if (tree.refused) return refused(tree.refused);
-      if (tree.ok.type === 'tree') setPrompts(tree.ok.prompts);
+      if (tree.ok.type === 'tree') {
+        said.clear();
+        for (const prompt of tree.ok.prompts) said.set(prompt.id, prompt);
+        setPrompts(tree.ok.prompts);
+      }
       if (targets.ok?.type === 'targets') setGone(new Set(targets.ok.targets.filter((one: Target) => !one.has_files).map((one) => one.id)));
     };
     void work();
@@ -109,8 +114,12 @@ export function Timeline({ from: first }: { from: string | undefined }) {
     if (answer.ok.type === 'diff') setCompared(answer.ok.files);
   };
   const keys = (event: KeyboardEvent) => {
-    if (event.key !== 'ArrowDown' && event.key !== 'ArrowUp') return;
     const all = [...(event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>('[data-menu]')];
+    if (event.key === 'Enter' && event.target === input.current && all.length > 0) {
+      event.preventDefault();
+      all[0]?.click();
+    }
+    if (event.key !== 'ArrowDown' && event.key !== 'ArrowUp') return;
     const at = all.indexOf(document.activeElement as HTMLElement);
     event.preventDefault();
     const next = event.key === 'ArrowDown' ? at + 1 : at - 1;
@@ -185,7 +194,7 @@ function Row(props: {
 }) {
   const { prompt, depth, isBranch } = props.row;
   const files = prompt.files;
-  const isChanged = files && files.added + files.modified + files.deleted > 0;
+  const changed = counts(files);
   const tools = counted(files?.tools ?? []).join(' · ');
   const isLeft = prompt.number === null;
   return (
@@ -205,11 +214,7 @@ function Row(props: {
         </span>
         <span class="second dim">
           <time dateTime={new Date(prompt.at).toISOString()}>{props.when}</time>
-          {isChanged ? (
-            <span>
-              +{files.added} ~{files.modified} −{files.deleted}
-            </span>
-          ) : null}
+          {changed ? <span>{changed}</span> : null}
           {tools ? <span class="tools">{tools}</span> : null}
           {files?.ran_commands ? <span class="warning">! ran commands</span> : null}
           {props.isGone ? <span class="warning">files gone; conversation only</span> : null}

@@ -5,21 +5,24 @@
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 
-import type { Entry, View } from '../contract';
+import type { Entry, Target, View } from '../contract';
 import { isUnseen } from '../facts';
-import { current, entriesVersion, menuOf, theFacts, toggleMenu, useView } from '../store';
+import { counts, points } from '../points';
+import { current, entriesVersion, menuOf, panel, theFacts, useView } from '../store';
 import { age } from '../text/words';
-import { EntryBody, guess, isHidden, Thought } from './Entry';
+import { guess, isHidden } from './Entry';
 import { Heights } from './heights';
-import { Markdown } from './Markdown';
-import { memo } from './memo';
+import { callOf, Live, LIVE, Row } from './Row';
 
 interface Item {
   key: string;
   /** Where it is among the entries; -1 for what is live. */
   at: number;
+  /** The prompt whose turn it ends. */
+  turn?: string;
+  /** What that turn changed. */
+  changed?: string;
 }
-const LIVE = 'live';
 /** Pixels beyond the screen that are on the page. */
 const MORE = 700;
 
@@ -28,16 +31,35 @@ export interface TranscriptPort {
   toEnd(): void;
   toTop(): void;
   show(key: string): void;
+  /** Keeps an entry where it is on the screen, also if the width becomes another. */
+  hold(key: string): void;
+  /** Brings an entry into sight and marks it, without the focus; null marks none. */
+  point(key: string | null): void;
 }
 let port: TranscriptPort | null = null;
 export function transcript(): TranscriptPort | null {
   return port;
 }
 
-function itemsOf(view: View | null): Item[] {
+function itemsOf(view: View | null, known: Map<string, Target>): Item[] {
   const items: Item[] = [];
+  /** Summaries, by the last entry that each stands for: that is where what it stands for ends. */
+  const summaries = new Map<string, Item[]>();
+  const retained = theFacts().at;
+  let turn = '';
   view?.entries.forEach((entry, at) => {
-    if (!isHidden(entry)) items.push({ key: entry.id, at });
+    if (entry.type === 'summary' && entry.to !== view.entries[at - 1]?.id && retained.has(entry.to)) {
+      summaries.set(entry.to, [...(summaries.get(entry.to) ?? []), { key: entry.id, at }]);
+    }
+  });
+  const elsewhere = new Set([...summaries.values()].flat().map((item) => item.key));
+  view?.entries.forEach((entry, at) => {
+    if (entry.type === 'prompt') turn = entry.id;
+    if (entry.type === 'ended') {
+      const changed = counts(known.get(turn)?.files);
+      if (changed || !isHidden(entry)) items.push({ key: entry.id, at, turn, changed });
+    } else if (!isHidden(entry) && !elsewhere.has(entry.id)) items.push({ key: entry.id, at });
+    items.push(...(summaries.get(entry.id) ?? []));
   });
   items.push({ key: LIVE, at: -1 });
   return items;
@@ -67,8 +89,10 @@ export function Transcript() {
   const here = place.current;
   const [, draw] = useState(0);
   const [isAtEnd, setAtEnd] = useState(true);
+  const [pointed, setPointed] = useState<string | null>(null);
 
-  const items = useMemo(() => itemsOf(view), [view, entries]);
+  const known = points.value;
+  const items = useMemo(() => itemsOf(view, known), [view, entries, known]);
   if (here.items !== items) {
     here.items = items;
     here.index = new Map(items.map((item, at) => [item.key, at]));
@@ -102,7 +126,9 @@ export function Transcript() {
     const now = windowOf(here, at);
     if (now[0] < first || now[1] > last) draw((count) => count + 1);
     if (here.wanted) focusWanted(here, within);
-    if (isAtEnd !== here.isAtEnd) setAtEnd(here.isAtEnd);
+    // Who sees the end is there, however they came.
+    if (panel.value === null && isEnd(at)) here.isAtEnd = true;
+    if (isAtEnd !== isEnd(at)) setAtEnd(isEnd(at));
   };
   const latest = useRef(settle);
   latest.current = settle;
@@ -143,6 +169,23 @@ export function Transcript() {
         latest.current();
         draw((count) => count + 1);
       },
+      hold: (key) => {
+        const index = here.index.get(key);
+        if (index === undefined) return;
+        const offset = at.scrollTop - here.heights.top(index);
+        // One that is not on the screen is held by nobody.
+        if (offset > here.heights.height(index) || offset < -at.clientHeight) return;
+        here.isAtEnd = false;
+        here.anchor = { key, offset: Math.max(offset, -at.clientHeight / 2) };
+      },
+      point: (key) => {
+        setPointed(key);
+        if (key === null) return;
+        here.isAtEnd = false;
+        here.anchor = { key, offset: -at.clientHeight / 3 };
+        latest.current();
+        draw((count) => count + 1);
+      },
     };
     port = mine;
     return () => {
@@ -158,11 +201,11 @@ export function Transcript() {
     if (!at) return;
     if (Math.abs(at.scrollTop - here.written) >= 1) {
       here.written = at.scrollTop;
-      here.isAtEnd = at.scrollTop + at.clientHeight >= at.scrollHeight - 4;
+      here.isAtEnd = isEnd(at);
       const index = here.heights.at(at.scrollTop);
       here.anchor = { key: here.items[index]?.key ?? LIVE, offset: at.scrollTop - here.heights.top(index) };
     }
-    if (isAtEnd !== here.isAtEnd) setAtEnd(here.isAtEnd);
+    if (isAtEnd !== isEnd(at)) setAtEnd(isEnd(at));
     const now = windowOf(here, at);
     if (now[0] < here.window[0] || now[1] > here.window[1] || now[1] - now[0] + 20 < here.window[1] - here.window[0]) {
       draw((count) => count + 1);
@@ -194,6 +237,10 @@ export function Transcript() {
                     isMenuOpen={menuOf.value === item.key}
                     when={age((view.entries[item.at] as Entry).at, now)}
                     range={rangeOf(view.entries[item.at] as Entry)}
+                    label={known.get(item.key)?.label ?? ''}
+                    turn={item.turn ?? ''}
+                    changed={item.changed ?? ''}
+                    isPointed={pointed === item.key}
                   />
                 ),
               )
@@ -208,6 +255,11 @@ export function Transcript() {
       )}
     </div>
   );
+}
+
+/** Whether the end is on the screen. */
+function isEnd(box: HTMLElement): boolean {
+  return box.scrollTop + box.clientHeight >= box.scrollHeight - 4;
 }
 
 function windowOf(here: Place, box: HTMLDivElement | null): [number, number] {
@@ -231,122 +283,6 @@ function rangeOf(entry: Entry): number {
   const at = theFacts().at;
   const [from, to] = [at.get(entry.from), at.get(entry.to)];
   return from === undefined || to === undefined ? 0 : to - from + 1;
-}
-
-type Call = { name: string; arguments: string };
-const NO_CALL: Call = { name: '', arguments: '' };
-
-/** The call that an entry is the result of. */
-function callOf(entries: Entry[], at: number): Call {
-  const result = entries[at];
-  if (result?.type !== 'tool_result') return NO_CALL;
-  for (let back = at - 1; back >= 0; back -= 1) {
-    const entry = entries[back];
-    if (entry?.type !== 'reply') continue;
-    for (const block of entry.blocks) if (block.type === 'call' && block.id === result.call) return block;
-    return NO_CALL;
-  }
-  return NO_CALL;
-}
-
-const NAMES: Record<Entry['type'], string> = {
-  prompt: 'Prompt',
-  reply: 'Reply',
-  tool_result: 'Tool call',
-  note: 'Note',
-  instructions: 'Instructions',
-  summary: 'Summary',
-  cleared: 'Cleared',
-  approved: 'Approval',
-  ended: 'End of the turn',
-};
-
-const Row = memo(function Row(props: {
-  entry: Entry;
-  call: Call;
-  position: number;
-  total: number;
-  number: number;
-  isUnseen: boolean;
-  isCurrent: boolean;
-  isMenuOpen: boolean;
-  when: string;
-  range: number;
-}) {
-  const { entry } = props;
-  const isPrompt = entry.type === 'prompt';
-  const name = isPrompt ? `Prompt ${props.number}` : NAMES[entry.type];
-  return (
-    <article
-      class={`row e-${entry.type} ${props.isUnseen ? 'unseen' : ''} ${props.isCurrent ? 'current' : ''}`}
-      data-key={entry.id}
-      tabIndex={isPrompt ? 0 : -1}
-      aria-posinset={props.position}
-      aria-setsize={props.total}
-      aria-label={name}
-      onFocus={isPrompt ? () => (current.value = entry.id) : undefined}
-    >
-      <div class="body">
-        {isPrompt ? (
-          <header class="prompt-head">
-            <span class="no">{props.number}</span>
-            <time dateTime={new Date(entry.at).toISOString()} title={new Date(entry.at).toLocaleString()}>
-              {props.when}
-            </time>
-            {props.isUnseen ? <span class="dim">the model no longer sees it</span> : null}
-            <button
-              type="button"
-              class="rewind"
-              aria-haspopup="menu"
-              aria-expanded={props.isMenuOpen}
-              aria-label={`Rewind to before prompt ${props.number}, and more`}
-              data-menu={entry.id}
-              onClick={(event) => toggleMenu(entry.id, event.currentTarget)}
-            >
-              ↶ Rewind
-            </button>
-          </header>
-        ) : null}
-        <EntryBody entry={entry} tool={props.call.name} args={props.call.arguments} range={props.range} />
-      </div>
-    </article>
-  );
-});
-
-/** What is coming and what runs, below the last entry. Text that is coming looks like the reply that it becomes. */
-function Live({ view, total }: { view: View; total: number }) {
-  const { text, thinking } = view.coming;
-  const [isThinking, isTalking] = [Boolean(thinking.trim()), Boolean(text.trim())];
-  const isWaiting = view.state === 'running' && !isThinking && !isTalking && view.calls.length === 0 && !view.summarising;
-  return (
-    <article class="row live" data-key={LIVE} aria-label="What is coming" aria-posinset={total + 1} aria-setsize={total + 1} tabIndex={-1}>
-      <div class="body">
-        {isThinking && isTalking ? <Thought id="live:thought" text={thinking} /> : null}
-        {isThinking && !isTalking ? (
-          <div class="thinking">
-            <span>thinking…</span>
-            <p>{thinking.trim().slice(-600)}</p>
-          </div>
-        ) : null}
-        {isTalking ? <Markdown text={text} /> : null}
-        {view.calls.map((call, at) => (
-          <div key={`${call.call}:${at}`}>
-            <span class="call">
-              <span class="mark running" role="img" aria-label="running">
-                ○
-              </span>
-              <span class="title">{call.title}</span>
-              <span class="dim">running</span>
-            </span>
-            {call.output ? <pre class="out">{call.output.split('\n').slice(-8).join('\n')}</pre> : null}
-          </div>
-        ))}
-        {view.summarising ? <p class="dim">· writing a summary…</p> : null}
-        {isWaiting ? <p class="dim waiting">· waiting for the model…</p> : null}
-        <div class="tail" aria-hidden="true" />
-      </div>
-    </article>
-  );
 }
 
 function Welcome({ workspace }: { workspace: string }) {

@@ -1,0 +1,220 @@
+// Going back, and taking that back: plans, changes, and the bars and buttons that undo or redo one certain operation. What an operation
+// is about, and whether it is still the newest, is the session's to tell.
+
+import { signal } from '@preact/signals';
+
+import { go, refreshSessions, refreshStore, refused, send } from './actions';
+import type { Change, EntryId, Extent, OperationFacts, Refusal, RewindDocument } from './contract';
+import { takeOffer } from './drafts';
+import { dropWhere, notices, say } from './notices';
+import { refreshPoints } from './points';
+import { applying, composer, panel, session, sessions, theFacts, theView } from './store';
+import { inFiles, operationName } from './text/words';
+import { transcript } from './ui/Transcript';
+import { head } from './view';
+
+export const RUNNING = 'a turn is running: stop it first, or wait until it has ended';
+
+export type Verb = 'Rewind' | 'Restore' | 'Undo' | 'Redo';
+const DONE: Record<Verb, string> = { Rewind: 'Went back to', Restore: 'Restored', Undo: 'Undid', Redo: 'Redid' };
+/** A change with the words for it: `Rewind`, to `before 3 “mend add”`. */
+export interface Wanted {
+  change: Change;
+  verb: Verb;
+  name: string;
+}
+
+/** What undo and redo are about now. */
+export const operations = signal<{ undo: OperationFacts | null; redo: OperationFacts | null }>({ undo: null, redo: null });
+let asked = 0;
+
+/** Asks again what undo and redo are about. A bar about anything else goes. */
+export async function refreshOperations(): Promise<void> {
+  asked += 1;
+  const mine = asked;
+  const answer = await send({ type: 'operations' });
+  if (mine !== asked || answer.ok?.type !== 'operations') return;
+  const { undo, redo } = answer.ok;
+  operations.value = { undo, redo };
+  const kept = new Set([undo?.operation, redo?.operation].map((id) => bar(id ?? '')));
+  dropWhere((notice) => notice.about.startsWith('op:') && !kept.has(notice.about));
+}
+
+export function forgetOperations(): void {
+  asked += 1;
+  operations.value = { undo: null, redo: null };
+}
+
+const bar = (operation: string) => `op:${operation}`;
+const barKey = (id: string) => `retake-bar-${id}`;
+
+/** A bar that takes back one operation. There is one at a time, and this tab remembers it. */
+export function sayBar(operation: string, verb: 'Undo' | 'Redo', text: string, turn?: EntryId): void {
+  dropWhere((notice) => notice.about.startsWith('op:'));
+  const beside = takeOffer();
+  const run = () => void takeBack(operation, verb);
+  say('good', text + beside.text, [{ text: verb, run }, ...beside.actions], bar(operation), turn);
+  try {
+    if (session.value) sessionStorage.setItem(barKey(session.value), JSON.stringify({ operation, verb, text }));
+  } catch {
+    // Then a reload forgets it; the buttons above do the same.
+  }
+}
+
+/** Another turn begins: what was offered to be taken back is no longer the last. */
+export function dropBars(): void {
+  dropWhere((notice) => notice.about.startsWith('op:'));
+}
+
+/** After a reload: the bar that was there, if it is still about what was done last. */
+export async function restoreBar(id: string): Promise<void> {
+  await refreshOperations();
+  if (session.value !== id || notices.value.some((notice) => notice.about.startsWith('op:'))) return;
+  try {
+    const known = JSON.parse(sessionStorage.getItem(barKey(id)) ?? 'null') as { operation: string; verb: 'Undo' | 'Redo'; text: string } | null;
+    const { undo, redo } = operations.value;
+    const newest = known?.verb === 'Redo' ? redo : undo;
+    if (known && newest?.operation === known.operation) sayBar(known.operation, known.verb, known.text);
+    else sessionStorage.removeItem(barKey(id));
+  } catch {
+    // Then there is nothing to restore.
+  }
+}
+
+/** Opens the plan of a change: what it would do, before anything is done. */
+export function openPlan(change: Change, verb: Verb, name: string): void {
+  if (change.do === 'rewind') transcript()?.hold(change.entry);
+  panel.value = { kind: 'plan', wanted: { change, verb, name } };
+}
+
+/** Makes a change, once, unless the head is no longer at `seen`. Returns why not, if it was not made. */
+export async function applyChange(wanted: Wanted, seen: EntryId | null, plan: RewindDocument | null = null): Promise<Refusal | null> {
+  if (!theView()) return { reason: 'gone', message: 'no session is open' };
+  if (applying.value) return { reason: 'running', message: 'another change is under way' };
+  applying.value = true;
+  try {
+    const { change } = wanted;
+    const answer = await send({ type: 'apply', change, head_seen: { head: seen }, plan_seen: plan?.fingerprint ?? null, running: 'refuse' });
+    if (answer.refused) return answer.refused;
+    if (answer.ok.type === 'change') changed(wanted, answer.ok.document);
+    void refreshStore();
+    void refreshSessions();
+    refreshPoints();
+    return null;
+  } finally {
+    applying.value = false;
+  }
+}
+
+function changed({ verb, name }: Wanted, document: RewindDocument): void {
+  const what = verb === 'Undo' || verb === 'Redo' ? operationName(document.what) : name;
+  const text = `${DONE[verb]} ${what}: ${inFiles(document)}`;
+  if (document.operation === null) say('good', text);
+  else if (verb === 'Undo') sayBar(document.operation, 'Redo', text);
+  // What a redo repeats is taken back by its own name.
+  else if (verb === 'Redo') void redone(text);
+  else sayBar(document.operation, 'Undo', text);
+  if (verb !== 'Redo') void refreshOperations();
+  composer()?.focus();
+}
+
+async function redone(text: string): Promise<void> {
+  await refreshOperations();
+  const newest = operations.value.undo;
+  if (newest) sayBar(newest.operation, 'Undo', text);
+  else say('good', text);
+}
+
+/** Takes back the newest, or repeats what was taken back last; what has to be decided first is shown. */
+export async function undo(): Promise<void> {
+  await changeAtOnce({ change: { do: 'undo' }, verb: 'Undo', name: 'the last turn or rewind' });
+}
+export async function redo(): Promise<void> {
+  await changeAtOnce({ change: { do: 'redo' }, verb: 'Redo', name: 'what was undone last' });
+}
+
+/** Takes back or repeats one certain operation, and nothing else. */
+export async function takeBack(operation: string, verb: 'Undo' | 'Redo'): Promise<void> {
+  await changeAtOnce({ change: { do: 'undo', operation }, verb, name: nameOf(operation) });
+}
+
+function nameOf(operation: string): string {
+  const { undo: one, redo: other } = operations.value;
+  const found = [one, other].find((facts) => facts?.operation === operation);
+  return found ? operationName(`${found.kind} ${found.what}`) : '';
+}
+
+async function changeAtOnce(wanted: Wanted): Promise<void> {
+  const view = theView();
+  const refusal = await applyChange(wanted, view && head(view));
+  if (!refusal) return;
+  void refreshOperations();
+  if (refusal.reason === 'conflicts' || refusal.reason === 'stale_plan') openPlan(wanted.change, wanted.verb, wanted.name);
+  else refused(refusal);
+}
+
+export async function fork(entry: EntryId): Promise<void> {
+  if (applying.value) return;
+  applying.value = true;
+  try {
+    const from = session.value;
+    const title = theFacts().title;
+    const answer = await send({ type: 'fork', entry });
+    if (answer.refused) return refused(answer.refused);
+    if (answer.ok.type !== 'forked') return;
+    await refreshSessions();
+    go(answer.ok.session);
+    const back = from && sessions.value.some((one) => one.session === from) ? [{ text: 'Back to it', run: () => go(from) }] : [];
+    say('good', `You are in a fork of “${title}”, which stays as it is`, back, 'fork');
+  } finally {
+    applying.value = false;
+  }
+}
+
+export async function summarise(extent: Extent, instructions: string | null = null): Promise<void> {
+  if (applying.value) return;
+  applying.value = true;
+  try {
+    const answer = await send({ type: 'summarise', extent, instructions });
+    if (answer.refused) return refused(answer.refused);
+    if (answer.ok.type !== 'summarised') return;
+    const summary = answer.ok.summary;
+    if (!summary) return say('plain', 'There was nothing to summarise');
+    const [before, after] = summary.bytes;
+    const saved = before > 0 ? Math.max(0, 100 - Math.floor((after * 100) / before)) : 0;
+    sayBar(summary.operation, 'Undo', `Summarised: the next request is ${saved} % shorter`);
+    void refreshOperations();
+  } finally {
+    applying.value = false;
+  }
+}
+
+export async function setLabel(entry: EntryId, label: string | null): Promise<boolean> {
+  const answer = await send({ type: 'label', prompt: entry, label });
+  if (answer.refused) refused(answer.refused);
+  else if (label) say('good', `The point before ${promptName(entry)} is “${label}” now`);
+  else say('good', 'The label is taken away');
+  refreshPoints();
+  return !answer.refused;
+}
+
+/** Shows what a turn changed. */
+export async function showTurnDiff(entry: EntryId): Promise<void> {
+  const answer = await send({ type: 'diff', of: { what: 'turn', prompt: entry } });
+  if (answer.refused) return refused(answer.refused);
+  if (answer.ok.type !== 'diff') return;
+  const number = theFacts().numbers.get(entry);
+  const title = number ? `What turn ${number} changed` : 'What the turn changed';
+  transcript()?.hold(entry);
+  panel.value = { kind: 'diff', title, files: answer.ok.files, entry };
+}
+
+/** `prompt 5`; one that was left behind has no number. */
+export function promptName(entry: EntryId): string {
+  const number = theFacts().numbers.get(entry);
+  return number ? `prompt ${number}` : 'the prompt';
+}
+
+export function lastPrompt(): EntryId | null {
+  return [...theFacts().numbers.keys()].at(-1) ?? null;
+}

@@ -1,0 +1,52 @@
+// Before the model is asked for a summary: what it would stand for, and what it is to heed.
+
+import { summarise } from '../changes';
+import type { EntryId, Extent } from '../contract';
+import { applying, panel, theFacts, useView } from '../store';
+import { count } from '../text/words';
+import { focusOnce } from './focus';
+import { textOf } from './PromptMenu';
+
+const SHOWN = 8;
+
+export function Summarise({ extent, prompts }: { extent: Extent; prompts: EntryId[] }) {
+  const view = useView();
+  const isRunning = view?.state === 'running';
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    if (isRunning || applying.value) return;
+    const box = (event.currentTarget as HTMLFormElement).elements.namedItem('heed') as HTMLTextAreaElement;
+    panel.value = null;
+    void summarise(extent, box.value.trim() || null);
+  };
+  const numbers = theFacts().numbers;
+  return (
+    <form class="plan summarise" onSubmit={submit}>
+      <p>
+        The model writes a summary that it sees from then on instead of {count(prompts.length, 'this turn', 'these turns')}. They stay in the conversation, and every
+        prompt stays a point to go back to.
+      </p>
+      <ul class="listed">
+        {prompts.slice(0, SHOWN).map((entry) => (
+          <li key={entry}>
+            {numbers.get(entry)} “{textOf(entry)}”
+          </li>
+        ))}
+        {prompts.length > SHOWN ? <li class="dim">… and {prompts.length - SHOWN} more</li> : null}
+      </ul>
+      <label>
+        What it is to heed (optional)
+        <textarea name="heed" rows={3} ref={focusOnce} />
+      </label>
+      <p class="dim">This asks the model once, which costs tokens. Undo takes the summary back, not its cost.</p>
+      <div class="actions">
+        <button type="submit" class="primary" aria-disabled={isRunning || applying.value}>
+          Ask for the summary
+        </button>
+        <button type="button" onClick={() => (panel.value = null)}>
+          Cancel
+        </button>
+      </div>
+    </form>
+  );
+}
