@@ -203,10 +203,14 @@ export async function refreshStore(): Promise<void> {
 
 // Events.
 
+/** The last time that the conversation became another one: a draft of the same request is what was said there. */
+let moved: Event | null = null;
+
 /** Something happened. Whoever only catches up with it is told nothing. */
 function hear(event: Event, isOwn: boolean): void {
   const isNews = event.seq > old;
-  if (event.type === 'draft_changed') return draftChanged(isOwn, isNews);
+  if (event.type === 'head_moved') moved = event;
+  if (event.type === 'draft_changed') return draftChanged(isOwn, isNews, moved !== null && moved.request === event.request);
   if (event.type === 'appended') return appended(event, isNews);
   if (!isNews) return undefined;
   switch (event.type) {

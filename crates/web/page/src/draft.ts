@@ -63,6 +63,36 @@ export class Blocks {
   }
 }
 
+/** A draft of the session as a composer knows it, and what in it is not of this composer. */
+export interface Known {
+  draft: Part[];
+  others: Part[];
+}
+
+export function isSame(one: Part[], other: Part[]): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}
+
+/** What was to be said, one after the other. */
+export function joined(first: Part[], then: Part[]): Part[] {
+  const [last, next] = [first.at(-1), then[0]];
+  if (last?.type !== 'text' || next?.type !== 'text') return [...first, ...then];
+  return [...first.slice(0, -1), { type: 'text', text: `${last.text}\n\n${next.text}` }, ...then.slice(1)];
+}
+
+/**
+ * What is to wait in the session when a composer with `mine` is left; null if that changes nothing.
+ *
+ * What waits there and was never in this composer stays: it is somebody's, and was not said either. What was in it goes with what became of it.
+ */
+export function toKeep(waiting: Part[], mine: Part[], known: Known | null): Known | null {
+  const isKnown = known !== null && isSame(waiting, known.draft);
+  if (!isKnown && (mine.length === 0 || isSame(mine, waiting))) return null;
+  const others = isKnown ? known.others : waiting;
+  const draft = joined(others, mine);
+  return isSame(draft, waiting) ? null : { draft, others };
+}
+
 /** Whether a pasted text becomes a block. */
 export function isBlock(text: string): boolean {
   return text.length > PASTE_LENGTH || text.split('\n').length > PASTE_LINES;

@@ -4,7 +4,7 @@ import { render } from 'preact';
 
 import { begin } from './actions';
 import { listenToBack } from './back';
-import { leave } from './drafts';
+import { hide, leave } from './drafts';
 import { listenToKeys } from './keys';
 import './style/base.css';
 import './style/frame.css';
@@ -28,5 +28,6 @@ if (root) {
   listenToKeys();
   listenToBack();
   addEventListener('pagehide', leave);
+  document.addEventListener('visibilitychange', hide);
   void begin();
 }
