@@ -51,7 +51,7 @@ pub fn answer(
             .map(|(head, prompts)| Reply::Tree { head, prompts })
             .map_err(|err| failed(&err)),
         Command::Operations => listing::next_operations(workspace, session)
-            .map(|(undo, redo)| Reply::Operations { undo, redo })
+            .map(|(undo, redo)| Reply::Operations { undo: undo.map(Box::new), redo: redo.map(Box::new) })
             .map_err(|err| failed(&err)),
         Command::Checkpoints => listing::checkpoints(workspace)
             .map(|checkpoints| Reply::Checkpoints { checkpoints })

@@ -89,9 +89,9 @@ pub enum Reply {
     /// What undo and redo are about now; each null if there is nothing.
     Operations {
         /// What undo would take back.
-        undo: Option<OperationFacts>,
+        undo: Option<Box<OperationFacts>>,
         /// What redo would repeat.
-        redo: Option<OperationFacts>,
+        redo: Option<Box<OperationFacts>>,
     },
     /// The checkpoints, newest first.
     Checkpoints {

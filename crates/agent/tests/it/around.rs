@@ -113,7 +113,7 @@ fn the_tree_has_what_was_left_behind_and_where_sessions_were_forked() {
 
 fn operations(scene: &Scene) -> (Option<OperationFacts>, Option<OperationFacts>) {
     match scene.request(Command::Operations).expect("they can be told") {
-        Reply::Operations { undo, redo } => (undo, redo),
+        Reply::Operations { undo, redo } => (undo.map(|facts| *facts), redo.map(|facts| *facts)),
         other => panic!("no operations: {other:?}"),
     }
 }

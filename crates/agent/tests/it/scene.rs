@@ -190,7 +190,6 @@ impl Scene {
         let name = match self.wire {
             Wire::Anthropic => "anthropic/scripted",
             Wire::OpenAi => "openai/scripted",
-            Wire::Responses => panic!("Retake asks no server in this format"),
         };
         let mut settings = ModelSettings::parse(name, Some(&model.url()), |_| None).expect("settings");
         settings.context = self.window;

@@ -1,7 +1,10 @@
 //! `retake serve`: the sessions of a workspace in a browser.
 
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, IsTerminal, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 
@@ -20,6 +23,9 @@ use crate::quote;
 use crate::surroundings::Surroundings;
 use crate::ui::{BOLD, DIM, Format, RED, Ui};
 use crate::web;
+
+/// Bytes of an address that are read.
+const LONGEST_ADDRESS: u64 = 100;
 
 /// Show the sessions of this directory in a browser
 ///
@@ -54,13 +60,19 @@ struct ServeDocument<'a> {
 pub fn run(ui: &mut Ui, here: &Surroundings, args: &ServeArgs) -> anyhow::Result<()> {
     let runtime = agent::runtime()?;
     // What is wrong with the workspace or the model is said now, and not to whoever opens the page.
-    drop(Workspace::open_or_create(here.environment.clone())?);
+    let store = Workspace::open_or_create(here.environment.clone())?.store_dir().to_owned();
     let model = model::find(runtime.handle(), &args.model, &here.agent, Need::Ask, None)?;
     // Whoever has read the address may tell it to stop.
     let mut stops = runtime.block_on(async { Stops::listen() })?;
     let (server, mut warnings) = start(&runtime, here, args, &model)?;
     let url = server.url();
+    let (place, other) = take_place(&store, server.address());
     greet(ui, here, &server, &url)?;
+    if let Some(other) = other {
+        ui.warn(&format!(
+            "another `retake serve` shows this directory already, at http://{other}; both show the same"
+        ))?;
+    }
     if args.open {
         open(ui, &url)?;
     }
@@ -79,7 +91,25 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &ServeArgs) -> anyhow::Result
             () = server.stop() => {}
         }
         anyhow::Ok(())
-    })
+    })?;
+    drop(place);
+    Ok(())
+}
+
+/// Tells other servers of this directory that one is here, for as long as the file that comes back is open; and where another one is, if
+/// there is one. Two of them do no harm, so nothing that fails here matters.
+fn take_place(store: &Path, address: SocketAddr) -> (Option<File>, Option<String>) {
+    let path = store.join("serve.lock");
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    let Ok(mut file) = options.open(path) else { return (None, None) };
+    if file.try_lock().is_err() {
+        let mut text = String::new();
+        let is_read = file.take(LONGEST_ADDRESS).read_to_string(&mut text).is_ok();
+        return (None, is_read.then(|| quote::one_line(text.trim()).into_owned()));
+    }
+    let written = file.set_len(0).and_then(|()| write!(file, "{address}"));
+    (written.is_ok().then_some(file), None)
 }
 
 /// Starts the server: where it was wished for, else at the usual port, else at a free one.

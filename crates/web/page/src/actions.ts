@@ -114,11 +114,16 @@ export async function refreshSessions(): Promise<void> {
   try {
     const list = await listSessions();
     sessions.value = list.sessions;
+    drop('sessions');
     workspace.value = list.workspace;
   } catch (error) {
     if (error instanceof ApiError && (error.status === 401 || error.status === 403)) link.value = { kind: 'shut' };
     else if (error instanceof ApiError && error.status === 0) setTimeout(() => void refreshSessions(), 2_000);
-    else say('bad', sentence(String((error as Error).message)));
+    else {
+      say('bad', sentence(String((error as Error).message)), [], 'sessions');
+      // A directory that is away may come back.
+      setTimeout(() => void refreshSessions(), 5_000);
+    }
   }
 }
 

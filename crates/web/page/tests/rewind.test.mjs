@@ -148,7 +148,7 @@ async function conflicted(t, name) {
 test('a conflict is kept, which is the first choice', async (t) => {
   const { scene, page, lines } = await conflicted(t, 'Keep');
   assert.match(await page.locator('.conflict').innerText(), /c\.txt [\s\S]*changed/);
-  assert.match(await page.locator('.conflict').innerText(), /is kept: nothing changes in it\. Not done/);
+  assert.match(await page.locator('.conflict').innerText(), /is kept: nothing changes in it\. Going back would have changed \(not done\)/);
   // What Enter would do is not decided by where the focus happens to be, and the button says it.
   await page.waitForFunction(() => document.querySelector('.plan button.primary')?.getAttribute('aria-disabled') === 'false');
   assert.equal(await page.evaluate(() => document.activeElement?.getAttribute('name')), await page.locator('.conflict input').first().getAttribute('name'));

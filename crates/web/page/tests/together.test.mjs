@@ -10,6 +10,8 @@ const edit = (from, to) => ({ calls: [['edit_file', { path: 'a.txt', old: from, 
 const answers = [edit('zero', 'one'), { says: 'First.' }, edit('one', 'two'), { says: 'Second.' }, { says: 'Third.' }];
 const start = (t) => Scene.start(t, { files: { 'a.txt': 'zero\n' }, answers, config });
 const shown = (page) => page.locator('.inner').innerText();
+/** What the page asks for afterwards has come, too. */
+const changes = (page, count) => page.locator('.turn-changed').nth(count - 1).waitFor();
 
 test('two tabs are in step through turns, rewinds, undos', async (t) => {
   const scene = await start(t);
@@ -31,6 +33,7 @@ test('two tabs are in step through turns, rewinds, undos', async (t) => {
   await one.locator('.notice button.primary', { hasText: 'Undo' }).click();
   await two.locator('[aria-label="Prompt 2"]').waitFor();
   await one.locator('[aria-label="Prompt 2"]').waitFor();
+  await Promise.all([changes(one, 2), changes(two, 2)]);
   assert.equal(await shown(one), await shown(two));
 });
 
@@ -66,7 +69,7 @@ test('the page waits for a server that was killed, and goes on when it is there 
   const scene = await start(t);
   const page = await scene.page();
   await say(page, 'do one');
-  await page.locator('.turn-changed').waitFor();
+  await changes(page, 1);
   const before = await shown(page);
   await scene.kill();
   await page.locator('.link', { hasText: 'The server is gone' }).waitFor();
@@ -98,6 +101,7 @@ test('a tab that is cut off misses nothing', async (t) => {
   await say(one, 'do two');
   await other.context().setOffline(false);
   await other.locator('.e-reply', { hasText: 'Second.' }).waitFor({ timeout: 20_000 });
+  await Promise.all([changes(one, 2), changes(other, 2)]);
   assert.equal(await shown(other), await shown(one));
 });
 

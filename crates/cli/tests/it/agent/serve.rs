@@ -120,6 +120,24 @@ fn a_port_that_is_taken_is_said_and_the_usual_one_makes_way() {
 }
 
 #[test]
+fn a_second_server_of_the_same_directory_says_where_the_first_is() {
+    let agent = Agent::new();
+    let served = Served::start(&agent, []);
+    let mut command = agent.command();
+    command.args(["serve", "--port", "0"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().expect("its output is ours")).read_line(&mut line).expect("an address");
+    drop(Browser::sign_in(line.trim()));
+    kill_process(Pid::from_child(&child), Signal::TERM).expect("it runs");
+    let mut said = String::new();
+    child.stderr.take().expect("its words are ours").read_to_string(&mut said).expect("it says something");
+    child.wait().expect("it ends");
+    assert!(said.contains(&format!("shows this directory already, at http://127.0.0.1:{}", served.port())), "{said}");
+    assert_eq!(served.end(Signal::INT), Some(0));
+}
+
+#[test]
 fn without_a_model_it_says_how_to_set_one() {
     let agent = Agent::new();
     let mut command = agent.command();

@@ -303,7 +303,8 @@ function ToolResult({ entry, tool, args }: { entry: EntryOf<'tool_result'>; tool
     );
   }
   const command = tool === 'bash' ? object(args)?.['command'] : undefined;
-  const isLongCommand = typeof command === 'string' && (command.trim().includes('\n') || command.length > 80);
+  // What the title tells whole is not told twice.
+  const isLongCommand = typeof command === 'string' && !entry.title.includes(command.trim());
   return (
     <>
       {head(said)}

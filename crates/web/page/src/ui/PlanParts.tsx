@@ -13,7 +13,7 @@ export type Choices = Map<string, [Bytes, OnConflict]>;
 const CHOICE: Record<OnConflict, string> = { stop: 'Stop', keep: 'Keep', overwrite: 'Overwrite', merge: 'Merge' };
 const COMES: Record<OnConflict, string> = {
   stop: 'everything stops',
-  keep: 'is kept: nothing changes in it. Not done, what going back would change:',
+  keep: 'is kept: nothing changes in it. Going back would have changed (not done):',
   overwrite: 'is overwritten; what is there now stays in the safety checkpoint:',
   merge: 'is merged: only the session’s own changes are taken out:',
 };

@@ -16,6 +16,8 @@ import { focusOnce } from './focus';
 
 /** For so many milliseconds nobody can have read a question. */
 const UNSEEN_MS = 300;
+/** So much of a title is read out at once. */
+const SPOKEN = 200;
 
 export function Questions() {
   const view = useView();
@@ -51,7 +53,7 @@ function Card(props: { question: Asked; isAnswered: boolean; more: number; answe
   const deny = () => answer({ type: 'deny', why: why.trim() || null });
 
   useEffect(() => {
-    announced.value = `May it run? ${clean(question.title)}. y is yes, n is no; Shift and Tab go to all answers`;
+    announced.value = `May it run? ${clean(question.title).slice(0, SPOKEN)}. y is yes, n is no; Shift and Tab go to all answers`;
     if (document.activeElement === document.body || document.activeElement === null) box.current?.focus();
     if (!(composer()?.isBlank() ?? true)) setAside(true);
     const timer = setTimeout(() => setSeen(true), UNSEEN_MS);
@@ -123,6 +125,9 @@ function Card(props: { question: Asked; isAnswered: boolean; more: number; answe
         </span>
       </header>
       <Shown question={question} />
+      {question.detail && !rule ? (
+        <p class="dim">There is no “always” for it: that is for one simple command, not for several at once or what only the shell understands.</p>
+      ) : null}
       {isWhy ? (
         <form
           class="why"

@@ -42,8 +42,8 @@ export function Sessions() {
         <input
           id="session-search"
           type="search"
-          aria-label="Search sessions"
-          placeholder="Search what was said"
+          aria-label="Search titles and what was said"
+          placeholder="Search"
           value={filter}
           onInput={(event) => setFilter(event.currentTarget.value)}
         />

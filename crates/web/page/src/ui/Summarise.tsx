@@ -3,7 +3,6 @@
 import { summarise } from '../changes';
 import type { EntryId, Extent } from '../contract';
 import { applying, panel, theFacts, useView } from '../store';
-import { count } from '../text/words';
 import { focusOnce } from './focus';
 import { textOf } from './PromptMenu';
 
@@ -23,8 +22,8 @@ export function Summarise({ extent, prompts }: { extent: Extent; prompts: EntryI
   return (
     <form class="plan summarise" onSubmit={submit}>
       <p>
-        The model writes a summary that it sees from then on instead of {count(prompts.length, 'this turn', 'these turns')}. They stay in the conversation, and every
-        prompt stays a point to go back to.
+        The model writes a summary that it sees from then on instead of {prompts.length === 1 ? 'this turn' : `these ${prompts.length} turns`}, which
+        stay in the conversation; every prompt stays a point to go back to.
       </p>
       <ul class="listed">
         {prompts.slice(0, SHOWN).map((entry) => (
