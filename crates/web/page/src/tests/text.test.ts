@@ -7,7 +7,7 @@ import { compare, ofCall } from '../text/edits';
 import { Colours, highlight, languageOf } from '../text/highlight';
 import { parseInline, safe } from '../text/inline';
 import { MAX_BLOCK, parse, Pieces } from '../text/markdown';
-import { elapsed, inFiles, operationName, pathText, plainOutput, size, tokens } from '../text/words';
+import { clean, cleanLines, elapsed, inFiles, operationName, pathText, plainOutput, size, tokens } from '../text/words';
 
 const drawn = (old: string, now: string) =>
   compare(old, now)
@@ -188,6 +188,13 @@ test('what was done is said in words, without ids', () => {
   } as unknown as RewindDocument;
   assert.equal(inFiles(document), '2 files restored, 1 merged, 1 kept as it is');
   assert.equal(inFiles({ ...document, files: [], conflicts: [] }), 'no file was changed');
+});
+
+test('marks that turn text around or are not seen are shown as such', () => {
+  const odd = 'a\u202eb\u2066c\u200bd\u061ce\u2028f\ufeffg\u0007h';
+  const seen = 'a\ufffdb\ufffdc\ufffdd\ufffde\ufffdf\ufffdg\ufffdh';
+  assert.equal(clean(`${odd}\n\t`), `${seen}\ufffd\ufffd`);
+  assert.equal(cleanLines(`${odd}\n\t`), `${seen}\n\t`);
 });
 
 test('nothing of the page makes HTML of text', () => {
