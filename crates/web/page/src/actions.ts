@@ -208,10 +208,14 @@ export async function refreshStore(): Promise<void> {
 
 // Events.
 
+/** The last time that the conversation became another one: a draft of the same request is what was said there. */
+let moved: Event | null = null;
+
 /** Something happened. Whoever only catches up with it is told nothing. */
 function hear(event: Event, isOwn: boolean): void {
   const isNews = event.seq > old;
-  if (event.type === 'draft_changed') return draftChanged(isOwn, isNews);
+  if (event.type === 'head_moved') moved = event;
+  if (event.type === 'draft_changed') return draftChanged(isOwn, isNews, moved !== null && moved.request === event.request);
   if (event.type === 'appended') return appended(event, isNews);
   if (!isNews) return undefined;
   switch (event.type) {
@@ -220,9 +224,6 @@ function hear(event: Event, isOwn: boolean): void {
       break;
     case 'held':
       if (event.count === 0) held.value = [];
-      break;
-    case 'permission_asked':
-      announced.value = `May it run? ${event.question.title}`;
       break;
     case 'retrying':
       say('warning', `${event.message}. Asking again in ${Math.ceil(event.after_ms / 1_000)} s (attempt ${event.attempt})`, [], 'retrying');

@@ -1,6 +1,6 @@
 // What the page asks the server. Everything goes through here; nothing else calls `fetch`.
 
-import type { Command, Refusal, Reply, Response as Answered, SessionFacts } from './contract';
+import type { Command, Refusal, Reply, SessionFacts } from './contract';
 
 /** What came of a command. */
 export type Outcome = { ok: Reply; refused?: never } | { ok?: never; refused: Refusal };
@@ -55,33 +55,21 @@ export async function ask(session: string, command: Command): Promise<Outcome> {
       // A page that is left must still be able to keep what was typed.
       keepalive: command.type === 'draft' && JSON.stringify(command).length < 32_000,
     });
-    const answer = (await body(response)) as Partial<{ ok: Reply; refused: Refusal }> & Partial<Answered>;
-    if (answer.ok) return { ok: answer.ok };
-    if (answer.refused) return { refused: answer.refused };
-    return { refused: { reason: 'failed', message: problem(response, answer) } };
+    if (!response.ok) return { refused: { reason: 'failed', message: await inWords(response) } };
+    return (await response.json()) as Outcome;
   } catch {
     return { refused: { reason: 'gone', message: 'the server does not answer; nothing was done as far as this page knows' } };
   }
 }
 
-/** Reads a body that should be JSON. */
-async function body(response: Response): Promise<unknown> {
-  const text = await response.text();
-  try {
-    return JSON.parse(text);
-  } catch {
-    return { message: text.slice(0, 200) };
-  }
+/** Why the server itself did not do something. */
+export async function errorOf(response: Response): Promise<{ message: string; hint: string | null }> {
+  return ((await response.json()) as { error: { message: string; hint: string | null } }).error;
 }
 
-function problem(response: Response, answer: unknown): string {
-  const told = answer as { message?: string; error?: { message?: string; hint?: string | null } } | null;
-  const error = told?.error;
-  const said = told?.message ?? (error?.hint ? `${error.message} · ${error.hint}` : error?.message);
-  if (response.status === 401 || response.status === 403) {
-    return said || 'this tab is not let in: open the address that `retake serve` has printed';
-  }
-  return said || `the server answered ${response.status}`;
+async function inWords(response: Response): Promise<string> {
+  const { message, hint } = await errorOf(response);
+  return hint ? `${message} · ${hint}` : message;
 }
 
 /** A failed request to the server itself. */
@@ -94,29 +82,27 @@ export class ApiError extends Error {
   }
 }
 
-async function call(method: string, path: string): Promise<unknown> {
+async function call(method: string, path: string): Promise<Response> {
   const headers = method === 'GET' ? HEADERS : { ...HEADERS, 'Content-Type': 'application/json' };
   const init: RequestInit = { method, headers };
   if (method === 'POST') init.body = '{}';
   const response = await fetch(path, init).catch(() => {
     throw new ApiError(0, 'the server does not answer');
   });
-  const answer = await body(response);
-  if (!response.ok) throw new ApiError(response.status, problem(response, answer));
-  const refused = (answer as { refused?: Refusal } | null)?.refused;
-  if (refused) throw new ApiError(409, refused.message);
-  return answer;
+  if (!response.ok) throw new ApiError(response.status, await inWords(response));
+  return response;
 }
 
 /** All sessions, or those in which each word of `search` is found. */
 export async function listSessions(search = ''): Promise<{ sessions: SessionFacts[]; workspace: string }> {
   const query = search ? `?search=${encodeURIComponent(search)}` : '';
-  const answer = (await call('GET', `/api/sessions${query}`)) as { sessions?: SessionFacts[]; workspace?: string };
-  return { sessions: answer.sessions ?? [], workspace: answer.workspace ?? '' };
+  const response = await call('GET', `/api/sessions${query}`);
+  return (await response.json()) as { sessions: SessionFacts[]; workspace: string };
 }
 
 export async function newSession(): Promise<string> {
-  return ((await call('POST', '/api/sessions')) as { session: string }).session;
+  const response = await call('POST', '/api/sessions');
+  return ((await response.json()) as { session: string }).session;
 }
 
 export async function deleteSession(session: string): Promise<void> {

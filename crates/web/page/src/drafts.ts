@@ -2,11 +2,14 @@
 
 import { send } from './actions';
 import type { Part } from './contract';
+import { isSame, joined, type Known, toKeep } from './draft';
 import { drop, notices, say } from './notices';
 import { composer, session, theView } from './store';
 
 /** What the composer was filled with: text that is still the same is nobody's own. */
 let loaded: Part[] = [];
+/** The session's draft, if the composer holds what became of it, or of a part of it. */
+let known: Known | null = null;
 const DRAFT = 'draft';
 
 export function forgetLoaded(): void {
@@ -17,14 +20,22 @@ export function forgetLoaded(): void {
 export function takeDraft(): void {
   const view = theView();
   if (!view || view.draft.length === 0) return say('plain', 'Nothing waits to be said');
-  composer()?.set(view.draft);
-  loaded = composer()?.parts() ?? [];
+  const isOwnText = !isUntouched();
+  // What is being typed is not lost to what waits.
+  load(isOwnText ? joined(view.draft, composer()?.parts() ?? []) : view.draft, view.draft);
+  if (isOwnText) loaded = [];
   drop(DRAFT);
+}
+
+function load(parts: Part[], draft: Part[]): void {
+  composer()?.set(parts);
+  loaded = composer()?.parts() ?? [];
+  known = draft.length > 0 ? { draft, others: [] } : null;
 }
 
 function isUntouched(): boolean {
   const box = composer();
-  return !box || box.isBlank() || (loaded.length > 0 && JSON.stringify(box.parts()) === JSON.stringify(loaded));
+  return !box || box.isBlank() || (loaded.length > 0 && isSame(box.parts(), loaded));
 }
 
 /** Whether what the composer holds came from the session, and is as it came. */
@@ -33,23 +44,27 @@ export function isLoaded(): boolean {
 }
 
 /** What waits to be said has changed. What the user has typed stays; whoever only catches up is told nothing. */
-export function draftChanged(isOwn: boolean, isNews: boolean): void {
+export function draftChanged(isOwn: boolean, isNews: boolean, wentBack: boolean): void {
   const view = theView();
   if (!view) return;
+  const box = composer();
   if (view.draft.length === 0) drop(DRAFT);
   // It is there already: this tab has been loaded again, say.
-  if (view.draft.length > 0 && JSON.stringify(composer()?.parts()) === JSON.stringify(view.draft)) {
+  if (view.draft.length > 0 && box && isSame(box.parts(), view.draft)) {
     loaded = view.draft;
+    known = { draft: view.draft, others: [] };
     return;
   }
+  // This tab has made it so itself, of what is in its composer.
+  if (known && view.draft.length > 0 && isSame(view.draft, known.draft) && !box?.isBlank()) return;
   if ((isOwn || !isNews) && isUntouched()) {
-    composer()?.set(view.draft);
-    loaded = composer()?.parts() ?? [];
+    load(view.draft, view.draft);
   } else if (view.draft.length === 0) {
     // An unedited draft that was taken back leaves the composer of whoever loaded it, too.
     if (isLoaded()) composer()?.set([]);
   } else if (isNews) {
-    offer(isOwn ? 'Your text is kept. What was said then waits' : 'Another client went back. What was said then waits');
+    const others = wentBack ? 'Another client went back. What was said then waits' : 'What somebody has typed elsewhere waits to be said';
+    offer(isOwn ? 'Your text is kept. What was said then waits' : others);
   }
 }
 
@@ -69,11 +84,19 @@ export function takeOffer(): { text: string; actions: { text: string; run: () =>
   return waiting ? { text: `. ${waiting.text}`, actions: waiting.actions } : { text: '', actions: [] };
 }
 
-/** What is typed and not said waits in the session, like that of a terminal that is left. */
+/** What is typed and not said waits in the session, like that of a terminal that is left; what was deleted does not. */
 export function keepDraft(): void {
   const [view, box] = [theView(), composer()];
-  if (!view || !box || box.isBlank() || isUntouched() || view.state !== 'idle') return;
-  void send({ type: 'draft', parts: box.parts() });
+  if (!view || !box || view.state !== 'idle' || (isLoaded() && !box.isBlank())) return;
+  const kept = toKeep(view.draft, box.parts(), known);
+  if (!kept) return;
+  known = kept;
+  void send({ type: 'draft', parts: kept.draft });
+}
+
+/** Nobody sees the page: another tab may be opened, in which a draft that was deleted here must not come back. */
+export function hide(): void {
+  if (document.hidden && composer()?.isBlank()) keepDraft();
 }
 
 const typedKey = (id: string) => `retake-typed-${id}`;
@@ -81,21 +104,25 @@ const typedKey = (id: string) => `retake-typed-${id}`;
 /** The page is left: what is typed waits in the session, and in this tab for the case that it is only loaded again. */
 export function leave(): void {
   const [id, box] = [session.value, composer()];
+  keepDraft();
   if (id && box && !box.isBlank()) {
     try {
-      sessionStorage.setItem(typedKey(id), JSON.stringify(box.parts()));
+      sessionStorage.setItem(typedKey(id), JSON.stringify({ parts: box.parts(), known }));
     } catch {
       // There is no room for it; the session has it.
     }
   }
-  keepDraft();
 }
 
 export function restoreTyped(id: string): void {
+  known = null;
   try {
     const text = sessionStorage.getItem(typedKey(id));
     sessionStorage.removeItem(typedKey(id));
-    if (text && composer()?.isBlank()) composer()?.set(JSON.parse(text) as Part[]);
+    if (!text || !composer()?.isBlank()) return;
+    const typed = JSON.parse(text) as { parts: Part[]; known: Known | null };
+    composer()?.set(typed.parts);
+    known = typed.known;
   } catch {
     // Then there is nothing to restore.
   }

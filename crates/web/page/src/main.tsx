@@ -4,7 +4,7 @@ import { render } from 'preact';
 
 import { begin } from './actions';
 import { listenToBack } from './back';
-import { leave } from './drafts';
+import { hide, leave } from './drafts';
 import { listenToKeys } from './keys';
 import './style/base.css';
 import './style/frame.css';
@@ -13,6 +13,7 @@ import './style/conversation.css';
 import './style/markdown.css';
 import './style/diff.css';
 import './style/dock.css';
+import './style/question.css';
 import './style/menu.css';
 import './style/side.css';
 import './style/room.css';
@@ -27,5 +28,6 @@ if (root) {
   listenToKeys();
   listenToBack();
   addEventListener('pagehide', leave);
+  document.addEventListener('visibilitychange', hide);
   void begin();
 }

@@ -163,6 +163,8 @@ export interface ComposerPort {
   parts(): Part[];
   isBlank(): boolean;
   set(parts: Part[]): void;
+  /** Types text where the cursor is. */
+  insert(text: string): void;
   focus(): void;
   remember(parts: Part[]): void;
 }

@@ -2,6 +2,7 @@
 //
 // It is read with `fetch` and not with `EventSource`, which can neither name the last event of an earlier page nor tell why it failed.
 
+import { errorOf } from './api';
 import type { Event, View } from './contract';
 
 export type Link =
@@ -144,15 +145,8 @@ export class Stream {
       this.listener.link({ kind: 'shut' });
       return 'final';
     }
-    if (response.status === 404 || response.status === 410) {
-      const text = await response.text().catch(() => '');
-      let message = 'there is no such session';
-      try {
-        message = (JSON.parse(text) as { error?: { message?: string } }).error?.message ?? message;
-      } catch {
-        // It was no JSON.
-      }
-      this.listener.link({ kind: 'missing', message });
+    if (response.status === 404) {
+      this.listener.link({ kind: 'missing', message: (await errorOf(response)).message });
       return 'final';
     }
     return 'again';
@@ -161,8 +155,7 @@ export class Stream {
   private take(name: string, data: string): void {
     if (this.stopped) return;
     if (name === 'view') {
-      const view = JSON.parse(data) as View | { view: View };
-      this.listener.view('view' in view ? view.view : view);
+      this.listener.view(JSON.parse(data) as View);
     } else if (name === 'event') {
       this.listener.event(JSON.parse(data) as Event);
     } else if (name === 'ended') {

@@ -19,7 +19,8 @@ test('a prompt is said, streamed, edited with, and asked about', async (t) => {
   assert.match(await question.innerText(), /edit add\.py/);
   assert.equal(await question.locator('.dl.added').innerText(), '2\n+\n    return a + b');
   assert.match(await page.locator('.status').innerText(), /waits for you/);
-  // The composer is empty, so that keys answer.
+  // The composer is empty, so that keys answer, once somebody can have read it.
+  await question.locator('button.primary:enabled').waitFor();
   await page.keyboard.press('y');
   await ready(page);
   assert.equal(scene.read('add.py'), 'def add(a, b):\n    return a + b\n');
@@ -44,7 +45,7 @@ test('no is told to the model, with why; always is asked once', async (t) => {
   const page = await scene.page();
   await page.locator('#composer').fill('make it');
   await page.keyboard.press('Enter');
-  await page.locator('[role=alertdialog]').waitFor();
+  await page.locator('[role=alertdialog] button.primary:enabled').waitFor();
   await page.keyboard.press('w');
   await page.locator('[aria-label="Why not"]').fill('use the other one');
   await page.keyboard.press('Enter');

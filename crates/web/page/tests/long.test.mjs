@@ -1,68 +1,34 @@
-// A session of 10,000 entries: how smoothly it scrolls, and that whoever reads keeps their place. It is played by a server of the
-// test's own, since nobody wants to wait for so many turns.
+// A session of 10,000 entries: how smoothly it scrolls, and that whoever reads keeps their place. It is played, since nobody wants to wait for so many turns.
 import assert from 'node:assert/strict';
-import { readFileSync, existsSync } from 'node:fs';
-import { createServer } from 'node:http';
 import { after, test } from 'node:test';
-import { closeBrowser, theBrowser } from './scene.mjs';
+import { closeBrowser } from './scene.mjs';
+import { entry, play, prompted, replied } from './stage.mjs';
 
 after(closeBrowser);
-const dist = new URL('../dist', import.meta.url).pathname;
 const TURNS = 2_500;
 
 function entries() {
   const all = [];
-  const add = (body) => all.push({ id: (all.length + 1).toString(16).padStart(20, '0'), parent: all.at(-1)?.id ?? null, at: 1_700_000_000_000 + all.length * 1_000, ...body });
+  const next = () => all.length + 1;
   const usage = { input: 10, output: 5 };
   for (let turn = 1; turn <= TURNS; turn += 1) {
-    add({ type: 'prompt', parts: [{ type: 'text', text: `prompt ${turn}\n${'and more '.repeat(turn % 17)}` }] });
-    add({ type: 'reply', model: 'm', usage, stop: 'calls', blocks: [{ type: 'text', text: `Answer **${turn}**.\n\n${'Some words of it. '.repeat(turn % 29)}` }, { type: 'call', id: `c${turn}`, name: 'edit_file', arguments: JSON.stringify({ path: 'src/a.rs', old: `let a = ${turn};`, new: `let a = ${turn + 1};\nlet b = "x";` }) }] });
-    add({ type: 'tool_result', call: `c${turn}`, title: 'edit src/a.rs', outcome: 'done', parts: [{ type: 'text', text: 'ok' }], details: { lines: [turn] } });
-    add({ type: 'reply', model: 'm', usage, stop: 'done', blocks: [{ type: 'text', text: `Done:\n\n\`\`\`rust\nfn f${turn}() -> u32 { ${turn} }\n\`\`\`\n\n- one\n- two` }] });
+    all.push(prompted(next(), `prompt ${turn}\n${'and more '.repeat(turn % 17)}`));
+    const edit = { type: 'call', id: `c${turn}`, name: 'edit_file', arguments: JSON.stringify({ path: 'src/a.rs', old: `let a = ${turn};`, new: `let a = ${turn + 1};\nlet b = "x";` }) };
+    all.push(entry(next(), { type: 'reply', model: 'm', usage, stop: 'calls', blocks: [{ type: 'text', text: `Answer **${turn}**.\n\n${'Some words of it. '.repeat(turn % 29)}` }, edit] }));
+    all.push(entry(next(), { type: 'tool_result', call: `c${turn}`, title: 'edit src/a.rs', outcome: 'done', parts: [{ type: 'text', text: 'ok' }], details: { lines: [turn] } }));
+    all.push(replied(next(), `Done:\n\n\`\`\`rust\nfn f${turn}() -> u32 { ${turn} }\n\`\`\`\n\n- one\n- two`));
   }
   return all;
 }
 
-/** A server that tells one view, and then what the test wants. */
-async function play(t) {
-  const view = { seq: 1, session: 'aaaa', workspace: '/w', model: 'x/m', entries: entries(), draft: [], state: 'running', coming: { text: '', thinking: '' }, calls: [], questions: [], held: 0, jobs: [] };
-  const streams = new Set();
-  let seq = 1;
-  const tell = (kind) => {
-    seq += 1;
-    for (const stream of streams) stream.write(`event: event\nid: ${seq}\ndata: ${JSON.stringify({ seq, ...kind })}\n\n`);
-  };
-  const server = createServer((request, response) => {
-    const path = new URL(request.url, 'http://x').pathname;
-    if (path.endsWith('/events')) {
-      response.writeHead(200, { 'Content-Type': 'text/event-stream' });
-      response.write(`event: view\nid: 1\ndata: ${JSON.stringify(view)}\n\n`);
-      streams.add(response);
-      return;
-    }
-    if (path === '/api/sessions') return void response.end(JSON.stringify({ workspace: '/w', sessions: [{ session: 'aaaa', title: 'long', at: 0, prompts: TURNS, live: true, forked_from: null, draft: null }] }));
-    if (path.startsWith('/api')) return void response.end(JSON.stringify({ id: '1', ok: { type: 'store', bytes: 1, budget: 2 } }));
-    const file = `${dist}${path === '/' ? '/index.html' : path}`;
-    if (!existsSync(file)) return void response.writeHead(404).end();
-    response.writeHead(200, { 'Content-Type': file.endsWith('.js') ? 'text/javascript' : file.endsWith('.css') ? 'text/css' : 'text/html' });
-    return void response.end(readFileSync(file));
-  });
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const context = await (await theBrowser()).newContext({ viewport: { width: 1280, height: 800 } });
-  t.after(async () => {
-    await context.close();
-    streams.forEach((stream) => stream.destroy());
-    server.close();
-  });
-  const page = await context.newPage();
-  const begun = Date.now();
-  await page.goto(`http://127.0.0.1:${server.address().port}/`);
-  await page.locator(`[aria-label="Prompt ${TURNS}"]`).waitFor();
-  return { page, tell, opened: Date.now() - begun };
+async function playLong(t) {
+  const played = await play(t, { view: { entries: entries(), state: 'running' } });
+  await played.page.locator(`[aria-label="Prompt ${TURNS}"]`).waitFor();
+  return played;
 }
 
 test('10,000 entries: few are on the page, and nobody ever sees past their edge while scrolling', async (t) => {
-  const { page, opened } = await play(t);
+  const { page, opened } = await playLong(t);
   assert.ok((await page.locator('.row').count()) < 60);
   const atEnd = await page.evaluate(() => {
     const box = document.querySelector('.scroll');
@@ -105,7 +71,7 @@ test('10,000 entries: few are on the page, and nobody ever sees past their edge 
 });
 
 test('whoever has scrolled up keeps their place while text streams in', async (t) => {
-  const { page, tell } = await play(t);
+  const { page, tell } = await playLong(t);
   await page.mouse.move(700, 300);
   for (let times = 0; times < 12; times += 1) await page.mouse.wheel(0, -350);
   await page.locator('.to-end').waitFor();
@@ -137,7 +103,7 @@ test('whoever has scrolled up keeps their place while text streams in', async (t
 });
 
 test('every prompt is reached by keys, wherever it is', async (t) => {
-  const { page } = await play(t);
+  const { page } = await playLong(t);
   await page.locator('.scroll').focus();
   await page.keyboard.press('g');
   await page.locator('[aria-label="Prompt 1"]').waitFor();

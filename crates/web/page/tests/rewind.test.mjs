@@ -73,7 +73,8 @@ test('a composer that is not empty is kept, with a notice where the prompt is', 
   assert.equal(await page.locator('#composer').inputValue(), 'my own words');
   await page.locator('.notices', { hasText: 'Your text is kept' }).waitFor();
   await page.locator('.notice button', { hasText: 'Load it' }).click();
-  assert.equal(await page.locator('#composer').inputValue(), 'make b');
+  // It comes before them.
+  assert.equal(await page.locator('#composer').inputValue(), 'make b\n\nmy own words');
 });
 
 test('a fork is a session of its own', async (t) => {

@@ -141,3 +141,43 @@ test('a terminal and a tab are in step', async (t) => {
   await page.locator('[aria-label="Prompt 2"]').waitFor();
   assert.equal(scene.read('a.txt'), 'two\n');
 });
+
+test('what is typed in one tab and left takes nothing from what waits, and what is deleted stays deleted', async (t) => {
+  const scene = await start(t);
+  const one = await scene.page();
+  await say(one, 'do one');
+  const two = await scene.tab(one);
+  await two.locator('[aria-label="Prompt 1"]').waitFor();
+  const url = one.url();
+  const typed = (page, text) => page.waitForFunction((wanted) => document.querySelector('#composer')?.value === wanted, text);
+  await one.locator('#composer').fill('older');
+  await one.goto('about:blank');
+  // Nobody went back.
+  await two.locator('.notice', { hasText: 'What somebody has typed elsewhere waits' }).waitFor();
+  assert.equal(await two.locator('.notice', { hasText: 'went back' }).count(), 0);
+  await two.locator('#composer').fill('newer');
+  await two.reload();
+  await two.locator('[aria-label="Prompt 1"]').waitFor();
+  await typed(two, 'newer');
+  await two.goto('about:blank');
+  const three = await scene.tab(two);
+  await three.goto(url);
+  await typed(three, 'older\n\nnewer');
+  await three.locator('#composer').fill('');
+  await three.goto('about:blank');
+  const four = await scene.tab(three);
+  await four.goto(url);
+  await four.locator('[aria-label="Prompt 1"]').waitFor();
+  await ready(four);
+  assert.equal(await four.locator('#composer').inputValue(), '');
+  // What waits is loaded beside what is typed.
+  const five = await scene.tab(four);
+  await five.locator('[aria-label="Prompt 1"]').waitFor();
+  await five.locator('#composer').fill('again');
+  await five.goto('about:blank');
+  await four.bringToFront();
+  await four.locator('.notice', { hasText: 'typed elsewhere' }).waitFor();
+  await four.locator('#composer').fill('mine');
+  await four.locator('.notice button', { hasText: 'Load it' }).click();
+  await typed(four, 'again\n\nmine');
+});

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import type { ConflictFacts, TreePrompt } from '../contract';
-import { Blocks, isBlock, typing } from '../draft';
+import type { ConflictFacts, Part, TreePrompt } from '../contract';
+import { Blocks, isBlock, joined, toKeep, typing } from '../draft';
 import { Parser } from '../stream';
 import { Heights } from '../ui/heights';
 import { decide } from '../ui/PlanPanel';
@@ -68,6 +68,29 @@ test('blocks are marks in the text and become parts again', () => {
   const again = blocks.text([paste, { type: 'text', text: 'x' }]);
   assert.deepEqual(blocks.parts(again), [paste, { type: 'text', text: 'x' }]);
   assert.deepEqual([isBlock('a'), isBlock('a\n'.repeat(9)), isBlock('a'.repeat(500))], [false, true, true]);
+});
+
+test('what waits to be said is lost to nobody who leaves, and comes back to nobody who deleted it', () => {
+  const text = (said: string): Part[] => (said ? [{ type: 'text', text: said }] : []);
+  const keep = (waiting: string, mine: string, known: [string, string] | null) =>
+    toKeep(text(waiting), text(mine), known && { draft: text(known[0]), others: text(known[1]) });
+  const kept = (draft: string, others: string) => ({ draft: text(draft), others: text(others) });
+  assert.deepEqual(keep('', 'mine', null), kept('mine', ''));
+  // Somebody else's comes first; it is there once, however often one leaves.
+  assert.deepEqual(keep('older', 'mine', null), kept('older\n\nmine', 'older'));
+  assert.equal(keep('older\n\nmine', 'mine', ['older\n\nmine', 'older']), null);
+  assert.deepEqual(keep('older\n\nmine', 'more', ['older\n\nmine', 'older']), kept('older\n\nmore', 'older'));
+  assert.deepEqual(keep('older\n\nmine', '', ['older\n\nmine', 'older']), kept('older', 'older'));
+  // What was loaded is edited or deleted, not doubled.
+  assert.deepEqual(keep('older', 'older, edited', ['older', '']), kept('older, edited', ''));
+  assert.deepEqual(keep('older', '', ['older', '']), kept('', ''));
+  assert.equal(keep('older', 'older', null), null);
+  assert.equal(keep('older', '', null), null);
+  // It has become another one meanwhile.
+  assert.deepEqual(keep('newer', 'older, edited', ['older', '']), kept('newer\n\nolder, edited', 'newer'));
+  assert.equal(keep('newer', '', ['older', '']), null);
+  const image: Part = { type: 'image', media_type: 'image/png', data: 'AA' };
+  assert.deepEqual(joined([image], text('a')), [image, ...text('a')]);
 });
 
 test('commands and files are completed where they can be', () => {

@@ -4,10 +4,10 @@ import test from 'node:test';
 
 import type { RewindDocument } from '../contract';
 import { compare, ofCall } from '../text/edits';
-import { highlight } from '../text/highlight';
+import { Colours, highlight, languageOf } from '../text/highlight';
 import { parseInline, safe } from '../text/inline';
-import { chunks, parse } from '../text/markdown';
-import { elapsed, inFiles, operationName, pathText, plainOutput, size, tokens } from '../text/words';
+import { MAX_BLOCK, parse, Pieces } from '../text/markdown';
+import { clean, cleanLines, elapsed, inFiles, operationName, pathText, plainOutput, size, tokens } from '../text/words';
 
 const drawn = (old: string, now: string) =>
   compare(old, now)
@@ -53,6 +53,8 @@ test('lists with tasks and code in them', () => {
   assert.ok(list?.kind === 'list' && list.items[1]?.children[1]?.kind === 'code');
 });
 
+const chunks = (text: string) => new Pieces().take(text).map((piece) => piece.text);
+
 test('pieces of a coming text are those of the whole, whatever comes', () => {
   const text = 'a\n\n- x\n\n- y\n\n  z\n\n```\n\n\nq\n```\n\n# h\ntext\n\n> a\n> b\n\nend';
   const whole = JSON.stringify(parse(text));
@@ -64,10 +66,45 @@ test('pieces of a coming text are those of the whole, whatever comes', () => {
   }
 });
 
-test('hostile markdown is read in no time', () => {
-  const started = performance.now();
-  for (const piece of ['*', '**a', '[', '[a](', '`', '``a', '> ', '- ', '| a ', '_a ', '~~', '<', '![', '\\']) parse(piece.repeat(20_000));
-  assert.ok(performance.now() - started < 3_000, `${performance.now() - started} ms`);
+test('a text that comes bit by bit is cut like one that is there', () => {
+  const line = 'a line of a log without an end\n';
+  const list = `- ${line}`.repeat(MAX_BLOCK / 20);
+  const fence = `\`\`\`\n${line.repeat(MAX_BLOCK / 20)}\`\`\`\nand **more**\n`;
+  const text = `# a\n\n${line.repeat(MAX_BLOCK / 10)}- x\n\n- y\n1\n\n${'é🦀'.repeat(MAX_BLOCK)}\n\n${list}\n${fence}1. one\n\n2. two\n`;
+  const whole = new Pieces().take(text);
+  for (const step of [997, 10_007]) {
+    const coming = new Pieces();
+    for (let at = 0; at < text.length; at += step) {
+      const now = coming.take(text.slice(0, at));
+      assert.deepEqual(now, new Pieces().take(text.slice(0, at)));
+    }
+    assert.deepEqual(coming.take(text), whole);
+    // Another text, shorter or not, is another text.
+    assert.deepEqual(coming.take('x\n\ny'), new Pieces().take('x\n\ny'));
+  }
+  assert.equal(whole.map((piece) => piece.text).join(''), text);
+  assert.ok(whole.every((piece) => !/^[\udc00-\udfff]/.test(piece.text)));
+  assert.ok(whole.some((piece) => piece.kind === 'plain') && whole.every((piece) => piece.text.length < 2 * MAX_BLOCK || piece.text.includes('```')));
+  // Items and what is below a fence are still read.
+  const read = whole.filter((piece) => piece.kind === 'markdown').flatMap((piece) => parse(piece.text));
+  assert.equal(read.filter((node) => node.kind === 'list').flatMap((node) => (node.kind === 'list' ? node.items : [])).length, MAX_BLOCK / 20 + 2 + 2);
+  assert.ok(JSON.stringify(read).includes('{"kind":"strong","children":["more"]}'));
+});
+
+test('tables, headings and rules are what they look like', () => {
+  const cells = (text: string) => {
+    const [node] = parse(text);
+    return node?.kind === 'table' ? [node.head, ...node.rows].map((row) => row.map((cell) => cell.map((one) => (typeof one === 'string' ? one : one.kind)).join(''))) : null;
+  };
+  assert.deepEqual(cells('| a | b |\n|---|:-:|\n| 1 | `x|y` |\n| p\\|q || r |'), [['a', 'b'], ['1', 'code'], ['p|q', '']]);
+  assert.deepEqual(cells('a|b\n-|-\n1'), [['a', 'b']]);
+  assert.deepEqual(cells('a|b\n--|\n1'), null);
+  assert.deepEqual(cells('a\n|--'), null);
+  assert.deepEqual(parse('## a # b ##'), [{ kind: 'heading', level: 2, children: ['a # b'] }]);
+  assert.deepEqual(parse('# C#'), [{ kind: 'heading', level: 1, children: ['C#'] }]);
+  assert.deepEqual(parse('#x').map((node) => node.kind), ['paragraph']);
+  assert.deepEqual(parse('- - -\n\n**\n\n_ _\t_').map((node) => node.kind), ['rule', 'paragraph', 'rule']);
+  assert.deepEqual(parseInline('a  \nb `` c`d `` [x]( <https://a.b> "t" )'), ['a', { kind: 'break' }, 'b ', { kind: 'code', text: 'c`d' }, ' ', { kind: 'link', href: 'https://a.b', children: ['x'] }]);
 });
 
 test('colours never change the text', () => {
@@ -82,6 +119,29 @@ test('colours never change the text', () => {
     );
   }
   assert.ok(highlight('return x', 'js').some(([kind, text]) => kind === 'k' && text === 'return'));
+});
+
+test('code that comes bit by bit has the colours of one that is there', () => {
+  const code = 'fn main<\'a>() { // x\n  let s = "a\\"b"; /* y\n */ 0x1f + \'\\u{1f980}\' `t\n` }\n# z """q\n"""\n<!-- q\n -->\n+a\n-b\n\n    \n'.repeat(800);
+  for (const language of ['rs', 'ts', 'py', 'sql', 'html', 'css', 'json', 'diff', 'nosuch']) {
+    const whole = new Colours().take(code, language);
+    assert.equal(whole.flat().map(([, text]) => text).join(''), code);
+    assert.ok(whole.length > 5 && whole.slice(0, -1).every((piece) => piece.at(-1)?.[1].endsWith('\n')), language);
+    const coming = new Colours();
+    for (let at = 1; at < code.length; at += 1_009) coming.take(code.slice(0, at), language);
+    const settled = coming.take(code, language);
+    assert.deepEqual(settled, whole);
+    // What is settled is the same, not only alike.
+    assert.equal(coming.take(`${code}x`, language)[1], settled[1]);
+    assert.deepEqual(coming.take('x', 'ts'), [[[null, 'x']]]);
+  }
+});
+
+test('no name of a language is more than a name', () => {
+  for (const name of ['constructor', '__proto__', 'toString', 'hasOwnProperty', 'valueOf']) {
+    assert.deepEqual(highlight('foo(1)', name), [[null, 'foo(1)']], name);
+    assert.deepEqual(highlight('foo(1)', languageOf(`x.${name}`)), [[null, 'foo(1)']], name);
+  }
 });
 
 test('lines that stay are told from those that change', () => {
@@ -128,6 +188,13 @@ test('what was done is said in words, without ids', () => {
   } as unknown as RewindDocument;
   assert.equal(inFiles(document), '2 files restored, 1 merged, 1 kept as it is');
   assert.equal(inFiles({ ...document, files: [], conflicts: [] }), 'no file was changed');
+});
+
+test('marks that turn text around or are not seen are shown as such', () => {
+  const odd = 'a\u202eb\u2066c\u200bd\u061ce\u2028f\ufeffg\u0007h';
+  const seen = 'a\ufffdb\ufffdc\ufffdd\ufffde\ufffdf\ufffdg\ufffdh';
+  assert.equal(clean(`${odd}\n\t`), `${seen}\ufffd\ufffd`);
+  assert.equal(cleanLines(`${odd}\n\t`), `${seen}\n\t`);
 });
 
 test('nothing of the page makes HTML of text', () => {

@@ -3,8 +3,12 @@
 /** A piece of code and what it looks like; null for plain. */
 export type Token = [kind: 'k' | 's' | 'c' | 'n' | 'f' | 't' | null, text: string];
 
-/** Longer code is shown without colours. */
+/** What comes after so much is shown without colours. */
 const MAX_LENGTH = 60_000;
+/** A piece of code has about so many characters. */
+const PIECE = 4_000;
+/** Nothing that comes so far behind a token can change it. */
+const AHEAD = 16;
 
 const words = (text: string) => new Set(text.split(' '));
 
@@ -38,7 +42,7 @@ const C_LIKE = family('//[^\\n]*|/\\*.*?(?:\\*/|$)', `${STRING}|\`(?:\\\\.|[^\`\
 // A lifetime is no string.
 const RUST = family(
   '//[^\\n]*|/\\*.*?(?:\\*/|$)',
-  `"(?:\\\\.|[^"\\\\])*"?|'(?:\\\\.[^']*|[^'\\\\\\n])'`,
+  `"(?:\\\\.|[^"\\\\])*"?|'(?:\\\\.[^'\\n]{0,12}|[^'\\\\\\n])'`,
   C_WORDS,
 );
 const HASH = family('#[^\\n]*', `"""(?:.*?)(?:"""|$)|'''(?:.*?)(?:'''|$)|${STRING}`, HASH_WORDS);
@@ -47,8 +51,9 @@ const MARKUP = family('<!--.*?(?:-->|$)', STRING, new Set());
 const CSS = family('/\\*.*?(?:\\*/|$)', STRING, words('important media import supports keyframes and not only from to'));
 const JSON_LIKE = family('//[^\\n]*', STRING, words('true false null'));
 
-const FAMILIES: Record<string, Family> = {};
-const name = (names: string, one: Family) => names.split(' ').forEach((key) => (FAMILIES[key] = one));
+// No object: the model names languages, and `constructor` is one of no family.
+const FAMILIES = new Map<string, Family>();
+const name = (names: string, one: Family) => names.split(' ').forEach((key) => FAMILIES.set(key, one));
 name('js jsx mjs cjs ts tsx javascript typescript c h cc cpp cxx hpp java kt kotlin swift cs csharp go golang php scala dart zig proto', C_LIKE);
 name('rs rust', RUST);
 name('py python rb ruby sh bash zsh shell console fish yaml yml toml ini makefile make dockerfile docker r perl pl elixir ex nix tf', HASH);
@@ -65,26 +70,76 @@ export function languageOf(path: string): string {
 }
 
 export function highlight(code: string, language: string): Token[] {
-  if (code.length > MAX_LENGTH) return [[null, code]];
-  if (language === 'diff' || language === 'patch') return diff(code);
-  const found = FAMILIES[language];
-  if (!found) return [[null, code]];
   const tokens: Token[] = [];
-  const add = (kind: Token[0], text: string) => {
-    const last = tokens.at(-1);
-    if (last && last[0] === kind) last[1] += text;
-    else tokens.push([kind, text]);
-  };
-  found.pattern.lastIndex = 0;
-  for (let match = found.pattern.exec(code); match && match[0]; match = found.pattern.exec(code)) {
-    const [text, comment, string, number, word] = match;
-    if (comment) add('c', text);
-    else if (string) add('s', text);
-    else if (number) add('n', text);
-    else if (word) add(kindOf(text, found, code[found.pattern.lastIndex] ?? ''), text);
-    else add(null, text);
-  }
+  for (const token of read(code, 0, language)) append(tokens, token);
   return tokens;
+}
+
+/** Colours for code that may still be coming, in pieces of whole lines. Those that nothing can change any more are not read again. */
+export class Colours {
+  private settled: Token[][] = [];
+  private before = '';
+  private language = '';
+
+  take(code: string, language: string): Token[][] {
+    if (language !== this.language || !code.startsWith(this.before)) {
+      this.settled = [];
+      this.before = '';
+      this.language = language;
+    }
+    const open: Token[][] = [];
+    let piece: Token[] = [];
+    let start = this.before.length;
+    let end = start;
+    for (const token of read(code, start, language)) {
+      append(piece, token);
+      end += token[1].length;
+      if (end - start < PIECE || code[end - 1] !== '\n') continue;
+      if (open.length === 0 && end + AHEAD <= code.length) {
+        this.settled.push(piece);
+        this.before = code.slice(0, end);
+      } else {
+        open.push(piece);
+      }
+      [piece, start] = [[], end];
+    }
+    if (piece.length > 0) open.push(piece);
+    return [...this.settled, ...open];
+  }
+}
+
+function append(tokens: Token[], [kind, text]: Token): void {
+  const last = tokens.at(-1);
+  if (last && last[0] === kind) last[1] += text;
+  else tokens.push([kind, text]);
+}
+
+/** Reads code from `from` on, where a token begins. Plain text ends with a line, if there is an end of one in it. */
+function* read(code: string, from: number, language: string): Generator<Token> {
+  const found = FAMILIES.get(language);
+  const isDiff = language === 'diff' || language === 'patch';
+  let at = from;
+  while (found && at < Math.min(code.length, MAX_LENGTH)) {
+    found.pattern.lastIndex = at;
+    const [text = '', comment, string, number, word] = found.pattern.exec(code) ?? [];
+    if (!text) break;
+    at += text.length;
+    if (comment) yield ['c', text];
+    else if (string) yield ['s', text];
+    else if (number) yield ['n', text];
+    else if (word) yield [kindOf(text, found, code[at] ?? ''), text];
+    else {
+      const line = text.lastIndexOf('\n') + 1;
+      if (line > 0) yield [null, text.slice(0, line)];
+      if (line < text.length) yield [null, text.slice(line)];
+    }
+  }
+  while (at < code.length) {
+    const newline = code.indexOf('\n', at);
+    const text = code.slice(at, newline < 0 ? code.length : newline + 1);
+    yield [isDiff && at < MAX_LENGTH ? diffKind(text) : null, text];
+    at += text.length;
+  }
 }
 
 function kindOf(word: string, family: Family, next: string): Token[0] {
@@ -93,8 +148,6 @@ function kindOf(word: string, family: Family, next: string): Token[0] {
   return /^[A-Z]\w*[a-z]/.test(word) ? 't' : null;
 }
 
-function diff(code: string): Token[] {
-  const kind = (line: string): Token[0] =>
-    line.startsWith('+') ? 's' : line.startsWith('-') ? 'k' : line.startsWith('@') ? 'c' : null;
-  return code.split(/(?<=\n)/).map((line) => [kind(line), line]);
+function diffKind(line: string): Token[0] {
+  return line.startsWith('+') ? 's' : line.startsWith('-') ? 'k' : line.startsWith('@') ? 'c' : null;
 }

@@ -1,5 +1,7 @@
 // Inline markdown: emphasis, code, links. Text in, a tree out; nothing is ever HTML.
 
+import { withoutEnd } from './words';
+
 export type Inline =
   | string
   | { kind: 'code'; text: string }
@@ -10,39 +12,64 @@ export type Inline =
 /** Deeper nesting is shown as it was written. */
 const MAX_DEPTH = 8;
 
-/** A reader of one text. What was looked for in vain is remembered, so that no text takes more than a few looks at each character. */
+/** Addresses of links are not longer. */
+const MAX_ADDRESS = 2_000;
+
+/** A reader of one text that is read from its beginning to its end. What was found is remembered, so that no text takes more than a few looks at each character. */
 class Reader {
-  private readonly absent = new Map<string, number>();
+  private readonly found = new Map<string, { from: number; at: number }>();
+  private ticks: Map<number, number[]> | null = null;
   constructor(private readonly text: string) {}
 
   /** Where `what` is next, from `from` on. */
   find(what: string, from: number): number {
-    const known = this.absent.get(what);
-    if (known !== undefined && from >= known) return -1;
-    const at = this.text.indexOf(what, from);
-    if (at < 0) this.absent.set(what, from);
-    return at;
+    return this.remembered(what, from, () => this.text.indexOf(what, from));
   }
 
   /** Where emphasis with `mark` ends, from `from` on. Whether a place ends one does not depend on where it began. */
   end(mark: string, from: number): number {
-    const key = `${mark}$`;
-    const known = this.absent.get(key);
-    if (known !== undefined && from >= known) return -1;
-    let at = this.find(mark, from);
-    while (at >= 0 && !closes(this.text, at, mark, mark[0] ?? '')) at = this.find(mark, at + 1);
-    if (at < 0) this.absent.set(key, from);
+    return this.remembered(`${mark}$`, from, () => {
+      let at = this.text.indexOf(mark, from);
+      while (at >= 0 && !closes(this.text, at, mark, mark[0] ?? '')) at = this.text.indexOf(mark, at + 1);
+      return at;
+    });
+  }
+
+  private remembered(key: string, from: number, look: () => number): number {
+    const known = this.found.get(key);
+    if (known && from >= known.from && (known.at < 0 || from <= known.at)) return known.at;
+    const at = look();
+    this.found.set(key, { from, at });
     return at;
+  }
+
+  /** Where the next run of exactly `count` backticks begins, from `from` on. */
+  tick(count: number, from: number): number {
+    if (!this.ticks) {
+      this.ticks = new Map();
+      for (const run of this.text.matchAll(/`+/g)) {
+        const same = this.ticks.get(run[0].length);
+        if (same) same.push(run.index);
+        else this.ticks.set(run[0].length, [run.index]);
+      }
+      // What comes first is taken from the end.
+      for (const runs of this.ticks.values()) runs.reverse();
+    }
+    const runs = this.ticks.get(count) ?? [];
+    while (runs.length > 0 && (runs.at(-1) ?? 0) < from) runs.pop();
+    return runs.at(-1) ?? -1;
   }
 }
 
 export function parseInline(text: string, depth = 0): Inline[] {
   const out: Inline[] = [];
   const reader = new Reader(text);
-  let plain = '';
+  // Joined once: text that grows piece by piece and is looked at meanwhile is copied every time.
+  let plain: string[] = [];
   const flush = () => {
-    if (plain) out.push(plain);
-    plain = '';
+    const text = plain.join('');
+    if (text) out.push(text);
+    plain = [];
   };
   const push = (node: Inline, next: number): number => {
     flush();
@@ -56,21 +83,21 @@ export function parseInline(text: string, depth = 0): Inline[] {
     if (next > at) {
       at = next;
     } else if (c === '\\' && /[!-/:-@[-`{-~]/.test(text[at + 1] ?? '')) {
-      plain += text[at + 1];
+      plain.push(text[at + 1] ?? '');
       at += 2;
     } else if (c === '\n') {
-      if (/ {2,}$/.test(plain)) {
-        plain = plain.trimEnd();
+      if (text[at - 1] === ' ' && text[at - 2] === ' ') {
+        plain = [plain.join('').trimEnd()];
         at = push({ kind: 'break' }, at + 1);
       } else {
-        plain += '\n';
+        plain.push('\n');
         at += 1;
       }
     } else {
-      const run = /[^\\`*_~[<!\nhm]+/y;
+      const run = /[^\\`*_~[<!\nh]+/y;
       run.lastIndex = at + 1;
       const rest = run.exec(text)?.[0] ?? '';
-      plain += c + rest;
+      plain.push(c + rest);
       at += 1 + rest.length;
     }
   }
@@ -104,7 +131,7 @@ function special(text: string, at: number, c: string, depth: number, reader: Rea
       if (at > 0 && /\w/.test(text[at - 1] ?? '')) return at;
       const found = /https?:\/\/[^\s<>`"')\]]+/y;
       found.lastIndex = at;
-      const address = found.exec(text)?.[0].replace(/[.,;:!?*_]+$/, '');
+      const address = withoutEnd(found.exec(text)?.[0] ?? '', '.,;:!?*_');
       return address ? push({ kind: 'link', href: safe(address), children: [address] }, at + address.length) : at;
     }
     default:
@@ -116,12 +143,7 @@ function code(text: string, at: number, reader: Reader, push: Push): number {
   let count = 1;
   while (text[at + count] === '`') count += 1;
   const fence = '`'.repeat(count);
-  let end = reader.find(fence, at + count);
-  while (end >= 0 && text[end + count] === '`') {
-    let next = end;
-    while (text[next] === '`') next += 1;
-    end = reader.find(fence, next);
-  }
+  const end = reader.tick(count, at + count);
   // Marks without an end are text, all of them at once.
   if (end < 0) return count > 1 ? push(fence, at + count) : at;
   let inner = text.slice(at + count, end).replace(/\n/g, ' ');
@@ -157,8 +179,8 @@ function link(text: string, open: number, depth: number, reader: Reader, push: P
   const label = text.slice(open + 1, close);
   if (label.includes('[') || label.includes('\n\n')) return at;
   const end = reader.find(')', close);
-  if (end < 0) return at;
-  const target = /^\s*<?([^\s<>]*)>?(?:\s+["'(].*)?$/.exec(text.slice(close + 2, end))?.[1];
+  if (end < 0 || end - close > MAX_ADDRESS) return at;
+  const target = /^<?([^\s<>]*)>?(?:\s+["'(].*)?$/.exec(text.slice(close + 2, end).trim())?.[1];
   if (target === undefined) return at;
   return push({ kind: 'link', href: safe(target), children: parseInline(label || target, depth + 1) }, end + 1);
 }

@@ -73,15 +73,44 @@ export function pathKey(path: Bytes): string {
   return typeof path === 'string' ? path : `\0${path.bytes}`;
 }
 
-/** One line, without control characters or marks that change the direction of text. */
+const UNSEEN = '\\u007f-\\u009f\\u061c\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff';
+const NO_LINE = new RegExp(`[\\u0000-\\u001f${UNSEEN}]`, 'g');
+const NO_LINES = new RegExp(`[\\u0000-\\u0008\\u000b-\\u001f${UNSEEN}]`, 'g');
+
+/** One line, without control characters or marks that change the direction of text or are not seen. */
 export function clean(text: string): string {
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '\ufffd');
+  return text.replace(NO_LINE, '\ufffd');
+}
+
+/** The same for several lines. */
+export function cleanLines(text: string): string {
+  return text.replace(NO_LINES, '\ufffd');
 }
 
 /** Output of a program: without the sequences that colour terminals, and with the last state of a line that was written over. */
 export function plainOutput(text: string): string {
   const bare = text.replace(/\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\^_])/g, '');
   return bare.replace(/\r\n/g, '\n').replace(/^.*\r(?=[^\n])/gm, '');
+}
+
+/** `text` without those of `marks` at its end. */
+export function withoutEnd(text: string, marks: string): string {
+  let end = text.length;
+  while (end > 0 && marks.includes(text.charAt(end - 1))) end -= 1;
+  return text.slice(0, end);
+}
+
+/** The first two lines of a thought in which something is said, as one line, without the marks around them. */
+export function firstWords(text: string): string {
+  const found: string[] = [];
+  for (let at = 0; at < text.length && found.length < 2; ) {
+    const newline = text.indexOf('\n', at);
+    const end = newline < 0 ? text.length : newline;
+    const line = withoutEnd(text.slice(at, end).replace(/^[*#\s]+/, '').trimEnd(), '*# \t').trimEnd();
+    if (line) found.push(line);
+    at = end + 1;
+  }
+  return found.join(' · ');
 }
 
 /** A block in brackets. */

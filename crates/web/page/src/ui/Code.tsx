@@ -1,11 +1,14 @@
 // Code with colours, and a button that copies it.
 
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 
-import { highlight, type Token } from '../text/highlight';
+import { Colours, type Token } from '../text/highlight';
 import { memo } from './memo';
 
 export const Code = memo(function Code({ text, language }: { text: string; language: string }) {
+  const colours = useRef<Colours>(null);
+  colours.current ??= new Colours();
+  const pieces = colours.current.take(text, language);
   return (
     <figure class="code">
       <figcaption>
@@ -13,10 +16,15 @@ export const Code = memo(function Code({ text, language }: { text: string; langu
         <Copy text={text} />
       </figcaption>
       <pre tabIndex={0}>
-        <code>{highlight(text, language).map(token)}</code>
+        <code>{pieces.length === 1 ? pieces[0]?.map(token) : pieces.map((tokens, at) => <Lines key={at} tokens={tokens} />)}</code>
       </pre>
     </figure>
   );
+});
+
+/** A piece of a long code: the browser, too, looks only at the last one again while it is coming. */
+const Lines = memo(function Lines({ tokens }: { tokens: Token[] }) {
+  return <span class="lines">{tokens.map(token)}</span>;
 });
 
 export function token([kind, text]: Token, key: number) {

@@ -65,6 +65,7 @@ export function Composer() {
         recalled.current = null;
         setChoices(null);
       },
+      insert,
       focus: () => area.current?.focus(),
       remember: (parts) => {
         const last = history.current.at(-1);

@@ -5,7 +5,7 @@ import { useState } from 'preact/hooks';
 
 import type { DiffLine, FileDiff, HunkLines } from '../contract';
 import { highlight, languageOf } from '../text/highlight';
-import { pathText } from '../text/words';
+import { cleanLines, pathText } from '../text/words';
 import { token } from './Code';
 import { memo } from './memo';
 
@@ -100,7 +100,7 @@ function Hunk(props: { hunk: HunkLines; lines: DiffLine[]; language: string; isF
           {hasNumbers ? number : ''}
         </span>
         <span class="sign">{sign}</span>
-        <span class="tx">{highlight(line.text, language).map(token)}</span>
+        <span class="tx">{highlight(cleanLines(line.text), language).map(token)}</span>
       </div>
     );
   });

@@ -5,7 +5,8 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 
 import type { Entry, EntryOf, Part, Todo } from '../contract';
 import { ofCall, object } from '../text/edits';
-import { clean, count, lineCount, partName, plainOutput } from '../text/words';
+import { clean, count, firstWords, lineCount, partName, plainOutput } from '../text/words';
+import { Boundary } from './Boundary';
 import { Counts, DiffLines } from './Diff';
 import { Markdown } from './Markdown';
 import { memo } from './memo';
@@ -60,7 +61,22 @@ export function guess(entry: Entry, width: number): number {
   }
 }
 
-export const EntryBody = memo(function EntryBody({ entry, tool, args, range }: { entry: Entry; tool: string; args: string; range: number }) {
+/** An entry, or its text if it cannot be drawn. */
+export function EntryBody(props: { entry: Entry; tool: string; args: string; range: number }) {
+  return (
+    <Boundary of={props.entry} plain={() => plainText(props.entry)}>
+      <Drawn {...props} />
+    </Boundary>
+  );
+}
+
+function plainText(entry: Entry): string {
+  if ('blocks' in entry) return entry.blocks.flatMap((block) => (block.type === 'call' ? [] : [block.text])).join('\n');
+  if ('parts' in entry) return entry.parts.map(partName).join('\n');
+  return 'text' in entry ? entry.text : JSON.stringify(entry);
+}
+
+const Drawn = memo(function Drawn({ entry, tool, args, range }: { entry: Entry; tool: string; args: string; range: number }) {
   switch (entry.type) {
     case 'prompt':
       return <PromptText parts={entry.parts} id={entry.id} />;
@@ -210,14 +226,8 @@ function ReplyBody({ entry }: { entry: EntryOf<'reply'> }) {
 
 /** What the model thought, in one line while it is folded. */
 export function Thought({ id, text }: { id: string; text: string }) {
-  const first = text
-    .split('\n')
-    .map((line) => line.trim().replace(/^[*#\s]+|[*#\s]+$/g, ''))
-    .filter(Boolean)
-    .slice(0, 2)
-    .join(' · ');
   return (
-    <Fold id={id} class="thought" summary={<span class="cut">thought: {first}</span>}>
+    <Fold id={id} class="thought" summary={<span class="cut">thought: {firstWords(text)}</span>}>
       <Markdown text={text} />
     </Fold>
   );

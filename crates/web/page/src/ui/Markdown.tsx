@@ -1,24 +1,39 @@
 // Markdown on the screen: nodes, never HTML.
 
-import { memo } from './memo';
-import type { Inline } from '../text/inline';
-import { chunks, type Node, parse } from '../text/markdown';
-import { Code } from './Code';
+import { useRef } from 'preact/hooks';
 
-/** A text; while it is coming only its last piece is drawn anew. */
+import type { Inline } from '../text/inline';
+import { type Node, parse, Pieces } from '../text/markdown';
+import { Boundary } from './Boundary';
+import { Code } from './Code';
+import { memo } from './memo';
+
+/** A text; while it is coming only its last piece is read and drawn anew. */
 export const Markdown = memo(function Markdown({ text }: { text: string }) {
+  const pieces = useRef<Pieces>(null);
+  pieces.current ??= new Pieces();
   return (
     <div class="md">
-      {chunks(text).map((piece, at) => (
-        <Chunk key={at} text={piece} />
-      ))}
+      {pieces.current.take(text).map((piece, at) => (piece.kind === 'plain' ? <Plain key={at} text={piece.text} /> : <Chunk key={at} text={piece.text} />))}
     </div>
   );
 });
 
-const Chunk = memo(function Chunk({ text }: { text: string }) {
-  return <>{parse(text).map(block)}</>;
+const Plain = memo(function Plain({ text }: { text: string }) {
+  return <p class="plain">{text.trimEnd()}</p>;
 });
+
+const Chunk = memo(function Chunk({ text }: { text: string }) {
+  return (
+    <Boundary of={text} plain={() => text}>
+      <Blocks text={text} />
+    </Boundary>
+  );
+});
+
+function Blocks({ text }: { text: string }) {
+  return <>{parse(text).map(block)}</>;
+}
 
 function block(node: Node, key: number) {
   switch (node.kind) {
