@@ -107,8 +107,7 @@ pub async fn run(
             false
         }
     };
-    let status = end(&proxy, &mut child, group, hung_up).await;
-    listening.abort();
+    let status = end(&proxy, &mut child, group, &listening, hung_up).await;
     Ok(match hung_up {
         true => Ended::ByClient,
         false => Ended::ByAgent(status.and_then(|status| status.code())),
@@ -215,7 +214,13 @@ impl Proxy {
 }
 
 /// Ends everything: whoever waits is told, the log is written, the inner agent is gone.
-async fn end(proxy: &Arc<Proxy>, child: &mut Child, group: Option<Pid>, hung_up: bool) -> Option<ExitStatus> {
+async fn end(
+    proxy: &Arc<Proxy>,
+    child: &mut Child,
+    group: Option<Pid>,
+    listening: &JoinHandle<()>,
+    hung_up: bool,
+) -> Option<ExitStatus> {
     proxy.agent.hang_up();
     proxy.client.hang_up();
     let mut status = None;
@@ -224,6 +229,14 @@ async fn end(proxy: &Arc<Proxy>, child: &mut Child, group: Option<Pid>, hung_up:
     }
     // What it has not read by then it will not read.
     tokio::time::timeout(LAST_WORDS, proxy.agent.writer().close()).await.ok();
+    // Whoever notes what the agent says has to be done before its turns are ended.
+    listening.abort();
+    let stopped = async {
+        while !listening.is_finished() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(LAST_WORDS, stopped).await.ok();
     let (requests, sessions, served) = {
         let mut state = proxy.state();
         state.is_gone = true;
