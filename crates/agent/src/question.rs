@@ -165,7 +165,6 @@ pub fn refused(error: &RewindError) -> Refusal {
         },
         RewindError::SessionNotOpen { .. }
         | RewindError::RolledBack { .. }
-        | RewindError::Withdrawn { .. }
         | RewindError::Partial { .. }
         | RewindError::NotRecorded { .. }
         | RewindError::LeftOver { .. }

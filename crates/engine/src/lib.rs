@@ -63,14 +63,15 @@ pub use git::{GitAction, GitState};
 pub use id::{CheckpointId, InvalidObjectId, ObjectId, OperationId, SessionId, SnapshotId};
 pub use operation::{MadeBy, Operation, OperationError, OperationKind, OperationState};
 pub use owner::{
-    Began, Certainty, NewSession, NewWindow, Owner, PartOf, PathChange, Reach, Session, SessionKind, Window,
+    Began, Certainty, Claim, FileTime, NewSession, NewWindow, Owner, PartOf, PathChange, Reach, Session, SessionKind,
+    Span, Spans, Window,
 };
 pub use path::{InvalidPath, WorkspacePath};
 pub use place::OpenError;
 pub use rewind::{
-    Action, Agree, Applied, BranchMoved, Conflict, Discard, Files, ForkFate, ForkUse, Goal, HeadSeen, Kept,
-    KeptBecause, LedgerItem, Merged, NewRewind, OnConflict, PathStatus, Plan, PlannedFork, PlannedPath, Recovered,
-    RecoveryChoice, RewindError, RewindRequest,
+    Action, Applied, BranchMoved, Conflict, Discard, Files, ForkFate, ForkUse, Goal, HeadSeen, Kept, KeptBecause,
+    LedgerItem, Merged, NewRewind, OnConflict, PathStatus, Plan, PlannedFork, PlannedPath, Recovered, RecoveryChoice,
+    RewindError, RewindRequest,
 };
 pub use scan::{NoProgress, Phase, Progress, ScanError, Step, WatchState};
 pub use session::entry::EntryId;

@@ -2,7 +2,11 @@
 //!
 //! A prompt is its script, a command a line: `write FILE TEXT`, `shell COMMAND`, `say TEXT`, `think TEXT`, `ask TEXT`, `sleep MS`,
 //! `crash`, `garbage`, `hang`, `edit FILE` (a tool that is announced and never ends), `read FILE` (through the client), `raw LINE`,
-//! `answer JSON`, `huge BYTES` (an answer of that size), `flood COUNT`, `orphan` (it goes, what it started stays); anything else is answered. In a raw line `$S` is the session and `$ODD` is [`odd`]. Its sessions are files, so that they outlive it; what a model would have been sent at each prompt is in `model.jsonl`, and every line that came or went in `in` and `out`.
+//! `answer JSON`, `huge BYTES` (an answer of that size), `flood COUNT`, `orphan` (it goes, what it started stays), `put FILE TEXT` (written
+//! without a word), `wait NAME` (until that file is beside its sessions), `call JSON` and `update JSON` (what is said of a tool), `permit CALL`
+//! (asks whether it may run; if not, this is the end of the script), `fail` (the prompt is refused); anything else is answered. In a raw
+//! line `$S` is the session and `$ODD` is [`odd`]. Its sessions are files, so that they outlive it; what a model would have been sent at
+//! each prompt is in `model.jsonl`, and every line that came or went in `in` and `out`.
 
 mod sessions;
 mod turn;
@@ -33,6 +37,8 @@ struct Agent {
     waiting: Vec<Value>,
     version: u64,
     next_request: u64,
+    /// It has refused once.
+    was_busy: bool,
 }
 
 /// Where it writes.
@@ -79,7 +85,8 @@ pub fn main() {
     });
     let out = Arc::new(Mutex::new(Out { log: append("out") }));
     let sessions = Sessions::new(&directory, habits.iter().any(|habit| habit == "same_ids"));
-    let mut agent = Agent { habits, sessions, out, incoming, waiting: Vec::new(), version: 1, next_request: 0 };
+    let mut agent =
+        Agent { habits, sessions, out, incoming, waiting: Vec::new(), version: 1, next_request: 0, was_busy: false };
     agent.serve();
 }
 
@@ -115,6 +122,9 @@ impl Agent {
                 self.refuse(id, -32603, "one session is enough");
             }
             Some("session/new") => {
+                if self.has("gated_new") && !self.sessions.all().is_empty() {
+                    self.wait_for_file("new");
+                }
                 let session = self.sessions.create(&[]);
                 self.answer(id, json!({ "sessionId": session }));
                 let mut command = json!({ "name": "own", "description": "its own" });
@@ -214,6 +224,10 @@ impl Agent {
     fn fork(&mut self, id: &Value, params: &Value) {
         let session = params["sessionId"].as_str().unwrap_or_default();
         let Some(mut turns) = self.sessions.turns(session) else { return self.refuse(id, -32002, "no such session") };
+        if self.has("busy_fork") && !self.was_busy {
+            self.was_busy = true;
+            return self.refuse(id, -32603, "busy, try again");
+        }
         if self.has("busy") {
             // It refuses, and speaks of something else first.
             let other = self.sessions.all().into_iter().find(|other| other != session).unwrap_or_default();

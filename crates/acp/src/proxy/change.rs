@@ -1,6 +1,7 @@
-//! Changes of what is retained, for whoever asks: files are staged, the inner conversation is cut, then both hold, and the client is told.
+//! Changes of what is retained, for whoever asks: they are rehearsed, the inner conversation is cut, then all of it is done, and the client is
+//! told. If it turns out at last that it cannot be done, the inner conversation is out of step, and put right before the next prompt.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use retake_agent::contract::{Change, ChangeGoal, Reason, Refusal, Seen, WhileRunning};
 use retake_agent::document::{Bytes, GapFacts, RewindDocument};
@@ -68,25 +69,44 @@ impl Proxy {
         change: Change,
         seen: Option<Seen>,
     ) -> Result<Made, Refusal> {
-        let held: Arc<Mutex<Option<Held>>> = Arc::default();
-        let (proxy, cutting, keep) = (Arc::clone(self), Arc::clone(session), Arc::clone(&held));
-        let cut = move |path: &[Entry], all: &[Entry]| {
-            let cut = proxy.runtime.block_on(proxy.hold(&cutting, path, all));
-            let held = cut.map_err(|error| format!("the agent's conversation cannot be cut: {}", error.message))?;
-            *keep.lock().unwrap_or_else(PoisonError::into_inner) = Some(held);
-            Ok(())
-        };
         let goal = change.goal.clone();
-        let changed = session.desk.ask(move |scribe| scribe.change(change, seen, cut)).await;
-        let held = held.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let mut changed = match changed {
-            Some(Ok(changed)) => changed,
+        let _alone = session.changing.lock().await;
+        // What comes late must not move the head; if nothing is cut, it may.
+        let was_muted = std::mem::replace(&mut session.live().is_muted, true);
+        let rehearsed = session.desk.ask(move |scribe| scribe.rehearse(change, seen)).await;
+        let rehearsed = match rehearsed {
+            Some(Ok(rehearsed)) => rehearsed,
             other => {
-                // It was cut, and what is retained is not what it was cut to.
-                session.live().out_of_step |= held.is_some();
+                session.live().is_muted = was_muted;
                 return Err(other.and_then(Result::err).unwrap_or_else(retake_agent::socket::ended));
             }
         };
+        let held = match &rehearsed.cut {
+            None => None,
+            Some((path, all)) => match self.hold(session, path, all).await {
+                Ok(held) => Some(held),
+                Err(error) => {
+                    session.live().is_muted = was_muted;
+                    let text =
+                        format!("nothing was changed: the agent's conversation cannot be cut: {}", error.message);
+                    return Err(refusal(Reason::Failed, text));
+                }
+            },
+        };
+        let mut changed = match session.desk.ask(move |scribe| scribe.change(rehearsed)).await {
+            Some(Ok(changed)) => changed,
+            other => {
+                let mut live = session.live();
+                live.is_muted = was_muted;
+                // It was cut, and what is retained is not what it was cut to: before the next prompt it is made to be.
+                live.out_of_step |= held.is_some();
+                drop(live);
+                return Err(other.and_then(Result::err).unwrap_or_else(retake_agent::socket::ended));
+            }
+        };
+        if held.is_none() {
+            session.live().is_muted = was_muted;
+        }
         if let Some(held) = &held {
             self.switch(session, held).map_err(|why| refusal(Reason::Failed, why))?;
             self.tell(session, &changed).await;
@@ -106,6 +126,24 @@ impl Proxy {
         live.is_muted = true;
         live.out_of_step = false;
         Ok(())
+    }
+
+    /// Stops all turns: whoever would see what comes of them is gone. One that does not stop is ended with its process.
+    pub(super) async fn stop_turns(self: &Arc<Self>) {
+        let sessions: Vec<Arc<Session>> = self.state().sessions.values().cloned().collect();
+        let running = sessions.into_iter().filter(|session| session.is_running());
+        let stopping: Vec<_> = running
+            .map(|session| {
+                let proxy = Arc::clone(self);
+                tokio::spawn(async move { proxy.stop(&session).await })
+            })
+            .collect();
+        let stopped = async {
+            for stopping in stopping {
+                stopping.await.ok();
+            }
+        };
+        tokio::time::timeout(self.setup.patience.stop, stopped).await.ok();
     }
 
     /// Stops the turn that runs. What the inner agent asks the user is answered with `cancelled`; what else it asked, a file, say, the

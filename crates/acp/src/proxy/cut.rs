@@ -46,7 +46,7 @@ impl Proxy {
         all: &[Entry],
     ) -> Result<Held, RpcError> {
         let path = spoken(path);
-        let base = base(all, path);
+        let base = base(&session.known(), all, path);
         let head = base.last().map(|entry| entry.id);
         let lacks = if base.len() == path.len() { None } else { Some(head) };
         self.find_out(session, all, base).await;
@@ -132,21 +132,21 @@ impl Proxy {
         params: Value,
         head: Option<EntryId>,
     ) -> Result<String, RpcError> {
-        let held = session.known().inners.get(inner).and_then(|inner| inner.holds);
+        let was = session.known().inners.get(inner).cloned().unwrap_or_default();
         let id = || inner.to_owned();
         session.tie_durably([Tie::Doubt { id: id() }]).map_err(|why| RpcError::new(RpcError::INTERNAL, why))?;
         let answer = self.ask_agent(method, params).await;
         // What refuses has done nothing; what does not answer may have.
-        let now = match &answer {
-            Ok(_) => Some(head),
-            Err(error) if is_silence(error) => None,
-            Err(_) => held,
+        let (now, under_way) = match &answer {
+            Ok(_) => (Some(head), None),
+            Err(error) if is_silence(error) => (None, None),
+            Err(_) => (was.holds, was.under_way),
         };
-        if let Some(head) = now {
-            session
-                .tie_durably([Tie::Holds { id: id(), head }])
-                .map_err(|why| RpcError::new(RpcError::INTERNAL, why))?;
-        }
+        let holds = now.map(|head| Tie::Holds { id: id(), head });
+        let under_way = under_way.map(|prompt| Tie::Prompted { id: id(), prompt });
+        session
+            .tie_durably(holds.into_iter().chain(under_way))
+            .map_err(|why| RpcError::new(RpcError::INTERNAL, why))?;
         answer.map(|_| id())
     }
 
@@ -270,7 +270,7 @@ impl Proxy {
         let known = session.known();
         let unkept = session.desk.ask(move |scribe| {
             let held = spoken(scribe.entries());
-            let is_kept = known.inners.iter().any(|(id, inner)| *id != known.current && holds(inner.holds, held));
+            let is_kept = known.inners.iter().any(|(id, inner)| *id != known.current && holds(inner, held));
             held.last().map(|entry| entry.id).filter(|_| !is_kept)
         });
         if let Some(head) = unkept.await.flatten() {
@@ -296,8 +296,8 @@ impl Proxy {
         match made {
             Ok(_) => offer.fork_at = Some(false),
             Err(error) if error.code == RpcError::METHOD_NOT_FOUND => offer.fork = false,
-            Err(error) if offer.fork_at.is_none() && !is_silence(&error) => offer.fork_at = Some(true),
-            // Without it this point is reached by a transcript.
+            Err(error) if offer.fork_at.is_none() && misses_message(&error) => offer.fork_at = Some(true),
+            // It may be busy, and is asked again. Without it this point is reached by a transcript.
             Err(_) => {}
         }
     }
@@ -315,6 +315,13 @@ impl Proxy {
             Way::Kept { .. } | Way::New | Way::Transcript => {}
         }
     }
+}
+
+/// Whether a fork was refused because there is no such message, and for no other reason.
+fn misses_message(error: &RpcError) -> bool {
+    let names_it = |text: &str| text.contains(NO_MESSAGE);
+    let is_named = names_it(&error.message) || error.data.as_ref().is_some_and(|data| names_it(&data.to_string()));
+    is_named || matches!(error.code, RpcError::INVALID_PARAMS | RpcError::NOT_FOUND)
 }
 
 /// Whether nobody knows what came of a request.

@@ -12,7 +12,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use retake_agent::fresh;
-use retake_engine::session::entry::EndReason;
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
 use thiserror::Error;
@@ -221,6 +220,9 @@ async fn end(
     listening: &JoinHandle<()>,
     hung_up: bool,
 ) -> Option<ExitStatus> {
+    if hung_up {
+        proxy.stop_turns().await;
+    }
     proxy.agent.hang_up();
     proxy.client.hang_up();
     let mut status = None;
@@ -246,7 +248,7 @@ async fn end(
         (std::mem::take(&mut state.requests), sessions, std::mem::take(&mut state.served))
     };
     for session in sessions.values() {
-        drop(session.end_turn(EndReason::Interrupted));
+        session.leave_turn();
     }
     let how = status.map_or_else(|| "has ended".to_owned(), |status| format!("has ended ({status})"));
     let telling = async {

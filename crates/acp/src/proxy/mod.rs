@@ -88,11 +88,18 @@ pub struct Patience {
     pub answer: Duration,
     /// For a turn to stop that it cancelled, and for the inner agent to end.
     pub stop: Duration,
+    /// For a line of the inner agent to be read: what it does meanwhile is still its own.
+    pub notice: Duration,
 }
 
 impl Default for Patience {
     fn default() -> Self {
-        Self { snapshot: Duration::from_secs(5), answer: Duration::from_secs(60), stop: Duration::from_secs(10) }
+        Self {
+            snapshot: Duration::from_secs(5),
+            answer: Duration::from_secs(60),
+            stop: Duration::from_secs(10),
+            notice: Duration::from_millis(50),
+        }
     }
 }
 

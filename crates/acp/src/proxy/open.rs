@@ -138,7 +138,9 @@ impl Proxy {
     ) -> Result<Arc<Session>, String> {
         let Opened { writer, ties } = opened;
         let (id, inners) = (writer.id(), ties.known.inners.keys().cloned().collect::<Vec<_>>());
-        let (desk, thread) = Desk::start(writer, keeper, root, self.name.clone()).map_err(|error| error.to_string())?;
+        let notice = self.setup.patience.notice;
+        let desk = Desk::start(writer, keeper, root, self.name.clone(), notice);
+        let (desk, thread) = desk.map_err(|error| error.to_string())?;
         self.keep_thread(thread);
         let (inbox, mut said) = mpsc::channel(MAX_WAITING);
         let session = Arc::new(Session::new(outer.clone(), id, desk, ties, inbox));
@@ -234,6 +236,10 @@ impl Proxy {
 
     async fn fork_log(self: &Arc<Self>, parent: &Session, inner: &str, birth: Value) -> Result<Arc<Session>, String> {
         let known = parent.known();
+        let due = parent.live().due;
+        let held = known.inners.get(&known.current).filter(|inner| inner.under_way.is_none());
+        let held = held.and_then(|inner| inner.holds);
+        let is_known = held.is_some();
         let entries = parent.desk.ask(|scribe| scribe.entries().to_vec()).await.unwrap_or_default();
         let Some(head) = spoken(&entries).last().map(|entry| entry.id) else {
             return self.begin_log(inner, birth).await;
@@ -251,19 +257,22 @@ impl Proxy {
                 inner: name.clone(),
                 id: known.inner_id(&known.current, entry.id).map(str::to_owned),
             });
-            let begun = [
-                Tie::Inner { id: name.clone(), from: None },
-                Tie::Holds { id: name.clone(), head: Some(head) },
-                Tie::Current { id: name.clone() },
-            ];
-            let all = names.chain(begun).collect::<Vec<_>>();
+            let begun = [Tie::Inner { id: name.clone(), from: None }, Tie::Current { id: name.clone() }];
+            // It holds what the one holds that it was forked from; what that has not heard comes with the next prompt.
+            let told = Tie::Told { id: name.clone(), prompts: known.told(&known.current) };
+            let holds = held.map(|head| Tie::Holds { id: name.clone(), head });
+            let all = names.chain(begun).chain([told]).chain(holds).collect::<Vec<_>>();
             all.into_iter().try_for_each(|tie| ties.add(tie)).map_err(|error| error.to_string())?;
             let writer = workspace.open_session(forked.session, fresh::now(), &mut fresh::random);
             Ok::<_, String>((outer, Opened { writer: writer.map_err(|error| in_words(&error))?, ties }))
         })
         .await??;
         let session = self.know(outer, opened, keeper, root, birth)?;
-        session.live().loaded.insert(inner.to_owned());
+        let mut live = session.live();
+        live.loaded.insert(inner.to_owned());
+        live.due = due;
+        live.out_of_step = !is_known;
+        drop(live);
         Ok(session)
     }
 

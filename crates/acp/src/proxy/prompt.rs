@@ -48,11 +48,18 @@ impl Proxy {
         session: &Arc<Session>,
         blocks: &[Value],
     ) -> Result<Option<String>, RpcError> {
-        if !session.is_running() {
-            self.align(session).await?;
-            self.keep_head(session).await;
-        }
-        let (prompt, parts, due) = (fresh::entry(), shape::parts(blocks), session.live().due);
+        let _alone = session.changing.lock().await;
+        let prompt = fresh::entry();
+        let waits = session.live().wait(prompt, shape::parts(blocks));
+        let parts = match waits {
+            Ok(()) => return Ok(None),
+            Err(parts) => parts,
+        };
+        // The last one is over, and about to be in the log.
+        session.running.subscribe().wait_for(|running| !running).await.ok();
+        self.align(session).await?;
+        self.keep_head(session).await;
+        let due = session.live().due;
         let (tell, taken) = oneshot::channel();
         let begun = session.desk.ask(move |scribe| {
             scribe.begin(prompt, parts, tell)?;
@@ -75,8 +82,10 @@ impl Proxy {
         let told = missing.iter().filter(|entry| matches!(entry.body, Body::Prompt { .. })).map(|entry| entry.id);
         let told: Vec<EntryId> = told.collect();
         if !told.is_empty() {
-            session.tie([Tie::Told { id: inner, prompts: told }]);
+            session.tie([Tie::Told { id: inner.clone(), prompts: told }]);
         }
+        // From here on it may hold more than it did, whatever becomes of us.
+        session.tie([Tie::Prompted { id: inner, prompt }]);
         session.live().begin(prompt);
         session.running.send_replace(true);
         Ok(preface)
@@ -124,10 +133,17 @@ impl Proxy {
         match (version, outcome) {
             (_, Err(error)) => {
                 let reason = EndReason::Failed { message: error.message.clone() };
-                self.settle(session.end_turn(reason)).await;
+                if let Some(settled) = session.answered(version, reason) {
+                    self.settle(settled).await;
+                }
             }
-            (Version::V1, Ok(result)) => self.settle(session.end_turn(reason(result["stopReason"].as_str()))).await,
+            (Version::V1, Ok(result)) => {
+                if let Some(settled) = session.answered(version, reason(result["stopReason"].as_str())) {
+                    self.settle(settled).await;
+                }
+            }
             (Version::V2, Ok(result)) => {
+                session.taken();
                 let Some(id) = result["messageId"].as_str() else { return line };
                 let named = session.live().name_prompt(Some(id));
                 let Some(named) = named else { return line };

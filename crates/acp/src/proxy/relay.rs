@@ -75,10 +75,24 @@ impl Proxy {
     pub(super) async fn take_client(self: &Arc<Self>, message: Message, line: Vec<u8>) {
         match &message {
             Message::Response { id, outcome } => {
-                if self.client.answered(id, outcome.clone()) || !self.is_open(id) {
+                if self.client.answered(id, outcome.clone()) {
                     return;
                 }
-                self.to_agent(line).await;
+                let Some((session, method)) = self.take_asked(id) else { return self.to_agent(line).await };
+                let (id, answer) = (id.clone(), outcome.as_ref().ok().cloned());
+                let (tell, noted) = oneshot::channel();
+                session.desk.run(move |scribe| {
+                    scribe.answered(&id, answer.as_ref());
+                    tell.send(()).ok();
+                });
+                let proxy = Arc::clone(self);
+                // What may run now runs only when that is noted, and nothing else waits for it.
+                tokio::spawn(async move {
+                    noted.await.ok();
+                    if method != CLOSED {
+                        proxy.to_agent(line).await;
+                    }
+                });
             }
             Message::Request { id, method, params } => match (method.as_str(), params["sessionId"].as_str()) {
                 ("initialize" | "proxy/initialize", _) => self.initialize(id, method, params, &line).await,
@@ -197,16 +211,16 @@ impl Proxy {
         self.ask(id, What::Initialize, edits.make()).await;
     }
 
-    /// Whether the inner agent still waits for this answer; it does not if its turn was stopped.
-    fn is_open(&self, id: &Value) -> bool {
+    /// The session in which the inner agent has asked this, and what; it waits no more if its turn was stopped.
+    fn take_asked(&self, id: &Value) -> Option<(Arc<Session>, String)> {
         let sessions: Vec<Arc<Session>> = self.state().sessions.values().cloned().collect();
-        for session in sessions {
+        sessions.into_iter().find_map(|session| {
             let mut live = session.live();
-            if let Some(at) = live.asked.iter().position(|(asked, _)| asked == id) {
-                return live.asked.remove(at).1 != CLOSED;
-            }
-        }
-        true
+            let at = live.asked.iter().position(|(asked, _)| asked == id)?;
+            let (_, method) = live.asked.remove(at);
+            drop(live);
+            Some((session, method))
+        })
     }
 
     /// Passes on what the inner agent says. Whoever calls this holds `order`.
@@ -327,7 +341,7 @@ impl Proxy {
                 let is_idle = update["state"] == "idle";
                 drop(live);
                 match is_idle {
-                    true => Verdict::Ended(session.end_turn(reason(update["stopReason"].as_str()))),
+                    true => session.rests(reason(update["stopReason"].as_str())).map_or(Verdict::Pass, Verdict::Ended),
                     false => Verdict::Pass,
                 }
             }
@@ -433,7 +447,7 @@ impl Proxy {
 
     /// Forgets a session that was closed.
     pub(super) fn forget(&self, session: &Arc<Session>) {
-        drop(session.end_turn(EndReason::Interrupted));
+        session.leave_turn();
         let mut state = self.state();
         state.sessions.remove(&session.outer);
         state.served.remove(&session.outer);
@@ -461,10 +475,8 @@ fn note_setting(session: &Session, method: &str, params: &Value) {
 fn note_request(session: &Arc<Session>, message: &Message) {
     let Message::Request { id, method, params } = message else { return };
     session.live().asked.push((id.clone(), method.clone()));
-    if let ("fs/write_text_file", Some(path)) = (method.as_str(), params["path"].as_str()) {
-        let path = path.to_owned();
-        session.desk.run(move |scribe| scribe.declare(&path));
-    }
+    let (id, method, params) = (id.clone(), method.clone(), params.clone());
+    session.desk.run(move |scribe| scribe.asked(&id, &method, &params));
 }
 
 /// Why a turn ended.

@@ -42,9 +42,12 @@ impl Proxy {
 
     /// Has the inner agent take the session up, and tells the client what is retained of it.
     async fn reload(self: &Arc<Self>, session: &Arc<Session>, method: &str, params: &Value) -> Result<Value, RpcError> {
-        if !session.is_running() {
-            self.align(session).await?;
-            session.live().is_muted = false;
+        {
+            let _alone = session.changing.lock().await;
+            if !session.is_running() {
+                self.align(session).await?;
+                session.live().is_muted = false;
+            }
         }
         let version = self.state().version;
         let tells = match version {

@@ -26,8 +26,8 @@ use retake_engine::{Durability, MadeBy, OperationId, SessionId, SessionWriter};
 use tokio::runtime;
 use tokio::sync::{broadcast, oneshot};
 
-use super::watch::{PAUSE, Watch};
-use call::Call;
+use super::watch::{PAUSE, Stamp, Timeline, Watch, timing};
+use call::{Call, Question};
 pub(super) use change::{Changed, chain, spoken};
 use telling::Telling;
 
@@ -35,7 +35,8 @@ use telling::Telling;
 const MAX_TASKS: usize = 4_096;
 const BREATH: Duration = Duration::from_millis(100);
 
-type Task = Box<dyn FnOnce(&mut Scribe) + Send>;
+/// What is to be done, and when that was said.
+type Task = (Stamp, Box<dyn FnOnce(&mut Scribe) + Send>);
 
 /// A handle to the thread; it ends when the last one goes.
 #[derive(Clone, Debug)]
@@ -66,6 +67,9 @@ pub(super) struct Scribe {
     writer: Option<SessionWriter>,
     keeper: Keeper,
     watch: Arc<Mutex<Watch>>,
+    timeline: Arc<Mutex<Timeline>>,
+    /// When what is being done was said.
+    at: Stamp,
     root: PathBuf,
     /// What the inner agent is called.
     agent: String,
@@ -76,6 +80,14 @@ pub(super) struct Scribe {
     settled: HashSet<String>,
     /// The order in which calls began.
     began: Vec<String>,
+    /// What the agent asks the client, by the request's id.
+    questions: HashMap<String, Question>,
+    /// Calls that the user allowed.
+    granted: HashSet<String>,
+    /// Calls that the user did not allow.
+    refused: HashSet<String>,
+    /// Whether a tool is at work.
+    is_at_work: bool,
     /// How often a tool was spoken of.
     tools: Arc<AtomicU64>,
     /// When the agent was last found to be only talking.
@@ -93,11 +105,17 @@ impl Desk {
         keeper: Keeper,
         root: PathBuf,
         agent: String,
+        notice: Duration,
     ) -> std::io::Result<(Self, thread::JoinHandle<()>)> {
         let (tasks, inbox) = mpsc::channel::<Task>();
         let telling = Telling::new(&writer, &root, &agent);
+        let is_call = |entry: &Entry| matches!(entry.body, Body::ToolResult { .. });
+        let announces = writer.conversation().entries().iter().any(is_call);
+        let timeline = Arc::new(Mutex::new(Timeline::new(notice, announces)));
         let mut scribe = Scribe {
-            watch: Arc::new(Mutex::new(Watch::new(writer.id()))),
+            watch: Arc::new(Mutex::new(Watch::new(writer.id(), Arc::clone(&timeline)))),
+            timeline,
+            at: Stamp::now(),
             writer: Some(writer),
             keeper,
             root,
@@ -107,6 +125,10 @@ impl Desk {
             calls: HashMap::new(),
             settled: HashSet::new(),
             began: Vec::new(),
+            questions: HashMap::new(),
+            granted: HashSet::new(),
+            refused: HashSet::new(),
+            is_at_work: false,
             tools: Arc::default(),
             idled: Instant::now(),
             runtime: runtime::Handle::current(),
@@ -116,7 +138,8 @@ impl Desk {
         let waiting: Arc<AtomicUsize> = Arc::default();
         let done = Arc::clone(&waiting);
         let thread = thread::Builder::new().name("scribe".to_owned()).spawn(move || {
-            for task in inbox {
+            for (at, task) in inbox {
+                scribe.at = at;
                 task(&mut scribe);
                 done.fetch_sub(1, Ordering::Relaxed);
                 if scribe.writer.is_none() {
@@ -124,6 +147,7 @@ impl Desk {
                     return;
                 }
             }
+            scribe.at = Stamp::now();
             scribe.end(EndReason::Interrupted);
             // Whoever opens the session next finds everything stored.
             scribe.keeper.ask(|_| ());
@@ -135,7 +159,7 @@ impl Desk {
     pub(super) fn run(&self, task: impl FnOnce(&mut Scribe) + Send + 'static) {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         // The thread ends when this handle does, or when the session is erased.
-        self.tasks.send(Box::new(task)).ok();
+        self.tasks.send((Stamp::now(), Box::new(task))).ok();
     }
 
     /// Waits while too much is waiting to be written, as long as that gets less: a scribe that is held up may be waiting for the very one
@@ -194,8 +218,8 @@ impl Scribe {
         self.writer.as_mut().expect("the writer is away only while a change is being made")
     }
 
-    /// Begins a turn, durably, and has its snapshot taken: `taken` is told when that is done. A prompt that comes while a turn runs
-    /// belongs to it.
+    /// Begins a turn, durably, and has its snapshot taken: `taken` is told when that is done. If one runs, it ends: its tools go on in
+    /// the new one.
     pub(super) fn begin(
         &mut self,
         prompt: EntryId,
@@ -205,16 +229,17 @@ impl Scribe {
         self.flush();
         let (at, operation) = (fresh::now(), fresh::operation());
         let entry = NewEntry { id: prompt, at, body: Body::Prompt { parts } };
-        if self.turn.is_some() {
-            self.writer_mut().append(vec![entry], Durability::Synced).map_err(|error| in_words(&error))?;
-            self.tell_appended();
-            taken.send(Ok(())).ok();
-            return Ok(());
+        // What is said while a turn runs, and taken up by the agent, begins another one.
+        if let Some((operation, _)) = self.turn.take() {
+            let end = NewEntry { id: fresh::entry(), at, body: Body::Ended { reason: EndReason::Done } };
+            let ended = self.writer_mut().end_turn(operation, end).map(drop);
+            self.note(ended);
         }
         let turn = NewTurn { operation, at, made_by: MadeBy::Client, entries: vec![entry] };
         self.writer_mut().begin_turn(turn).map_err(|error| in_words(&error))?;
         self.turn = Some((operation, prompt));
         self.settled.clear();
+        timing(&self.timeline).begin(self.at);
         self.tell_appended();
         self.telling.tell(EventKind::StateChanged { state: State::Running });
         let watch = Arc::clone(&self.watch);
@@ -237,12 +262,14 @@ impl Scribe {
                 (_, part) => coming.parts.push(part),
             }
         }
+        self.heard();
         self.watch_idle();
     }
 
     /// The agent only talks, unless it says soon that it runs a tool: then what changes meanwhile is not its own.
     fn watch_idle(&mut self) {
-        if self.turn.is_none() || !self.calls.is_empty() || self.idled.elapsed() < PAUSE {
+        let is_still = self.calls.is_empty() && !self.is_at_work && timing(&self.timeline).announces();
+        if self.turn.is_none() || !is_still || self.idled.elapsed() < PAUSE {
             return;
         }
         self.idled = Instant::now();
@@ -271,6 +298,8 @@ impl Scribe {
         self.flush();
         self.interrupt_calls();
         let Some((operation, _)) = self.turn.take() else { return };
+        self.forget_work();
+        timing(&self.timeline).end(self.at);
         let end = NewEntry { id: fresh::entry(), at: fresh::now(), body: Body::Ended { reason } };
         let ended = self.writer_mut().end_turn(operation, end).map(drop);
         self.note(ended);

@@ -3,16 +3,17 @@
 //! Its id and those of its messages never change, whatever the inner agent calls them. [`Live`] is what is only true now; what has to
 //! survive is in the log and in the ties.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use retake_agent::fresh;
 use retake_engine::SessionId;
-use retake_engine::session::entry::{EndReason, EntryId};
+use retake_engine::session::entry::{EndReason, EntryId, Part};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::scribe::{Desk, Voice, spoken};
+use super::shape::Version;
 use super::ties::{Known, Page, Tie, Ties};
 use crate::wire::Message;
 
@@ -32,6 +33,8 @@ pub(super) struct Session {
     live: Mutex<Live>,
     /// Whether a turn runs.
     pub(super) running: watch::Sender<bool>,
+    /// Whoever changes what is retained, or is about to say something.
+    pub(super) changing: tokio::sync::Mutex<()>,
 }
 
 /// What is true now.
@@ -49,10 +52,20 @@ pub(super) struct Live {
     pub(super) prompt: Option<EntryId>,
     /// What the client was told that it is called.
     pub(super) prompt_name: Option<String>,
+    /// Whether the inner agent has still to be heard of it, or of those that wait.
+    is_open: bool,
+    /// Version 2: the inner agent has taken it.
+    is_taken: bool,
+    /// Version 2: the inner agent has come to rest before it has taken all.
+    is_idle: bool,
+    /// What was said while another turn ran: it becomes a turn when the inner agent comes to it.
+    waiting: VecDeque<(EntryId, Vec<Part>)>,
     /// Whether the inner agent's conversation may be another than ours.
     pub(super) out_of_step: bool,
-    /// What comes with the next prompt: what was said after this entry. Without it, only notes.
+    /// What comes with the next prompt, until one was answered: what was said after this entry. Without it, only notes.
     pub(super) due: Option<Option<EntryId>>,
+    /// Nobody waits for the end of the turn any more.
+    is_left: bool,
     /// The conversation was cut: what still comes of it is late, until the next prompt.
     pub(super) is_muted: bool,
     /// A history is told again that is not passed on; the ids of its messages.
@@ -104,7 +117,17 @@ impl Session {
         let live = Live { used: used.collect(), inner: ties.known.current.clone(), ..Live::default() };
         let (running, _) = watch::channel(false);
         let queued = Mutex::default();
-        Self { outer, id, desk, ties: Mutex::new(ties), inbox, queued, live: Mutex::new(live), running }
+        Self {
+            outer,
+            id,
+            desk,
+            ties: Mutex::new(ties),
+            inbox,
+            queued,
+            live: Mutex::new(live),
+            running,
+            changing: tokio::sync::Mutex::default(),
+        }
     }
 
     pub(super) fn live(&self) -> MutexGuard<'_, Live> {
@@ -178,24 +201,129 @@ impl Session {
         *self.running.borrow()
     }
 
+    /// The inner agent has answered a prompt with the end of its turn (version 1), or has failed at it. Tells when the last snapshot is
+    /// taken, if nothing else is under way.
+    pub(super) fn answered(self: &Arc<Self>, version: Version, reason: EndReason) -> Option<oneshot::Receiver<()>> {
+        let next = {
+            let mut live = self.live();
+            let next = live.waiting.pop_front();
+            let is_another = version == Version::V2 && live.is_taken;
+            let is_over = live.waiting.is_empty() && live.is_idle;
+            let next = match next {
+                // It was one that waited that failed.
+                Some(_) if is_another && !is_over => return None,
+                Some(_) if is_another => None,
+                next => next,
+            };
+            live.is_open = next.is_some();
+            next
+        };
+        match next {
+            Some(next) => {
+                self.end_one(reason);
+                self.go_on(next);
+                None
+            }
+            None => Some(self.end_turn(reason)),
+        }
+    }
+
+    /// Version 2: the inner agent has taken a prompt.
+    pub(super) fn taken(self: &Arc<Self>) {
+        let next = {
+            let mut live = self.live();
+            let next = if live.is_taken { live.waiting.pop_front() } else { None };
+            live.is_taken = true;
+            live.is_idle &= next.is_none();
+            next
+        };
+        if let Some(next) = next {
+            self.go_on(next);
+        }
+    }
+
+    /// Version 2: the inner agent has come to rest.
+    pub(super) fn rests(self: &Arc<Self>, reason: EndReason) -> Option<oneshot::Receiver<()>> {
+        {
+            let mut live = self.live();
+            live.is_idle = !live.waiting.is_empty();
+            if !live.is_idle {
+                live.is_open = false;
+                drop(live);
+                return Some(self.end_turn(reason));
+            }
+        }
+        self.end_one(reason);
+        None
+    }
+
+    /// A turn has ended, and another one waits.
+    fn end_one(self: &Arc<Self>, reason: EndReason) {
+        let (session, inner) = (Arc::clone(self), self.live().inner.clone());
+        self.desk.run(move |scribe| {
+            scribe.end(reason);
+            let head = spoken(scribe.entries()).last().map(|entry| entry.id);
+            session.tie([Tie::Holds { id: inner, head }]);
+        });
+    }
+
+    /// The inner agent goes on with what was said while it was at something else; nobody can make it wait for a snapshot now.
+    fn go_on(self: &Arc<Self>, (prompt, parts): (EntryId, Vec<Part>)) {
+        let inner = {
+            let mut live = self.live();
+            live.prompt = Some(prompt);
+            live.message = None;
+            live.due = None;
+            live.inner.clone()
+        };
+        let session = Arc::clone(self);
+        self.desk.run(move |scribe| {
+            let (tell, _) = oneshot::channel();
+            if let Err(why) = scribe.begin(prompt, parts, tell) {
+                super::complain(&format!("this prompt cannot be gone back to: {why}"));
+            }
+            session.tie([Tie::Prompted { id: inner, prompt }, Tie::Late { entry: prompt }]);
+        });
+    }
+
+    /// Nobody waits any more for the turn to end: what the inner agent makes of it is not known.
+    pub(super) fn leave_turn(self: &Arc<Self>) {
+        self.live().is_left = true;
+        drop(self.end_turn(EndReason::Interrupted));
+    }
+
     /// The turn has ended. Tells when its last snapshot is taken: what changes until then is taken for the agent's.
     pub(super) fn end_turn(self: &Arc<Self>, reason: EndReason) -> oneshot::Receiver<()> {
         let (tell, settled) = oneshot::channel();
-        if !self.running.send_replace(false) {
+        if !self.is_running() {
             return settled;
         }
-        let inner = {
+        let (inner, is_known) = {
             let mut live = self.live();
             live.message = None;
-            live.inner.clone()
+            live.is_open = false;
+            live.waiting.clear();
+            // One that failed at a prompt may not even have heard what came with it.
+            let is_known = match &reason {
+                EndReason::Failed { .. } => live.due.is_none(),
+                _ => !live.is_left,
+            };
+            if is_known {
+                live.due = None;
+            }
+            (live.inner.clone(), is_known)
         };
         let session = Arc::clone(self);
         self.desk.run(move |scribe| {
             scribe.end(reason);
             let head = spoken(scribe.entries()).last().map(|entry| entry.id);
-            session.tie([Tie::Holds { id: inner, head }]);
+            if is_known {
+                session.tie([Tie::Holds { id: inner, head }]);
+            }
             scribe.keeper().run(move |_| tell.send(()).unwrap_or_default());
         });
+        // Whoever waits for this finds the end of it in the log.
+        self.running.send_replace(false);
         settled
     }
 }
@@ -253,6 +381,16 @@ impl Live {
         self.prompt_name = None;
         self.message = None;
         self.is_muted = false;
-        self.due = None;
+        self.is_left = false;
+        (self.is_open, self.is_taken, self.is_idle) = (true, false, false);
+    }
+
+    /// Something is said while a turn runs; gives it back if none does.
+    pub(super) fn wait(&mut self, prompt: EntryId, parts: Vec<Part>) -> Result<(), Vec<Part>> {
+        if !self.is_open {
+            return Err(parts);
+        }
+        self.waiting.push_back((prompt, parts));
+        Ok(())
     }
 }

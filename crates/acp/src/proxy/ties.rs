@@ -2,7 +2,7 @@
 //!
 //! What the inner agent's sessions *hold* is the heart of it: `X` holds the conversation up to an entry exactly. A cut is then to find, or to
 //! make, an inner session that holds what is retained; undo and redo are the same, and so is a load after a crash. A cut inside a session
-//! is announced here first: until it is known how it went, nobody relies on that session.
+//! is announced here first, and so is a prompt: until it is known how it went, nobody relies on what that session holds beyond it.
 //!
 //! The file has a line for each fact, and what is half-written at its end is passed over. It never says anything about files, and never
 //! decides anything.
@@ -32,6 +32,8 @@ pub(super) enum Tie {
     Holds { id: String, head: Option<EntryId> },
     /// It is about to be cut: what it holds is not known until it is said again.
     Doubt { id: String },
+    /// It is about to be sent a prompt: until it is said what it holds, it may hold more than was said before.
+    Prompted { id: String, prompt: EntryId },
     /// This is the inner session that speaks.
     Current { id: String },
     /// An entry is a message: `outer` to the client, `id` to the inner session.
@@ -47,6 +49,8 @@ pub(super) struct Inner {
     told: HashSet<EntryId>,
     /// What it holds; `None` if that is not known.
     pub(super) holds: Option<Option<EntryId>>,
+    /// What it may hold beyond that: this prompt and what came of it.
+    pub(super) under_way: Option<EntryId>,
 }
 
 /// All that is known.
@@ -82,10 +86,14 @@ impl Known {
             Tie::Begun { session, .. } => self.session = Some(session),
             Tie::Inner { id, from } => {
                 let told = from.as_ref().and_then(|from| self.inners.get(from)).map(|from| from.told.clone());
-                self.inners.insert(id, Inner { from, told: told.unwrap_or_default(), holds: None });
+                self.inners.insert(id, Inner { from, told: told.unwrap_or_default(), ..Inner::default() });
             }
             Tie::Told { id, prompts } => self.inners.entry(id).or_default().told.extend(prompts),
-            Tie::Holds { id, head } => self.inners.entry(id).or_default().holds = Some(head),
+            Tie::Holds { id, head } => {
+                let inner = self.inners.entry(id).or_default();
+                (inner.holds, inner.under_way) = (Some(head), None);
+            }
+            Tie::Prompted { id, prompt } => drop(self.inners.entry(id).or_default().under_way.get_or_insert(prompt)),
             Tie::Doubt { id } => self.inners.entry(id).or_default().holds = None,
             Tie::Current { id } => self.current = id,
             Tie::Message { entry, outer, inner, id } => {
@@ -127,6 +135,11 @@ impl Known {
     /// Whether an inner session was told a prompt as a part of a transcript.
     pub(super) fn was_told(&self, inner: &str, prompt: EntryId) -> bool {
         self.inners.get(inner).is_some_and(|inner| inner.told.contains(&prompt))
+    }
+
+    /// The prompts that an inner session was told as a part of a transcript.
+    pub(super) fn told(&self, inner: &str) -> Vec<EntryId> {
+        self.inners.get(inner).map(|inner| inner.told.iter().copied().collect()).unwrap_or_default()
     }
 
     /// All names that the client knows.

@@ -1,8 +1,10 @@
 //! The proxy around an agent that has every vice.
 
 mod asking;
+mod cutting;
 mod ending;
 mod opening;
+mod owning;
 mod passing;
 mod rewinding;
 mod vices;

@@ -16,7 +16,6 @@ pub(super) fn for_rewind(error: &RewindError) -> Advice {
     match error {
         RewindError::Refused { plan } => refused(&rewind::why_refused(plan)),
         RewindError::Stale { .. } => refused("run the command again to see what it would do now"),
-        RewindError::Withdrawn { .. } => failed(Some("everything is as it was; `--code` takes only the files back")),
         RewindError::StaleHead => refused("look at it again with `retake log`, then run the command again"),
         RewindError::UnknownEntry { .. } | RewindError::NotATarget { .. } => {
             failed(Some("`retake log` lists the prompts that one can go back to"))

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
 
-use super::{By, OpenWindow, attribute, contested, window};
+use super::{By, FileTime, OpenWindow, Reach, attribute, contested, window};
 use crate::snapshot::known::{Knower, Known};
 use crate::snapshot::tree::Kind;
 use crate::{StoreError, WorkspacePath, limits};
@@ -88,18 +88,20 @@ impl Abandoned {
         windows: &[OpenWindow],
         then: &Knower<'_>,
     ) -> Result<By, StoreError> {
-        let by = attribute(path, windows);
+        let has_spans = windows.iter().any(|window| window.reach == Reach::Spans);
+        let changed = if has_spans || !self.0.is_empty() { last_change(root, path, then)? } else { None };
+        let time = changed.and_then(|changed| i64::try_from(changed).ok()).map(FileTime);
+        let by = attribute(path, windows, time);
         if self.0.is_empty() || by.session.is_none() {
             return Ok(by);
         }
-        let changed = last_change(root, path, then)?;
         let was_there = |window: &&OpenWindow| match self.0.get(&window.seq) {
             None => true,
             Some(until) => matches!((changed, until), (Some(changed), Some(until)) if changed <= *until),
         };
         // Another tool of the session may have been at work all the time: then it is the session's in any case.
         let there: Vec<OpenWindow> = windows.iter().filter(was_there).cloned().collect();
-        let by_those = attribute(path, &there);
+        let by_those = attribute(path, &there, time);
         Ok(if by_those.session == by.session { by_those } else { contested() })
     }
 }

@@ -10,12 +10,14 @@
 
 pub(crate) mod life;
 pub(crate) mod rows;
+pub(crate) mod span;
 pub(crate) mod window;
 
 use std::collections::BTreeSet;
 
 use crate::{CheckpointId, Node, OperationId, SessionId, Timestamp, WorkspacePath};
 
+pub use span::{Claim, FileTime, Span, Spans};
 pub use window::{Began, NewSession, NewWindow, PartOf, Reach, Session, SessionKind, Window};
 
 /// How sure it is that a session made a change.
@@ -43,7 +45,7 @@ impl Certainty {
 pub enum Owner {
     /// Nobody who works through Retake.
     Outside,
-    /// More than one could have: sessions, or a tool that died and whoever came after it.
+    /// More than one could have: sessions, or a tool that died, or that nobody told of in time, and somebody else.
     Contested,
     /// A tool of a session.
     Session {
@@ -128,13 +130,17 @@ pub(crate) struct OpenWindow {
     pub(crate) operation: Option<i64>,
     pub(crate) reach: Reach,
     pub(crate) declared: BTreeSet<WorkspacePath>,
+    /// When something in it counts, if that matters; `None` if it cannot be told.
+    pub(crate) spans: Option<Vec<Span>>,
 }
 
-/// Decides who changed `path` while `windows` (oldest first) were open.
-pub(crate) fn attribute(path: &WorkspacePath, windows: &[OpenWindow]) -> By {
-    let declaring = windows.iter().filter(|window| window.declared.contains(path));
-    let reaching = windows.iter().filter(|window| window.reach == Reach::Everything);
-    judge(declaring, Verdict::Certain).or_else(|| judge(reaching, Verdict::Presumed)).unwrap_or(By::OUTSIDE)
+/// Decides who changed `path` while `windows` (oldest first) were open; `changed` is when that was, if it matters and can be told.
+pub(crate) fn attribute(path: &WorkspacePath, windows: &[OpenWindow], changed: Option<FileTime>) -> By {
+    let claiming = |verdict| windows.iter().filter(move |window| window.claim(path, changed) == verdict);
+    let certain = judge(claiming(Verdict::Certain), Verdict::Certain);
+    let presumed = || judge(claiming(Verdict::Presumed), Verdict::Presumed);
+    let doubtful = || claiming(Verdict::Contested).next().map(|_| contested());
+    certain.or_else(presumed).or_else(doubtful).unwrap_or(By::OUTSIDE)
 }
 
 fn contested() -> By {
@@ -161,7 +167,7 @@ mod tests {
 
     fn window(seq: i64, session: i64, reach: Reach, declared: &[&str]) -> OpenWindow {
         let declared = declared.iter().map(|text| path(text)).collect();
-        OpenWindow { seq, session, operation: None, reach, declared }
+        OpenWindow { seq, session, operation: None, reach, declared, spans: Some(Vec::new()) }
     }
 
     #[test]
@@ -170,7 +176,7 @@ mod tests {
         let shell = window(2, 1, Reach::Everything, &[]);
         let other = window(3, 2, Reach::Everything, &[]);
         let verdict = |name: &str, windows: &[OpenWindow]| {
-            let by = attribute(&path(name), windows);
+            let by = attribute(&path(name), windows, None);
             (by.verdict, by.window)
         };
         assert_eq!(verdict("a", &[]), (Verdict::Outside, None));
@@ -181,5 +187,32 @@ mod tests {
         assert_eq!(verdict("a", &[edit, shell, other]), (Verdict::Certain, Some(1)), "declared is never contested");
         let both = [window(1, 1, Reach::Declared, &["a"]), window(2, 2, Reach::Declared, &["a"])];
         assert_eq!(verdict("a", &both), (Verdict::Contested, None), "unless both declared it");
+    }
+
+    #[test]
+    fn of_a_window_with_spans_only_what_changed_in_them_counts() {
+        let span = |since, until, declared, others| Span {
+            since: FileTime(since),
+            until: Some(until).filter(|until| *until > 0).map(FileTime),
+            declared,
+            others,
+        };
+        let mut agent = window(1, 1, Reach::Spans, &["a"]);
+        let verdict = |window: &OpenWindow, name: &str, changed: Option<i64>| {
+            attribute(&path(name), std::slice::from_ref(window), changed.map(FileTime)).verdict
+        };
+        assert_eq!(verdict(&agent, "a", Some(15)), Verdict::Outside, "nothing was at work");
+        agent.spans = Some(vec![
+            span(5, 10, Claim::Doubtful, Claim::No),
+            span(10, 20, Claim::Yes, Claim::Yes),
+            span(30, 0, Claim::Yes, Claim::Doubtful),
+        ]);
+        let found = |name| [4, 7, 10, 20, 25, 35].map(|changed| verdict(&agent, name, Some(changed)));
+        use Verdict::{Certain, Contested, Outside, Presumed};
+        assert_eq!(found("a"), [Outside, Contested, Certain, Certain, Outside, Certain]);
+        assert_eq!(found("b"), [Outside, Outside, Presumed, Presumed, Outside, Contested]);
+        assert_eq!(verdict(&agent, "b", None), Contested, "it cannot be told when");
+        agent.spans = None;
+        assert_eq!(verdict(&agent, "b", Some(15)), Contested, "it cannot be told which");
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
-use super::{By, Certainty, ChangeKind, OpenWindow, Owner, PathChange, Reach, Verdict};
+use super::{By, Certainty, ChangeKind, OpenWindow, Owner, PathChange, Reach, Verdict, window};
 use crate::session::lineage::Lineage;
 use crate::snapshot::diff::Change;
 use crate::snapshot::tree::Kind;
@@ -245,13 +245,18 @@ pub(crate) fn open_windows(store: &Store) -> Result<Vec<OpenWindow>, StoreError>
             "SELECT seq, session, operation, everything FROM windows WHERE closed IS NULL ORDER BY seq",
         )?;
         let rows = statement.query_map([], |row| {
-            let reach = if row.get(3)? { Reach::Everything } else { Reach::Declared };
+            let reach = match row.get::<_, u8>(3)? {
+                0 => Reach::Declared,
+                1 => Reach::Everything,
+                _ => Reach::Spans,
+            };
             Ok(OpenWindow {
                 seq: row.get(0)?,
                 session: row.get(1)?,
                 operation: row.get(2)?,
                 reach,
                 declared: BTreeSet::new(),
+                spans: Some(Vec::new()),
             })
         })?;
         let mut windows: Vec<OpenWindow> = rows.collect::<rusqlite::Result<_>>()?;
@@ -260,6 +265,9 @@ pub(crate) fn open_windows(store: &Store) -> Result<Vec<OpenWindow>, StoreError>
             let paths: Vec<Vec<u8>> =
                 declared.query_map([window.seq], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
             window.declared = paths.iter().filter_map(|path| WorkspacePath::parse(path).ok()).collect();
+            if window.reach == Reach::Spans {
+                window.spans = window::spans_of(store.dir(), window.seq).read();
+            }
         }
         Ok(windows)
     })

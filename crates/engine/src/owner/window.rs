@@ -12,6 +12,7 @@ use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::life::Pulse;
 use super::rows;
+use super::span::Spans;
 use crate::checkpoint::{Origin, Purpose};
 use crate::operation::{self, MadeBy, NewOperation, OperationKind, OperationState};
 use crate::session::{ForkElsewhere, ForkedFrom, fork, points};
@@ -70,6 +71,8 @@ pub enum Reach {
     Everything,
     /// What it declared, and nothing else: an edit tool.
     Declared,
+    /// What changed at times that are told later: tools of an agent that waits for nobody.
+    Spans,
 }
 
 /// A tool call that is about to begin.
@@ -123,6 +126,13 @@ pub struct Began {
     pub window: Window,
     /// The point before the tool call.
     pub before: Checkpoint,
+}
+
+impl Window {
+    /// Says when something in it counts, if that is how far it reaches.
+    pub fn spans(&self) -> Spans {
+        Spans::of(&self.path)
+    }
 }
 
 impl Workspace {
@@ -242,6 +252,7 @@ impl Workspace {
         let after = self.take(&new, &purpose, durability, progress)?;
         // If it stays, it is a file that nobody has locked.
         std::fs::remove_file(&window.path).ok();
+        window.spans().remove();
         Ok(after)
     }
 
@@ -274,6 +285,7 @@ impl Workspace {
         })?;
         // If it stays, it is a file that nobody has locked.
         std::fs::remove_file(&window.path).ok();
+        window.spans().remove();
         Ok(())
     }
 
@@ -311,7 +323,11 @@ fn insert(
     opened: i64,
     operation: Option<i64>,
 ) -> Result<i64, StoreError> {
-    let everything = window.reach == Reach::Everything;
+    let everything = match window.reach {
+        Reach::Declared => 0,
+        Reach::Everything => 1,
+        Reach::Spans => 2,
+    };
     tx.execute(
         "INSERT INTO windows (session, operation, turn, tool, everything, opened) VALUES (?, ?, ?, ?, ?, ?)",
         params![session, operation, window.turn, window.tool, everything, opened],
@@ -353,6 +369,10 @@ pub(crate) fn sequence(store: &Store, id: SessionId) -> Result<Option<i64>, Stor
 
 pub(super) fn window_path(store_dir: &Path, seq: i64) -> PathBuf {
     store_dir.join("windows").join(seq.to_string())
+}
+
+pub(super) fn spans_of(store_dir: &Path, seq: i64) -> Spans {
+    Spans::of(&window_path(store_dir, seq))
 }
 
 fn lock_window(store_dir: &Path, seq: i64) -> Result<(PathBuf, File), StoreError> {
@@ -412,4 +432,5 @@ pub(crate) fn at_work(store: &Store) -> Result<Vec<AtWork>, StoreError> {
 /// Removes what an abandoned window left.
 pub(crate) fn forget_abandoned(store_dir: &Path, seq: i64) {
     std::fs::remove_file(window_path(store_dir, seq)).ok();
+    spans_of(store_dir, seq).remove();
 }

@@ -4,7 +4,6 @@
 //! lock       nobody else scans, rewinds or cleans up
 //! safety     one scan is the safety snapshot and says whether the plan still holds   (see `prepare`)
 //! staging    the intent is durable, then every new file is written beside its target and synced
-//! agree      the last moment at which nothing has happened: whoever asked may withdraw
 //! armed      the intent says so, durably: from here on a crash is finished, not forgotten
 //! swap       files are exchanged, directories made and removed, permissions last
 //! verify     the touched paths are scanned again; the operation and its changes are committed
@@ -32,9 +31,6 @@ use crate::snapshot::tree::Kind;
 use crate::store::{Durability, Store};
 use crate::{CheckpointId, Node, OperationId, Progress, SessionId, Workspace, WorkspacePath, fault};
 
-/// Asked when everything is staged; gives the reason if nothing is to be done after all.
-pub type Agree<'a> = &'a mut dyn FnMut(&Plan) -> Result<(), String>;
-
 /// What swapping left alone.
 #[derive(Default)]
 pub(super) struct Swapped {
@@ -53,21 +49,7 @@ impl Workspace {
         new: &NewRewind,
         progress: &dyn Progress,
     ) -> Result<Applied, RewindError> {
-        self.apply_in_if(writer, request, expected, new, progress, &mut |_| Ok(()))
-    }
-
-    /// Like [`apply_in`](Self::apply_in), if `agree` still does when all that can be refused has been checked and everything is staged:
-    /// the last moment at which nothing has happened. If it gives a reason instead, nothing does.
-    pub fn apply_in_if(
-        &mut self,
-        writer: &mut SessionWriter,
-        request: &RewindRequest,
-        expected: Option<&Plan>,
-        new: &NewRewind,
-        progress: &dyn Progress,
-        agree: Agree<'_>,
-    ) -> Result<Applied, RewindError> {
-        let applied = self.apply_for(Some(writer.id()), request, expected, new, progress, agree);
+        let applied = self.apply_for(Some(writer.id()), request, expected, new, progress);
         writer.reload()?;
         applied
     }
@@ -81,7 +63,40 @@ impl Workspace {
         new: &NewRewind,
         progress: &dyn Progress,
     ) -> Result<Applied, RewindError> {
-        self.apply_for(None, request, expected, new, progress, &mut |_| Ok(()))
+        self.apply_for(None, request, expected, new, progress)
+    }
+
+    /// What [`apply_in`](Self::apply_in) would come to in the conversation `session`, refused as far as that can be known beforehand.
+    /// Writes nothing. For whoever has to do something else first that is hard to take back, and then applies just this plan.
+    pub fn rehearse(
+        &self,
+        session: SessionId,
+        request: &RewindRequest,
+        progress: &dyn Progress,
+    ) -> Result<Plan, RewindError> {
+        if let Some(operation) = operation::pending(&self.store)? {
+            return Err(RewindError::Pending { operation: Box::new(operation) });
+        }
+        let resolved = goal::resolve(&self.store, &request.goal)?;
+        if let Some(aim) = resolved.aim.as_ref().filter(|aim| aim.id != session) {
+            return Err(RewindError::SessionNotOpen { session: aim.id });
+        }
+        refuse_stale_head(&self.store, request, resolved.aim.as_ref())?;
+        if resolved.fork.is_none() && converse::only_conversation(&resolved).is_none() {
+            self.refuse_in_use(&resolved)?;
+        }
+        let plan = self.plan(request, progress)?;
+        if plan.is_applicable() { Ok(plan) } else { Err(RewindError::Refused { plan: Box::new(plan) }) }
+    }
+
+    fn refuse_in_use(&self, resolved: &Resolved) -> Result<(), RewindError> {
+        let target_seq = resolved.target_seq()?;
+        let mut at_work = window::at_work(&self.store)?;
+        at_work.retain(|tool| tool.prevents(resolved.session, target_seq));
+        match at_work.is_empty() {
+            true => Ok(()),
+            false => Err(RewindError::InUse { tools: at_work.into_iter().map(|at_work| at_work.tool).collect() }),
+        }
     }
 
     fn apply_for(
@@ -91,7 +106,6 @@ impl Workspace {
         expected: Option<&Plan>,
         new: &NewRewind,
         progress: &dyn Progress,
-        agree: Agree<'_>,
     ) -> Result<Applied, RewindError> {
         let _own = self.store.own()?;
         if let Some(operation) = operation::pending(&self.store)? {
@@ -110,8 +124,8 @@ impl Workspace {
             self.store.db().erase_deleted()?;
         }
         let applied = match converse::only_conversation(&resolved) {
-            Some(_) => self.apply_conversation(request, expected, &resolved, new, progress, agree),
-            None => self.apply_files(request, expected, &resolved, new, progress, agree),
+            Some(_) => self.apply_conversation(request, expected, &resolved, new, progress),
+            None => self.apply_files(request, expected, &resolved, new, progress),
         };
         if discards && applied.is_ok() {
             self.store.db().erase();
@@ -127,22 +141,17 @@ impl Workspace {
         resolved: &Resolved,
         new: &NewRewind,
         progress: &dyn Progress,
-        agree: Agree<'_>,
     ) -> Result<Applied, RewindError> {
         refuse_stale_head(&self.store, request, resolved.aim.as_ref())?;
+        self.refuse_in_use(resolved)?;
         let target_seq = resolved.target_seq()?;
-        let mut at_work = window::at_work(&self.store)?;
-        at_work.retain(|tool| tool.prevents(resolved.session, target_seq));
-        if !at_work.is_empty() {
-            return Err(RewindError::InUse { tools: at_work.into_iter().map(|at_work| at_work.tool).collect() });
-        }
         let prepared = self.making_room(Some(target_seq), |this, effort| {
             this.prepare(request, expected, resolved, new, effort, progress)
         })?;
         match prepared {
             Preparation::Refused(err) => Err(err),
-            Preparation::Nothing(plan) => self.note_nothing(*plan, request, resolved, new, agree),
-            Preparation::Ready(prepared) => self.carry_out(*prepared, request, resolved, new, agree),
+            Preparation::Nothing(plan) => self.note_nothing(*plan, request, resolved, new),
+            Preparation::Ready(prepared) => self.carry_out(*prepared, request, resolved, new),
         }
     }
 
@@ -154,7 +163,6 @@ impl Workspace {
         request: &RewindRequest,
         resolved: &Resolved,
         new: &NewRewind,
-        agree: Agree<'_>,
     ) -> Result<Applied, RewindError> {
         let mut operation = None;
         let mut conversation_moved = None;
@@ -162,7 +170,6 @@ impl Workspace {
         let moving = resolved.aim.as_ref().filter(|aim| resolved.scope == Scope::Both && aim.moves());
         if moving.is_some() || resolved.reverses.is_some() && !left_alone {
             let before = resolved.target_seq()?;
-            agree(&plan).map_err(|why| RewindError::Withdrawn { why })?;
             let moved = self.store.db().transaction(Durability::Synced, |tx| {
                 let (seq, moved) = insert_operation(tx, resolved, new, &plan, before, request.made_by)?;
                 let moved =
@@ -191,17 +198,12 @@ impl Workspace {
         request: &RewindRequest,
         resolved: &Resolved,
         new: &NewRewind,
-        agree: Agree<'_>,
     ) -> Result<Applied, RewindError> {
         let Prepared { mut plan, mut intent, safety, facts } = prepared;
         if let Err(err) = self.stage(&mut plan, &mut intent, &facts, request) {
             // What cannot be removed now is removed by the next recovery.
             self.forget(&intent, new.operation).ok();
             return Err(err);
-        }
-        if let Err(why) = agree(&plan) {
-            self.forget(&intent, new.operation).ok();
-            return Err(RewindError::Withdrawn { why });
         }
         if let Err(err) = intent::arm(&self.store, intent.operation) {
             self.forget(&intent, new.operation).ok();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::apply::{Agree, refuse_stale_head};
+use super::apply::refuse_stale_head;
 use super::goal::{self, Resolved};
 use super::{Applied, NewRewind, Plan, RewindError, RewindRequest, ledger, plan, same};
 use crate::checkpoint::{self, Origin, Purpose};
@@ -56,7 +56,6 @@ impl Workspace {
         resolved: &Resolved,
         new: &NewRewind,
         progress: &dyn Progress,
-        agree: Agree<'_>,
     ) -> Result<Applied, RewindError> {
         let aim = resolved.aim.as_ref().ok_or(RewindError::Gone)?;
         refuse_stale_head(&self.store, request, Some(aim))?;
@@ -67,7 +66,6 @@ impl Workspace {
         let session = Some((aim.session, aim.id));
         let before = self.point_now(session, format!("rewind {}", resolved.what), new.safety, new.at, progress)?;
         let differing = aim.point.map_or_else(|| Ok(Vec::new()), |point| differing(&self.store, point))?;
-        agree(&plan).map_err(|why| RewindError::Withdrawn { why })?;
         let moved = self.store.db().transaction(Durability::Synced, |tx| {
             let (seq, moved) = insert_operation(tx, resolved, new, &plan, before, request.made_by)?;
             let moved = moved.map_or(Ok(true), |moved| moved.carry_out(tx, aim.session, seq, &differing))?;

@@ -25,12 +25,6 @@ pub enum RewindError {
         /// The plan as it would be now.
         plan: Box<Plan>,
     },
-    /// Whoever asked for it withdrew when everything was ready.
-    #[error("nothing was changed: {why}")]
-    Withdrawn {
-        /// Why.
-        why: String,
-    },
     /// The conversation is not where the caller saw it.
     #[error("nothing was changed: the conversation has moved on since")]
     StaleHead,

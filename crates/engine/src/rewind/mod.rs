@@ -37,7 +37,6 @@ use crate::session::{PlannedConversation, Scope};
 use crate::snapshot::tree::Kind;
 use crate::{Certainty, CheckpointId, EntryId, Gap, Node, OperationId, SessionId, Timestamp, WorkspacePath};
 
-pub use apply::Agree;
 pub use error::RewindError;
 pub use fork::{ForkFate, ForkUse, PlannedFork};
 pub use ledger::LedgerItem;

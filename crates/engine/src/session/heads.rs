@@ -168,7 +168,8 @@ pub(crate) fn name(path: &WorkspacePath) -> String {
     path.display().to_string()
 }
 
-/// What notes after the entry `to` are about that undos and redos have added; `None` if anything else was said since.
+/// What notes after the entry `to` are about that undos and redos have added; `None` if anything else was said since, but for what
+/// another agent said after the end of its turn.
 pub(crate) fn noted_since(
     connection: &Connection,
     session: i64,
@@ -180,7 +181,15 @@ pub(crate) fn noted_since(
     while at != to {
         let Some(seq) = at else { return Ok(None) };
         let Some((row, parent)) = rows::by_seq(connection, seq)? else { return Ok(None) };
-        let Body::Note { about, .. } = row.entry.body else { return Ok(None) };
+        let about = match row.entry.body {
+            Body::Note { about, .. } => about,
+            // Without a prompt before it, it is the rest of what the turn said, come late.
+            Body::Reply { .. } | Body::ToolResult { .. } => {
+                at = parent;
+                continue;
+            }
+            _ => return Ok(None),
+        };
         // Later operations may have come back to it.
         let by_undo: Option<bool> = connection
             .prepare_cached(

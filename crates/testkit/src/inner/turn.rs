@@ -42,7 +42,21 @@ impl Agent {
                 "edit" => self.announce(&session, &call, "edit", rest),
                 "think" => self.chunk(&session, "agent_thought_chunk", &answer_id, rest),
                 "sleep" => std::thread::sleep(Duration::from_millis(rest.parse().unwrap_or(0))),
+                "put" => {
+                    let (path, text) = rest.split_once(' ').unwrap_or((rest, ""));
+                    std::fs::write(path, format!("{text}\n")).expect("it is writable");
+                }
+                "wait" => self.wait_for_file(rest),
+                "call" | "update" => {
+                    let mut update: Value = serde_json::from_str(rest).expect("the script is right");
+                    let kind = if word == "call" && self.version == 1 { "tool_call" } else { "tool_call_update" };
+                    update["sessionUpdate"] = kind.into();
+                    self.update(&session, update);
+                }
+                "permit" if !self.may(&session, rest) => break,
+                "permit" => {}
                 "ask" => stop = self.ask(&session, &call, rest),
+                "fail" => return self.refuse(id, -32603, "it did not work"),
                 "hang" => stop = self.wait_for_cancel(id),
                 "crash" => {
                     self.raw(b"{\"jsonrpc\":\"2.0\",\"method\":\"session/upd");
@@ -149,6 +163,36 @@ impl Agent {
         self.announce(session, call, "execute", command);
         let output = std::process::Command::new("sh").args(["-c", command]).output().expect("there is a shell");
         self.finish(session, call, "completed", &String::from_utf8_lossy(&output.stdout));
+    }
+
+    /// Waits for somebody to put a file beside its sessions.
+    pub(super) fn wait_for_file(&self, name: &str) {
+        let (path, end) = (self.sessions.directory().join(name), Instant::now() + PATIENCE);
+        while !path.exists() && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Asks whether a tool may run.
+    fn may(&mut self, session: &str, call: &str) -> bool {
+        self.next_request += 1;
+        let id = json!(self.next_request);
+        let options = json!([
+            { "optionId": "yes", "name": "Yes", "kind": "allow_once" },
+            { "optionId": "no", "name": "No", "kind": "reject_once" },
+        ]);
+        let params = match self.version {
+            1 => json!({ "sessionId": session, "toolCall": { "toolCallId": call }, "options": options }),
+            _ => {
+                let subject = json!({ "type": "tool_call", "toolCall": { "toolCallId": call } });
+                json!({ "sessionId": session, "title": "May it?", "subject": subject, "options": options })
+            }
+        };
+        self.send(&json!({
+            "jsonrpc": "2.0", "id": id, "method": "session/request_permission", "params": params,
+        }));
+        let answer = self.wait_for(|message| message["id"] == id && message["method"].is_null());
+        answer.is_some_and(|answer| answer["result"]["outcome"]["optionId"] == "yes")
     }
 
     /// Asks for permission; the stop reason if that was cancelled.

@@ -1,9 +1,9 @@
 //! What could be tried to have an inner session hold what is retained, the best first. Pure.
 
-use retake_engine::session::entry::{Block, Body, Entry, EntryId};
+use retake_engine::session::entry::{Block, Body, EndReason, Entry, EntryId};
 
 use crate::proxy::scribe::{chain, spoken};
-use crate::proxy::ties::Known;
+use crate::proxy::ties::{Inner, Known};
 
 /// What the inner agent offers, as far as is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,8 +57,17 @@ impl Way {
     }
 }
 
-/// The part of `path` that an agent can be cut to: not inside a turn, and not just after a prompt.
-pub(super) fn base<'a>(all: &[Entry], path: &'a [Entry]) -> &'a [Entry] {
+/// The part of `path` that an agent can be cut to: not inside a turn, not just after a prompt, and nothing of a turn of which nobody
+/// knows how it ended.
+pub(super) fn base<'a>(known: &Known, all: &[Entry], path: &'a [Entry]) -> &'a [Entry] {
+    // What a session holds can be cut to as it is, be it an unanswered prompt.
+    if known.inners.values().any(|inner| holds(inner, path)) {
+        return path;
+    }
+    let under_way = known.inners.get(&known.current).and_then(|inner| inner.under_way);
+    if let Some(at) = under_way.and_then(|prompt| path.iter().position(|entry| entry.id == prompt)) {
+        return spoken(&path[..at]);
+    }
     let Some(last) = path.last() else { return path };
     let goes_on = |entry: &Entry| {
         entry.parent == Some(last.id) && matches!(entry.body, Body::Reply { .. } | Body::ToolResult { .. })
@@ -75,7 +84,7 @@ pub(super) fn base<'a>(all: &[Entry], path: &'a [Entry]) -> &'a [Entry] {
 pub(super) fn ways(known: &Known, offer: Offer, all: &[Entry], base: &[Entry]) -> Vec<Way> {
     let mut ways = Vec::new();
     let mut keepers: Vec<&String> =
-        known.inners.iter().filter(|(_, inner)| holds(inner.holds, base)).map(|(id, _)| id).collect();
+        known.inners.iter().filter(|(_, inner)| holds(inner, base)).map(|(id, _)| id).collect();
     keepers.sort_by_key(|id| (**id != known.current, (*id).clone()));
     ways.extend(keepers.into_iter().map(|id| Way::Kept { inner: id.clone() }));
     if base.is_empty() {
@@ -92,7 +101,8 @@ pub(super) fn ways(known: &Known, offer: Offer, all: &[Entry], base: &[Entry]) -
         if offer.rewind_to {
             ways.push(Way::RewindTo { inner: inner.clone(), prompt: next });
         }
-        if offer.turn_rewind {
+        // Whether an agent counts a prompt that it failed at, nobody knows.
+        if offer.turn_rewind && !has_failed(base) {
             ways.push(Way::TurnRewind { inner: inner.clone(), turn: turns(known, inner, base).count() });
         }
     }
@@ -100,9 +110,10 @@ pub(super) fn ways(known: &Known, offer: Offer, all: &[Entry], base: &[Entry]) -
     ways
 }
 
-/// Whether a session that holds the conversation up to `head` holds all of `base`; what agents say after the end of a turn is theirs.
-pub(super) fn holds(head: Option<Option<EntryId>>, base: &[Entry]) -> bool {
-    match head {
+/// Whether a session holds all of `base` and nothing else; what agents say after the end of a turn is theirs.
+pub(super) fn holds(inner: &Inner, base: &[Entry]) -> bool {
+    match inner.holds {
+        _ if inner.under_way.is_some() => false,
         None => false,
         Some(None) => base.is_empty(),
         Some(Some(head)) => base
@@ -110,6 +121,11 @@ pub(super) fn holds(head: Option<Option<EntryId>>, base: &[Entry]) -> bool {
             .position(|entry| entry.id == head)
             .is_some_and(|at| !base[at + 1..].iter().any(|entry| matches!(entry.body, Body::Prompt { .. }))),
     }
+}
+
+/// Whether a turn of `entries` has failed.
+fn has_failed(entries: &[Entry]) -> bool {
+    entries.iter().any(|entry| matches!(&entry.body, Body::Ended { reason: EndReason::Failed { .. } }))
 }
 
 /// The prompts of `entries` that are turns of an inner session's own.
@@ -120,13 +136,14 @@ pub(super) fn turns<'a>(known: &'a Known, inner: &'a str, entries: &'a [Entry]) 
 
 /// The prompt with which an inner session goes on after `base`, if it has all of that as turns of its own.
 pub(super) fn next_turn(known: &Known, inner: &str, all: &[Entry], base: &[Entry]) -> Option<EntryId> {
-    let head = known.inners.get(inner)?.holds??;
-    let held = chain(all, Some(head));
+    let held_by = known.inners.get(inner)?;
+    let held = chain(all, Some(held_by.holds??));
     let last = base.last()?.id;
     let at = held.iter().position(|entry| entry.id == last)?;
-    let mut later = held[at + 1..].iter().filter(|entry| matches!(entry.body, Body::Prompt { .. }));
-    let next = later.next()?.id;
-    let is_own = !known.was_told(inner, next) && !later.any(|entry| known.was_told(inner, entry.id));
+    let prompts = held[at + 1..].iter().filter(|entry| matches!(entry.body, Body::Prompt { .. }));
+    let mut later = prompts.map(|entry| entry.id).chain(held_by.under_way);
+    let next = later.next()?;
+    let is_own = !known.was_told(inner, next) && !later.any(|prompt| known.was_told(inner, prompt));
     is_own.then_some(next)
 }
 

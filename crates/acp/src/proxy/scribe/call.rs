@@ -8,6 +8,7 @@ use retake_engine::WorkspacePath;
 use retake_engine::session::entry::{Outcome, Part};
 use serde_json::{Map, Value};
 
+use super::super::watch::{Rest, timing};
 use super::{Scribe, call_entries, watching};
 
 /// Text of a result that is kept; the rest is in the inner agent's own history.
@@ -19,6 +20,15 @@ pub(super) struct Call {
     fields: Map<String, Value>,
     /// Bytes that came piece by piece.
     added: usize,
+}
+
+/// Something that the agent asks the client.
+#[derive(Debug)]
+pub(super) enum Question {
+    /// Whether a call may run; the options that mean yes.
+    Permission { call: String, yes: Vec<String> },
+    /// To write a file.
+    Write,
 }
 
 impl Call {
@@ -57,6 +67,11 @@ impl Call {
             "cancelled" => Some(Outcome::Interrupted),
             _ => None,
         }
+    }
+
+    /// Whether it may change files, as far as it says.
+    fn may_write(&self) -> bool {
+        !matches!(self.text("kind"), Some("read" | "search" | "think" | "fetch" | "switch_mode"))
     }
 
     pub(super) fn tool(&self) -> String {
@@ -114,6 +129,7 @@ impl Scribe {
     pub(in super::super) fn call(&mut self, update: &Value) {
         let Some(id) = update["toolCallId"].as_str() else { return };
         self.tools.fetch_add(1, Ordering::Relaxed);
+        timing(&self.timeline).announced();
         let begins = update["sessionUpdate"] == "tool_call"
             || matches!(update["status"].as_str(), Some("pending" | "in_progress"));
         if self.settled.contains(id) && !begins {
@@ -130,36 +146,160 @@ impl Scribe {
             Some("tool_call_content_chunk") => call.add(&update["content"]),
             _ => call.merge(update),
         }
-        let (paths, outcome) = (call.writes(&self.root), call.outcome());
-        if !known || outcome.is_some() || !paths.is_empty() {
-            let (watch, title) = (Arc::clone(&self.watch), call.title());
-            self.keeper.run(move |workspace| watching(&watch).claim(workspace, &title, &paths));
+        let (title, paths, may_write) = (call.title(), call.writes(&self.root), call.may_write());
+        let Some(outcome) = call.outcome() else {
+            self.watch_work(Rest::Waits);
+            if self.is_working(id) && (!known || !paths.is_empty()) {
+                self.claim(title, paths);
+            }
+            return timing(&self.timeline).hear(self.at);
+        };
+        let was_late = !known && may_write && !self.refused.contains(id);
+        if was_late {
+            timing(&self.timeline).late(self.at, !paths.is_empty());
         }
-        if let Some((outcome, call)) = outcome.and_then(|outcome| Some((outcome, self.calls.remove(id)?))) {
+        if was_late || self.is_working(id) {
+            self.claim(title, paths);
+        }
+        if let Some(call) = self.calls.remove(id) {
             self.settle(id, &call, outcome);
         }
+        match was_late && !self.is_at_work {
+            true => self.settle_watch(),
+            false => self.watch_work(Rest::Ended),
+        }
+        timing(&self.timeline).hear(self.at);
+    }
+
+    /// The inner agent asks the client something.
+    pub(in super::super) fn asked(&mut self, id: &Value, method: &str, params: &Value) {
+        match method {
+            "fs/write_text_file" => self.declare(id, params["path"].as_str().unwrap_or_default()),
+            "session/request_permission" => {
+                let call = [&params["toolCall"], &params["subject"]["toolCall"], &params["subject"]];
+                let call = call.into_iter().find_map(|call| call["toolCallId"].as_str()).unwrap_or_default().to_owned();
+                let is_yes = |option: &&Value| option["kind"].as_str().is_some_and(|kind| kind.starts_with("allow"));
+                let options = params["options"].as_array().into_iter().flatten().filter(is_yes);
+                let yes = options.filter_map(|option| option["optionId"].as_str()).map(str::to_owned).collect();
+                self.questions.insert(id.to_string(), Question::Permission { call, yes });
+                self.watch_work(Rest::Waits);
+            }
+            _ => {}
+        }
+        timing(&self.timeline).hear(self.at);
+    }
+
+    /// The client has answered it.
+    pub(in super::super) fn answered(&mut self, id: &Value, answer: Option<&Value>) {
+        match self.questions.remove(&id.to_string()) {
+            None => return,
+            Some(Question::Write) => timing(&self.timeline).write_ends(self.at),
+            Some(Question::Permission { call, yes }) => {
+                let chosen = answer.and_then(|answer| answer["outcome"]["optionId"].as_str());
+                match chosen.is_some_and(|chosen| yes.iter().any(|yes| yes == chosen)) {
+                    true => self.granted.insert(call),
+                    false => self.refused.insert(call),
+                };
+            }
+        }
+        // Nothing that waited for this was at work before.
+        timing(&self.timeline).hear(self.at);
+        self.watch_work(Rest::Waits);
     }
 
     /// The inner agent has the client write a file.
-    pub(in super::super) fn declare(&mut self, path: &str) {
+    fn declare(&mut self, id: &Value, path: &str) {
         self.tools.fetch_add(1, Ordering::Relaxed);
         let Some(path) = below(&self.root, path) else { return };
+        timing(&self.timeline).announced();
+        timing(&self.timeline).write_begins(self.at);
+        self.questions.insert(id.to_string(), Question::Write);
+        self.claim(format!("write {}", path.display()), vec![path]);
+    }
+
+    fn is_working(&self, id: &str) -> bool {
+        self.calls.get(id).is_some_and(|call| self.works(id, call))
+    }
+
+    /// Whether a call that has not ended is at work.
+    fn works(&self, id: &str, call: &Call) -> bool {
+        let asks = |about: Option<&str>| {
+            let mut calls = self.questions.values().filter_map(|question| match question {
+                Question::Permission { call, .. } => Some(call),
+                Question::Write => None,
+            });
+            calls.any(|call| about.is_none_or(|about| call == about))
+        };
+        let runs = match call.text("status") {
+            _ if self.granted.contains(id) => true,
+            Some("in_progress") => true,
+            Some("paused") => false,
+            _ => !asks(None),
+        };
+        runs && call.may_write() && !self.refused.contains(id) && !asks(Some(id))
+    }
+
+    /// Notes whether a tool is at work, and how it has come to rest if none is.
+    fn watch_work(&mut self, rest: Rest) {
+        if self.turn.is_none() {
+            return;
+        }
+        let working: Vec<&Call> =
+            self.calls.iter().filter(|(id, call)| self.works(id, call)).map(|(_, call)| call).collect();
+        // Some agents ask about a tool that they do not announce.
+        let is_hidden = self.granted.iter().any(|id| !self.calls.contains_key(id) && !self.settled.contains(id));
+        let is_at_work = is_hidden || !working.is_empty();
+        let claims: Vec<_> = working.iter().map(|call| (call.title(), call.writes(&self.root))).collect();
+        match (std::mem::replace(&mut self.is_at_work, is_at_work), is_at_work) {
+            (false, true) => {
+                timing(&self.timeline).work(self.at);
+                let claims = if claims.is_empty() { vec![("tool".to_owned(), Vec::new())] } else { claims };
+                claims.into_iter().for_each(|(title, paths)| self.claim(title, paths));
+                let watch = Arc::clone(&self.watch);
+                self.keeper.run(move |workspace| watching(&watch).mark(workspace));
+            }
+            (true, false) => {
+                timing(&self.timeline).rest(self.at, rest);
+                self.settle_watch();
+            }
+            (false, false) | (true, true) => {}
+        }
+    }
+
+    /// The agent speaks: what was allowed and never announced is over.
+    pub(super) fn heard(&mut self) {
+        if !self.granted.is_empty() {
+            self.granted.retain(|id| self.calls.contains_key(id));
+            self.watch_work(Rest::Ended);
+        }
+        timing(&self.timeline).hear(self.at);
+    }
+
+    /// Nothing is at work any more.
+    pub(super) fn forget_work(&mut self) {
+        self.is_at_work = false;
+        self.questions.clear();
+        self.granted.clear();
+        self.refused.clear();
+    }
+
+    fn claim(&self, title: String, paths: Vec<WorkspacePath>) {
         let watch = Arc::clone(&self.watch);
-        self.keeper.run(move |workspace| {
-            watching(&watch).claim(workspace, &format!("write {}", path.display()), std::slice::from_ref(&path));
-        });
+        self.keeper.run(move |workspace| watching(&watch).claim(workspace, &title, &paths));
+    }
+
+    fn settle_watch(&self) {
+        let watch = Arc::clone(&self.watch);
+        self.keeper.run(move |workspace| watching(&watch).settle(workspace));
     }
 
     fn settle(&mut self, id: &str, call: &Call, outcome: Outcome) {
         self.settled.insert(id.to_owned());
+        self.granted.remove(id);
         self.began.retain(|one| one != id);
         self.flush();
         let entries = call_entries(self, id, call, outcome);
         self.append(entries);
-        if self.calls.is_empty() {
-            let watch = Arc::clone(&self.watch);
-            self.keeper.run(move |workspace| watching(&watch).settle(workspace));
-        }
     }
 
     /// Calls that will not come to their end any more.

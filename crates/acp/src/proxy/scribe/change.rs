@@ -1,4 +1,6 @@
-//! Changes of what is retained: the files are staged, then the inner agent's conversation is cut, then both are made to hold.
+//! Changes of what is retained: first everything is checked, then the inner agent's conversation is cut, then everything is checked again
+//! and made to hold, files and head at once. Nothing is kept from working while the inner agent takes its time, and what somebody saves
+//! meanwhile makes the plan stale.
 
 use std::collections::HashMap;
 
@@ -7,7 +9,7 @@ use retake_agent::document::RewindDocument;
 use retake_agent::fresh;
 use retake_agent::question::{refusal, refused, to_request};
 use retake_engine::session::entry::{Body, Entry, EntryId};
-use retake_engine::{HeadSeen, MadeBy, NoProgress, Plan};
+use retake_engine::{HeadSeen, MadeBy, NoProgress, Plan, RewindRequest, SessionId, Workspace};
 
 use super::Scribe;
 
@@ -21,40 +23,55 @@ pub(in super::super) struct Changed {
     pub(in super::super) after: Vec<Entry>,
 }
 
+/// A change that can be made, as far as is known.
+#[derive(Debug)]
+pub(in super::super) struct Rehearsed {
+    change: Change,
+    head: Option<EntryId>,
+    plan: Plan,
+    /// What will be retained of the conversation, and all that was ever said, if that is not what is retained now.
+    pub(in super::super) cut: Option<(Vec<Entry>, Vec<Entry>)>,
+}
+
 impl Scribe {
-    /// Makes a change. `cut` is given what will be retained of the conversation, if that changes, when everything is staged; if it fails,
-    /// nothing happens.
-    pub(in super::super) fn change(
-        &mut self,
-        change: Change,
-        head_seen: Option<Seen>,
-        mut cut: impl FnMut(&[Entry], &[Entry]) -> Result<(), String> + Send + 'static,
-    ) -> Result<Changed, Refusal> {
+    /// Finds out what a change would come to, and refuses it if it cannot be made. Nothing is changed.
+    pub(in super::super) fn rehearse(&mut self, change: Change, head_seen: Option<Seen>) -> Result<Rehearsed, Refusal> {
         self.flush();
         if self.turn.is_some() {
             return Err(refusal(Reason::Running, "nothing was changed: a turn is running"));
         }
-        let (session, before) = (self.id(), self.entries().to_vec());
-        let head = before.last().map(|entry| entry.id);
+        let (session, head) = (self.id(), self.entries().last().map(|entry| entry.id));
         if head_seen.is_some_and(|Seen { head: seen }| seen != head) {
             let text = "the conversation has moved on since; nothing was changed";
             return Err(refusal(Reason::StaleHead, text));
         }
+        self.keeper.ask(move |workspace| {
+            let request = request(workspace, session, &change, head)?;
+            let plan = workspace.rehearse(session, &request, &NoProgress).map_err(|error| refused(&error))?;
+            let moves = plan.conversation.as_ref().filter(|planned| planned.from != planned.to);
+            let cut = moves.map(|planned| {
+                let all = workspace.all_entries(session).unwrap_or_default();
+                (chain(&all, planned.to), all)
+            });
+            Ok(Rehearsed { change, head, plan, cut })
+        })
+    }
+
+    /// Makes a change that was rehearsed, if it still comes to the same.
+    pub(in super::super) fn change(&mut self, rehearsed: Rehearsed) -> Result<Changed, Refusal> {
+        self.flush();
+        if self.turn.is_some() {
+            return Err(refusal(Reason::Running, "nothing was changed: a turn is running"));
+        }
+        let Rehearsed { change, head, plan, .. } = rehearsed;
+        let (session, before) = (self.id(), self.entries().to_vec());
         let mut writer = self.writer.take().expect("the writer is away only while a change is being made");
         let (writer, applied) = self.keeper.ask(move |workspace| {
-            let result = to_request(workspace, session, &change).and_then(|mut request| {
-                request.made_by = MadeBy::Client;
-                request.head_seen = Some(HeadSeen(head));
-                let all = workspace.all_entries(session).unwrap_or_default();
-                let mut agree = |plan: &Plan| match &plan.conversation {
-                    Some(planned) if planned.from != planned.to => cut(&chain(&all, planned.to), &all),
-                    _ => Ok(()),
-                };
-                let new = fresh::rewind();
-                let applied = workspace.apply_in_if(&mut writer, &request, None, &new, &NoProgress, &mut agree);
+            let applied = request(workspace, session, &change, head).and_then(|request| {
+                let applied = workspace.apply_in(&mut writer, &request, Some(&plan), &fresh::rewind(), &NoProgress);
                 applied.map_err(|error| refused(&error))
             });
-            (writer, result)
+            (writer, applied)
         });
         self.writer = Some(writer);
         let operation = applied.as_ref().ok().and_then(|applied| applied.operation);
@@ -65,6 +82,18 @@ impl Scribe {
         let applied = applied?;
         Ok(Changed { document: RewindDocument::applied(&applied), before, after: self.entries().to_vec() })
     }
+}
+
+fn request(
+    workspace: &mut Workspace,
+    session: SessionId,
+    change: &Change,
+    head: Option<EntryId>,
+) -> Result<RewindRequest, Refusal> {
+    let mut request = to_request(workspace, session, change)?;
+    request.made_by = MadeBy::Client;
+    request.head_seen = Some(HeadSeen(head));
+    Ok(request)
 }
 
 /// The entries from the first one to `head`.

@@ -339,8 +339,8 @@ async fn two_agents_in_one_directory_never_take_back_each_others_work() {
     two.prompt(&second, "write b.txt two").await;
     one.rewind(&first, 0).await.expect("nobody else changed it");
     assert_eq!(world.files(), [("b.txt".to_owned(), "two".to_owned())]);
-    // While both are at work, nobody knows whose a change is.
-    let prompt = json!({ "sessionId": first, "prompt": [{ "type": "text", "text": "say busy\nhang" }] });
+    // While tools of both are at work, nobody knows whose a change is.
+    let prompt = json!({ "sessionId": first, "prompt": [{ "type": "text", "text": "edit d.txt\nsay busy\nhang" }] });
     let running = one.send("session/prompt", prompt).await;
     one.wait(|message| message["params"]["update"]["content"]["text"] == "busy").await;
     two.prompt(&second, "write c.txt three").await;

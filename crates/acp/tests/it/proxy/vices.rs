@@ -75,11 +75,6 @@ async fn garbage_on_stdout_and_slowness() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tools_that_are_never_announced() {
-    holds("silent").await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_cut_that_the_agent_refuses_is_made_another_way() {
     holds("cut_fails,qwen,rewind_to,echo").await;
 }

@@ -50,7 +50,19 @@ impl World {
         for name in ["project", "data", "inner", "sockets"] {
             std::fs::create_dir(scratch.path().join(name)).expect("there is room");
         }
-        Self { scratch, habits: habits.to_owned(), patience: Patience::default() }
+        // How busy the machine is must not decide whose a file is.
+        let patience = Patience { notice: LIMIT, ..Patience::default() };
+        Self { scratch, habits: habits.to_owned(), patience }
+    }
+
+    /// A person saves a file.
+    pub fn save(&self, name: &str, text: &str) {
+        std::fs::write(self.project().join(name), text).expect("it is writable");
+    }
+
+    /// Lets the agent go on that waits for this.
+    pub fn go(&self, name: &str) {
+        std::fs::write(self.path("inner").join(name), "").expect("it is writable");
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -90,6 +102,30 @@ impl World {
     /// What the inner agent's model was sent at the last prompt.
     pub fn model_saw(&self) -> Vec<String> {
         inner::model_requests(&self.path("inner")).pop().expect("it was asked")
+    }
+
+    /// What is stored at this moment, as a process leaves it that is killed.
+    pub fn copy_data(&self) -> tempfile::TempDir {
+        let copy = tempfile::tempdir().expect("there is room");
+        let copied = std::process::Command::new("cp").arg("-a").arg(self.path("data")).arg(copy.path()).status();
+        assert!(copied.expect("it runs").success());
+        copy
+    }
+
+    /// Puts that back.
+    pub fn put_data(&self, copy: tempfile::TempDir) {
+        std::fs::remove_dir_all(self.path("data")).expect("it was there");
+        std::fs::rename(copy.path().join("data"), self.path("data")).expect("it fits there");
+    }
+
+    /// Waits until the inner agent was sent so many lines with this in them.
+    pub async fn wait_for_sent(&self, text: &str, count: usize) {
+        let sent = || std::fs::read_to_string(self.path("inner").join("in")).unwrap_or_default().matches(text).count();
+        let end = std::time::Instant::now() + LIMIT;
+        while sent() < count {
+            assert!(std::time::Instant::now() < end, "the agent was never sent `{text}`");
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
     }
 
     pub fn environment(&self) -> Environment {

@@ -1,0 +1,142 @@
+//! Spans: when the tools of somebody else's agent were at work, as far as that is known.
+//!
+//! Whoever cannot make a tool wait for a checkpoint opens a window early and says later from when to when something in it counts. What a
+//! path's time tells, as the kernel gave it, decides: a change outside all spans is not the window's, although it was found while the
+//! window was open. Spans are in a file beside the window's own, replaced as a whole, so that a checkpoint of any process goes by what is
+//! known when it judges, and so that they survive whoever wrote them. A file that cannot be read makes everything doubtful.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+
+use super::{OpenWindow, Reach, Verdict};
+use crate::WorkspacePath;
+
+/// A moment, as files know it: nanoseconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct FileTime(pub i64);
+
+impl FileTime {
+    /// Not later than what a file gets that changes from now on. The kernel's clock for files may be a few milliseconds behind.
+    pub fn floor() -> Self {
+        #[cfg(target_os = "linux")]
+        return Self::of(ClockId::RealtimeCoarse);
+        #[cfg(not(target_os = "linux"))]
+        return Self::of(ClockId::Realtime);
+    }
+
+    /// Not earlier than what a file has got that changed before.
+    pub fn now() -> Self {
+        Self::of(ClockId::Realtime)
+    }
+
+    /// This much earlier.
+    pub fn minus(self, time: Duration) -> Self {
+        Self(self.0.saturating_sub(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)))
+    }
+
+    /// This much later.
+    pub fn plus(self, time: Duration) -> Self {
+        Self(self.0.saturating_add(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)))
+    }
+
+    fn of(clock: ClockId) -> Self {
+        let time = clock_gettime(clock);
+        Self(time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec))
+    }
+}
+
+/// Whose a change is that falls into a span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Claim {
+    /// Not the window's.
+    No,
+    /// Perhaps the window's: it is contested.
+    Doubtful,
+    /// The window's.
+    Yes,
+}
+
+/// A time in which changes may be a window's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Span {
+    /// From here on.
+    pub since: FileTime,
+    /// Up to here; `None` as long as it is not over.
+    pub until: Option<FileTime>,
+    /// Paths that a tool declared.
+    pub declared: Claim,
+    /// All other paths.
+    pub others: Claim,
+}
+
+impl Span {
+    fn covers(&self, changed: FileTime) -> bool {
+        self.since <= changed && self.until.is_none_or(|until| changed <= until)
+    }
+}
+
+/// Says when something in a window counts; others than the one who opened it may.
+#[derive(Clone, Debug)]
+pub struct Spans {
+    path: PathBuf,
+}
+
+impl Spans {
+    pub(super) fn of(window: &Path) -> Self {
+        Self { path: window.with_extension("spans") }
+    }
+
+    /// These are all, from now on. Of a window that has ended, nobody reads them.
+    pub fn set(&self, spans: &[Span]) -> io::Result<()> {
+        let text = serde_json::to_vec(spans)?;
+        let new = self.path.with_extension("new");
+        fs::File::create(&new)?.write_all(&text)?;
+        fs::rename(new, &self.path)
+    }
+
+    pub(super) fn read(&self) -> Option<Vec<Span>> {
+        match fs::read(&self.path) {
+            Ok(text) => serde_json::from_slice(&text).ok(),
+            Err(err) if err.kind() == io::ErrorKind::NotFound => Some(Vec::new()),
+            Err(_) => None,
+        }
+    }
+
+    pub(super) fn remove(&self) {
+        // If it stays, nobody reads it.
+        fs::remove_file(&self.path).ok();
+    }
+}
+
+impl OpenWindow {
+    /// How the window claims a change of `path` that was made at `changed`, if that can be told.
+    pub(super) fn claim(&self, path: &WorkspacePath, changed: Option<FileTime>) -> Verdict {
+        let is_declared = self.declared.contains(path);
+        let (declared, others) = match (&self.reach, &self.spans, changed) {
+            (Reach::Everything, ..) => (Claim::Yes, Claim::Yes),
+            (Reach::Declared, ..) => (Claim::Yes, Claim::No),
+            (Reach::Spans, Some(spans), _) if spans.is_empty() => (Claim::No, Claim::No),
+            (Reach::Spans, Some(spans), Some(changed)) => {
+                let covering = || spans.iter().filter(|span| span.covers(changed));
+                let strongest = |claims: Option<Claim>| claims.unwrap_or(Claim::No);
+                (
+                    strongest(covering().map(|span| span.declared).max()),
+                    strongest(covering().map(|span| span.others).max()),
+                )
+            }
+            (Reach::Spans, ..) => (Claim::Doubtful, Claim::Doubtful),
+        };
+        match (is_declared, if is_declared { declared } else { others }) {
+            (_, Claim::No) => Verdict::Outside,
+            (_, Claim::Doubtful) => Verdict::Contested,
+            (true, Claim::Yes) => Verdict::Certain,
+            (false, Claim::Yes) => Verdict::Presumed,
+        }
+    }
+}
