@@ -107,8 +107,7 @@ pub async fn run(
         }
     };
     let is_greeted = proxy.state().is_greeted;
-    let status = end(&proxy, &mut child, group, hung_up).await;
-    listening.abort();
+    let status = end(&proxy, &mut child, group, &listening, hung_up).await;
     // One that a client has only tried and left again is none of these.
     if let Some(status) = status.filter(|status| !(is_greeted || hung_up && status.success())) {
         complain(&format!(
@@ -222,7 +221,13 @@ impl Proxy {
 }
 
 /// Ends everything: whoever waits is told, the log is written, the inner agent is gone.
-async fn end(proxy: &Arc<Proxy>, child: &mut Child, group: Option<Pid>, hung_up: bool) -> Option<ExitStatus> {
+async fn end(
+    proxy: &Arc<Proxy>,
+    child: &mut Child,
+    group: Option<Pid>,
+    listening: &JoinHandle<()>,
+    hung_up: bool,
+) -> Option<ExitStatus> {
     if hung_up {
         proxy.stop_turns().await;
     }
@@ -234,6 +239,14 @@ async fn end(proxy: &Arc<Proxy>, child: &mut Child, group: Option<Pid>, hung_up:
     }
     // What it has not read by then it will not read.
     tokio::time::timeout(LAST_WORDS, proxy.agent.writer().close()).await.ok();
+    // Whoever notes what the agent says has to be done before its turns are ended.
+    listening.abort();
+    let stopped = async {
+        while !listening.is_finished() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(LAST_WORDS, stopped).await.ok();
     let (requests, sessions, served) = {
         let mut state = proxy.state();
         state.is_gone = true;

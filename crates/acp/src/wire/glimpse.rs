@@ -5,6 +5,9 @@ use serde_json::Value;
 /// How much of either end is looked at.
 pub(super) const ENDS: usize = 4 * 1024;
 
+/// What comes before a field.
+const BETWEEN: [char; 4] = [',', ' ', '\t', '\r'];
+
 /// A line that is too long.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Glimpse {
@@ -28,7 +31,7 @@ pub(super) fn glimpse(head: &[u8], tail: &[u8]) -> Glimpse {
         rest = after;
     }
     // The one whose value is cut off.
-    seen.is_call |= rest.trim_start().starts_with("\"params\"");
+    seen.is_call |= rest.trim_start_matches(BETWEEN).starts_with("\"params\"");
     if seen.id.is_none() {
         seen.id = last_id(&String::from_utf8_lossy(tail));
     }
@@ -38,7 +41,7 @@ pub(super) fn glimpse(head: &[u8], tail: &[u8]) -> Glimpse {
 
 /// The first field of what is left of an object, and what comes after it; `None` if its value is not whole.
 fn field(text: &str) -> Option<(&str, &str, &str)> {
-    let text = text.trim_start_matches([',', ' ', '\t', '\r']);
+    let text = text.trim_start_matches(BETWEEN);
     let (key, text) = text.split_at(token(text)?);
     let text = text.trim_start().strip_prefix(':')?.trim_start();
     let (value, text) = text.split_at(token(text)?);
