@@ -135,7 +135,7 @@ async fn what_the_agent_does_after_the_proxy_was_killed_is_not_taken_for_what_it
         world.go("go");
         client.answer(id).await.expect("the agent finishes its turn");
         client.hang_up().await;
-        world.put_data(killed);
+        world.put_data(&killed);
 
         let mut client = world.client().await;
         client.load(&session).await.expect("it is loaded");

@@ -113,7 +113,7 @@ impl World {
     }
 
     /// Puts that back.
-    pub fn put_data(&self, copy: tempfile::TempDir) {
+    pub fn put_data(&self, copy: &tempfile::TempDir) {
         std::fs::remove_dir_all(self.path("data")).expect("it was there");
         std::fs::rename(copy.path().join("data"), self.path("data")).expect("it fits there");
     }
