@@ -222,10 +222,10 @@ impl Watch {
     }
 
     /// A tool runs, or has; `paths` are those that it says it writes.
-    pub(super) fn claim(&mut self, workspace: &mut Workspace, tool: &str, paths: &[WorkspacePath]) {
+    pub(super) fn claim(&mut self, workspace: &mut Workspace, tool: &str, is_command: bool, paths: &[WorkspacePath]) {
         let Some(window) = &mut self.window else { return };
         self.is_claimed = true;
-        let claimed = workspace.claim(window, tool, paths);
+        let claimed = workspace.claim(window, tool, is_command, paths);
         self.note(claimed.map_err(|error| in_words(&error)));
     }
 

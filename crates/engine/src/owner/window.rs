@@ -256,13 +256,23 @@ impl Workspace {
         Ok(after)
     }
 
-    /// Says late what a window is open for: the tool, and paths that it is said to write, which are its own if they change. Unlike those
-    /// that are declared beforehand, they are captured only if the rules say so.
-    pub fn claim(&mut self, window: &mut Window, tool: &str, paths: &[WorkspacePath]) -> Result<(), StoreError> {
+    /// Says late what a window is open for: the tool, whether that runs a command, which may do more than change files, and paths that it is
+    /// said to write, which are its own if they change. Unlike those that are declared beforehand, they are captured only if the rules say
+    /// so.
+    pub fn claim(
+        &mut self,
+        window: &mut Window,
+        tool: &str,
+        is_command: bool,
+        paths: &[WorkspacePath],
+    ) -> Result<(), StoreError> {
         tool.clone_into(&mut window.tool);
         self.store.db().transaction(Durability::Soon, |tx| {
             let wrap = in_transaction(tx);
-            tx.execute("UPDATE windows SET tool = ? WHERE seq = ?", params![tool, window.seq]).map_err(&wrap)?;
+            let sql =
+                "UPDATE windows SET tool = ?1, everything = CASE WHEN ?2 AND everything = 2 THEN 3 ELSE everything END
+                 WHERE seq = ?3";
+            tx.execute(sql, params![tool, is_command, window.seq]).map_err(&wrap)?;
             for path in paths {
                 let known = "SELECT 1 FROM window_paths WHERE path = ?1 AND window = ?2";
                 let sql = format!("INSERT INTO window_paths (path, window) SELECT ?1, ?2 WHERE NOT EXISTS ({known})");
@@ -323,6 +333,7 @@ fn insert(
     opened: i64,
     operation: Option<i64>,
 ) -> Result<i64, StoreError> {
+    // 3 is one with spans that runs a command.
     let everything = match window.reach {
         Reach::Declared => 0,
         Reach::Everything => 1,

@@ -330,8 +330,8 @@ fn branch_moved(then: &GitState, now: &GitState) -> Option<BranchMoved> {
 /// Commands that ran since checkpoint `seq`, oldest first.
 pub(super) fn commands_since(store: &Store, seq: i64) -> Result<Vec<LedgerItem>, StoreError> {
     let tools: Vec<String> = store.db().read(|connection| {
-        let mut statement =
-            connection.prepare_cached("SELECT tool FROM windows WHERE opened >= ? AND everything ORDER BY seq")?;
+        let mut statement = connection
+            .prepare_cached("SELECT tool FROM windows WHERE opened >= ? AND everything IN (1, 3) ORDER BY seq")?;
         statement.query_map([seq], |row| row.get(0))?.collect()
     })?;
     Ok(tools.into_iter().map(|what| LedgerItem { kind: "command".to_owned(), what, remedy: None }).collect())

@@ -318,7 +318,7 @@ pub(crate) fn summarise_again(tx: &Transaction<'_>, operation: i64) -> Result<()
 fn summarise(connection: &Connection, operation: i64) -> rusqlite::Result<TurnSummary> {
     let mut summary = TurnSummary::default();
     let mut tools =
-        connection.prepare_cached("SELECT tool, everything FROM windows WHERE operation = ? ORDER BY seq")?;
+        connection.prepare_cached("SELECT tool, everything IN (1, 3) FROM windows WHERE operation = ? ORDER BY seq")?;
     let mut rows = tools.query([operation])?;
     while let Some(row) = rows.next()? {
         summary.tools.push(row.get(0)?);

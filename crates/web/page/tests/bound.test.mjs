@@ -72,6 +72,7 @@ test('redo repeats what its bar says, or nothing', async (t) => {
   await redo.click().catch(() => {});
   await page.waitForTimeout(1_000);
   assert.equal(scene.read('a.txt'), 'zero\n');
+  await page.locator('[aria-label="Prompt 1"]').waitFor({ state: 'detached' });
   // What the newest redo is about is at hand all the same.
   await page.locator('.top .redo').click();
   await page.locator('[aria-label="Prompt 1"]').waitFor();

@@ -74,6 +74,11 @@ impl Call {
         !matches!(self.text("kind"), Some("read" | "search" | "think" | "fetch" | "switch_mode"))
     }
 
+    /// Whether it may do more than change files, as far as it says.
+    fn is_command(&self) -> bool {
+        self.may_write() && !matches!(self.text("kind"), Some("edit" | "delete" | "move"))
+    }
+
     pub(super) fn tool(&self) -> String {
         self.text("name").or_else(|| self.text("kind")).unwrap_or("tool").to_owned()
     }
@@ -146,11 +151,12 @@ impl Scribe {
             Some("tool_call_content_chunk") => call.add(&update["content"]),
             _ => call.merge(update),
         }
-        let (title, paths, may_write) = (call.title(), call.writes(&self.root), call.may_write());
+        let (title, paths) = (call.title(), call.writes(&self.root));
+        let (may_write, is_command) = (call.may_write(), call.is_command());
         let Some(outcome) = call.outcome() else {
             self.watch_work(Rest::Waits);
             if self.is_working(id) && (!known || !paths.is_empty()) {
-                self.claim(title, paths);
+                self.claim(title, is_command, paths);
             }
             return timing(&self.timeline).hear(self.at);
         };
@@ -159,7 +165,7 @@ impl Scribe {
             timing(&self.timeline).late(self.at, !paths.is_empty());
         }
         if was_late || self.is_working(id) {
-            self.claim(title, paths);
+            self.claim(title, is_command, paths);
         }
         if let Some(call) = self.calls.remove(id) {
             self.settle(id, &call, outcome);
@@ -214,7 +220,7 @@ impl Scribe {
         timing(&self.timeline).announced();
         timing(&self.timeline).write_begins(self.at);
         self.questions.insert(id.to_string(), Question::Write);
-        self.claim(format!("write {}", path.display()), vec![path]);
+        self.claim(format!("write {}", path.display()), false, vec![path]);
     }
 
     fn is_working(&self, id: &str) -> bool {
@@ -249,12 +255,13 @@ impl Scribe {
         // Some agents ask about a tool that they do not announce.
         let is_hidden = self.granted.iter().any(|id| !self.calls.contains_key(id) && !self.settled.contains(id));
         let is_at_work = is_hidden || !working.is_empty();
-        let claims: Vec<_> = working.iter().map(|call| (call.title(), call.writes(&self.root))).collect();
+        let claim = |call: &&Call| (call.title(), call.is_command(), call.writes(&self.root));
+        let claims: Vec<_> = working.iter().map(claim).collect();
         match (std::mem::replace(&mut self.is_at_work, is_at_work), is_at_work) {
             (false, true) => {
                 timing(&self.timeline).work(self.at);
-                let claims = if claims.is_empty() { vec![("tool".to_owned(), Vec::new())] } else { claims };
-                claims.into_iter().for_each(|(title, paths)| self.claim(title, paths));
+                let claims = if claims.is_empty() { vec![("tool".to_owned(), true, Vec::new())] } else { claims };
+                claims.into_iter().for_each(|(title, is_command, paths)| self.claim(title, is_command, paths));
                 let watch = Arc::clone(&self.watch);
                 self.keeper.run(move |workspace| watching(&watch).mark(workspace));
             }
@@ -283,9 +290,9 @@ impl Scribe {
         self.refused.clear();
     }
 
-    fn claim(&self, title: String, paths: Vec<WorkspacePath>) {
+    fn claim(&self, title: String, is_command: bool, paths: Vec<WorkspacePath>) {
         let watch = Arc::clone(&self.watch);
-        self.keeper.run(move |workspace| watching(&watch).claim(workspace, &title, &paths));
+        self.keeper.run(move |workspace| watching(&watch).claim(workspace, &title, is_command, &paths));
     }
 
     fn settle_watch(&self) {
