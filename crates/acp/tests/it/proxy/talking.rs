@@ -132,8 +132,9 @@ async fn closing_and_leaving_do_not_wait_for_an_answer() {
     let (id, _) = asked(&mut client, &session, "/rewind 1").await;
     let close = client.send("session/close", json!({ "sessionId": session })).await;
     assert_eq!(client.answer(id).await.expect("it is answered")["stopReason"], "cancelled");
-    // This agent does not know how to close.
-    client.answer(close).await.ok();
+    client.answer(close).await.expect("it is closed");
+    client.load(&session).await.expect("it is opened again");
+    client.prompt(&session, "/rewind").await;
     asked(&mut client, &session, "/rewind 1").await;
     client.send("session/prompt", json!({ "sessionId": session, "prompt": said("say hello") })).await;
     assert_eq!(client.hang_up().await, Ended::ByClient);
