@@ -1,0 +1,258 @@
+//! What the inner agent says: updates, questions and answers, on their way to the client.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use super::{What, reason};
+use crate::proxy::Proxy;
+use crate::proxy::change::{PERMISSION, cancelled};
+use crate::proxy::edit::{Edits, put};
+use crate::proxy::scribe::Voice;
+use crate::proxy::session::Session;
+use crate::proxy::shape::{self, Version};
+use crate::wire::{Message, RpcError};
+
+/// What becomes of an update.
+enum Verdict {
+    Pass,
+    /// With the message's id, which is new if there was none.
+    Named(String),
+    /// With our commands beside the agent's.
+    Commands,
+    /// Once the last snapshot of the turn is taken.
+    Ended(oneshot::Receiver<()>),
+    Drop,
+}
+
+impl Proxy {
+    /// Passes on what the inner agent says. Whoever calls this holds `order`.
+    pub(in crate::proxy) async fn pass_to_client(self: &Arc<Self>, message: Message, line: Vec<u8>) {
+        match &message {
+            Message::Response { id, outcome } => {
+                if !self.agent.answered(id, outcome.clone()) {
+                    self.pass_answer(id, outcome, line).await;
+                }
+            }
+            Message::Request { method, params, .. } | Message::Notification { method, params } => {
+                let Some(inner) = params["sessionId"].as_str() else { return self.to_client(line).await };
+                let session = {
+                    let mut state = self.state();
+                    let session = state.inners.get(inner).cloned();
+                    let waits = |stray: &(Message, Vec<u8>)| named(&stray.0) == Some(inner);
+                    // One without a log is known as well as it will ever be.
+                    let is_unknown = session.is_none() && !state.unkept.contains_key(inner);
+                    if state.expected > 0 && (is_unknown || state.strays.iter().any(waits)) {
+                        state.hold_back(message, line);
+                        return;
+                    }
+                    session
+                };
+                let Some(session) = session else { return self.to_client(line).await };
+                if session.live().inner != inner && method != "session/update" {
+                    // One that only keeps a point asks nothing of the client.
+                    if let Message::Request { id, .. } = &message {
+                        self.agent.answer(id.clone(), Err(RpcError::method_not_found(method))).await.ok();
+                    }
+                    return;
+                }
+                let mut edits = Edits::new(&line);
+                if session.outer != inner {
+                    edits.replace(&["params", "sessionId"], &Value::from(session.outer.as_str()));
+                }
+                if method == "session/update" {
+                    match self.note_update(&session, inner, &params["update"]) {
+                        Verdict::Drop => return,
+                        Verdict::Pass => {}
+                        Verdict::Ended(settled) => self.settle(settled).await,
+                        Verdict::Named(id) if params["update"]["messageId"] == id => {}
+                        Verdict::Named(id) => edits.set(&["params", "update"], "messageId", &Value::from(id)),
+                        Verdict::Commands => {
+                            let ours = session.chat.commands(self.state().version);
+                            let ours: Vec<String> = ours.iter().map(Value::to_string).collect();
+                            edits.append(&["params", "update", "availableCommands"], &ours.join(","));
+                        }
+                    }
+                } else if let Message::Request { id, method, .. } = &message
+                    && method == PERMISSION
+                    && session.live().is_stopping
+                {
+                    self.agent.answer(id.clone(), cancelled(method)).await.ok();
+                    return;
+                } else {
+                    note_request(&session, &message);
+                }
+                self.to_client(edits.make()).await;
+                session.desk.keep_up().await;
+            }
+        }
+    }
+
+    /// Notes what the inner agent says in a session.
+    fn note_update(&self, session: &Arc<Session>, inner: &str, update: &Value) -> Verdict {
+        let kind = update["sessionUpdate"].as_str().unwrap_or_default();
+        let voice = match kind {
+            "user_message_chunk" | "user_message" => Some(Voice::User),
+            "agent_message_chunk" | "agent_message" => Some(Voice::Agent),
+            "agent_thought_chunk" | "agent_thought" => Some(Voice::Thought),
+            _ => None,
+        };
+        let is_call = matches!(kind, "tool_call" | "tool_call_update" | "tool_call_content_chunk");
+        let mut live = session.live();
+        if let Some(replay) = &mut live.replay {
+            if let (Some(voice), Some(id)) = (voice, update["messageId"].as_str()) {
+                replay.push((voice, id.to_owned()));
+            }
+            if voice.is_some() || is_call || kind == "state_update" {
+                return Verdict::Drop;
+            }
+        }
+        if live.inner != inner || live.is_muted && (voice.is_some() || is_call) {
+            return Verdict::Drop;
+        }
+        match (voice, kind) {
+            (Some(voice), _) => {
+                let id = update["messageId"].as_str();
+                let is_echo = voice == Voice::User && !live.is_importing && *session.running.borrow();
+                let named = if is_echo { live.name_prompt(id) } else { Some(live.name(voice, id)) };
+                let Some(named) = named else { return Verdict::Pass };
+                drop(live);
+                session.tie_soon(named.tie);
+                if !is_echo {
+                    let (entry, whole) = (named.entry, !kind.ends_with("_chunk"));
+                    let content = match &update["content"] {
+                        Value::Array(blocks) => shape::parts(blocks),
+                        Value::Null => Vec::new(),
+                        block => shape::parts(std::slice::from_ref(block)),
+                    };
+                    session.desk.run(move |scribe| match whole {
+                        true => scribe.say_whole(entry, voice, content),
+                        false => scribe.say(entry, voice, content),
+                    });
+                }
+                Verdict::Named(named.outer)
+            }
+            (None, _) if is_call => {
+                live.interrupt_message();
+                drop(live);
+                let update = update.clone();
+                session.desk.run(move |scribe| scribe.call(&update));
+                Verdict::Pass
+            }
+            (None, "available_commands_update") => {
+                let names = update["availableCommands"].as_array().into_iter().flatten();
+                let names = names.filter_map(|command| command["name"].as_str().map(str::to_owned));
+                session.chat.make_way(names.collect());
+                Verdict::Commands
+            }
+            (None, "state_update") => {
+                let is_idle = update["state"] == "idle";
+                drop(live);
+                match is_idle {
+                    true => session.rests(reason(update["stopReason"].as_str())).map_or(Verdict::Pass, Verdict::Ended),
+                    false => Verdict::Pass,
+                }
+            }
+            (None, _) => Verdict::Pass,
+        }
+    }
+
+    /// Passes an answer to a request of the client's on.
+    async fn pass_answer(self: &Arc<Self>, id: &Value, outcome: &Result<Value, RpcError>, line: Vec<u8>) {
+        let asked = self.state().requests.remove(&id.to_string());
+        let Some(asked) = asked else { return self.to_client(line).await };
+        match (asked.what, outcome) {
+            (What::Initialize, Ok(result)) => self.to_client(self.initialized(result, &line)).await,
+            (What::New { params }, Ok(result)) => self.begun(params, result.clone(), line).await,
+            (What::Fork { session, params }, Ok(result)) => {
+                self.forked(&session, params, result.clone(), line).await;
+            }
+            (What::Import { session, over }, outcome) => {
+                self.imported(&session, outcome.as_ref().ok());
+                self.to_client(line).await;
+                drop(over);
+            }
+            (What::Prompt { session }, outcome) => {
+                let line = self.prompt_answered(&session, outcome, line).await;
+                self.to_client(line).await;
+            }
+            (What::List { params }, Ok(result)) => {
+                // Many files may have to be read for it.
+                let (proxy, result) = (Arc::clone(self), result.clone());
+                tokio::spawn(async move {
+                    let reader = Arc::clone(&proxy);
+                    let listed = tokio::task::spawn_blocking(move || reader.listed(&params, &result, line)).await;
+                    proxy.to_client(listed.unwrap_or_default()).await;
+                });
+            }
+            (What::Close { session } | What::Delete { session }, Err(_)) => {
+                drop(session);
+                self.to_client(line).await;
+            }
+            (What::Close { session }, Ok(_)) => {
+                self.forget(&session);
+                self.to_client(line).await;
+            }
+            (What::Delete { session }, Ok(_)) => {
+                self.forget(&session);
+                self.delete_points(&session);
+                let (proxy, erased) = (Arc::clone(self), self.erase(&session));
+                tokio::spawn(async move {
+                    // Whoever is told that it is deleted does not find it any more.
+                    erased.await.ok();
+                    proxy.to_client(line).await;
+                });
+            }
+            (_, _) => self.to_client(line).await,
+        }
+    }
+
+    /// The inner agent has said what it can do: we can do more.
+    fn initialized(&self, result: &Value, line: &[u8]) -> Vec<u8> {
+        let version = if result["protocolVersion"] == 2 { Version::V2 } else { Version::V1 };
+        {
+            let mut state = self.state();
+            state.version = version;
+            state.is_greeted = true;
+        }
+        let capabilities = match version {
+            Version::V1 => &result["agentCapabilities"]["sessionCapabilities"],
+            Version::V2 => &result["capabilities"]["session"],
+        };
+        let loads = result["agentCapabilities"]["loadSession"] == true;
+        let resumes = version == Version::V2 || capabilities["resume"].is_object();
+        self.state().resumes_only = !loads && resumes;
+        {
+            let mut offer = self.offers();
+            offer.load = loads || resumes;
+            offer.fork = capabilities["fork"].is_object();
+        }
+        let place: &[&str] = match version {
+            Version::V1 => &["result", "agentCapabilities", "_meta", "retake"],
+            Version::V2 => &["result", "capabilities", "session", "_meta", "retake"],
+        };
+        let line = put(line, place, &shape::capability());
+        // A session is loaded from our log, whatever the inner agent can.
+        match version {
+            Version::V1 if !loads => put(&line, &["result", "agentCapabilities", "loadSession"], &true.into()),
+            _ => line,
+        }
+    }
+}
+
+/// The session that a message is about.
+fn named(message: &Message) -> Option<&str> {
+    match message {
+        Message::Request { params, .. } | Message::Notification { params, .. } => params["sessionId"].as_str(),
+        Message::Response { .. } => None,
+    }
+}
+
+/// Notes what the inner agent asks the client.
+fn note_request(session: &Arc<Session>, message: &Message) {
+    let Message::Request { id, method, params } = message else { return };
+    session.live().asked.push((id.clone(), method.clone()));
+    let (id, method, params) = (id.clone(), method.clone(), params.clone());
+    session.desk.run(move |scribe| scribe.asked(&id, &method, &params));
+}
