@@ -7,6 +7,7 @@ import type { Command, Event, Part, Refusal } from './contract';
 import { draftChanged, forgetLoaded, isLoaded, keepDraft, restoreTyped, takeDraft } from './drafts';
 import { drop, dropWhere, notices, say } from './notices';
 import { forgetPoints, refreshPoints } from './points';
+import { question } from './question';
 import {
   announced,
   composer,
@@ -87,9 +88,9 @@ function open(id: string | null): void {
         if (composer()?.isBlank() && view.draft.length > 0) takeDraft();
         composer()?.focus();
         void restoreBar(id);
-      } else void refreshOperations();
-      void refreshStore();
-      refreshPoints();
+        void refreshStore();
+        refreshPoints();
+      } else refreshAll();
     },
     began: (seq) => {
       if (theView() === null) old = seq;
@@ -99,10 +100,20 @@ function open(id: string | null): void {
       link.value = next;
       // One in which nothing was ever said goes with its server; there is nothing to miss in it.
       if (next.kind === 'missing' && theView()?.entries.length === 0) void create();
-      if (next.kind === 'open') drop('gone');
+      if (next.kind !== 'open') return;
+      drop('gone');
+      // What was asked while it was cut off was not answered.
+      if (theView()) refreshAll();
     },
     seen: () => theView()?.seq ?? null,
   });
+}
+
+/** Asks again for all that is not told by events. */
+function refreshAll(): void {
+  void refreshOperations();
+  void refreshStore();
+  refreshPoints();
 }
 
 export function reconnect(): void {
@@ -201,10 +212,9 @@ export async function interrupt(): Promise<void> {
   if (theView()?.state !== 'idle') await quietly({ type: 'interrupt' });
 }
 
-export async function refreshStore(): Promise<void> {
-  const answer = await send({ type: 'store' });
-  if (answer.ok?.type === 'store') store.value = { bytes: answer.ok.bytes, budget: answer.ok.budget };
-}
+export const { ask: refreshStore } = question({ type: 'store' }, (reply) => {
+  if (reply.type === 'store') store.value = { bytes: reply.bytes, budget: reply.budget };
+});
 
 // Events.
 
@@ -278,9 +288,8 @@ function headMoved(event: Extract<Event, { type: 'head_moved' }>, isOwn: boolean
 }
 
 function turnEnded(event: Extract<Event, { type: 'turn_ended' }>): void {
-  void refreshStore();
+  refreshAll();
   void refreshSessions();
-  refreshPoints();
   announced.value = event.reason === 'done' ? 'The turn has ended' : `The turn has ended: ${event.reason}`;
   if (event.taken_back) {
     const place = isLoaded() ? 'what you said is in the composer again' : 'what was said waits: /draft loads it';
@@ -290,7 +299,6 @@ function turnEnded(event: Extract<Event, { type: 'turn_ended' }>): void {
   } else if (event.reason === 'round_limit') {
     say('warning', event.message ?? 'The turn took too many rounds');
   }
-  void refreshOperations();
 }
 
 /** With a capital at its beginning. */

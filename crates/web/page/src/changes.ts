@@ -8,6 +8,7 @@ import type { Change, EntryId, Extent, OperationFacts, Refusal, RewindDocument }
 import { takeOffer } from './drafts';
 import { dropWhere, notices, say } from './notices';
 import { refreshPoints } from './points';
+import { question } from './question';
 import { applying, composer, panel, session, sessions, theFacts, theView } from './store';
 import { inFiles, operationName } from './text/words';
 import { transcript } from './ui/Transcript';
@@ -26,22 +27,19 @@ export interface Wanted {
 
 /** What undo and redo are about now. */
 export const operations = signal<{ undo: OperationFacts | null; redo: OperationFacts | null }>({ undo: null, redo: null });
-let asked = 0;
-
-/** Asks again what undo and redo are about. A bar about anything else goes. */
-export async function refreshOperations(): Promise<void> {
-  asked += 1;
-  const mine = asked;
-  const answer = await send({ type: 'operations' });
-  if (mine !== asked || answer.ok?.type !== 'operations') return;
-  const { undo, redo } = answer.ok;
+const standing = question({ type: 'operations' }, (reply) => {
+  if (reply.type !== 'operations') return;
+  const { undo, redo } = reply;
   operations.value = { undo, redo };
   const kept = new Set([undo?.operation, redo?.operation].map((id) => bar(id ?? '')));
   dropWhere((notice) => notice.about.startsWith('op:') && !kept.has(notice.about));
-}
+});
+
+/** Asks again what undo and redo are about. A bar about anything else goes. */
+export const refreshOperations = standing.ask;
 
 export function forgetOperations(): void {
-  asked += 1;
+  standing.forget();
   operations.value = { undo: null, redo: null };
 }
 

@@ -3,31 +3,30 @@
 
 import { signal } from '@preact/signals';
 
-import { send } from './actions';
 import type { EntryId, Target, TreePrompt, TurnSummary } from './contract';
+import { question } from './question';
 
 /** The prompts that one can go back to. */
 export const points = signal<Map<EntryId, Target>>(new Map());
 /** All prompts that were ever said, as of when the timeline was last read. */
 export const said = new Map<EntryId, TreePrompt>();
 
-let asked = 0;
+const targets = question({ type: 'targets' }, (reply) => {
+  if (reply.type === 'targets') points.value = new Map(reply.targets.map((one) => [one.id, one]));
+});
 let isDue = false;
 /** Asks again, once for everything that happens at a time. */
 export function refreshPoints(): void {
   if (isDue) return;
   isDue = true;
-  setTimeout(async () => {
+  setTimeout(() => {
     isDue = false;
-    asked += 1;
-    const mine = asked;
-    const answer = await send({ type: 'targets' });
-    if (mine === asked && answer.ok?.type === 'targets') points.value = new Map(answer.ok.targets.map((one) => [one.id, one]));
+    void targets.ask();
   }, 50);
 }
 
 export function forgetPoints(): void {
-  asked += 1;
+  targets.forget();
   points.value = new Map();
   said.clear();
 }

@@ -74,7 +74,7 @@ test('redo repeats what its bar says, or nothing', async (t) => {
   assert.equal(scene.read('a.txt'), 'zero\n');
   await page.locator('[aria-label="Prompt 1"]').waitFor({ state: 'detached' });
   // What the newest redo is about is at hand all the same.
-  await page.locator('.top .redo').click();
+  await page.locator('.top .redo[title*="do one"]').click();
   await page.locator('[aria-label="Prompt 1"]').waitFor();
   assert.equal(scene.read('a.txt'), 'one\n');
 });

@@ -267,7 +267,13 @@ test('the prompt that was acted on stays in sight, and the end is known as such'
 test('the only hit of the timeline is opened by Enter, and words far away are found', async (t) => {
   const scene = await start(t, { answers: [{ says: `${'Some words of an answer. '.repeat(60)}\n\n`.repeat(3) }] });
   const page = await scene.page({ width: 1280, height: 500 });
-  for (const text of ['about zebras', 'two', 'three', 'four', 'five']) await say(page, text);
+  for (const [at, text] of ['about zebras', 'two', 'three', 'four', 'five'].entries()) {
+    await page.locator('#composer').fill(text);
+    await page.locator('#composer').press('Enter');
+    // The answer may have pushed the prompt out of sight by the time that one looks.
+    await page.locator('.sidebar', { hasText: at === 0 ? '1 prompt' : `${at + 1} prompts` }).waitFor();
+    await ready(page);
+  }
   await page.locator('.top button', { hasText: 'Timeline' }).click();
   await page.locator('.tree-row').nth(4).waitFor();
   await page.locator('.timeline input').fill('zebras');
