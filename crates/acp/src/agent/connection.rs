@@ -173,6 +173,7 @@ impl<H: Host> Connection<H> {
             Method::Rewind(by) => methods::rewind(&*session, params, by).await.map(Some),
             Method::Undo => methods::undo(&*session, params).await.map(Some),
             Method::Redo => methods::redo(&*session, params).await.map(Some),
+            Method::Label => methods::label(&*session, params).await.map(Some),
             Method::EditPrompt(by) => door::edit_prompt(&session, params, by, id.clone()).await.map(|()| None),
         }
     }

@@ -11,11 +11,11 @@ use super::session::Session;
 use super::shape::content;
 use super::shape::update::THOUGHT;
 use crate::extension::answer::Snapshot;
-use crate::extension::door::{Door, Made, Standing, Wanted};
+use crate::extension::door::{Door, Fork, Made, Standing, Wanted};
 use crate::extension::methods::{self, Name};
 use crate::extension::params::Params;
 use crate::peer::Peer;
-use crate::slash::Chat;
+use crate::slash::{Chat, short};
 use crate::wire::RpcError;
 
 impl Door for Session {
@@ -58,6 +58,16 @@ impl Door for Session {
             self.until_told(operation, conversation.to).await;
         }
         Ok(Made { document, strategy: None })
+    }
+
+    async fn fork(&self, entry: EntryId) -> Result<Fork, Refusal> {
+        match Door::ask(self, Command::Fork { entry }).await? {
+            Reply::Forked { session, .. } => {
+                let command = format!("retake resume {}", short(&session));
+                Ok(Fork { name: session, command: Some(command) })
+            }
+            _ => Err(refusal(Reason::Failed, "the session's answer was not understood")),
+        }
     }
 
     fn name_of(&self, entry: EntryId) -> String {

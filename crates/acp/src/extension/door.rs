@@ -38,6 +38,9 @@ pub(crate) trait Door: Send + Sync {
     /// Makes a change. When this is over, the client has been told what it means for what it shows.
     fn apply(&self, wanted: Wanted) -> impl Future<Output = Result<Made, Refusal>> + Send;
 
+    /// Begins a new session from an entry: before it if it is a prompt, else after it.
+    fn fork(&self, entry: EntryId) -> impl Future<Output = Result<Fork, Refusal>> + Send;
+
     /// What the client calls an entry.
     fn name_of(&self, entry: EntryId) -> String;
 
@@ -75,6 +78,15 @@ pub(crate) struct Standing {
     pub(crate) entries: Vec<Entry>,
     /// The workspace.
     pub(crate) root: PathBuf,
+}
+
+/// A session that was forked from another.
+#[derive(Clone, Debug)]
+pub(crate) struct Fork {
+    /// What the client calls it.
+    pub(crate) name: String,
+    /// The command that opens it where the client does not.
+    pub(crate) command: Option<String>,
 }
 
 /// A change that is wanted.

@@ -30,6 +30,8 @@ pub(crate) enum Method {
     Undo,
     /// `_session/redo`.
     Redo,
+    /// `_session/label`.
+    Label,
 }
 
 /// By which name a method was called.
@@ -59,6 +61,7 @@ impl Method {
             "session/edit_prompt" => Self::EditPrompt(Name::Proposed),
             "_session/undo" => Self::Undo,
             "_session/redo" => Self::Redo,
+            "_session/label" => Self::Label,
             _ => return None,
         })
     }
@@ -115,6 +118,20 @@ pub(crate) async fn redo(door: &impl Door, params: &Params) -> Result<Value, Rpc
     let operation = params.text_if_given("operation")?.map(str::to_owned);
     let standing = door.standing().await;
     carry_out(door, params, wanted(door, params, ChangeGoal::Redo { operation }, &standing)?).await
+}
+
+/// Names the point before a prompt, or takes its name away.
+pub(crate) async fn label(door: &impl Door, params: &Params) -> Result<Value, RpcError> {
+    let id = params.text("messageId")?;
+    let label = match params.0.get("label") {
+        Some(Value::String(label)) => Some(label.clone()),
+        Some(Value::Null) => None,
+        _ => return Err(wrong("label", "a text, or null for none")),
+    };
+    let entry = message_in(door, &door.standing().await, id)?;
+    of_user(&entry, id)?;
+    ask(door, Command::Label { prompt: entry.id, label }).await?;
+    Ok(json!({}))
 }
 
 /// Reads what a prompt is to be edited to; nothing is changed yet.
@@ -186,8 +203,13 @@ fn message_in(door: &impl Door, standing: &Standing, id: &str) -> Result<Entry, 
 
 /// Going back to before a prompt, which the client calls `id`.
 fn before(entry: &Entry, id: &str, scope: Scope) -> Result<ChangeGoal, RpcError> {
+    of_user(entry, id).map(|()| rewound(entry.id, scope))
+}
+
+/// Makes sure that a message, which the client calls `id`, is one of the user's.
+fn of_user(entry: &Entry, id: &str) -> Result<(), RpcError> {
     match entry.body {
-        Body::Prompt { .. } => Ok(rewound(entry.id, scope)),
+        Body::Prompt { .. } => Ok(()),
         _ => Err(RpcError::invalid_params(format!("`{id}` is no message of the user"))
             .with_reason("not_a_user_message")
             .with("messageId", id)),

@@ -33,7 +33,7 @@ pub(crate) enum Version {
 
 /// What the extension offers, as `_meta.retake` of the capabilities says it.
 pub(crate) fn capability() -> Value {
-    json!({ "rewind": { "version": 1, "editPrompt": {}, "points": {}, "files": {}, "plan": {}, "undo": {} } })
+    json!({ "rewind": { "version": 1, "editPrompt": {}, "points": {}, "files": {}, "plan": {}, "undo": {}, "labels": {} } })
 }
 
 /// Whether a client has been told of an entry as a message, with an id: an answer that is nothing but calls is none.

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use retake_engine::session::entry::{Block, Body, Entry, EntryId};
 use serde_json::{Value, json};
 
+use super::fork::Child;
 use super::scribe::{chain, spoken};
 use super::session::Session;
 use super::shape::Version;
@@ -97,7 +98,7 @@ impl Proxy {
                 self.load_inner(session, from).await?;
                 let mut params = self.birth(session);
                 params["sessionId"] = from.as_str().into();
-                params["_meta"]["jetbrains"]["air"]["fork"] = json!({ "version": 1, "messageId": message });
+                fork_at(&mut params, message);
                 self.make(session, "session/fork", params, Some(from), Some(head)).await
             }
             Way::RewindTo { inner, prompt } => {
@@ -261,6 +262,43 @@ impl Proxy {
         }
     }
 
+    /// A session of the inner agent's that holds `path` and is nobody's yet, if it can make one without a word being said.
+    pub(super) async fn fork_inner(
+        self: &Arc<Self>,
+        session: &Arc<Session>,
+        path: &[Entry],
+        all: &[Entry],
+    ) -> Option<Child> {
+        if session.is_running() || session.live().out_of_step || !self.offer().fork {
+            return None;
+        }
+        let base = base(&session.known(), all, spoken(path));
+        let head = base.last()?.id;
+        self.find_out(session, all, base).await;
+        for way in ways(&session.known(), self.offer(), all, base) {
+            let mut params = self.birth(session);
+            let from = match way {
+                Way::Kept { inner } => inner,
+                Way::ForkAt { from, message } => {
+                    fork_at(&mut params, &message);
+                    from
+                }
+                Way::New | Way::RewindTo { .. } | Way::TurnRewind { .. } | Way::Transcript => continue,
+            };
+            self.load_inner(session, &from).await.ok()?;
+            params["sessionId"] = from.as_str().into();
+            let expecting = self.expect();
+            let made = self.ask_agent("session/fork", params).await;
+            if let Some(id) = made.ok().and_then(|facts| facts["sessionId"].as_str().map(str::to_owned)) {
+                // What it says of it is of no interest to the client, who does not know of it yet.
+                self.state().inners.insert(id.clone(), Arc::clone(session));
+                expecting.end().await;
+                return Some(Child { id, from, head });
+            }
+        }
+        None
+    }
+
     /// Keeps a fork of the head, so that one can come back to it, if that is the best that the agent offers.
     pub(super) async fn keep_head(self: &Arc<Self>, session: &Arc<Session>) {
         let offer = self.offer();
@@ -288,7 +326,7 @@ impl Proxy {
         let mut params = self.birth(session);
         params["sessionId"] = from.as_str().into();
         if self.offer().fork_at.is_none() {
-            params["_meta"]["jetbrains"]["air"]["fork"] = json!({ "version": 1, "messageId": NO_MESSAGE });
+            fork_at(&mut params, NO_MESSAGE);
         }
         let made = self.make(session, "session/fork", params, Some(&from), Some(head)).await;
         session.live().facts = facts;
@@ -315,6 +353,11 @@ impl Proxy {
             Way::Kept { .. } | Way::New | Way::Transcript => {}
         }
     }
+}
+
+/// Has a fork end with a message of the agent's.
+fn fork_at(params: &mut Value, message: &str) {
+    params["_meta"]["jetbrains"]["air"]["fork"] = json!({ "version": 1, "messageId": message });
 }
 
 /// Whether a fork was refused because there is no such message, and for no other reason.

@@ -14,7 +14,7 @@ use super::relay::What;
 use super::session::Session;
 use super::shape::{self, Version};
 use crate::extension::answer::Snapshot;
-use crate::extension::door::{self, Door, Standing, Wanted};
+use crate::extension::door::{self, Door, Fork, Standing, Wanted};
 use crate::extension::methods::{self, Method, Name};
 use crate::extension::params::Params;
 use crate::peer::Peer;
@@ -65,6 +65,11 @@ impl Door for Here {
         Ok(door::Made { document: Box::new(made.document), strategy: made.strategy })
     }
 
+    async fn fork(&self, entry: EntryId) -> Result<Fork, Refusal> {
+        let name = self.proxy.fork(&self.session, entry).await?;
+        Ok(Fork { name, command: None })
+    }
+
     fn name_of(&self, entry: EntryId) -> String {
         self.session.ties().known.outer(entry)
     }
@@ -94,6 +99,7 @@ impl Proxy {
             Method::Rewind(by) => methods::rewind(&here, &params, by).await,
             Method::Undo => methods::undo(&here, &params).await,
             Method::Redo => methods::redo(&here, &params).await,
+            Method::Label => methods::label(&here, &params).await,
             Method::EditPrompt(by) => match self.edit_prompt(&here, &id, &params, by).await {
                 // The inner agent answers.
                 Ok(()) => return,

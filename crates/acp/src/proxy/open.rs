@@ -11,8 +11,8 @@ use retake_agent::keeper::Keeper;
 use retake_agent::question::in_words;
 use retake_engine::session::Moment;
 use retake_engine::{
-    Durability, MadeBy, NewSession, NoProgress, Origin, RecoveryChoice, ResolveError, SessionId, SessionKind,
-    SessionWriter, Workspace,
+    Durability, NewSession, NoProgress, Origin, RecoveryChoice, ResolveError, SessionId, SessionKind, SessionWriter,
+    Workspace,
 };
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
@@ -22,19 +22,19 @@ use super::relay::What;
 use super::route::{MAX_WAITING, Unkept, is_within};
 use super::scribe::{Desk, spoken};
 use super::session::Session;
-use super::ties::{self, Tie, Ties};
+use super::ties::{self, Listing, Tie, Ties};
 use super::{Proxy, complain};
 use crate::wire::Message;
 
 /// A log that was opened.
-struct Opened {
-    writer: SessionWriter,
-    ties: Ties,
+pub(super) struct Opened {
+    pub(super) writer: SessionWriter,
+    pub(super) ties: Ties,
 }
 
 impl Proxy {
     /// The keeper of the workspace that a directory is in, with its root and its store.
-    async fn keeper(self: &Arc<Self>, cwd: &str) -> Result<(Keeper, PathBuf, PathBuf), String> {
+    pub(super) async fn keeper(self: &Arc<Self>, cwd: &str) -> Result<(Keeper, PathBuf, PathBuf), String> {
         let environment = (self.setup.environments)(Path::new(cwd))?;
         let root = environment.root.clone();
         let known = self.state().keepers.get(&root).cloned();
@@ -128,7 +128,7 @@ impl Proxy {
     }
 
     /// Makes a session known, and begins to take what is said in it.
-    fn know(
+    pub(super) fn know(
         self: &Arc<Self>,
         outer: String,
         opened: Opened,
@@ -198,83 +198,6 @@ impl Proxy {
         let commands = session.chat.commands(self.state().version);
         let update = json!({ "sessionUpdate": "available_commands_update", "availableCommands": commands });
         self.update(session, update).await;
-    }
-
-    /// The inner agent has forked a session for the client: so does the log.
-    pub(super) async fn forked(
-        self: &Arc<Self>,
-        parent: &Arc<Session>,
-        mut birth: Value,
-        result: Value,
-        line: Vec<u8>,
-    ) {
-        let Some(inner) = result["sessionId"].as_str().map(str::to_owned) else { return self.to_client(line).await };
-        if birth["cwd"].is_null() {
-            birth["cwd"] = parent.live().birth["cwd"].clone();
-        }
-        let (proxy, expecting, parent) = (Arc::clone(self), self.expect(), Arc::clone(parent));
-        tokio::spawn(async move {
-            match proxy.fork_log(&parent, &inner, birth).await {
-                Ok(session) => {
-                    session.live().facts = result;
-                    let mut edits = Edits::new(&line);
-                    if session.outer != inner {
-                        edits.replace(&["result", "sessionId"], &Value::from(session.outer.as_str()));
-                    }
-                    proxy.to_client(edits.make()).await;
-                    proxy.tell_commands(&session).await;
-                }
-                Err(why) => {
-                    complain(&format!("session {inner} cannot be rewound: {why}"));
-                    proxy.state().note_unkept(&inner, Unkept::Refused(why));
-                    proxy.to_client(line).await;
-                }
-            }
-            expecting.end().await;
-        });
-    }
-
-    async fn fork_log(self: &Arc<Self>, parent: &Session, inner: &str, birth: Value) -> Result<Arc<Session>, String> {
-        let known = parent.known();
-        let due = parent.live().due;
-        let held = known.inners.get(&known.current).filter(|inner| inner.under_way.is_none());
-        let held = held.and_then(|inner| inner.holds);
-        let is_known = held.is_some();
-        let entries = parent.desk.ask(|scribe| scribe.entries().to_vec()).await.unwrap_or_default();
-        let Some(head) = spoken(&entries).last().map(|entry| entry.id) else {
-            return self.begin_log(inner, birth).await;
-        };
-        let (keeper, root, store) = self.keeper(birth["cwd"].as_str().unwrap_or(".")).await?;
-        let (from, name) = (parent.id, inner.to_owned());
-        let (outer, opened) = ask(&keeper, move |workspace| {
-            let new = fresh::fork(MadeBy::Client);
-            let forked = workspace.fork(from, head, &new, &NoProgress).map_err(|error| in_words(&error))?;
-            let outer = if ties::exists(&store, &name) { forked.session.to_string() } else { name.clone() };
-            let mut ties = Ties::create(&store, &outer, forked.session).map_err(|error| error.to_string())?;
-            let names = entries.iter().map(|entry| Tie::Message {
-                entry: entry.id,
-                outer: known.outer(entry.id),
-                inner: name.clone(),
-                id: known.inner_id(&known.current, entry.id).map(str::to_owned),
-            });
-            let begun = [Tie::Inner { id: name.clone(), from: None }, Tie::Current { id: name.clone() }];
-            // It holds what the one holds that it was forked from; what that has not heard comes with the next prompt.
-            let told = Tie::Told { id: name.clone(), prompts: known.told(&known.current) };
-            let holds = held.map(|head| Tie::Holds { id: name.clone(), head });
-            let given = known.given.iter().map(|(entry, blocks)| Tie::Given { entry: *entry, blocks: blocks.to_vec() });
-            let all = names.chain(given).chain(begun).chain([told]).chain(holds).collect::<Vec<_>>();
-            all.into_iter().try_for_each(|tie| ties.add(tie)).map_err(|error| error.to_string())?;
-            let writer = workspace.open_session(forked.session, fresh::now(), &mut fresh::random);
-            Ok::<_, String>((outer, Opened { writer: writer.map_err(|error| in_words(&error))?, ties }))
-        })
-        .await??;
-        let session = self.know(outer, opened, keeper, root, birth)?;
-        let mut live = session.live();
-        live.loaded.insert(inner.to_owned());
-        live.due = due;
-        live.out_of_step = !is_known;
-        drop(live);
-        Ok(session)
     }
 
     /// A session that we have no log of is loaded: what the inner agent tells of it is kept.
@@ -353,14 +276,14 @@ impl Proxy {
         stores.sort();
         stores.dedup();
         let mut edits = Edits::new(&line);
-        let known: std::collections::HashMap<_, _> =
-            stores.iter().flat_map(|store| ties::inner_sessions(store)).collect();
+        let mut known = Listing::default();
+        stores.iter().for_each(|store| known.read(store));
         let mut shown = Vec::new();
         let mut is_changed = false;
         for one in sessions {
             let mut one = one.clone();
             let id = one["sessionId"].as_str().unwrap_or_default().to_owned();
-            match known.get(&id) {
+            match known.inners.get(&id) {
                 Some(None) => {
                     is_changed = true;
                     continue;
@@ -373,6 +296,16 @@ impl Proxy {
             }
             shown.push(one);
         }
+        // They are newer than most, and a list that goes on has room for them at its end.
+        if result["nextCursor"].is_null() {
+            let here = params["cwd"].as_str();
+            let waiting = known
+                .waiting
+                .iter()
+                .filter(|(_, _, cwd)| here.is_none_or(|here| is_within(Path::new(here), Path::new(cwd))));
+            shown.extend(waiting.map(|(id, title, cwd)| json!({ "sessionId": id, "cwd": cwd, "title": title })));
+            is_changed |= shown.len() > sessions.len();
+        }
         if is_changed {
             edits.replace(&["result", "sessions"], &Value::Array(shown));
         }
@@ -381,7 +314,7 @@ impl Proxy {
 }
 
 /// Has the keeper do something, and does not hold up the others who wait.
-async fn ask<T: Send + 'static>(
+pub(super) async fn ask<T: Send + 'static>(
     keeper: &Keeper,
     task: impl FnOnce(&mut Workspace) -> T + Send + 'static,
 ) -> Result<T, String> {

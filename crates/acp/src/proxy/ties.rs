@@ -43,6 +43,8 @@ pub(super) enum Tie {
     Given { entry: EntryId, blocks: Vec<Value> },
     /// The snapshot before this prompt was not complete when the inner agent was asked.
     Late { entry: EntryId },
+    /// The inner agent does not know of it before it is loaded, so that no list of its own has it.
+    Waits { title: String, cwd: String },
 }
 
 /// A session of the inner agent.
@@ -69,6 +71,7 @@ pub(super) struct Known {
     /// Prompts as they were given, where their parts in the log do not say it all.
     pub(super) given: HashMap<EntryId, Arc<[Value]>>,
     pub(super) late: HashSet<EntryId>,
+    waits: Option<(String, String)>,
 }
 
 /// The facts of a session, and the file that they are in.
@@ -114,6 +117,7 @@ impl Known {
             Tie::Late { entry } => {
                 self.late.insert(entry);
             }
+            Tie::Waits { title, cwd } => self.waits = Some((title, cwd)),
         }
     }
 
@@ -234,20 +238,32 @@ pub(super) fn exists(store: &Path, outer: &str) -> bool {
     path(store, outer).exists()
 }
 
-/// The sessions of the inner agent that belong to sessions of this store, each with the name that the client has for it; `None` for
-/// those that only keep a point to go back to.
-pub(super) fn inner_sessions(store: &Path) -> HashMap<String, Option<String>> {
-    let mut found = HashMap::new();
-    let Ok(files) = std::fs::read_dir(store.join("acp")) else { return found };
-    for file in files.flatten() {
-        let Ok(text) = std::fs::read(file.path()) else { continue };
-        let (known, outer) = read(&text);
-        for id in known.inners.into_keys() {
-            let name = (id == known.current).then(|| outer.clone()).flatten();
-            found.insert(id, name);
+/// What lists of sessions have to know.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    /// The sessions of the inner agent that belong to ours, each with the name that the client has for it; `None` for those that only
+    /// keep a point to go back to.
+    pub(super) inners: HashMap<String, Option<String>>,
+    /// Those that the inner agent does not know of: name, title and directory.
+    pub(super) waiting: Vec<(String, String, String)>,
+}
+
+impl Listing {
+    /// Adds the sessions of a store.
+    pub(super) fn read(&mut self, store: &Path) {
+        let Ok(files) = std::fs::read_dir(store.join("acp")) else { return };
+        for file in files.flatten() {
+            let Ok(text) = std::fs::read(file.path()) else { continue };
+            let (known, outer) = read(&text);
+            if let (Some(outer), Some((title, cwd)), true) = (&outer, known.waits, known.inners.is_empty()) {
+                self.waiting.push((outer.clone(), title, cwd));
+            }
+            for id in known.inners.into_keys() {
+                let name = (id == known.current).then(|| outer.clone()).flatten();
+                self.inners.insert(id, name);
+            }
         }
     }
-    found
 }
 
 fn read(text: &[u8]) -> (Known, Option<String>) {

@@ -25,6 +25,7 @@ use tokio::sync::Notify;
 use crate::extension::Version;
 pub(crate) use question::choose;
 pub(crate) use run::{Exchange, refuse, run};
+pub(crate) use text::short;
 
 /// What our commands are called where another agent has one of the same name.
 const PREFIX: &str = "retake-";
@@ -43,6 +44,7 @@ pub(crate) enum Kind {
     Undo,
     Redo,
     Checkpoints,
+    Label,
     Fork,
     Summarize,
 }
@@ -81,10 +83,11 @@ struct Shown {
 
 impl Kind {
     /// What can be done with any agent.
-    pub(crate) const ANY: &'static [Self] = &[Self::Rewind, Self::Undo, Self::Redo, Self::Checkpoints];
+    pub(crate) const ANY: &'static [Self] =
+        &[Self::Rewind, Self::Undo, Self::Redo, Self::Checkpoints, Self::Label, Self::Fork];
     /// What can be done with Retake's own.
     pub(crate) const ALL: &'static [Self] =
-        &[Self::Rewind, Self::Undo, Self::Redo, Self::Checkpoints, Self::Fork, Self::Summarize];
+        &[Self::Rewind, Self::Undo, Self::Redo, Self::Checkpoints, Self::Label, Self::Fork, Self::Summarize];
 
     fn name(self) -> &'static str {
         match self {
@@ -92,6 +95,7 @@ impl Kind {
             Self::Undo => "undo",
             Self::Redo => "redo",
             Self::Checkpoints => "checkpoints",
+            Self::Label => "label",
             Self::Fork => "fork",
             Self::Summarize => "summarize",
         }
@@ -105,6 +109,7 @@ impl Kind {
             Self::Undo => "Take back the last turn, rewind or other operation",
             Self::Redo => "Repeat what was undone last",
             Self::Checkpoints => "List the checkpoints of the workspace",
+            Self::Label => "Name the point before a prompt, so that it is found and kept",
             Self::Fork => "Begin a new session from here, or from before a prompt",
             Self::Summarize => "Replace what the model sees of the past by a summary",
         }
@@ -113,6 +118,7 @@ impl Kind {
     fn hint(self) -> Option<&'static str> {
         match self {
             Self::Rewind => Some("number or id, then code, conversation or both"),
+            Self::Label => Some("number or id, then the label"),
             Self::Fork => Some("number or id"),
             Self::Summarize => Some("number or id to stop before"),
             Self::Undo | Self::Redo | Self::Checkpoints => None,
@@ -202,7 +208,7 @@ mod tests {
         assert_eq!(chat.parse(" /rewind 3 code "), Some(Slash { kind: Kind::Rewind, words }));
         assert_eq!(chat.parse("/rewinding"), None);
         assert_eq!(chat.parse("please /rewind"), None);
-        assert_eq!(chat.parse("/fork"), None, "it is not offered");
+        assert_eq!(chat.parse("/summarize"), None, "it is not offered");
         let text = |text: &str| json!({ "type": "text", "text": text });
         assert_eq!(plain_text(&[text("/undo"), text("x")]), None);
     }
@@ -215,6 +221,6 @@ mod tests {
         assert_eq!(chat.parse("/undo"), None);
         assert_eq!(chat.parse("/retake-undo").map(|slash| slash.kind), Some(Kind::Undo));
         let names: Vec<Value> = chat.commands(Version::V1).iter().map(|one| one["name"].clone()).collect();
-        assert_eq!(names, ["rewind", "retake-undo", "redo", "checkpoints"]);
+        assert_eq!(names, ["rewind", "retake-undo", "redo", "checkpoints", "label", "fork"]);
     }
 }

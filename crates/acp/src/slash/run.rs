@@ -120,8 +120,8 @@ impl Exchange<'_> {
 }
 
 async fn carry_out(door: &impl Door, running: &mut Running<'_>, slash: &Slash) -> Result<String, RpcError> {
-    let mut words = slash.words.iter().map(String::as_str);
-    let (argument, scope) = (words.next(), words.next());
+    let words: Vec<&str> = slash.words.iter().map(String::as_str).collect();
+    let (argument, scope) = (words.first().copied(), words.get(1).copied());
     match (slash.kind, argument) {
         (Kind::Rewind, None) => list(door).await,
         (Kind::Rewind, Some(argument)) => go_back(door, running, argument, scope).await,
@@ -131,6 +131,7 @@ async fn carry_out(door: &impl Door, running: &mut Running<'_>, slash: &Slash) -
             Reply::Checkpoints { checkpoints } => Ok(text::checkpoints(&checkpoints)),
             _ => Err(odd()),
         },
+        (Kind::Label, argument) => label(door, argument, words.get(1..).unwrap_or_default()).await,
         (Kind::Fork, argument) => fork(door, argument).await,
         (Kind::Summarize, argument) => summarize(door, argument).await,
     }
@@ -283,10 +284,21 @@ async fn fork(door: &impl Door, argument: Option<&str>) -> Result<String, RpcErr
             last.ok_or_else(|| refusal("nothing was said yet, so there is nothing to fork"))?
         }
     };
-    match ask(door, Command::Fork { entry }).await? {
-        Reply::Forked { session, .. } => Ok(text::forked(&session)),
-        _ => Err(odd()),
-    }
+    let fork = door.fork(entry).await.map_err(|refusal| error(door.session(), &refusal))?;
+    Ok(text::forked(&fork))
+}
+
+/// Names the point before a prompt, or takes its name away.
+async fn label(door: &impl Door, argument: Option<&str>, words: &[&str]) -> Result<String, RpcError> {
+    let Some(argument) = argument else {
+        return Err(refusal(
+            "name a prompt by its number or id, then the label; without a label, the one that it has goes",
+        ));
+    };
+    let (target, _) = find(door, argument).await?;
+    let label = Some(words.join(" ")).filter(|label| !label.is_empty());
+    ask(door, Command::Label { prompt: target.id, label: label.clone() }).await?;
+    Ok(text::labelled(&target, label.as_deref()))
 }
 
 async fn summarize(door: &impl Door, argument: Option<&str>) -> Result<String, RpcError> {

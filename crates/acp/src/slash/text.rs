@@ -8,6 +8,7 @@ use retake_engine::session::entry::{EntryId, Part};
 use serde_json::Value;
 
 use crate::extension::answer::{LATE, Snapshot, date};
+use crate::extension::door::Fork;
 use crate::wire::RpcError;
 
 /// Lines of a list.
@@ -132,11 +133,21 @@ pub(super) fn checkpoints(checkpoints: &[CheckpointFacts]) -> String {
 }
 
 /// A session was forked.
-pub(super) fn forked(session: &str) -> String {
-    let short = short(session);
-    format!(
-        "Forked: the new session is `{session}`. Open it from the list of sessions, or with `retake resume {short}`; this one stays as it is."
-    )
+pub(super) fn forked(fork: &Fork) -> String {
+    let name = &fork.name;
+    let command = fork.command.as_ref().map(|command| format!(", or with `{command}`")).unwrap_or_default();
+    format!("Forked: the new session is `{name}`. Open it from the list of sessions{command}; this one stays as it is.")
+}
+
+/// A point has a name, or has none any more.
+pub(super) fn labelled(target: &Target, label: Option<&str>) -> String {
+    let point = format!("The point before prompt {}, \"{}\",", target.number, target.text);
+    match label {
+        Some(label) => {
+            format!("{point} is called \"{label}\" now, and is kept. `retake rewind \"{label}\"` goes back to it, too.")
+        }
+        None => format!("{point} has no label any more."),
+    }
 }
 
 /// A summary was made.
@@ -144,7 +155,8 @@ pub(super) fn summarised(summary: &str, undo: &str) -> String {
     format!("The model sees this summary from now on; `/{undo}` takes that back.\n\n{summary}")
 }
 
-fn short(id: &str) -> &str {
+/// The beginning of an id, as people see and type it.
+pub(crate) fn short(id: &str) -> &str {
     id.get(..ID_DIGITS).unwrap_or(id)
 }
 

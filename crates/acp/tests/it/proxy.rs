@@ -3,6 +3,7 @@
 mod asking;
 mod cutting;
 mod ending;
+mod forking;
 mod opening;
 mod owning;
 mod passing;

@@ -82,11 +82,15 @@ fn the_other_commands_answer_too() {
         assert!(text.contains("write a.txt"), "{text}");
         let text = client.command("/fork");
         assert!(text.contains("Forked"), "{text}");
+        client.command("/rewind");
+        client.command("/label 1 before the file");
+        let text = client.command("/rewind");
+        assert!(text.contains("[before the file]"), "{text}");
         client.model.says("All in short.");
         let text = client.command("/summarize");
         assert!(text.contains("All in short."), "{text}");
         let commands = client.log.iter().find(|message| update(message) == Some("available_commands_update")).unwrap();
-        assert_eq!(commands["params"]["update"]["availableCommands"].as_array().unwrap().len(), 6);
+        assert_eq!(commands["params"]["update"]["availableCommands"].as_array().unwrap().len(), 7);
     });
 }
 

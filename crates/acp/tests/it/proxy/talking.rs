@@ -211,6 +211,6 @@ async fn an_agents_own_command_stays_its_own() {
         .flatten()
         .filter_map(|command| command["name"].as_str())
         .collect();
-    assert_eq!(names, ["own", "undo", "rewind", "retake-undo", "redo", "checkpoints"]);
+    assert_eq!(names, ["own", "undo", "rewind", "retake-undo", "redo", "checkpoints", "label", "fork"]);
     client.hang_up().await;
 }

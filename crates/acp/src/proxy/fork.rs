@@ -1,0 +1,188 @@
+//! Forks: sessions that begin with what was said in another one.
+//!
+//! An editor forks through its agent, and the log follows. Whoever asks in the chat forks the log at any place, and the inner agent makes
+//! a session of its own that holds just that, if it can without a word being said; else it is told the transcript when the fork is loaded.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use retake_agent::contract::{Reason, Refusal};
+use retake_agent::fresh;
+use retake_agent::question::{in_words, refusal};
+use retake_engine::session::entry::{Entry, EntryId};
+use retake_engine::{MadeBy, NoProgress, SessionId};
+use serde_json::Value;
+
+use super::Proxy;
+use super::edit::Edits;
+use super::open::{Opened, ask};
+use super::route::Unkept;
+use super::scribe::spoken;
+use super::session::Session;
+use super::ties::{self, Known, Tie, Ties};
+
+/// A log that was forked.
+struct Forked {
+    session: SessionId,
+    title: String,
+    entries: Vec<Entry>,
+    /// All that was ever said in the one that it was forked from.
+    all: Vec<Entry>,
+    root: PathBuf,
+}
+
+/// A session of the inner agent that was forked from another of its.
+pub(super) struct Child {
+    pub(super) id: String,
+    pub(super) from: String,
+    pub(super) head: EntryId,
+}
+
+impl Proxy {
+    /// Begins a session from an entry of another: before it if it is a prompt, else after it. It is there to be loaded, under the name
+    /// that is returned.
+    pub(super) async fn fork(self: &Arc<Self>, session: &Arc<Session>, entry: EntryId) -> Result<String, Refusal> {
+        let _alone = session.changing.lock().await;
+        let failed = |why: String| refusal(Reason::Failed, format!("the session is not forked: {why}"));
+        let found = session.desk.ask(|scribe| (scribe.keeper().clone(), scribe.root().to_owned())).await;
+        let (keeper, root) = found.ok_or_else(retake_agent::socket::ended)?;
+        let from = session.id;
+        let forked = ask(&keeper, move |workspace| {
+            let new = fresh::fork(MadeBy::Client);
+            let forked = workspace.fork(from, entry, &new, &NoProgress).map_err(|error| in_words(&error))?;
+            let writer = workspace.open_session(forked.session, fresh::now(), &mut fresh::random);
+            let entries = writer.map_err(|error| in_words(&error))?.conversation().entries().to_vec();
+            let all = workspace.all_entries(from).map_err(|error| in_words(&error))?;
+            Ok::<_, String>(Forked { session: forked.session, title: forked.title, entries, all, root })
+        });
+        let forked = forked.await.and_then(|forked| forked).map_err(failed)?;
+        let child = self.fork_inner(session, &forked.entries, &forked.all).await;
+        let known = session.known();
+        let named = ask(&keeper, move |workspace| {
+            forked.note(workspace.store_dir(), &known, child).map_err(|error| error.to_string())
+        });
+        named.await.and_then(|named| named).map_err(failed)
+    }
+
+    /// The inner agent has forked a session for the client: so does the log.
+    pub(super) async fn forked(
+        self: &Arc<Self>,
+        parent: &Arc<Session>,
+        mut birth: Value,
+        result: Value,
+        line: Vec<u8>,
+    ) {
+        let Some(inner) = result["sessionId"].as_str().map(str::to_owned) else { return self.to_client(line).await };
+        if birth["cwd"].is_null() {
+            birth["cwd"] = parent.live().birth["cwd"].clone();
+        }
+        let (proxy, expecting, parent) = (Arc::clone(self), self.expect(), Arc::clone(parent));
+        tokio::spawn(async move {
+            match proxy.fork_log(&parent, &inner, birth).await {
+                Ok(session) => {
+                    session.live().facts = result;
+                    let mut edits = Edits::new(&line);
+                    if session.outer != inner {
+                        edits.replace(&["result", "sessionId"], &Value::from(session.outer.as_str()));
+                    }
+                    proxy.to_client(edits.make()).await;
+                    proxy.tell_commands(&session).await;
+                }
+                Err(why) => {
+                    super::complain(&format!("session {inner} cannot be rewound: {why}"));
+                    proxy.state().note_unkept(&inner, Unkept::Refused(why));
+                    proxy.to_client(line).await;
+                }
+            }
+            expecting.end().await;
+        });
+    }
+
+    async fn fork_log(self: &Arc<Self>, parent: &Session, inner: &str, birth: Value) -> Result<Arc<Session>, String> {
+        let known = parent.known();
+        let due = parent.live().due;
+        let held = known.inners.get(&known.current).filter(|inner| inner.under_way.is_none());
+        let held = held.and_then(|inner| inner.holds);
+        let is_known = held.is_some();
+        let entries = parent.desk.ask(|scribe| scribe.entries().to_vec()).await.unwrap_or_default();
+        let Some(head) = spoken(&entries).last().map(|entry| entry.id) else {
+            return self.begin_log(inner, birth).await;
+        };
+        let (keeper, root, store) = self.keeper(birth["cwd"].as_str().unwrap_or(".")).await?;
+        let (from, name) = (parent.id, inner.to_owned());
+        let (outer, opened) = ask(&keeper, move |workspace| {
+            let new = fresh::fork(MadeBy::Client);
+            let forked = workspace.fork(from, head, &new, &NoProgress).map_err(|error| in_words(&error))?;
+            let outer = if ties::exists(&store, &name) { forked.session.to_string() } else { name.clone() };
+            let mut ties = Ties::create(&store, &outer, forked.session).map_err(|error| error.to_string())?;
+            // It holds what the one holds that it was forked from; what that has not heard comes with the next prompt.
+            let holds = held.map(|head| Tie::Holds { id: name.clone(), head });
+            let all = names(&known, &entries).into_iter().chain(inner_ties(&known, &entries, &name, &known.current));
+            let written = all.chain(holds).try_for_each(|tie| ties.add(tie));
+            written.map_err(|error| error.to_string())?;
+            let writer = workspace.open_session(forked.session, fresh::now(), &mut fresh::random);
+            Ok::<_, String>((outer, Opened { writer: writer.map_err(|error| in_words(&error))?, ties }))
+        })
+        .await??;
+        let session = self.know(outer, opened, keeper, root, birth)?;
+        let mut live = session.live();
+        live.loaded.insert(inner.to_owned());
+        live.due = due;
+        live.out_of_step = !is_known;
+        drop(live);
+        Ok(session)
+    }
+}
+
+impl Forked {
+    /// Writes down what is known of it, so that it can be loaded; the name that the client has for it.
+    fn note(&self, store: &std::path::Path, known: &Known, child: Option<Child>) -> std::io::Result<String> {
+        let free = child.as_ref().map(|child| child.id.clone()).filter(|id| !ties::exists(store, id));
+        let outer = free.unwrap_or_else(|| self.session.to_string());
+        let mut ties = Ties::create(store, &outer, self.session)?;
+        names(known, &self.entries).into_iter().try_for_each(|tie| ties.add(tie))?;
+        match child {
+            Some(Child { id, from, head }) => {
+                inner_ties(known, &self.entries, &id, &from).into_iter().try_for_each(|tie| ties.add(tie))?;
+                ties.add(Tie::Holds { id, head: Some(head) })?;
+            }
+            None => {
+                let cwd = self.root.to_string_lossy().into_owned();
+                ties.add(Tie::Waits { title: self.title.clone(), cwd })?;
+            }
+        }
+        ties.page().sync()?;
+        Ok(outer)
+    }
+}
+
+/// What the client calls the entries, and how prompts were given.
+fn names(known: &Known, entries: &[Entry]) -> Vec<Tie> {
+    let named = entries.iter().map(|entry| Tie::Message {
+        entry: entry.id,
+        outer: known.outer(entry.id),
+        inner: String::new(),
+        id: None,
+    });
+    let given = entries.iter().filter_map(|entry| {
+        let blocks = known.given.get(&entry.id)?;
+        Some(Tie::Given { entry: entry.id, blocks: blocks.to_vec() })
+    });
+    let late = entries.iter().filter(|entry| known.late.contains(&entry.id));
+    named.chain(given).chain(late.map(|entry| Tie::Late { entry: entry.id })).collect()
+}
+
+/// That `inner`, which was forked from `from`, is the one that speaks, and what it calls the entries.
+fn inner_ties(known: &Known, entries: &[Entry], inner: &str, from: &str) -> Vec<Tie> {
+    let id = || inner.to_owned();
+    let named = entries.iter().filter_map(|entry| {
+        let called = known.inner_id(from, entry.id)?.to_owned();
+        Some(Tie::Message { entry: entry.id, outer: known.outer(entry.id), inner: id(), id: Some(called) })
+    });
+    let begun = [
+        Tie::Inner { id: id(), from: None },
+        Tie::Told { id: id(), prompts: known.told(from) },
+        Tie::Current { id: id() },
+    ];
+    begun.into_iter().chain(named).collect()
+}
