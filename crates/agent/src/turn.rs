@@ -50,6 +50,8 @@ pub(crate) enum Fact {
         retry: Retry,
         /// Why.
         message: String,
+        /// What people can do about it, once nothing is tried any more.
+        advice: String,
     },
     /// It is time to try again.
     RetryDue,
@@ -202,9 +204,9 @@ impl Turn {
             }
             (Phase::Asking { .. }, Fact::Answered(calls)) if calls.is_empty() => self.end(Ending::Done),
             (Phase::Asking { .. }, Fact::Answered(calls)) => self.begin_calls(calls),
-            (Phase::Asking { attempt }, Fact::Failed { retry, message }) => {
+            (Phase::Asking { attempt }, Fact::Failed { retry, message, advice }) => {
                 let attempt = *attempt + 1;
-                self.failed(attempt, retry, message)
+                self.failed(attempt, retry, message, &advice)
             }
             (Phase::Waiting { attempt }, Fact::RetryDue) => {
                 let attempt = *attempt;
@@ -250,14 +252,14 @@ impl Turn {
         }
     }
 
-    fn failed(&mut self, attempt: u32, retry: Retry, message: String) -> Vec<Effect> {
+    fn failed(&mut self, attempt: u32, retry: Retry, message: String, advice: &str) -> Vec<Effect> {
         let ms = match retry {
-            Retry::Never => return self.end(Ending::Failed(message)),
+            Retry::Never => return self.end(Ending::Failed(format!("{message}; {advice}"))),
             Retry::Soon => (limits::FIRST_PAUSE_MS << (attempt - 1)).min(limits::LONGEST_PAUSE_MS),
             Retry::After(ms) => ms,
         };
         if limits::MAX_ATTEMPTS <= attempt {
-            return self.end(Ending::Failed(message));
+            return self.end(Ending::Failed(format!("{message}; {advice}")));
         }
         self.phase = Phase::Waiting { attempt };
         vec![Effect::WaitToRetry { ms, attempt, message }]

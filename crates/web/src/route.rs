@@ -134,8 +134,8 @@ fn check_form(request: &Request<Incoming>) -> Result<(), Problem> {
 }
 
 /// What to do without a cookie.
-const HOW_TO_COME_IN: &str = "open the address that `retake serve` prints; it prints a new one each time it is started, and when you \
-                              press Enter in its terminal";
+const HOW_TO_COME_IN: &str = "open the address that `retake serve` prints; press Enter in its terminal for a new one. If you came here \
+                              by `/web` in Retake's terminal, type that again";
 
 fn answer_page(shared: &Shared, request: &Request<Incoming>) -> Answer {
     let (uri, headers, method) = (request.uri(), request.headers(), request.method());
@@ -195,7 +195,9 @@ fn sign_in(shared: &Shared, request: &Request<Incoming>, token: &str) -> Answer 
 }
 
 fn instructions() -> String {
-    format!("{}.", HOW_TO_COME_IN.replacen("open", "Open", 1).replace("`retake serve`", "<code>retake serve</code>"))
+    let marked =
+        HOW_TO_COME_IN.replace("`retake serve`", "<code>retake serve</code>").replace("`/web`", "<code>/web</code>");
+    format!("{}.", marked.replacen("open", "Open", 1))
 }
 
 /// Sends the browser to the page, without the token in its address.

@@ -120,11 +120,8 @@ impl Controller {
             }
             (None, Err(error)) => {
                 let why = in_words(&error);
-                let message = format!(
-                    "the conversation is too long for the model and could not be summarised: {why}; {}",
-                    error.advice()
-                );
-                self.step(turn::Fact::Failed { retry: Retry::Never, message });
+                let message = format!("the conversation is too long for the model and could not be summarised: {why}");
+                self.step(turn::Fact::Failed { retry: Retry::Never, message, advice: error.advice() });
             }
         }
     }

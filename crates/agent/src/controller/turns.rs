@@ -169,17 +169,17 @@ impl Controller {
             Err(ModelError::ContextTooLong { .. }) if self.compact() => {}
             Err(error) => {
                 let wish = error.retry_after().map(|wish| u64::try_from(wish.as_millis()).unwrap_or(u64::MAX));
-                let mut message = format!("{}; {}", in_words(&error), error.advice());
+                let (message, mut advice) = (in_words(&error), error.advice());
                 let retry = match wish {
                     _ if !error.is_retryable() => Retry::Never,
                     None => Retry::Soon,
                     Some(ms) if limits::LONGEST_WISH_MS < ms => {
-                        message.push_str(&format!("; it wants to be asked again in {}", minutes(ms)));
+                        advice.push_str(&format!("; it wants to be asked again in {}", minutes(ms)));
                         Retry::Never
                     }
                     Some(ms) => Retry::After(ms),
                 };
-                self.step(turn::Fact::Failed { retry, message });
+                self.step(turn::Fact::Failed { retry, message, advice });
             }
         }
     }

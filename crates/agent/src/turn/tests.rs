@@ -116,21 +116,25 @@ fn an_interrupt_while_the_model_answers_drops_the_rest_of_the_answer() {
 fn a_model_that_cannot_be_asked_is_asked_again_a_few_times() {
     let mut turn = Turn::default();
     turn.step(Fact::Prompted);
-    let failed = || Fact::Failed { retry: Retry::Soon, message: "busy".to_owned() };
+    let failed_with =
+        |retry, message: &str| Fact::Failed { retry, message: message.to_owned(), advice: "do this".to_owned() };
+    let failed = || failed_with(Retry::Soon, "busy");
     let mut ms = limits::FIRST_PAUSE_MS;
     for attempt in 1..limits::MAX_ATTEMPTS {
         assert_eq!(turn.step(failed()), [Effect::WaitToRetry { ms, attempt, message: "busy".to_owned() }]);
         ms *= 2;
         assert_eq!(turn.step(Fact::RetryDue), [Effect::AskModel]);
     }
-    assert_eq!(turn.step(failed()), [Effect::End(Ending::Failed("busy".to_owned()))]);
+    assert_eq!(turn.step(failed()), [Effect::End(Ending::Failed("busy; do this".to_owned()))]);
     turn.step(Fact::Prompted);
-    let wishes = Fact::Failed { retry: Retry::After(7), message: "later".to_owned() };
-    assert_eq!(turn.step(wishes), [Effect::WaitToRetry { ms: 7, attempt: 1, message: "later".to_owned() }]);
+    assert_eq!(
+        turn.step(failed_with(Retry::After(7), "later")),
+        [Effect::WaitToRetry { ms: 7, attempt: 1, message: "later".to_owned() }]
+    );
     turn.step(Fact::Interrupted);
     turn.step(Fact::Prompted);
-    let hopeless = Fact::Failed { retry: Retry::Never, message: "no key".to_owned() };
-    assert_eq!(turn.step(hopeless), [Effect::End(Ending::Failed("no key".to_owned()))]);
+    let hopeless = failed_with(Retry::Never, "no key");
+    assert_eq!(turn.step(hopeless), [Effect::End(Ending::Failed("no key; do this".to_owned()))]);
 }
 
 #[test]
