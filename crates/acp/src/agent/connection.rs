@@ -46,6 +46,7 @@ pub async fn serve<H: Host>(
         peer: Peer::new(writer.clone()),
         greeted: Mutex::default(),
         sessions: Mutex::default(),
+        opening: tokio::sync::Mutex::default(),
     });
     tokio::pin!(until);
     let outcome = loop {
@@ -69,6 +70,8 @@ struct Connection<H> {
     peer: Peer,
     greeted: Mutex<Option<Greeted>>,
     sessions: Mutex<HashMap<String, Arc<Session>>>,
+    /// Whoever opens a session that may be open: two who ask at once get the same one.
+    opening: tokio::sync::Mutex<()>,
 }
 
 impl<H: Host> Connection<H> {
@@ -240,11 +243,14 @@ impl<H: Host> Connection<H> {
             },
         };
         let (named, cwd) = (params.text("sessionId")?, params.cwd()?);
-        let session = match self.session(named) {
-            Ok(session) => session,
-            Err(_) => {
-                let which = Wanted::Existing(named.to_owned());
-                self.introduce(Wish { cwd, which, servers: params.servers()? }).await?.0
+        let session = {
+            let _alone = self.opening.lock().await;
+            match self.session(named) {
+                Ok(session) => session,
+                Err(_) => {
+                    let which = Wanted::Existing(named.to_owned());
+                    self.introduce(Wish { cwd, which, servers: params.servers()? }).await?.0
+                }
             }
         };
         session.replay(everything).await?;

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
 use super::edit::Edits;
-use super::relay::What;
+use super::relay::{What, named};
 use super::route::{MAX_WAITING, Unkept, is_within};
 use super::scribe::{Desk, spoken};
 use super::session::Session;
@@ -154,7 +154,15 @@ impl Proxy {
         let (proxy, weak) = (Arc::clone(self), Arc::downgrade(&session));
         tokio::spawn(async move {
             while let Some((message, line)) = said.recv().await {
-                let Some(session) = weak.upgrade().filter(|_| !proxy.state().is_gone) else { return };
+                if proxy.state().is_gone {
+                    return;
+                }
+                let Some(session) = weak.upgrade().filter(|session| proxy.is_known(session)) else {
+                    // It was closed before this one's turn came.
+                    let outer = named(&message).unwrap_or_default().to_owned();
+                    proxy.route(&outer, message, line).await;
+                    continue;
+                };
                 let request = match &message {
                     Message::Request { id, .. } => Some(id.clone()),
                     Message::Notification { .. } | Message::Response { .. } => None,
@@ -165,6 +173,11 @@ impl Proxy {
         });
         self.serve(&session);
         Ok(session)
+    }
+
+    /// Whether a session is the one that the client knows by its name.
+    fn is_known(&self, session: &Arc<Session>) -> bool {
+        self.state().sessions.get(&session.outer).is_some_and(|one| Arc::ptr_eq(one, session))
     }
 
     /// The inner agent has begun a session for the client.

@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 
 use super::Proxy;
 use super::session::Session;
+pub(super) use agent::named;
 
 /// How long the end of a turn is held back at most.
 const MAX_SETTLING: Duration = Duration::from_secs(1);
@@ -47,9 +48,12 @@ pub(super) enum What {
     },
     Close {
         session: Arc<Session>,
+        /// Goes when it is over, also if it is refused.
+        over: oneshot::Sender<()>,
     },
     Delete {
         session: Arc<Session>,
+        over: oneshot::Sender<()>,
     },
     Other,
 }

@@ -326,6 +326,13 @@ impl Scribe {
         self.interrupt_calls();
     }
 
+    /// Lets go of the session: whoever opens it next finds everything stored. Nothing else is done to it here.
+    pub(super) fn close(&mut self) {
+        self.end(EndReason::Interrupted);
+        self.keeper.ask(|_| ());
+        self.writer = None;
+    }
+
     /// Removes the session from the log, and with `also` what is kept beside it.
     pub(super) fn erase(&mut self, also: impl FnOnce(&std::path::Path) -> std::io::Result<()> + Send + 'static) {
         self.coming = None;

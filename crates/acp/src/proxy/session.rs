@@ -288,6 +288,16 @@ impl Session {
         });
     }
 
+    /// Lets go of its log, however many still know of it; over when that is done.
+    pub(super) fn close(&self) -> oneshot::Receiver<()> {
+        let (tell, closed) = oneshot::channel();
+        self.desk.run(move |scribe| {
+            scribe.close();
+            tell.send(()).ok();
+        });
+        closed
+    }
+
     /// Nobody waits any more for the turn to end: what the inner agent makes of it is not known.
     pub(super) fn leave_turn(self: &Arc<Self>) {
         self.live().is_left = true;

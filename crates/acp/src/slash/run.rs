@@ -252,7 +252,12 @@ async fn change(
     };
     let Made { document, .. } = made;
     let is_cut = before != last_message(&door.standing().await.entries);
-    Ok(text::done(&document, done, is_cut, &door.chat().name(Kind::Undo)))
+    let back = match goal {
+        // Another undo would take back what was done before that.
+        ChangeGoal::Undo { .. } => format!("`/{}` does it again.", door.chat().name(Kind::Redo)),
+        _ => format!("`/{}` takes this back.", door.chat().name(Kind::Undo)),
+    };
+    Ok(text::done(&document, done, is_cut, &back))
 }
 
 /// What has to be decided after a refusal.

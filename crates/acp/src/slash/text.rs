@@ -67,8 +67,8 @@ pub(super) fn conflicts(conflicts: &[ConflictFacts]) -> String {
     format!("These files were changed by others too:\n\n{lines}{}", and_more(conflicts.len()))
 }
 
-/// What was done; `undo` takes it back.
-pub(super) fn done(document: &RewindDocument, what: &str, is_cut: bool, undo: &str) -> String {
+/// What was done, and `back`: how that is reversed.
+pub(super) fn done(document: &RewindDocument, what: &str, is_cut: bool, back: &str) -> String {
     let mut text = format!("{what}.\n");
     let changed: Vec<_> = document.files.iter().filter(|file| file.action.is_some()).collect();
     let line = |action: &str, path: &Bytes, status: &str| format!("- {action} `{}`: {status}\n", name(path));
@@ -103,7 +103,7 @@ pub(super) fn done(document: &RewindDocument, what: &str, is_cut: bool, undo: &s
         );
     }
     if document.operation.is_some() {
-        text.push_str(&format!("\n`/{undo}` takes this back."));
+        text.push_str(&format!("\n{back}"));
     }
     text
 }

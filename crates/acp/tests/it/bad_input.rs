@@ -12,7 +12,9 @@ fn what_is_no_message_is_answered_and_the_next_one_is_read() {
         ("{\"jsonrpc\": \"2.0\", \"id\": {}, \"method\": \"x\"}\n", -32600),
         ("[]\n", -32600),
         ("{\"jsonrpc\": \"2.0\", \"id\": 123456789012345678901234567890, \"method\": \"x\"}\n", -32600),
-        ("{\"id\": 1, \"method\": \"x\"}\n", -32600),
+        ("{\"jsonrpc\": \"1.0\", \"id\": 1, \"method\": \"x\"}\n", -32600),
+        // Many leave the version out, and nobody who reads them minds.
+        ("{\"id\": 1, \"method\": \"x\"}\n", -32601),
     ] {
         client.send_text(text);
         let answer = client.next();

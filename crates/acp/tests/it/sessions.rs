@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::client::{Client, both, messages};
+use crate::client::{Client, both, messages, update};
 
 #[test]
 fn sessions_are_listed_with_their_titles() {
@@ -93,4 +93,26 @@ fn the_beginning_of_an_id_is_none() {
         assert_eq!((&error["code"], &error["data"]["reason"]), (&json!(-32002), &json!("unknown_session_id")));
         client.history();
     });
+}
+
+#[test]
+fn who_loads_a_session_twice_at_once_is_told_everything_once() {
+    let mut client = Client::start(1, true);
+    client.model.says("one");
+    client.turn("first");
+    client.reconnect();
+    let params = client.with(json!({ "cwd": client.root(), "mcpServers": [] }));
+    let begun = client.log.len();
+    let loads = [(); 3].map(|()| client.send("session/load", params.clone()));
+    // In whatever order they are answered.
+    let is_answered = |log: &[serde_json::Value], load: u64| log.iter().any(|message| message["id"] == load);
+    while !loads.iter().all(|load| is_answered(&client.log[begun..], *load)) {
+        client.next();
+    }
+    client.until(|message| update(message) == Some("available_commands_update"));
+    let before = client.log.len();
+    client.model.says("two");
+    client.turn("second");
+    let said: Vec<String> = messages(&client.log[before..]).into_iter().map(|(_, _, text)| text).collect();
+    assert_eq!(said, ["two"]);
 }

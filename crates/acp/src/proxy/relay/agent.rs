@@ -186,15 +186,21 @@ impl Proxy {
                     proxy.to_client(listed.unwrap_or_default()).await;
                 });
             }
-            (What::Close { session } | What::Delete { session }, Err(_)) => {
-                drop(session);
+            (What::Close { over, .. } | What::Delete { over, .. }, Err(_)) => {
                 self.to_client(line).await;
+                drop(over);
             }
-            (What::Close { session }, Ok(_)) => {
+            (What::Close { session, over }, Ok(_)) => {
                 self.forget(&session);
-                self.to_client(line).await;
+                let (proxy, closed) = (Arc::clone(self), session.close());
+                tokio::spawn(async move {
+                    // Whoever is told that it is closed can load it.
+                    closed.await.ok();
+                    proxy.to_client(line).await;
+                    drop(over);
+                });
             }
-            (What::Delete { session }, Ok(_)) => {
+            (What::Delete { session, over }, Ok(_)) => {
                 self.forget(&session);
                 self.delete_points(&session);
                 let (proxy, erased) = (Arc::clone(self), self.erase(&session));
@@ -202,6 +208,7 @@ impl Proxy {
                     // Whoever is told that it is deleted does not find it any more.
                     erased.await.ok();
                     proxy.to_client(line).await;
+                    drop(over);
                 });
             }
             (_, _) => self.to_client(line).await,
@@ -242,7 +249,7 @@ impl Proxy {
 }
 
 /// The session that a message is about.
-fn named(message: &Message) -> Option<&str> {
+pub(in crate::proxy) fn named(message: &Message) -> Option<&str> {
     match message {
         Message::Request { params, .. } | Message::Notification { params, .. } => params["sessionId"].as_str(),
         Message::Response { .. } => None,

@@ -97,15 +97,17 @@ impl Proxy {
                     let what = What::Fork { session: Arc::clone(session), params };
                     self.pass_to_agent(session, &line, Some((id, what))).await;
                 }
-                "session/close" => {
+                "session/close" | "session/delete" => {
                     session.chat.stop_asking();
-                    let what = What::Close { session: Arc::clone(session) };
+                    let (over, is_over) = oneshot::channel();
+                    let of = Arc::clone(session);
+                    let what = match method.as_str() {
+                        "session/close" => What::Close { session: of, over },
+                        _ => What::Delete { session: of, over },
+                    };
                     self.pass_to_agent(session, &line, Some((id, what))).await;
-                }
-                "session/delete" => {
-                    session.chat.stop_asking();
-                    let what = What::Delete { session: Arc::clone(session) };
-                    self.pass_to_agent(session, &line, Some((id, what))).await;
+                    // What is said behind it is said in a session that is not open, unless the agent does not close it.
+                    tokio::time::timeout(self.setup.patience.answer, is_over).await.ok();
                 }
                 method => {
                     if let Some(method) = Method::parse(method) {

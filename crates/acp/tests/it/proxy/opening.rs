@@ -255,3 +255,42 @@ async fn a_flood_of_words_is_kept_whole() {
     assert!(said.contains("9999 ") && said.contains("4567 "), "{}", said.len());
     client.hang_up().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_is_closed_can_be_loaded_at_once_again_and_again() {
+    let world = World::new("");
+    let mut client = world.client().await;
+    let session = client.new_session().await;
+    client.prompt(&session, "say one").await;
+    for _ in 0..30 {
+        client.ask("session/close", json!({ "sessionId": session })).await.expect("it is closed");
+        client.load(&session).await.expect("it is loaded");
+    }
+    client.hang_up().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_said_behind_a_close_is_answered() {
+    for _ in 0..5 {
+        let world = World::new("");
+        let mut client = world.client().await;
+        let session = client.new_session().await;
+        client.prompt(&session, "say one").await;
+        let about = json!({ "sessionId": session });
+        client.send("session/close", about.clone()).await;
+        let set = client.send("session/set_mode", json!({ "sessionId": session, "modeId": "m" })).await;
+        let points = client.send("_session/rewind_points", about.clone()).await;
+        let load = json!({ "sessionId": session, "cwd": world.project(), "mcpServers": [] });
+        let load = client.send("session/load", load).await;
+        let again = client.send("_session/rewind_points", about).await;
+        let mut open = vec![set, points, load, again];
+        // Those that come when it is closed already may overtake those that waited for that.
+        while !open.is_empty() {
+            let message = client.next().await.expect("the proxy is still there");
+            open.retain(|id| message["id"] != *id);
+        }
+        client.load(&session).await.expect("it is open, or can be loaded");
+        assert_eq!(client.points(&session).await.len(), 1);
+        client.hang_up().await;
+    }
+}

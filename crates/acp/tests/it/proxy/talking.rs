@@ -202,7 +202,7 @@ async fn an_agents_own_command_stays_its_own() {
     client.told.clear();
     client.prompt(&session, "/retake-undo").await;
     let told: String = client.said().into_iter().map(|(_, _, text)| text).collect();
-    assert!(told.contains("Undone") && told.contains("`/retake-undo` takes this back"), "{told}");
+    assert!(told.contains("Undone") && told.contains("`/redo` does it again"), "{told}");
     let announced = client.lines.iter().rev().find(|line| line.contains("its own")).expect("it is announced");
     let announced: Value = serde_json::from_str(announced).expect("it is JSON");
     let names: Vec<&str> = announced["params"]["update"]["availableCommands"]

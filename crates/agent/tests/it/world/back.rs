@@ -115,7 +115,7 @@ impl Player<'_> {
             self.met.add("rewind: nothing to do");
         }
         if document.operation.is_some() {
-            self.timeline.push(By::Retake, expected);
+            self.timeline.push(By::Retake(now), expected);
             self.made(Kind::Rewind, now, entries, entries_after);
         }
     }
@@ -222,7 +222,7 @@ impl Player<'_> {
         self.done.pop();
         let changed = differing(&before, &expected);
         let before = changed.into_iter().map(|path| (path.clone(), before.get(&path).cloned())).collect();
-        self.timeline.push(By::Retake, expected);
+        self.timeline.push(By::Retake(operation.since), expected);
         assert_eq!(self.timeline.now(), now + 1);
         self.undone.push(Undone { operation, before });
     }
@@ -245,7 +245,7 @@ impl Player<'_> {
         self.said_is(&undone.operation.entries_after, "the conversation is as before the undo");
         self.met.add("redo");
         self.undone.pop();
-        self.timeline.push(By::Retake, expected);
+        self.timeline.push(By::Retake(undone.operation.since), expected);
         self.done.push(undone.operation);
     }
 }

@@ -21,8 +21,9 @@ pub(super) fn read(root: &Path) -> Files {
 pub(super) enum By {
     /// The session: its tools, or Retake for it.
     Ours,
-    /// Retake, because the user wanted it. For the user that is the session, too.
-    Retake,
+    /// Retake, because the user wanted it: an operation that began at this moment, or its undo or redo. For the user that is the
+    /// session, too.
+    Retake(usize),
     Outside,
 }
 
@@ -50,39 +51,57 @@ impl Timeline {
     }
 
     fn changed_until(&self, by: By, moment: usize, now: usize) -> BTreeSet<String> {
-        let is_meant = |made: By| made == by || (by == By::Ours && made == By::Retake);
+        let is_meant = |made: By| made == by || (by == By::Ours && matches!(made, By::Retake(_)));
         let steps = self.0[moment..=now].windows(2).filter(|pair| is_meant(pair[1].0));
         steps.flat_map(|pair| differing(&pair[0].1, &pair[1].1)).collect()
     }
 
     /// What going back to `moment` means: paths with their states then, and those of them that need a decision.
     pub(super) fn going_back(&self, moment: usize) -> (BTreeMap<String, Option<Node>>, BTreeSet<String>) {
-        self.going_back_over(self.now(), moment, &[By::Outside])
+        let others = self.changed(By::Outside, moment);
+        self.going_back_over(self.now(), moment, |path| others.contains(path))
     }
 
-    /// The same for the model, had it been done at the moment `now`: what the user had brought back is somebody else's.
+    /// The same for the model, had it been done at the moment `now`: what the user had brought back is somebody else's, unless it was
+    /// taken away again.
     pub(super) fn going_back_from(
         &self,
         now: usize,
         moment: usize,
     ) -> (BTreeMap<String, Option<Node>>, BTreeSet<String>) {
-        self.going_back_over(now, moment, &[By::Outside, By::Retake])
+        self.going_back_over(now, moment, |path| self.others_changed(path, moment, now))
     }
 
     fn going_back_over(
         &self,
         now: usize,
         moment: usize,
-        others: &[By],
+        is_of_others: impl Fn(&str) -> bool,
     ) -> (BTreeMap<String, Option<Node>>, BTreeSet<String>) {
-        let changed = |by| self.changed_until(by, moment, now);
-        let others: BTreeSet<String> = others.iter().flat_map(|by| changed(*by)).collect();
-        let ours = changed(By::Ours);
+        let ours = self.changed_until(By::Ours, moment, now);
         let (then, now) = (self.at(moment), self.at(now));
         let differing = ours.into_iter().filter(|path| then.get(path) != now.get(path));
         let states: BTreeMap<_, _> = differing.map(|path| (path.clone(), then.get(&path).cloned())).collect();
-        let conflicts = states.keys().filter(|path| others.contains(*path)).cloned().collect();
+        let conflicts = states.keys().filter(|path| is_of_others(path)).cloned().collect();
         (states, conflicts)
+    }
+
+    /// Whether somebody else than the model has changed a path. An undo and its redo that come to nothing are as if they had not been.
+    fn others_changed(&self, path: &str, moment: usize, now: usize) -> bool {
+        let mut steps: Vec<(By, Option<&Node>, Option<&Node>)> = Vec::new();
+        for pair in self.0[moment..=now].windows(2) {
+            let (by, before, after) = (pair[1].0, pair[0].1.get(path), pair[1].1.get(path));
+            if before == after {
+                continue;
+            }
+            steps.push((by, before, after));
+            let of_family = steps.iter().rev().take_while(|step| step.0 == by && by != By::Ours && by != By::Outside);
+            let first = steps.len() - of_family.count();
+            if let Some(at) = (first..steps.len() - 1).rev().find(|at| steps[*at].1 == after) {
+                steps.truncate(at);
+            }
+        }
+        steps.iter().any(|step| step.0 != By::Ours)
     }
 }
 
