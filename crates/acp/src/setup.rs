@@ -39,8 +39,8 @@ pub struct Server {
     pub variables: &'static [(&'static str, &'static str)],
 }
 
-const OWN_NEEDS: &str = "a model and its key: fill in `RETAKE_MODEL` and the key, `OPENAI_API_KEY` for OpenAI; take out what Retake's \
-                         configuration and the environment that your editor is started in have already";
+const OWN_NEEDS: &str = "a model and its key: put yours in `env` (`OPENAI_API_KEY` for OpenAI); leave out what your editor's environment \
+                         or Retake's configuration file already has";
 const OWN_VARIABLES: &[(&str, &str)] =
     &[("RETAKE_MODEL", "anthropic/claude-sonnet-4-5"), ("ANTHROPIC_API_KEY", "YOUR-KEY")];
 
