@@ -89,6 +89,8 @@ pub struct Patience {
     pub stop: Duration,
     /// For a line of the inner agent to be read: what it does meanwhile is still its own.
     pub notice: Duration,
+    /// For a tool to be announced that has been at work: what changed so shortly before may be its work.
+    pub doubt: Duration,
 }
 
 impl Default for Patience {
@@ -98,6 +100,7 @@ impl Default for Patience {
             answer: Duration::from_secs(60),
             stop: Duration::from_secs(10),
             notice: Duration::from_millis(50),
+            doubt: Duration::from_secs(1),
         }
     }
 }

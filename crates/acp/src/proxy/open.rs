@@ -138,8 +138,7 @@ impl Proxy {
     ) -> Result<Arc<Session>, String> {
         let Opened { writer, ties } = opened;
         let (id, inners) = (writer.id(), ties.known.inners.keys().cloned().collect::<Vec<_>>());
-        let notice = self.setup.patience.notice;
-        let desk = Desk::start(writer, keeper, root, self.name.clone(), notice);
+        let desk = Desk::start(writer, keeper, root, self.name.clone(), self.setup.patience);
         let (desk, thread) = desk.map_err(|error| error.to_string())?;
         self.keep_thread(thread);
         let (inbox, mut said) = mpsc::channel(MAX_WAITING);
