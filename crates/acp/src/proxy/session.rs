@@ -49,6 +49,8 @@ pub(super) struct Live {
     pub(super) birth: Value,
     /// What the client has set since, by what it is about.
     pub(super) settings: Vec<(String, String, Value)>,
+    /// The commands that the inner agent offers in it.
+    commands: Vec<Value>,
     /// What the inner agent told of the session when it was begun or loaded.
     pub(super) facts: Value,
     /// The prompt of the turn that runs, or ran last.
@@ -197,6 +199,20 @@ impl Session {
 
     fn queued(&self) -> MutexGuard<'_, Vec<Value>> {
         self.queued.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The inner agent has told its commands: ours make way where they are called the same.
+    pub(super) fn note_commands(&self, commands: &Value) {
+        let commands = commands.as_array().cloned().unwrap_or_default();
+        let names = commands.iter().filter_map(|command| command["name"].as_str().map(str::to_owned));
+        self.chat.make_way(names.collect());
+        self.live().commands = commands;
+    }
+
+    /// All commands: the inner agent's, and ours.
+    pub(super) fn commands(&self, version: Version) -> Vec<Value> {
+        let own = self.live().commands.clone();
+        own.into_iter().chain(self.chat.commands(version)).collect()
     }
 
     pub(super) fn is_running(&self) -> bool {

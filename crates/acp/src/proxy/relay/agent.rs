@@ -49,7 +49,10 @@ impl Proxy {
                     }
                     session
                 };
-                let Some(session) = session else { return self.to_client(line).await };
+                let Some(session) = session else {
+                    self.state().note_early(inner, &params["update"]);
+                    return self.to_client(line).await;
+                };
                 if session.live().inner != inner && method != "session/update" {
                     // One that only keeps a point asks nothing of the client.
                     if let Message::Request { id, .. } = &message {
@@ -141,9 +144,8 @@ impl Proxy {
                 Verdict::Pass
             }
             (None, "available_commands_update") => {
-                let names = update["availableCommands"].as_array().into_iter().flatten();
-                let names = names.filter_map(|command| command["name"].as_str().map(str::to_owned));
-                session.chat.make_way(names.collect());
+                drop(live);
+                session.note_commands(&update["availableCommands"]);
                 Verdict::Commands
             }
             (None, "state_update") => {
