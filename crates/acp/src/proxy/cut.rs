@@ -8,6 +8,7 @@
 //! A place inside a turn, or just after a prompt, is nothing that agents can be cut at: they are cut before that turn, and what is retained
 //! of it comes as a transcript with the next prompt.
 
+mod retold;
 mod ways;
 
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use super::shape::Version;
 use super::ties::Tie;
 use super::{Proxy, scribe::Voice};
 use crate::wire::RpcError;
+pub(super) use retold::Retold;
 pub(super) use ways::Offer;
 use ways::{Way, base, holds, next_turn, turns, ways};
 
@@ -52,6 +54,13 @@ impl Proxy {
         self.find_out(session, all, base).await;
         let mut failed = None;
         for way in ways(&session.known(), self.offer(), all, base) {
+            // What was found out about a session by the way before this one holds for this one.
+            if way
+                .relies_on()
+                .is_some_and(|inner| session.known().inners.get(inner).is_none_or(|inner| inner.holds.is_none()))
+            {
+                continue;
+            }
             let (inner, due) = match self.try_way(session, &way, all, base).await {
                 Ok(inner) if way == Way::Transcript => (inner, Some(None)),
                 Ok(inner) => (inner, lacks),
@@ -74,7 +83,7 @@ impl Proxy {
             return;
         }
         let head = known.inners.get(&known.current).and_then(|inner| inner.holds).flatten();
-        if self.load_inner(session, &known.current).await.is_ok() {
+        if self.load_inner(session, &known.current, all).await.is_ok() {
             self.fork_head(session, head).await;
         }
     }
@@ -89,19 +98,19 @@ impl Proxy {
         let head = base.last().map(|entry| entry.id);
         match way {
             Way::Kept { inner } => {
-                self.load_inner(session, inner).await?;
+                self.load_inner(session, inner, all).await?;
                 Ok(inner.clone())
             }
             Way::New | Way::Transcript => self.make(session, "session/new", self.birth(session), None, None).await,
             Way::ForkAt { from, message } => {
-                self.load_inner(session, from).await?;
+                self.load_inner(session, from, all).await?;
                 let mut params = self.birth(session);
                 params["sessionId"] = from.as_str().into();
                 params["_meta"]["jetbrains"]["air"]["fork"] = json!({ "version": 1, "messageId": message });
                 self.make(session, "session/fork", params, Some(from), Some(head)).await
             }
             Way::RewindTo { inner, prompt } => {
-                self.load_inner(session, inner).await?;
+                self.load_inner(session, inner, all).await?;
                 let mut message = session.known().inner_id(inner, *prompt).map(str::to_owned);
                 if message.is_none() {
                     // Whether that is worth while: one that knows the method does not know this message.
@@ -116,7 +125,7 @@ impl Proxy {
                 self.cut_inside(session, inner, "_rewind/to", params, head).await
             }
             Way::TurnRewind { inner, turn } => {
-                self.load_inner(session, inner).await?;
+                self.load_inner(session, inner, all).await?;
                 let params = json!({ "sessionId": inner, "targetTurnIndex": turn, "rewindFiles": false });
                 self.cut_inside(session, inner, "qwen/control/session/rewind", params, head).await
             }
@@ -186,15 +195,23 @@ impl Proxy {
     }
 
     /// Has the inner agent open a session of its, and does not pass its history on.
-    pub(super) async fn load_inner(&self, session: &Arc<Session>, inner: &str) -> Result<(), RpcError> {
+    /// One that tells another history than it is known to hold is not relied on any more.
+    async fn load_inner(&self, session: &Arc<Session>, inner: &str, all: &[Entry]) -> Result<(), RpcError> {
         if session.live().loaded.contains(inner) {
             return Ok(());
         }
-        self.replay_inner(session, inner).await.map(drop)
+        let retold = self.replay_inner(session, inner).await?;
+        if retold.may_be(&session.known(), inner, all) {
+            return Ok(());
+        }
+        session.live().loaded.remove(inner);
+        let doubted = session.tie_durably([Tie::Doubt { id: inner.to_owned() }]);
+        let why = doubted.err().unwrap_or_else(|| "the agent's session is not what it was".to_owned());
+        Err(RpcError::new(RpcError::INTERNAL, why))
     }
 
-    /// Has the inner agent tell the history of a session of its; returns the ids of the messages.
-    async fn replay_inner(&self, session: &Arc<Session>, inner: &str) -> Result<Vec<(Voice, String)>, RpcError> {
+    /// Has the inner agent tell the history of a session of its.
+    async fn replay_inner(&self, session: &Arc<Session>, inner: &str) -> Result<Retold, RpcError> {
         let (version, load) = (self.state().version, self.offer().load);
         if !load {
             return Err(RpcError::new(RpcError::INTERNAL, "the agent loads no sessions"));
@@ -210,7 +227,7 @@ impl Proxy {
             }
         };
         self.state().inners.insert(inner.to_owned(), Arc::clone(session));
-        session.live().replay = Some(Vec::new());
+        session.live().replay = Some(Retold::default());
         let answer = self.ask_agent(method, params).await;
         let mut live = session.live();
         let replayed = live.replay.take().unwrap_or_default();
@@ -222,7 +239,7 @@ impl Proxy {
     /// Finds out what an inner session calls its messages now.
     pub(super) async fn learn_ids(&self, session: &Arc<Session>, inner: &str, all: &[Entry]) -> Result<(), RpcError> {
         let replayed = self.replay_inner(session, inner).await?;
-        self.note_ids(session, inner, all, &replayed);
+        self.note_ids(session, inner, all, &replayed.ids);
         Ok(())
     }
 

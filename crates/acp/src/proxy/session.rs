@@ -12,6 +12,7 @@ use retake_engine::session::entry::{EndReason, EntryId, Part};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::cut::Retold;
 use super::scribe::{Desk, Voice, spoken};
 use super::shape::Version;
 use super::ties::{Known, Page, Tie, Ties};
@@ -73,8 +74,8 @@ pub(super) struct Live {
     is_left: bool,
     /// The conversation was cut: what still comes of it is late, until the next prompt.
     pub(super) is_muted: bool,
-    /// A history is told again that is not passed on; the ids of its messages.
-    pub(super) replay: Option<Vec<(Voice, String)>>,
+    /// A history is told again that is not passed on.
+    pub(super) replay: Option<Retold>,
     /// The client is told a history that we do not have yet.
     pub(super) is_importing: bool,
     /// The message that is coming.

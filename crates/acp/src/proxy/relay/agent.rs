@@ -104,8 +104,8 @@ impl Proxy {
         let is_call = matches!(kind, "tool_call" | "tool_call_update" | "tool_call_content_chunk");
         let mut live = session.live();
         if let Some(replay) = &mut live.replay {
-            if let (Some(voice), Some(id)) = (voice, update["messageId"].as_str()) {
-                replay.push((voice, id.to_owned()));
+            if voice.is_some() || is_call {
+                replay.take(voice, update);
             }
             if voice.is_some() || is_call || kind == "state_update" {
                 return Verdict::Drop;

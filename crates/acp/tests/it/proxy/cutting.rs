@@ -223,3 +223,50 @@ async fn undo_takes_back_a_turn_after_which_the_agent_said_more() {
     assert!(!world.model_saw().join("\n").contains("a.txt two"));
     client.hang_up().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_of_the_agents_that_is_not_what_it_was_is_not_relied_on() {
+    for (version, habits) in [(1, "qwen"), (2, "qwen"), (1, "qwen,no_ids")] {
+        let world = World::new(habits);
+        let mut client = world.start();
+        client.initialize(version, true).await;
+        let session = client.new_session().await;
+        let file = world.path("inner").join(format!("{session}.session"));
+        let read = || std::fs::read(&file).expect("the agent has written it");
+        client.prompt(&session, "say one").await;
+        let first = read();
+        client.prompt(&session, "say two").await;
+        let both = read();
+        client.hang_up().await;
+
+        // It has lost a turn.
+        std::fs::write(&file, &first).expect("it can be written");
+        let mut client = world.start();
+        client.initialize(version, true).await;
+        client.load(&session).await.expect("it is loaded");
+        client.prompt(&session, "say three").await;
+        let saw = world.model_saw().join("\n");
+        assert!(["say one", "say two", "say three"].iter().all(|prompt| saw.contains(prompt)), "{habits}: {saw}");
+        client.hang_up().await;
+
+        // It has one that was cut off.
+        let world = World::new(habits);
+        let mut client = world.start();
+        client.initialize(version, true).await;
+        let session = client.new_session().await;
+        let file = world.path("inner").join(format!("{session}.session"));
+        client.prompt(&session, "say one").await;
+        client.prompt(&session, "say two").await;
+        let rewound = client.rewind(&session, 0).await.expect("it goes back");
+        assert_eq!(rewound["_meta"]["retake"]["strategy"], "turn_rewind", "{rewound}");
+        client.hang_up().await;
+        std::fs::write(&file, &both).expect("it can be written");
+        let mut client = world.start();
+        client.initialize(version, true).await;
+        client.load(&session).await.expect("it is loaded");
+        client.prompt(&session, "say three").await;
+        let saw = world.model_saw().join("\n");
+        assert!(saw.contains("say one") && !saw.contains("say two"), "{habits}: {saw}");
+        client.hang_up().await;
+    }
+}
