@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::scribe::{chain, spoken};
 use super::session::Session;
 use super::shape::Version;
-use super::ties::Tie;
+use super::ties::{Inner, Tie};
 use super::{Proxy, scribe::Voice};
 use crate::wire::RpcError;
 pub(super) use retold::Retold;
@@ -28,6 +28,14 @@ use ways::{Way, base, holds, next_turn, turns, ways};
 
 /// A message that no session has.
 const NO_MESSAGE: &str = "retake-probe-no-such-message";
+
+/// What a new inner session holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Holds {
+    /// The conversation up to an entry; nothing of it for `None`.
+    UpTo(Option<EntryId>),
+    Unknown,
+}
 
 /// An inner session that holds what is retained.
 #[derive(Clone, Debug)]
@@ -82,9 +90,14 @@ impl Proxy {
         if !offer.fork || offer.fork_at.is_some() || !matters {
             return;
         }
-        let head = known.inners.get(&known.current).and_then(|inner| inner.holds).flatten();
+        let current = known.inners.get(&known.current);
+        // One that was left in a turn holds more than is known, and so does its fork.
+        let holds = match current {
+            Some(Inner { holds: Some(head), under_way: None, .. }) => Holds::UpTo(*head),
+            _ => Holds::Unknown,
+        };
         if self.load_inner(session, &known.current, all).await.is_ok() {
-            self.fork_head(session, head).await;
+            self.fork_head(session, holds).await;
         }
     }
 
@@ -101,13 +114,15 @@ impl Proxy {
                 self.load_inner(session, inner, all).await?;
                 Ok(inner.clone())
             }
-            Way::New | Way::Transcript => self.make(session, "session/new", self.birth(session), None, None).await,
+            Way::New | Way::Transcript => {
+                self.make(session, "session/new", self.birth(session), None, Holds::UpTo(None)).await
+            }
             Way::ForkAt { from, message } => {
                 self.load_inner(session, from, all).await?;
                 let mut params = self.birth(session);
                 params["sessionId"] = from.as_str().into();
                 params["_meta"]["jetbrains"]["air"]["fork"] = json!({ "version": 1, "messageId": message });
-                self.make(session, "session/fork", params, Some(from), Some(head)).await
+                self.make(session, "session/fork", params, Some(from), Holds::UpTo(head)).await
             }
             Way::RewindTo { inner, prompt } => {
                 self.load_inner(session, inner, all).await?;
@@ -159,14 +174,14 @@ impl Proxy {
         answer.map(|_| id())
     }
 
-    /// Makes a new inner session; `holds` is what it holds, nothing for `None`.
+    /// Makes a new inner session.
     async fn make(
         self: &Arc<Self>,
         session: &Arc<Session>,
         method: &str,
         params: Value,
         from: Option<&str>,
-        holds: Option<Option<EntryId>>,
+        holds: Holds,
     ) -> Result<String, RpcError> {
         let expecting = self.expect();
         let facts = self.ask_agent(method, params).await?;
@@ -174,11 +189,14 @@ impl Proxy {
             return Err(RpcError::new(RpcError::INTERNAL, "the agent's answer has no session id"));
         };
         self.state().inners.insert(id.clone(), Arc::clone(session));
-        let made = [
-            Tie::Inner { id: id.clone(), from: from.map(str::to_owned) },
-            Tie::Holds { id: id.clone(), head: holds.flatten() },
-        ];
-        session.tie_durably(made).map_err(|why| RpcError::new(RpcError::INTERNAL, why))?;
+        let begun = Tie::Inner { id: id.clone(), from: from.map(str::to_owned) };
+        let holds = match holds {
+            Holds::UpTo(head) => Some(Tie::Holds { id: id.clone(), head }),
+            Holds::Unknown => None,
+        };
+        session
+            .tie_durably(std::iter::once(begun).chain(holds))
+            .map_err(|why| RpcError::new(RpcError::INTERNAL, why))?;
         let settings = {
             let mut live = session.live();
             live.loaded.insert(id.clone());
@@ -291,13 +309,13 @@ impl Proxy {
             held.last().map(|entry| entry.id).filter(|_| !is_kept)
         });
         if let Some(head) = unkept.await.flatten() {
-            self.fork_head(session, Some(head)).await;
+            self.fork_head(session, Holds::UpTo(Some(head))).await;
         }
     }
 
-    /// Forks the head of the session that speaks, which holds the conversation up to `head`. The first time that shows whether the agent
-    /// can do better: one that forks at a message has no such message.
-    async fn fork_head(self: &Arc<Self>, session: &Arc<Session>, head: Option<EntryId>) {
+    /// Forks the head of the session that speaks. The first time that shows whether the agent can do better: one that forks at a message
+    /// has no such message.
+    async fn fork_head(self: &Arc<Self>, session: &Arc<Session>, holds: Holds) {
         let (from, facts) = {
             let live = session.live();
             (live.inner.clone(), live.facts.clone())
@@ -307,7 +325,7 @@ impl Proxy {
         if self.offer().fork_at.is_none() {
             params["_meta"]["jetbrains"]["air"]["fork"] = json!({ "version": 1, "messageId": NO_MESSAGE });
         }
-        let made = self.make(session, "session/fork", params, Some(&from), Some(head)).await;
+        let made = self.make(session, "session/fork", params, Some(&from), holds).await;
         session.live().facts = facts;
         let mut offer = self.offers();
         match made {
