@@ -66,6 +66,7 @@ fn attempt(agent: &Agent) -> Result<Value> {
     let said = alone::try_agent(&installed).context("fails behind the proxy")?;
     let mut row: Value = serde_json::from_str(&said).with_context(|| format!("said no JSON: {said}"))?;
     row["name"] = agent.name.into();
+    row["protocol"] = agent.protocol.into();
     println!("{}: ok, {} by `{}`", agent.name, row["agent"]["version"], row["strategy"].as_str().unwrap_or("?"));
     Ok(row)
 }

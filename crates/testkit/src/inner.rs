@@ -126,20 +126,12 @@ impl Agent {
                     self.wait_for_file("new");
                 }
                 let session = self.sessions.create(&[]);
+                if self.has("early_commands") {
+                    self.tell_commands(&session);
+                    return self.answer(id, json!({ "sessionId": session }));
+                }
                 self.answer(id, json!({ "sessionId": session }));
-                let mut command = json!({ "name": "own", "description": "its own" });
-                if self.version == 2 {
-                    command["type"] = "command".into();
-                }
-                let mut all = vec![command.clone()];
-                if self.has("own_undo") {
-                    command["name"] = "undo".into();
-                    all.push(command);
-                }
-                self.update(
-                    &session,
-                    json!({ "sessionUpdate": "available_commands_update", "availableCommands": all }),
-                );
+                self.tell_commands(&session);
             }
             Some("session/prompt") => self.prompt(id, params),
             Some("session/load" | "session/resume") => self.load(id, params),
@@ -174,6 +166,19 @@ impl Agent {
             Some(method) => self.refuse(id, -32601, &format!("no method {method}")),
             None => {}
         }
+    }
+
+    fn tell_commands(&self, session: &str) {
+        let mut command = json!({ "name": "own", "description": "its own" });
+        if self.version == 2 {
+            command["type"] = "command".into();
+        }
+        let mut all = vec![command.clone()];
+        if self.has("own_undo") {
+            command["name"] = "undo".into();
+            all.push(command);
+        }
+        self.update(session, json!({ "sessionUpdate": "available_commands_update", "availableCommands": all }));
     }
 
     fn initialize(&mut self, id: &Value, params: &Value) {

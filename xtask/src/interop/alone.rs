@@ -41,7 +41,8 @@ pub(super) fn try_agent(agent: &Installed) -> Result<String> {
     let built = shell::root().join("target/debug");
     let mut command = Command::new("unshare");
     command.args([flag, "sh", "-c", script, "sh"]).arg(&home);
-    command.arg(built.join("examples/interop")).arg(built.join("retake")).arg(&home).args(&agent.command);
+    command.arg(built.join("examples/interop")).arg(built.join("retake")).arg(&home);
+    command.arg(agent.protocol.to_string()).args(&agent.command);
     let machine = std::env::var_os("PATH").unwrap_or_default();
     let path = agent.path.iter().cloned().chain(std::env::split_paths(&machine));
     command.env("PATH", std::env::join_paths(path)?).env("NOBODY", NOBODY);

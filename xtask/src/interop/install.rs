@@ -21,6 +21,8 @@ const OLDEST_NODE: u32 = 22;
 pub(super) struct Installed {
     /// The program and its arguments.
     pub(super) command: Vec<OsString>,
+    /// The version of the protocol that it is spoken to in.
+    pub(super) protocol: u8,
     /// Folders of programs that it needs, which come before those of the machine.
     pub(super) path: Vec<PathBuf>,
 }
@@ -32,20 +34,20 @@ pub(super) fn cache() -> PathBuf {
 
 /// Installs an agent, or brings it up to date.
 pub(super) fn install(agent: &Agent) -> Result<Installed> {
-    let folder = cache().join(agent.name);
+    let folder = cache().join(agent.folder());
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let (program, arguments) = agent.command.split_first().expect("an agent has a command");
     let (bin, path) = match agent.package {
-        Package::Npm(package, version) => npm(&folder, package, version)?,
+        Package::Npm(package, version) => npm(&folder, package, version, agent.beside)?,
         Package::PyPi(package) => (pypi(&folder, package, program)?, Vec::new()),
     };
     let mut command = vec![bin.join(program).into_os_string()];
     command.extend(arguments.iter().map(OsString::from));
-    Ok(Installed { command, path })
+    Ok(Installed { command, protocol: agent.protocol, path })
 }
 
 /// Installs a package of npm's; its folder of programs, and what has to be found by them.
-fn npm(folder: &Path, package: &str, version: Option<&str>) -> Result<(PathBuf, Vec<PathBuf>)> {
+fn npm(folder: &Path, package: &str, version: Option<&str>, beside: &[&str]) -> Result<(PathBuf, Vec<PathBuf>)> {
     let modules = folder.join("node_modules");
     let bin = modules.join(".bin");
     // Newer agents want a newer Node than a machine may have, and the package `node` gets one by a script, which npm may be told not to run.
@@ -58,7 +60,7 @@ fn npm(folder: &Path, package: &str, version: Option<&str>) -> Result<(PathBuf, 
         let mut npm = Command::new("npm");
         // By force, because npm looks at the Node that runs it and not at the one that comes along.
         npm.args(["install", "--force", "--silent", "--no-audit", "--no-fund", "--prefix"]).arg(folder);
-        shell::run(npm.args([package, node]))?;
+        shell::run(npm.args([package, node]).args(beside))?;
     }
     Ok((bin, path))
 }

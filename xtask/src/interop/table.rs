@@ -47,10 +47,13 @@ fn merged(old: &[Value], new: &[Value]) -> Vec<Value> {
 
 fn rendered(rows: &[Value]) -> Result<String> {
     let mut page = String::from(HEAD);
-    writeln!(page, "\n| agent | version | wire format | tools called | strategy | strategy of undo | requests |")?;
-    writeln!(page, "|---|---|---|---|---|---|---|")?;
+    writeln!(
+        page,
+        "\n| agent | version | protocol | wire format | tools called | strategy | strategy of undo | requests |"
+    )?;
+    writeln!(page, "|---|---|---|---|---|---|---|---|")?;
     for row in rows {
-        let cells = [&row["agent"]["version"], &row["wire"]].map(words);
+        let cells = [&row["agent"]["version"], &row["protocol"], &row["wire"]].map(words);
         let ways = [&row["strategy"], &row["undo_strategy"]].map(|way| format!("`{}`", words(way)));
         let tools = list(&row["tools"]).map(|tool| format!("`{tool}`")).collect::<Vec<_>>().join(", ");
         let (name, requests) = (words(&row["name"]), &row["requests"]);
@@ -67,6 +70,12 @@ fn rendered(rows: &[Value]) -> Result<String> {
     }
     writeln!(page, "\n## What was asserted\n")?;
     add_shared(&mut page, rows, "asserted")?;
+    writeln!(page, "\n## What had to be asked\n")?;
+    writeln!(
+        page,
+        "An agent that is slow to announce a tool leaves it open whose a file is. A person is asked then; here the answer was that it is the agent's. Which files these are differs from run to run.\n"
+    )?;
+    add_shared(&mut page, rows, "contested")?;
     writeln!(page, "\n## What the server remarked\n")?;
     writeln!(
         page,
@@ -111,7 +120,7 @@ mod tests {
 
     fn row(name: &str, version: &str) -> Value {
         json!({
-            "name": name, "agent": {"version": version}, "wire": "responses", "tools": ["write", "bash"],
+            "name": name, "agent": {"version": version}, "protocol": 1, "wire": "responses", "tools": ["write", "bash"],
             "strategy": "transcript", "undo_strategy": "kept_session", "requests": 9,
             "received": [{"when": "after the rewind", "first": ["user: prompt 1", "user: prompt 3"]}],
             "asserted": ["it holds"], "remarks": [],
@@ -133,7 +142,7 @@ mod tests {
         codex["remarks"] = json!(["no"]);
         let page = rendered(&[row("claude", "0.1"), codex]).expect("a page");
         for line in [
-            "| codex | 2.6.0 | responses | `write`, `bash` | `transcript` | `kept_session` | 9 |",
+            "| codex | 2.6.0 | 1 | responses | `write`, `bash` | `transcript` | `kept_session` | 9 |",
             "| codex | after the rewind | user: prompt 1<br>user: prompt 3 |",
             "- it holds",
             "- codex only: no",

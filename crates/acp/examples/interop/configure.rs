@@ -15,8 +15,13 @@ pub fn write_all(home: &Path, url: &str) {
         std::fs::write(path, text).unwrap();
     };
     write(".config/opencode/opencode.json", &opencode(url));
+    write(".config/kilo/kilo.json", &opencode(url));
     write(".codex/config.toml", &codex(url));
     write(".vibe/config.toml", &vibe(url));
+    write(".cline/data/settings/providers.json", &cline(url));
+    write(".pi/agent/models.json", &pi(url));
+    write(".pi/agent/settings.json", PI_SETTINGS);
+    write(".hermes/config.yaml", &hermes(url));
 }
 
 /// The variables that an agent gets beside `PATH`.
@@ -38,6 +43,12 @@ pub fn variables(home: &Path, url: &str) -> Vec<(&'static str, String)> {
         ("INITIAL_AGENT_MODE", "agent-full-access".to_owned()),
         ("NO_BROWSER", "1".to_owned()),
         ("VIBE_HOME", below(".vibe")),
+        ("COPILOT_PROVIDER_BASE_URL", format!("{url}/v1")),
+        ("COPILOT_PROVIDER_API_KEY", KEY.to_owned()),
+        ("COPILOT_MODEL", "scripted".to_owned()),
+        ("COPILOT_OFFLINE", "true".to_owned()),
+        ("GENERIC_BASE_URL", format!("{url}/v1")),
+        ("GENERIC_API_KEY", KEY.to_owned()),
     ]
 }
 
@@ -89,4 +100,32 @@ provider = "scripted"
 alias = "scripted"
 "#
     )
+}
+
+/// Over the protocol it takes its own provider only, which may be elsewhere.
+fn cline(url: &str) -> String {
+    let provider = "cline";
+    let settings = json!({ "provider": provider, "apiKey": KEY, "model": "scripted", "baseUrl": format!("{url}/v1") });
+    let entry = json!({ "settings": settings, "updatedAt": "2026-01-01T00:00:00.000Z", "tokenSource": "manual" });
+    let document = json!({ "version": 1, "lastUsedProvider": provider, "modes": {}, "providers": { provider: entry } });
+    document.to_string()
+}
+
+/// Which of its models Pi takes.
+const PI_SETTINGS: &str = r#"{"defaultProvider":"scripted","defaultModel":"scripted","quietStartup":true}"#;
+
+fn pi(url: &str) -> String {
+    let provider = json!({
+        "baseUrl": format!("{url}/v1"),
+        "api": "openai-completions",
+        "apiKey": KEY,
+        "models": [{ "id": "scripted" }],
+    });
+    json!({ "providers": { "scripted": provider } }).to_string()
+}
+
+/// JSON is YAML, too.
+fn hermes(url: &str) -> String {
+    let model = json!({ "default": "scripted", "provider": "custom", "base_url": format!("{url}/v1"), "api_key": KEY });
+    json!({ "model": model }).to_string()
 }

@@ -1,6 +1,6 @@
 //! Tries a real agent behind the proxy, on the scripted model: `cargo xtask interop` runs this.
 //!
-//! `interop RETAKE HOME COMMAND…`: two prompts that write files, by a tool and by the shell; back to before the second, both halves; a
+//! `interop RETAKE HOME VERSION COMMAND…`, `VERSION` being that of the protocol: two prompts that write files, by a tool and by the shell; back to before the second, both halves; a
 //! third one; a restart and a fourth; undo and a fifth. What the model was sent, what is on disk and what a load shows is held against
 //! what has to be so; the first thing that is not ends the program. Else it prints one line of JSON: the agent, the strategies that were
 //! used, what the model received for each prompt, and what was asserted. What is known of an agent's tools is what it tells the model.
@@ -16,7 +16,7 @@ mod outline;
 use std::path::{Path, PathBuf};
 
 use claims::Claims;
-use editor::Editor;
+use editor::{Editor, Setting, Version};
 use model::Model;
 use outline::{prompt, trace};
 use serde_json::{Value, json};
@@ -25,19 +25,27 @@ fn main() {
     let mut args = std::env::args_os().skip(1);
     let retake = PathBuf::from(args.next().expect("the program that is tried"));
     let home = PathBuf::from(args.next().expect("a directory for everything"));
+    let version = match args.next().expect("a version of the protocol").to_str() {
+        Some("1") => Version::V1,
+        Some("2") => Version::V2,
+        other => panic!("there is no version {other:?}"),
+    };
     let command: Vec<_> = args.collect();
     let project = home.join("project");
     std::fs::create_dir_all(&project).unwrap();
     let model = Model::start(&project);
     configure::write_all(&home, &model.url());
-    let start = || Editor::start(&retake, &command, &home, &project, &model.url());
+    let url = model.url();
+    let setting = Setting { retake: &retake, command: &command, version, home: &home, project: &project, url: &url };
+    let start = || Editor::start(&setting);
     let mut claims = Claims::default();
 
     let mut editor = start();
     let session = editor.new_session();
     editor.prompt(&session, &prompt(1));
     let after_first = files(&project);
-    claims.hold("turn 1 wrote one file by a tool and others by the shell", after_first == written(&[1]), &after_first);
+    let evidence = (&after_first, model.offered());
+    claims.hold("turn 1 wrote one file by a tool and others by the shell", after_first == written(&[1]), &evidence);
     editor.prompt(&session, &prompt(2));
     let after_second = files(&project);
     claims.hold("turn 2 changed both and added another", after_second == written(&[1, 2]), &after_second);
@@ -46,7 +54,8 @@ fn main() {
     let point = &points["points"][0];
     claims.hold("the newest point is the second prompt", text_of(point).contains(&prompt(2)), point);
     let params = json!({ "sessionId": session, "beforeMessageId": point["messageId"], "scope": "both" });
-    let strategy = strategy(&editor.ask("_session/rewind", &params));
+    let mut contested = Vec::new();
+    let strategy = strategy(&editor.change("_session/rewind", &params, &mut contested));
     claims.hold("after the rewind the files are those before turn 2", files(&project) == after_first, &files(&project));
 
     let sent = model.during(3, || editor.prompt(&session, &prompt(3)));
@@ -64,7 +73,7 @@ fn main() {
 
     let mut undone = Value::Null;
     for _ in ["turn 4", "turn 3", "the rewind"] {
-        undone = editor.ask("_session/undo", &json!({ "sessionId": session }));
+        undone = editor.change("_session/undo", &json!({ "sessionId": session }), &mut contested);
     }
     let undo_strategy = self::strategy(&undone);
     claims.hold("undo brings the files of turn 2 back", files(&project) == after_second, &files(&project));
@@ -74,6 +83,8 @@ fn main() {
     let shown = editor.load(&session);
     let is_back = outline::tells(&shown, &[1, 2, 5], &[3, 4]);
     claims.hold("a load after undo shows turns 1, 2 and 5 and nothing of turns 3 and 4", is_back, &shown);
+    contested.sort();
+    contested.dedup();
     let agent = editor.agent.clone();
     editor.hang_up();
     let torn: Vec<String> = model.asked().iter().filter_map(outline::torn).collect();
@@ -87,6 +98,7 @@ fn main() {
         "wire": model.wire(),
         "tools": model.tools(),
         "requests": model.asked().len(),
+        "contested": contested,
         "remarks": model.remarks(),
         "received": received,
         "asserted": claims.held(),

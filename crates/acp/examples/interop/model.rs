@@ -9,8 +9,12 @@ use serde_json::{Map, Value, json};
 use super::outline::{Sent, is_result, last_prompt, messages, trace};
 
 /// What agents call their tool that writes a file, and their shell.
-const WRITERS: [&str; 3] = ["write", "write_file", "create_file"];
-const SHELLS: [&str; 4] = ["bash", "run_shell_command", "shell", "exec_command"];
+const WRITERS: [&str; 6] = ["write", "write_file", "write_text_file", "create_file", "editor", CREATOR];
+const SHELLS: [&str; 6] = ["bash", "run_shell_command", "shell", "exec_command", "terminal", "run_commands"];
+
+/// A writer that refuses files that are there, and the tool of the same agents that changes them.
+const CREATOR: &str = "create";
+const EDITOR: &str = "edit";
 
 /// The tool that Codex does not offer to models that it does not know, but takes a command of that name for.
 const PATCH: &str = "apply_patch";
@@ -55,10 +59,15 @@ impl Model {
         remarks
     }
 
+    /// The tools that the model may call, as it is told them.
+    pub fn offered(&self) -> Vec<Value> {
+        let offered = self.asked().into_iter().map(|request| tools(&request)).find(|tools| !tools.is_empty());
+        offered.unwrap_or_default()
+    }
+
     /// What the agent calls the tools that were called.
     pub fn tools(&self) -> Vec<String> {
-        let offered = self.asked().into_iter().map(|request| tools(&request)).find(|tools| !tools.is_empty());
-        let offered = offered.unwrap_or_default();
+        let offered = self.offered();
         let named = |tool: Option<&Value>| tool.map_or(PATCH, name).to_owned();
         vec![named(find(&offered, &WRITERS)), named(find(&offered, &SHELLS))]
     }
@@ -108,6 +117,7 @@ fn standing(messages: &[Value]) -> (Option<u64>, usize) {
 fn write(tools: &[Value], project: &Path, turn: u64) -> Answer {
     let trace = trace(turn);
     match find(tools, &WRITERS) {
+        Some(tool) if turn > 1 && name(tool) == CREATOR => call(tools, project, &[EDITOR], &trace, ""),
         Some(_) => call(tools, project, &WRITERS, &trace, ""),
         None => {
             let patch = format!("*** Begin Patch\n*** Add File: tool.txt\n+{trace}\n*** End Patch");
@@ -138,8 +148,13 @@ fn call(tools: &[Value], project: &Path, names: &[&str], content: &str, command:
     for (key, property) in &properties {
         let value = match key.as_str() {
             "filePath" | "file_path" | "absolute_path" | "path" => json!(project.join("tool.txt")),
-            "content" => json!(format!("{content}\n")),
+            "content" | "file_text" | "contents" => json!(format!("{content}\n")),
+            // The file is not there before the first turn.
+            "old_str" | "old_text" if content == trace(1) => continue,
+            "old_str" | "old_text" => json!(trace(1)),
+            "new_str" | "new_text" => json!(content),
             "command" | "cmd" => json!(command),
+            "commands" => json!([command]),
             "overwrite" => json!(true),
             _ if !required.contains(&json!(key)) => continue,
             _ if property["type"] == "boolean" => json!(false),

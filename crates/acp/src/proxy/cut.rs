@@ -8,6 +8,7 @@
 //! A place inside a turn, or just after a prompt, is nothing that agents can be cut at: they are cut before that turn, and what is retained
 //! of it comes as a transcript with the next prompt.
 
+mod retold;
 mod ways;
 
 use std::sync::Arc;
@@ -19,14 +20,23 @@ use super::fork::Child;
 use super::scribe::{chain, spoken};
 use super::session::Session;
 use super::shape::Version;
-use super::ties::Tie;
+use super::ties::{Inner, Tie};
 use super::{Proxy, scribe::Voice};
 use crate::wire::RpcError;
+pub(super) use retold::Retold;
 pub(super) use ways::Offer;
 use ways::{Way, base, holds, next_turn, turns, ways};
 
 /// A message that no session has.
 const NO_MESSAGE: &str = "retake-probe-no-such-message";
+
+/// What a new inner session holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Holds {
+    /// The conversation up to an entry; nothing of it for `None`.
+    UpTo(Option<EntryId>),
+    Unknown,
+}
 
 /// An inner session that holds what is retained.
 #[derive(Clone, Debug)]
@@ -53,6 +63,13 @@ impl Proxy {
         self.find_out(session, all, base).await;
         let mut failed = None;
         for way in ways(&session.known(), self.offer(), all, base) {
+            // What was found out about a session by the way before this one holds for this one.
+            if way
+                .relies_on()
+                .is_some_and(|inner| session.known().inners.get(inner).is_none_or(|inner| inner.holds.is_none()))
+            {
+                continue;
+            }
             let (inner, due) = match self.try_way(session, &way, all, base).await {
                 Ok(inner) if way == Way::Transcript => (inner, Some(None)),
                 Ok(inner) => (inner, lacks),
@@ -74,9 +91,14 @@ impl Proxy {
         if !offer.fork || offer.fork_at.is_some() || !matters {
             return;
         }
-        let head = known.inners.get(&known.current).and_then(|inner| inner.holds).flatten();
-        if self.load_inner(session, &known.current).await.is_ok() {
-            self.fork_head(session, head).await;
+        let current = known.inners.get(&known.current);
+        // One that was left in a turn holds more than is known, and so does its fork.
+        let holds = match current {
+            Some(Inner { holds: Some(head), under_way: None, .. }) => Holds::UpTo(*head),
+            _ => Holds::Unknown,
+        };
+        if self.load_inner(session, &known.current, all).await.is_ok() {
+            self.fork_head(session, holds).await;
         }
     }
 
@@ -90,19 +112,21 @@ impl Proxy {
         let head = base.last().map(|entry| entry.id);
         match way {
             Way::Kept { inner } => {
-                self.load_inner(session, inner).await?;
+                self.load_inner(session, inner, all).await?;
                 Ok(inner.clone())
             }
-            Way::New | Way::Transcript => self.make(session, "session/new", self.birth(session), None, None).await,
+            Way::New | Way::Transcript => {
+                self.make(session, "session/new", self.birth(session), None, Holds::UpTo(None)).await
+            }
             Way::ForkAt { from, message } => {
-                self.load_inner(session, from).await?;
+                self.load_inner(session, from, all).await?;
                 let mut params = self.birth(session);
                 params["sessionId"] = from.as_str().into();
                 fork_at(&mut params, message);
-                self.make(session, "session/fork", params, Some(from), Some(head)).await
+                self.make(session, "session/fork", params, Some(from), Holds::UpTo(head)).await
             }
             Way::RewindTo { inner, prompt } => {
-                self.load_inner(session, inner).await?;
+                self.load_inner(session, inner, all).await?;
                 let mut message = session.known().inner_id(inner, *prompt).map(str::to_owned);
                 if message.is_none() {
                     // Whether that is worth while: one that knows the method does not know this message.
@@ -117,7 +141,7 @@ impl Proxy {
                 self.cut_inside(session, inner, "_rewind/to", params, head).await
             }
             Way::TurnRewind { inner, turn } => {
-                self.load_inner(session, inner).await?;
+                self.load_inner(session, inner, all).await?;
                 let params = json!({ "sessionId": inner, "targetTurnIndex": turn, "rewindFiles": false });
                 self.cut_inside(session, inner, "qwen/control/session/rewind", params, head).await
             }
@@ -151,14 +175,14 @@ impl Proxy {
         answer.map(|_| id())
     }
 
-    /// Makes a new inner session; `holds` is what it holds, nothing for `None`.
+    /// Makes a new inner session.
     async fn make(
         self: &Arc<Self>,
         session: &Arc<Session>,
         method: &str,
         params: Value,
         from: Option<&str>,
-        holds: Option<Option<EntryId>>,
+        holds: Holds,
     ) -> Result<String, RpcError> {
         let expecting = self.expect();
         let facts = self.ask_agent(method, params).await?;
@@ -166,11 +190,14 @@ impl Proxy {
             return Err(RpcError::new(RpcError::INTERNAL, "the agent's answer has no session id"));
         };
         self.state().inners.insert(id.clone(), Arc::clone(session));
-        let made = [
-            Tie::Inner { id: id.clone(), from: from.map(str::to_owned) },
-            Tie::Holds { id: id.clone(), head: holds.flatten() },
-        ];
-        session.tie_durably(made).map_err(|why| RpcError::new(RpcError::INTERNAL, why))?;
+        let begun = Tie::Inner { id: id.clone(), from: from.map(str::to_owned) };
+        let holds = match holds {
+            Holds::UpTo(head) => Some(Tie::Holds { id: id.clone(), head }),
+            Holds::Unknown => None,
+        };
+        session
+            .tie_durably(std::iter::once(begun).chain(holds))
+            .map_err(|why| RpcError::new(RpcError::INTERNAL, why))?;
         let settings = {
             let mut live = session.live();
             live.loaded.insert(id.clone());
@@ -187,15 +214,23 @@ impl Proxy {
     }
 
     /// Has the inner agent open a session of its, and does not pass its history on.
-    pub(super) async fn load_inner(&self, session: &Arc<Session>, inner: &str) -> Result<(), RpcError> {
+    /// One that tells another history than it is known to hold is not relied on any more.
+    async fn load_inner(&self, session: &Arc<Session>, inner: &str, all: &[Entry]) -> Result<(), RpcError> {
         if session.live().loaded.contains(inner) {
             return Ok(());
         }
-        self.replay_inner(session, inner).await.map(drop)
+        let retold = self.replay_inner(session, inner).await?;
+        if retold.may_be(&session.known(), inner, all) {
+            return Ok(());
+        }
+        session.live().loaded.remove(inner);
+        let doubted = session.tie_durably([Tie::Doubt { id: inner.to_owned() }]);
+        let why = doubted.err().unwrap_or_else(|| "the agent's session is not what it was".to_owned());
+        Err(RpcError::new(RpcError::INTERNAL, why))
     }
 
-    /// Has the inner agent tell the history of a session of its; returns the ids of the messages.
-    async fn replay_inner(&self, session: &Arc<Session>, inner: &str) -> Result<Vec<(Voice, String)>, RpcError> {
+    /// Has the inner agent tell the history of a session of its.
+    async fn replay_inner(&self, session: &Arc<Session>, inner: &str) -> Result<Retold, RpcError> {
         let (version, load) = (self.state().version, self.offer().load);
         if !load {
             return Err(RpcError::new(RpcError::INTERNAL, "the agent loads no sessions"));
@@ -211,7 +246,7 @@ impl Proxy {
             }
         };
         self.state().inners.insert(inner.to_owned(), Arc::clone(session));
-        session.live().replay = Some(Vec::new());
+        session.live().replay = Some(Retold::default());
         let answer = self.ask_agent(method, params).await;
         let mut live = session.live();
         let replayed = live.replay.take().unwrap_or_default();
@@ -223,7 +258,7 @@ impl Proxy {
     /// Finds out what an inner session calls its messages now.
     pub(super) async fn learn_ids(&self, session: &Arc<Session>, inner: &str, all: &[Entry]) -> Result<(), RpcError> {
         let replayed = self.replay_inner(session, inner).await?;
-        self.note_ids(session, inner, all, &replayed);
+        self.note_ids(session, inner, all, &replayed.ids);
         Ok(())
     }
 
@@ -285,7 +320,7 @@ impl Proxy {
                 }
                 Way::New | Way::RewindTo { .. } | Way::TurnRewind { .. } | Way::Transcript => continue,
             };
-            self.load_inner(session, &from).await.ok()?;
+            self.load_inner(session, &from, all).await.ok()?;
             params["sessionId"] = from.as_str().into();
             let expecting = self.expect();
             let made = self.ask_agent("session/fork", params).await;
@@ -312,13 +347,13 @@ impl Proxy {
             held.last().map(|entry| entry.id).filter(|_| !is_kept)
         });
         if let Some(head) = unkept.await.flatten() {
-            self.fork_head(session, Some(head)).await;
+            self.fork_head(session, Holds::UpTo(Some(head))).await;
         }
     }
 
-    /// Forks the head of the session that speaks, which holds the conversation up to `head`. The first time that shows whether the agent
-    /// can do better: one that forks at a message has no such message.
-    async fn fork_head(self: &Arc<Self>, session: &Arc<Session>, head: Option<EntryId>) {
+    /// Forks the head of the session that speaks. The first time that shows whether the agent can do better: one that forks at a message
+    /// has no such message.
+    async fn fork_head(self: &Arc<Self>, session: &Arc<Session>, holds: Holds) {
         let (from, facts) = {
             let live = session.live();
             (live.inner.clone(), live.facts.clone())
@@ -328,7 +363,7 @@ impl Proxy {
         if self.offer().fork_at.is_none() {
             fork_at(&mut params, NO_MESSAGE);
         }
-        let made = self.make(session, "session/fork", params, Some(&from), Some(head)).await;
+        let made = self.make(session, "session/fork", params, Some(&from), holds).await;
         session.live().facts = facts;
         let mut offer = self.offers();
         match made {

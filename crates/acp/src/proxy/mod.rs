@@ -90,6 +90,8 @@ pub struct Patience {
     pub stop: Duration,
     /// For a line of the inner agent to be read: what it does meanwhile is still its own.
     pub notice: Duration,
+    /// For a tool to be announced that has been at work: what changed so shortly before may be its work.
+    pub doubt: Duration,
 }
 
 impl Default for Patience {
@@ -99,6 +101,7 @@ impl Default for Patience {
             answer: Duration::from_secs(60),
             stop: Duration::from_secs(10),
             notice: Duration::from_millis(50),
+            doubt: Duration::from_secs(1),
         }
     }
 }
@@ -143,6 +146,8 @@ struct State {
     expected: usize,
     /// What the inner agent said of sessions that are not known yet.
     strays: VecDeque<(Message, Vec<u8>)>,
+    /// Commands that the inner agent told of sessions that it has not answered for yet.
+    early: HashMap<String, Value>,
     keepers: HashMap<PathBuf, (Keeper, PathBuf)>,
     /// By what the client calls their sessions.
     served: HashMap<String, socket::Served>,
@@ -245,10 +250,25 @@ impl State {
         }
         self.strays.push_back((message, line));
     }
+
+    /// Keeps the commands of a session that is not known, for when it is.
+    fn note_early(&mut self, inner: &str, update: &Value) {
+        if update["sessionUpdate"] != "available_commands_update" {
+            return;
+        }
+        // Those that nobody ever asks for are not kept for ever.
+        if self.early.len() >= MAX_EARLY {
+            self.early.clear();
+        }
+        self.early.insert(inner.to_owned(), update["availableCommands"].clone());
+    }
 }
 
 /// Messages that are held back.
 const MAX_STRAYS: usize = 4_096;
+
+/// Sessions of which commands are kept before they are known.
+const MAX_EARLY: usize = 64;
 
 /// Tells people something; the editor keeps what an agent writes to stderr.
 fn complain(text: &str) {

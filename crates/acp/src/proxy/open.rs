@@ -138,8 +138,7 @@ impl Proxy {
     ) -> Result<Arc<Session>, String> {
         let Opened { writer, ties } = opened;
         let (id, inners) = (writer.id(), ties.known.inners.keys().cloned().collect::<Vec<_>>());
-        let notice = self.setup.patience.notice;
-        let desk = Desk::start(writer, keeper, root, self.name.clone(), notice);
+        let desk = Desk::start(writer, keeper, root, self.name.clone(), self.setup.patience);
         let (desk, thread) = desk.map_err(|error| error.to_string())?;
         self.keep_thread(thread);
         let (inbox, mut said) = mpsc::channel(MAX_WAITING);
@@ -206,9 +205,17 @@ impl Proxy {
         });
     }
 
-    /// Tells the client our commands, before the inner agent tells its own.
+    /// Tells the client the commands: a list replaces the one before it, so the inner agent's own are in it as far as they are known.
     pub(super) async fn tell_commands(&self, session: &Session) {
-        let commands = session.chat.commands(self.state().version);
+        let inner = session.live().inner.clone();
+        let (version, early) = {
+            let mut state = self.state();
+            (state.version, state.early.remove(&inner))
+        };
+        if let Some(early) = early {
+            session.note_commands(&early);
+        }
+        let commands = session.commands(version);
         let update = json!({ "sessionUpdate": "available_commands_update", "availableCommands": commands });
         self.update(session, update).await;
     }

@@ -26,6 +26,7 @@ use retake_engine::{Durability, MadeBy, OperationId, SessionId, SessionWriter};
 use tokio::runtime;
 use tokio::sync::{broadcast, oneshot};
 
+use super::Patience;
 use super::watch::{PAUSE, Stamp, Timeline, Watch, timing};
 use call::{Call, Question};
 pub(super) use change::{Changed, chain, spoken};
@@ -105,13 +106,13 @@ impl Desk {
         keeper: Keeper,
         root: PathBuf,
         agent: String,
-        notice: Duration,
+        patience: Patience,
     ) -> std::io::Result<(Self, thread::JoinHandle<()>)> {
         let (tasks, inbox) = mpsc::channel::<Task>();
         let telling = Telling::new(&writer, &root, &agent);
         let is_call = |entry: &Entry| matches!(entry.body, Body::ToolResult { .. });
         let announces = writer.conversation().entries().iter().any(is_call);
-        let timeline = Arc::new(Mutex::new(Timeline::new(notice, announces)));
+        let timeline = Arc::new(Mutex::new(Timeline::new(patience.notice, patience.doubt, announces)));
         let mut scribe = Scribe {
             watch: Arc::new(Mutex::new(Watch::new(writer.id(), Arc::clone(&timeline)))),
             timeline,

@@ -12,6 +12,7 @@ use retake_engine::session::entry::{EndReason, EntryId, Part};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::cut::Retold;
 use super::scribe::{Desk, Voice, spoken};
 use super::shape::Version;
 use super::ties::{Known, Page, Tie, Ties};
@@ -49,6 +50,8 @@ pub(super) struct Live {
     pub(super) birth: Value,
     /// What the client has set since, by what it is about.
     pub(super) settings: Vec<(String, String, Value)>,
+    /// The commands that the inner agent offers in it.
+    commands: Vec<Value>,
     /// What the inner agent told of the session when it was begun or loaded.
     pub(super) facts: Value,
     /// The prompt of the turn that runs, or ran last.
@@ -71,8 +74,8 @@ pub(super) struct Live {
     is_left: bool,
     /// The conversation was cut: what still comes of it is late, until the next prompt.
     pub(super) is_muted: bool,
-    /// A history is told again that is not passed on; the ids of its messages.
-    pub(super) replay: Option<Vec<(Voice, String)>>,
+    /// A history is told again that is not passed on.
+    pub(super) replay: Option<Retold>,
     /// The client is told a history that we do not have yet.
     pub(super) is_importing: bool,
     /// The message that is coming.
@@ -197,6 +200,20 @@ impl Session {
 
     fn queued(&self) -> MutexGuard<'_, Vec<Value>> {
         self.queued.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The inner agent has told its commands: ours make way where they are called the same.
+    pub(super) fn note_commands(&self, commands: &Value) {
+        let commands = commands.as_array().cloned().unwrap_or_default();
+        let names = commands.iter().filter_map(|command| command["name"].as_str().map(str::to_owned));
+        self.chat.make_way(names.collect());
+        self.live().commands = commands;
+    }
+
+    /// All commands: the inner agent's, and ours.
+    pub(super) fn commands(&self, version: Version) -> Vec<Value> {
+        let own = self.live().commands.clone();
+        own.into_iter().chain(self.chat.commands(version)).collect()
     }
 
     pub(super) fn is_running(&self) -> bool {

@@ -7,7 +7,8 @@
 //! | when | declared path | any other path |
 //! |---|---|---|
 //! | a tool is at work: announced, not ended, and nobody is being asked whether it may run | the agent's, certain | the agent's, presumed |
-//! | after the agent's last word, before a tool is announced that has not ended | contested | outside |
+//! | after the agent's last word, shortly (`doubt`) before a tool is announced that has not ended | contested | contested |
+//! | after the agent's last word, earlier than that | contested | outside |
 //! | after the agent's last word, before a tool is announced that has ended already | the agent's, certain | outside if it declares paths, else contested |
 //! | in a turn without any tool, of an agent that has not announced one in this session | contested | contested |
 //! | at all other times: it thinks, it talks, it asks, between two tools | outside | outside |
@@ -17,6 +18,8 @@
 //!   (other than tools that are `in_progress`), and not if it was refused.
 //! - An agent's line takes a moment to be read. What changes that shortly (`notice`) before a tool's beginning is read, though not
 //!   before the agent's last word, or after its end is read, counts as if a tool was at work.
+//! - An agent may be busy, and announce a tool when that has done its work. What changed `doubt` before the announcement, and more than
+//!   `notice`, is contested: to pass it over would leave the agent's work where it is without a word.
 //! - An agent that has never announced a tool may be one that never does. What changes in its turns may be anybody's: it is contested
 //!   until the first tool is announced, and from then on silence means that nothing runs.
 //!
@@ -69,6 +72,7 @@ pub(super) enum Rest {
 #[derive(Debug)]
 pub(super) struct Timeline {
     notice: Duration,
+    doubt: Duration,
     /// Those that matter for the window that is open.
     spans: Vec<Span>,
     window: Option<Spans>,
@@ -93,8 +97,8 @@ pub(super) struct Watch {
 
 impl Timeline {
     /// Of an agent that is known to announce its tools, or not known to.
-    pub(super) fn new(notice: Duration, announces: bool) -> Self {
-        Self { notice, spans: Vec::new(), window: None, heard: Stamp::now(), announces }
+    pub(super) fn new(notice: Duration, doubt: Duration, announces: bool) -> Self {
+        Self { notice, doubt, spans: Vec::new(), window: None, heard: Stamp::now(), announces }
     }
 
     /// Whether the agent is known to announce tools.
@@ -128,9 +132,12 @@ impl Timeline {
     /// A tool is at work.
     pub(super) fn work(&mut self, at: Stamp) {
         let since = at.floor.minus(self.notice).max(self.heard.floor);
-        if self.heard.floor < since {
-            let until = Some(FileTime(since.0 - 1));
-            self.spans.push(Span { since: self.heard.floor, until, declared: Claim::Doubtful, others: Claim::No });
+        let near = at.floor.minus(self.doubt).clamp(self.heard.floor, since);
+        for (since, until, others) in [(self.heard.floor, near, Claim::No), (near, since, Claim::Doubtful)] {
+            if since < until {
+                let until = Some(FileTime(until.0 - 1));
+                self.spans.push(Span { since, until, declared: Claim::Doubtful, others });
+            }
         }
         self.spans.push(Span { since, until: None, declared: Claim::Yes, others: Claim::Yes });
         self.write();

@@ -44,6 +44,15 @@ pub(in crate::proxy) enum Way {
 }
 
 impl Way {
+    /// The session that has to hold what it is known to hold.
+    pub(in crate::proxy) fn relies_on(&self) -> Option<&str> {
+        match self {
+            Self::Kept { inner } | Self::RewindTo { inner, .. } | Self::TurnRewind { inner, .. } => Some(inner),
+            Self::ForkAt { from, .. } => Some(from),
+            Self::New | Self::Transcript => None,
+        }
+    }
+
     /// What the client is told was used.
     pub(in crate::proxy) fn name(&self) -> &'static str {
         match self {

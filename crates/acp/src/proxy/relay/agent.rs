@@ -49,7 +49,10 @@ impl Proxy {
                     }
                     session
                 };
-                let Some(session) = session else { return self.to_client(line).await };
+                let Some(session) = session else {
+                    self.state().note_early(inner, &params["update"]);
+                    return self.to_client(line).await;
+                };
                 if session.live().inner != inner && method != "session/update" {
                     // One that only keeps a point asks nothing of the client.
                     if let Message::Request { id, .. } = &message {
@@ -101,8 +104,8 @@ impl Proxy {
         let is_call = matches!(kind, "tool_call" | "tool_call_update" | "tool_call_content_chunk");
         let mut live = session.live();
         if let Some(replay) = &mut live.replay {
-            if let (Some(voice), Some(id)) = (voice, update["messageId"].as_str()) {
-                replay.push((voice, id.to_owned()));
+            if voice.is_some() || is_call {
+                replay.take(voice, update);
             }
             if voice.is_some() || is_call || kind == "state_update" {
                 return Verdict::Drop;
@@ -141,9 +144,8 @@ impl Proxy {
                 Verdict::Pass
             }
             (None, "available_commands_update") => {
-                let names = update["availableCommands"].as_array().into_iter().flatten();
-                let names = names.filter_map(|command| command["name"].as_str().map(str::to_owned));
-                session.chat.make_way(names.collect());
+                drop(live);
+                session.note_commands(&update["availableCommands"]);
                 Verdict::Commands
             }
             (None, "state_update") => {

@@ -136,6 +136,13 @@ async fn what_the_agent_does_after_the_proxy_was_killed_is_not_taken_for_what_it
         client.answer(id).await.expect("the agent finishes its turn");
         client.hang_up().await;
         world.put_data(&killed);
+        // The fork that was kept before that turn is gone: only the session itself is left.
+        for file in std::fs::read_dir(world.path("inner")).expect("it is there").flatten() {
+            let name = file.file_name().into_string().expect("it is UTF-8");
+            if name.ends_with(".session") && !name.starts_with(&session) {
+                std::fs::remove_file(file.path()).expect("it can be removed");
+            }
+        }
 
         let mut client = world.client().await;
         client.load(&session).await.expect("it is loaded");
@@ -222,4 +229,85 @@ async fn undo_takes_back_a_turn_after_which_the_agent_said_more() {
     client.prompt(&session, "say three").await;
     assert!(!world.model_saw().join("\n").contains("a.txt two"));
     client.hang_up().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_of_the_agents_that_is_not_what_it_was_is_not_relied_on() {
+    for (version, habits) in [(1, "qwen"), (2, "qwen"), (1, "qwen,no_ids")] {
+        let world = World::new(habits);
+        let mut client = world.start();
+        client.initialize(version, true).await;
+        let session = client.new_session().await;
+        let file = world.path("inner").join(format!("{session}.session"));
+        let read = || std::fs::read(&file).expect("the agent has written it");
+        client.prompt(&session, "say one").await;
+        let first = read();
+        client.prompt(&session, "say two").await;
+        let both = read();
+        client.hang_up().await;
+
+        // It has lost a turn.
+        std::fs::write(&file, &first).expect("it can be written");
+        let mut client = world.start();
+        client.initialize(version, true).await;
+        client.load(&session).await.expect("it is loaded");
+        client.prompt(&session, "say three").await;
+        let saw = world.model_saw().join("\n");
+        assert!(["say one", "say two", "say three"].iter().all(|prompt| saw.contains(prompt)), "{habits}: {saw}");
+        client.hang_up().await;
+
+        // It has one that was cut off.
+        let world = World::new(habits);
+        let mut client = world.start();
+        client.initialize(version, true).await;
+        let session = client.new_session().await;
+        let file = world.path("inner").join(format!("{session}.session"));
+        client.prompt(&session, "say one").await;
+        client.prompt(&session, "say two").await;
+        let rewound = client.rewind(&session, 0).await.expect("it goes back");
+        assert_eq!(rewound["_meta"]["retake"]["strategy"], "turn_rewind", "{rewound}");
+        client.hang_up().await;
+        std::fs::write(&file, &both).expect("it can be written");
+        let mut client = world.start();
+        client.initialize(version, true).await;
+        client.load(&session).await.expect("it is loaded");
+        client.prompt(&session, "say three").await;
+        let saw = world.model_saw().join("\n");
+        assert!(saw.contains("say one") && !saw.contains("say two"), "{habits}: {saw}");
+        client.hang_up().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fork_of_a_session_that_was_left_in_a_turn_is_not_taken_for_what_it_was_before() {
+    for version in [1, 2] {
+        let world = World::new("fork");
+        let mut client = world.start();
+        client.initialize(version, true).await;
+        let session = client.new_session().await;
+        client.prompt(&session, "say one").await;
+        let params = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "hang" }] });
+        client.send("session/prompt", params).await;
+        world.wait_for_sent("session/prompt", 2).await;
+        let killed = world.copy_data();
+        client.hang_up().await;
+        world.put_data(&killed);
+        // The fork that was kept before that turn is gone: only the session itself is left.
+        for file in std::fs::read_dir(world.path("inner")).expect("it is there").flatten() {
+            let name = file.file_name().into_string().expect("it is UTF-8");
+            if name.ends_with(".session") && !name.starts_with(&session) {
+                std::fs::remove_file(file.path()).expect("it can be removed");
+            }
+        }
+
+        let mut client = world.start();
+        client.initialize(version, true).await;
+        client.load(&session).await.expect("it is loaded");
+        let is_shown = client.said().iter().any(|(_, _, text)| text == "hang");
+        client.prompt(&session, "say three").await;
+        let saw = world.model_saw();
+        assert_eq!(saw.iter().any(|said| said.contains("hang")), is_shown, "version {version}: {saw:?}");
+        assert!(saw.iter().any(|said| said.contains("say one")), "version {version}: {saw:?}");
+        client.hang_up().await;
+    }
 }

@@ -11,6 +11,7 @@ use super::world::{Client, World};
 fn world(habits: &str) -> World {
     let mut world = World::new(habits);
     world.patience.notice = Duration::ZERO;
+    world.patience.doubt = Duration::ZERO;
     world.save("notes.txt", "original");
     world
 }
@@ -223,6 +224,30 @@ async fn what_a_declared_path_was_changed_to_while_the_agent_thought_is_conteste
     assert_eq!(error["data"]["conflicts"][0]["path"], "notes.txt", "{error}");
     assert_eq!(world.files(), files(&[PERSONS[0], ("notes.txt", "agent")]), "nothing was changed");
     client.hang_up().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_changed_shortly_before_a_tool_was_announced_is_asked_about() {
+    for (kind, begins) in [("execute", "in_progress"), ("edit", "pending")] {
+        let mut world = world("");
+        world.patience.doubt = Duration::from_secs(600);
+        let (mut client, session) = begin(&world).await;
+        // Its work is done before it comes to say so, and it says where only then.
+        let call = json!({ "toolCallId": "c1", "title": "work", "kind": kind, "status": begins });
+        let locations = json!([{ "path": world.project().join("notes.txt") }]);
+        let ended = json!({ "toolCallId": "c1", "status": "completed", "locations": locations });
+        let script = format!("say hm\nput notes.txt agent\nput new.txt agent\nwait go\ncall {call}\nupdate {ended}");
+        let id = say(&mut client, &session, &script).await;
+        wait_for_word(&mut client, "hm").await;
+        tick();
+        world.go("go");
+        client.answer(id).await.expect("it ends");
+        let error = client.rewind(&session, 0).await.expect_err("it is not passed over");
+        let conflicts = error["data"]["conflicts"].as_array().expect("a list");
+        let paths: Vec<&str> = conflicts.iter().filter_map(|conflict| conflict["path"].as_str()).collect();
+        assert_eq!(paths, ["new.txt", "notes.txt"], "{kind}: {error}");
+        client.hang_up().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

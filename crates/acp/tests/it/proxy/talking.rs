@@ -203,14 +203,39 @@ async fn an_agents_own_command_stays_its_own() {
     client.prompt(&session, "/retake-undo").await;
     let told: String = client.said().into_iter().map(|(_, _, text)| text).collect();
     assert!(told.contains("Undone") && told.contains("`/redo` does it again"), "{told}");
-    let announced = client.lines.iter().rev().find(|line| line.contains("its own")).expect("it is announced");
-    let announced: Value = serde_json::from_str(announced).expect("it is JSON");
-    let names: Vec<&str> = announced["params"]["update"]["availableCommands"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|command| command["name"].as_str())
-        .collect();
+    let names = announced(&client);
     assert_eq!(names, ["own", "undo", "rewind", "retake-undo", "redo", "checkpoints", "label", "fork"]);
+    client.hang_up().await;
+}
+
+/// The commands that the client was last told, and that it shows.
+fn announced(client: &Client) -> Vec<String> {
+    let lines = client.lines.iter().rev().map(|line| serde_json::from_str::<Value>(line).expect("it is JSON"));
+    let mut updates = lines.map(|line| line["params"]["update"].clone());
+    let last = updates.find(|update| update["sessionUpdate"] == "available_commands_update").expect("some are told");
+    let commands = last["availableCommands"].as_array().into_iter().flatten();
+    commands.filter_map(|command| command["name"].as_str().map(str::to_owned)).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_that_are_told_before_the_session_is_stay() {
+    for version in [1, 2] {
+        let world = World::new("own_undo,early_commands");
+        let (mut client, session) = listed(&world, version, &["a.txt"]).await;
+        let all = ["own", "undo", "rewind", "retake-undo", "redo", "checkpoints", "label", "fork"];
+        assert_eq!(announced(&client), all, "version {version}");
+        client.prompt(&session, "/undo").await;
+        assert!(world.model_saw().join("\n").ends_with("user: /undo"), "it is the agent's");
+        client.hang_up().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_is_loaded_again_has_the_agents_commands_too() {
+    let world = World::new("");
+    let (mut client, session) = listed(&world, 1, &["a.txt"]).await;
+    client.load(&session).await.expect("it is open");
+    client.prompt(&session, "say on").await;
+    assert_eq!(announced(&client), ["own", "rewind", "undo", "redo", "checkpoints", "label", "fork"]);
     client.hang_up().await;
 }
