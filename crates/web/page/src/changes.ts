@@ -6,7 +6,7 @@ import { signal } from '@preact/signals';
 import { go, refreshSessions, refreshStore, refused, send } from './actions';
 import type { Change, EntryId, Extent, OperationFacts, Refusal, RewindDocument } from './contract';
 import { takeOffer } from './drafts';
-import { dropWhere, notices, say } from './notices';
+import { dropWhere, isBar, notices, say } from './notices';
 import { refreshPoints } from './points';
 import { question } from './question';
 import { applying, composer, panel, session, sessions, theFacts, theView } from './store';
@@ -32,7 +32,7 @@ const standing = question({ type: 'operations' }, (reply) => {
   const { undo, redo } = reply;
   operations.value = { undo, redo };
   const kept = new Set([undo?.operation, redo?.operation].map((id) => bar(id ?? '')));
-  dropWhere((notice) => notice.about.startsWith('op:') && !kept.has(notice.about));
+  dropWhere((notice) => isBar(notice) && !kept.has(notice.about));
 });
 
 /** Asks again what undo and redo are about. A bar about anything else goes. */
@@ -46,9 +46,9 @@ export function forgetOperations(): void {
 const bar = (operation: string) => `op:${operation}`;
 const barKey = (id: string) => `retake-bar-${id}`;
 
-/** A bar that takes back one operation. There is one at a time, and this tab remembers it. */
+/** A bar that takes back one operation. There is one at a time, and this tab remembers it. What failed before it is over. */
 export function sayBar(operation: string, verb: 'Undo' | 'Redo', text: string, turn?: EntryId): void {
-  dropWhere((notice) => notice.about.startsWith('op:'));
+  dropWhere((notice) => isBar(notice) || (notice.about === '' && notice.tone !== 'plain' && notice.tone !== 'good'));
   const beside = takeOffer();
   const run = () => void takeBack(operation, verb);
   say('good', text + beside.text, [{ text: verb, run }, ...beside.actions], bar(operation), turn);
@@ -61,13 +61,13 @@ export function sayBar(operation: string, verb: 'Undo' | 'Redo', text: string, t
 
 /** Another turn begins: what was offered to be taken back is no longer the last. */
 export function dropBars(): void {
-  dropWhere((notice) => notice.about.startsWith('op:'));
+  dropWhere(isBar);
 }
 
 /** After a reload: the bar that was there, if it is still about what was done last. */
 export async function restoreBar(id: string): Promise<void> {
   await refreshOperations();
-  if (session.value !== id || notices.value.some((notice) => notice.about.startsWith('op:'))) return;
+  if (session.value !== id || notices.value.some(isBar)) return;
   try {
     const known = JSON.parse(sessionStorage.getItem(barKey(id)) ?? 'null') as { operation: string; verb: 'Undo' | 'Redo'; text: string } | null;
     const { undo, redo } = operations.value;
