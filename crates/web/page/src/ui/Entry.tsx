@@ -1,10 +1,11 @@
 // One entry of the conversation, in the words of the terminal.
 
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 
-import type { Entry, EntryOf, Part, Todo } from '../contract';
-import { ofCall, object } from '../text/edits';
+import { useCallDiff } from '../callDiffs';
+import type { Entry, EntryOf, HunkLines, Part, Todo } from '../contract';
+import { type CallChange, ofCall, object } from '../text/edits';
 import { clean, count, firstWords, lineCount, partName, plainOutput } from '../text/words';
 import { Boundary } from './Boundary';
 import { Counts, DiffLines } from './Diff';
@@ -248,7 +249,7 @@ function ToolResult({ entry, tool, args }: { entry: EntryOf<'tool_result'>; tool
   const [output, remark] = remarkOf(text);
   const [sign, word] = MARKS[entry.outcome];
   const isDone = entry.outcome === 'done';
-  const change = isDone ? ofCall(tool, args, entry.details) : null;
+  const change = useMemo(() => (isDone ? ofCall(tool, args, entry.details) : null), [entry, tool, args]);
   const head = (suffix: ComponentChildren) => (
     <span class="call">
       <span class={`mark m-${entry.outcome}`} role="img" aria-label={word}>
@@ -267,24 +268,7 @@ function ToolResult({ entry, tool, args }: { entry: EntryOf<'tool_result'>; tool
       </>
     );
   }
-  if (change) {
-    const isNew = tool === 'write_file';
-    const suffix = isNew ? <span class="dim">{count(change.diff.added, 'line', 'lines')}</span> : <Counts added={change.diff.added} removed={change.diff.removed} />;
-    return (
-      <Fold
-        id={entry.id}
-        isOpen
-        summary={head(
-          <>
-            {suffix}
-            {change.isEverywhere ? <span class="dim">everywhere</span> : null}
-          </>,
-        )}
-      >
-        <DiffLines file={change.diff} limit={isNew ? WRITTEN_LINES : DIFF_LINES} />
-      </Fold>
-    );
-  }
+  if (change) return <Edited entry={entry} tool={tool} change={change} head={head} />;
   if (isDone && (tool === 'move_file' || tool === 'delete_file')) return head(null);
   if (isDone && LOOKS.has(tool)) {
     const about = remark && remark.length <= 60 ? remark : count(lineCount(output), 'line', 'lines');
@@ -311,6 +295,30 @@ function ToolResult({ entry, tool, args }: { entry: EntryOf<'tool_result'>; tool
       {isLongCommand ? <pre class="out command" tabIndex={0}>{command.trim()}</pre> : null}
       <Output id={entry.id} text={tool === 'bash' ? output : text} keep={tool === 'bash' ? 'last' : 'first'} />
     </>
+  );
+}
+
+/** A file that was edited or written: what changed in it, where the session knows that; else what the model wrote. */
+function Edited(props: { entry: EntryOf<'tool_result'>; tool: string; change: CallChange; head: (suffix: ComponentChildren) => ComponentChildren }) {
+  const { entry, tool, change, head } = props;
+  const known = useCallDiff(entry, change);
+  if (known) {
+    const isNew = known.removed === 0 && tool === 'write_file';
+    return (
+      <Fold key="known" id={entry.id} isOpen summary={head(<Counts added={known.added} removed={known.removed} />)}>
+        <DiffLines file={known} limit={isNew ? WRITTEN_LINES : DIFF_LINES} />
+      </Fold>
+    );
+  }
+  const isWhole = tool === 'write_file';
+  const suffix = isWhole ? `writes ${count(change.diff.added, 'line', 'lines')}` : change.isEverywhere ? 'excerpt, replaced everywhere' : 'excerpt';
+  // What a file was before it was written is not known here, so nothing is marked as new.
+  const plain = (hunk: HunkLines) => ({ ...hunk, lines: hunk.lines.map(({ text }) => ({ kind: 'same' as const, text })) });
+  const shown = isWhole ? { ...change.diff, hunks: change.diff.hunks.map(plain) } : change.diff;
+  return (
+    <Fold key="written" id={entry.id} isOpen={!isWhole} summary={head(<span class="dim">{suffix}</span>)}>
+      <DiffLines file={shown} limit={isWhole ? WRITTEN_LINES : DIFF_LINES} />
+    </Fold>
   );
 }
 
