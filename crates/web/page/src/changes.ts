@@ -10,20 +10,22 @@ import { dropWhere, isBar, notices, say } from './notices';
 import { refreshPoints } from './points';
 import { question } from './question';
 import { applying, composer, panel, session, sessions, theFacts, theView } from './store';
-import { inFiles, operationName } from './text/words';
+import { actionDone, changedFiles, inFiles, operationName, pathText } from './text/words';
 import { transcript } from './ui/Transcript';
 import { head } from './view';
 
 export const RUNNING = 'a turn is running: stop it first, or wait until it has ended';
 
 export type Verb = 'Rewind' | 'Restore' | 'Undo' | 'Redo';
-const DONE: Record<Verb, string> = { Rewind: 'Went back to', Restore: 'Restored', Undo: 'Undid', Redo: 'Redid' };
 /** A change with the words for it: `Rewind`, to `before 3 “mend add”`. */
 export interface Wanted {
   change: Change;
   verb: Verb;
   name: string;
 }
+
+/** What the plan that is shown would do, once it is known better than by what was asked for. */
+export const planTitle = signal<string | null>(null);
 
 /** What undo and redo are about now. */
 export const operations = signal<{ undo: OperationFacts | null; redo: OperationFacts | null }>({ undo: null, redo: null });
@@ -82,7 +84,17 @@ export async function restoreBar(id: string): Promise<void> {
 /** Opens the plan of a change: what it would do, before anything is done. */
 export function openPlan(change: Change, verb: Verb, name: string): void {
   if (change.do === 'rewind') transcript()?.hold(change.entry);
-  panel.value = { kind: 'plan', wanted: { change, verb, name } };
+  planTitle.value = null;
+  panel.value = { kind: 'plan', wanted: byName({ change, verb, name }) };
+}
+
+/** Undo of whatever was done last is undo of that, by its name. */
+function byName(wanted: Wanted): Wanted {
+  const { change } = wanted;
+  const { undo: newest, redo: undone } = operations.value;
+  if (change.do === 'redo' && undone) return { ...wanted, name: nameOf(undone.operation) };
+  if (change.do !== 'undo' || change.operation || !newest) return wanted;
+  return { ...wanted, change: { ...change, operation: newest.operation }, name: nameOf(newest.operation) };
 }
 
 /** Makes a change, once, unless the head is no longer at `seen`. Returns why not, if it was not made. */
@@ -104,9 +116,9 @@ export async function applyChange(wanted: Wanted, seen: EntryId | null, plan: Re
   }
 }
 
-function changed({ verb, name }: Wanted, document: RewindDocument): void {
-  const what = verb === 'Undo' || verb === 'Redo' ? operationName(document.what) : name;
-  const text = `${DONE[verb]} ${what}: ${inFiles(document)}`;
+function changed(wanted: Wanted, document: RewindDocument): void {
+  const { verb } = wanted;
+  const text = outcome(wanted, document);
   if (document.operation === null) say('good', text);
   else if (verb === 'Undo') sayBar(document.operation, 'Redo', text);
   // What a redo repeats is taken back by its own name.
@@ -114,6 +126,22 @@ function changed({ verb, name }: Wanted, document: RewindDocument): void {
   else sayBar(document.operation, 'Undo', text);
   if (verb !== 'Redo') void refreshOperations();
   composer()?.focus();
+}
+
+/** What was done: to which half, and which one stays. */
+export function outcome({ verb, name, change }: Wanted, document: RewindDocument): string {
+  const files = inFiles(document);
+  const stays = document.conversation_moved === false ? '. The conversation stays where it is' : '';
+  if (verb === 'Undo' || verb === 'Redo') return `${verb === 'Undo' ? 'Undid' : 'Redid'} ${operationName(document.what)}: ${files}${stays}`;
+  const [only, ...others] = changedFiles(document.files);
+  if (change.paths?.length && only && others.length === 0) {
+    const isDone = only.status === 'done' || only.status === 'displaced';
+    return isDone ? `${pathText(only.path)} ${actionDone(only.action)}` : `${pathText(only.path)}: ${files}`;
+  }
+  if (verb === 'Restore' || change.do !== 'rewind') return `${verb === 'Restore' ? 'Restored' : 'Rewound to'} ${name}: ${files}`;
+  if (document.scope === 'conversation') return `Rewound the conversation to ${name}. Files stay as they are`;
+  if (document.scope === 'code' || stays) return `Rewound the files to ${name}: ${files}. The conversation stays as it is`;
+  return `Rewound files and conversation to ${name}: ${files}`;
 }
 
 async function redone(text: string): Promise<void> {
@@ -163,7 +191,7 @@ export async function fork(entry: EntryId): Promise<void> {
     await refreshSessions();
     go(answer.ok.session);
     const back = from && sessions.value.some((one) => one.session === from) ? [{ text: 'Back to it', run: () => go(from) }] : [];
-    say('good', `You are in a fork of “${title}”, which stays as it is`, back, 'fork');
+    say('good', `You are in a fork of “${title}”. Files stay as they are now`, back, 'fork');
   } finally {
     applying.value = false;
   }
@@ -180,7 +208,7 @@ export async function summarise(extent: Extent, instructions: string | null = nu
     if (!summary) return say('plain', 'There was nothing to summarise');
     const [before, after] = summary.bytes;
     const saved = before > 0 ? Math.max(0, 100 - Math.floor((after * 100) / before)) : 0;
-    sayBar(summary.operation, 'Undo', `Summarised: the next request is ${saved} % shorter`);
+    sayBar(summary.operation, 'Undo', `Summarised: the next request is ${saved}% shorter`);
     void refreshOperations();
   } finally {
     applying.value = false;
@@ -190,8 +218,8 @@ export async function summarise(extent: Extent, instructions: string | null = nu
 export async function setLabel(entry: EntryId, label: string | null): Promise<boolean> {
   const answer = await send({ type: 'label', prompt: entry, label });
   if (answer.refused) refused(answer.refused);
-  else if (label) say('good', `The point before ${promptName(entry)} is “${label}” now`);
-  else say('good', 'The label is taken away');
+  else if (label) say('good', `Labelled the point before ${promptName(entry)}: “${label}”`);
+  else say('good', 'Label removed');
   refreshPoints();
   return !answer.refused;
 }

@@ -54,7 +54,7 @@ for (const dark of [false, true]) {
     const { page } = await scene(t, { dark });
     assert.deepEqual(await findings(page), []);
     await menu(page, 1);
-    await page.locator('[role=menuitem] small', { hasText: 'go back' }).first().waitFor();
+    await page.locator('[role=menuitem] small', { hasText: 'restores' }).first().waitFor();
     assert.deepEqual(await findings(page), []);
     await page.keyboard.press('Escape');
     await choose(page, 1, 'Code and conversation');
@@ -90,11 +90,11 @@ test('pictures for the README', async (t) => {
   await choose(page, 2, 'Code and conversation');
   await page.locator('.conflict .dl').first().waitFor();
   await page.locator('.conflict label', { hasText: 'Merge' }).click();
-  await page.locator('.conflict', { hasText: 'is merged' }).waitFor();
+  await page.locator('.conflict', { hasText: 'the others are kept' }).waitFor();
   await page.waitForFunction(() => document.querySelector('.plan button.primary')?.getAttribute('aria-disabled') === 'false');
   await picture(page, 'plan');
   await apply(page);
-  await page.locator('.notice', { hasText: 'Went back' }).waitFor();
+  await page.locator('.notice', { hasText: 'Rewound' }).waitFor();
   await picture(page, 'undo');
   await page.locator('.top button', { hasText: 'Timeline' }).click();
   await page.locator('.tree-row.left').waitFor();
