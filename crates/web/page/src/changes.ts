@@ -3,7 +3,7 @@
 
 import { signal } from '@preact/signals';
 
-import { go, refreshSessions, refreshStore, refused, send } from './actions';
+import { go, quietly, refreshSessions, refreshStore, refused, send } from './actions';
 import type { Change, EntryId, Extent, OperationFacts, Refusal, RewindDocument } from './contract';
 import { takeOffer } from './drafts';
 import { dropWhere, isBar, notices, say } from './notices';
@@ -95,6 +95,24 @@ function byName(wanted: Wanted): Wanted {
   if (change.do === 'redo' && undone) return { ...wanted, name: nameOf(undone.operation) };
   if (change.do !== 'undo' || change.operation || !newest) return wanted;
   return { ...wanted, change: { ...change, operation: newest.operation }, name: nameOf(newest.operation) };
+}
+
+/** How long a turn may take to stop before nobody waits for its end any more. */
+const STOPS_MS = 20_000;
+
+/** Stops the turn, waits for its end, and opens the plan of going back to before a prompt. */
+export async function stopThenPlan(entry: EntryId, open: () => void): Promise<void> {
+  const here = session.value;
+  const wasHere = theFacts().numbers.has(entry);
+  if (!(await quietly({ type: 'interrupt' }))) return;
+  const isStill = () => {
+    const view = theView();
+    return view !== null && (view.state === 'running' || view.questions.length > 0);
+  };
+  const until = Date.now() + STOPS_MS;
+  while (isStill() && Date.now() < until) await new Promise((resolve) => setTimeout(resolve, 50));
+  // A turn of which nothing came is taken back with its prompt: then there is nothing to go back to.
+  if (session.value === here && !isStill() && (!wasHere || theFacts().numbers.has(entry))) open();
 }
 
 /** Makes a change, once, unless the head is no longer at `seen`. Returns why not, if it was not made. */

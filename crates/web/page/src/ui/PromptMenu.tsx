@@ -3,7 +3,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 import { send } from '../actions';
-import { fork, openPlan, promptName, RUNNING, setLabel, showTurnDiff } from '../changes';
+import { fork, openPlan, promptName, setLabel, showTurnDiff, stopThenPlan } from '../changes';
 import type { EntryId, Refusal, RewindDocument, Scope } from '../contract';
 import { points, said } from '../points';
 import { isMenuFresh, menuOf, menuOpener, panel, theFacts, theView, useView } from '../store';
@@ -11,6 +11,8 @@ import { count, willDo } from '../text/words';
 import { focusOnce } from './focus';
 
 const WAITING = 'planning …';
+/** Why most cannot be done while a turn runs is told once, above all of it. */
+const RUNS = '';
 
 interface Item {
   key: string;
@@ -129,13 +131,19 @@ function Menu({ entry }: { entry: EntryId }) {
   };
   const number = theFacts().numbers.get(entry);
   const title = number ? `Prompt ${number} “${textOf(entry)}”` : `“${textOf(entry)}”, left behind`;
+  const isRunning = state === 'running';
   return (
     <div class="menu" ref={box} onKeyDown={key}>
       <p class="menu-title">{isLabelling ? `Label the point ${number ? `before ${number}` : 'before it'}` : title}</p>
+      {isRunning && !isLabelling ? (
+        <p class="menu-running warning" id="menu-running">
+          A turn is running: stop it to rewind or summarise
+        </p>
+      ) : null}
       {isLabelling ? (
         <LabelForm entry={entry} done={() => close(true)} />
       ) : (
-        <div role="menu" aria-label={title}>
+        <div role="menu" aria-label={title} aria-describedby={isRunning ? 'menu-running' : undefined}>
           {items.map((item) => (
             <button
               key={item.key}
@@ -149,7 +157,7 @@ function Menu({ entry }: { entry: EntryId }) {
               <kbd>{item.key}</kbd>
               <span>
                 {item.title}
-                <small class={item.limit === undefined ? 'dim' : 'warning'}>{item.limit ?? item.offer}</small>
+                <Remark item={item} />
               </span>
             </button>
           ))}
@@ -157,6 +165,11 @@ function Menu({ entry }: { entry: EntryId }) {
       )}
     </div>
   );
+}
+
+function Remark({ item }: { item: Item }) {
+  if (item.limit === RUNS) return null;
+  return <small class={item.limit === undefined ? 'dim' : 'warning'}>{item.limit ?? item.offer}</small>;
 }
 
 /** Beside its button, never over it: whoever clicks twice must not hit what has come under the pointer. */
@@ -191,7 +204,7 @@ function itemsOf(entry: EntryId, { plan, refusal, alone }: Known, label: () => v
   const view = theView();
   const numbers = theFacts().numbers;
   const number = numbers.get(entry);
-  const running = view?.state === 'running' ? RUNNING : undefined;
+  const running = view?.state === 'running' ? RUNS : undefined;
   const elsewhere = number === undefined ? 'not in the conversation now' : undefined;
   const files = plan ? fileOffer(plan) : '';
   const isWaiting = plan === null && alone === null;
@@ -228,6 +241,10 @@ function itemsOf(entry: EntryId, { plan, refusal, alone }: Known, label: () => v
     { key: 'd', title: 'Show diff', offer: 'what this turn changed', run: () => void showTurnDiff(entry) },
     { key: 'c', title: 'Compare…', offer: 'with another point, or with the files now', run: () => (panel.value = { kind: 'timeline', from: entry }) },
   ];
+  if (running !== undefined) {
+    const stop = () => void stopThenPlan(entry, () => rewindTo(entry, 'both'));
+    items.unshift({ key: 's', title: 'Stop, then rewind…', offer: 'stops the turn and shows what a rewind would change', run: stop });
+  }
   const end = elsewhere ? said.get(entry)?.end : null;
   if (end) items.unshift(toTheEnd(entry, end, running));
   return items;
