@@ -5,7 +5,7 @@ import { useEffect, useState } from 'preact/hooks';
 
 import { send } from './actions';
 import type { EntryId, EntryOf, FileDiff } from './contract';
-import { theFacts, theView } from './store';
+import { link, theFacts, theView } from './store';
 import { type CallChange, fits } from './text/edits';
 
 /** What scrolls by faster than this is not asked for. */
@@ -27,14 +27,15 @@ const known = new Map<EntryId, FileDiff | null>();
  */
 export function useCallDiff(entry: EntryOf<'tool_result'>, change: CallChange): FileDiff | null {
   const [diff, setDiff] = useState(known.get(entry.id) ?? null);
+  const isOpen = link.value.kind === 'open';
   useEffect(() => {
     const { id, parent: to } = entry;
     const from = to === null ? null : (theView()?.entries[theFacts().at.get(to) ?? -1]?.parent ?? null);
-    if (from === null || known.has(id)) return undefined;
+    if (from === null || !isOpen || known.has(id)) return undefined;
     let isGone = false;
     const work = async () => {
       const answer = await send({ type: 'diff', of: { what: 'between', from, to } });
-      // Nobody answered: it may be asked again.
+      // Nobody answered: it is asked again when the stream goes on.
       if (answer.refused?.reason === 'gone') return;
       const found = answer.ok?.type === 'diff' ? answer.ok.files.find((file) => fits(file, change)) : undefined;
       if (known.size >= MOST) known.clear();
@@ -46,6 +47,6 @@ export function useCallDiff(entry: EntryOf<'tool_result'>, change: CallChange): 
       isGone = true;
       clearTimeout(timer);
     };
-  }, [entry.id]);
+  }, [entry.id, isOpen]);
   return diff;
 }

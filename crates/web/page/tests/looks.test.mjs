@@ -83,7 +83,7 @@ test('a question has no serious findings', async (t) => {
 test('pictures for the README', async (t) => {
   const { scene: one, page } = await scene(t, { width: 1280, height: 820 });
   await menu(page, 2);
-  await page.locator('[role=menuitem] small', { hasText: 'back' }).first().waitFor();
+  await page.locator('[role=menuitem] small', { hasText: 'restores' }).first().waitFor();
   await picture(page, 'menu');
   await page.keyboard.press('Escape');
   one.write('cart.py', `${one.read('cart.py')}\n# mine\n`);
@@ -165,7 +165,7 @@ test('everything can be done without a mouse', async (t) => {
   await page.keyboard.press('Escape');
   assert.match(await focus(), /^Rewind to before prompt 2/);
   await page.keyboard.press('Enter');
-  await page.locator('[role=menuitem] small', { hasText: 'back' }).first().waitFor();
+  await page.locator('[role=menuitem] small', { hasText: 'restores' }).first().waitFor();
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('ArrowUp');
   await page.keyboard.press('Enter');

@@ -94,7 +94,7 @@ export const Row = memo(function Row(props: {
         {props.changed ? (
           <p class="turn-changed">
             <span class="dim">{props.changed}</span>
-            <button type="button" class="quiet" aria-label="Show what this turn changed" onClick={() => void showTurnDiff(props.turn)}>
+            <button type="button" class="quiet" aria-label="show diff of this turn" onClick={() => void showTurnDiff(props.turn)}>
               show diff
             </button>
           </p>
