@@ -191,7 +191,7 @@ export async function prompt(parts: Part[]): Promise<void> {
   if (answer.refused) {
     const box = composer();
     if (box?.isBlank()) box.set(parts);
-    else say('warning', `Not said: ${parts.map(partName).join(' ').slice(0, 200)}`);
+    else say('warning', `Not sent: ${parts.map(partName).join(' ').slice(0, 200)}`);
     refused(answer.refused);
   } else if (answer.ok.type === 'held') {
     const { request } = answer.ok;
@@ -246,7 +246,7 @@ function hear(event: Event, isOwn: boolean): void {
       break;
     case 'returned':
       held.value = held.value.filter((one) => !isOf(event.request, one.request));
-      say('warning', 'What was held is not said, because the turn before it was stopped: it is the draft');
+      say('warning', 'The queued prompt was not sent, because the turn before it was stopped: it is the draft');
       break;
     case 'snapshot':
       if (event.error) say('warning', `No snapshot could be taken: ${event.error}`, [], 'snapshot');
@@ -292,10 +292,10 @@ function turnEnded(event: Extract<Event, { type: 'turn_ended' }>): void {
   void refreshSessions();
   announced.value = event.reason === 'done' ? 'The turn has ended' : `The turn has ended: ${event.reason}`;
   if (event.taken_back) {
-    const place = isLoaded() ? 'what you said is in the composer again' : 'what was said waits: /draft loads it';
-    say(event.message ? 'bad' : 'plain', `${event.message ?? 'Nothing came of it'}; ${place}`);
+    const place = isLoaded() ? 'your prompt is back in the composer' : 'your prompt is the draft: /draft loads it';
+    say(event.message ? 'bad' : 'plain', `${event.message ?? 'Stopped before the model answered'}; ${place}`);
   } else if (event.reason === 'interrupted' && event.operation) {
-    sayBar(event.operation, 'Undo', 'Stopped. Undo takes back what it did', event.prompt);
+    sayBar(event.operation, 'Undo', 'Turn stopped', event.prompt);
   } else if (event.reason === 'round_limit') {
     say('warning', event.message ?? 'The turn took too many rounds');
   }

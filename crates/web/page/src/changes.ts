@@ -3,27 +3,29 @@
 
 import { signal } from '@preact/signals';
 
-import { go, refreshSessions, refreshStore, refused, send } from './actions';
+import { go, quietly, refreshSessions, refreshStore, refused, send } from './actions';
 import type { Change, EntryId, Extent, OperationFacts, Refusal, RewindDocument } from './contract';
 import { takeOffer } from './drafts';
-import { dropWhere, notices, say } from './notices';
+import { dropWhere, isBar, notices, say } from './notices';
 import { refreshPoints } from './points';
 import { question } from './question';
 import { applying, composer, panel, session, sessions, theFacts, theView } from './store';
-import { inFiles, operationName } from './text/words';
+import { actionDone, changedFiles, inFiles, operationName, pathText } from './text/words';
 import { transcript } from './ui/Transcript';
 import { head } from './view';
 
 export const RUNNING = 'a turn is running: stop it first, or wait until it has ended';
 
 export type Verb = 'Rewind' | 'Restore' | 'Undo' | 'Redo';
-const DONE: Record<Verb, string> = { Rewind: 'Went back to', Restore: 'Restored', Undo: 'Undid', Redo: 'Redid' };
 /** A change with the words for it: `Rewind`, to `before 3 “mend add”`. */
 export interface Wanted {
   change: Change;
   verb: Verb;
   name: string;
 }
+
+/** What the plan that is shown would do, once it is known better than by what was asked for. */
+export const planTitle = signal<string | null>(null);
 
 /** What undo and redo are about now. */
 export const operations = signal<{ undo: OperationFacts | null; redo: OperationFacts | null }>({ undo: null, redo: null });
@@ -32,7 +34,7 @@ const standing = question({ type: 'operations' }, (reply) => {
   const { undo, redo } = reply;
   operations.value = { undo, redo };
   const kept = new Set([undo?.operation, redo?.operation].map((id) => bar(id ?? '')));
-  dropWhere((notice) => notice.about.startsWith('op:') && !kept.has(notice.about));
+  dropWhere((notice) => isBar(notice) && !kept.has(notice.about));
 });
 
 /** Asks again what undo and redo are about. A bar about anything else goes. */
@@ -46,9 +48,9 @@ export function forgetOperations(): void {
 const bar = (operation: string) => `op:${operation}`;
 const barKey = (id: string) => `retake-bar-${id}`;
 
-/** A bar that takes back one operation. There is one at a time, and this tab remembers it. */
+/** A bar that takes back one operation. There is one at a time, and this tab remembers it. What failed before it is over. */
 export function sayBar(operation: string, verb: 'Undo' | 'Redo', text: string, turn?: EntryId): void {
-  dropWhere((notice) => notice.about.startsWith('op:'));
+  dropWhere((notice) => isBar(notice) || (notice.about === '' && notice.tone !== 'plain' && notice.tone !== 'good'));
   const beside = takeOffer();
   const run = () => void takeBack(operation, verb);
   say('good', text + beside.text, [{ text: verb, run }, ...beside.actions], bar(operation), turn);
@@ -61,13 +63,13 @@ export function sayBar(operation: string, verb: 'Undo' | 'Redo', text: string, t
 
 /** Another turn begins: what was offered to be taken back is no longer the last. */
 export function dropBars(): void {
-  dropWhere((notice) => notice.about.startsWith('op:'));
+  dropWhere(isBar);
 }
 
 /** After a reload: the bar that was there, if it is still about what was done last. */
 export async function restoreBar(id: string): Promise<void> {
   await refreshOperations();
-  if (session.value !== id || notices.value.some((notice) => notice.about.startsWith('op:'))) return;
+  if (session.value !== id || notices.value.some(isBar)) return;
   try {
     const known = JSON.parse(sessionStorage.getItem(barKey(id)) ?? 'null') as { operation: string; verb: 'Undo' | 'Redo'; text: string } | null;
     const { undo, redo } = operations.value;
@@ -82,7 +84,35 @@ export async function restoreBar(id: string): Promise<void> {
 /** Opens the plan of a change: what it would do, before anything is done. */
 export function openPlan(change: Change, verb: Verb, name: string): void {
   if (change.do === 'rewind') transcript()?.hold(change.entry);
-  panel.value = { kind: 'plan', wanted: { change, verb, name } };
+  planTitle.value = null;
+  panel.value = { kind: 'plan', wanted: byName({ change, verb, name }) };
+}
+
+/** Undo of whatever was done last is undo of that, by its name. */
+function byName(wanted: Wanted): Wanted {
+  const { change } = wanted;
+  const { undo: newest, redo: undone } = operations.value;
+  if (change.do === 'redo' && undone) return { ...wanted, name: nameOf(undone.operation) };
+  if (change.do !== 'undo' || change.operation || !newest) return wanted;
+  return { ...wanted, change: { ...change, operation: newest.operation }, name: nameOf(newest.operation) };
+}
+
+/** How long a turn may take to stop before nobody waits for its end any more. */
+const STOPS_MS = 20_000;
+
+/** Stops the turn, waits for its end, and opens the plan of going back to before a prompt. */
+export async function stopThenPlan(entry: EntryId, open: () => void): Promise<void> {
+  const here = session.value;
+  const wasHere = theFacts().numbers.has(entry);
+  if (!(await quietly({ type: 'interrupt' }))) return;
+  const isStill = () => {
+    const view = theView();
+    return view !== null && (view.state === 'running' || view.questions.length > 0);
+  };
+  const until = Date.now() + STOPS_MS;
+  while (isStill() && Date.now() < until) await new Promise((resolve) => setTimeout(resolve, 50));
+  // A turn of which nothing came is taken back with its prompt: then there is nothing to go back to.
+  if (session.value === here && !isStill() && (!wasHere || theFacts().numbers.has(entry))) open();
 }
 
 /** Makes a change, once, unless the head is no longer at `seen`. Returns why not, if it was not made. */
@@ -104,9 +134,9 @@ export async function applyChange(wanted: Wanted, seen: EntryId | null, plan: Re
   }
 }
 
-function changed({ verb, name }: Wanted, document: RewindDocument): void {
-  const what = verb === 'Undo' || verb === 'Redo' ? operationName(document.what) : name;
-  const text = `${DONE[verb]} ${what}: ${inFiles(document)}`;
+function changed(wanted: Wanted, document: RewindDocument): void {
+  const { verb } = wanted;
+  const text = outcome(wanted, document);
   if (document.operation === null) say('good', text);
   else if (verb === 'Undo') sayBar(document.operation, 'Redo', text);
   // What a redo repeats is taken back by its own name.
@@ -114,6 +144,22 @@ function changed({ verb, name }: Wanted, document: RewindDocument): void {
   else sayBar(document.operation, 'Undo', text);
   if (verb !== 'Redo') void refreshOperations();
   composer()?.focus();
+}
+
+/** What was done: to which half, and which one stays. */
+export function outcome({ verb, name, change }: Wanted, document: RewindDocument): string {
+  const files = inFiles(document);
+  const stays = document.conversation_moved === false ? '. The conversation stays where it is' : '';
+  if (verb === 'Undo' || verb === 'Redo') return `${verb === 'Undo' ? 'Undid' : 'Redid'} ${operationName(document.what)}: ${files}${stays}`;
+  const [only, ...others] = changedFiles(document.files);
+  if (change.paths?.length && only && others.length === 0) {
+    const isDone = only.status === 'done' || only.status === 'displaced';
+    return isDone ? `${pathText(only.path)} ${actionDone(only.action)}` : `${pathText(only.path)}: ${files}`;
+  }
+  if (verb === 'Restore' || change.do !== 'rewind') return `${verb === 'Restore' ? 'Restored' : 'Rewound to'} ${name}: ${files}`;
+  if (document.scope === 'conversation') return `Rewound the conversation to ${name}. Files stay as they are`;
+  if (document.scope === 'code' || stays) return `Rewound the files to ${name}: ${files}. The conversation stays as it is`;
+  return `Rewound files and conversation to ${name}: ${files}`;
 }
 
 async function redone(text: string): Promise<void> {
@@ -163,7 +209,7 @@ export async function fork(entry: EntryId): Promise<void> {
     await refreshSessions();
     go(answer.ok.session);
     const back = from && sessions.value.some((one) => one.session === from) ? [{ text: 'Back to it', run: () => go(from) }] : [];
-    say('good', `You are in a fork of “${title}”, which stays as it is`, back, 'fork');
+    say('good', `You are in a fork of “${title}”. Files stay as they are now`, back, 'fork');
   } finally {
     applying.value = false;
   }
@@ -180,7 +226,7 @@ export async function summarise(extent: Extent, instructions: string | null = nu
     if (!summary) return say('plain', 'There was nothing to summarise');
     const [before, after] = summary.bytes;
     const saved = before > 0 ? Math.max(0, 100 - Math.floor((after * 100) / before)) : 0;
-    sayBar(summary.operation, 'Undo', `Summarised: the next request is ${saved} % shorter`);
+    sayBar(summary.operation, 'Undo', `Summarised: the next request is ${saved}% shorter`);
     void refreshOperations();
   } finally {
     applying.value = false;
@@ -190,8 +236,8 @@ export async function summarise(extent: Extent, instructions: string | null = nu
 export async function setLabel(entry: EntryId, label: string | null): Promise<boolean> {
   const answer = await send({ type: 'label', prompt: entry, label });
   if (answer.refused) refused(answer.refused);
-  else if (label) say('good', `The point before ${promptName(entry)} is “${label}” now`);
-  else say('good', 'The label is taken away');
+  else if (label) say('good', `Labelled the point before ${promptName(entry)}: “${label}”`);
+  else say('good', 'Label removed');
   refreshPoints();
   return !answer.refused;
 }

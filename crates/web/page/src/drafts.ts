@@ -3,7 +3,7 @@
 import { send } from './actions';
 import type { Part } from './contract';
 import { isSame, joined, type Known, toKeep } from './draft';
-import { drop, notices, say } from './notices';
+import { drop, isBar, notices, say } from './notices';
 import { composer, session, theView } from './store';
 
 /** What the composer was filled with: text that is still the same is nobody's own. */
@@ -70,7 +70,7 @@ export function draftChanged(isOwn: boolean, isNews: boolean, wentBack: boolean)
 
 /** Tells where the draft is: in the bar of the change that made it one, if there is one. */
 function offer(why: string): void {
-  const bar = notices.value.findLast((one) => one.about.startsWith('op:'));
+  const bar = notices.value.findLast(isBar);
   const load = { text: 'Load it', run: takeDraft };
   if (!bar) return say('plain', why, [load], DRAFT);
   const withIt = { ...bar, text: `${bar.text}. ${why}`, actions: [...bar.actions, load] };

@@ -1,4 +1,4 @@
-// What the page tells in passing: one notice at a time, the newest; each goes when its cause has gone.
+// What the page tells in passing: the newest, and what can be taken back; each goes when its cause has gone.
 
 import { signal } from '@preact/signals';
 
@@ -31,7 +31,9 @@ export function say(tone: Tone, text: string, actions: Action[] = [], about = ''
   const passes = actions.length === 0 && (tone === 'plain' || tone === 'good');
   const notice: Notice = { id: noticed, tone, text, actions, about, turn, passes };
   const others = notices.value.filter((one) => one.text !== text && !(about && one.about === about));
-  notices.value = [...others, notice].slice(-MOST);
+  const all = [...others, notice];
+  const first = all.length > MOST ? all.find((one) => !isBar(one)) : undefined;
+  notices.value = all.filter((one) => one !== first);
   if (passes) setTimeout(() => dismiss(notice.id), PASSES_MS);
 }
 
@@ -48,8 +50,13 @@ export function dropWhere(is: (notice: Notice) => boolean): void {
   if (notices.value.some(is)) notices.value = notices.value.filter((one) => !is(one));
 }
 
+/** Whether it takes something back: it stays in sight whatever else there is to say. */
+export function isBar(notice: Notice): boolean {
+  return notice.about.startsWith('op:');
+}
+
 /** Shows the one before the newest. */
 export function turnOver(): void {
-  const last = notices.value.at(-1);
-  if (last) notices.value = [last, ...notices.value.slice(0, -1)];
+  const last = notices.value.findLast((one) => !isBar(one));
+  if (last) notices.value = [last, ...notices.value.filter((one) => one !== last)];
 }

@@ -5,6 +5,7 @@ import { signal } from '@preact/signals';
 
 import type { EntryId, Target, TreePrompt, TurnSummary } from './contract';
 import { question } from './question';
+import { filesChanged } from './text/words';
 
 /** The prompts that one can go back to. */
 export const points = signal<Map<EntryId, Target>>(new Map());
@@ -31,8 +32,7 @@ export function forgetPoints(): void {
   said.clear();
 }
 
-/** `+1 ~2 −0`; nothing if no file was changed. */
+/** `2 files changed, 1 added`; nothing if no file was. */
 export function counts(files: TurnSummary | null | undefined): string {
-  if (!files || files.added + files.modified + files.deleted === 0) return '';
-  return `+${files.added} ~${files.modified} −${files.deleted}`;
+  return files ? filesChanged(files) : '';
 }

@@ -44,7 +44,7 @@ export const ALL: Told[] = [
   told('checkpoints', [], '', 'the checkpoints of this directory', () => {
     panel.value = { kind: 'checkpoints' };
   }),
-  told('compact', [], '[WHAT TO HEED]', 'have the whole conversation summarised', (text) => summarise({ part: 'all' }, text || null)),
+  told('compact', [], '[FOCUS]', 'have the whole conversation summarised', (text) => summarise({ part: 'all' }, text || null)),
   told('summarize', ['summarise'], '[from|up to NUMBER]', 'have a part of it summarised', summarisePart),
   told('clear', [], '', 'the model sees nothing of what was said so far', async () => void (await quietly({ type: 'clear' }))),
   told('new', [], '', 'begin a new session', () => create()),

@@ -86,7 +86,7 @@ test('a reload tells of nothing that this tab did, and brings the bar back', asy
   await bar(page).waitFor();
   await page.reload();
   await page.locator('[aria-label="Prompt 1"]').waitFor();
-  await page.locator('.notice', { hasText: 'Went back' }).waitFor();
+  await page.locator('.notice', { hasText: 'Rewound' }).waitFor();
   await page.waitForTimeout(600);
   assert.doesNotMatch(await page.locator('.notices').innerText(), /Another client|waits/);
   assert.equal(await page.locator('#composer').inputValue(), 'do two');

@@ -39,7 +39,7 @@ test('another branch and what was not captured are told, and the branch has to b
   git('switch', '-qc', 'other');
   await choose(page, 1, 'Code only');
   await page.locator('.branch', { hasText: 'other' }).waitFor();
-  await page.locator('.listed', { hasText: 'Not captured then: 1 gap' }).waitFor();
+  await page.locator('.listed', { hasText: 'Not captured at that point (1):' }).waitFor();
   const button = page.locator('.plan button.primary');
   assert.equal(await button.getAttribute('aria-disabled'), 'true');
   await page.locator('.branch input').check();
@@ -55,8 +55,7 @@ test('one file of several goes back alone from the plan', async (t) => {
   await choose(page, 2, 'Code and conversation');
   await page.locator('.with-button', { hasText: 'b.txt' }).locator('.only-this').click();
   await page.locator('.only', { hasText: 'Only b.txt' }).waitFor();
-  await page.locator('.summary-line', { hasText: '1 file' }).waitFor();
-  assert.equal(await page.locator('.plan button.primary').innerText(), 'Restore');
+  await page.locator('.plan button.primary', { hasText: 'Delete b.txt' }).waitFor();
   await apply(page);
   assert.deepEqual([scene.read('a.txt'), scene.read('b.txt'), scene.read('c.txt')], ['one\n', null, 'c\n']);
   assert.equal(await page.locator('.e-prompt').count(), 2);
@@ -145,7 +144,7 @@ test('a rewind is made once, however often one asks, and cannot be hidden meanwh
     one.click();
     one.click();
   });
-  await page.locator('.plan button.primary', { hasText: 'under way' }).waitFor();
+  await page.locator('.plan button.primary', { hasText: 'in progress' }).waitFor();
   await button.click({ force: true });
   await page.keyboard.press('Enter');
   await page.keyboard.press('Escape');
@@ -171,7 +170,7 @@ test('a directory that is gone is said in the menu and in the plan, with a way t
     await page.keyboard.press('Escape');
   } else {
     await alone.click();
-    await page.locator('.summary-line', { hasText: 'files and side effects stay' }).or(page.locator('.plan button', { hasText: 'Try again' })).first().waitFor();
+    await page.locator('.summary-line', { hasText: 'files stay as they are' }).or(page.locator('.plan button', { hasText: 'Try again' })).first().waitFor();
   }
 });
 
@@ -182,7 +181,7 @@ test('what a turn changed is told below it, and shown', async (t) => {
   await say(page, 'make two');
   await page.locator('.turn-changed').nth(1).waitFor();
   const told = await page.locator('.turn-changed').allInnerTexts();
-  assert.deepEqual(told.map((text) => text.replace(/\s+/g, ' ')), ['this turn changed +0 ~1 −0 show', 'this turn changed +2 ~0 −0 show']);
+  assert.deepEqual(told.map((text) => text.replace(/\s+/g, ' ')), ['1 file changed show diff', '2 files added show diff']);
   await page.locator('.turn-changed button').nth(1).click();
   await page.locator('#side-title', { hasText: 'What turn 2 changed' }).waitFor();
 });
@@ -202,7 +201,7 @@ test('notices take room of their own, one at a time', async (t) => {
   assert.ok(list.y + list.height <= bar.y + 1, 'the notice lies over the conversation');
   // Names are set apart, without the ticks.
   assert.doesNotMatch(await page.locator('.notice').innerText(), /`/);
-  await page.locator('.notice button', { hasText: '+2' }).click();
+  await page.locator('.notice button', { hasText: '2 older' }).click();
   await page.locator('.notice', { hasText: 'No background jobs' }).waitFor();
 });
 

@@ -18,7 +18,7 @@ test('a prompt is said, streamed, edited with, and asked about', async (t) => {
   await question.waitFor();
   assert.match(await question.innerText(), /edit add\.py/);
   assert.equal(await question.locator('.dl.added').innerText(), '2\n+\n    return a + b');
-  assert.match(await page.locator('.status').innerText(), /waits for you/);
+  assert.match(await page.locator('.status').innerText(), /waiting for you/);
   // The composer is empty, so that keys answer, once somebody can have read it.
   await question.locator('button.primary:enabled').waitFor();
   await page.keyboard.press('y');
@@ -51,13 +51,13 @@ test('no is told to the model, with why; always is asked once', async (t) => {
   await page.keyboard.press('Enter');
   await ready(page);
   assert.equal(scene.read('no'), null);
-  assert.match(await page.locator('.e-tool_result').innerText(), /denied/);
+  assert.match(await page.locator('.e-tool_result').innerText(), /You said no: use the other one/);
   assert.match(scene.requests, /use the other one/);
   await page.locator('#composer').fill('say it twice');
   await page.keyboard.press('Enter');
   await page.locator('[role=alertdialog] .answers button', { hasText: 'always' }).click();
   await ready(page);
-  assert.match(await page.locator('.inner').innerText(), /allowed from now on: bash: echo/);
+  assert.match(await page.locator('.inner').innerText(), /Allowed from now on: bash: echo/);
   assert.match(await page.locator('.inner').innerText(), /Both\./);
 });
 
@@ -171,14 +171,14 @@ test('a turn is stopped with Esc, and what is said meanwhile is held', async (t)
   await page.locator('.stop').waitFor();
   await page.locator('#composer').fill('next one');
   await page.keyboard.press('Enter');
-  await page.locator('.status', { hasText: '1 held' }).waitFor();
+  await page.locator('.status', { hasText: '1 queued' }).waitFor();
   await page.locator('.e-reply', { hasText: 'held one' }).waitFor();
   await ready(page);
   await page.locator('#composer').fill('never ends');
   await page.keyboard.press('Enter');
   await page.locator('.stop').waitFor();
   await page.locator('#composer').press('Escape');
-  await page.locator('.status .state', { hasText: 'stopped' }).waitFor();
+  await ready(page);
   // Nothing had come of it: what was said is in the composer again.
   assert.equal(await page.locator('#composer').inputValue(), 'never ends');
 });
@@ -192,7 +192,7 @@ test('a prompt that is held can be taken back', async (t) => {
   await page.locator('#composer').fill('not after all');
   await page.keyboard.press('Enter');
   await page.locator('.held', { hasText: 'not after all' }).waitFor();
-  await page.locator('.held button', { hasText: 'Take back' }).click();
+  await page.locator('.held button', { hasText: 'Edit' }).click();
   await page.waitForFunction(() => document.querySelector('#composer').value === 'not after all');
   await ready(page);
   assert.equal(await page.locator('.e-prompt').count(), 1);

@@ -54,7 +54,7 @@ for (const dark of [false, true]) {
     const { page } = await scene(t, { dark });
     assert.deepEqual(await findings(page), []);
     await menu(page, 1);
-    await page.locator('[role=menuitem] small', { hasText: 'go back' }).first().waitFor();
+    await page.locator('[role=menuitem] small', { hasText: 'restores' }).first().waitFor();
     assert.deepEqual(await findings(page), []);
     await page.keyboard.press('Escape');
     await choose(page, 1, 'Code and conversation');
@@ -83,18 +83,18 @@ test('a question has no serious findings', async (t) => {
 test('pictures for the README', async (t) => {
   const { scene: one, page } = await scene(t, { width: 1280, height: 820 });
   await menu(page, 2);
-  await page.locator('[role=menuitem] small', { hasText: 'back' }).first().waitFor();
+  await page.locator('[role=menuitem] small', { hasText: 'restores' }).first().waitFor();
   await picture(page, 'menu');
   await page.keyboard.press('Escape');
   one.write('cart.py', `${one.read('cart.py')}\n# mine\n`);
   await choose(page, 2, 'Code and conversation');
   await page.locator('.conflict .dl').first().waitFor();
   await page.locator('.conflict label', { hasText: 'Merge' }).click();
-  await page.locator('.conflict', { hasText: 'is merged' }).waitFor();
+  await page.locator('.conflict', { hasText: 'the others are kept' }).waitFor();
   await page.waitForFunction(() => document.querySelector('.plan button.primary')?.getAttribute('aria-disabled') === 'false');
   await picture(page, 'plan');
   await apply(page);
-  await page.locator('.notice', { hasText: 'Went back' }).waitFor();
+  await page.locator('.notice', { hasText: 'Rewound' }).waitFor();
   await picture(page, 'undo');
   await page.locator('.top button', { hasText: 'Timeline' }).click();
   await page.locator('.tree-row.left').waitFor();
@@ -165,7 +165,7 @@ test('everything can be done without a mouse', async (t) => {
   await page.keyboard.press('Escape');
   assert.match(await focus(), /^Rewind to before prompt 2/);
   await page.keyboard.press('Enter');
-  await page.locator('[role=menuitem] small', { hasText: 'back' }).first().waitFor();
+  await page.locator('[role=menuitem] small', { hasText: 'restores' }).first().waitFor();
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('ArrowUp');
   await page.keyboard.press('Enter');

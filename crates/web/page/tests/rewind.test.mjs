@@ -23,18 +23,20 @@ test('code and conversation go back, the prompt waits in the composer, and undo 
   const { scene, page } = await three(t);
   await choose(page, 2, 'Code and conversation');
   const plan = page.locator('.plan');
-  await plan.locator('.summary-line', { hasText: 'files' }).waitFor();
+  await plan.locator('.summary-line', { hasText: 'restores' }).waitFor();
   const text = await plan.innerText();
-  assert.match(text, /2 files · also undoes 1 later prompt/);
-  assert.match(text, /Cannot be undone by going back:\s+command: bash: echo three/);
-  assert.match(text, /Leaves the conversation:\s+write two\s+make b/);
+  assert.match(text, /restores 1 file, deletes 1 · removes 2 prompts/);
+  assert.match(text, /Only file changes are undone, nothing else that these commands did:\s+bash: echo three/);
+  assert.match(await plan.locator('.with-button', { hasText: 'b.txt' }).innerText(), /will be deleted/);
+  assert.doesNotMatch(text, /Also undoes|Cannot be undone/);
+  assert.match(text, /Removed from the conversation:\s+write two\s+make b/);
   await plan.locator('.dl.added', { hasText: 'one' }).waitFor();
   assert.equal(scene.read('a.txt'), 'two\n');
   await apply(page);
   assert.deepEqual(await prompts(page), ['write one']);
   assert.deepEqual([scene.read('a.txt'), scene.read('b.txt')], ['one\n', null]);
   assert.equal(await page.locator('#composer').inputValue(), 'write two');
-  assert.match(await page.locator('.notice').innerText(), /Went back to before 2 “write two”: 2 files restored/);
+  assert.match(await page.locator('.notice').innerText(), /Rewound files and conversation to before 2 “write two”: 1 file restored, 1 deleted/);
   assert.equal(await page.evaluate(() => document.activeElement?.id), 'composer');
   await undoBar(page).click();
   await page.locator('[aria-label="Prompt 3"]').waitFor();
@@ -48,7 +50,7 @@ test('code and conversation go back, the prompt waits in the composer, and undo 
 test('conversation only leaves the files', async (t) => {
   const { scene, page } = await three(t);
   await choose(page, 2, 'Conversation only');
-  await page.locator('.summary-line', { hasText: 'files and side effects stay' }).waitFor();
+  await page.locator('.summary-line', { hasText: 'removes 2 prompts · files stay as they are' }).waitFor();
   assert.equal(await page.locator('.plan .stays, .plan .warning').count(), 0);
   await apply(page);
   assert.deepEqual(await prompts(page), ['write one']);
@@ -109,7 +111,7 @@ test('a summary stands for what is before or after, and is undone', async (t) =>
   await choose(page, 2, 'Summarise from here');
   await page.locator('.summarise button.primary').click();
   await page.locator('.e-summary').waitFor();
-  assert.match(await page.locator('.notice').innerText(), /Summarised: the next request is \d+ % shorter/);
+  assert.match(await page.locator('.notice').innerText(), /Summarised: the next request is \d+% shorter/);
   await page.locator('.e-summary summary').click();
   await page.locator('.e-summary', { hasText: 'Another summary.' }).waitFor();
 });
@@ -149,13 +151,13 @@ async function conflicted(t, name) {
 test('a conflict is kept, which is the first choice', async (t) => {
   const { scene, page, lines } = await conflicted(t, 'Keep');
   assert.match(await page.locator('.conflict').innerText(), /c\.txt [\s\S]*changed/);
-  assert.match(await page.locator('.conflict').innerText(), /is kept: nothing changes in it\. Going back would have changed \(not done\)/);
+  assert.match(await page.locator('.conflict').innerText(), /was also changed outside this session[\s\S]*Stays as it is\. This change is not made:/);
   // What Enter would do is not decided by where the focus happens to be, and the button says it.
   await page.waitForFunction(() => document.querySelector('.plan button.primary')?.getAttribute('aria-disabled') === 'false');
   assert.equal(await page.evaluate(() => document.activeElement?.getAttribute('name')), await page.locator('.conflict input').first().getAttribute('name'));
   assert.equal(await page.locator('.plan button.primary').innerText(), 'Rewind, keeping 1 file as it is');
   await apply(page);
-  await page.locator('.notice', { hasText: '1 kept as it is' }).waitFor();
+  await page.locator('.notice', { hasText: '1 file kept as it is' }).waitFor();
   assert.equal(scene.read('c.txt'), lines('FIRST', 'mine'));
 });
 
@@ -170,12 +172,12 @@ test('a conflict is overwritten, and undone', async (t) => {
 
 test('a conflict is merged, as the preview shows', async (t) => {
   const { scene, page, lines } = await conflicted(t, 'Merge');
-  await page.locator('.conflict', { hasText: 'is merged' }).waitFor();
+  await page.locator('.conflict', { hasText: 'the others are kept' }).waitFor();
   await page.waitForFunction(() => document.querySelectorAll('.conflict .dl.added').length === 1);
   assert.match(await page.locator('.conflict .dl.added').innerText(), /first/);
   await apply(page);
   assert.equal(scene.read('c.txt'), lines('first', 'mine'));
-  await page.locator('.notice', { hasText: '1 merged' }).waitFor();
+  await page.locator('.notice', { hasText: '1 file merged' }).waitFor();
 });
 
 test('files that change after the plan was shown are not overwritten', async (t) => {
@@ -195,7 +197,7 @@ test('while a turn runs nothing goes back, and the page says why', async (t) => 
   await page.locator('.stop').waitFor();
   const items = await menu(page, 2);
   const both = items.locator('[role=menuitem]', { hasText: 'Code and conversation' });
-  assert.match(await both.innerText(), /a turn is running/);
+  assert.match(await page.locator('.menu').innerText(), /A turn is running/);
   assert.equal(await both.getAttribute('aria-disabled'), 'true');
   await both.click({ force: true });
   assert.equal(await page.locator('.plan').count(), 0);
@@ -231,7 +233,7 @@ test('what was left behind is in the tree, and one can go back to it', async (t)
   await page.locator('.timeline input').fill('');
   await page.locator('.tree-row.left .point').click();
   await page.locator('[role=menu]').waitFor();
-  assert.equal(await page.locator('.menu-title').innerText(), 'Rewind to before “make b”');
+  assert.equal(await page.locator('.menu-title').innerText(), '“make b”, left behind');
   assert.match(await page.locator('[role=menuitem]', { hasText: 'Summarise from' }).innerText(), /not in the conversation now/);
   await page.waitForTimeout(450);
   await page.locator('[role=menuitem]', { hasText: 'Go to the end of this attempt' }).click();

@@ -102,6 +102,8 @@ test('a tab that is cut off misses nothing', async (t) => {
   await other.context().setOffline(false);
   await other.locator('.e-reply', { hasText: 'Second.' }).waitFor({ timeout: 20_000 });
   await Promise.all([changes(one, 2), changes(other, 2)]);
+  // What each call changed is asked for by each tab.
+  for (const page of [one, other]) await page.locator('.e-tool_result .counts').nth(1).waitFor();
   assert.equal(await shown(other), await shown(one));
 });
 

@@ -180,14 +180,14 @@ test('what was done is said in words, without ids', () => {
   assert.equal(operationName('rewind 45aa7bfc'), 'rewind to 45aa7bfc');
   assert.equal(operationName('summary up to "mend"'), 'summary up to “mend”');
   assert.equal(operationName('clear'), 'clear');
-  const file = (path: string, status: string) => ({ path, action: 'restore', status, certainty: null });
+  const file = (path: string, status: string, action = 'restore') => ({ path, action, status, certainty: null });
   const conflict = (path: string, choice: 'keep' | 'merge') => ({ path, why: '', text: '', choices: [], choice });
   const document = {
-    files: [file('a', 'done'), file('b', 'done'), file('c', 'done'), file('d', 'kept')],
+    files: [file('a', 'done'), file('b', 'done', 'delete'), file('c', 'done'), file('d', 'kept')],
     conflicts: [conflict('c', 'merge'), conflict('d', 'keep')],
   } as unknown as RewindDocument;
-  assert.equal(inFiles(document), '2 files restored, 1 merged, 1 kept as it is');
-  assert.equal(inFiles({ ...document, files: [], conflicts: [] }), 'no file was changed');
+  assert.equal(inFiles(document), '1 file restored, 1 deleted, 1 merged, 1 kept as it is');
+  assert.equal(inFiles({ ...document, files: [], conflicts: [] }), 'no files changed');
 });
 
 test('marks that turn text around or are not seen are shown as such', () => {

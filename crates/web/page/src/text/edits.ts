@@ -9,6 +9,8 @@ export interface CallChange {
   diff: FileDiff;
   /** Whether the same was done in other places of the file, which the diff does not show. */
   isEverywhere: boolean;
+  /** Whether it is all of the file, which may have been there before. */
+  isWritten: boolean;
 }
 
 interface Edit {
@@ -35,7 +37,23 @@ export function ofCall(tool: string, json: string, details: Details | undefined)
     hunks.reduce((sum, hunk) => sum + hunk.lines.filter((line) => line.kind === kind).length, 0);
   const all = Array.isArray(given['edits']) ? given['edits'] : [];
   const isEverywhere = [given, ...all].some((edit) => (edit as Record<string, unknown>)?.['replace_all'] === true);
-  return { diff: { path: given['path'], added: count('added'), removed: count('removed'), hunks }, isEverywhere };
+  return { diff: { path: given['path'], added: count('added'), removed: count('removed'), hunks }, isEverywhere, isWritten: tool === 'write_file' };
+}
+
+/** Whether a difference of whole lines can be what a call made of its file: it may be another one's, or of another moment. */
+export function fits(whole: FileDiff, { diff, isWritten }: CallChange): boolean {
+  if (typeof whole.path !== 'string' || typeof diff.path !== 'string' || whole.instead) return false;
+  const path = diff.path.replace(/^\.\//, '');
+  // The model may have named it by its whole path.
+  if (path !== whole.path && !path.endsWith(`/${whole.path}`)) return false;
+  const of = (file: FileDiff, kind: DiffLine['kind']) => file.hunks.flatMap((hunk) => hunk.lines.filter((line) => line.kind === kind).map((line) => line.text));
+  const [come, gone] = [of(whole, 'added'), of(whole, 'removed')];
+  if (isWritten) {
+    const written = new Set(of(diff, 'added'));
+    return [...come, ...of(whole, 'same')].every((line) => written.has(line));
+  }
+  const isThere = (part: string, lines: string[]) => lines.some((line) => line.includes(part));
+  return of(diff, 'added').every((part) => isThere(part, come)) && of(diff, 'removed').every((part) => isThere(part, gone));
 }
 
 /** What is in a call's arguments, if they are an object. */

@@ -1,6 +1,6 @@
 // Numbers, times and paths in words, the same as the terminal's.
 
-import type { Bytes, Part, RewindDocument, Rule } from '../contract';
+import type { Bytes, Part, PlannedFile, RewindDocument, Rule } from '../contract';
 
 /** `1 file`, `2 files`. */
 export function count(number: number, one: string, many: string): string {
@@ -131,24 +131,68 @@ export function lineCount(text: string): number {
   return text === '' ? 0 : text.replace(/\n$/, '').split('\n').length;
 }
 
+/** `2 files changed, 1 added`; nothing if there are none. The signs + and − are for lines. */
+export function filesChanged({ added, modified, deleted }: { added: number; modified: number; deleted: number }): string {
+  const some = ([[modified, 'changed'], [added, 'added'], [deleted, 'deleted']] as const).filter(([number]) => number > 0);
+  return some.map(([number, word], at) => `${at === 0 ? count(number, 'file', 'files') : number} ${word}`).join(', ');
+}
+
 /** A rule in words: `bash: npm test`. */
 export function ruleText(rule: Rule): string {
   return rule.prefix ? `${rule.tool}: ${rule.prefix}` : rule.tool;
 }
 
-/** What became of the files: `2 files restored, 1 merged, 1 kept as it is`. */
+/** What is done to a path, in the words for before and after. */
+export type Action = 'restore' | 'recreate' | 'delete' | 'mode';
+const ACTIONS: [Action, does: string, done: string][] = [
+  ['restore', 'restores', 'restored'],
+  ['recreate', 'recreates', 'recreated'],
+  ['delete', 'deletes', 'deleted'],
+  ['mode', 'resets permissions of', 'reset to the old permissions'],
+];
+
+/** `restored`, `deleted`; of an action that is not known, its own name. */
+export function actionDone(action: string | null): string {
+  return ACTIONS.find(([one]) => one === action)?.[2] ?? action ?? 'changed';
+}
+
+/** The files of a plan that change. A directory that comes or goes with what is in it is none. */
+export function changedFiles(files: PlannedFile[]): PlannedFile[] {
+  const changed = files.filter((file) => file.action !== 'unchanged');
+  const parents = new Set<string>();
+  for (const { path, action } of changed) {
+    if (typeof path !== 'string') continue;
+    for (let at = path.lastIndexOf('/'); at > 0; at = path.lastIndexOf('/', at - 1)) parents.add(`${action}:${path.slice(0, at)}`);
+  }
+  const isFilled = ({ path, action }: PlannedFile) => (action === 'delete' || action === 'recreate') && parents.has(`${action}:${path as string}`);
+  return changed.filter((file) => !isFilled(file));
+}
+
+/** What a plan would do to the files: `restores 2 files, deletes 1`; nothing if it changes none. Conflicts are not among them. */
+export function willDo({ files, conflicts }: Pick<RewindDocument, 'files' | 'conflicts'>): string {
+  const open = new Set(conflicts.map((one) => pathKey(one.path)));
+  const all = changedFiles(files).filter((file) => !open.has(pathKey(file.path)));
+  const said: string[] = [];
+  for (const [action, does] of ACTIONS) {
+    const number = all.filter((file) => file.action === action).length;
+    if (number > 0) said.push(`${does} ${said.length === 0 ? count(number, 'file', 'files') : number}`);
+  }
+  return said.length === 0 && all.length > 0 ? `changes ${count(all.length, 'file', 'files')}` : said.join(', ');
+}
+
+/** What became of the files: `2 files restored, 1 deleted, 1 merged, 1 kept as it is`. */
 export function inFiles(document: RewindDocument): string {
   const merged = new Set(document.conflicts.filter((one) => one.choice === 'merge').map((one) => pathKey(one.path)));
-  const with_ = (...statuses: string[]) => document.files.filter((file) => file.action !== 'unchanged' && statuses.includes(file.status));
-  const done = with_('done', 'displaced');
-  const both = done.filter((file) => merged.has(pathKey(file.path))).length;
-  const [back, kept, failed] = [done.length - both, with_('kept', 'overtaken').length, with_('failed').length];
-  const said: string[] = [];
-  if (back > 0 || both + kept + failed === 0) said.push(back === 0 ? 'no file was changed' : `${count(back, 'file', 'files')} restored`);
-  if (both > 0) said.push(`${both} merged`);
-  if (kept > 0) said.push(`${kept} kept as ${kept === 1 ? 'it is' : 'they are'}`);
-  if (failed > 0) said.push(`${failed} FAILED`);
-  return said.join(', ');
+  const all = changedFiles(document.files);
+  const done = all.filter((file) => file.status === 'done' || file.status === 'displaced');
+  const isMerged = (file: PlannedFile) => merged.has(pathKey(file.path));
+  const numbers: [number, string][] = ACTIONS.map(([action, , word]) => [done.filter((file) => file.action === action && !isMerged(file)).length, word]);
+  const kept = all.filter((file) => file.status === 'kept' || file.status === 'overtaken').length;
+  numbers.push([done.filter(isMerged).length, 'merged'], [kept, `kept as ${kept === 1 ? 'it is' : 'they are'}`]);
+  numbers.push([all.filter((file) => file.status === 'failed').length, 'FAILED']);
+  const some = numbers.filter(([number]) => number > 0);
+  if (some.length === 0) return 'no files changed';
+  return some.map(([number, word], at) => `${at === 0 ? count(number, 'file', 'files') : number} ${word}`).join(', ');
 }
 
 /** An operation by the words of what it is about: `turn “mend add”`, `rewind to before “mend add”`. */

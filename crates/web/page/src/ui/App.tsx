@@ -4,6 +4,7 @@ import { signal } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 
 import { create, reconnect, sentence } from '../actions';
+import { planTitle } from '../changes';
 import { announced, applying, composer, finding, link, panel, session, sidebarOpen, theFacts, useView, type Panel } from '../store';
 import { Checkpoints } from './Checkpoints';
 import { Composer } from './Composer';
@@ -112,6 +113,7 @@ function TodoList() {
 function titleOf(open: Panel): string {
   switch (open.kind) {
     case 'plan':
+      if (planTitle.value) return planTitle.value;
       return open.wanted.verb === 'Rewind' ? `Rewind to ${open.wanted.name}` : `${open.wanted.verb} ${open.wanted.name}`;
     case 'diff':
       return open.title;

@@ -5,7 +5,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { refused, send } from '../actions';
 import { openPlan } from '../changes';
 import type { CheckpointFacts } from '../contract';
-import { age, count } from '../text/words';
+import { age, count, filesChanged } from '../text/words';
 
 export function Checkpoints() {
   const [list, setList] = useState<CheckpointFacts[] | null>(null);
@@ -38,9 +38,7 @@ export function Checkpoints() {
               </span>
               <span class="second dim">
                 {age(one.at, now)}
-                {one.changed.added + one.changed.modified + one.changed.deleted > 0
-                  ? ` · +${one.changed.added} ~${one.changed.modified} −${one.changed.deleted}`
-                  : ''}
+                {filesChanged(one.changed) ? ` · ${filesChanged(one.changed)}` : ''}
                 {one.gaps > 0 ? ` · ${count(one.gaps, 'file', 'files')} not captured` : ''}
               </span>
             </button>

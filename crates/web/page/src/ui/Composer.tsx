@@ -267,7 +267,7 @@ export function Composer() {
           aria-autocomplete="list"
           aria-controls={choices ? 'choices' : undefined}
           aria-activedescendant={choices ? `choice-${choices.at}` : undefined}
-          placeholder={isRunning ? 'Said when this turn has ended' : 'Say what is to be done'}
+          placeholder={isRunning ? 'Queue a prompt' : 'Say what is to be done'}
           autocomplete="off"
           spellcheck={false}
           onInput={() => {
@@ -286,8 +286,8 @@ export function Composer() {
             Stop
           </button>
         ) : null}
-        <button type="submit" class="primary" title={isRunning ? 'It is held, and said when this turn has ended' : undefined}>
-          {isRunning ? 'Send next' : 'Send'}
+        <button type="submit" class="primary" title={isRunning ? 'Sent when this turn has ended' : undefined}>
+          {isRunning ? 'Queue' : 'Send'}
         </button>
       </div>
     </form>
@@ -298,12 +298,12 @@ export function Composer() {
 function HeldList() {
   if (held.value.length === 0) return null;
   return (
-    <ul class="held" aria-label="Said when the turn has ended">
+    <ul class="held" aria-label="Queued prompts">
       {held.value.map(({ request, parts }) => (
         <li key={request}>
-          <span class="dim">next:</span> <span class="cut">{parts.map(partName).join(' ')}</span>
+          <span class="dim">queued:</span> <span class="cut">{parts.map(partName).join(' ')}</span>
           <button type="button" class="quiet" onClick={() => void withdraw(request, parts)}>
-            Take back
+            Edit
           </button>
         </li>
       ))}

@@ -1,20 +1,21 @@
-// Differences as the session tells them: line by line, with numbers. Long ones are shown in parts.
+// Differences as the session tells them: line by line, with the numbers of before and after. Long ones are shown in parts.
 
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 
 import type { DiffLine, FileDiff, HunkLines } from '../contract';
 import { highlight, languageOf } from '../text/highlight';
+import { changedParts, marked, type Range } from '../text/within';
 import { cleanLines, pathText } from '../text/words';
 import { token } from './Code';
 import { memo } from './memo';
 
 const INSTEAD: Record<string, string> = {
-  binary: 'no text: not shown line by line',
-  too_large: 'too large to be compared',
-  directory: 'a directory',
-  mode: 'only its permissions change',
-  unreadable: 'it cannot be read',
+  binary: 'binary file',
+  too_large: 'too large to compare',
+  directory: 'directory',
+  mode: 'permissions only',
+  unreadable: 'cannot be read',
 };
 /** Lines that are drawn at once. */
 const AT_ONCE = 400;
@@ -24,7 +25,7 @@ const COLOURED = 1_500;
 /** `+2 −1`. */
 export function Counts({ added, removed }: { added: number; removed: number }) {
   return (
-    <span class="counts" aria-label={`${added} lines come, ${removed} go`}>
+    <span class="counts" aria-label={`${added} lines added, ${removed} removed`}>
       <span class="plus">+{added}</span> <span class="minus">−{removed}</span>
     </span>
   );
@@ -77,10 +78,10 @@ export const DiffLines = memo(function DiffLines({ file, limit }: { file: FileDi
       {hunks}
       {total > shown ? (
         <button type="button" class="more" onClick={() => setShown(shown + AT_ONCE * 2)}>
-          … {total - shown} more lines
+          Show {total - shown} more lines
         </button>
       ) : null}
-      {file.left_out ? <p class="instead">{file.left_out} lines are left out: there are too many</p> : null}
+      {file.left_out ? <p class="instead">{file.left_out} more lines are not shown: the diff is too large</p> : null}
     </div>
   );
 });
@@ -89,18 +90,22 @@ function Hunk(props: { hunk: HunkLines; lines: DiffLine[]; language: string; isF
   const { hunk, lines, language } = props;
   let [before, after] = hunk.start;
   const hasNumbers = before > 0 || after > 0;
+  const parts = changedParts(lines);
   const rows = lines.map((line, at) => {
-    const number = line.kind === 'removed' ? before : after;
+    const [old, now] = [line.kind === 'added' ? '' : before, line.kind === 'removed' ? '' : after];
     if (line.kind !== 'added') before += 1;
     if (line.kind !== 'removed') after += 1;
     const sign = line.kind === 'added' ? '+' : line.kind === 'removed' ? '−' : ' ';
     return (
       <div key={at} class={`dl ${line.kind}`}>
         <span class="no" aria-hidden="true">
-          {hasNumbers ? number : ''}
+          {hasNumbers ? old : ''}
+        </span>
+        <span class="no" aria-hidden="true">
+          {hasNumbers ? now : ''}
         </span>
         <span class="sign">{sign}</span>
-        <span class="tx">{highlight(cleanLines(line.text), language).map(token)}</span>
+        <span class="tx">{coloured(line.text, language, parts.get(at))}</span>
       </div>
     );
   });
@@ -110,4 +115,11 @@ function Hunk(props: { hunk: HunkLines; lines: DiffLine[]; language: string; isF
       {rows}
     </>
   );
+}
+
+/** A line in its colours, with the part of it marked that is another one. */
+function coloured(text: string, language: string, part: Range | undefined) {
+  const tokens = highlight(cleanLines(text), language);
+  if (!part) return tokens.map(token);
+  return marked(tokens, part).map(([one, isChanged], at) => (isChanged ? <mark key={at}>{token(one, 0)}</mark> : token(one, at)));
 }

@@ -1,40 +1,69 @@
 // Differences of a turn, or between two points; each file can be brought back alone.
 
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 
+import { send } from '../actions';
 import { openPlan } from '../changes';
 import type { EntryId, FileDiff } from '../contract';
+import { useView } from '../store';
 import { count, pathKey, pathText } from '../text/words';
 import { FileBox } from './Diff';
 
+/** What bringing a file back would do to it now; the plan says which. */
+const BRING: Record<string, string> = { restore: 'Restore as it was before', recreate: 'Recreate', delete: 'Delete new file', mode: 'Restore permissions' };
+
 export function DiffList({ files, entry }: { files: FileDiff[]; entry: EntryId | null }) {
   const [shown, setShown] = useState(60);
-  if (files.length === 0) return <p class="dim">No file differs</p>;
+  const actions = useActions(files, entry);
+  if (files.length === 0) return <p class="dim">No files changed</p>;
   const [added, removed] = [files.reduce((sum, file) => sum + file.added, 0), files.reduce((sum, file) => sum + file.removed, 0)];
   return (
-    <section aria-label="Files that differ">
+    <section aria-label="Changed files">
       <p class="dim">
-        {count(files.length, 'file', 'files')}, +{added} −{removed}
+        {count(files.length, 'file', 'files')} changed, +{added} −{removed}
       </p>
-      {files.slice(0, shown).map((file) => (
-        <div class="with-button" key={pathKey(file.path)}>
-          <FileBox file={file} isOpen={files.length <= 12} />
-          {entry ? (
-            <button
-              type="button"
-              class="quiet only-this"
-              onClick={() => openPlan({ do: 'rewind', entry, scope: 'code', paths: [file.path] }, 'Restore', pathText(file.path))}
-            >
-              Restore as it was before
-            </button>
-          ) : null}
-        </div>
-      ))}
+      {files.slice(0, shown).map((file) => {
+        const bring = BRING[actions.get(pathKey(file.path)) ?? ''];
+        const name = pathText(file.path);
+        return (
+          <div class="with-button" key={pathKey(file.path)}>
+            <FileBox file={file} isOpen={files.length <= 12} />
+            {entry && bring ? (
+              <button
+                type="button"
+                class="quiet only-this"
+                aria-label={`${bring}: ${name}`}
+                onClick={() => openPlan({ do: 'rewind', entry, scope: 'code', paths: [file.path] }, 'Restore', name)}
+              >
+                {bring}
+              </button>
+            ) : null}
+          </div>
+        );
+      })}
       {files.length > shown ? (
         <button type="button" class="more" onClick={() => setShown(shown + 300)}>
-          … and {files.length - shown} more files
+          Show {files.length - shown} more files
         </button>
       ) : null}
     </section>
   );
+}
+
+/** What the plan of going back would do to each of the files; those that are as they were then are not in it. */
+function useActions(files: FileDiff[], entry: EntryId | null): Map<string, string> {
+  const state = useView()?.state;
+  const [actions, setActions] = useState(new Map<string, string>());
+  useEffect(() => {
+    if (!entry || files.length === 0) return undefined;
+    let isGone = false;
+    void send({ type: 'plan', change: { do: 'rewind', entry, scope: 'code', paths: files.map((file) => file.path) } }).then((answer) => {
+      const plan = answer.ok?.type === 'change' ? answer.ok.document : answer.refused?.document;
+      if (!isGone) setActions(new Map((plan?.files ?? []).map((file) => [pathKey(file.path), file.action ?? ''])));
+    });
+    return () => {
+      isGone = true;
+    };
+  }, [files, entry, state]);
+  return actions;
 }

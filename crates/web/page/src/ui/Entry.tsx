@@ -1,10 +1,12 @@
-// One entry of the conversation, in the words of the terminal.
+// One entry of the conversation.
 
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 
-import type { Entry, EntryOf, Part, Todo } from '../contract';
-import { ofCall, object } from '../text/edits';
+import { useCallDiff } from '../callDiffs';
+import type { Entry, EntryOf, HunkLines, Part, Todo } from '../contract';
+import { type CallChange, ofCall, object } from '../text/edits';
+import { noteLine, refusalOf } from '../text/notes';
 import { clean, count, firstWords, lineCount, partName, plainOutput } from '../text/words';
 import { Boundary } from './Boundary';
 import { Counts, DiffLines } from './Diff';
@@ -17,7 +19,8 @@ const folds = new Map<string, boolean>();
 const OUTPUT_LINES = 6;
 const DIFF_LINES = 24;
 const WRITTEN_LINES = 10;
-const PROMPT_LINES = 40;
+const PROMPT_LINES = 12;
+const PROMPT_LENGTH = 1_500;
 /** Most of an output that is put on the page at all. */
 const MAX_OUTPUT = 200_000;
 
@@ -49,7 +52,7 @@ export function guess(entry: Entry, width: number): number {
   const text = (length: number) => Math.ceil(length / perLine) * 24;
   switch (entry.type) {
     case 'prompt':
-      return 72 + Math.min(40 * 24, entry.parts.reduce((sum, part) => sum + (part.type === 'text' ? text(part.text.length) : 24), 0));
+      return 72 + Math.min((PROMPT_LINES + 1) * 24, entry.parts.reduce((sum, part) => sum + (part.type === 'text' ? text(part.text.length) : 24), 0));
     case 'reply':
       return 24 + entry.blocks.reduce((sum, block) => sum + (block.type === 'text' ? text(block.text.length) + 12 : block.type === 'reasoning' ? 30 : 0), 0);
     case 'tool_result':
@@ -86,7 +89,8 @@ const Drawn = memo(function Drawn({ entry, tool, args, range }: { entry: Entry; 
       return <ToolResult entry={entry} tool={tool} args={args} />;
     case 'note':
       return (
-        <Fold id={entry.id} class="dim" summary={clean(firstOf(entry.text))}>
+        <Fold id={entry.id} class="dim" summary={clean(noteLine(entry.about, entry.text))}>
+          <p class="told">The model is told:</p>
           <pre class="out wrap">{entry.text.trim()}</pre>
         </Fold>
       );
@@ -97,7 +101,7 @@ const Drawn = memo(function Drawn({ entry, tool, args, range }: { entry: Entry; 
           class="dim"
           summary={
             <>
-              {entry.source === 'retake' ? 'instructions of Retake' : clean(entry.source)}, {count(lineCount(entry.text), 'line', 'lines')}
+              {entry.source === 'retake' ? 'Retake’s instructions' : clean(entry.source)}, {count(lineCount(entry.text), 'line', 'lines')}
             </>
           }
         >
@@ -108,7 +112,7 @@ const Drawn = memo(function Drawn({ entry, tool, args, range }: { entry: Entry; 
       const what = range > 0 ? `summary of ${count(range, 'entry', 'entries')}` : 'summary';
       const why =
         entry.by?.why === 'compaction'
-          ? 'the conversation became too long, the model sees this instead'
+          ? 'the conversation became too long, so the model sees this instead'
           : entry.by?.why === 'model'
             ? 'the model went back and kept this'
             : 'the model sees this instead';
@@ -119,11 +123,11 @@ const Drawn = memo(function Drawn({ entry, tool, args, range }: { entry: Entry; 
       );
     }
     case 'cleared':
-      return <p class="cleared">the model sees nothing above</p>;
+      return <p class="cleared">The model does not see anything above</p>;
     case 'approved':
       return (
         <p class="dim">
-          · allowed from now on: <code>{entry.prefix ? `${entry.tool}: ${entry.prefix}` : entry.tool}</code>
+          Allowed from now on: <code>{entry.prefix ? `${entry.tool}: ${entry.prefix}` : entry.tool}</code>
         </p>
       );
     case 'ended':
@@ -136,16 +140,12 @@ function Ended({ entry }: { entry: EntryOf<'ended'> }) {
     case 'done':
       return null;
     case 'interrupted':
-      return <p class="dim">· interrupted</p>;
+      return <p class="dim">■ Stopped</p>;
     case 'failed':
-      return <p class="bad">✗ failed: {entry.reason.message}</p>;
+      return <p class="bad">✗ Failed: {entry.reason.message}</p>;
     case 'round_limit':
-      return <p class="warning">! stopped: too many rounds without an end; say “go on” to continue</p>;
+      return <p class="warning">Stopped after too many rounds; say “go on” to continue</p>;
   }
-}
-
-function firstOf(text: string): string {
-  return text.trim().split('\n')[0] ?? '';
 }
 
 /** What the user said: text, with a name for each block in it. */
@@ -154,17 +154,19 @@ export function PromptText({ parts, id }: { parts: Part[]; id: string }) {
   // Blocks follow below, each under its name.
   const text = parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join(' ');
   const lines = text.split('\n');
-  const isLong = lines.length > PROMPT_LINES + 1;
+  const start = lines.slice(0, PROMPT_LINES).join('\n').slice(0, PROMPT_LENGTH);
+  // A line or two are not worth a button.
+  const isLong = lines.length > PROMPT_LINES + 2 || text.length > PROMPT_LENGTH + 200;
   const open = () => {
     folds.set(`${id}:all`, true);
     setOpen(true);
   };
   return (
     <>
-      <div class="said">{isLong && !isOpen ? lines.slice(0, PROMPT_LINES).join('\n') : text}</div>
+      <div class="said">{isLong && !isOpen ? `${start.trimEnd()} …` : text}</div>
       {isLong && !isOpen ? (
         <button type="button" class="more" onClick={open}>
-          … {lines.length - PROMPT_LINES} more lines
+          Show all{lines.length > PROMPT_LINES + 2 ? ` ${lines.length} lines` : ''}
         </button>
       ) : null}
       {parts.map((part, at) =>
@@ -206,7 +208,7 @@ export function Picture({ part }: { part: Extract<Part, { type: 'image' }> }) {
 }
 
 function stopRemark(entry: EntryOf<'reply'>): string | null {
-  if (entry.stop === 'length') return 'the answer was cut off: it became too long';
+  if (entry.stop === 'length') return 'the answer was cut off: it was too long';
   return entry.stop === 'refused' ? 'the model refused to answer' : null;
 }
 
@@ -233,7 +235,7 @@ export function Thought({ id, text }: { id: string; text: string }) {
   );
 }
 
-const MARKS = { done: ['●', 'done'], failed: ['✗', 'failed'], denied: ['!', 'denied'], interrupted: ['○', 'interrupted'] } as const;
+const MARKS = { done: ['●', 'done'], failed: ['✗', 'failed'], denied: ['!', 'not allowed'], interrupted: ['○', 'stopped'] } as const;
 const LOOKS = new Set(['read_file', 'grep', 'glob', 'list_dir']);
 
 /** What the tool itself says about its output: the last line, if it is in brackets. */
@@ -248,7 +250,7 @@ function ToolResult({ entry, tool, args }: { entry: EntryOf<'tool_result'>; tool
   const [output, remark] = remarkOf(text);
   const [sign, word] = MARKS[entry.outcome];
   const isDone = entry.outcome === 'done';
-  const change = isDone ? ofCall(tool, args, entry.details) : null;
+  const change = useMemo(() => (isDone ? ofCall(tool, args, entry.details) : null), [entry, tool, args]);
   const head = (suffix: ComponentChildren) => (
     <span class="call">
       <span class={`mark m-${entry.outcome}`} role="img" aria-label={word}>
@@ -267,24 +269,7 @@ function ToolResult({ entry, tool, args }: { entry: EntryOf<'tool_result'>; tool
       </>
     );
   }
-  if (change) {
-    const isNew = tool === 'write_file';
-    const suffix = isNew ? <span class="dim">{count(change.diff.added, 'line', 'lines')}</span> : <Counts added={change.diff.added} removed={change.diff.removed} />;
-    return (
-      <Fold
-        id={entry.id}
-        isOpen
-        summary={head(
-          <>
-            {suffix}
-            {change.isEverywhere ? <span class="dim">everywhere</span> : null}
-          </>,
-        )}
-      >
-        <DiffLines file={change.diff} limit={isNew ? WRITTEN_LINES : DIFF_LINES} />
-      </Fold>
-    );
-  }
+  if (change) return <Edited entry={entry} tool={tool} change={change} head={head} />;
   if (isDone && (tool === 'move_file' || tool === 'delete_file')) return head(null);
   if (isDone && LOOKS.has(tool)) {
     const about = remark && remark.length <= 60 ? remark : count(lineCount(output), 'line', 'lines');
@@ -302,6 +287,15 @@ function ToolResult({ entry, tool, args }: { entry: EntryOf<'tool_result'>; tool
       </>
     );
   }
+  const refusal = refusalOf(entry.outcome, text);
+  if (refusal) {
+    return (
+      <Fold id={entry.id} class="refused" summary={head(<span class={`outcome m-${entry.outcome}`}>{refusal}</span>)}>
+        <p class="told dim">The model is told:</p>
+        <pre class="out wrap">{text}</pre>
+      </Fold>
+    );
+  }
   const command = tool === 'bash' ? object(args)?.['command'] : undefined;
   // What the title tells whole is not told twice.
   const isLongCommand = typeof command === 'string' && !entry.title.includes(command.trim());
@@ -309,13 +303,37 @@ function ToolResult({ entry, tool, args }: { entry: EntryOf<'tool_result'>; tool
     <>
       {head(said)}
       {isLongCommand ? <pre class="out command" tabIndex={0}>{command.trim()}</pre> : null}
-      <Output id={entry.id} text={tool === 'bash' ? output : text} keep={tool === 'bash' ? 'last' : 'first'} />
+      <Output id={entry.id} text={tool === 'bash' ? output : text} keep={tool === 'bash' ? 'last' : 'first'} isProse={tool !== 'bash' && !isDone} />
     </>
   );
 }
 
+/** A file that was edited or written: what changed in it, where the session knows that; else what the model wrote. */
+function Edited(props: { entry: EntryOf<'tool_result'>; tool: string; change: CallChange; head: (suffix: ComponentChildren) => ComponentChildren }) {
+  const { entry, tool, change, head } = props;
+  const known = useCallDiff(entry, change);
+  if (known) {
+    const isNew = known.removed === 0 && tool === 'write_file';
+    return (
+      <Fold key="known" id={entry.id} isOpen summary={head(<Counts added={known.added} removed={known.removed} />)}>
+        <DiffLines file={known} limit={isNew ? WRITTEN_LINES : DIFF_LINES} />
+      </Fold>
+    );
+  }
+  const isWhole = tool === 'write_file';
+  const suffix = isWhole ? `writes ${count(change.diff.added, 'line', 'lines')}` : change.isEverywhere ? 'excerpt, replaced everywhere' : 'excerpt';
+  // What a file was before it was written is not known here, so nothing is marked as new.
+  const plain = (hunk: HunkLines) => ({ ...hunk, lines: hunk.lines.map(({ text }) => ({ kind: 'same' as const, text })) });
+  const shown = isWhole ? { ...change.diff, hunks: change.diff.hunks.map(plain) } : change.diff;
+  return (
+    <Fold key="written" id={entry.id} isOpen={!isWhole} summary={head(<span class="dim">{suffix}</span>)}>
+      <DiffLines file={shown} limit={isWhole ? WRITTEN_LINES : DIFF_LINES} />
+    </Fold>
+  );
+}
+
 /** Output, of which a few lines are shown while it is folded. */
-export function Output({ id, text, keep }: { id: string; text: string; keep: 'first' | 'last' }) {
+export function Output({ id, text, keep, isProse = false }: { id: string; text: string; keep: 'first' | 'last'; isProse?: boolean }) {
   const key = `${id}:out`;
   const [isOpen, setOpen] = useState(folds.get(key) ?? false);
   const whole = plainOutput(text).trimEnd();
@@ -332,10 +350,10 @@ export function Output({ id, text, keep }: { id: string; text: string; keep: 'fi
     <>
       {isLong ? (
         <button type="button" class="more" aria-expanded={isOpen} onClick={toggle}>
-          {isOpen ? 'fold' : `… ${lines.length - OUTPUT_LINES} more lines`}
+          {isOpen ? 'Show less' : `Show ${lines.length - OUTPUT_LINES} more lines`}
         </button>
       ) : null}
-      <pre class="out" tabIndex={0}>{shown}</pre>
+      <pre class={isProse ? 'out wrap' : 'out'} tabIndex={0}>{shown}</pre>
     </>
   );
 }

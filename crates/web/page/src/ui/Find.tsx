@@ -67,7 +67,7 @@ export function Find() {
         onKeyDown={key}
       />
       <span class="dim" role="status">
-        {words.trim() ? (found.length === 0 ? 'nothing like it' : `${at + 1} of ${found.length}`) : ''}
+        {words.trim() ? (found.length === 0 ? 'No matches' : `${at + 1} of ${found.length}`) : ''}
       </span>
       <button type="button" class="quiet" aria-label="The one before" onClick={() => show(at - 1)}>
         ↑

@@ -18,7 +18,7 @@ const KEYS: [string, [string, string][]][] = [
     'Saying something',
     [
       ['i, Enter', 'to the composer'],
-      ['Enter', 'say it; while a turn runs it is held until that has ended'],
+      ['Enter', 'send; while a turn runs it is queued'],
       ['Shift+Enter, Alt+Enter', 'a new line (so does \\ before Enter)'],
       ['@', 'mention a file: its content goes along'],
       ['↑, ↓', 'what was said before'],

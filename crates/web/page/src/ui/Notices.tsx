@@ -1,43 +1,48 @@
-// What is told in passing, between the conversation and the composer: the newest, and how many there are behind it.
+// What is told in passing, between the conversation and the composer: the newest, and below it what can be taken back, always.
 
-import { dismiss, notices, turnOver } from '../notices';
+import { dismiss, isBar, type Notice, notices, turnOver } from '../notices';
 import { applying } from '../store';
 import { Ticked } from './Ticked';
 
 export function Notices() {
-  const notice = notices.value.at(-1);
-  const more = notices.value.length - 1;
+  const others = notices.value.filter((one) => !isBar(one));
+  const [newest, bar] = [others.at(-1), notices.value.findLast(isBar)];
   return (
     <div class="notices" role="log" aria-live="polite" aria-label="Notices">
-      {notice ? (
-        <div key={notice.id} class={`notice n-${notice.tone}`} role={notice.tone === 'bad' ? 'alert' : undefined}>
-          <span>
-            <Ticked text={notice.text} />
-          </span>
-          {notice.actions.map((action, at) => (
-            <button
-              key={action.text}
-              type="button"
-              class={at === 0 ? 'primary' : ''}
-              disabled={applying.value}
-              onClick={() => {
-                dismiss(notice.id);
-                action.run();
-              }}
-            >
-              {action.text}
-            </button>
-          ))}
-          {more > 0 ? (
-            <button type="button" class="quiet dim" aria-label={`${more} more: show the one before`} onClick={turnOver}>
-              +{more}
-            </button>
-          ) : null}
-          <button type="button" class="quiet" aria-label="Dismiss" onClick={() => dismiss(notice.id)}>
-            ×
-          </button>
-        </div>
+      {newest ? <Told key={newest.id} notice={newest} older={others.length - 1} /> : null}
+      {bar ? <Told key={bar.id} notice={bar} older={0} /> : null}
+    </div>
+  );
+}
+
+function Told({ notice, older }: { notice: Notice; older: number }) {
+  return (
+    <div class={`notice n-${notice.tone}`} role={notice.tone === 'bad' ? 'alert' : undefined}>
+      <span>
+        <Ticked text={notice.text} />
+      </span>
+      {notice.actions.map((action, at) => (
+        <button
+          key={action.text}
+          type="button"
+          class={at === 0 ? 'primary' : ''}
+          disabled={applying.value}
+          onClick={() => {
+            dismiss(notice.id);
+            action.run();
+          }}
+        >
+          {action.text}
+        </button>
+      ))}
+      {older > 0 ? (
+        <button type="button" class="quiet dim" aria-label={`Show the notice before, ${older} older`} onClick={turnOver}>
+          {older} older
+        </button>
       ) : null}
+      <button type="button" class="quiet" aria-label="Dismiss" onClick={() => dismiss(notice.id)}>
+        ×
+      </button>
     </div>
   );
 }

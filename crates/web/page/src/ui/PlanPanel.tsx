@@ -4,13 +4,13 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 
 import { send, sentence } from '../actions';
-import { applyChange, RUNNING, type Wanted } from '../changes';
+import { applyChange, planTitle, RUNNING, type Wanted } from '../changes';
 import type { Bytes, Change, ConflictFacts, EntryId, FileDiff, OnConflict, Refusal, RewindDocument, Scope } from '../contract';
 import { applying, panel, useView } from '../store';
-import { count, pathKey, pathText } from '../text/words';
+import { type Action, changedFiles, count, pathKey, pathText, willDo } from '../text/words';
 import { head } from '../view';
 import { type Choices, Conflicts, Files, Leaves, Stays, Warnings } from './PlanParts';
-import { changes, SCOPES } from './PromptMenu';
+import { promptsGo, SCOPES } from './PromptMenu';
 import { Ticked } from './Ticked';
 
 interface Shown {
@@ -92,13 +92,19 @@ export function PlanPanel({ wanted: goal }: { wanted: Wanted }) {
     : refusal
       ? null
       : needsBranch
-        ? 'Another branch is checked out: say below whether to go on'
+        ? 'Another branch is checked out: confirm below to continue'
         : blocked
           ? 'A directory is in the way'
           : null;
   const cannot = isRunning || refusal !== null || plan === null || blocked || needsBranch || isWaiting || applying.value;
-  // A single file is restored; the rest does not go back.
-  const [verb, name] = paths.length > 0 && goal.verb === 'Rewind' ? (['Restore', paths.map(pathText).join(', ')] as const) : ([goal.verb, goal.name] as const);
+  // A single file is restored or deleted, as the plan says; the rest does not go back.
+  const only = paths.length > 0 ? paths.map(pathText).join(', ') : null;
+  const [verb, name] = only !== null && goal.verb === 'Rewind' ? (['Restore', only] as const) : ([goal.verb, goal.name] as const);
+  const planned = plan?.files.find((file) => file.action !== 'unchanged' && paths.length === 1 && pathKey(file.path) === pathKey(paths[0] as Bytes));
+  const title = only === null ? null : `${ONE[planned?.action as Action] ?? 'Restore'} ${only}`;
+  useLayoutEffect(() => {
+    planTitle.value = title;
+  }, [title]);
   const act = async () => {
     // A second click may come before the first has been drawn.
     if (cannot || applying.value) return;
@@ -115,11 +121,11 @@ export function PlanPanel({ wanted: goal }: { wanted: Wanted }) {
     setPaths([path]);
   };
   const kept = [...choices].filter(([key, [, choice]]) => choice === 'keep' && plan?.conflicts.some((one) => pathKey(one.path) === key)).length;
-  const does = kept > 0 ? `${verb}, keeping ${count(kept, 'file as it is', 'files as they are')}` : verb;
+  const does = kept > 0 ? (title ? 'Keep it as it is' : `${verb}, keeping ${count(kept, 'file as it is', 'files as they are')}`) : (title ?? verb);
 
   return (
     <div class="plan" ref={box}>
-      {wanted.do === 'rewind' ? (
+      {wanted.do === 'rewind' && only === null ? (
         <fieldset class="scopes">
           <legend class="sr">What goes back</legend>
           {SCOPES.map(([one, name]) => (
@@ -130,31 +136,29 @@ export function PlanPanel({ wanted: goal }: { wanted: Wanted }) {
           ))}
         </fieldset>
       ) : null}
-      {paths.length > 0 ? (
+      {only !== null && !wanted.paths?.length ? (
         <p class="only">
-          Only <code>{paths.map(pathText).join(', ')}</code>{' '}
-          {wanted.paths?.length ? null : (
-            <button
-              type="button"
-              onClick={() => {
-                setPaths([]);
-                setScope(wanted.do === 'rewind' ? wanted.scope : null);
-              }}
-            >
-              All files
-            </button>
-          )}
+          Only <code>{only}</code>{' '}
+          <button
+            type="button"
+            onClick={() => {
+              setPaths([]);
+              setScope(wanted.do === 'rewind' ? wanted.scope : null);
+            }}
+          >
+            All files
+          </button>
         </p>
       ) : null}
       <div class="actions">
         <button type="button" class="primary" ref={apply} aria-disabled={cannot} aria-busy={applying.value} onKeyDown={notHeld} onClick={() => void act()}>
-          {applying.value ? `${verb} is under way …` : does}
+          {applying.value ? `${verb} in progress …` : does}
         </button>
         <button type="button" disabled={applying.value} onClick={() => (panel.value = null)}>
           Cancel
         </button>
         <span class="summary-line" role="status">
-          {isWaiting ? 'working out what would change …' : plan && !refusal ? summary(plan) : ''}
+          {isWaiting ? 'Planning …' : plan && !refusal ? summary(plan, only !== null) : ''}
         </span>
       </div>
       {why ? <p class="warning">{why}</p> : null}
@@ -165,7 +169,7 @@ export function PlanPanel({ wanted: goal }: { wanted: Wanted }) {
       ) : null}
       {refusal ? (
         <p class="warning" role="alert">
-          <Ticked text={`It cannot be done: ${refusal.message}${refusal.hint ? ` · ${refusal.hint}` : ''}`} />{' '}
+          <Ticked text={`Not possible: ${refusal.message}${refusal.hint ? ` · ${refusal.hint}` : ''}`} />{' '}
           <button type="button" onClick={() => setAsked((times) => times + 1)}>
             Try again
           </button>
@@ -175,7 +179,7 @@ export function PlanPanel({ wanted: goal }: { wanted: Wanted }) {
         <>
           <Conflicts plan={plan} diffs={diffs} choices={choices} choose={choose} />
           <Warnings plan={plan} isAcross={isAcross} setAcross={setAcross} />
-          <Stays plan={plan} />
+          <Stays plan={plan} isPart={only !== null} />
           <Leaves plan={plan} />
           <Files plan={plan} diffs={diffs} only={canRestrict ? restrict : null} />
         </>
@@ -204,22 +208,15 @@ export function decide(conflicts: ConflictFacts[], known: Choices): Choices {
   return isOther ? next : known;
 }
 
-/** A plan on one line. */
-function summary(plan: RewindDocument): string {
-  const said = conversation(plan);
-  if (plan.scope === 'conversation') return `${said} · files and side effects stay`;
-  const files = changes(plan);
-  const conflicts = plan.conflicts.length > 0 ? count(plan.conflicts.length, 'conflict', 'conflicts') : '';
-  return [files === 0 ? 'no file changes' : count(files, 'file', 'files'), conflicts, said].filter(Boolean).join(' · ');
-}
+/** The words of the button for a single file. */
+const ONE: Record<Action, string> = { restore: 'Restore', recreate: 'Recreate', delete: 'Delete', mode: 'Restore' };
 
-function conversation(plan: RewindDocument): string {
-  const planned = plan.conversation;
-  if (!planned) return '';
-  const [leaves, returns] = [planned.leaves.length, planned.returns.length];
-  if (returns > 0) {
-    return [leaves > 0 ? count(leaves, 'prompt leaves', 'prompts leave') : '', count(returns, 'prompt comes back', 'prompts come back')].filter(Boolean).join(', ');
-  }
-  if (leaves === 0) return '';
-  return leaves === 1 ? 'undoes this prompt only' : `also undoes ${count(leaves - 1, 'later prompt', 'later prompts')}`;
+/** A plan on one line. Of a single file, the button and what is below tell it. */
+function summary(plan: RewindDocument, isPart: boolean): string {
+  const said = promptsGo(plan);
+  if (plan.scope === 'conversation') return `${said || 'no prompts change'} · files stay as they are`;
+  const isSame = changedFiles(plan.files).length === 0 && plan.conflicts.length === 0;
+  if (isPart) return isSame ? 'Already as it was then' : '';
+  const conflicts = plan.conflicts.length > 0 ? count(plan.conflicts.length, 'conflict', 'conflicts') : '';
+  return [willDo(plan) || (conflicts ? '' : 'no file changes'), conflicts, said].filter(Boolean).join(' · ');
 }

@@ -4,7 +4,7 @@ import { useMemo, useState } from 'preact/hooks';
 
 import type { Bytes, FileDiff, OnConflict, PlannedFile, RewindDocument } from '../contract';
 import { applying, theView } from '../store';
-import { count, counted, pathKey, pathText } from '../text/words';
+import { actionDone, count, counted, pathKey, pathText } from '../text/words';
 import { DiffLines, FileBox } from './Diff';
 import { Ticked } from './Ticked';
 
@@ -12,19 +12,26 @@ export type Choices = Map<string, [Bytes, OnConflict]>;
 
 const CHOICE: Record<OnConflict, string> = { stop: 'Stop', keep: 'Keep', overwrite: 'Overwrite', merge: 'Merge' };
 const COMES: Record<OnConflict, string> = {
-  stop: 'everything stops',
-  keep: 'is kept: nothing changes in it. Going back would have changed (not done):',
-  overwrite: 'is overwritten; what is there now stays in the safety checkpoint:',
-  merge: 'is merged: only the session’s own changes are taken out:',
+  stop: 'Nothing is changed.',
+  keep: 'Stays as it is. This change is not made:',
+  overwrite: 'The file as it is now is overwritten; Undo brings it back:',
+  merge: 'This session’s changes are removed, the others are kept:',
 };
-const NO_MERGE = 'Merge is not offered: it is for texts in which the changes of both do not touch each other';
+const NO_MERGE = 'Merge is not possible: the changes overlap, or this is not a text file.';
+/** Why a file needs a decision, by the session's name for it; else in the session's words. */
+const WHY: Record<string, string> = {
+  changed_by_others: 'was also changed outside this session',
+  changed_since: 'was also changed outside this session',
+  changed_later: 'was changed again later in this session',
+  contested: 'may also have been changed by another session',
+};
 
 export function Conflicts(props: { plan: RewindDocument; diffs: FileDiff[] | null; choices: Choices; choose: (path: Bytes, choice: OnConflict) => void }) {
   const { plan, diffs, choices } = props;
   if (plan.conflicts.length === 0) return null;
   return (
     <section class="conflicts" aria-label="Conflicts">
-      <h3>{count(plan.conflicts.length, 'file needs', 'files need')} a decision</h3>
+      <h3>{count(plan.conflicts.length, 'conflict', 'conflicts')}</h3>
       {plan.conflicts.map((conflict) => {
         const key = pathKey(conflict.path);
         const choice = choices.get(key)?.[1] ?? conflict.choice;
@@ -33,7 +40,7 @@ export function Conflicts(props: { plan: RewindDocument; diffs: FileDiff[] | nul
           <div class="conflict" key={key}>
             <fieldset>
               <legend>
-                <span class="path">{pathText(conflict.path)}</span> <span class="warning">{conflict.text}</span>
+                <span class="path">{pathText(conflict.path)}</span> <span class="warning">{WHY[conflict.why] ?? conflict.text}</span>
               </legend>
               {conflict.choices
                 .filter((one) => one !== 'stop')
@@ -63,7 +70,7 @@ export function Warnings({ plan, isAcross, setAcross }: { plan: RewindDocument; 
     <>
       {plan.blocked.map((path) => (
         <p key={pathKey(path)} class="bad">
-          ! {pathText(path)}/ holds files that are not captured, so nothing can take its place
+          {pathText(path)}/ contains files that Retake did not capture, so it cannot be replaced
         </p>
       ))}
       {plan.branch || isAcross ? (
@@ -71,14 +78,14 @@ export function Warnings({ plan, isAcross, setAcross }: { plan: RewindDocument; 
           <input type="checkbox" checked={isAcross} onChange={(event) => setAcross(event.currentTarget.checked)} />
           {plan.branch ? (
             <span>
-              Go on although the branch <code>{plan.branch.now}</code> is checked out, and it was <code>{plan.branch.then}</code> then
+              Continue, although the branch is <code>{plan.branch.now}</code> now and was <code>{plan.branch.then}</code> then
             </span>
           ) : (
-            <span>Go on although another branch is checked out than then</span>
+            <span>Continue, although another branch is checked out now</span>
           )}
         </label>
       ) : null}
-      {plan.foreign > 0 ? <p class="warning">Of these, the session never wrote {count(plan.foreign, 'path', 'paths')}</p> : null}
+      {plan.foreign > 0 ? <p class="warning">Includes {count(plan.foreign, 'file', 'files')} that this session never changed</p> : null}
     </>
   );
 }
@@ -100,33 +107,45 @@ function Listed({ title, items, total }: { title: string; items: string[]; total
       </ul>
       {rest > 0 ? (
         <button type="button" class="more" onClick={() => setShown(shown + 200)}>
-          … and {rest} more
+          Show {rest} more
         </button>
       ) : null}
     </section>
   );
 }
 
-/** What does not go back. Where only the conversation does, that nothing else does is what was asked for, and no warning. */
-export function Stays({ plan }: { plan: RewindDocument }) {
+/** What happened since then that is no file: commands, and the rest. */
+function effects(plan: RewindDocument): [commands: string[], rest: string[]] {
+  const isCommand = ({ kind }: { kind: string }) => kind === 'command';
+  const commands = plan.ledger.filter(isCommand).map(({ what }) => what);
+  const rest = plan.ledger
+    .filter((item) => !isCommand(item))
+    .map(({ kind, what, remedy }) => `${kind === 'running' ? 'still running' : kind}: ${what}${remedy ? `  \`${remedy}\`` : ''}`);
+  return [counted(commands), counted(rest)];
+}
+
+/** What does not go back. Where only the conversation does, that nothing else does is what was asked for, and no warning; a plan for
+ * some files says nothing of commands. */
+export function Stays({ plan, isPart }: { plan: RewindDocument; isPart: boolean }) {
   const jobs = (theView()?.jobs ?? []).filter((job) => job.ended === null).map((job) => `${job.job}  ${job.command}`);
-  if (plan.scope === 'conversation') {
-    return <Listed title="Files and side effects stay, also of:" items={plan.ledger.map((item) => `${item.kind}: ${item.what}`)} />;
-  }
+  const [commands, rest] = effects(plan);
+  if (plan.scope === 'conversation') return <Listed title="Nothing that these did is undone:" items={[...commands, ...rest]} />;
   return (
     <div class="stays">
+      {isPart ? null : (
+        <>
+          <Listed title="Only file changes are undone, nothing else that these commands did:" items={commands} />
+          <Listed title="Not undone:" items={rest} />
+        </>
+      )}
+      <Listed title="Not deleted:" items={plan.kept.map((kept) => `${pathText(kept.path)}  ${kept.text}`)} />
       <Listed
-        title="Cannot be undone by going back:"
-        items={plan.ledger.map((item) => `${item.kind}: ${item.what}${item.remedy ? `  \`${item.remedy}\`` : ''}`)}
-      />
-      <Listed title="Stays although it was not there then:" items={plan.kept.map((kept) => `${pathText(kept.path)}  ${kept.text}`)} />
-      <Listed
-        title={`Not captured then: ${count(plan.gaps_total, 'gap', 'gaps')}`}
+        title={`Not captured at that point (${plan.gaps_total}):`}
         items={plan.gaps.map((gap) => `${pathText(gap.path)}  ${gap.text}`)}
         total={plan.gaps_total}
       />
-      <Listed title="Still open for writing in a program:" items={plan.still_open.map(pathText)} />
-      <Listed title="Background jobs: ended if they were started since then:" items={jobs} />
+      <Listed title="Still open in a program:" items={plan.still_open.map(pathText)} />
+      <Listed title="Background jobs, stopped if they were started since then:" items={jobs} />
     </div>
   );
 }
@@ -134,26 +153,21 @@ export function Stays({ plan }: { plan: RewindDocument }) {
 /** What becomes of what was said. */
 export function Leaves({ plan }: { plan: RewindDocument }) {
   const planned = plan.conversation;
+  if (!planned) return null;
   return (
     <>
-      {planned && (planned.leaves.length > 1 || planned.returns.length > 0) ? (
-        <Listed title="Leaves the conversation:" items={planned.leaves.map((prompt) => prompt.text)} />
+      {planned.leaves.length > 1 || planned.returns.length > 0 ? (
+        <Listed title="Removed from the conversation:" items={planned.leaves.map((prompt) => prompt.text)} />
       ) : null}
-      {planned ? <Listed title="Comes back into the conversation:" items={planned.returns.map((prompt) => prompt.text)} /> : null}
-      {planned?.went_on ? <p class="warning">The conversation went on since: it stays where it is</p> : null}
-      {planned?.removed ? <p class="warning">What was said was removed for good: the conversation stays where it is</p> : null}
-      <Listed title="Also undoes:" items={counted(plan.undoes)} />
+      <Listed title="Brought back into the conversation:" items={planned.returns.map((prompt) => prompt.text)} />
+      {planned.went_on ? <p class="warning">The conversation has gone on since then: it stays where it is</p> : null}
+      {planned.removed ? <p class="warning">These prompts were removed for good: the conversation stays where it is</p> : null}
     </>
   );
 }
 
 /** The letters of `retake diff`, and what they mean here. */
-const LETTERS: Record<string, [string, string]> = {
-  restore: ['M', 'goes back to its old content'],
-  delete: ['D', 'is deleted: it was not there'],
-  recreate: ['A', 'comes back'],
-  mode: ['M', 'its permissions go back'],
-};
+const LETTERS: Record<string, string> = { restore: 'M', delete: 'D', recreate: 'A', mode: 'M' };
 
 export function Files({ plan, diffs, only }: { plan: RewindDocument; diffs: FileDiff[] | null; only: ((path: Bytes) => void) | null }) {
   const conflicts = new Set(plan.conflicts.map((conflict) => pathKey(conflict.path)));
@@ -167,11 +181,11 @@ export function Files({ plan, diffs, only }: { plan: RewindDocument; diffs: File
       ))}
       {files.length > shown ? (
         <button type="button" class="more" onClick={() => setShown(shown + 300)}>
-          … and {files.length - shown} more files
+          Show {files.length - shown} more files
         </button>
       ) : null}
       {plan.files.some((file) => file.certainty === 'presumed') ? (
-        <p class="dim">What changed while its commands ran is presumed to be the session’s own.</p>
+        <p class="dim presumed">What changed while a command ran is taken to be that command’s doing.</p>
       ) : null}
     </section>
   );
@@ -179,12 +193,13 @@ export function Files({ plan, diffs, only }: { plan: RewindDocument; diffs: File
 
 function PlanFile(props: { file: PlannedFile; diff: FileDiff | undefined; isOpen: boolean; only: ((path: Bytes) => void) | null }) {
   const { file, diff, only } = props;
-  const [letter, name] = LETTERS[file.action ?? ''] ?? ['?', file.action ?? 'not known'];
-  const remark = file.certainty === 'certain' || file.certainty === 'presumed' ? undefined : (file.certainty ?? undefined);
+  const letter = LETTERS[file.action ?? ''] ?? '?';
+  const word = `will be ${actionDone(file.action)}`;
+  const remark = file.certainty === 'certain' || file.certainty === 'presumed' ? word : [word, file.certainty].filter(Boolean).join(', ');
   const box: FileDiff = diff ?? { path: file.path, added: 0, removed: 0, hunks: [] };
   return (
     <div class="with-button">
-      <FileBox file={box} letter={letter} letterName={name} remark={remark} isOpen={props.isOpen} />
+      <FileBox file={box} letter={letter} letterName={word} remark={remark} isOpen={props.isOpen} />
       {only ? (
         <button type="button" class="quiet only-this" aria-label={`Only this file: ${pathText(file.path)}`} onClick={() => only(file.path)}>
           Only this file

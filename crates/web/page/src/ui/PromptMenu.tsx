@@ -3,14 +3,16 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 import { send } from '../actions';
-import { fork, openPlan, promptName, RUNNING, setLabel, showTurnDiff } from '../changes';
+import { fork, openPlan, promptName, setLabel, showTurnDiff, stopThenPlan } from '../changes';
 import type { EntryId, Refusal, RewindDocument, Scope } from '../contract';
 import { points, said } from '../points';
 import { isMenuFresh, menuOf, menuOpener, panel, theFacts, theView, useView } from '../store';
-import { count } from '../text/words';
+import { count, willDo } from '../text/words';
 import { focusOnce } from './focus';
 
-const WAITING = 'working out what would change …';
+const WAITING = 'planning …';
+/** Why most cannot be done while a turn runs is told once, above all of it. */
+const RUNS = '';
 
 interface Item {
   key: string;
@@ -27,11 +29,6 @@ export const SCOPES: [Scope, string][] = [
   ['conversation', 'Conversation only'],
   ['code', 'Code only'],
 ];
-
-/** How many paths a plan changes. */
-export function changes(plan: RewindDocument): number {
-  return plan.files.filter((file) => file.action !== 'unchanged').length;
-}
 
 /** `before 3 “mend add”`. */
 export function placeName(entry: EntryId): string {
@@ -133,14 +130,20 @@ function Menu({ entry }: { entry: EntryId }) {
     }
   };
   const number = theFacts().numbers.get(entry);
-  const title = `Rewind to ${placeName(entry)}`;
+  const title = number ? `Prompt ${number} “${textOf(entry)}”` : `“${textOf(entry)}”, left behind`;
+  const isRunning = state === 'running';
   return (
     <div class="menu" ref={box} onKeyDown={key}>
       <p class="menu-title">{isLabelling ? `Label the point ${number ? `before ${number}` : 'before it'}` : title}</p>
+      {isRunning && !isLabelling ? (
+        <p class="menu-running warning" id="menu-running">
+          A turn is running: stop it to rewind or summarise
+        </p>
+      ) : null}
       {isLabelling ? (
         <LabelForm entry={entry} done={() => close(true)} />
       ) : (
-        <div role="menu" aria-label={title}>
+        <div role="menu" aria-label={title} aria-describedby={isRunning ? 'menu-running' : undefined}>
           {items.map((item) => (
             <button
               key={item.key}
@@ -154,7 +157,7 @@ function Menu({ entry }: { entry: EntryId }) {
               <kbd>{item.key}</kbd>
               <span>
                 {item.title}
-                <small class={item.limit === undefined ? 'dim' : 'warning'}>{item.limit ?? item.offer}</small>
+                <Remark item={item} />
               </span>
             </button>
           ))}
@@ -162,6 +165,11 @@ function Menu({ entry }: { entry: EntryId }) {
       )}
     </div>
   );
+}
+
+function Remark({ item }: { item: Item }) {
+  if (item.limit === RUNS) return null;
+  return <small class={item.limit === undefined ? 'dim' : 'warning'}>{item.limit ?? item.offer}</small>;
 }
 
 /** Beside its button, never over it: whoever clicks twice must not hit what has come under the pointer. */
@@ -196,42 +204,47 @@ function itemsOf(entry: EntryId, { plan, refusal, alone }: Known, label: () => v
   const view = theView();
   const numbers = theFacts().numbers;
   const number = numbers.get(entry);
-  const running = view?.state === 'running' ? RUNNING : undefined;
-  const elsewhere = number === undefined ? 'it is not in the conversation now' : undefined;
+  const running = view?.state === 'running' ? RUNS : undefined;
+  const elsewhere = number === undefined ? 'not in the conversation now' : undefined;
   const files = plan ? fileOffer(plan) : '';
+  const isWaiting = plan === null && alone === null;
   const talk = plan ?? (alone && 'version' in alone ? alone : null);
-  const prompts = talk ? promptOffer(talk) : WAITING;
+  const prompts = talk ? promptsGo(talk) || 'no prompts change' : WAITING;
   const silent = alone && 'reason' in alone ? alone.message : undefined;
-  const isBlocked = plan && plan.blocked.length > 0 ? 'a directory holds files that are not captured, so nothing can take its place' : undefined;
+  const isBlocked = plan && plan.blocked.length > 0 ? 'a directory contains files that Retake did not capture, so it cannot be replaced' : undefined;
   const limit = running ?? refusal?.message ?? isBlocked;
-  const nothing = plan && changes(plan) === 0 ? 'nothing to do, the files are there already' : undefined;
+  const nothing = plan && !willDo(plan) && plan.conflicts.length === 0 ? 'no files to change' : undefined;
   const all = [...numbers.keys()];
   const [before, from] = number === undefined ? [[], []] : [all.slice(0, number - 1), all.slice(number - 1)];
   const summarise = (part: 'from' | 'up_to', prompts: EntryId[], name: string) =>
     (panel.value = { kind: 'summarise', extent: { part, entry }, name, prompts });
   const items: Item[] = [
-    { key: '1', title: 'Code and conversation', offer: plan ? `${files}, ${prompts}` : WAITING, limit, run: () => rewindTo(entry, 'both') },
-    { key: '2', title: 'Conversation only', offer: `${prompts}; files and side effects stay`, limit: running ?? silent, run: () => rewindTo(entry, 'conversation') },
-    { key: '3', title: 'Code only', offer: plan ? `${files}; the conversation stays` : WAITING, limit: limit ?? nothing, run: () => rewindTo(entry, 'code') },
-    { key: '4', title: 'Fork from here', offer: 'a new session from here; this one stays as it is', run: () => void fork(entry) },
+    { key: '1', title: 'Rewind code and conversation', offer: plan ? `${files}, ${prompts}` : WAITING, limit, run: () => rewindTo(entry, 'both') },
+    { key: '2', title: 'Rewind conversation only', offer: isWaiting ? WAITING : `${prompts}; files stay as they are`, limit: running ?? silent, run: () => rewindTo(entry, 'conversation') },
+    { key: '3', title: 'Rewind code only', offer: plan ? `${files}; the conversation stays` : WAITING, limit: limit ?? nothing, run: () => rewindTo(entry, 'code') },
+    { key: '4', title: 'Fork from here', offer: 'new session from this point; files stay as they are now', run: () => void fork(entry) },
     {
       key: '5',
-      title: 'Summarise from here …',
-      offer: from.length === 1 ? 'this prompt becomes a summary' : `this prompt and ${count(from.length - 1, 'later one', 'later ones')} become one summary`,
+      title: 'Summarise from here…',
+      offer: from.length === 1 ? 'the model sees a summary instead of this prompt' : `the model sees a summary instead of this and ${count(from.length - 1, 'later prompt', 'later prompts')}`,
       limit: running ?? elsewhere,
       run: () => summarise('from', from, `from ${number} on`),
     },
     {
       key: '6',
-      title: 'Summarise up to here …',
-      offer: before.length === 1 ? 'the prompt before it becomes a summary' : `the ${before.length} prompts before it become one summary`,
-      limit: running ?? elsewhere ?? (before.length === 0 ? 'nothing was said before it' : undefined),
+      title: 'Summarise up to here…',
+      offer: before.length === 1 ? 'the model sees a summary instead of the prompt before' : `the model sees a summary instead of the ${before.length} prompts before`,
+      limit: running ?? elsewhere ?? (before.length === 0 ? 'it is the first prompt' : undefined),
       run: () => summarise('up_to', before, `up to ${number}`),
     },
-    { key: 'l', title: 'Label', offer: 'name the point before it', run: label },
-    { key: 'd', title: 'Show diff', offer: 'what its turn changed', run: () => void showTurnDiff(entry) },
-    { key: 'c', title: 'Compare', offer: 'with any other point, or with now', run: () => (panel.value = { kind: 'timeline', from: entry }) },
+    { key: 'l', title: 'Label…', offer: 'name the point before this prompt', run: label },
+    { key: 'd', title: 'Show diff', offer: 'what this turn changed', run: () => void showTurnDiff(entry) },
+    { key: 'c', title: 'Compare…', offer: 'with another point, or with the files now', run: () => (panel.value = { kind: 'timeline', from: entry }) },
   ];
+  if (running !== undefined) {
+    const stop = () => void stopThenPlan(entry, () => rewindTo(entry, 'both'));
+    items.unshift({ key: 's', title: 'Stop, then rewind…', offer: 'stops the turn and shows what a rewind would change', run: stop });
+  }
   const end = elsewhere ? said.get(entry)?.end : null;
   if (end) items.unshift(toTheEnd(entry, end, running));
   return items;
@@ -243,24 +256,20 @@ function toTheEnd(entry: EntryId, end: EntryId, running: string | undefined): It
   const title = isLast ? 'Go to the end of this attempt' : 'Go to the end of this turn';
   const name = `the end of “${textOf(entry)}”`;
   const run = () => openPlan({ do: 'rewind', entry: end, scope: 'both' }, 'Rewind', name);
-  return { key: 'e', title, offer: 'it comes back with its answer, and the files as they were then', limit: running, run };
+  return { key: 'e', title, offer: 'brings back the prompt, its answer and the files of then', limit: running, run };
 }
 
 function fileOffer(plan: RewindDocument): string {
-  const files = changes(plan);
-  if (files === 0) return 'no file changes';
-  const conflicts = plan.conflicts.length;
-  if (conflicts === 0) return `${count(files, 'file goes', 'files go')} back`;
-  return `${count(files, 'file', 'files')}, ${count(conflicts, 'conflict', 'conflicts')} to decide`;
+  const conflicts = plan.conflicts.length > 0 ? count(plan.conflicts.length, 'conflict', 'conflicts') : '';
+  return [willDo(plan) || (conflicts ? '' : 'no file changes'), conflicts].filter(Boolean).join(', ');
 }
 
-function promptOffer(plan: RewindDocument): string {
+/** What a plan does to the conversation: `removes 2 prompts`; nothing if it leaves it alone. */
+export function promptsGo(plan: RewindDocument): string {
   const [leaves, returns] = [plan.conversation?.leaves.length ?? 0, plan.conversation?.returns.length ?? 0];
-  if (leaves === 0 && returns === 0) return 'no prompt leaves';
-  const leave = count(leaves, 'prompt leaves', 'prompts leave');
-  if (returns === 0) return `${leave} the conversation`;
-  if (leaves === 0) return count(returns, 'prompt comes back', 'prompts come back');
-  return `${leave}, ${count(returns, 'comes back', 'come back')}`;
+  const remove = leaves > 0 ? `removes ${count(leaves, 'prompt', 'prompts')}` : '';
+  const bring = returns > 0 ? `brings back ${leaves > 0 ? returns : count(returns, 'prompt', 'prompts')}` : '';
+  return [remove, bring].filter(Boolean).join(', ');
 }
 
 function LabelForm({ entry, done }: { entry: EntryId; done: () => void }) {
@@ -276,7 +285,7 @@ function LabelForm({ entry, done }: { entry: EntryId; done: () => void }) {
       <button type="submit" class="primary">
         Label
       </button>
-      <small class="dim">an empty one takes the label away</small>
+      <small class="dim">Leave it empty to remove the label</small>
     </form>
   );
 }

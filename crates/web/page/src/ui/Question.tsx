@@ -126,7 +126,7 @@ function Card(props: { question: Asked; isAnswered: boolean; more: number; answe
       </header>
       <Shown question={question} />
       {question.detail && !rule ? (
-        <p class="dim">There is no “always” for it: that is for one simple command, not for several at once or what only the shell understands.</p>
+        <p class="dim">“Always” is offered only for a single simple command.</p>
       ) : null}
       {isWhy ? (
         <form

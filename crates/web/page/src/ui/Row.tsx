@@ -93,9 +93,9 @@ export const Row = memo(function Row(props: {
         <EntryBody entry={entry} tool={props.call.name} args={props.call.arguments} range={props.range} />
         {props.changed ? (
           <p class="turn-changed">
-            <span class="dim">this turn changed</span> <span title="files added, modified and deleted">{props.changed}</span>
-            <button type="button" class="quiet" aria-label="Show what this turn changed" onClick={() => void showTurnDiff(props.turn)}>
-              show
+            <span class="dim">{props.changed}</span>
+            <button type="button" class="quiet" aria-label="show diff of this turn" onClick={() => void showTurnDiff(props.turn)}>
+              show diff
             </button>
           </p>
         ) : null}

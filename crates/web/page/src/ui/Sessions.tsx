@@ -90,7 +90,7 @@ export function Sessions() {
           );
         })}
       </ul>
-      {shown.length === 0 ? <p class="dim">{isLooking ? 'looking …' : query ? 'nothing like it' : 'none yet'}</p> : null}
+      {shown.length === 0 ? <p class="dim">{isLooking ? 'looking …' : query ? 'No matches' : 'none yet'}</p> : null}
     </nav>
   );
 }

@@ -3,7 +3,7 @@
 import { useEffect, useState } from 'preact/hooks';
 
 import { link, runningSince, store, theFacts, useView } from '../store';
-import { elapsed, size, tokens } from '../text/words';
+import { count, elapsed, size, tokens } from '../text/words';
 
 export function Status() {
   const view = useView();
@@ -22,28 +22,26 @@ export function Status() {
   const window = view.window ?? null;
   const context =
     facts.context === null
-      ? facts.numbers.size > 0
-        ? 'context known with the next answer'
-        : ''
+      ? ''
       : window
-        ? `context ${Math.floor((facts.context * 100) / window)} % of ${tokens(window)}`
+        ? `context ${Math.floor((facts.context * 100) / window)}% of ${tokens(window)}`
         : `context ${tokens(facts.context)}`;
   const size_ = store.value;
   const written = facts.turn + Math.floor((view.coming.text.length + view.coming.thinking.length) / 4);
   let [word, tone] = ['● ready', 'good'];
-  if (view.questions.length > 0) [word, tone] = ['? waits for you', 'warning'];
+  if (view.questions.length > 0) [word, tone] = ['? waiting for you', 'warning'];
   else if (view.state === 'running' || (view.state === 'paused' && since !== null)) {
-    const what = view.summarising ? ' · the model writes a summary' : written > 0 ? ` · ${tokens(written)} tokens` : '';
+    const what = view.summarising ? ' · summarising' : written > 0 ? ` · ${tokens(written)} tokens` : '';
     [word, tone] = [`◌ ${elapsed(since === null ? 0 : now - since)}${what}`, 'accent'];
-  } else if (view.state === 'paused') [word, tone] = ['■ stopped', 'warning'];
+  }
   // What is shown is what was known.
   const at = link.value;
   if (at.kind === 'shut' || at.kind === 'missing' || (at.kind === 'waiting' && at.attempt > 1)) [word, tone] = ['○ offline', 'warning'];
   return (
     <footer class="status" aria-label="Status">
       <span class={`state ${tone}`}>{word}</span>
-      {view.held > 0 ? <span class="warning">{view.held} held</span> : null}
-      {jobs > 0 ? <span class="warning">{jobs} in the background</span> : null}
+      {view.held > 0 ? <span class="warning">{view.held} queued</span> : null}
+      {jobs > 0 ? <span class="warning">{count(jobs, 'background job', 'background jobs')}</span> : null}
       {view.baseline ? (
         <span>
           first snapshot: {view.baseline.files} files, {size(view.baseline.bytes)}

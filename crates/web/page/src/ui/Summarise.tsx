@@ -22,8 +22,8 @@ export function Summarise({ extent, prompts }: { extent: Extent; prompts: EntryI
   return (
     <form class="plan summarise" onSubmit={submit}>
       <p>
-        The model writes a summary that it sees from then on instead of {prompts.length === 1 ? 'this turn' : `these ${prompts.length} turns`}, which
-        stay in the conversation; every prompt stays a point to go back to.
+        The model writes a summary and from then on sees that instead of {prompts.length === 1 ? 'this turn' : `these ${prompts.length} turns`}. You
+        still see everything, and can still rewind to every prompt.
       </p>
       <ul class="listed">
         {prompts.slice(0, SHOWN).map((entry) => (
@@ -34,13 +34,13 @@ export function Summarise({ extent, prompts }: { extent: Extent; prompts: EntryI
         {prompts.length > SHOWN ? <li class="dim">… and {prompts.length - SHOWN} more</li> : null}
       </ul>
       <label>
-        What it is to heed (optional)
+        What the summary should focus on (optional)
         <textarea name="heed" rows={3} ref={focusOnce} />
       </label>
-      <p class="dim">This asks the model once, which costs tokens. Undo takes the summary back, not its cost.</p>
+      <p class="dim">This costs one model request. The summary can be undone.</p>
       <div class="actions">
         <button type="submit" class="primary" aria-disabled={isRunning || applying.value}>
-          Ask for the summary
+          Summarise
         </button>
         <button type="button" onClick={() => (panel.value = null)}>
           Cancel

@@ -159,7 +159,7 @@ export function Timeline({ from: first }: { from: string | undefined }) {
       ) : null}
       {compared ? <DiffList files={compared} entry={from} /> : null}
       {prompts === null ? <p class="dim">reading …</p> : null}
-      {prompts !== null && shown.length === 0 ? <p class="dim">{words.length > 0 ? 'nothing like it' : 'Nothing has been said in this session yet'}</p> : null}
+      {prompts !== null && shown.length === 0 ? <p class="dim">{words.length > 0 ? 'No matches' : 'Nothing has been said in this session yet'}</p> : null}
       <ol class="tree" aria-label="Timeline, newest first">
         {shown.slice(0, limit).map((row) => (
           <Row
