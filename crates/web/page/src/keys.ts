@@ -3,11 +3,8 @@
 import { interrupt } from './actions';
 import { openPlan, showTurnDiff } from './changes';
 import { applying, composer, current, finding, isUnderWay, menuOf, panel, sidebarOpen, theFacts, theView, toggleMenu } from './store';
+import { isText } from './ui/focus';
 import { transcript } from './ui/Transcript';
-
-function isTyping(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
-}
 
 /** Goes to the prompt before or after the current one. */
 export function stepPrompt(by: number): void {
@@ -48,7 +45,7 @@ export function listenToKeys(): void {
       if (isUnderWay(theView())) return void interrupt();
       return composer()?.focus();
     }
-    if (isTyping(event.target) || event.ctrlKey || event.metaKey || event.altKey) return undefined;
+    if (isText(event.target) || event.ctrlKey || event.metaKey || event.altKey) return undefined;
     const isButton = event.target instanceof HTMLElement && Boolean(event.target.closest('button, a, summary, [role=alertdialog]'));
     const act = actions[event.key];
     if (!act || (event.key === 'Enter' && isButton)) return undefined;

@@ -162,6 +162,8 @@ function watchState(): void {
 export interface ComposerPort {
   parts(): Part[];
   isBlank(): boolean;
+  /** When somebody last typed in it. */
+  typedAt(): number;
   set(parts: Part[]): void;
   /** Types text where the cursor is. */
   insert(text: string): void;

@@ -19,9 +19,10 @@ test('a prompt is said, streamed, edited with, and asked about', async (t) => {
   assert.match(await question.innerText(), /edit add\.py/);
   assert.equal(await question.locator('.dl.added').innerText(), '2\n+\n    return a + b');
   assert.match(await page.locator('.status').innerText(), /waits for you/);
-  // The composer is empty, so that keys answer, once somebody can have read it.
   await question.locator('button.primary:enabled').waitFor();
+  await question.focus();
   await page.keyboard.press('y');
+  await page.keyboard.press('Enter');
   await ready(page);
   assert.equal(scene.read('add.py'), 'def add(a, b):\n    return a + b\n');
   assert.equal(await page.locator('.e-reply strong').innerText(), 'mend');
@@ -46,7 +47,9 @@ test('no is told to the model, with why; always is asked once', async (t) => {
   await page.locator('#composer').fill('make it');
   await page.keyboard.press('Enter');
   await page.locator('[role=alertdialog] button.primary:enabled').waitFor();
+  await page.locator('[role=alertdialog]').focus();
   await page.keyboard.press('w');
+  await page.keyboard.press('Enter');
   await page.locator('[aria-label="Why not"]').fill('use the other one');
   await page.keyboard.press('Enter');
   await ready(page);

@@ -30,6 +30,7 @@ export function Composer() {
   const history = useRef<Part[][]>([]);
   const recalled = useRef<{ at: number; before: string } | null>(null);
   const filled = useRef(0);
+  const typed = useRef(0);
   const escaped = useRef(0);
   const dismissed = useRef('');
   const [choices, setChoices] = useState<{ list: Choice[]; at: number; from: number } | null>(null);
@@ -40,8 +41,7 @@ export function Composer() {
   const changed = () => {
     const box = area.current;
     if (!box) return;
-    box.style.height = 'auto';
-    box.style.height = `${Math.min(box.scrollHeight, Math.round(innerHeight * 0.4))}px`;
+    fit(box);
     setMarks(blocks.current.within(box.value));
   };
   const put = (value: string) => {
@@ -59,6 +59,7 @@ export function Composer() {
     setComposer({
       parts: () => blocks.current.parts(text()),
       isBlank: () => text() === '',
+      typedAt: () => typed.current,
       set: (parts) => {
         put(blocks.current.text(parts));
         if (parts.length > 0) filled.current = Date.now();
@@ -74,6 +75,24 @@ export function Composer() {
       },
     });
     return () => setComposer(null);
+  }, []);
+  useEffect(() => {
+    const box = area.current;
+    if (!box) return undefined;
+    // A line may be two where there is less room.
+    let width = 0;
+    const look = new ResizeObserver(() => {
+      if (box.clientWidth === width) return;
+      width = box.clientWidth;
+      fit(box);
+    });
+    const again = () => fit(box);
+    look.observe(box);
+    addEventListener('resize', again);
+    return () => {
+      look.disconnect();
+      removeEventListener('resize', again);
+    };
   }, []);
 
   const complete = async () => {
@@ -273,6 +292,7 @@ export function Composer() {
           onInput={() => {
             // Whoever types means what they press next.
             filled.current = 0;
+            typed.current = Date.now();
             recalled.current = null;
             changed();
             void complete();
@@ -292,6 +312,13 @@ export function Composer() {
       </div>
     </form>
   );
+}
+
+/** As high as what is in it, up to a part of the window. */
+function fit(box: HTMLTextAreaElement): void {
+  box.style.height = 'auto';
+  const frame = box.offsetHeight - box.clientHeight;
+  box.style.height = `${Math.min(box.scrollHeight + frame, Math.round(innerHeight * 0.4))}px`;
 }
 
 /** What this tab has said while a turn runs, to be taken back. */

@@ -39,7 +39,7 @@ const KEYS: [string, [string, string][]][] = [
     'Running',
     [
       ['Esc', 'stop the turn; everything so far is kept, and can be taken back'],
-      ['y, a, n, w', 'answer a question: yes, always (then Enter), no, no and why'],
+      ['y, a, n, w', 'go to an answer of a question: yes, always, no, no and why; Enter gives it. In the composer they are text'],
     ],
   ],
 ];
