@@ -3,7 +3,7 @@
 
 import { signal } from '@preact/signals';
 
-import { go, refreshSessions, refreshStore, refused, send } from './actions';
+import { go, inSession, refreshSessions, refreshStore, refused, send } from './actions';
 import type { Change, EntryId, Extent, OperationFacts, Refusal, RewindDocument } from './contract';
 import { takeOffer } from './drafts';
 import { dropWhere, notices, say } from './notices';
@@ -163,7 +163,7 @@ export async function fork(entry: EntryId): Promise<void> {
     await refreshSessions();
     go(answer.ok.session);
     const back = from && sessions.value.some((one) => one.session === from) ? [{ text: 'Back to it', run: () => go(from) }] : [];
-    say('good', `You are in a fork of “${title}”, which stays as it is`, back, 'fork');
+    say('good', `You are in a fork of “${title}”, which stays as it is`, back, inSession(answer.ok.session));
   } finally {
     applying.value = false;
   }

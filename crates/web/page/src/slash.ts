@@ -1,6 +1,6 @@
 // Commands that are typed: their names, what they are for, and what they do. The same as the terminal's.
 
-import { create, interrupt, quietly, refused, send } from './actions';
+import { fresh, interrupt, quietly, refused, send } from './actions';
 import { fork, lastPrompt, openPlan, redo, setLabel, showTurnDiff, summarise, undo } from './changes';
 import type { Change, Extent, OnConflict } from './contract';
 import { takeDraft } from './drafts';
@@ -47,7 +47,7 @@ export const ALL: Told[] = [
   told('compact', [], '[WHAT TO HEED]', 'have the whole conversation summarised', (text) => summarise({ part: 'all' }, text || null)),
   told('summarize', ['summarise'], '[from|up to NUMBER]', 'have a part of it summarised', summarisePart),
   told('clear', [], '', 'the model sees nothing of what was said so far', async () => void (await quietly({ type: 'clear' }))),
-  told('new', [], '', 'begin a new session', () => create()),
+  told('new', [], '', 'begin a new session', () => fresh()),
   told('sessions', ['resume'], '', 'other sessions of this directory', () => {
     sidebarOpen.value = true;
     queueMicrotask(() => document.querySelector<HTMLInputElement>('#session-search')?.focus());

@@ -85,7 +85,7 @@ test('a fork is a session of its own', async (t) => {
   await page.locator('[aria-label="Prompt 2"]').waitFor();
   assert.deepEqual(await prompts(page), ['write one', 'write two']);
   assert.equal(await page.locator('#composer').inputValue(), 'make b');
-  await page.locator('.sidebar li', { hasText: 'a fork of “write one”' }).waitFor();
+  await page.locator('.sidebar li', { hasText: 'write one' }).locator('.tag', { hasText: 'fork' }).waitFor();
   await page.locator('.notice', { hasText: 'You are in a fork of “write one”' }).waitFor();
   await page.locator('.fork-mark').waitFor();
   await page.locator('.notice button', { hasText: 'Back to it' }).click();

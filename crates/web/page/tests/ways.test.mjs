@@ -1,0 +1,65 @@
+// The ways around: sessions, the timeline, what is typed and found, and what tells that somebody is waited for.
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { choose, closeBrowser, say, Scene } from './scene.mjs';
+import { entry, play, prompted, replied } from './stage.mjs';
+
+after(closeBrowser);
+const question = { call: 'c1', tool: 'bash', title: 'bash: touch a', detail: 'touch a', why: 'it may change something', rule: null };
+const talk = (count) => Array.from({ length: count }, (_, at) => [prompted(2 * at + 1, `prompt number ${at + 1}`), replied(2 * at + 2, 'Some words of an answer. '.repeat(40))]).flat();
+const treeOf = (entries) => {
+  const prompts = entries.filter((one) => one.type === 'prompt');
+  const facts = (one, at) => ({ id: one.id, parent: prompts[at - 1]?.id ?? null, at: one.at, text: one.parts[0].text, number: at + 1, label: null, files: null, forks: [] });
+  return { type: 'tree', head: entries.at(-1).id, prompts: prompts.map(facts) };
+};
+const type = async (page, text) => {
+  await page.locator('#composer').fill(text);
+  await page.keyboard.press('Escape');
+  await page.locator('#composer').press('Enter');
+};
+
+test('what is told belongs to its session, the last used is first, and there is one new session', async (t) => {
+  const scene = await Scene.start(t, { files: { a: 'a' }, answers: [{ says: 'Yes.' }] });
+  const page = await scene.page();
+  await say(page, 'about apples');
+  await choose(page, 1, 'Fork from here');
+  await page.locator('.notice', { hasText: 'You are in a fork' }).waitFor();
+  await page.locator('.sidebar .tag', { hasText: 'fork' }).waitFor();
+  const isNew = page.locator('.sidebar li', { hasText: 'nothing said yet' });
+  await page.locator('.sidebar .new button').click();
+  await page.locator('.sidebar li.here', { hasText: 'nothing said yet' }).waitFor();
+  assert.equal(await page.locator('.notice').count(), 0);
+  const address = page.url();
+  await page.locator('.sidebar .new button').click();
+  await page.locator('.sidebar li', { hasText: 'apples' }).last().locator('.pick').click();
+  await page.locator('.e-prompt').waitFor();
+  await page.locator('.sidebar .new button').click();
+  await page.locator('.welcome').waitFor();
+  assert.deepEqual([await isNew.count(), page.url()], [1, address]);
+  await say(page, 'about pears');
+  await page.waitForFunction(() => document.querySelector('.sidebar li')?.textContent.includes('pears'));
+  await page.locator('.sidebar li', { hasText: 'apples' }).last().locator('.pick').click();
+  await page.locator('.e-prompt', { hasText: 'apples' }).waitFor();
+  await say(page, 'more apples');
+  await page.waitForFunction(() => document.querySelector('.sidebar li')?.textContent.includes('2 prompts'));
+
+  // Deleting says what is lost, moves nothing, and is left with Esc.
+  const pears = page.locator('.sidebar li', { hasText: 'pears' });
+  const places = () => page.locator('.sidebar .pick').evaluateAll((all) => all.map((one) => one.getBoundingClientRect().top));
+  await pears.hover();
+  const before = await places();
+  await pears.locator('.delete').click();
+  assert.match(await pears.locator('.sure').innerText(), /conversation and the points[\s\S]*lost/);
+  assert.deepEqual(await places(), before);
+  await page.keyboard.press('Escape');
+  await page.locator('.sure').waitFor({ state: 'detached' });
+  await page.keyboard.press('Enter');
+  await pears.locator('.sure .danger').click();
+  await pears.waitFor({ state: 'detached' });
+
+  // Esc leaves the search.
+  await page.locator('#session-search').fill('apples');
+  await page.keyboard.press('Escape');
+  await page.keyboard.type('hello');
+  assert.deepEqual([await page.locator('#session-search').inputValue(), await page.locator('#composer').inputValue()], ['', 'hello']);
+});
