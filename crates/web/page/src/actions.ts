@@ -13,6 +13,7 @@ import {
   composer,
   forget,
   held,
+  isUnderWay,
   link,
   session,
   sessions,
@@ -91,7 +92,9 @@ function open(id: string | null): void {
         restoreTyped(id);
         if (composer()?.isBlank() && view.draft.length > 0) takeDraft();
         composer()?.focus();
-        void restoreBar(id);
+        // While a turn runs, what was done before it is not the last.
+        if (isUnderWay(view)) void refreshOperations();
+        else void restoreBar(id);
         void refreshStore();
         refreshPoints();
       } else refreshAll();

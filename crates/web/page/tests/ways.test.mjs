@@ -63,3 +63,15 @@ test('what is told belongs to its session, the last used is first, and there is 
   await page.keyboard.type('hello');
   assert.deepEqual([await page.locator('#session-search').inputValue(), await page.locator('#composer').inputValue()], ['', 'hello']);
 });
+
+test('a turn that runs when the page is loaded keeps its clock, and revives no bar', async (t) => {
+  const entries = [{ ...prompted(1, 'go'), at: Date.now() - 125_000 }];
+  const operation = { operation: 'o1', kind: 'turn', what: 'x', at: 0 };
+  const given = { replies: { operations: { type: 'operations', undo: operation, redo: null } }, stored: { 'retake-bar-aaaa': JSON.stringify({ operation: 'o1', verb: 'Undo', text: 'Went back' }) } };
+  const { page } = await play(t, { view: { entries, state: 'running' }, ...given });
+  await page.locator('.status .state', { hasText: /2 ?m/ }).waitFor();
+  await page.locator('.top .undo[aria-label^="Undo turn"]').waitFor();
+  assert.equal(await page.locator('.notice').count(), 0);
+  const idle = await play(t, { view: { entries }, ...given });
+  await idle.page.locator('.notice', { hasText: 'Went back' }).waitFor();
+});
