@@ -221,6 +221,7 @@ export async function withdraw(request: string, parts: Part[]): Promise<void> {
   if (!(await quietly({ type: 'withdraw', request }))) return;
   held.value = held.value.filter((one) => one.request !== request);
   if (composer()?.isBlank()) composer()?.set(parts);
+  composer()?.focus();
 }
 
 export async function interrupt(): Promise<void> {

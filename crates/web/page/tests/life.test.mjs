@@ -196,7 +196,7 @@ test('a prompt that is held can be taken back', async (t) => {
   await page.keyboard.press('Enter');
   await page.locator('.held', { hasText: 'not after all' }).waitFor();
   await page.locator('.held button', { hasText: 'Take back' }).click();
-  await page.waitForFunction(() => document.querySelector('#composer').value === 'not after all');
+  await page.waitForFunction(() => document.querySelector('#composer').value === 'not after all' && document.activeElement.id === 'composer');
   await ready(page);
   assert.equal(await page.locator('.e-prompt').count(), 1);
 });
