@@ -187,13 +187,14 @@ export async function summarise(extent: Extent, instructions: string | null = nu
   }
 }
 
-export async function setLabel(entry: EntryId, label: string | null): Promise<boolean> {
+/** Names the point before a prompt. Returns why not, if it was not done. */
+export async function setLabel(entry: EntryId, label: string | null): Promise<Refusal | null> {
   const answer = await send({ type: 'label', prompt: entry, label });
-  if (answer.refused) refused(answer.refused);
-  else if (label) say('good', `The point before ${promptName(entry)} is “${label}” now`);
+  if (answer.refused) return answer.refused;
+  if (label) say('good', `The point before ${promptName(entry)} is “${label}” now`);
   else say('good', 'The label is taken away');
   refreshPoints();
-  return !answer.refused;
+  return null;
 }
 
 /** Shows what a turn changed. */

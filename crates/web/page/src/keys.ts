@@ -22,6 +22,16 @@ function prompt(): string | null {
   return current.value !== null && all.has(current.value) ? current.value : ([...all.keys()].at(-1) ?? null);
 }
 
+/** Goes to a prompt and opens its menu. */
+export function openMenu(entry: string): void {
+  const button = () => document.querySelector<HTMLElement>(`.transcript [data-menu="${CSS.escape(entry)}"]`);
+  if (current.value !== entry || !button()) {
+    current.value = entry;
+    transcript()?.show(entry);
+  }
+  requestAnimationFrame(() => toggleMenu(entry, button()));
+}
+
 /** Closes what is open, the topmost first. Returns whether there was something. */
 function close(): boolean {
   if (menuOf.value !== null) menuOf.value = null;
@@ -64,12 +74,7 @@ const actions: Record<string, () => void> = {
   k: () => stepPrompt(-1),
   r: () => {
     const entry = prompt();
-    if (!entry) return;
-    if (current.value !== entry) {
-      current.value = entry;
-      transcript()?.show(entry);
-    }
-    requestAnimationFrame(() => toggleMenu(entry, document.querySelector<HTMLElement>(`.transcript [data-menu="${CSS.escape(entry)}"]`)));
+    if (entry) openMenu(entry);
   },
   d: () => {
     const entry = prompt();

@@ -118,7 +118,7 @@ test('commands do what they say, and unknown ones are not said to the model', as
   await type('/nosuch');
   await page.locator('.notice', { hasText: 'no command /nosuch' }).waitFor();
   await type('/clear the cache directory');
-  await page.locator('.notice', { hasText: 'Nothing follows /clear' }).waitFor();
+  await page.locator('.notice', { hasText: '/clear takes nothing behind it' }).waitFor();
   assert.equal(await page.locator('.cleared, .e-prompt').count(), 1);
   await page.locator('#composer').fill('');
   await say(page, ' /clear the cache directory');

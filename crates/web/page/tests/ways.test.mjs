@@ -64,6 +64,34 @@ test('what is told belongs to its session, the last used is first, and there is 
   assert.deepEqual([await page.locator('#session-search').inputValue(), await page.locator('#composer').inputValue()], ['', 'hello']);
 });
 
+test('a command takes the number of a prompt', async (t) => {
+  const scene = await Scene.start(t, { files: { a: 'a' }, answers: [{ says: 'Yes.' }] });
+  const page = await scene.page();
+  for (const text of ['first', 'second', 'third']) await say(page, text);
+  await type(page, '/rewind 2');
+  await page.locator('.menu-title', { hasText: 'before 2 “second”' }).waitFor();
+  await page.keyboard.press('Escape');
+  await type(page, '/diff 2');
+  await page.locator('#side-title', { hasText: 'turn 2' }).waitFor();
+  await page.keyboard.press('Escape');
+  await type(page, '/label 2 good');
+  await page.locator('[aria-label="Prompt 2"] .label', { hasText: 'good' }).waitFor();
+  await type(page, '/fork 9');
+  await page.locator('.notice', { hasText: 'There is no prompt 9. The last one is 3' }).waitFor();
+  await type(page, '/rewind all of it');
+  await page.locator('.notice', { hasText: '/rewind takes the number of a prompt' }).waitFor();
+  // One that is taken is told where it was typed.
+  await choose(page, 3, 'Label');
+  await page.locator('.label-form input').fill('good');
+  await page.keyboard.press('Enter');
+  await page.locator('.label-form [role=alert]', { hasText: /\w/ }).waitFor();
+  await page.keyboard.press('Escape');
+  await type(page, '/fork 2');
+  await page.locator('.fork-mark').waitFor();
+  await page.waitForFunction(() => document.querySelector('#composer').value === 'second');
+  assert.equal(await page.locator('.e-prompt').count(), 1);
+});
+
 test('a turn that runs when the page is loaded keeps its clock, and revives no bar', async (t) => {
   const entries = [{ ...prompted(1, 'go'), at: Date.now() - 125_000 }];
   const operation = { operation: 'o1', kind: 'turn', what: 'x', at: 0 };

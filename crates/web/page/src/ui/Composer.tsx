@@ -127,7 +127,7 @@ export function Composer() {
     const line = text();
     const meant = read(line);
     if (meant && 'unknown' in meant) return say('warning', `There is no command /${meant.unknown}; /help lists them`);
-    if (meant && 'tooMuch' in meant) return say('warning', `Nothing follows /${meant.tooMuch}; a prompt does not begin with it`);
+    if (meant && 'tooMuch' in meant) return say('warning', `/${meant.tooMuch} takes nothing behind it. To send this as a prompt, begin it with a space`);
     if (meant) {
       put('');
       setChoices(null);

@@ -2,7 +2,7 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
-import { send } from '../actions';
+import { send, sentence } from '../actions';
 import { fork, openPlan, promptName, RUNNING, setLabel, showTurnDiff } from '../changes';
 import type { EntryId, Refusal, RewindDocument, Scope } from '../contract';
 import { points, said } from '../points';
@@ -264,10 +264,13 @@ function promptOffer(plan: RewindDocument): string {
 }
 
 function LabelForm({ entry, done }: { entry: EntryId; done: () => void }) {
+  const [why, setWhy] = useState('');
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
     const input = (event.currentTarget as HTMLFormElement).elements.namedItem('label') as HTMLInputElement;
-    if (await setLabel(entry, input.value.trim() || null)) done();
+    const refusal = await setLabel(entry, input.value.trim() || null);
+    setWhy(refusal ? sentence(refusal.message) : '');
+    if (!refusal) done();
   };
   const old = points.value.get(entry)?.label ?? said.get(entry)?.label ?? '';
   return (
@@ -276,6 +279,9 @@ function LabelForm({ entry, done }: { entry: EntryId; done: () => void }) {
       <button type="submit" class="primary">
         Label
       </button>
+      <small class="bad" role="alert">
+        {why}
+      </small>
       <small class="dim">an empty one takes the label away</small>
     </form>
   );
