@@ -92,6 +92,56 @@ test('a command takes the number of a prompt', async (t) => {
   assert.equal(await page.locator('.e-prompt').count(), 1);
 });
 
+test('the timeline shows where one is, goes to a prompt, and opens its menu', async (t) => {
+  const entries = talk(60);
+  for (const [width, height] of [[1280, 800], [390, 844]]) {
+    const { page } = await play(t, { view: { entries }, width, height, replies: { tree: treeOf(entries), targets: { type: 'targets', head: null, targets: [] } } });
+    await page.locator('.e-prompt', { hasText: 'number 60' }).waitFor();
+    await page.locator('.top button', { hasText: 'Timeline' }).click();
+    await page.locator('.tree-row[aria-current] .no', { hasText: '60' }).waitFor();
+    await page.locator('.side > header button').click();
+    await page.evaluate(() => document.querySelector('.scroll').scrollTo(0, document.querySelector('.scroll').scrollHeight / 2));
+    await page.waitForTimeout(300);
+    await page.locator('.top button', { hasText: 'Timeline' }).click();
+    const here = page.locator('.tree-row[aria-current]');
+    await here.waitFor();
+    const number = Number(await here.locator('.no').innerText());
+    assert.ok(number > 20 && number < 40, String(number));
+    assert.ok(await here.evaluate((row) => row.getBoundingClientRect().top > 0 && row.getBoundingClientRect().bottom < innerHeight));
+    await page.locator('.tree-row', { has: page.getByText('prompt number 7', { exact: true }) }).locator('.point').click();
+    await page.locator('.e-prompt.current', { hasText: 'prompt number 7' }).waitFor();
+    assert.equal(await page.locator('.side').count(), width > 900 ? 1 : 0);
+    assert.equal(await page.evaluate(() => document.activeElement.getAttribute('aria-label')), 'Prompt 7');
+    if (width < 900) continue;
+    assert.equal(await here.locator('.no').innerText(), '7');
+    await here.locator('[data-menu]').click();
+    await page.locator('.menu-title', { hasText: 'number 7' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.locator('.timeline input').focus();
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    await page.locator('.menu-title', { hasText: 'number 60' }).waitFor();
+  }
+});
+
+test('the timeline tells attempts apart, names forks, and does not move when points are compared', async (t) => {
+  const row = (id, parent, number, more = {}) => ({ id, parent, at: 1, text: `prompt ${id}`, number, label: null, files: { added: 0, modified: 1, deleted: 0, tools: ['bash: ls'], ran_commands: true }, forks: [], ...more });
+  const prompts = [row('a', null, 1), row('b', 'a', null), row('c', 'b', null), row('d', 'a', null), row('e', 'a', 2, { forks: ['aaaa', 'gone'] }), row('f', 'e', 3)];
+  const { page } = await play(t, { view: { entries: talk(1) }, replies: { tree: { type: 'tree', head: 'f', prompts }, targets: { type: 'targets', head: null, targets: [] } } });
+  await page.locator('.top button', { hasText: 'Timeline' }).click();
+  const rows = page.locator('.tree-row');
+  await rows.nth(5).waitFor();
+  const gap = await rows.evaluateAll((all) => all.map((one) => Number.parseFloat(getComputedStyle(one).paddingBottom) > 5));
+  assert.deepEqual(gap, [false, false, true, false, true, false]);
+  assert.match(await page.locator('.tree-row .fork').first().innerText(), /fork\s*played/);
+  assert.equal(await page.locator('.tree-row .warning').count(), 0);
+  const tops = () => rows.evaluateAll((all) => all.map((one) => one.getBoundingClientRect().top));
+  const before = await tops();
+  await rows.nth(5).locator('.ab button').first().click();
+  assert.match(await page.locator('.compare').innerText(), /From before 1 “prompt a” to now/);
+  assert.deepEqual(await tops(), before);
+});
+
 test('a turn that runs when the page is loaded keeps its clock, and revives no bar', async (t) => {
   const entries = [{ ...prompted(1, 'go'), at: Date.now() - 125_000 }];
   const operation = { operation: 'o1', kind: 'turn', what: 'x', at: 0 };

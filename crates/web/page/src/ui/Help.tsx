@@ -6,7 +6,7 @@ const KEYS: [string, [string, string][]][] = [
   [
     'Going back',
     [
-      ['Esc Esc, t', 'the timeline: every prompt, left branches too; Enter opens its menu'],
+      ['Esc Esc, t', 'the timeline: every prompt, left branches too; a click goes to a prompt, Enter opens its menu'],
       ['Alt+↑, Alt+↓ · k, j', 'the prompt before, the next one'],
       ['r', 'the menu of the prompt: rewind, fork, summarise, label, diff, compare'],
       ['1 2 3', 'in the menu: code and conversation, conversation only, code only'],
