@@ -142,6 +142,23 @@ test('the timeline tells attempts apart, names forks, and does not move when poi
   assert.deepEqual(await tops(), before);
 });
 
+test('the title of the tab and a covered conversation tell that somebody is waited for', async (t) => {
+  const { page, tell } = await play(t, { view: { entries: talk(1), state: 'running' }, width: 390, height: 844, touch: true });
+  await page.waitForFunction(() => document.title === '◌ prompt number 1 · Retake');
+  await page.locator('.top button', { hasText: 'Timeline' }).tap();
+  await page.locator('.side').waitFor();
+  tell({ type: 'permission_asked', question });
+  await page.waitForFunction(() => document.title === '● question · prompt number 1 · Retake');
+  await page.locator('.asked').tap();
+  await page.locator('.side').waitFor({ state: 'detached' });
+  assert.equal(await page.locator('.asked').count(), 0);
+  // No keys are told where there are none.
+  assert.equal(await page.locator('.answers kbd:visible').count(), 0);
+  tell({ type: 'permission_settled', call: 'c1', allowed: true });
+  tell({ type: 'state_changed', state: 'idle' });
+  await page.waitForFunction(() => document.title === 'prompt number 1 · Retake');
+});
+
 test('a turn that runs when the page is loaded keeps its clock, and revives no bar', async (t) => {
   const entries = [{ ...prompted(1, 'go'), at: Date.now() - 125_000 }];
   const operation = { operation: 'o1', kind: 'turn', what: 'x', at: 0 };

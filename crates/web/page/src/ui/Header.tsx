@@ -10,11 +10,13 @@ import { operationName } from '../text/words';
 import { nextTheme, theme } from '../theme';
 
 export function Header() {
-  useView();
+  const view = useView();
   const title = theFacts().title || 'New session';
+  // Who looks at another tab sees whether the agent works, or waits for them.
+  const sign = view && view.questions.length > 0 ? '● question · ' : view?.state === 'running' ? '◌ ' : '';
   useEffect(() => {
-    document.title = `${title} · Retake`;
-  }, [title]);
+    document.title = `${sign}${title} · Retake`;
+  }, [sign, title]);
   const toggle = (kind: 'timeline' | 'help') => (panel.value = panel.value?.kind === kind ? null : { kind });
   return (
     <header class="top">

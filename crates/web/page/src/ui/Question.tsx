@@ -8,7 +8,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 import { quietly } from '../actions';
 import type { Answer, FileDiff, Question as Asked } from '../contract';
-import { announced, composer, useView } from '../store';
+import { announced, applying, composer, panel, sidebarOpen, useView } from '../store';
 import { clean, cleanLines, count, pathText, ruleText } from '../text/words';
 import { Boundary } from './Boundary';
 import { FileBox } from './Diff';
@@ -230,6 +230,22 @@ function KeysHint({ where }: { where: Place }) {
         </>
       )}
     </p>
+  );
+}
+
+/** On a narrow screen, over what covers the conversation: that something is asked, and the way there. */
+export function Waiting() {
+  const view = useView();
+  if (!view?.questions.length || (panel.value === null && !sidebarOpen.value)) return null;
+  const show = () => {
+    if (applying.value) return;
+    panel.value = null;
+    sidebarOpen.value = false;
+  };
+  return (
+    <button type="button" class="asked" onClick={show}>
+      ? The agent waits for your answer
+    </button>
   );
 }
 
