@@ -159,6 +159,15 @@ test('the title of the tab and a covered conversation tell that somebody is wait
   await page.waitForFunction(() => document.title === 'prompt number 1 · Retake');
 });
 
+test('each paragraph has its own direction', async (t) => {
+  const entries = [prompted(1, 'أضف ملفا.\nand one more.'), replied(2, 'أضفت `a.txt` إلى المشروع.\n\nAnd done.\n\n- قائمة')];
+  const { page } = await play(t, { view: { entries } });
+  const direction = (selector) => page.locator(selector).evaluateAll((all) => all.map((one) => getComputedStyle(one).direction));
+  assert.deepEqual(await direction('.e-reply p'), ['rtl', 'ltr']);
+  assert.deepEqual(await direction('.e-reply li'), ['rtl']);
+  assert.equal(await page.locator('.said').evaluate((one) => getComputedStyle(one).unicodeBidi), 'plaintext');
+});
+
 test('a turn that runs when the page is loaded keeps its clock, and revives no bar', async (t) => {
   const entries = [{ ...prompted(1, 'go'), at: Date.now() - 125_000 }];
   const operation = { operation: 'o1', kind: 'turn', what: 'x', at: 0 };

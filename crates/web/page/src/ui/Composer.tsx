@@ -283,6 +283,7 @@ export function Composer() {
           id="composer"
           rows={1}
           aria-label="Prompt"
+          dir="auto"
           aria-autocomplete="list"
           aria-controls={choices ? 'choices' : undefined}
           aria-activedescendant={choices ? `choice-${choices.at}` : undefined}

@@ -30,7 +30,9 @@ export function Header() {
       >
         ☰
       </button>
-      <h1>{title}</h1>
+      <h1 dir="auto" title={title}>
+        {title}
+      </h1>
       <ForkMark />
       <span class="space" />
       <TakeBack verb="Undo" sign="↶" facts={operations.value.undo} />
