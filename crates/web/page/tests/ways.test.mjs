@@ -168,6 +168,22 @@ test('each paragraph has its own direction', async (t) => {
   assert.equal(await page.locator('.said').evaluate((one) => getComputedStyle(one).unicodeBidi), 'plaintext');
 });
 
+test('what is found in a fold is opened, marked and in sight', async (t) => {
+  const [from, to] = [talk(9)[0].id, talk(9)[5].id];
+  const summary = entry(19, { type: 'summary', from, to, text: `${'Nothing. \n\n'.repeat(80)}Here is the zebra.`, by: { why: 'user' } });
+  const { page } = await play(t, { view: { entries: [...talk(9), summary, prompted(20, 'and on')] } });
+  await page.locator('.top [aria-label="Find in the conversation"]').click();
+  await page.keyboard.type('ZEBRA');
+  await page.locator('.row.pointed details[open]').waitFor();
+  await page.waitForFunction(() => {
+    const [range] = CSS.highlights.get('found') ?? [];
+    const [place, box] = [range?.getBoundingClientRect(), document.querySelector('.scroll').getBoundingClientRect()];
+    return range?.toString() === 'zebra' && place.top >= box.top && place.bottom <= box.bottom;
+  });
+  await page.keyboard.press('Escape');
+  await page.waitForFunction(() => !CSS.highlights.has('found') && !document.querySelector('.find'));
+});
+
 test('a turn that runs when the page is loaded keeps its clock, and revives no bar', async (t) => {
   const entries = [{ ...prompted(1, 'go'), at: Date.now() - 125_000 }];
   const operation = { operation: 'o1', kind: 'turn', what: 'x', at: 0 };

@@ -5,7 +5,7 @@ import { useEffect } from 'preact/hooks';
 import { go } from '../actions';
 import { operations, RUNNING, takeBack } from '../changes';
 import type { OperationFacts } from '../contract';
-import { applying, panel, session, sessions, sidebarOpen, theFacts, useView } from '../store';
+import { applying, finding, panel, session, sessions, sidebarOpen, theFacts, useView } from '../store';
 import { operationName } from '../text/words';
 import { nextTheme, theme } from '../theme';
 
@@ -39,6 +39,18 @@ export function Header() {
       <TakeBack verb="Redo" sign="↷" facts={operations.value.redo} />
       <button type="button" class="quiet" aria-expanded={panel.value?.kind === 'timeline'} onClick={() => toggle('timeline')}>
         Timeline
+      </button>
+      <button
+        type="button"
+        class="quiet"
+        aria-label="Find in the conversation"
+        title="Find in the conversation ( / )"
+        aria-expanded={finding.value}
+        onClick={() => (finding.value = !finding.value)}
+      >
+        <svg viewBox="0 0 16 16" aria-hidden="true">
+          <path d="M11.5 7A4.5 4.5 0 1 1 2.5 7a4.5 4.5 0 0 1 9 0ZM10.3 10.3 14 14" />
+        </svg>
       </button>
       <button type="button" class="quiet" aria-label={`Colours: ${theme.value}`} title={`Colours: ${theme.value}`} onClick={nextTheme}>
         {theme.value === 'dark' ? '☾' : theme.value === 'light' ? '☀' : '◐'}
