@@ -93,7 +93,7 @@ test('the composer completes, recalls, takes blocks and images, and keeps lines'
     data.items.add(new File([blob], 'a.png', { type: 'image/png' }));
     document.querySelector('form.composer').dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }));
   });
-  await page.locator('.chips li', { hasText: 'image png' }).waitFor();
+  await page.waitForFunction(() => document.querySelector('#composer').value.includes('[image png #2]'));
   assert.match(await box.inputValue(), /\n\[pasted 12 lines #1\]\[image png #2\]$/);
   await box.press('Enter');
   await page.locator('[aria-label="Prompt 2"]').waitFor();

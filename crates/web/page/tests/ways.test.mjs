@@ -195,3 +195,34 @@ test('a turn that runs when the page is loaded keeps its clock, and revives no b
   const idle = await play(t, { view: { entries }, ...given });
   await idle.page.locator('.notice', { hasText: 'Went back' }).waitFor();
 });
+
+test('the composer is as high as its text, and takes files of a phone', async (t) => {
+  const { page } = await play(t, { width: 390, height: 844 });
+  const box = page.locator('#composer');
+  const height = () => box.evaluate((one) => one.offsetHeight);
+  const one = await height();
+  await box.fill('a sentence that needs two lines on a phone, and one elsewhere');
+  const two = await height();
+  assert.ok(two > one + 15, `${one} ${two}`);
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await page.waitForFunction((high) => Math.abs(document.querySelector('#composer').offsetHeight - high) < 2, one);
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.waitForFunction((high) => Math.abs(document.querySelector('#composer').offsetHeight - high) < 2, two);
+  await box.fill('');
+  const png = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64');
+  const [chooser] = await Promise.all([page.waitForEvent('filechooser'), page.locator('.attach').click()]);
+  await chooser.setFiles([{ name: 'a.png', mimeType: 'image/png', buffer: png }, { name: 'b.txt', mimeType: 'text/plain', buffer: Buffer.from('one\ntwo\n') }]);
+  await page.waitForFunction(() => /^\[image png #1\]\[pasted \d lines #2\]$/.test(document.querySelector('#composer').value));
+  // Each is there once.
+  assert.equal((await page.locator('form.composer').innerText()).includes('image png'), false);
+});
+
+test('commands stand in two columns, with what follows them, and tell that there are more', async (t) => {
+  const { page } = await play(t, {});
+  await page.locator('#composer').focus();
+  await page.keyboard.type('/');
+  await page.locator('.choices .rest', { hasText: /\d+ more/ }).waitFor();
+  const lefts = await page.locator('.choices .about').evaluateAll((all) => [...new Set(all.map((one) => Math.round(one.getBoundingClientRect().left)))]);
+  assert.equal(lefts.length, 1);
+  assert.match(await page.locator('.choices .name').first().innerText(), /^\/rewind \[NUMBER\]$/);
+});

@@ -22,7 +22,7 @@ const KEYS: [string, [string, string][]][] = [
       ['Shift+Enter, Alt+Enter', 'a new line (so does \\ before Enter)'],
       ['@', 'mention a file: its content goes along'],
       ['↑, ↓', 'what was said before'],
-      ['paste, drop', 'images; a long text becomes a block'],
+      ['paste, drop, attach', 'images and texts; a long one becomes a block'],
     ],
   ],
   [
