@@ -226,3 +226,10 @@ test('commands stand in two columns, with what follows them, and tell that there
   assert.equal(lefts.length, 1);
   assert.match(await page.locator('.choices .name').first().innerText(), /^\/rewind \[NUMBER\]$/);
 });
+
+test('the frame of the focus is around the prompt', async (t) => {
+  const { page } = await play(t, { view: { entries: talk(1) }, width: 1600 });
+  await page.keyboard.press('Alt+ArrowUp');
+  const widths = await page.locator('.e-prompt').evaluate((row) => [row, row.firstElementChild].map((one) => getComputedStyle(one).outlineStyle));
+  assert.deepEqual(widths, ['none', 'solid']);
+});
