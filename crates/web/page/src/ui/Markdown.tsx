@@ -50,14 +50,14 @@ function block(node: Node, key: number) {
       return <blockquote key={key}>{node.children.map(block)}</blockquote>;
     case 'list': {
       const items = node.items.map((item, at) => (
-        <li key={at} dir="auto" class={item.checked === null ? undefined : 'task'}>
+        <li key={at} class={item.checked === null ? undefined : 'task'}>
           {item.checked === null ? null : <input type="checkbox" checked={item.checked} disabled aria-label={item.checked ? 'done' : 'open'} />}
           {item.children.map((child, index) =>
             child.kind === 'paragraph' && index === 0 ? <span key={index}>{child.children.map(inline)}</span> : block(child, index),
           )}
         </li>
       ));
-      return node.start === null ? <ul key={key}>{items}</ul> : <ol key={key} start={node.start}>{items}</ol>;
+      return node.start === null ? <ul key={key} dir="auto">{items}</ul> : <ol key={key} dir="auto" start={node.start}>{items}</ol>;
     }
     case 'table':
       return (
