@@ -265,23 +265,6 @@ export function Composer() {
       {choices ? <Choices choices={choices} choose={choose} /> : null}
       <HeldList />
       <div class="line">
-        <button type="button" class="quiet attach" aria-label="Attach images or texts" title="Attach images or texts" onClick={() => picker.current?.click()}>
-          <svg viewBox="0 0 16 16" aria-hidden="true">
-            <path d="M13.5 7.5 8 13a3.2 3.2 0 0 1-4.6-4.5l5.8-5.8a2.1 2.1 0 0 1 3 3L6.6 11.3a1 1 0 0 1-1.5-1.5L10 4.9" />
-          </svg>
-        </button>
-        <input
-          ref={picker}
-          type="file"
-          multiple
-          hidden
-          aria-label="Files to attach"
-          onChange={(event) => {
-            const files = [...(event.currentTarget.files ?? [])];
-            event.currentTarget.value = '';
-            void attach(files);
-          }}
-        />
         <textarea
           ref={area}
           id="composer"
@@ -305,6 +288,23 @@ export function Composer() {
           onKeyDown={key}
           onPaste={paste}
           onBlur={() => setTimeout(() => setChoices(null), 150)}
+        />
+        <button type="button" class="quiet attach" aria-label="Attach images or texts" title="Attach images or texts" onClick={() => picker.current?.click()}>
+          <svg viewBox="0 0 16 16" aria-hidden="true">
+            <path d="M13.5 7.5 8 13a3.2 3.2 0 0 1-4.6-4.5l5.8-5.8a2.1 2.1 0 0 1 3 3L6.6 11.3a1 1 0 0 1-1.5-1.5L10 4.9" />
+          </svg>
+        </button>
+        <input
+          ref={picker}
+          type="file"
+          multiple
+          hidden
+          aria-label="Files to attach"
+          onChange={(event) => {
+            const files = [...(event.currentTarget.files ?? [])];
+            event.currentTarget.value = '';
+            void attach(files);
+          }}
         />
         {isRunning ? (
           <button type="button" class="stop" onClick={() => void interrupt()}>
