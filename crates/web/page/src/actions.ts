@@ -13,6 +13,7 @@ import {
   composer,
   forget,
   held,
+  isUnderWay,
   link,
   session,
   sessions,
@@ -51,6 +52,9 @@ export async function begin(): Promise<void> {
   else if (link.value.kind !== 'shut') await create(replace);
 }
 
+/** What a notice is about that is told when a session is gone to. */
+export const inSession = (id: string) => `in:${id}`;
+
 function fromAddress(): string | null {
   return /^#\/s\/([\w-]+)$/.exec(location.hash)?.[1] ?? null;
 }
@@ -71,7 +75,8 @@ function open(id: string | null): void {
   keepDraft();
   stream?.stop();
   forget();
-  notices.value = notices.value.filter((notice) => notice.about === 'fork');
+  // What is told belongs to a session; this is what the way to this one told.
+  notices.value = notices.value.filter((notice) => notice.about === inSession(id));
   forgetLoaded();
   forgetPoints();
   forgetOperations();
@@ -87,7 +92,9 @@ function open(id: string | null): void {
         restoreTyped(id);
         if (composer()?.isBlank() && view.draft.length > 0) takeDraft();
         composer()?.focus();
-        void restoreBar(id);
+        // While a turn runs, what was done before it is not the last.
+        if (isUnderWay(view)) void refreshOperations();
+        else void restoreBar(id);
         void refreshStore();
         refreshPoints();
       } else refreshAll();
@@ -124,7 +131,7 @@ export function reconnect(): void {
 export async function refreshSessions(): Promise<void> {
   try {
     const list = await listSessions();
-    sessions.value = list.sessions;
+    sessions.value = list.sessions.slice().sort((one, other) => other.at - one.at);
     drop('sessions');
     workspace.value = list.workspace;
   } catch (error) {
@@ -148,17 +155,25 @@ export async function create(show: (id: string) => void = go): Promise<void> {
   }
 }
 
+/** Goes to a session in which nothing was said yet, if there is one; else begins one. */
+export async function fresh(): Promise<void> {
+  await refreshSessions();
+  const isTyped = (id: string) => id === session.value && !(composer()?.isBlank() ?? true);
+  const empty = sessions.value.find((one) => one.prompts === 0 && !one.title && !one.draft && !one.forked_from && !isTyped(one.session));
+  if (!empty) return create();
+  go(empty.session);
+  composer()?.focus();
+}
+
 export async function remove(id: string): Promise<void> {
   try {
     await deleteSession(id);
     const isShown = session.value === id;
     await refreshSessions();
-    say('good', 'The session is deleted');
-    if (isShown) {
-      const next = sessions.value.find((one) => one.session !== id);
-      if (next) go(next.session);
-      else await create();
-    }
+    const next = sessions.value.find((one) => one.session !== id);
+    if (isShown && next) go(next.session);
+    else if (isShown) await create();
+    say('good', 'The session is deleted', [], isShown && next ? inSession(next.session) : '');
   } catch (error) {
     say('bad', sentence((error as Error).message));
   }
@@ -206,6 +221,7 @@ export async function withdraw(request: string, parts: Part[]): Promise<void> {
   if (!(await quietly({ type: 'withdraw', request }))) return;
   held.value = held.value.filter((one) => one.request !== request);
   if (composer()?.isBlank()) composer()?.set(parts);
+  composer()?.focus();
 }
 
 export async function interrupt(): Promise<void> {

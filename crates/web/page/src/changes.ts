@@ -3,7 +3,7 @@
 
 import { signal } from '@preact/signals';
 
-import { go, quietly, refreshSessions, refreshStore, refused, send } from './actions';
+import { go, inSession, quietly, refreshSessions, refreshStore, refused, send } from './actions';
 import type { Change, EntryId, Extent, OperationFacts, Refusal, RewindDocument } from './contract';
 import { takeOffer } from './drafts';
 import { dropWhere, isBar, notices, say } from './notices';
@@ -209,7 +209,7 @@ export async function fork(entry: EntryId): Promise<void> {
     await refreshSessions();
     go(answer.ok.session);
     const back = from && sessions.value.some((one) => one.session === from) ? [{ text: 'Back to it', run: () => go(from) }] : [];
-    say('good', `You are in a fork of “${title}”. Files stay as they are now`, back, 'fork');
+    say('good', `You are in a fork of “${title}”. Files stay as they are now`, back, inSession(answer.ok.session));
   } finally {
     applying.value = false;
   }
@@ -233,13 +233,14 @@ export async function summarise(extent: Extent, instructions: string | null = nu
   }
 }
 
-export async function setLabel(entry: EntryId, label: string | null): Promise<boolean> {
+/** Names the point before a prompt. Returns why not, if it was not done. */
+export async function setLabel(entry: EntryId, label: string | null): Promise<Refusal | null> {
   const answer = await send({ type: 'label', prompt: entry, label });
-  if (answer.refused) refused(answer.refused);
-  else if (label) say('good', `Labelled the point before ${promptName(entry)}: “${label}”`);
+  if (answer.refused) return answer.refused;
+  if (label) say('good', `Labelled the point before ${promptName(entry)}: “${label}”`);
   else say('good', 'Label removed');
   refreshPoints();
-  return !answer.refused;
+  return null;
 }
 
 /** Shows what a turn changed. */

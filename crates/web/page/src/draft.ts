@@ -46,14 +46,6 @@ export class Blocks {
     return parts.map((part) => (part.type === 'text' ? part.text : this.add(part))).join('');
   }
 
-  /** The blocks that are in `text`, with their marks. */
-  within(text: string): { mark: string; part: Part }[] {
-    return [...text.matchAll(MARK)].flatMap((found) => {
-      const part = this.blocks.get(Number(found[1]));
-      return part ? [{ mark: found[0], part }] : [];
-    });
-  }
-
   /** Where the mark begins that ends at `at`; -1 if there is none. */
   markBefore(text: string, at: number): number {
     for (const found of text.matchAll(MARK)) {

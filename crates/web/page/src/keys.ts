@@ -3,11 +3,8 @@
 import { interrupt } from './actions';
 import { openPlan, showTurnDiff } from './changes';
 import { applying, composer, current, finding, isUnderWay, menuOf, panel, sidebarOpen, theFacts, theView, toggleMenu } from './store';
+import { isText } from './ui/focus';
 import { transcript } from './ui/Transcript';
-
-function isTyping(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
-}
 
 /** Goes to the prompt before or after the current one. */
 export function stepPrompt(by: number): void {
@@ -23,6 +20,16 @@ export function stepPrompt(by: number): void {
 function prompt(): string | null {
   const all = theFacts().numbers;
   return current.value !== null && all.has(current.value) ? current.value : ([...all.keys()].at(-1) ?? null);
+}
+
+/** Goes to a prompt and opens its menu. */
+export function openMenu(entry: string): void {
+  const button = () => document.querySelector<HTMLElement>(`.transcript [data-menu="${CSS.escape(entry)}"]`);
+  if (current.value !== entry || !button()) {
+    current.value = entry;
+    transcript()?.show(entry);
+  }
+  requestAnimationFrame(() => toggleMenu(entry, button()));
 }
 
 /** Closes what is open, the topmost first. Returns whether there was something. */
@@ -48,7 +55,7 @@ export function listenToKeys(): void {
       if (isUnderWay(theView())) return void interrupt();
       return composer()?.focus();
     }
-    if (isTyping(event.target) || event.ctrlKey || event.metaKey || event.altKey) return undefined;
+    if (isText(event.target) || event.ctrlKey || event.metaKey || event.altKey) return undefined;
     const isButton = event.target instanceof HTMLElement && Boolean(event.target.closest('button, a, summary, [role=alertdialog]'));
     const act = actions[event.key];
     if (!act || (event.key === 'Enter' && isButton)) return undefined;
@@ -67,12 +74,7 @@ const actions: Record<string, () => void> = {
   k: () => stepPrompt(-1),
   r: () => {
     const entry = prompt();
-    if (!entry) return;
-    if (current.value !== entry) {
-      current.value = entry;
-      transcript()?.show(entry);
-    }
-    requestAnimationFrame(() => toggleMenu(entry, document.querySelector<HTMLElement>(`.transcript [data-menu="${CSS.escape(entry)}"]`)));
+    if (entry) openMenu(entry);
   },
   d: () => {
     const entry = prompt();

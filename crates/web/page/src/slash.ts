@@ -1,10 +1,11 @@
 // Commands that are typed: their names, what they are for, and what they do. The same as the terminal's.
 
-import { create, interrupt, quietly, refused, send } from './actions';
+import { fresh, interrupt, quietly, refused, send } from './actions';
 import { fork, lastPrompt, openPlan, redo, setLabel, showTurnDiff, summarise, undo } from './changes';
-import type { Change, Extent, OnConflict } from './contract';
+import type { Change, EntryId, Extent, OnConflict } from './contract';
 import { takeDraft } from './drafts';
 import { say } from './notices';
+import { openMenu } from './keys';
 import { finding, panel, sidebarOpen, theFacts, theView } from './store';
 import { head } from './view';
 
@@ -21,25 +22,30 @@ const CONFLICTS = '[keep|overwrite|merge]';
 
 /** All of them, in the order of the help. */
 export const ALL: Told[] = [
-  told('rewind', ['rollback'], '', 'go back to a prompt: files, conversation or both', () => {
-    panel.value = { kind: 'timeline' };
+  told('rewind', ['rollback'], '[NUMBER]', 'go back to a prompt: files, conversation or both', (number) => {
+    if (!number) panel.value = { kind: 'timeline' };
+    else at('rewind', number, openMenu);
   }),
   told('undo', [], CONFLICTS, 'take back the last turn or rewind', (argument) => change({ do: 'undo' }, argument, 'undo')),
   told('redo', [], CONFLICTS, 'repeat what was undone', (argument) => change({ do: 'redo' }, argument, 'redo')),
-  told('diff', [], '', 'what the last turn changed', () => {
+  told('diff', [], '[NUMBER]', 'what the last turn changed, or another one', (number) => {
+    if (number) return at('diff', number, (entry) => void showTurnDiff(entry));
     const prompt = lastPrompt();
     return prompt ? showTurnDiff(prompt) : nothingSaid();
   }),
-  told('fork', [], '', 'go on from here in a session of its own', () => {
+  told('fork', [], '[NUMBER]', 'go on from here, or from before a prompt, in a session of its own', (number) => {
+    if (number) return at('fork', number, (entry) => void fork(entry));
     const view = theView();
     const entry = view && head(view);
     return entry ? fork(entry) : nothingSaid();
   }),
-  told('label', [], 'TEXT', 'name the point before the last prompt', async (text) => {
-    const prompt = lastPrompt();
-    if (!prompt) return nothingSaid();
-    if (!text) return say('plain', '/label TEXT names the point before the last prompt; the menu of a prompt names any');
-    await setLabel(prompt, text);
+  told('label', [], '[NUMBER] TEXT', 'name the point before a prompt: the last, if none is given', async (argument) => {
+    const [, number = '', text = ''] = /^(?:#?(\d+)\s+)?([\s\S]*)$/.exec(argument) ?? [];
+    const prompt = number ? numbered(number) : lastPrompt();
+    if (!text) return say('plain', '/label TEXT names the point before the last prompt, /label 2 TEXT the one before prompt 2');
+    if (!prompt) return number ? noPrompt(number) : nothingSaid();
+    const refusal = await setLabel(prompt, text);
+    if (refusal) refused(refusal);
   }),
   told('checkpoints', [], '', 'the checkpoints of this directory', () => {
     panel.value = { kind: 'checkpoints' };
@@ -47,7 +53,7 @@ export const ALL: Told[] = [
   told('compact', [], '[FOCUS]', 'have the whole conversation summarised', (text) => summarise({ part: 'all' }, text || null)),
   told('summarize', ['summarise'], '[from|up to NUMBER]', 'have a part of it summarised', summarisePart),
   told('clear', [], '', 'the model sees nothing of what was said so far', async () => void (await quietly({ type: 'clear' }))),
-  told('new', [], '', 'begin a new session', () => create()),
+  told('new', [], '', 'begin a new session', () => fresh()),
   told('sessions', ['resume'], '', 'other sessions of this directory', () => {
     sidebarOpen.value = true;
     queueMicrotask(() => document.querySelector<HTMLInputElement>('#session-search')?.focus());
@@ -69,6 +75,24 @@ export const ALL: Told[] = [
     panel.value = { kind: 'help' };
   }),
 ];
+
+/** The prompt with a number, as it is written before it in the conversation. */
+function numbered(number: string): EntryId | undefined {
+  return [...theFacts().numbers].find(([, one]) => one === Number(number.replace('#', '')))?.[0];
+}
+
+function noPrompt(number: string): void {
+  const count = theFacts().numbers.size;
+  say('warning', `There is no prompt ${number}. ${count === 0 ? 'Nothing has been said yet' : `The last one is ${count}`}`);
+}
+
+/** Does something at the prompt whose number was typed. */
+function at(name: string, number: string, act: (entry: EntryId) => void): void {
+  if (!/^#?\d+$/.test(number)) return say('warning', `/${name} takes the number of a prompt, such as /${name} 2. To send this as a prompt, begin it with a space`);
+  const entry = numbered(number);
+  if (entry) act(entry);
+  else noPrompt(number);
+}
 
 function nothingSaid(): void {
   say('plain', 'Nothing has been said in this session yet');
@@ -105,7 +129,7 @@ async function change(goal: { do: 'undo' } | { do: 'redo' }, argument: string, v
 
 async function summarisePart(argument: string): Promise<void> {
   const found = /^(from|up[ -]?to|to)\s+#?(\d+)$/.exec(argument);
-  const entry = found && [...theFacts().numbers].find(([, number]) => number === Number(found[2]))?.[0];
+  const entry = found && numbered(found[2] ?? '');
   if (!argument) {
     panel.value = { kind: 'timeline' };
     return say('plain', 'Choose a prompt, then “Summarise from here” or “up to here”');

@@ -128,7 +128,8 @@ export function takeView(next: View): boolean {
   view = next;
   facts = factsOf(next);
   entriesChanged = true;
-  watchState();
+  // One that began before this tab looked runs since its prompt was said.
+  watchState(next.entries.findLast((entry) => entry.type === 'prompt')?.at);
   changed();
   return isFirst;
 }
@@ -152,9 +153,9 @@ export function takeEvent(event: Event, heard: (event: Event, isOwn: boolean) =>
 }
 
 /** Remembers since when a turn runs. */
-function watchState(): void {
+function watchState(since = Date.now()): void {
   if (!view) return;
-  if (view.state === 'running') runningSince.value ??= Date.now();
+  if (view.state === 'running') runningSince.value ??= Math.min(since, Date.now());
   else if (view.state === 'idle' || view.questions.length === 0) runningSince.value = null;
 }
 
@@ -162,6 +163,8 @@ function watchState(): void {
 export interface ComposerPort {
   parts(): Part[];
   isBlank(): boolean;
+  /** When somebody last typed in it. */
+  typedAt(): number;
   set(parts: Part[]): void;
   /** Types text where the cursor is. */
   insert(text: string): void;

@@ -19,9 +19,10 @@ test('a prompt is said, streamed, edited with, and asked about', async (t) => {
   assert.match(await question.innerText(), /edit add\.py/);
   assert.equal(await question.locator('.dl.added').innerText(), '2\n+\n    return a + b');
   assert.match(await page.locator('.status').innerText(), /waiting for you/);
-  // The composer is empty, so that keys answer, once somebody can have read it.
   await question.locator('button.primary:enabled').waitFor();
+  await question.focus();
   await page.keyboard.press('y');
+  await page.keyboard.press('Enter');
   await ready(page);
   assert.equal(scene.read('add.py'), 'def add(a, b):\n    return a + b\n');
   assert.equal(await page.locator('.e-reply strong').innerText(), 'mend');
@@ -46,7 +47,9 @@ test('no is told to the model, with why; always is asked once', async (t) => {
   await page.locator('#composer').fill('make it');
   await page.keyboard.press('Enter');
   await page.locator('[role=alertdialog] button.primary:enabled').waitFor();
+  await page.locator('[role=alertdialog]').focus();
   await page.keyboard.press('w');
+  await page.keyboard.press('Enter');
   await page.locator('[aria-label="Why not"]').fill('use the other one');
   await page.keyboard.press('Enter');
   await ready(page);
@@ -90,7 +93,7 @@ test('the composer completes, recalls, takes blocks and images, and keeps lines'
     data.items.add(new File([blob], 'a.png', { type: 'image/png' }));
     document.querySelector('form.composer').dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }));
   });
-  await page.locator('.chips li', { hasText: 'image png' }).waitFor();
+  await page.waitForFunction(() => document.querySelector('#composer').value.includes('[image png #2]'));
   assert.match(await box.inputValue(), /\n\[pasted 12 lines #1\]\[image png #2\]$/);
   await box.press('Enter');
   await page.locator('[aria-label="Prompt 2"]').waitFor();
@@ -115,7 +118,7 @@ test('commands do what they say, and unknown ones are not said to the model', as
   await type('/nosuch');
   await page.locator('.notice', { hasText: 'no command /nosuch' }).waitFor();
   await type('/clear the cache directory');
-  await page.locator('.notice', { hasText: 'Nothing follows /clear' }).waitFor();
+  await page.locator('.notice', { hasText: '/clear takes nothing behind it' }).waitFor();
   assert.equal(await page.locator('.cleared, .e-prompt').count(), 1);
   await page.locator('#composer').fill('');
   await say(page, ' /clear the cache directory');
@@ -193,7 +196,7 @@ test('a prompt that is held can be taken back', async (t) => {
   await page.keyboard.press('Enter');
   await page.locator('.held', { hasText: 'not after all' }).waitFor();
   await page.locator('.held button', { hasText: 'Edit' }).click();
-  await page.waitForFunction(() => document.querySelector('#composer').value === 'not after all');
+  await page.waitForFunction(() => document.querySelector('#composer').value === 'not after all' && document.activeElement.id === 'composer');
   await ready(page);
   assert.equal(await page.locator('.e-prompt').count(), 1);
 });

@@ -30,63 +30,144 @@ async function ask(played, question = asked()) {
 }
 const typed = (page) => page.locator('#composer').inputValue();
 
+const focused = (page) => page.evaluate(() => document.activeElement.dataset.answer ?? document.activeElement.id ?? document.activeElement.className);
+const badges = (page) => page.locator('.answers kbd').evaluateAll((all) => all.filter((one) => one.closest('button') && getComputedStyle(one).visibility === 'visible').length);
+
 test('whoever types when something is asked goes on typing', async (t) => {
-  for (const text of ['yes but also mend b', 'add a test for it', 'no, wait']) {
+  for (const text of ['you should also write a changelog', 'add a test for it', 'no, wait', 'we', 'y']) {
     const played = await waiting(t);
     const { page, commands } = played;
+    await page.keyboard.type('so ');
     await ask(played);
     await page.keyboard.type(text);
     await page.clock.runFor(1_000);
     await page.keyboard.type(' y');
     await page.keyboard.press('Backspace');
-    assert.equal(await typed(page), `${text} `);
-    assert.deepEqual(answers(commands), []);
+    assert.equal(await typed(page), `so ${text} `);
+    assert.deepEqual([answers(commands), await badges(page)], [[], 0]);
     // It can be answered by keys all the same.
     await page.keyboard.press('Shift+Tab');
+    await page.clock.runFor(100);
+    assert.equal(await badges(page), 4);
     await page.keyboard.press('y');
+    assert.deepEqual([answers(commands), await focused(page)], [[], 'y']);
+    await page.keyboard.press('Enter');
     await page.clock.runFor(100);
     assert.deepEqual(answers(commands), [{ type: 'allow' }]);
-    assert.equal(await typed(page), `${text} `);
+    assert.equal(await typed(page), `so ${text} `);
     await page.context().close();
   }
 });
 
-test('keys answer a question that has been there for a while', async (t) => {
-  for (const [key, answer] of [['y', { type: 'allow' }], ['n', { type: 'deny', why: null }]]) {
+test('whoever goes to the composer while something is asked types text', async (t) => {
+  for (const wait of [0, 400, 5_000]) {
+    const played = await waiting(t);
+    const { page, commands } = played;
+    await ask(played);
+    await page.clock.runFor(wait);
+    await page.locator('#composer').click();
+    await page.keyboard.type('you should also write a changelog');
+    await page.clock.runFor(1_000);
+    assert.deepEqual([answers(commands), await typed(page), await badges(page)], [[], 'you should also write a changelog', 0]);
+    // An empty composer is a text field, too.
+    await page.keyboard.press('Control+A');
+    await page.keyboard.press('Delete');
+    await page.clock.runFor(10_000);
+    await page.keyboard.type('n');
+    assert.deepEqual([answers(commands), await typed(page)], [[], 'n']);
+    await page.context().close();
+  }
+});
+
+test('whoever begins a sentence without looking loses no letter and answers nothing', async (t) => {
+  for (const wait of [0, 400, 60_000]) {
+    for (const text of ['you should also write a changelog', 'y además', 'now', 'we wait', 'add a test', 'Yes', '1', ' nothing']) {
+      const played = await waiting(t);
+      const { page, commands } = played;
+      await ask(played);
+      await page.clock.runFor(wait);
+      await page.keyboard.type(text);
+      await page.clock.runFor(5_000);
+      assert.deepEqual([answers(commands), (await typed(page)).trim()], [[], text.trim()], `after ${wait} ms`);
+      await page.context().close();
+    }
+  }
+});
+
+test('whoever has just deleted what they typed is still typing', async (t) => {
+  const played = await waiting(t);
+  const { page, commands } = played;
+  await page.keyboard.type('y');
+  await page.keyboard.press('Backspace');
+  await ask(played);
+  await page.clock.runFor(400);
+  assert.equal(await focused(page), 'composer');
+  await page.keyboard.type('y');
+  assert.deepEqual([answers(commands), await typed(page)], [[], 'y']);
+});
+
+test('a letter goes to an answer of a question that has been there for a while, and Enter gives it', async (t) => {
+  const rule = { tool: 'bash', prefix: 'touch' };
+  for (const [key, answer] of [['y', { type: 'allow' }], ['n', { type: 'deny', why: null }], ['a', { type: 'allow_always', rule }]]) {
     const played = await waiting(t);
     const { page, commands } = played;
     await ask(played);
     assert.equal(await page.locator('.answers button:disabled').count(), 4);
     await page.clock.runFor(400);
+    assert.equal(await badges(page), 4);
     await page.keyboard.press(key);
+    await page.clock.runFor(5_000);
+    assert.deepEqual([answers(commands), await focused(page)], [[], key]);
+    await page.keyboard.press('Enter');
     await page.clock.runFor(100);
     assert.deepEqual([answers(commands), await typed(page)], [[answer], '']);
+    // What is typed until the session has heard of it is text.
+    await page.keyboard.type('and u');
+    assert.equal(await typed(page), 'and u');
     await page.context().close();
   }
+  // Back from an answer to none, and to a reason.
+  const { page, commands, ...played } = await waiting(t);
+  await ask({ page, commands, ...played });
+  await page.clock.runFor(400);
+  await page.keyboard.press('y');
+  await page.keyboard.press('Backspace');
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('w');
+  await page.keyboard.press('Enter');
+  await page.clock.runFor(100);
+  await page.locator('[aria-label="Why not"]').waitFor();
+  await page.keyboard.type('you may not');
+  await page.keyboard.press('Enter');
+  await page.clock.runFor(100);
+  assert.deepEqual(answers(commands), [{ type: 'deny', why: 'you may not' }]);
 });
 
-test('`a` only chooses, Enter confirms, and no letter is lost', async (t) => {
+test('letters go to an answer from the conversation, and from no other field', async (t) => {
   const played = await waiting(t);
   const { page, commands } = played;
+  await page.keyboard.press('Alt+ArrowUp');
   await ask(played);
   await page.clock.runFor(400);
-  await page.keyboard.press('a');
-  await page.clock.runFor(100);
-  await page.locator('.answers .chosen', { hasText: 'Enter' }).waitFor();
-  await page.keyboard.type('dd a test');
-  await page.clock.runFor(100);
-  assert.deepEqual([answers(commands), await typed(page)], [[], 'add a test']);
-  assert.equal(await page.locator('.answers .chosen').count(), 0);
-  await page.context().close();
+  await page.locator('.e-prompt').focus();
+  await page.keyboard.press('n');
+  assert.equal(await focused(page), 'n');
+  await page.locator('#session-search').focus();
+  await page.keyboard.type('yn');
+  await page.keyboard.press('Enter');
+  assert.deepEqual([answers(commands), await page.locator('#session-search').inputValue(), await badges(page)], [[], 'yn', 0]);
+});
 
-  const other = await waiting(t);
-  await ask(other);
-  await other.page.clock.runFor(400);
-  await other.page.keyboard.press('a');
-  await other.page.clock.runFor(100);
-  await other.page.keyboard.press('Enter');
-  await other.page.clock.runFor(100);
-  assert.deepEqual(answers(other.commands), [{ type: 'allow_always', rule: { tool: 'bash', prefix: 'touch' } }]);
+test('the card does not move when somebody begins to type', async (t) => {
+  for (const width of [1280, 700, 390]) {
+    const { page } = await play(t, { view: { ...running, questions: [asked()] }, width });
+    await page.locator('.answers button.primary:enabled').waitFor();
+    const place = () => page.locator('[role=alertdialog]').boundingBox();
+    const before = await place();
+    await page.locator('#composer').focus();
+    await page.keyboard.type('so');
+    assert.deepEqual(await place(), before, String(width));
+  }
 });
 
 test('a key that is held down answers nothing, nor one that is pressed for the question before', async (t) => {
@@ -95,18 +176,22 @@ test('a key that is held down answers nothing, nor one that is pressed for the q
   await ask(played);
   await page.clock.runFor(400);
   await page.locator('[role=alertdialog]').focus();
-  await page.evaluate(() => {
-    const again = (key) => document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key, repeat: true, bubbles: true, cancelable: true }));
-    ['y', 'n', 'a', 'w', 'Enter'].forEach(again);
+  const again = () => page.evaluate(() => {
+    const press = (key) => document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key, repeat: true, bubbles: true, cancelable: true }));
+    return ['y', 'n', 'a', 'w', 'Enter'].map(press);
   });
-  assert.deepEqual(answers(commands), []);
+  assert.deepEqual(await again(), [false, false, false, false, false]);
   await page.keyboard.press('y');
+  assert.deepEqual(await again(), [false, false, false, false, false]);
+  assert.deepEqual(answers(commands), []);
+  await page.keyboard.press('Enter');
   tell({ type: 'permission_settled', call: 'c1', allowed: true });
   tell({ type: 'permission_asked', question: asked({ call: 'c2', title: 'bash: second', detail: 'second' }) });
   for (let times = 0; times < 100 && (await page.locator('.question', { hasText: 'second' }).count()) === 0; times += 1) {
     await page.waitForTimeout(20);
     await page.clock.runFor(17);
   }
+  await page.keyboard.press('Enter');
   await page.keyboard.press('y');
   await page.keyboard.press('Enter');
   await page.clock.runFor(100);

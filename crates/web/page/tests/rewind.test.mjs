@@ -87,7 +87,7 @@ test('a fork is a session of its own', async (t) => {
   await page.locator('[aria-label="Prompt 2"]').waitFor();
   assert.deepEqual(await prompts(page), ['write one', 'write two']);
   assert.equal(await page.locator('#composer').inputValue(), 'make b');
-  await page.locator('.sidebar li', { hasText: 'a fork of “write one”' }).waitFor();
+  await page.locator('.sidebar li', { hasText: 'write one' }).locator('.tag', { hasText: 'fork' }).waitFor();
   await page.locator('.notice', { hasText: 'You are in a fork of “write one”' }).waitFor();
   await page.locator('.fork-mark').waitFor();
   await page.locator('.notice button', { hasText: 'Back to it' }).click();
@@ -209,8 +209,8 @@ test('any two points are compared, and one file is brought back alone', async (t
   const { scene, page } = await three(t);
   await page.locator('.top button', { hasText: 'Timeline' }).click();
   await page.locator('.tree-row').nth(2).waitFor();
-  await page.locator('.tree-row', { hasText: 'write one' }).locator('.ab button', { hasText: 'from' }).click();
-  await page.locator('.tree-row', { hasText: 'make b' }).locator('.ab button', { hasText: 'to' }).click();
+  await page.locator('.tree-row', { hasText: 'write one' }).locator('.ab button', { hasText: 'compare' }).click();
+  await page.locator('.tree-row', { hasText: 'make b' }).locator('.ab button', { hasText: 'to here' }).click();
   await page.locator('.compare button.primary').click();
   await page.locator('.side .file').waitFor();
   assert.deepEqual(await page.locator('.side .dl').allInnerTexts(), ['1\n−\nzero', '1\n+\ntwo']);
@@ -227,7 +227,7 @@ test('what was left behind is in the tree, and one can go back to it', async (t)
   await page.locator('.top button', { hasText: 'Timeline' }).click();
   const left = page.locator('.tree-row.left');
   await left.waitFor();
-  assert.match(await left.innerText(), /left behind[\s\S]*make b/);
+  assert.match(await left.innerText(), /make b[\s\S]*left behind/);
   await page.locator('.timeline input').fill('b.txt');
   await page.waitForFunction(() => document.querySelectorAll('.tree-row').length < 3);
   await page.locator('.timeline input').fill('');

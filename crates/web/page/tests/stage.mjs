@@ -6,8 +6,8 @@ import { theBrowser } from './scene.mjs';
 const dist = new URL('../dist', import.meta.url).pathname;
 const KINDS = { js: 'text/javascript', css: 'text/css', html: 'text/html', svg: 'image/svg+xml' };
 
-/** `view` is what differs from that of an idle session without entries. */
-export async function play(t, { view = {}, width = 1280, height = 800, dark = false } = {}) {
+/** `view` is what differs from that of an idle session without entries; `replies` are answers by the type of the command. */
+export async function play(t, { view = {}, width = 1280, height = 800, dark = false, touch = false, replies = {}, stored = {} } = {}) {
   const whole = { seq: 1, session: 'aaaa', workspace: '/w', model: 'x/m', entries: [], draft: [], state: 'idle', coming: { text: '', thinking: '' }, calls: [], questions: [], held: 0, jobs: [], ...view };
   const streams = new Set();
   const commands = [];
@@ -29,7 +29,7 @@ export async function play(t, { view = {}, width = 1280, height = 800, dark = fa
       for await (const bytes of request) text += bytes;
       const { id, command } = JSON.parse(text);
       if (command.type !== 'store') commands.push(command);
-      return void response.end(JSON.stringify({ id, ok: command.type === 'store' ? { type: 'store', bytes: 1, budget: 2 } : { type: 'done' } }));
+      return void response.end(JSON.stringify({ id, ok: replies[command.type] ?? (command.type === 'store' ? { type: 'store', bytes: 1, budget: 2 } : { type: 'done' }) }));
     }
     const file = `${dist}${path === '/' ? '/index.html' : path}`;
     if (!existsSync(file)) return void response.writeHead(404).end();
@@ -37,9 +37,10 @@ export async function play(t, { view = {}, width = 1280, height = 800, dark = fa
     return void response.end(readFileSync(file));
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const context = await (await theBrowser()).newContext({ viewport: { width, height }, colorScheme: dark ? 'dark' : 'light' });
+  const context = await (await theBrowser()).newContext({ viewport: { width, height }, colorScheme: dark ? 'dark' : 'light', hasTouch: touch, isMobile: touch });
   const page = await context.newPage();
   page.setDefaultTimeout(10_000);
+  await page.addInitScript((all) => Object.entries(all).forEach(([key, value]) => sessionStorage.setItem(key, value)), stored);
   const problems = [];
   page.on('pageerror', (error) => problems.push(String(error)));
   t.after(async () => {

@@ -16,7 +16,7 @@ import { Help } from './Help';
 import { Notices } from './Notices';
 import { PlanPanel } from './PlanPanel';
 import { PromptMenu } from './PromptMenu';
-import { Questions } from './Question';
+import { Questions, Waiting } from './Question';
 import { Sessions } from './Sessions';
 import { Status } from './Status';
 import { Summarise } from './Summarise';
@@ -53,6 +53,7 @@ export function App() {
       </main>
       <Side />
       <PromptMenu />
+      <Waiting />
       <p class="sr" role="status" aria-live="polite">
         {announced.value}
       </p>

@@ -13,11 +13,14 @@ import { transcript } from './Transcript';
 
 interface Choice {
   text: string;
+  /** What can follow it. */
+  takes: string;
   about: string;
 }
 const MAX_ROWS = 8;
 const MAX_HISTORY = 200;
 const MAX_IMAGE = 5 << 20;
+const MAX_TEXT = 256 << 10;
 /** Within this many milliseconds after the composer was filled, Enter was meant for something else. */
 const STILL_MS = 400;
 /** Within this many milliseconds a second key belongs to the first. */
@@ -26,23 +29,20 @@ const TWICE_MS = 1_500;
 export function Composer() {
   const view = useView();
   const area = useRef<HTMLTextAreaElement>(null);
+  const picker = useRef<HTMLInputElement>(null);
   const blocks = useRef(new Blocks());
   const history = useRef<Part[][]>([]);
   const recalled = useRef<{ at: number; before: string } | null>(null);
   const filled = useRef(0);
+  const typed = useRef(0);
   const escaped = useRef(0);
   const dismissed = useRef('');
   const [choices, setChoices] = useState<{ list: Choice[]; at: number; from: number } | null>(null);
-  const [marks, setMarks] = useState<{ mark: string; part: Part }[]>([]);
   const [isOver, setOver] = useState(false);
 
   const text = () => area.current?.value ?? '';
   const changed = () => {
-    const box = area.current;
-    if (!box) return;
-    box.style.height = 'auto';
-    box.style.height = `${Math.min(box.scrollHeight, Math.round(innerHeight * 0.4))}px`;
-    setMarks(blocks.current.within(box.value));
+    if (area.current) fit(area.current);
   };
   const put = (value: string) => {
     if (area.current) area.current.value = value;
@@ -59,6 +59,7 @@ export function Composer() {
     setComposer({
       parts: () => blocks.current.parts(text()),
       isBlank: () => text() === '',
+      typedAt: () => typed.current,
       set: (parts) => {
         put(blocks.current.text(parts));
         if (parts.length > 0) filled.current = Date.now();
@@ -75,6 +76,24 @@ export function Composer() {
     });
     return () => setComposer(null);
   }, []);
+  useEffect(() => {
+    const box = area.current;
+    if (!box) return undefined;
+    // A line may be two where there is less room.
+    let width = 0;
+    const look = new ResizeObserver(() => {
+      if (box.clientWidth === width) return;
+      width = box.clientWidth;
+      fit(box);
+    });
+    const again = () => fit(box);
+    look.observe(box);
+    addEventListener('resize', again);
+    return () => {
+      look.disconnect();
+      removeEventListener('resize', again);
+    };
+  }, []);
 
   const complete = async () => {
     const box = area.current;
@@ -83,13 +102,13 @@ export function Composer() {
     if (!found || `${found.kind}${found.query}` === dismissed.current) return setChoices(null);
     dismissed.current = '';
     if (found.kind === 'command') {
-      const list = matching(found.query).map((one) => ({ text: `/${one.name}`, about: `${one.about}${one.takes ? `  ${one.takes}` : ''}` }));
+      const list = matching(found.query).map((one) => ({ text: `/${one.name}`, takes: one.takes, about: one.about }));
       return setChoices(list.length > 0 ? { list, at: 0, from: found.from } : null);
     }
     const answer = await send({ type: 'files', query: found.query });
     const still = typing(box.value, box.selectionStart);
     if (answer.ok?.type !== 'files' || still?.kind !== 'file' || still.query !== found.query) return;
-    const list = answer.ok.paths.map((path) => ({ text: `@${/\s/.test(path) ? `"${path}"` : path} `, about: '' }));
+    const list = answer.ok.paths.map((path) => ({ text: `@${/\s/.test(path) ? `"${path}"` : path} `, takes: '', about: '' }));
     setChoices(list.length > 0 ? { list, at: 0, from: found.from } : null);
   };
 
@@ -108,7 +127,7 @@ export function Composer() {
     const line = text();
     const meant = read(line);
     if (meant && 'unknown' in meant) return say('warning', `There is no command /${meant.unknown}; /help lists them`);
-    if (meant && 'tooMuch' in meant) return say('warning', `Nothing follows /${meant.tooMuch}; a prompt does not begin with it`);
+    if (meant && 'tooMuch' in meant) return say('warning', `/${meant.tooMuch} takes nothing behind it. To send this as a prompt, begin it with a space`);
     if (meant) {
       put('');
       setChoices(null);
@@ -195,8 +214,12 @@ export function Composer() {
 
   const attach = async (files: Iterable<File>) => {
     for (const file of files) {
-      if (!/^image\/(png|jpeg|gif|webp)$/.test(file.type)) {
-        say('warning', `${file.name} is no image that a model can see; mention files of the workspace with @`);
+      const isImage = /^image\/(png|jpeg|gif|webp)$/.test(file.type);
+      const written = isImage || file.size > MAX_TEXT ? null : await textOf(file);
+      if (written !== null) {
+        insert(blocks.current.add({ type: 'paste', text: written }));
+      } else if (!isImage) {
+        say('warning', `${file.name} is neither an image that a model can see nor a short text; mention files of the workspace with @`);
       } else if (file.size > MAX_IMAGE) {
         say('warning', `${file.name} is ${size(file.size)}: larger than ${size(MAX_IMAGE)}`);
       } else {
@@ -241,29 +264,13 @@ export function Composer() {
     >
       {choices ? <Choices choices={choices} choose={choose} /> : null}
       <HeldList />
-      {marks.length > 0 ? (
-        <ul class="chips" aria-label="Attached">
-          {marks.map(({ mark, part }) => (
-            <li key={mark}>
-              {part.type === 'image' ? '🖼' : '¶'} {mark.slice(1, -1)}
-              <button
-                type="button"
-                class="quiet"
-                aria-label={`Remove ${mark.slice(1, -1)}`}
-                onClick={() => put(text().replace(mark, ''))}
-              >
-                ×
-              </button>
-            </li>
-          ))}
-        </ul>
-      ) : null}
       <div class="line">
         <textarea
           ref={area}
           id="composer"
           rows={1}
           aria-label="Prompt"
+          dir="auto"
           aria-autocomplete="list"
           aria-controls={choices ? 'choices' : undefined}
           aria-activedescendant={choices ? `choice-${choices.at}` : undefined}
@@ -273,6 +280,7 @@ export function Composer() {
           onInput={() => {
             // Whoever types means what they press next.
             filled.current = 0;
+            typed.current = Date.now();
             recalled.current = null;
             changed();
             void complete();
@@ -280,6 +288,23 @@ export function Composer() {
           onKeyDown={key}
           onPaste={paste}
           onBlur={() => setTimeout(() => setChoices(null), 150)}
+        />
+        <button type="button" class="quiet attach" aria-label="Attach images or texts" title="Attach images or texts" onClick={() => picker.current?.click()}>
+          <svg viewBox="0 0 16 16" aria-hidden="true">
+            <path d="M13.5 7.5 8 13a3.2 3.2 0 0 1-4.6-4.5l5.8-5.8a2.1 2.1 0 0 1 3 3L6.6 11.3a1 1 0 0 1-1.5-1.5L10 4.9" />
+          </svg>
+        </button>
+        <input
+          ref={picker}
+          type="file"
+          multiple
+          hidden
+          aria-label="Files to attach"
+          onChange={(event) => {
+            const files = [...(event.currentTarget.files ?? [])];
+            event.currentTarget.value = '';
+            void attach(files);
+          }}
         />
         {isRunning ? (
           <button type="button" class="stop" onClick={() => void interrupt()}>
@@ -292,6 +317,13 @@ export function Composer() {
       </div>
     </form>
   );
+}
+
+/** As high as what is in it, up to a part of the window. */
+function fit(box: HTMLTextAreaElement): void {
+  box.style.height = 'auto';
+  const frame = box.offsetHeight - box.clientHeight;
+  box.style.height = `${Math.min(box.scrollHeight + frame, Math.round(innerHeight * 0.4))}px`;
 }
 
 /** What this tab has said while a turn runs, to be taken back. */
@@ -357,6 +389,7 @@ function chooseKey(
 
 function Choices({ choices, choose }: { choices: Offered; choose: (choice: Choice, from: number) => void }) {
   const from = Math.max(0, Math.min(choices.at - MAX_ROWS + 2, choices.list.length - MAX_ROWS));
+  const hidden = choices.list.length - MAX_ROWS;
   return (
     <ul class="choices" id="choices" role="listbox" aria-label="Completions">
       {choices.list.slice(from, from + MAX_ROWS).map((choice, offset) => {
@@ -372,13 +405,31 @@ function Choices({ choices, choose }: { choices: Offered; choose: (choice: Choic
               choose(choice, choices.from);
             }}
           >
-            <span>{choice.text}</span>
-            <span class="dim">{choice.about}</span>
+            <span class="name">
+              {choice.text}
+              {choice.takes ? <span class="dim"> {choice.takes}</span> : null}
+            </span>
+            <span class="dim about">{choice.about}</span>
           </li>
         );
       })}
+      {hidden > 0 ? (
+        <li class="dim rest" role="presentation">
+          … {hidden} more
+        </li>
+      ) : null}
     </ul>
   );
+}
+
+/** What is in a file, if that is text. */
+async function textOf(file: File): Promise<string | null> {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(await file.arrayBuffer());
+    return text.includes('\0') || !text.trim() ? null : text.replace(/\r\n?/g, '\n');
+  } catch {
+    return null;
+  }
 }
 
 async function base64(file: File): Promise<string> {

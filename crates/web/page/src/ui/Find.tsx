@@ -42,6 +42,34 @@ export function Find() {
     setAt(next);
     transcript()?.point(found[next] as string);
   };
+  const pointed = found[at] ?? null;
+  useEffect(() => {
+    const list = document.querySelector('.transcript .inner');
+    const query = words.trim().toLowerCase();
+    if (!list || !query) return undefined;
+    let [unfolded, isBrought, isDue, isGone] = [0, false, false, false];
+    const look = () => {
+      if (isGone) return;
+      isDue = false;
+      const ranges = mark(list, query);
+      if (!pointed || isBrought) return;
+      unfolded = unfold(pointed, query, unfolded);
+      isBrought = bring(pointed, ranges);
+    };
+    const due = () => {
+      if (!isDue) requestAnimationFrame(look);
+      isDue = true;
+    };
+    // Rows come and go while one scrolls, and are drawn after they were opened.
+    const again = new MutationObserver(due);
+    again.observe(list, { childList: true, subtree: true, characterData: true });
+    due();
+    return () => {
+      isGone = true;
+      again.disconnect();
+      CSS.highlights?.delete('found');
+    };
+  }, [words, pointed]);
   // The newest first: it is nearest to where one is.
   useEffect(() => show(found.length - 1), [found]);
   useEffect(() => () => transcript()?.point(null), []);
@@ -80,4 +108,44 @@ export function Find() {
       </button>
     </div>
   );
+}
+
+const rowOf = (key: string) => document.querySelector<HTMLElement>(`.transcript [data-key="${CSS.escape(key)}"]`);
+
+/** Opens what is folded in the row of an entry, if the words are in there; there are folds within folds. Returns how many times it did. */
+function unfold(key: string, query: string, before: number): number {
+  const row = rowOf(key);
+  if (!row || before >= 3 || row.innerText.toLowerCase().includes(query)) return before;
+  row.querySelectorAll<HTMLDetailsElement>('details.fold:not([open])').forEach((fold) => (fold.open = true));
+  row.querySelectorAll<HTMLElement>('button.more:not([aria-expanded=true])').forEach((more) => more.click());
+  return before + 1;
+}
+
+/** Brings the words of a row into sight. Returns whether they are there. */
+function bring(key: string, ranges: Range[]): boolean {
+  const row = rowOf(key);
+  const [place, box] = [ranges.find((range) => row?.contains(range.startContainer))?.getBoundingClientRect(), row?.closest('.scroll')];
+  if (!place || !box || place.height === 0) return false;
+  const room = box.getBoundingClientRect();
+  if (place.top < room.top || place.bottom > room.bottom) box.scrollTop += place.top - room.top - room.height / 3;
+  return true;
+}
+
+/** Marks the words wherever they are on the page. */
+function mark(list: Element, query: string): Range[] {
+  const ranges: Range[] = [];
+  const texts = document.createTreeWalker(list, NodeFilter.SHOW_TEXT);
+  for (let node = texts.nextNode(); node; node = texts.nextNode()) {
+    const text = (node.nodeValue ?? '').toLowerCase();
+    for (let at = text.indexOf(query); at >= 0; at = text.indexOf(query, at + query.length)) {
+      // Some letters have no lower case of the same length.
+      if (at + query.length > (node.nodeValue ?? '').length) break;
+      const range = document.createRange();
+      range.setStart(node, at);
+      range.setEnd(node, at + query.length);
+      ranges.push(range);
+    }
+  }
+  if (CSS.highlights) CSS.highlights.set('found', new Highlight(...ranges));
+  return ranges;
 }

@@ -5,16 +5,18 @@ import { useEffect } from 'preact/hooks';
 import { go } from '../actions';
 import { operations, RUNNING, takeBack } from '../changes';
 import type { OperationFacts } from '../contract';
-import { applying, panel, session, sessions, sidebarOpen, theFacts, useView } from '../store';
+import { applying, finding, panel, session, sessions, sidebarOpen, theFacts, useView } from '../store';
 import { operationName } from '../text/words';
 import { nextTheme, theme } from '../theme';
 
 export function Header() {
-  useView();
+  const view = useView();
   const title = theFacts().title || 'New session';
+  // Who looks at another tab sees whether the agent works, or waits for them.
+  const sign = view && view.questions.length > 0 ? '● question · ' : view?.state === 'running' ? '◌ ' : '';
   useEffect(() => {
-    document.title = `${title} · Retake`;
-  }, [title]);
+    document.title = `${sign}${title} · Retake`;
+  }, [sign, title]);
   const toggle = (kind: 'timeline' | 'help') => (panel.value = panel.value?.kind === kind ? null : { kind });
   return (
     <header class="top">
@@ -28,13 +30,27 @@ export function Header() {
       >
         ☰
       </button>
-      <h1>{title}</h1>
+      <h1 dir="auto" title={title}>
+        {title}
+      </h1>
       <ForkMark />
       <span class="space" />
       <TakeBack verb="Undo" sign="↶" facts={operations.value.undo} />
       <TakeBack verb="Redo" sign="↷" facts={operations.value.redo} />
       <button type="button" class="quiet" aria-expanded={panel.value?.kind === 'timeline'} onClick={() => toggle('timeline')}>
         Timeline
+      </button>
+      <button
+        type="button"
+        class="quiet"
+        aria-label="Find in the conversation"
+        title="Find in the conversation ( / )"
+        aria-expanded={finding.value}
+        onClick={() => (finding.value = !finding.value)}
+      >
+        <svg viewBox="0 0 16 16" aria-hidden="true">
+          <path d="M11.5 7A4.5 4.5 0 1 1 2.5 7a4.5 4.5 0 0 1 9 0ZM10.3 10.3 14 14" />
+        </svg>
       </button>
       <button type="button" class="quiet" aria-label={`Colours: ${theme.value}`} title={`Colours: ${theme.value}`} onClick={nextTheme}>
         {theme.value === 'dark' ? '☾' : theme.value === 'light' ? '☀' : '◐'}

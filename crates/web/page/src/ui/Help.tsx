@@ -6,7 +6,7 @@ const KEYS: [string, [string, string][]][] = [
   [
     'Going back',
     [
-      ['Esc Esc, t', 'the timeline: every prompt, left branches too; Enter opens its menu'],
+      ['Esc Esc, t', 'the timeline: every prompt, left branches too; a click goes to a prompt, Enter opens its menu'],
       ['Alt+↑, Alt+↓ · k, j', 'the prompt before, the next one'],
       ['r', 'the menu of the prompt: rewind, fork, summarise, label, diff, compare'],
       ['1 2 3', 'in the menu: code and conversation, conversation only, code only'],
@@ -22,7 +22,7 @@ const KEYS: [string, [string, string][]][] = [
       ['Shift+Enter, Alt+Enter', 'a new line (so does \\ before Enter)'],
       ['@', 'mention a file: its content goes along'],
       ['↑, ↓', 'what was said before'],
-      ['paste, drop', 'images; a long text becomes a block'],
+      ['paste, drop, attach', 'images and texts; a long one becomes a block'],
     ],
   ],
   [
@@ -39,7 +39,7 @@ const KEYS: [string, [string, string][]][] = [
     'Running',
     [
       ['Esc', 'stop the turn; everything so far is kept, and can be taken back'],
-      ['y, a, n, w', 'answer a question: yes, always (then Enter), no, no and why'],
+      ['y, a, n, w', 'go to an answer of a question: yes, always, no, no and why; Enter gives it. In the composer they are text'],
     ],
   ],
 ];

@@ -20,7 +20,7 @@ export const Markdown = memo(function Markdown({ text }: { text: string }) {
 });
 
 const Plain = memo(function Plain({ text }: { text: string }) {
-  return <p class="plain">{text.trimEnd()}</p>;
+  return <p class="plain" dir="auto">{text.trimEnd()}</p>;
 });
 
 const Chunk = memo(function Chunk({ text }: { text: string }) {
@@ -40,10 +40,10 @@ function block(node: Node, key: number) {
     case 'heading': {
       // The page has its own first headings.
       const Tag = `h${Math.min(6, node.level + 2)}` as 'h3';
-      return <Tag key={key}>{node.children.map(inline)}</Tag>;
+      return <Tag key={key} dir="auto">{node.children.map(inline)}</Tag>;
     }
     case 'paragraph':
-      return <p key={key}>{node.children.map(inline)}</p>;
+      return <p key={key} dir="auto">{node.children.map(inline)}</p>;
     case 'code':
       return <Code key={key} text={node.text} language={node.language} />;
     case 'quote':
@@ -57,7 +57,7 @@ function block(node: Node, key: number) {
           )}
         </li>
       ));
-      return node.start === null ? <ul key={key}>{items}</ul> : <ol key={key} start={node.start}>{items}</ol>;
+      return node.start === null ? <ul key={key} dir="auto">{items}</ul> : <ol key={key} dir="auto" start={node.start}>{items}</ol>;
     }
     case 'table':
       return (
@@ -66,7 +66,7 @@ function block(node: Node, key: number) {
             <thead>
               <tr>
                 {node.head.map((cell, at) => (
-                  <th key={at} class={node.align[at] ?? undefined}>
+                  <th key={at} dir="auto" class={node.align[at] ?? undefined}>
                     {cell.map(inline)}
                   </th>
                 ))}
@@ -76,7 +76,7 @@ function block(node: Node, key: number) {
               {node.rows.map((row, index) => (
                 <tr key={index}>
                   {row.map((cell, at) => (
-                    <td key={at} class={node.align[at] ?? undefined}>
+                    <td key={at} dir="auto" class={node.align[at] ?? undefined}>
                       {cell.map(inline)}
                     </td>
                   ))}

@@ -2,7 +2,7 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
-import { send } from '../actions';
+import { send, sentence } from '../actions';
 import { fork, openPlan, promptName, setLabel, showTurnDiff, stopThenPlan } from '../changes';
 import type { EntryId, Refusal, RewindDocument, Scope } from '../contract';
 import { points, said } from '../points';
@@ -273,10 +273,13 @@ export function promptsGo(plan: RewindDocument): string {
 }
 
 function LabelForm({ entry, done }: { entry: EntryId; done: () => void }) {
+  const [why, setWhy] = useState('');
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
     const input = (event.currentTarget as HTMLFormElement).elements.namedItem('label') as HTMLInputElement;
-    if (await setLabel(entry, input.value.trim() || null)) done();
+    const refusal = await setLabel(entry, input.value.trim() || null);
+    setWhy(refusal ? sentence(refusal.message) : '');
+    if (!refusal) done();
   };
   const old = points.value.get(entry)?.label ?? said.get(entry)?.label ?? '';
   return (
@@ -285,6 +288,9 @@ function LabelForm({ entry, done }: { entry: EntryId; done: () => void }) {
       <button type="submit" class="primary">
         Label
       </button>
+      <small class="bad" role="alert">
+        {why}
+      </small>
       <small class="dim">Leave it empty to remove the label</small>
     </form>
   );

@@ -1,21 +1,23 @@
 // Whether a call may run: what is asked, and the keys that answer it.
 //
-// Whoever is typing when it is asked goes on typing: the focus stays in the composer, what is pressed at once was not meant for the
-// question, and the composer of somebody who has begun to say something answers nothing any more. Otherwise the keys are those of the
-// terminal, and no letter is lost.
+// In a text field every letter is text. Elsewhere a letter goes to an answer, Enter gives it, and whatever else is typed becomes text in the
+// composer, with the letter that had only gone to an answer: no sentence answers, and no letter is lost. The card takes the focus from a
+// composer only if that is empty and nobody has just typed there.
 
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 import { quietly } from '../actions';
 import type { Answer, FileDiff, Question as Asked } from '../contract';
-import { announced, composer, useView } from '../store';
+import { announced, applying, composer, panel, sidebarOpen, useView } from '../store';
 import { clean, cleanLines, count, pathText, ruleText } from '../text/words';
 import { Boundary } from './Boundary';
 import { FileBox } from './Diff';
-import { focusOnce } from './focus';
+import { focusOnce, isText } from './focus';
 
 /** For so many milliseconds nobody can have read a question. */
 const UNSEEN_MS = 300;
+/** Whoever typed within so many milliseconds is typing, although the composer is empty. */
+const TYPING_MS = 2_000;
 /** So much of a title is read out at once. */
 const SPOKEN = 200;
 
@@ -41,21 +43,25 @@ function Card(props: { question: Asked; isAnswered: boolean; more: number; answe
   const [why, setText] = useState('');
   /** Whether it has been there long enough to be answered. */
   const [isSeen, setSeen] = useState(false);
-  /** The letters that have only chosen, and are said after all if others follow; empty if nothing is chosen. */
-  const [chosen, setChosen] = useState('');
-  /** Whether the composer is used for something else. */
-  const [isAside, setAside] = useState(false);
+  /** The letter that has gone to an answer, and is said after all if others follow. */
+  const chosen = useRef('');
+  const where = useFocus(box);
   const { rule } = question;
   const isOpen = isSeen && !props.isAnswered;
-  const answer = (one: Answer) => isOpen && props.answer(one);
+  const answer = (one: Answer) => {
+    if (!isOpen) return;
+    chosen.current = '';
+    // A button that can no longer be pressed loses the focus to nobody.
+    if (box.current?.contains(document.activeElement)) box.current.focus();
+    props.answer(one);
+  };
   const allow = () => answer({ type: 'allow' });
   const always = () => rule && answer({ type: 'allow_always', rule });
   const deny = () => answer({ type: 'deny', why: why.trim() || null });
 
   useEffect(() => {
-    announced.value = `May it run? ${clean(question.title).slice(0, SPOKEN)}. y is yes, n is no; Shift and Tab go to all answers`;
-    if (document.activeElement === document.body || document.activeElement === null) box.current?.focus();
-    if (!(composer()?.isBlank() ?? true)) setAside(true);
+    announced.value = `May it run? ${clean(question.title).slice(0, SPOKEN)}. y goes to yes, n to no, Enter answers; from the composer Shift and Tab go to the answers`;
+    if (isFree()) box.current?.focus();
     const timer = setTimeout(() => setSeen(true), UNSEEN_MS);
     return () => {
       clearTimeout(timer);
@@ -65,45 +71,35 @@ function Card(props: { question: Asked; isAnswered: boolean; more: number; answe
 
   const key = (event: KeyboardEvent) => {
     const target = event.target as HTMLElement;
-    const isComposer = target.id === 'composer';
-    const isInside = box.current?.contains(target) ?? false;
-    if (event.isComposing || event.ctrlKey || event.metaKey || event.altKey || props.isAnswered) return;
-    if (isComposer ? isAside || !(composer()?.isBlank() ?? true) : !isInside || target instanceof HTMLInputElement) {
-      if (isComposer && !isAside) setAside(true);
-      return;
-    }
-    const isLetter = event.key.length === 1 && event.key !== ' ';
-    if (!isSeen || event.repeat) {
-      // The composer takes what is typed; elsewhere it was not meant for anything.
-      if (isComposer && isLetter) setAside(true);
-      else if (isInside && (isLetter || event.key === 'Enter')) event.preventDefault();
+    const place = placeOf(target, box.current);
+    if (event.isComposing || event.altKey || (place !== 'card' && place !== 'page')) return;
+    if (event.ctrlKey || event.metaKey) {
+      // What is pasted is text, too.
+      if (place === 'card' && event.key === 'v') composer()?.focus();
       return;
     }
     const take = () => {
       event.preventDefault();
       event.stopPropagation();
     };
-    if (event.key === 'Enter' && chosen) {
+    const button = box.current?.querySelector<HTMLButtonElement>(`[data-answer="${CSS.escape(event.key)}"]:enabled`);
+    if (button && !chosen.current && !event.repeat) {
       take();
-      always();
-    } else if (event.key === 'Backspace' && chosen) {
-      take();
-      setChosen('');
-    } else if (event.key === 'a' && rule) {
-      // It lasts, and is too easily the first letter of something else.
-      take();
-      setChosen(`${chosen}a`);
-    } else if (!chosen && (event.key === 'y' || event.key === 'n' || event.key === 'w')) {
-      take();
-      if (event.key === 'y') allow();
-      else if (event.key === 'n') deny();
-      else setWhy(true);
-    } else if (isLetter || (chosen && event.key === ' ')) {
-      // Somebody begins to say something: it goes where the focus is then, behind what had only chosen.
-      setAside(true);
-      setChosen('');
-      if (chosen) composer()?.insert(chosen);
+      chosen.current = event.key;
+      button.focus();
+    } else if (place === 'page') {
+      return;
+    } else if (event.repeat || (event.key === 'Enter' && !isOpen)) {
+      // Held down, or pressed before it could be read: it was meant for something else.
+      if (event.key.length === 1 || event.key === 'Enter') take();
+    } else if (isTyped(event.key, chosen.current)) {
+      // Somebody begins to say something: it goes where the focus is then.
+      if (chosen.current) composer()?.insert(chosen.current);
+      chosen.current = '';
       composer()?.focus();
+    } else if (event.key === 'Backspace' || event.key === 'Tab') {
+      if (event.key === 'Backspace') box.current?.focus();
+      chosen.current = '';
     }
   };
   const latest = useRef(key);
@@ -155,32 +151,101 @@ function Card(props: { question: Asked; isAnswered: boolean; more: number; answe
           </button>
         </form>
       ) : (
-        <div class="answers">
-          <button type="button" class="primary" disabled={!isOpen} onClick={allow}>
+        <div class={`answers ${where === 'card' || where === 'page' ? 'by-keys' : ''}`}>
+          <button type="button" class="primary" data-answer="y" disabled={!isOpen} onClick={allow}>
             <kbd>y</kbd> Yes, this once
           </button>
           {rule ? (
-            <button type="button" class={chosen ? 'chosen' : ''} disabled={!isOpen} onClick={always}>
-              <kbd>a</kbd> Yes, and always <code>{clean(ruleText(rule))}</code> in this session {chosen ? <kbd>Enter</kbd> : null}
+            <button type="button" data-answer="a" disabled={!isOpen} onClick={always}>
+              <kbd>a</kbd> Yes, and always <code>{clean(ruleText(rule))}</code> in this session
             </button>
           ) : null}
-          <button type="button" disabled={!isOpen} onClick={deny}>
+          <button type="button" data-answer="n" disabled={!isOpen} onClick={deny}>
             <kbd>n</kbd> No
           </button>
-          <button type="button" disabled={!isOpen} onClick={() => setWhy(true)}>
+          <button type="button" data-answer="w" disabled={!isOpen} onClick={() => setWhy(true)}>
             <kbd>w</kbd> No, and say why
           </button>
-          {isAside ? (
-            <span class="dim">
-              You are typing: <kbd>Shift</kbd> <kbd>Tab</kbd> comes here
-            </span>
-          ) : null}
-          <span class="sr" role="status">
-            {chosen ? 'Always is chosen: Enter confirms it' : ''}
-          </span>
+          <KeysHint where={where} />
         </div>
       )}
     </section>
+  );
+}
+
+type Place = 'card' | 'field' | 'page' | 'elsewhere';
+
+/** Where keys go: to the question, to a text, to the page, or to what is open beside it. */
+function placeOf(at: Element | null, card: HTMLElement | null): Place {
+  if (isText(at)) return 'field';
+  if (card?.contains(at)) return 'card';
+  return at === null || at === document.body || at.closest('.transcript') ? 'page' : 'elsewhere';
+}
+
+function useFocus(card: { current: HTMLElement | null }): Place {
+  const [place, setPlace] = useState<Place>('elsewhere');
+  useEffect(() => {
+    const look = (at: Element | null) => setPlace(placeOf(at, card.current));
+    const came = (event: FocusEvent) => look(event.target as Element);
+    const left = (event: FocusEvent) => look(event.relatedTarget as Element | null);
+    look(document.activeElement);
+    document.addEventListener('focusin', came);
+    document.addEventListener('focusout', left);
+    return () => {
+      document.removeEventListener('focusin', came);
+      document.removeEventListener('focusout', left);
+    };
+  }, []);
+  return place;
+}
+
+/** Whether nobody is typing, nor has just typed. */
+function isFree(): boolean {
+  const [at, box] = [document.activeElement, composer()];
+  if (at === null || at === document.body) return true;
+  return at.id === 'composer' && box !== null && box.isBlank() && Date.now() - box.typedAt() > TYPING_MS;
+}
+
+/** Whether a key begins or continues a text. A blank presses a button, unless it comes after a letter. */
+function isTyped(key: string, before: string): boolean {
+  return key === 'Dead' || key === 'Process' || (key.length === 1 && (key !== ' ' || before !== ''));
+}
+
+/** What keys do now. There is always one line of it, so that nothing moves. */
+function KeysHint({ where }: { where: Place }) {
+  if (where === 'field') {
+    return (
+      <p class="keys-hint dim">
+        You are typing: <kbd>Shift</kbd> <kbd>Tab</kbd> goes to the answers
+      </p>
+    );
+  }
+  return (
+    <p class="keys-hint dim">
+      {where === 'elsewhere' ? (
+        'Keys go to what is open beside'
+      ) : (
+        <>
+          A letter goes to an answer, <kbd>Enter</kbd> gives it
+        </>
+      )}
+    </p>
+  );
+}
+
+/** On a narrow screen, over what covers the conversation: that something is asked, and the way there. */
+export function Waiting() {
+  const view = useView();
+  if (!view?.questions.length || (panel.value === null && !sidebarOpen.value)) return null;
+  const show = () => {
+    if (applying.value) return;
+    panel.value = null;
+    sidebarOpen.value = false;
+  };
+  return (
+    <button type="button" class="asked" onClick={show}>
+      ? The agent waits for your answer
+    </button>
   );
 }
 

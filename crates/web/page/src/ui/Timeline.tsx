@@ -1,13 +1,16 @@
-// All prompts that were ever said in the session, as a tree of branches, newest first; any two points can be compared.
+// All prompts that were ever said in the session, as a tree of branches, newest first: one can go to each in the conversation, open its menu,
+// and compare any two points.
 
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 
 import { go, refused, send } from '../actions';
 import type { EntryId, FileDiff, Target, TreePrompt } from '../contract';
 import { counts, said } from '../points';
-import { entriesVersion, menuOf, toggleMenu, useView } from '../store';
+import { current, entriesVersion, menuOf, panel, sessions, theFacts, toggleMenu, useView } from '../store';
 import { age, counted } from '../text/words';
 import { DiffList } from './DiffPanel';
+import { titleOf } from './Sessions';
+import { transcript } from './Transcript';
 
 export interface TreeRow {
   prompt: TreePrompt;
@@ -44,6 +47,7 @@ export function treeRows(prompts: TreePrompt[]): TreeRow[] {
 }
 
 const AT_ONCE = 200;
+const NAME_LENGTH = 40;
 
 export function Timeline({ from: first }: { from: string | undefined }) {
   const view = useView();
@@ -77,7 +81,20 @@ export function Timeline({ from: first }: { from: string | undefined }) {
       isGone = true;
     };
   }, [entries, view?.session, asked]);
-  useEffect(() => input.current?.focus(), []);
+  useEffect(() => input.current?.focus({ preventScroll: true }), []);
+  const rows = useMemo(() => treeRows(prompts ?? []), [prompts]);
+  // Where one is: the prompt that was chosen, else the one on the screen.
+  const [onScreen] = useState(() => transcript()?.prompt() ?? null);
+  const here = current.value !== null && theFacts().numbers.has(current.value) ? current.value : onScreen;
+  const list = useRef<HTMLOListElement>(null);
+  const isRead = prompts !== null;
+  useLayoutEffect(() => {
+    const at = rows.findIndex((row) => row.prompt.id === here);
+    if (at >= limit) setLimit(at + AT_ONCE);
+    const row = list.current?.querySelector('[aria-current]');
+    const [place, room] = [row?.getBoundingClientRect(), list.current?.closest('.side-body')?.getBoundingClientRect()];
+    if (place && room && (place.bottom > room.bottom || place.top < room.top)) row?.scrollIntoView({ block: 'center' });
+  }, [isRead, here, limit]);
   // Labels and the like are no events: when the menu has closed, they may be others.
   useEffect(() => menuOf.subscribe((entry) => void (entry === null && setTimeout(() => setAsked((count) => count + 1), 300))), []);
 
@@ -97,7 +114,6 @@ export function Timeline({ from: first }: { from: string | undefined }) {
     return () => clearTimeout(timer);
   }, [filter]);
 
-  const rows = useMemo(() => treeRows(prompts ?? []), [prompts]);
   const fits = (row: TreeRow) => {
     const { prompt } = row;
     const text = [prompt.text, prompt.label ?? '', `#${prompt.number ?? ''}`, ...(prompt.files?.tools ?? [])].join('\n').toLowerCase();
@@ -106,7 +122,16 @@ export function Timeline({ from: first }: { from: string | undefined }) {
   const shown = words.length > 0 ? rows.filter(fits) : rows;
   const name = (entry: EntryId | null) => {
     const prompt = prompts?.find((one) => one.id === entry);
-    return prompt ? `before ${prompt.number ?? 'left'} “${prompt.text.slice(0, 40)}”` : 'now';
+    if (!prompt) return 'now';
+    const text = prompt.text.length > NAME_LENGTH ? `${prompt.text.slice(0, NAME_LENGTH)}…` : prompt.text;
+    return `before ${prompt.number === null ? '' : `${prompt.number} `}“${text}”`;
+  };
+  const choose = (entry: EntryId) => {
+    if (entry === from) setFrom(null);
+    else if (entry === to) setTo(null);
+    else if (from === null) setFrom(entry);
+    else setTo(entry);
+    setCompared(null);
   };
   const compare = async () => {
     const answer = await send({ type: 'diff', of: { what: 'between', from, to } });
@@ -114,10 +139,12 @@ export function Timeline({ from: first }: { from: string | undefined }) {
     if (answer.ok.type === 'diff') setCompared(answer.ok.files);
   };
   const keys = (event: KeyboardEvent) => {
-    const all = [...(event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>('[data-menu]')];
-    if (event.key === 'Enter' && event.target === input.current && all.length > 0) {
+    const all = [...(event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>('.point')];
+    // With the keyboard one comes here to go back: Enter is the menu, as in the terminal.
+    const point = event.target === input.current ? all[0] : all.find((one) => one === event.target);
+    if (event.key === 'Enter' && point) {
       event.preventDefault();
-      all[0]?.click();
+      point.parentElement?.querySelector<HTMLElement>('[data-menu]')?.click();
     }
     if (event.key !== 'ArrowDown' && event.key !== 'ArrowUp') return;
     const at = all.indexOf(document.activeElement as HTMLElement);
@@ -137,40 +164,43 @@ export function Timeline({ from: first }: { from: string | undefined }) {
         value={filter}
         onInput={(event) => setFilter(event.currentTarget.value)}
       />
-      {from !== null || to !== null ? (
-        <div class="compare">
-          <p>
-            From <strong>{name(from)}</strong> to <strong>{name(to)}</strong>
-          </p>
-          <button type="button" class="primary" onClick={() => void compare()}>
-            Compare
-          </button>
-          <button
-            type="button"
-            onClick={() => {
-              setFrom(null);
-              setTo(null);
-              setCompared(null);
-            }}
-          >
-            Clear
-          </button>
-        </div>
-      ) : null}
+      <div class="compare">
+        {from === null && to === null ? (
+          <p class="dim">“compare” at two prompts shows what changed between them</p>
+        ) : (
+          <>
+            <p>
+              From <strong>{name(from)}</strong> to <strong>{name(to)}</strong>
+            </p>
+            <button type="button" class="primary" onClick={() => void compare()}>
+              Compare
+            </button>
+            <button
+              type="button"
+              onClick={() => {
+                setFrom(null);
+                setTo(null);
+                setCompared(null);
+              }}
+            >
+              Clear
+            </button>
+          </>
+        )}
+      </div>
       {compared ? <DiffList files={compared} entry={from} /> : null}
       {prompts === null ? <p class="dim">reading …</p> : null}
       {prompts !== null && shown.length === 0 ? <p class="dim">{words.length > 0 ? 'No matches' : 'Nothing has been said in this session yet'}</p> : null}
-      <ol class="tree" aria-label="Timeline, newest first">
+      <ol class="tree branches" ref={list} aria-label="Timeline, newest first">
         {shown.slice(0, limit).map((row) => (
           <Row
             key={row.prompt.id}
             row={row}
             when={age(row.prompt.at, now)}
             isGone={gone.has(row.prompt.id)}
-            isFrom={from === row.prompt.id}
-            isTo={to === row.prompt.id}
-            setFrom={() => setFrom(from === row.prompt.id ? null : row.prompt.id)}
-            setTo={() => setTo(to === row.prompt.id ? null : row.prompt.id)}
+            isHere={row.prompt.id === here}
+            isEnd={from === row.prompt.id ? 'from' : to === row.prompt.id ? 'to' : from === null ? 'compare' : 'to here'}
+            choose={() => choose(row.prompt.id)}
           />
         ))}
       </ol>
@@ -183,57 +213,101 @@ export function Timeline({ from: first }: { from: string | undefined }) {
   );
 }
 
+/** Shows a prompt in the conversation. */
+function show(entry: EntryId): void {
+  current.value = entry;
+  // Where the timeline covers the conversation, it has done its work.
+  if (!matchMedia('(max-width: 52rem)').matches) return transcript()?.show(entry);
+  panel.value = null;
+  // It can be gone to when it is no longer covered.
+  requestAnimationFrame(() => requestAnimationFrame(() => transcript()?.show(entry)));
+}
+
 function Row(props: {
   row: TreeRow;
   when: string;
   isGone: boolean;
-  isFrom: boolean;
-  isTo: boolean;
-  setFrom: () => void;
-  setTo: () => void;
+  isHere: boolean;
+  /** Which end of a comparison it is, or could become. */
+  isEnd: 'from' | 'to' | 'compare' | 'to here';
+  choose: () => void;
 }) {
   const { prompt, depth, isBranch } = props.row;
   const files = prompt.files;
   const changed = counts(files);
   const tools = counted(files?.tools ?? []).join(' · ');
   const isLeft = prompt.number === null;
+  const menu = useRef<HTMLButtonElement>(null);
+  const open = () => toggleMenu(prompt.id, menu.current);
+  const isChosen = props.isEnd === 'from' || props.isEnd === 'to';
   return (
-    <li class={`tree-row ${isLeft ? 'left' : ''} ${isBranch ? 'branch' : ''} depth-${Math.min(depth, 8)}`}>
+    <li
+      class={`tree-row ${isLeft ? 'left' : ''} ${isBranch ? 'branch' : ''} ${props.isHere ? 'here' : ''} depth-${Math.min(depth, 5)}`}
+      aria-current={props.isHere ? 'location' : undefined}
+    >
       <span class="dot" aria-hidden="true" />
       <button
         type="button"
         class="point"
-        data-menu={prompt.id}
-        aria-haspopup="menu"
-        aria-expanded={menuOf.value === prompt.id}
-        onClick={(event) => toggleMenu(prompt.id, event.currentTarget)}
+        title={isLeft ? 'It is not in the conversation now' : 'Show it in the conversation'}
+        onClick={() => (isLeft ? open() : show(prompt.id))}
       >
         <span class="first">
-          <span class="no">{prompt.number ?? <span class="dim">left behind</span>}</span>
-          <span class="text">{prompt.text}</span>
+          {isLeft ? null : <span class="no">{prompt.number}</span>}
+          <span class="text" dir="auto">
+            {prompt.text}
+          </span>
         </span>
         <span class="second dim">
+          {isLeft ? <span>left behind</span> : null}
           <time dateTime={new Date(prompt.at).toISOString()}>{props.when}</time>
           {changed ? <span>{changed}</span> : null}
           {tools ? <span class="tools">{tools}</span> : null}
-          {files?.ran_commands ? <span class="warning">! ran commands</span> : null}
+          {files?.ran_commands ? <span>ran commands</span> : null}
           {props.isGone ? <span class="warning">files gone; conversation only</span> : null}
         </span>
       </button>
-      {prompt.label ? <span class="label">{prompt.label}</span> : null}
-      {prompt.forks.map((fork) => (
-        <button key={fork} type="button" class="quiet" onClick={() => go(fork)}>
-          ⑂ fork {fork.slice(0, 8)}
-        </button>
-      ))}
       <span class="ab">
-        <button type="button" class="quiet" aria-pressed={props.isFrom} aria-label={`Compare from ${prompt.text}`} onClick={props.setFrom}>
-          from
+        <button
+          type="button"
+          class="quiet"
+          aria-pressed={isChosen}
+          title={isChosen ? 'Compare something else' : props.isEnd === 'compare' ? 'Compare the files from here on' : 'Compare the files up to here'}
+          aria-label={`Compare ${props.isEnd === 'to' || props.isEnd === 'to here' ? 'to' : 'from'} ${prompt.text}`}
+          onClick={props.choose}
+        >
+          {props.isEnd}
         </button>
-        <button type="button" class="quiet" aria-pressed={props.isTo} aria-label={`Compare to ${prompt.text}`} onClick={props.setTo}>
-          to
+        <button
+          ref={menu}
+          type="button"
+          class="quiet"
+          data-menu={prompt.id}
+          aria-haspopup="menu"
+          aria-expanded={menuOf.value === prompt.id}
+          aria-label={`Rewind to before ${prompt.text}, and more`}
+          title="Rewind, fork, label and more"
+          onClick={open}
+        >
+          ↶
         </button>
       </span>
+      {prompt.label || prompt.forks.length > 0 ? (
+        <span class="marks">
+          {prompt.label ? <span class="label">{prompt.label}</span> : null}
+          {prompt.forks.map((fork) => (
+            <button key={fork} type="button" class="quiet fork" title="Go to this fork" onClick={() => go(fork)}>
+              <span class="tag">fork</span>
+              {forkName(fork)}
+            </button>
+          ))}
+        </span>
+      ) : null}
     </li>
   );
+}
+
+function forkName(fork: string): string {
+  const found = sessions.value.find((one) => one.session === fork);
+  return found ? (found.draft ?? titleOf(found)) : 'that was deleted';
 }

@@ -33,6 +33,8 @@ export interface TranscriptPort {
   show(key: string): void;
   /** Keeps an entry where it is on the screen, also if the width becomes another. */
   hold(key: string): void;
+  /** The prompt whose turn is on the screen. */
+  prompt(): string | null;
   /** Brings an entry into sight and marks it, without the focus; null marks none. */
   point(key: string | null): void;
 }
@@ -177,6 +179,13 @@ export function Transcript() {
         if (offset > here.heights.height(index) || offset < -at.clientHeight) return;
         here.isAtEnd = false;
         here.anchor = { key, offset: Math.max(offset, -at.clientHeight / 2) };
+      },
+      prompt: () => {
+        const numbers = theFacts().numbers;
+        // By what is kept in its place: the width may be about to become another.
+        const first = here.isAtEnd || !here.anchor ? undefined : here.index.get(here.anchor.key);
+        const from = first === undefined ? here.items.length - 1 : here.heights.at(here.heights.top(first) + (here.anchor?.offset ?? 0) + at.clientHeight / 3);
+        return here.items.slice(0, from + 1).findLast((item) => numbers.has(item.key))?.key ?? null;
       },
       point: (key) => {
         setPointed(key);

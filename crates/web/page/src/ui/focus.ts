@@ -4,3 +4,8 @@
 export function focusOnce(element: HTMLElement | null): void {
   element?.focus();
 }
+
+/** Whether what is typed there is text. */
+export function isText(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+}
