@@ -139,6 +139,11 @@ pub(super) fn next_turn(known: &Known, inner: &str, all: &[Entry], base: &[Entry
     let held_by = known.inners.get(inner)?;
     let held = chain(all, Some(held_by.holds??));
     let last = base.last()?.id;
+    // What was told as a transcript came with the next prompt, and would go with it.
+    let is_told = |prompt: &Entry| known.was_told(inner, prompt.id);
+    if base.iter().rfind(|entry| matches!(entry.body, Body::Prompt { .. })).is_some_and(is_told) {
+        return None;
+    }
     let at = held.iter().position(|entry| entry.id == last)?;
     let prompts = held[at + 1..].iter().filter(|entry| matches!(entry.body, Body::Prompt { .. }));
     let mut later = prompts.map(|entry| entry.id).chain(held_by.under_way);
