@@ -86,6 +86,8 @@ pub struct Patience {
     pub snapshot: Duration,
     /// For what it asks the inner agent itself.
     pub answer: Duration,
+    /// For an answer to what the inner agent may know nothing of: some leave such a request unanswered.
+    pub probe: Duration,
     /// For a turn to stop that it cancelled, and for the inner agent to end.
     pub stop: Duration,
     /// For a line of the inner agent to be read: what it does meanwhile is still its own.
@@ -97,6 +99,7 @@ impl Default for Patience {
         Self {
             snapshot: Duration::from_secs(5),
             answer: Duration::from_secs(60),
+            probe: Duration::from_secs(3),
             stop: Duration::from_secs(10),
             notice: Duration::from_millis(50),
         }
@@ -181,7 +184,12 @@ impl Proxy {
 
     /// Asks the inner agent something of our own, and waits only so long.
     async fn ask_agent(&self, method: &str, params: Value) -> Result<Value, RpcError> {
-        match tokio::time::timeout(self.setup.patience.answer, self.agent.request(method, params)).await {
+        self.ask_for(method, params, self.setup.patience.answer).await
+    }
+
+    /// Asks the inner agent something of our own, and waits for so long.
+    async fn ask_for(&self, method: &str, params: Value, patience: Duration) -> Result<Value, RpcError> {
+        match tokio::time::timeout(patience, self.agent.request(method, params)).await {
             Ok(answer) => answer,
             Err(_) => Err(RpcError::new(RpcError::INTERNAL, format!("the agent does not answer `{method}`"))
                 .with_reason("silence")),
