@@ -130,7 +130,11 @@ impl Agent {
                 if self.has("gated_new") && !self.sessions.all().is_empty() {
                     self.wait_for_file("new");
                 }
+                let is_first = self.sessions.all().is_empty();
                 let session = self.sessions.create(&[]);
+                if !is_first {
+                    self.asks_first("asks_in_new", &session);
+                }
                 self.answer(id, json!({ "sessionId": session }));
                 let mut command = json!({ "name": "own", "description": "its own" });
                 if self.version == 2 {
@@ -257,6 +261,7 @@ impl Agent {
         if !self.has("air") {
             self.replay(&fork, &turns);
         }
+        self.asks_first("asks_in_fork", &fork);
         self.answer(id, json!({ "sessionId": fork }));
         self.update(&fork, json!({ "sessionUpdate": "available_commands_update", "availableCommands": [] }));
     }

@@ -48,6 +48,16 @@ struct Order<'a> {
     from: Option<&'a str>,
     /// What it will hold; `None` if that is not known.
     holds: Option<Option<EntryId>>,
+    purpose: Purpose,
+}
+
+/// What a session is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// To be the one that speaks.
+    Speak,
+    /// To be there if one comes back to this point.
+    KeepPoint,
 }
 
 impl Proxy {
@@ -104,16 +114,16 @@ impl Proxy {
         match way {
             Way::Kept { inner } => Ok(inner.clone()),
             Way::New | Way::Transcript => {
-                let params = self.birth(session);
-                let order = Order { method: "session/new", params, from: None, holds: Some(None) };
+                let (params, purpose) = (self.birth(session), Purpose::Speak);
+                let order = Order { method: "session/new", params, from: None, holds: Some(None), purpose };
                 self.make(session, order).await.map_err(Miss::Failed)
             }
             Way::ForkAt { from, message } => {
                 self.confirm_fork_at(session).await?;
-                let mut params = self.birth(session);
+                let (mut params, purpose) = (self.birth(session), Purpose::Speak);
                 params["sessionId"] = from.as_str().into();
                 fork_at(&mut params, message);
-                let order = Order { method: "session/fork", params, from: Some(from), holds: Some(head) };
+                let order = Order { method: "session/fork", params, from: Some(from), holds: Some(head), purpose };
                 let made = self.make(session, order).await;
                 if made.as_ref().is_err_and(|error| error.code == RpcError::METHOD_NOT_FOUND || is_silence(error)) {
                     self.offers().fork_at = ForkAt::No;
@@ -180,7 +190,7 @@ impl Proxy {
 
     /// Makes a new inner session.
     async fn make(self: &Arc<Self>, session: &Arc<Session>, order: Order<'_>) -> Result<String, RpcError> {
-        let expecting = self.expect();
+        let expecting = self.expect_of_agent((order.purpose == Purpose::Speak).then_some(session));
         let facts = self.ask_agent(order.method, order.params).await?;
         let Some(id) = facts["sessionId"].as_str().map(str::to_owned) else {
             return Err(RpcError::new(RpcError::INTERNAL, "the agent's answer has no session id"));
@@ -307,7 +317,7 @@ impl Proxy {
                 fork_at(&mut params, &message);
             }
             params["sessionId"] = from.as_str().into();
-            let expecting = self.expect();
+            let expecting = self.expect_of_agent(None);
             let made = self.ask_agent("session/fork", params).await;
             if let Some(id) = made.ok().and_then(|facts| facts["sessionId"].as_str().map(str::to_owned)) {
                 // What it says of it is of no interest to the client, who does not know of it yet.

@@ -36,4 +36,11 @@ impl Agent {
             self.refuse(id, -32601, &format!("no method {method}"));
         }
     }
+
+    /// Asks the client something about a session that it has not answered for yet.
+    pub(super) fn asks_first(&mut self, habit: &str, session: &str) {
+        if self.has(habit) {
+            self.read(session, "/notes");
+        }
+    }
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::miss::{Miss, is_silence, names};
 use super::ways::{ForkAt, Offer, holds, next_turn};
-use super::Order;
+use super::{Order, Purpose};
 use crate::proxy::Proxy;
 use crate::proxy::scribe::spoken;
 use crate::proxy::session::Session;
@@ -162,7 +162,8 @@ impl Proxy {
         if matches!(self.offer().fork_at, ForkAt::Unknown | ForkAt::Likely) {
             fork_at(&mut params, NO_MESSAGE);
         }
-        let order = Order { method: "session/fork", params, from: Some(&from), holds: head };
+        let order =
+            Order { method: "session/fork", params, from: Some(&from), holds: head, purpose: Purpose::KeepPoint };
         let made = self.make(session, order).await;
         session.live().facts = facts;
         let mut offer = self.offers();

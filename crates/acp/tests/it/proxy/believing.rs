@@ -147,6 +147,38 @@ async fn an_agent_that_ignores_what_it_does_not_know_is_asked_once_and_not_for_l
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_the_agent_asks_before_it_has_made_a_session_is_asked_in_ours() {
+    let world = World::new("asks_in_new");
+    let mut client = world.client().await;
+    let session = session_of(&mut client, &["say one", "say two"]).await;
+    let point = client.points(&session).await[0]["messageId"].clone();
+    let rewind = client.send("_session/rewind", json!({ "sessionId": session, "beforeMessageId": point })).await;
+    let question = client.wait(|message| message["method"] == "fs/read_text_file").await;
+    assert_eq!(question["params"]["sessionId"], session.as_str(), "{question}");
+    client.reply(&question["id"], json!({ "content": "be kind" })).await;
+    client.answer(rewind).await.expect("it goes back");
+    client.prompt(&session, "say three").await;
+    assert!(!world.model_saw().join("\n").contains("say two"));
+    client.hang_up().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_agent_asks_about_a_point_is_refused_at_once() {
+    let world = World::new("fork,asks_in_fork");
+    let mut client = world.client().await;
+    let session = client.new_session().await;
+    let began = Instant::now();
+    for text in ["say one", "say two"] {
+        client.prompt(&session, text).await;
+    }
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    assert!(!client.told.iter().any(|told: &Value| told["method"] == "fs/read_text_file"));
+    let rewound = client.rewind(&session, 0).await.expect("it goes back");
+    assert_eq!(rewound["_meta"]["retake"]["strategy"], "kept_session", "{rewound}");
+    client.hang_up().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_cut_before_the_prompt_that_brought_the_transcript_does_not_lose_it() {
     for habits in ["qwen", "rewind_to,echo"] {
         let world = World::new(habits);
