@@ -92,9 +92,13 @@ impl Peer {
 
     /// Takes an answer of its in. Whether it was to a request of ours.
     pub fn answered(&self, id: &Value, outcome: Result<Value, RpcError>) -> bool {
-        let waiting = self.number(id).and_then(|id| self.open().waiting.remove(&id));
+        let Some(number) = self.number(id) else { return false };
+        let waiting = self.open().waiting.remove(&number);
+        // One that comes when nobody waits any more is still nobody else's, where ids tell whose it is.
+        let is_ours = waiting.is_some() || self.name.is_some();
         // Whoever has stopped waiting needs no answer.
-        waiting.map(|tell| tell.send(outcome).ok()).is_some()
+        waiting.map(|tell| tell.send(outcome).ok());
+        is_ours
     }
 
     /// There will be no more answers.

@@ -10,7 +10,9 @@
 
 mod sessions;
 mod turn;
+mod vices;
 
+use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
@@ -37,8 +39,8 @@ struct Agent {
     waiting: Vec<Value>,
     version: u64,
     next_request: u64,
-    /// It has refused once.
-    was_busy: bool,
+    /// What it does only once and has done.
+    spent: HashSet<String>,
 }
 
 /// Where it writes.
@@ -85,8 +87,8 @@ pub fn main() {
     });
     let out = Arc::new(Mutex::new(Out { log: append("out") }));
     let sessions = Sessions::new(&directory, habits.iter().any(|habit| habit == "same_ids"));
-    let mut agent =
-        Agent { habits, sessions, out, incoming, waiting: Vec::new(), version: 1, next_request: 0, was_busy: false };
+    let (waiting, spent) = (Vec::new(), HashSet::new());
+    let mut agent = Agent { habits, sessions, out, incoming, waiting, version: 1, next_request: 0, spent };
     agent.serve();
 }
 
@@ -116,6 +118,9 @@ impl Agent {
         if self.has("garbage") {
             self.raw(b"this is no JSON\n\n{\"half\":\n");
         }
+        if self.stumbles(message) {
+            return;
+        }
         match message["method"].as_str() {
             Some("initialize") => self.initialize(id, params),
             Some("session/new") if self.has("one_session") && !self.sessions.all().is_empty() => {
@@ -125,10 +130,14 @@ impl Agent {
                 if self.has("gated_new") && !self.sessions.all().is_empty() {
                     self.wait_for_file("new");
                 }
+                let is_first = self.sessions.all().is_empty();
                 let session = self.sessions.create(&[]);
                 if self.has("early_commands") {
                     self.tell_commands(&session);
                     return self.answer(id, json!({ "sessionId": session }));
+                }
+                if !is_first {
+                    self.asks_first("asks_in_new", &session);
                 }
                 self.answer(id, json!({ "sessionId": session }));
                 self.tell_commands(&session);
@@ -163,7 +172,7 @@ impl Agent {
             Some("session/set_mode") => self.answer(id, json!({})),
             Some("_echo") => self.answer(id, params.clone()),
             Some(_) if id.is_null() => {}
-            Some(method) => self.refuse(id, -32601, &format!("no method {method}")),
+            Some(method) => self.take_unknown(id, method),
             None => {}
         }
     }
@@ -233,10 +242,6 @@ impl Agent {
     fn fork(&mut self, id: &Value, params: &Value) {
         let session = params["sessionId"].as_str().unwrap_or_default();
         let Some(mut turns) = self.sessions.turns(session) else { return self.refuse(id, -32002, "no such session") };
-        if self.has("busy_fork") && !self.was_busy {
-            self.was_busy = true;
-            return self.refuse(id, -32603, "busy, try again");
-        }
         if self.has("busy") {
             // It refuses, and speaks of something else first.
             let other = self.sessions.all().into_iter().find(|other| other != session).unwrap_or_default();
@@ -250,7 +255,7 @@ impl Agent {
         let message = params["_meta"]["jetbrains"]["air"]["fork"]["messageId"].as_str();
         if let (true, Some(message)) = (self.has("air"), message) {
             let Some(at) = turns.iter().position(|turn| turn.answer_id == message) else {
-                return self.refuse(id, -32602, "fork point was not found");
+                return self.refuse(id, -32602, &format!("fork point {message} was not found"));
             };
             turns.truncate(at + 1);
         }
@@ -261,6 +266,7 @@ impl Agent {
         if !self.has("air") {
             self.replay(&fork, &turns);
         }
+        self.asks_first("asks_in_fork", &fork);
         self.answer(id, json!({ "sessionId": fork }));
         self.update(&fork, json!({ "sessionUpdate": "available_commands_update", "availableCommands": [] }));
     }
@@ -272,8 +278,16 @@ impl Agent {
             return self.refuse(id, -32603, "it cannot be cut now");
         }
         let Some(at) = find(&turns) else { return self.refuse(id, -32602, "there is no such message") };
-        turns.truncate(at);
-        self.sessions.store(session, &turns);
+        if self.once("busy_cut") {
+            return self.refuse(id, -32603, "busy, try again");
+        }
+        if self.has("mute_cut") {
+            return;
+        }
+        if !self.has("lying_cut") {
+            turns.truncate(at);
+            self.sessions.store(session, &turns);
+        }
         self.answer(id, json!({}));
     }
 

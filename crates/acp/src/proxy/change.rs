@@ -10,7 +10,7 @@ use retake_engine::Scope;
 use serde_json::{Value, json};
 
 use super::Proxy;
-use super::cut::Held;
+use super::cut::{Held, Miss};
 use super::scribe::Changed;
 use super::session::Session;
 use super::shape;
@@ -73,11 +73,9 @@ impl Proxy {
             None => None,
             Some((path, all)) => match self.hold(session, path, all).await {
                 Ok(held) => Some(held),
-                Err(error) => {
+                Err(miss) => {
                     session.live().is_muted = was_muted;
-                    let text =
-                        format!("nothing was changed: the agent's conversation cannot be cut: {}", error.message);
-                    return Err(refusal(Reason::Failed, text));
+                    return Err(not_cut(session, miss));
                 }
             },
         };
@@ -189,6 +187,17 @@ impl Proxy {
             self.update(session, update).await;
         }
     }
+}
+
+/// The inner agent's conversation is as it was, or nobody knows: then it is not relied on before it is put right.
+fn not_cut(session: &Session, miss: Miss) -> Refusal {
+    let known = session.known();
+    let is_known = known.inners.get(&known.current).is_some_and(|inner| inner.holds.is_some());
+    session.live().out_of_step |= !is_known;
+    let (now, again) = if miss.may_pass() { (" now", "; try again") } else { ("", "") };
+    let why = miss.into_error().message;
+    let text = format!("nothing was changed: the agent's conversation cannot be cut{now}: {why}{again}");
+    refusal(Reason::Failed, text)
 }
 
 /// What the inner agent is answered whose turn is stopped.

@@ -1,13 +1,16 @@
 //! Cutting the inner agent's conversation: finding, or making, a session of its that holds exactly what is retained.
 //!
 //! [`ways`] lists what could be tried, the best first, from what the agent offers and what its sessions hold; it is pure.
-//! [`Proxy::hold`] tries one after the other. What an agent offers is what it advertises and what it did not refuse so far, never what it is
-//! called. The last way always is a new session whose first prompt carries the transcript, so a cut fails only if the agent takes no new
-//! session.
+//! [`Proxy::hold`] tries one after the other. What an agent offers is what it advertises and what it turns out to know when it is asked
+//! for what cannot be done (`probe`), never what it is called. The last way is a new session whose first prompt carries the transcript. It
+//! is for an agent that has nothing better: if a better way fails for a reason that may pass (`miss`), the cut fails, and whoever asked
+//! for it asks again.
 //!
 //! A place inside a turn, or just after a prompt, is nothing that agents can be cut at: they are cut before that turn, and what is retained
 //! of it comes as a transcript with the next prompt.
 
+mod miss;
+mod probe;
 mod retold;
 mod ways;
 
@@ -20,23 +23,15 @@ use super::fork::Child;
 use super::scribe::{chain, spoken};
 use super::session::Session;
 use super::shape::Version;
-use super::ties::{Inner, Tie};
+use super::ties::Tie;
 use super::{Proxy, scribe::Voice};
 use crate::wire::RpcError;
+pub(super) use miss::Miss;
+use miss::{is_silence, not_offered};
+use probe::{Inside, fork_at};
 pub(super) use retold::Retold;
 pub(super) use ways::Offer;
-use ways::{Way, base, holds, next_turn, turns, ways};
-
-/// A message that no session has.
-const NO_MESSAGE: &str = "retake-probe-no-such-message";
-
-/// What a new inner session holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Holds {
-    /// The conversation up to an entry; nothing of it for `None`.
-    UpTo(Option<EntryId>),
-    Unknown,
-}
+use ways::{ForkAt, Way, base, turns, ways};
 
 /// An inner session that holds what is retained.
 #[derive(Clone, Debug)]
@@ -47,6 +42,26 @@ pub(super) struct Held {
     pub(super) strategy: &'static str,
 }
 
+/// A session that the inner agent is to make.
+struct Order<'a> {
+    method: &'static str,
+    params: Value,
+    /// Forked from this one.
+    from: Option<&'a str>,
+    /// What it will hold; `None` if that is not known.
+    holds: Option<Option<EntryId>>,
+    purpose: Purpose,
+}
+
+/// What a session is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// To be the one that speaks.
+    Speak,
+    /// To be there if one comes back to this point.
+    KeepPoint,
+}
+
 impl Proxy {
     /// Has an inner session hold what is retained: `path`, of everything that was ever said. Facts about it are durable when this
     /// returns; which one speaks is not changed.
@@ -55,13 +70,14 @@ impl Proxy {
         session: &Arc<Session>,
         path: &[Entry],
         all: &[Entry],
-    ) -> Result<Held, RpcError> {
+    ) -> Result<Held, Miss> {
         let path = spoken(path);
         let base = base(&session.known(), all, path);
         let head = base.last().map(|entry| entry.id);
         let lacks = if base.len() == path.len() { None } else { Some(head) };
         self.find_out(session, all, base).await;
-        let mut failed = None;
+        let mut missed = Miss::ours("the agent takes no new session".to_owned());
+        let mut may_pass = false;
         for way in ways(&session.known(), self.offer(), all, base) {
             // What was found out about a session by the way before this one holds for this one.
             if way
@@ -70,36 +86,23 @@ impl Proxy {
             {
                 continue;
             }
+            // What a transcript lacks is lost to the agent, for good, and another time it may not have to be.
+            if way == Way::Transcript && may_pass {
+                break;
+            }
             let (inner, due) = match self.try_way(session, &way, all, base).await {
                 Ok(inner) if way == Way::Transcript => (inner, Some(None)),
                 Ok(inner) => (inner, lacks),
-                Err(error) => {
-                    self.refused(&way, &error);
-                    failed = Some(error);
+                Err(_) if may_pass => continue,
+                Err(miss) => {
+                    may_pass = miss.may_pass();
+                    missed = miss;
                     continue;
                 }
             };
             return Ok(Held { inner, due, strategy: way.name() });
         }
-        Err(failed.unwrap_or_else(|| RpcError::new(RpcError::INTERNAL, "the agent takes no new session")))
-    }
-
-    /// Finds out whether the agent forks at a message, if that matters and is not known.
-    async fn find_out(self: &Arc<Self>, session: &Arc<Session>, all: &[Entry], base: &[Entry]) {
-        let (offer, known) = (self.offer(), session.known());
-        let matters = next_turn(&known, &known.current, all, base).is_some();
-        if !offer.fork || offer.fork_at.is_some() || !matters {
-            return;
-        }
-        let current = known.inners.get(&known.current);
-        // One that was left in a turn holds more than is known, and so does its fork.
-        let holds = match current {
-            Some(Inner { holds: Some(head), under_way: None, .. }) => Holds::UpTo(*head),
-            _ => Holds::Unknown,
-        };
-        if self.load_inner(session, &known.current, all).await.is_ok() {
-            self.fork_head(session, holds).await;
-        }
+        Err(missed)
     }
 
     async fn try_way(
@@ -108,42 +111,44 @@ impl Proxy {
         way: &Way,
         all: &[Entry],
         base: &[Entry],
-    ) -> Result<String, RpcError> {
+    ) -> Result<String, Miss> {
         let head = base.last().map(|entry| entry.id);
+        if let Some(inner) = way.relies_on() {
+            self.load_inner(session, inner, all).await.map_err(Miss::of_load)?;
+        }
         match way {
-            Way::Kept { inner } => {
-                self.load_inner(session, inner, all).await?;
-                Ok(inner.clone())
-            }
+            Way::Kept { inner } => Ok(inner.clone()),
             Way::New | Way::Transcript => {
-                self.make(session, "session/new", self.birth(session), None, Holds::UpTo(None)).await
+                let (params, purpose) = (self.birth(session), Purpose::Speak);
+                let order = Order { method: "session/new", params, from: None, holds: Some(None), purpose };
+                self.make(session, order).await.map_err(Miss::Failed)
             }
             Way::ForkAt { from, message } => {
-                self.load_inner(session, from, all).await?;
-                let mut params = self.birth(session);
+                self.confirm_fork_at(session).await?;
+                let (mut params, purpose) = (self.birth(session), Purpose::Speak);
                 params["sessionId"] = from.as_str().into();
                 fork_at(&mut params, message);
-                self.make(session, "session/fork", params, Some(from), Holds::UpTo(head)).await
+                let order = Order { method: "session/fork", params, from: Some(from), holds: Some(head), purpose };
+                let made = self.make(session, order).await;
+                if made.as_ref().is_err_and(|error| error.code == RpcError::METHOD_NOT_FOUND || is_silence(error)) {
+                    self.offers().fork_at = ForkAt::No;
+                }
+                made.map_err(Miss::of_cut)
             }
             Way::RewindTo { inner, prompt } => {
-                self.load_inner(session, inner, all).await?;
-                let mut message = session.known().inner_id(inner, *prompt).map(str::to_owned);
+                let named = || session.known().inner_id(inner, *prompt).map(Value::from);
+                let mut message = named();
                 if message.is_none() {
-                    // Whether that is worth while: one that knows the method does not know this message.
-                    let probe = json!({ "sessionId": inner, "messageId": NO_MESSAGE, "restoreFiles": false });
-                    let answer = self.ask_agent("_rewind/to", probe).await;
-                    answer.err().filter(|error| error.code == RpcError::METHOD_NOT_FOUND).map_or(Ok(()), Err)?;
-                    self.learn_ids(session, inner, all).await?;
-                    message = session.known().inner_id(inner, *prompt).map(str::to_owned);
+                    // Whether that is worth while.
+                    self.probe(Inside::RewindTo, inner).await?;
+                    self.learn_ids(session, inner, all).await.map_err(Miss::of_load)?;
+                    message = named();
                 }
-                let message = message.ok_or_else(|| RpcError::new(RpcError::INTERNAL, "its messages have no ids"))?;
-                let params = json!({ "sessionId": inner, "messageId": message, "restoreFiles": false });
-                self.cut_inside(session, inner, "_rewind/to", params, head).await
+                let message = message.ok_or_else(|| Miss::not_offered("its messages have no ids"))?;
+                self.cut_inside(session, Inside::RewindTo, inner, message, head).await
             }
             Way::TurnRewind { inner, turn } => {
-                self.load_inner(session, inner, all).await?;
-                let params = json!({ "sessionId": inner, "targetTurnIndex": turn, "rewindFiles": false });
-                self.cut_inside(session, inner, "qwen/control/session/rewind", params, head).await
+                self.cut_inside(session, Inside::TurnRewind, inner, Value::from(*turn), head).await
             }
         }
     }
@@ -152,52 +157,54 @@ impl Proxy {
     async fn cut_inside(
         &self,
         session: &Session,
+        inside: Inside,
         inner: &str,
-        method: &str,
-        params: Value,
+        place: Value,
         head: Option<EntryId>,
-    ) -> Result<String, RpcError> {
+    ) -> Result<String, Miss> {
+        let unclear = self.probe(inside, inner).await?;
         let was = session.known().inners.get(inner).cloned().unwrap_or_default();
         let id = || inner.to_owned();
-        session.tie_durably([Tie::Doubt { id: id() }]).map_err(|why| RpcError::new(RpcError::INTERNAL, why))?;
+        session.tie_durably([Tie::Doubt { id: id() }]).map_err(Miss::ours)?;
+        let (method, params) = inside.request(inner, &place);
         let answer = self.ask_agent(method, params).await;
-        // What refuses has done nothing; what does not answer may have.
-        let (now, under_way) = match &answer {
-            Ok(_) => (Some(head), None),
-            Err(error) if is_silence(error) => (None, None),
-            Err(_) => (was.holds, was.under_way),
+        // What refuses has done nothing; what does not answer may have, and so may what is not as it says.
+        let (now, under_way, outcome) = match answer {
+            Ok(_) if self.is_uncut(inside, inner, &place).await => {
+                (None, None, Err(Miss::not_offered("the agent's conversation is not cut where it says so")))
+            }
+            Ok(_) => (Some(head), None, Ok(id())),
+            Err(error) if is_silence(&error) => (None, None, Err(Miss::Failed(error))),
+            Err(error) => {
+                let is_unknown = error.code == RpcError::METHOD_NOT_FOUND;
+                if is_unknown {
+                    self.disbelieve(inside);
+                }
+                let miss = match unclear {
+                    Some(unclear) if unclear == error => Miss::Closed(error),
+                    _ => Miss::of_cut(error),
+                };
+                (was.holds, was.under_way, Err(miss))
+            }
         };
         let holds = now.map(|head| Tie::Holds { id: id(), head });
         let under_way = under_way.map(|prompt| Tie::Prompted { id: id(), prompt });
-        session
-            .tie_durably(holds.into_iter().chain(under_way))
-            .map_err(|why| RpcError::new(RpcError::INTERNAL, why))?;
-        answer.map(|_| id())
+        session.tie_durably(holds.into_iter().chain(under_way)).map_err(Miss::ours)?;
+        outcome
     }
 
     /// Makes a new inner session.
-    async fn make(
-        self: &Arc<Self>,
-        session: &Arc<Session>,
-        method: &str,
-        params: Value,
-        from: Option<&str>,
-        holds: Holds,
-    ) -> Result<String, RpcError> {
-        let expecting = self.expect();
-        let facts = self.ask_agent(method, params).await?;
+    async fn make(self: &Arc<Self>, session: &Arc<Session>, order: Order<'_>) -> Result<String, RpcError> {
+        let expecting = self.expect_of_agent((order.purpose == Purpose::Speak).then_some(session));
+        let facts = self.ask_agent(order.method, order.params).await?;
         let Some(id) = facts["sessionId"].as_str().map(str::to_owned) else {
             return Err(RpcError::new(RpcError::INTERNAL, "the agent's answer has no session id"));
         };
         self.state().inners.insert(id.clone(), Arc::clone(session));
-        let begun = Tie::Inner { id: id.clone(), from: from.map(str::to_owned) };
-        let holds = match holds {
-            Holds::UpTo(head) => Some(Tie::Holds { id: id.clone(), head }),
-            Holds::Unknown => None,
-        };
-        session
-            .tie_durably(std::iter::once(begun).chain(holds))
-            .map_err(|why| RpcError::new(RpcError::INTERNAL, why))?;
+        let made = Tie::Inner { id: id.clone(), from: order.from.map(str::to_owned) };
+        let holds = order.holds.map(|head| Tie::Holds { id: id.clone(), head });
+        let tied = session.tie_durably(std::iter::once(made).chain(holds));
+        tied.map_err(|why| RpcError::new(RpcError::INTERNAL, why))?;
         let settings = {
             let mut live = session.live();
             live.loaded.insert(id.clone());
@@ -225,15 +232,15 @@ impl Proxy {
         }
         session.live().loaded.remove(inner);
         let doubted = session.tie_durably([Tie::Doubt { id: inner.to_owned() }]);
-        let why = doubted.err().unwrap_or_else(|| "the agent's session is not what it was".to_owned());
-        Err(RpcError::new(RpcError::INTERNAL, why))
+        doubted.map_err(|why| RpcError::new(RpcError::INTERNAL, why))?;
+        Err(not_offered("the agent's session is not what it was"))
     }
 
     /// Has the inner agent tell the history of a session of its.
     async fn replay_inner(&self, session: &Arc<Session>, inner: &str) -> Result<Retold, RpcError> {
         let (version, load) = (self.state().version, self.offer().load);
         if !load {
-            return Err(RpcError::new(RpcError::INTERNAL, "the agent loads no sessions"));
+            return Err(not_offered("the agent loads no sessions"));
         }
         let mut params = self.birth(session);
         params["sessionId"] = inner.into();
@@ -312,17 +319,18 @@ impl Proxy {
         self.find_out(session, all, base).await;
         for way in ways(&session.known(), self.offer(), all, base) {
             let mut params = self.birth(session);
-            let from = match way {
-                Way::Kept { inner } => inner,
-                Way::ForkAt { from, message } => {
-                    fork_at(&mut params, &message);
-                    from
-                }
+            let (from, message) = match way {
+                Way::Kept { inner } => (inner, None),
+                Way::ForkAt { from, message } => (from, Some(message)),
                 Way::New | Way::RewindTo { .. } | Way::TurnRewind { .. } | Way::Transcript => continue,
             };
             self.load_inner(session, &from, all).await.ok()?;
+            if let Some(message) = message {
+                self.confirm_fork_at(session).await.ok()?;
+                fork_at(&mut params, &message);
+            }
             params["sessionId"] = from.as_str().into();
-            let expecting = self.expect();
+            let expecting = self.expect_of_agent(None);
             let made = self.ask_agent("session/fork", params).await;
             if let Some(id) = made.ok().and_then(|facts| facts["sessionId"].as_str().map(str::to_owned)) {
                 // What it says of it is of no interest to the client, who does not know of it yet.
@@ -333,76 +341,4 @@ impl Proxy {
         }
         None
     }
-
-    /// Keeps a fork of the head, so that one can come back to it, if that is the best that the agent offers.
-    pub(super) async fn keep_head(self: &Arc<Self>, session: &Arc<Session>) {
-        let offer = self.offer();
-        if !offer.fork || offer.fork_at == Some(true) {
-            return;
-        }
-        let known = session.known();
-        let unkept = session.desk.ask(move |scribe| {
-            let held = spoken(scribe.entries());
-            let is_kept = known.inners.iter().any(|(id, inner)| *id != known.current && holds(inner, held));
-            held.last().map(|entry| entry.id).filter(|_| !is_kept)
-        });
-        if let Some(head) = unkept.await.flatten() {
-            self.fork_head(session, Holds::UpTo(Some(head))).await;
-        }
-    }
-
-    /// Forks the head of the session that speaks. The first time that shows whether the agent can do better: one that forks at a message
-    /// has no such message.
-    async fn fork_head(self: &Arc<Self>, session: &Arc<Session>, holds: Holds) {
-        let (from, facts) = {
-            let live = session.live();
-            (live.inner.clone(), live.facts.clone())
-        };
-        let mut params = self.birth(session);
-        params["sessionId"] = from.as_str().into();
-        if self.offer().fork_at.is_none() {
-            fork_at(&mut params, NO_MESSAGE);
-        }
-        let made = self.make(session, "session/fork", params, Some(&from), holds).await;
-        session.live().facts = facts;
-        let mut offer = self.offers();
-        match made {
-            Ok(_) => offer.fork_at = Some(false),
-            Err(error) if error.code == RpcError::METHOD_NOT_FOUND => offer.fork = false,
-            Err(error) if offer.fork_at.is_none() && misses_message(&error) => offer.fork_at = Some(true),
-            // It may be busy, and is asked again. Without it this point is reached by a transcript.
-            Err(_) => {}
-        }
-    }
-
-    /// Notes what the agent turned out not to offer.
-    fn refused(&self, way: &Way, error: &RpcError) {
-        if error.code != RpcError::METHOD_NOT_FOUND && !is_silence(error) {
-            return;
-        }
-        let mut offer = self.offers();
-        match way {
-            Way::RewindTo { .. } => offer.rewind_to = false,
-            Way::TurnRewind { .. } => offer.turn_rewind = false,
-            Way::ForkAt { .. } => offer.fork_at = Some(false),
-            Way::Kept { .. } | Way::New | Way::Transcript => {}
-        }
-    }
-}
-
-/// Has a fork end with a message of the agent's.
-fn fork_at(params: &mut Value, message: &str) {
-    params["_meta"]["jetbrains"]["air"]["fork"] = json!({ "version": 1, "messageId": message });
-}
-
-/// Whether a fork was refused because there is no such message, and for no other reason.
-fn misses_message(error: &RpcError) -> bool {
-    let names_it = |text: &str| text.contains(NO_MESSAGE);
-    let is_named = names_it(&error.message) || error.data.as_ref().is_some_and(|data| names_it(&data.to_string()));
-    is_named || matches!(error.code, RpcError::INVALID_PARAMS | RpcError::NOT_FOUND)
-}
-
-/// Whether nobody knows what came of a request.
-fn is_silence(error: &RpcError) -> bool {
-    error.data.as_ref().is_some_and(|data| data["reason"] == "silence" || data["reason"] == "gone")
 }

@@ -57,7 +57,7 @@ use tokio::runtime;
 use crate::peer::Peer;
 use crate::wire::{Message, RpcError};
 use cut::Offer;
-use relay::Asked;
+use relay::{Asked, What};
 use route::{Unkept, Waiting};
 use session::Session;
 use shape::Version;
@@ -86,6 +86,8 @@ pub struct Patience {
     pub snapshot: Duration,
     /// For what it asks the inner agent itself.
     pub answer: Duration,
+    /// For an answer to what the inner agent may know nothing of: some leave such a request unanswered.
+    pub probe: Duration,
     /// For a turn to stop that it cancelled, and for the inner agent to end.
     pub stop: Duration,
     /// For a line of the inner agent to be read: what it does meanwhile is still its own.
@@ -99,6 +101,7 @@ impl Default for Patience {
         Self {
             snapshot: Duration::from_secs(5),
             answer: Duration::from_secs(60),
+            probe: Duration::from_secs(3),
             stop: Duration::from_secs(10),
             notice: Duration::from_millis(50),
             doubt: Duration::from_secs(1),
@@ -144,6 +147,8 @@ struct State {
     requests: HashMap<String, Asked>,
     /// How many sessions are about to be known.
     expected: usize,
+    /// Those of them that the inner agent was asked to make, each with the session of ours that it is to speak in, if it is.
+    ordered: Vec<Option<Arc<Session>>>,
     /// What the inner agent said of sessions that are not known yet.
     strays: VecDeque<(Message, Vec<u8>)>,
     /// Commands that the inner agent told of sessions that it has not answered for yet.
@@ -157,7 +162,17 @@ struct State {
 /// Somebody is about to make a session known; what the inner agent says of it waits until then.
 struct Expecting {
     proxy: Arc<Proxy>,
+    awaits: Awaits,
     is_over: bool,
+}
+
+/// For what it takes until a session is known.
+#[derive(Clone)]
+enum Awaits {
+    /// For its log to be opened.
+    Log,
+    /// For the inner agent, who may want to know something before it answers.
+    Agent(Option<Arc<Session>>),
 }
 
 impl Proxy {
@@ -186,7 +201,12 @@ impl Proxy {
 
     /// Asks the inner agent something of our own, and waits only so long.
     async fn ask_agent(&self, method: &str, params: Value) -> Result<Value, RpcError> {
-        match tokio::time::timeout(self.setup.patience.answer, self.agent.request(method, params)).await {
+        self.ask_for(method, params, self.setup.patience.answer).await
+    }
+
+    /// Asks the inner agent something of our own, and waits for so long.
+    async fn ask_for(&self, method: &str, params: Value, patience: Duration) -> Result<Value, RpcError> {
+        match tokio::time::timeout(patience, self.agent.request(method, params)).await {
             Ok(answer) => answer,
             Err(_) => Err(RpcError::new(RpcError::INTERNAL, format!("the agent does not answer `{method}`"))
                 .with_reason("silence")),
@@ -196,7 +216,15 @@ impl Proxy {
     /// Holds back what the inner agent says of sessions that are not known.
     fn expect(self: &Arc<Self>) -> Expecting {
         self.state().expected += 1;
-        Expecting { proxy: Arc::clone(self), is_over: false }
+        Expecting { proxy: Arc::clone(self), awaits: Awaits::Log, is_over: false }
+    }
+
+    /// The same for one that the inner agent is asked to make, to speak in `session` or only to keep a point.
+    fn expect_of_agent(self: &Arc<Self>, session: Option<&Arc<Session>>) -> Expecting {
+        let mut state = self.state();
+        state.expected += 1;
+        state.ordered.push(session.cloned());
+        Expecting { proxy: Arc::clone(self), awaits: Awaits::Agent(session.cloned()), is_over: false }
     }
 
     /// Tells the client something about a session.
@@ -211,7 +239,7 @@ impl Expecting {
     /// The session is known, or will never be: what was held back goes on. Boxed, because what goes on may make another one known.
     fn end(mut self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         self.is_over = true;
-        Box::pin(release(Arc::clone(&self.proxy)))
+        Box::pin(release(Arc::clone(&self.proxy), self.awaits.clone()))
     }
 }
 
@@ -219,28 +247,60 @@ impl Drop for Expecting {
     fn drop(&mut self) {
         if !self.is_over {
             // Nobody made it known; what was held back may be of another one, which waits for it.
-            self.proxy.runtime.spawn(release(Arc::clone(&self.proxy)));
+            self.proxy.runtime.spawn(release(Arc::clone(&self.proxy), self.awaits.clone()));
         }
     }
 }
 
-/// One session less is expected: after the last one, what was held back goes on.
-async fn release(proxy: Arc<Proxy>) {
+/// One session less is expected: what waits for none of the others goes on.
+async fn release(proxy: Arc<Proxy>, awaited: Awaits) {
     let _order = proxy.order.lock().await;
-    let strays = {
+    let released = {
         let mut state = proxy.state();
         state.expected -= 1;
-        match state.expected {
-            0 => std::mem::take(&mut state.strays),
-            _ => VecDeque::new(),
+        if let Awaits::Agent(session) = awaited {
+            let is_it = |one: &Option<Arc<Session>>| one.as_ref().map(Arc::as_ptr) == session.as_ref().map(Arc::as_ptr);
+            let at = state.ordered.iter().position(is_it);
+            at.map(|at| state.ordered.remove(at));
         }
+        let strays = std::mem::take(&mut state.strays);
+        let (released, held) = strays.into_iter().partition(|(message, _)| !state.is_stray(message));
+        state.strays = held;
+        released
     };
-    for (message, line) in strays {
+    let released: VecDeque<(Message, Vec<u8>)> = released;
+    for (message, line) in released {
         proxy.pass_to_client(message, line).await;
     }
 }
 
 impl State {
+    /// Whether what the inner agent says is of a session that may become known. A question of its waits only for a log: it may ask it before
+    /// it makes the session.
+    fn is_stray(&self, message: &Message) -> bool {
+        let (inner, is_question) = match message {
+            Message::Request { params, .. } => (params["sessionId"].as_str(), true),
+            Message::Notification { params, .. } => (params["sessionId"].as_str(), false),
+            Message::Response { .. } => return false,
+        };
+        let expected = if is_question { self.expected - self.ordered.len() } else { self.expected };
+        // One without a log is known as well as it will ever be.
+        let is_known = |inner| self.inners.contains_key(inner) || self.unkept.contains_key(inner);
+        expected > 0 && inner.is_some_and(|inner| !is_known(inner))
+    }
+
+    /// Whether the inner agent asks about a session that it is just making, and in which of ours the client is asked.
+    fn asked_early(&self, message: &Message, inner: &str) -> Early {
+        let is_known = self.inners.contains_key(inner) || self.unkept.contains_key(inner);
+        let is_making = |asked: &Asked| matches!(asked.what, What::New { .. } | What::Fork { .. });
+        match (message, self.ordered.as_slice()) {
+            (Message::Request { .. }, [_, ..]) if is_known || self.requests.values().any(is_making) => Early::No,
+            (Message::Request { .. }, [Some(session)]) => Early::In(Arc::clone(session)),
+            (Message::Request { .. }, [_, ..]) => Early::InNone,
+            _ => Early::No,
+        }
+    }
+
     /// Holds back what the inner agent says of a session that is not known yet. An agent that tells a whole history anew before it answers
     /// is listened to no longer than so.
     fn hold_back(&mut self, message: Message, line: Vec<u8>) {
@@ -262,6 +322,13 @@ impl State {
         }
         self.early.insert(inner.to_owned(), update["availableCommands"].clone());
     }
+}
+
+/// What the inner agent asks about a session that it is just making.
+enum Early {
+    No,
+    In(Arc<Session>),
+    InNone,
 }
 
 /// Messages that are held back.

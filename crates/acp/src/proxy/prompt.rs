@@ -9,6 +9,7 @@ use retake_engine::session::entry::{Body, EndReason, Entry, EntryId};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
+use super::cut::Miss;
 use super::edit::{Edits, put};
 use super::relay::{What, reason};
 use super::scribe::spoken;
@@ -122,7 +123,7 @@ impl Proxy {
             (scribe.entries().to_vec(), all)
         });
         let (entries, all) = found.await.unwrap_or_default();
-        let held = self.hold(session, &entries, &all).await?;
+        let held = self.hold(session, &entries, &all).await.map_err(Miss::into_error)?;
         self.switch(session, &held).map_err(|why| RpcError::new(RpcError::INTERNAL, why))
     }
 

@@ -1,6 +1,7 @@
 //! The proxy around an agent that has every vice.
 
 mod asking;
+mod believing;
 mod cutting;
 mod ending;
 mod forking;

@@ -218,7 +218,7 @@ impl Agent {
     }
 
     /// Reads a file through the client; what came of it, and whether it was told to stop meanwhile.
-    fn read(&mut self, session: &str, path: &str) -> (String, bool) {
+    pub(super) fn read(&mut self, session: &str, path: &str) -> (String, bool) {
         self.next_request += 1;
         let id = json!(self.next_request);
         let params = json!({ "sessionId": session, "path": path });

@@ -6,23 +6,44 @@ use crate::proxy::scribe::{chain, spoken};
 use crate::proxy::ties::{Inner, Known};
 
 /// What the inner agent offers, as far as is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::proxy) struct Offer {
     /// Sessions can be loaded.
     pub(in crate::proxy) load: bool,
     /// The head of a session can be forked.
     pub(in crate::proxy) fork: bool,
-    /// A session can be forked at a message; `None` if that was not tried.
-    pub(in crate::proxy) fork_at: Option<bool>,
-    /// `_rewind/to` was not refused so far.
-    pub(in crate::proxy) rewind_to: bool,
-    /// `qwen/control/session/rewind` was not refused so far.
-    pub(in crate::proxy) turn_rewind: bool,
+    /// A session can be forked at a message.
+    pub(in crate::proxy) fork_at: ForkAt,
+    /// It knows `_rewind/to`; `None` if that is not known.
+    pub(in crate::proxy) rewind_to: Option<bool>,
+    /// It knows `qwen/control/session/rewind`; `None` if that is not known.
+    pub(in crate::proxy) turn_rewind: Option<bool>,
 }
 
-impl Default for Offer {
-    fn default() -> Self {
-        Self { load: false, fork: false, fork_at: None, rewind_to: true, turn_rewind: true }
+/// Whether a session can be forked at a message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::proxy) enum ForkAt {
+    #[default]
+    Unknown,
+    /// It was refused once, and the message was named.
+    Likely,
+    /// It was refused again.
+    Sure,
+    No,
+}
+
+impl ForkAt {
+    /// It was refused, and the message was named.
+    pub(super) fn seen_again(self) -> Self {
+        match self {
+            Self::Unknown => Self::Likely,
+            Self::Likely | Self::Sure => Self::Sure,
+            Self::No => Self::No,
+        }
+    }
+
+    pub(super) fn is_likely(self) -> bool {
+        matches!(self, Self::Likely | Self::Sure)
     }
 }
 
@@ -102,16 +123,16 @@ pub(super) fn ways(known: &Known, offer: Offer, all: &[Entry], base: &[Entry]) -
     }
     let inner = &known.current;
     if let Some(next) = next_turn(known, inner, all, base) {
-        if offer.fork_at == Some(true)
+        if offer.fork_at.is_likely()
             && let Some(message) = anchor(known, inner, base)
         {
             ways.push(Way::ForkAt { from: inner.clone(), message: message.to_owned() });
         }
-        if offer.rewind_to {
+        if offer.rewind_to != Some(false) {
             ways.push(Way::RewindTo { inner: inner.clone(), prompt: next });
         }
         // Whether an agent counts a prompt that it failed at, nobody knows.
-        if offer.turn_rewind && !has_failed(base) {
+        if offer.turn_rewind != Some(false) && !has_failed(base) {
             ways.push(Way::TurnRewind { inner: inner.clone(), turn: turns(known, inner, base).count() });
         }
     }
@@ -148,6 +169,11 @@ pub(super) fn next_turn(known: &Known, inner: &str, all: &[Entry], base: &[Entry
     let held_by = known.inners.get(inner)?;
     let held = chain(all, Some(held_by.holds??));
     let last = base.last()?.id;
+    // What was told as a transcript came with the next prompt, and would go with it.
+    let is_told = |prompt: &Entry| known.was_told(inner, prompt.id);
+    if base.iter().rfind(|entry| matches!(entry.body, Body::Prompt { .. })).is_some_and(is_told) {
+        return None;
+    }
     let at = held.iter().position(|entry| entry.id == last)?;
     let prompts = held[at + 1..].iter().filter(|entry| matches!(entry.body, Body::Prompt { .. }));
     let mut later = prompts.map(|entry| entry.id).chain(held_by.under_way);

@@ -6,12 +6,12 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::{What, reason};
-use crate::proxy::Proxy;
 use crate::proxy::change::{PERMISSION, cancelled};
 use crate::proxy::edit::{Edits, put};
 use crate::proxy::scribe::Voice;
 use crate::proxy::session::Session;
 use crate::proxy::shape::{self, Version};
+use crate::proxy::{Early, Proxy};
 use crate::wire::{Message, RpcError};
 
 /// What becomes of an update.
@@ -37,28 +37,32 @@ impl Proxy {
             }
             Message::Request { method, params, .. } | Message::Notification { method, params } => {
                 let Some(inner) = params["sessionId"].as_str() else { return self.to_client(line).await };
-                let session = {
+                let (session, early) = {
                     let mut state = self.state();
-                    let session = state.inners.get(inner).cloned();
                     let waits = |stray: &(Message, Vec<u8>)| named(&stray.0) == Some(inner);
-                    // One without a log is known as well as it will ever be.
-                    let is_unknown = session.is_none() && !state.unkept.contains_key(inner);
-                    if state.expected > 0 && (is_unknown || state.strays.iter().any(waits)) {
+                    let (session, early) = (state.inners.get(inner).cloned(), state.asked_early(&message, inner));
+                    let is_late = session.is_some() && state.strays.iter().any(waits);
+                    if is_late || state.is_stray(&message) {
                         state.hold_back(message, line);
                         return;
                     }
-                    session
+                    (session, early)
+                };
+                let (session, is_early) = match (session, early) {
+                    (_, Early::In(session)) => (Some(session), true),
+                    (_, Early::InNone) => {
+                        // A point asks nothing of the client, and what there are more of cannot be told apart.
+                        return self.refuse_question(&message).await;
+                    }
+                    (session, Early::No) => (session, false),
                 };
                 let Some(session) = session else {
                     self.state().note_early(inner, &params["update"]);
                     return self.to_client(line).await;
                 };
-                if session.live().inner != inner && method != "session/update" {
+                if session.live().inner != inner && method != "session/update" && !is_early {
                     // One that only keeps a point asks nothing of the client.
-                    if let Message::Request { id, .. } = &message {
-                        self.agent.answer(id.clone(), Err(RpcError::method_not_found(method))).await.ok();
-                    }
-                    return;
+                    return self.refuse_question(&message).await;
                 }
                 let mut edits = Edits::new(&line);
                 if session.outer != inner {
@@ -89,6 +93,13 @@ impl Proxy {
                 self.to_client(edits.make()).await;
                 session.desk.keep_up().await;
             }
+        }
+    }
+
+    /// Answers what the inner agent asks and the client is not to be asked.
+    async fn refuse_question(&self, message: &Message) {
+        if let Message::Request { id, method, .. } = message {
+            self.agent.answer(id.clone(), Err(RpcError::method_not_found(method))).await.ok();
         }
     }
 

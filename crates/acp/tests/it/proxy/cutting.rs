@@ -117,7 +117,8 @@ async fn a_fork_after_a_cut_inside_a_turn_is_told_what_is_due() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_agent_does_after_the_proxy_was_killed_is_not_taken_for_what_it_was() {
-    for (habits, text) in [("", "write b.txt x\nwait go"), ("", "wait go"), ("qwen", "write b.txt x\nwait go")] {
+    let work = "write b.txt x\nwait go";
+    for (habits, text) in [("", work), ("", "wait go"), ("qwen", work), ("fork", work)] {
         let world = World::new(habits);
         let mut client = world.client().await;
         let session = client.new_session().await;
