@@ -126,20 +126,13 @@ impl Agent {
                     self.wait_for_file("new");
                 }
                 let session = self.sessions.create(&[]);
+                if self.has("commands_first") {
+                    self.tell_commands(&session);
+                }
                 self.answer(id, json!({ "sessionId": session }));
-                let mut command = json!({ "name": "own", "description": "its own" });
-                if self.version == 2 {
-                    command["type"] = "command".into();
+                if !self.has("commands_first") {
+                    self.tell_commands(&session);
                 }
-                let mut all = vec![command.clone()];
-                if self.has("own_undo") {
-                    command["name"] = "undo".into();
-                    all.push(command);
-                }
-                self.update(
-                    &session,
-                    json!({ "sessionUpdate": "available_commands_update", "availableCommands": all }),
-                );
             }
             Some("session/prompt") => self.prompt(id, params),
             Some("session/load" | "session/resume") => self.load(id, params),
@@ -211,10 +204,32 @@ impl Agent {
             self.sessions.store(&session, &turns);
         }
         let replays = self.version == 1 || params["replayFrom"].is_object();
+        if self.has("gated_load") {
+            let told = turns.len().min(2);
+            self.replay(&session, &turns[..told]);
+            self.wait_for_file("load");
+            turns.drain(..told);
+        }
         if replays {
             self.replay(&session, &turns);
         }
+        if self.has("commands_first") {
+            self.tell_commands(&session);
+        }
         self.answer(id, json!({}));
+    }
+
+    fn tell_commands(&self, session: &str) {
+        let mut command = json!({ "name": "own", "description": "its own" });
+        if self.version == 2 {
+            command["type"] = "command".into();
+        }
+        let mut all = vec![command.clone()];
+        if self.has("own_undo") {
+            command["name"] = "undo".into();
+            all.push(command);
+        }
+        self.update(session, json!({ "sessionUpdate": "available_commands_update", "availableCommands": all }));
     }
 
     fn replay(&mut self, session: &str, turns: &[Turn]) {

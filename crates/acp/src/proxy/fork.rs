@@ -168,8 +168,10 @@ fn names(known: &Known, entries: &[Entry]) -> Vec<Tie> {
         let blocks = known.given.get(&entry.id)?;
         Some(Tie::Given { entry: entry.id, blocks: blocks.to_vec() })
     });
+    let pieces =
+        entries.iter().filter_map(|entry| Some(Tie::Piece { entry: entry.id, how: *known.pieces.get(&entry.id)? }));
     let late = entries.iter().filter(|entry| known.late.contains(&entry.id));
-    named.chain(given).chain(late.map(|entry| Tie::Late { entry: entry.id })).collect()
+    named.chain(pieces).chain(given).chain(late.map(|entry| Tie::Late { entry: entry.id })).collect()
 }
 
 /// That `inner`, which was forked from `from`, is the one that speaks, and what it calls the entries.

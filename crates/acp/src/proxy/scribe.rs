@@ -1,11 +1,12 @@
 //! The scribe: one thread per session, the only one that writes its log.
 //!
-//! It is told what passes by and makes entries of it, one for each message and one for each tool call with its result, in the order in which
-//! they end; the ids are those that the client was told. Snapshots go to the workspace's keeper and nobody waits for them here. What cannot
+//! It is told what passes by and makes entries of it, one for each message or piece of one (`saying`) and one for each tool call with its
+//! result (`call`), in the order in which they end; the ids are those that the client was told. Snapshots go to the workspace's keeper and nobody waits for them here. What cannot
 //! be written is told to people on stderr and does not stop the conversation between the editor and its agent.
 
 mod call;
 mod change;
+mod saying;
 mod telling;
 
 use std::collections::{HashMap, HashSet};
@@ -29,6 +30,7 @@ use tokio::sync::{broadcast, oneshot};
 use super::watch::{PAUSE, Stamp, Timeline, Watch, timing};
 use call::{Call, Question};
 pub(super) use change::{Changed, chain, spoken};
+use saying::{Coming, Pieces};
 use telling::Telling;
 
 /// What may wait to be written before the inner agent has to wait too, and how long one looks whether that gets less.
@@ -54,14 +56,6 @@ pub(super) enum Voice {
     Thought,
 }
 
-/// A message that is coming.
-#[derive(Debug)]
-struct Coming {
-    entry: EntryId,
-    voice: Voice,
-    parts: Vec<Part>,
-}
-
 /// The one who writes.
 pub(super) struct Scribe {
     writer: Option<SessionWriter>,
@@ -75,6 +69,7 @@ pub(super) struct Scribe {
     agent: String,
     turn: Option<(OperationId, EntryId)>,
     coming: Option<Coming>,
+    pieces: Pieces,
     calls: HashMap<String, Call>,
     /// Calls of this turn that have ended: what is still said of them changes nothing.
     settled: HashSet<String>,
@@ -122,6 +117,7 @@ impl Desk {
             agent,
             turn: None,
             coming: None,
+            pieces: Pieces::new(),
             calls: HashMap::new(),
             settled: HashSet::new(),
             began: Vec::new(),
@@ -244,6 +240,7 @@ impl Scribe {
         self.writer_mut().begin_turn(turn).map_err(|error| in_words(&error))?;
         self.turn = Some((operation, prompt));
         self.settled.clear();
+        self.pieces.clear();
         timing(&self.timeline).begin(self.at);
         self.tell_appended();
         self.telling.tell(EventKind::StateChanged { state: State::Running });
@@ -252,23 +249,6 @@ impl Scribe {
             taken.send(watching(&watch).begin(workspace, operation, prompt)).ok();
         });
         Ok(())
-    }
-
-    /// Somebody says more of the message `entry`.
-    pub(super) fn say(&mut self, entry: EntryId, voice: Voice, parts: Vec<Part>) {
-        if self.coming.as_ref().is_none_or(|coming| coming.entry != entry) {
-            self.flush();
-            self.coming = Some(Coming { entry, voice, parts: Vec::new() });
-        }
-        let Some(coming) = &mut self.coming else { return };
-        for part in parts {
-            match (coming.parts.last_mut(), part) {
-                (Some(Part::Text { text }), Part::Text { text: more }) => text.push_str(&more),
-                (_, part) => coming.parts.push(part),
-            }
-        }
-        self.heard();
-        self.watch_idle();
     }
 
     /// The agent only talks, unless it says soon that it runs a tool: then what changes meanwhile is not its own.
@@ -288,14 +268,6 @@ impl Scribe {
                 }
             });
         });
-    }
-
-    /// What is said of the message `entry` is this, whatever was said of it before.
-    pub(super) fn say_whole(&mut self, entry: EntryId, voice: Voice, parts: Vec<Part>) {
-        if let Some(coming) = self.coming.as_mut().filter(|coming| coming.entry == entry) {
-            coming.parts.clear();
-        }
-        self.say(entry, voice, parts);
     }
 
     /// Ends the turn.
@@ -340,32 +312,6 @@ impl Scribe {
         }
     }
 
-    /// Makes an entry of the message that was coming.
-    fn flush(&mut self) {
-        let Some(Coming { entry, voice, mut parts }) = self.coming.take() else { return };
-        if parts.is_empty() {
-            return;
-        }
-        // It came piece by piece, and stays for as long as the session is open.
-        for part in &mut parts {
-            if let Part::Text { text } = part {
-                text.shrink_to_fit();
-            }
-        }
-        let body = match voice {
-            Voice::User => Body::Prompt { parts },
-            Voice::Agent => self.reply(parts.into_iter().map(said).collect(), StopReason::Done),
-            Voice::Thought => {
-                let thought = |part| match said(part) {
-                    Block::Text { text } => Block::Reasoning { text, opaque: String::new() },
-                    other => other,
-                };
-                self.reply(parts.into_iter().map(thought).collect(), StopReason::Done)
-            }
-        };
-        self.append(vec![(entry, body)]);
-    }
-
     fn reply(&self, blocks: Vec<Block>, stop: StopReason) -> Body {
         Body::Reply { blocks, model: self.agent.clone(), usage: Usage::default(), stop }
     }
@@ -404,17 +350,6 @@ impl Scribe {
         let Self { writer: Some(writer), telling, .. } = self else { return };
         telling.tell_appended(writer.conversation().entries());
     }
-}
-
-/// What a part is in an answer.
-fn said(part: Part) -> Block {
-    let text = match part {
-        Part::Text { text } | Part::Paste { text } => text,
-        Part::File { path, text } if text.is_empty() => path,
-        Part::File { text, .. } => text,
-        Part::Image { media_type, .. } => format!("[{media_type}]"),
-    };
-    Block::Text { text }
 }
 
 /// The watch; whoever panicked with it has not left it in pieces.

@@ -39,12 +39,24 @@ pub(super) enum Tie {
     Current { id: String },
     /// An entry is a message: `outer` to the client, `id` to the inner session.
     Message { entry: EntryId, outer: String, inner: String, id: Option<String> },
+    /// An entry is not the first of the message that it is of.
+    Piece { entry: EntryId, how: Piece },
     /// A prompt was given as these content blocks, of which its parts in the log are not all.
     Given { entry: EntryId, blocks: Vec<Value> },
     /// The snapshot before this prompt was not complete when the inner agent was asked.
     Late { entry: EntryId },
     /// The inner agent does not know of it before it is loaded, so that no list of its own has it.
     Waits { title: String, cwd: String },
+}
+
+/// What an entry is to those before it that are of the same message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Piece {
+    /// It goes on.
+    Adds,
+    /// It takes their place.
+    Replaces,
 }
 
 /// A session of the inner agent.
@@ -66,8 +78,10 @@ pub(super) struct Known {
     pub(super) current: String,
     pub(super) inners: HashMap<String, Inner>,
     outers: HashMap<EntryId, String>,
-    entries: HashMap<String, EntryId>,
+    entries: HashMap<String, Vec<EntryId>>,
     ids: HashMap<(String, EntryId), String>,
+    /// Entries that are not the first of their message.
+    pub(super) pieces: HashMap<EntryId, Piece>,
     /// Prompts as they were given, where their parts in the log do not say it all.
     pub(super) given: HashMap<EntryId, Arc<[Value]>>,
     pub(super) late: HashSet<EntryId>,
@@ -105,12 +119,16 @@ impl Known {
             Tie::Doubt { id } => self.inners.entry(id).or_default().holds = None,
             Tie::Current { id } => self.current = id,
             Tie::Message { entry, outer, inner, id } => {
-                self.entries.insert(outer.clone(), entry);
+                let named = self.entries.entry(outer.clone()).or_default();
+                if !named.contains(&entry) {
+                    named.push(entry);
+                }
                 self.outers.insert(entry, outer);
                 if let Some(id) = id {
                     self.ids.insert((inner, entry), id);
                 }
             }
+            Tie::Piece { entry, how } => drop(self.pieces.insert(entry, how)),
             Tie::Given { entry, blocks } => {
                 self.given.insert(entry, blocks.into());
             }
@@ -126,9 +144,10 @@ impl Known {
         self.outers.get(&entry).cloned().unwrap_or_else(|| entry.to_string())
     }
 
-    /// The entry that the client calls so.
-    pub(super) fn entry(&self, outer: &str) -> Option<EntryId> {
-        self.entries.get(outer).copied().or_else(|| outer.parse().ok())
+    /// The entries that the client calls so, all that a message was ever written as.
+    pub(super) fn entries(&self, outer: &str) -> Vec<EntryId> {
+        let named = self.entries.get(outer).cloned();
+        named.unwrap_or_else(|| outer.parse().ok().into_iter().collect())
     }
 
     /// What an inner session calls an entry: as the one that it was forked from does, if nothing else is known.

@@ -4,6 +4,7 @@ mod asking;
 mod cutting;
 mod ending;
 mod forking;
+mod naming;
 mod opening;
 mod owning;
 mod passing;
