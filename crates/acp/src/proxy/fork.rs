@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::Proxy;
 use super::edit::Edits;
-use super::open::{Opened, ask};
+use super::open::{Opened, Source, ask};
 use super::route::Unkept;
 use super::scribe::spoken;
 use super::session::Session;
@@ -106,7 +106,7 @@ impl Proxy {
         let is_known = held.is_some();
         let entries = parent.desk.ask(|scribe| scribe.entries().to_vec()).await.unwrap_or_default();
         let Some(head) = spoken(&entries).last().map(|entry| entry.id) else {
-            return self.begin_log(inner, birth).await;
+            return self.begin_log(inner, birth, Source::New).await;
         };
         let (keeper, root, store) = self.keeper(birth["cwd"].as_str().unwrap_or(".")).await?;
         let (from, name) = (parent.id, inner.to_owned());

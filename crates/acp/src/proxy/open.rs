@@ -32,6 +32,15 @@ pub(super) struct Opened {
     pub(super) ties: Ties,
 }
 
+/// Where a session of the inner agent's that gets a log comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// It has just begun.
+    New,
+    /// It was there before: what was said in it is still to be told.
+    Before,
+}
+
 impl Proxy {
     /// The keeper of the workspace that a directory is in, with its root and its store.
     pub(super) async fn keeper(self: &Arc<Self>, cwd: &str) -> Result<(Keeper, PathBuf, PathBuf), String> {
@@ -65,7 +74,12 @@ impl Proxy {
     }
 
     /// Begins the log of a session that the inner agent calls `inner`.
-    pub(super) async fn begin_log(self: &Arc<Self>, inner: &str, birth: Value) -> Result<Arc<Session>, String> {
+    pub(super) async fn begin_log(
+        self: &Arc<Self>,
+        inner: &str,
+        birth: Value,
+        source: Source,
+    ) -> Result<Arc<Session>, String> {
         let (keeper, root, store) = self.keeper(birth["cwd"].as_str().unwrap_or(".")).await?;
         let name = inner.to_owned();
         let (outer, opened) = ask(&keeper, move |workspace| {
@@ -80,7 +94,9 @@ impl Proxy {
                 Tie::Holds { id: name.clone(), head: None },
                 Tie::Current { id: name },
             ];
-            begun.into_iter().try_for_each(|tie| ties.add(tie)).map_err(|error| error.to_string())?;
+            let importing = (source == Source::Before).then_some(Tie::Importing);
+            let written = importing.into_iter().chain(begun).try_for_each(|tie| ties.add(tie));
+            written.map_err(|error| error.to_string())?;
             let writer = workspace.open_session(id, at, &mut fresh::random).map_err(|error| in_words(&error))?;
             Ok::<_, String>((outer, Opened { writer, ties }))
         })
@@ -98,7 +114,10 @@ impl Proxy {
         let (keeper, root, store) = self.keeper(&home.to_string_lossy()).await?;
         let (name, is_at_home) = (outer.to_owned(), is_within(Path::new(&cwd), &home));
         let opened = ask(&keeper, move |workspace| {
-            let Some(ties) = Ties::open(&store, &name).map_err(|error| error.to_string())? else { return Ok(None) };
+            let Some(ties) = Ties::open(&store, &name).map_err(|error| error.to_string())? else {
+                // Whoever began it has not come far.
+                return ties::remove(&store, &name).map(|()| None).map_err(|error| error.to_string());
+            };
             let id = ties.known.session.clone().unwrap_or_default();
             let session = match workspace.resolve_session(&id) {
                 Ok(session) => session,
@@ -117,6 +136,11 @@ impl Proxy {
             }
             let writer = workspace.open_session(session.id, fresh::now(), &mut fresh::random);
             let writer = writer.map_err(|error| in_words(&error))?;
+            if ties.known.is_partial {
+                // The inner agent was interrupted when it told what was said in it: it has to tell it anew.
+                workspace.delete_session(writer).map_err(|error| in_words(&error))?;
+                return ties::remove(&store, &name).map(|()| None).map_err(|error| error.to_string());
+            }
             Ok::<_, String>(Some(Opened { writer, ties }))
         })
         .await??;
@@ -173,7 +197,7 @@ impl Proxy {
         let (proxy, expecting) = (Arc::clone(self), self.expect());
         // Whoever waits for the store must not hold up what others are told.
         tokio::spawn(async move {
-            match proxy.begin_log(&inner, birth).await {
+            match proxy.begin_log(&inner, birth, Source::New).await {
                 Ok(session) => {
                     session.live().facts = result;
                     let mut edits = Edits::new(&line);
@@ -203,7 +227,7 @@ impl Proxy {
     /// A session that we have no log of is loaded: what the inner agent tells of it is kept.
     pub(super) async fn import(self: &Arc<Self>, id: Value, birth: Value, line: Vec<u8>) {
         let inner = birth["sessionId"].as_str().unwrap_or_default().to_owned();
-        match self.begin_log(&inner, birth).await {
+        match self.begin_log(&inner, birth, Source::Before).await {
             Ok(session) => {
                 session.live().is_importing = true;
                 let (over, is_over) = oneshot::channel();
@@ -236,7 +260,7 @@ impl Proxy {
         session.desk.run(move |scribe| {
             scribe.settle_import();
             let head = spoken(scribe.entries()).last().map(|entry| entry.id);
-            kept.tie([Tie::Holds { id: inner, head }]);
+            kept.tie([Tie::Holds { id: inner, head }, Tie::Imported]);
             proxy.runtime.spawn({
                 let proxy = Arc::clone(&proxy);
                 async move { proxy.tell_commands(&kept).await }

@@ -25,6 +25,10 @@ use serde_json::Value;
 pub(super) enum Tie {
     /// The session began.
     Begun { version: u32, outer: String, session: String },
+    /// The inner agent had the session before, and is about to tell all of it.
+    Importing,
+    /// It has.
+    Imported,
     /// The inner agent has this session, forked from another one or new.
     Inner { id: String, from: Option<String> },
     /// It was told these prompts as a transcript: they are no turns of its own.
@@ -75,6 +79,8 @@ pub(super) struct Inner {
 pub(super) struct Known {
     /// The session in the log, by its id.
     pub(super) session: Option<String>,
+    /// Not all that the inner agent had is in the log.
+    pub(super) is_partial: bool,
     pub(super) current: String,
     pub(super) inners: HashMap<String, Inner>,
     outers: HashMap<EntryId, String>,
@@ -106,6 +112,8 @@ impl Known {
     fn learn(&mut self, tie: Tie) {
         match tie {
             Tie::Begun { session, .. } => self.session = Some(session),
+            Tie::Importing => self.is_partial = true,
+            Tie::Imported => self.is_partial = false,
             Tie::Inner { id, from } => {
                 let told = from.as_ref().and_then(|from| self.inners.get(from)).map(|from| from.told.clone());
                 self.inners.insert(id, Inner { from, told: told.unwrap_or_default(), ..Inner::default() });
@@ -196,7 +204,7 @@ impl Ties {
         Ok(known.session.is_some().then(|| Self { page: Page::of(file), known: Arc::new(known) }))
     }
 
-    /// Begins those of a new session.
+    /// Begins those of a new session, which is written down with the first fact that is added.
     pub(super) fn create(store: &Path, outer: &str, session: SessionId) -> io::Result<Self> {
         let path = path(store, outer);
         if let Some(directory) = path.parent().filter(|directory| !directory.is_dir()) {
@@ -204,7 +212,7 @@ impl Ties {
         }
         let file = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(&path)?;
         let mut ties = Self { page: Page::of(file), known: Arc::default() };
-        ties.add(Tie::Begun { version: 1, outer: outer.to_owned(), session: session.to_string() })?;
+        ties.note(Tie::Begun { version: 1, outer: outer.to_owned(), session: session.to_string() })?;
         Ok(ties)
     }
 

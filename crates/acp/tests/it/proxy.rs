@@ -10,6 +10,7 @@ mod owning;
 mod passing;
 mod rewinding;
 mod strict;
+mod surviving;
 mod talking;
 mod vices;
 mod world;
