@@ -37,6 +37,9 @@ use telling::Telling;
 const MAX_TASKS: usize = 4_096;
 const BREATH: Duration = Duration::from_millis(100);
 
+/// How often what is coming is noted.
+const NOTED_EVERY: Duration = Duration::from_secs(1);
+
 /// What is to be done, and when that was said.
 type Task = (Stamp, Box<dyn FnOnce(&mut Scribe) + Send>);
 
@@ -70,6 +73,10 @@ pub(super) struct Scribe {
     turn: Option<(OperationId, EntryId)>,
     coming: Option<Coming>,
     pieces: Pieces,
+    /// When what is coming in this turn was last noted.
+    noted: Option<Instant>,
+    /// Something may have come since.
+    is_unnoted: bool,
     calls: HashMap<String, Call>,
     /// Calls of this turn that have ended: what is still said of them changes nothing.
     settled: HashSet<String>,
@@ -118,6 +125,8 @@ impl Desk {
             turn: None,
             coming: None,
             pieces: Pieces::new(),
+            noted: None,
+            is_unnoted: false,
             calls: HashMap::new(),
             settled: HashSet::new(),
             began: Vec::new(),
@@ -134,7 +143,7 @@ impl Desk {
         let waiting: Arc<AtomicUsize> = Arc::default();
         let done = Arc::clone(&waiting);
         let thread = thread::Builder::new().name("scribe".to_owned()).spawn(move || {
-            for (at, task) in inbox {
+            while let Some((at, task)) = scribe.next(&inbox) {
                 scribe.at = at;
                 task(&mut scribe);
                 done.fetch_sub(1, Ordering::Relaxed);
@@ -142,6 +151,7 @@ impl Desk {
                     // It was erased: whatever else was to be done to it is not.
                     return;
                 }
+                scribe.is_unnoted = scribe.turn.is_some();
             }
             scribe.at = Stamp::now();
             scribe.end(EndReason::Interrupted);
@@ -186,6 +196,23 @@ impl Desk {
 }
 
 impl Scribe {
+    /// What is to be done next, when there is something; what is coming is noted meanwhile.
+    fn next(&mut self, inbox: &mpsc::Receiver<Task>) -> Option<Task> {
+        while self.is_unnoted {
+            let left = self.noted.map_or(Duration::ZERO, |noted| NOTED_EVERY.saturating_sub(noted.elapsed()));
+            match inbox.recv_timeout(left) {
+                Ok(task) if !left.is_zero() => return Some(task),
+                Ok(task) => {
+                    self.note_coming();
+                    return Some(task);
+                }
+                Err(mpsc::RecvTimeoutError::Timeout) => self.note_coming(),
+                Err(mpsc::RecvTimeoutError::Disconnected) => return None,
+            }
+        }
+        inbox.recv().ok()
+    }
+
     /// The session.
     pub(super) fn id(&self) -> SessionId {
         self.writer().id()
@@ -241,6 +268,7 @@ impl Scribe {
         self.turn = Some((operation, prompt));
         self.settled.clear();
         self.pieces.clear();
+        self.noted = None;
         timing(&self.timeline).begin(self.at);
         self.tell_appended();
         self.telling.tell(EventKind::StateChanged { state: State::Running });

@@ -2,14 +2,18 @@
 //!
 //! One that goes on after that has further entries, its pieces, in the order in which they came. In version 2 it may also be told anew: if
 //! that only adds to what is written, so does the piece; else the piece takes the place of what was written, and both stay in the log.
+//! What is coming is noted every second, so that it is not lost when everything ends in the middle of it.
 
 use std::collections::HashMap;
+use std::time::Instant;
 
 use retake_agent::fresh;
-use retake_engine::session::entry::{Block, Body, Entry, EntryId, Part, StopReason};
+use retake_agent::question::in_words;
+use retake_engine::session::NewEntry;
+use retake_engine::session::entry::{Block, Body, Entry, EntryId, Outcome, Part, StopReason};
 
 use super::super::ties::Piece;
-use super::{Scribe, Voice};
+use super::{Scribe, Voice, call_entries};
 
 /// A message that is coming.
 #[derive(Debug)]
@@ -112,6 +116,24 @@ impl Scribe {
         pieces.push(entry);
         let body = self.message(voice, parts);
         self.append(vec![(entry, body)]);
+    }
+
+    /// Notes what would be written if everything ended now: what was passed on is not lost with this process.
+    pub(super) fn note_coming(&mut self) {
+        self.is_unnoted = false;
+        let coming = self.coming.iter().filter(|coming| !coming.parts.is_empty());
+        let message = coming.map(|coming| (coming.entry, self.message(coming.voice, coming.parts.clone())));
+        let calls = self.began.iter().filter_map(|id| Some((id, self.calls.get(id)?)));
+        let calls = calls.flat_map(|(id, call)| call_entries(self, id, call, Outcome::Interrupted));
+        let at = fresh::now();
+        let all: Vec<NewEntry> = message.chain(calls).map(|(id, body)| NewEntry { id, at, body }).collect();
+        if self.turn.is_none() || all.is_empty() && self.noted.is_none() {
+            return;
+        }
+        self.noted = Some(Instant::now());
+        if let Err(error) = self.writer().note_coming(&all) {
+            self.complain(&in_words(&error));
+        }
     }
 
     fn message(&self, voice: Voice, parts: Vec<Part>) -> Body {
