@@ -113,7 +113,7 @@ impl Proxy {
         let (outer, opened) = ask(&keeper, move |workspace| {
             let new = fresh::fork(MadeBy::Client);
             let forked = workspace.fork(from, head, &new, &NoProgress).map_err(|error| in_words(&error))?;
-            let outer = if ties::exists(&store, &name) { forked.session.to_string() } else { name.clone() };
+            let outer = ties::name_for(&store, &name, forked.session).map_err(|error| error.to_string())?;
             let mut ties = Ties::create(&store, &outer, forked.session).map_err(|error| error.to_string())?;
             // It holds what the one holds that it was forked from; what that has not heard comes with the next prompt.
             let holds = held.map(|head| Tie::Holds { id: name.clone(), head });
@@ -125,8 +125,8 @@ impl Proxy {
         })
         .await??;
         let session = self.know(outer, opened, keeper, root, birth)?;
+        self.own(&session, inner);
         let mut live = session.live();
-        live.loaded.insert(inner.to_owned());
         live.due = due;
         live.out_of_step = !is_known;
         drop(live);
@@ -137,8 +137,10 @@ impl Proxy {
 impl Forked {
     /// Writes down what is known of it, so that it can be loaded; the name that the client has for it.
     fn note(&self, store: &std::path::Path, known: &Known, child: Option<Child>) -> std::io::Result<String> {
-        let free = child.as_ref().map(|child| child.id.clone()).filter(|id| !ties::exists(store, id));
-        let outer = free.unwrap_or_else(|| self.session.to_string());
+        let outer = match &child {
+            Some(child) => ties::name_for(store, &child.id, self.session)?,
+            None => self.session.to_string(),
+        };
         let mut ties = Ties::create(store, &outer, self.session)?;
         names(known, &self.entries).into_iter().try_for_each(|tie| ties.add(tie))?;
         match child {

@@ -132,7 +132,7 @@ struct State {
     resumes_only: bool,
     /// By what the client calls them.
     sessions: HashMap<String, Arc<Session>>,
-    /// By what the inner agent calls them, those that only keep a point to go back to included.
+    /// By what the inner agent calls them: those that its process has made or loaded, those that only keep a point to go back to included.
     inners: HashMap<String, Arc<Session>>,
     /// What is said in sessions that are being opened.
     opening: HashMap<String, Waiting>,

@@ -24,7 +24,7 @@ use super::scribe::{Desk, spoken};
 use super::session::Session;
 use super::ties::{self, Listing, Tie, Ties};
 use super::{Proxy, complain};
-use crate::wire::Message;
+use crate::wire::{Message, RpcError};
 
 /// A log that was opened.
 pub(super) struct Opened {
@@ -86,8 +86,7 @@ impl Proxy {
             let (id, at) = (fresh::session(), fresh::now());
             let new = NewSession { id, at, title: String::new(), kind: SessionKind::Conversation };
             workspace.create_session(new).map_err(|error| in_words(&error))?;
-            // An agent that calls a new session as an older one was called does not get at that.
-            let outer = if ties::exists(&store, &name) { id.to_string() } else { name.clone() };
+            let outer = ties::name_for(&store, &name, id).map_err(|error| error.to_string())?;
             let mut ties = Ties::create(&store, &outer, id).map_err(|error| error.to_string())?;
             let begun = [
                 Tie::Inner { id: name.clone(), from: None },
@@ -103,8 +102,25 @@ impl Proxy {
         .await??;
         take_baseline(&keeper, opened.writer.id());
         let session = self.know(outer, opened, keeper, root, birth)?;
-        session.live().loaded.insert(inner.to_owned());
+        self.own(&session, inner);
         Ok(session)
+    }
+
+    /// The inner agent has made or loaded this session of its, and it is that one's.
+    pub(super) fn own(&self, session: &Arc<Session>, inner: &str) {
+        self.state().inners.insert(inner.to_owned(), Arc::clone(session));
+        session.live().loaded.insert(inner.to_owned());
+    }
+
+    /// A session of the inner agent's is about to be loaded for one of ours. If that calls another one so by now, what it held is gone.
+    pub(super) fn claim(&self, session: &Arc<Session>, inner: &str) -> Result<(), RpcError> {
+        let owner = self.state().inners.get(inner).cloned();
+        if owner.is_some_and(|owner| !Arc::ptr_eq(&owner, session) && owner.live().loaded.contains(inner)) {
+            session.tie([Tie::Doubt { id: inner.to_owned() }]);
+            return Err(RpcError::new(RpcError::NOT_FOUND, format!("the agent calls another session `{inner}`")));
+        }
+        self.state().inners.insert(inner.to_owned(), Arc::clone(session));
+        Ok(())
     }
 
     /// Opens the log of a session by the name that the client has for it; `None` if there is none.
@@ -161,7 +177,7 @@ impl Proxy {
         birth: Value,
     ) -> Result<Arc<Session>, String> {
         let Opened { writer, ties } = opened;
-        let (id, inners) = (writer.id(), ties.known.inners.keys().cloned().collect::<Vec<_>>());
+        let id = writer.id();
         let notice = self.setup.patience.notice;
         let desk = Desk::start(writer, keeper, root, self.name.clone(), notice);
         let (desk, thread) = desk.map_err(|error| error.to_string())?;
@@ -173,7 +189,6 @@ impl Proxy {
             let mut state = self.state();
             state.unkept.remove(&outer);
             state.sessions.insert(outer, Arc::clone(&session));
-            state.inners.extend(inners.into_iter().map(|inner| (inner, Arc::clone(&session))));
         }
         let (proxy, weak) = (Arc::clone(self), Arc::downgrade(&session));
         tokio::spawn(async move {

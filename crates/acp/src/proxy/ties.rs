@@ -210,7 +210,8 @@ impl Ties {
         if let Some(directory) = path.parent().filter(|directory| !directory.is_dir()) {
             std::fs::DirBuilder::new().mode(0o700).recursive(true).create(directory)?;
         }
-        let file = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(&path)?;
+        let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path)?;
+        file.set_len(0)?;
         let mut ties = Self { page: Page::of(file), known: Arc::default() };
         ties.note(Tie::Begun { version: 1, outer: outer.to_owned(), session: session.to_string() })?;
         Ok(ties)
@@ -260,6 +261,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// What the client is to call a session that the inner agent has just made: as that does, unless the client knows another one by it. That
+/// one is not got at so; nor does it get at the new one, because what the agent called so before is gone.
+pub(super) fn name_for(store: &Path, inner: &str, session: SessionId) -> io::Result<String> {
+    match Ties::open(store, inner)? {
+        Some(mut older) => {
+            older.add(Tie::Doubt { id: inner.to_owned() })?;
+            Ok(session.to_string())
+        }
+        None => Ok(inner.to_owned()),
+    }
+}
+
 /// Whether the client knows a session by this name already.
 pub(super) fn exists(store: &Path, outer: &str) -> bool {
     path(store, outer).exists()
@@ -285,9 +298,12 @@ impl Listing {
             if let (Some(outer), Some((title, cwd)), true) = (&outer, known.waits, known.inners.is_empty()) {
                 self.waiting.push((outer.clone(), title, cwd));
             }
-            for id in known.inners.into_keys() {
+            for (id, inner) in known.inners {
                 let name = (id == known.current).then(|| outer.clone()).flatten();
-                self.inners.insert(id, name);
+                // One that may have become another's is theirs.
+                if inner.holds.is_some() || !self.inners.contains_key(&id) {
+                    self.inners.insert(id, name);
+                }
             }
         }
     }
