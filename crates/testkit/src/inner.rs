@@ -225,8 +225,17 @@ impl Agent {
             self.sessions.store(&session, &turns);
         }
         let replays = self.version == 1 || params["replayFrom"].is_object();
+        if self.has("gated_load") {
+            let told = turns.len().min(2);
+            self.replay(&session, &turns[..told]);
+            self.wait_for_file("load");
+            turns.drain(..told);
+        }
         if replays {
             self.replay(&session, &turns);
+        }
+        if self.has("commands_first") {
+            self.tell_commands(&session);
         }
         self.answer(id, json!({}));
     }

@@ -74,9 +74,9 @@ impl Door for Session {
         entry.to_string()
     }
 
-    fn entry(&self, name: &str) -> Option<EntryId> {
+    fn entries(&self, name: &str) -> Vec<EntryId> {
         // What the model thought belongs to what it then said.
-        name.strip_suffix(THOUGHT).unwrap_or(name).parse().ok()
+        name.strip_suffix(THOUGHT).unwrap_or(name).parse().ok().into_iter().collect()
     }
 
     fn snapshot_of(&self, _: EntryId) -> Snapshot {

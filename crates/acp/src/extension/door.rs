@@ -44,8 +44,8 @@ pub(crate) trait Door: Send + Sync {
     /// What the client calls an entry.
     fn name_of(&self, entry: EntryId) -> String;
 
-    /// The entry that the client calls so.
-    fn entry(&self, name: &str) -> Option<EntryId>;
+    /// The entries that the client calls so: a message may be several.
+    fn entries(&self, name: &str) -> Vec<EntryId>;
 
     /// Whether the snapshot before a prompt was complete in time.
     fn snapshot_of(&self, prompt: EntryId) -> Snapshot;

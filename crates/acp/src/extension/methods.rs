@@ -196,8 +196,9 @@ fn aim(door: &impl Door, params: &Params, scope: Scope, standing: &Standing) -> 
 
 /// A retained message.
 fn message_in(door: &impl Door, standing: &Standing, id: &str) -> Result<Entry, RpcError> {
-    let entry = door.entry(id).ok_or_else(|| unknown_message(id))?;
-    let found = standing.entries.iter().find(|one| one.id == entry && is_message(one));
+    let named = door.entries(id);
+    // Of one that goes on after something else, the end.
+    let found = standing.entries.iter().rfind(|one| named.contains(&one.id) && is_message(one));
     found.cloned().ok_or_else(|| unknown_message(id))
 }
 

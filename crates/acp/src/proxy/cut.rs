@@ -252,7 +252,7 @@ impl Proxy {
                 "session/resume"
             }
         };
-        self.state().inners.insert(inner.to_owned(), Arc::clone(session));
+        self.claim(session, inner)?;
         session.live().replay = Some(Retold::default());
         let answer = self.ask_agent(method, params).await;
         let mut live = session.live();

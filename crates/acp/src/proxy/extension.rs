@@ -74,8 +74,8 @@ impl Door for Here {
         self.session.ties().known.outer(entry)
     }
 
-    fn entry(&self, name: &str) -> Option<EntryId> {
-        self.session.ties().known.entry(name)
+    fn entries(&self, name: &str) -> Vec<EntryId> {
+        self.session.ties().known.entries(name)
     }
 
     fn snapshot_of(&self, prompt: EntryId) -> Snapshot {

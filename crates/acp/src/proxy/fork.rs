@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::Proxy;
 use super::edit::Edits;
-use super::open::{Opened, ask};
+use super::open::{Opened, Source, ask};
 use super::route::Unkept;
 use super::scribe::spoken;
 use super::session::Session;
@@ -106,14 +106,14 @@ impl Proxy {
         let is_known = held.is_some();
         let entries = parent.desk.ask(|scribe| scribe.entries().to_vec()).await.unwrap_or_default();
         let Some(head) = spoken(&entries).last().map(|entry| entry.id) else {
-            return self.begin_log(inner, birth).await;
+            return self.begin_log(inner, birth, Source::New).await;
         };
         let (keeper, root, store) = self.keeper(birth["cwd"].as_str().unwrap_or(".")).await?;
         let (from, name) = (parent.id, inner.to_owned());
         let (outer, opened) = ask(&keeper, move |workspace| {
             let new = fresh::fork(MadeBy::Client);
             let forked = workspace.fork(from, head, &new, &NoProgress).map_err(|error| in_words(&error))?;
-            let outer = if ties::exists(&store, &name) { forked.session.to_string() } else { name.clone() };
+            let outer = ties::name_for(&store, &name, forked.session).map_err(|error| error.to_string())?;
             let mut ties = Ties::create(&store, &outer, forked.session).map_err(|error| error.to_string())?;
             // It holds what the one holds that it was forked from; what that has not heard comes with the next prompt.
             let holds = held.map(|head| Tie::Holds { id: name.clone(), head });
@@ -125,8 +125,8 @@ impl Proxy {
         })
         .await??;
         let session = self.know(outer, opened, keeper, root, birth)?;
+        self.own(&session, inner);
         let mut live = session.live();
-        live.loaded.insert(inner.to_owned());
         live.due = due;
         live.out_of_step = !is_known;
         drop(live);
@@ -137,8 +137,10 @@ impl Proxy {
 impl Forked {
     /// Writes down what is known of it, so that it can be loaded; the name that the client has for it.
     fn note(&self, store: &std::path::Path, known: &Known, child: Option<Child>) -> std::io::Result<String> {
-        let free = child.as_ref().map(|child| child.id.clone()).filter(|id| !ties::exists(store, id));
-        let outer = free.unwrap_or_else(|| self.session.to_string());
+        let outer = match &child {
+            Some(child) => ties::name_for(store, &child.id, self.session)?,
+            None => self.session.to_string(),
+        };
         let mut ties = Ties::create(store, &outer, self.session)?;
         names(known, &self.entries).into_iter().try_for_each(|tie| ties.add(tie))?;
         match child {
@@ -168,8 +170,10 @@ fn names(known: &Known, entries: &[Entry]) -> Vec<Tie> {
         let blocks = known.given.get(&entry.id)?;
         Some(Tie::Given { entry: entry.id, blocks: blocks.to_vec() })
     });
+    let pieces =
+        entries.iter().filter_map(|entry| Some(Tie::Piece { entry: entry.id, how: *known.pieces.get(&entry.id)? }));
     let late = entries.iter().filter(|entry| known.late.contains(&entry.id));
-    named.chain(given).chain(late.map(|entry| Tie::Late { entry: entry.id })).collect()
+    named.chain(pieces).chain(given).chain(late.map(|entry| Tie::Late { entry: entry.id })).collect()
 }
 
 /// That `inner`, which was forked from `from`, is the one that speaks, and what it calls the entries.

@@ -13,7 +13,7 @@
 //! - `relay` takes lines of both sides, in order, and waits neither for the inner agent nor for the store, but for the last snapshot of a
 //!   turn, a second at most, and while what is to be written gets too much; `route` finds the session that a
 //!   message of the client's is about, and has it opened first if need be.
-//! - `open` finds or begins the log of a session, `fork` one that begins with what was said in another; `session` is what goes on in one, `ties` what of the inner agent belongs to it.
+//! - `open` finds or begins the log of a session, `fork` one that begins with what was said in another; `session` is what goes on in one, `naming` what its messages are called, `ties` what of the inner agent belongs to it.
 //! - `prompt` has a snapshot taken before a prompt goes on (and waits only so long), `change` rewinds, `cut` cuts the inner conversation.
 //! - `extension` is the door for clients and, with the commands in the chat, for people; `serve` is the one for commands of Retake.
 //!
@@ -27,6 +27,7 @@ mod edit;
 mod extension;
 mod fork;
 mod inner;
+mod naming;
 mod open;
 mod prompt;
 mod relay;
@@ -137,7 +138,7 @@ struct State {
     resumes_only: bool,
     /// By what the client calls them.
     sessions: HashMap<String, Arc<Session>>,
-    /// By what the inner agent calls them, those that only keep a point to go back to included.
+    /// By what the inner agent calls them: those that its process has made or loaded, those that only keep a point to go back to included.
     inners: HashMap<String, Arc<Session>>,
     /// What is said in sessions that are being opened.
     opening: HashMap<String, Waiting>,

@@ -24,12 +24,21 @@ use super::scribe::{Desk, spoken};
 use super::session::Session;
 use super::ties::{self, Listing, Tie, Ties};
 use super::{Proxy, complain};
-use crate::wire::Message;
+use crate::wire::{Message, RpcError};
 
 /// A log that was opened.
 pub(super) struct Opened {
     pub(super) writer: SessionWriter,
     pub(super) ties: Ties,
+}
+
+/// Where a session of the inner agent's that gets a log comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// It has just begun.
+    New,
+    /// It was there before: what was said in it is still to be told.
+    Before,
 }
 
 impl Proxy {
@@ -65,30 +74,53 @@ impl Proxy {
     }
 
     /// Begins the log of a session that the inner agent calls `inner`.
-    pub(super) async fn begin_log(self: &Arc<Self>, inner: &str, birth: Value) -> Result<Arc<Session>, String> {
+    pub(super) async fn begin_log(
+        self: &Arc<Self>,
+        inner: &str,
+        birth: Value,
+        source: Source,
+    ) -> Result<Arc<Session>, String> {
         let (keeper, root, store) = self.keeper(birth["cwd"].as_str().unwrap_or(".")).await?;
         let name = inner.to_owned();
         let (outer, opened) = ask(&keeper, move |workspace| {
             let (id, at) = (fresh::session(), fresh::now());
             let new = NewSession { id, at, title: String::new(), kind: SessionKind::Conversation };
             workspace.create_session(new).map_err(|error| in_words(&error))?;
-            // An agent that calls a new session as an older one was called does not get at that.
-            let outer = if ties::exists(&store, &name) { id.to_string() } else { name.clone() };
+            let outer = ties::name_for(&store, &name, id).map_err(|error| error.to_string())?;
             let mut ties = Ties::create(&store, &outer, id).map_err(|error| error.to_string())?;
             let begun = [
                 Tie::Inner { id: name.clone(), from: None },
                 Tie::Holds { id: name.clone(), head: None },
                 Tie::Current { id: name },
             ];
-            begun.into_iter().try_for_each(|tie| ties.add(tie)).map_err(|error| error.to_string())?;
+            let importing = (source == Source::Before).then_some(Tie::Importing);
+            let written = importing.into_iter().chain(begun).try_for_each(|tie| ties.add(tie));
+            written.map_err(|error| error.to_string())?;
             let writer = workspace.open_session(id, at, &mut fresh::random).map_err(|error| in_words(&error))?;
             Ok::<_, String>((outer, Opened { writer, ties }))
         })
         .await??;
         take_baseline(&keeper, opened.writer.id());
         let session = self.know(outer, opened, keeper, root, birth)?;
-        session.live().loaded.insert(inner.to_owned());
+        self.own(&session, inner);
         Ok(session)
+    }
+
+    /// The inner agent has made or loaded this session of its, and it is that one's.
+    pub(super) fn own(&self, session: &Arc<Session>, inner: &str) {
+        self.state().inners.insert(inner.to_owned(), Arc::clone(session));
+        session.live().loaded.insert(inner.to_owned());
+    }
+
+    /// A session of the inner agent's is about to be loaded for one of ours. If that calls another one so by now, what it held is gone.
+    pub(super) fn claim(&self, session: &Arc<Session>, inner: &str) -> Result<(), RpcError> {
+        let owner = self.state().inners.get(inner).cloned();
+        if owner.is_some_and(|owner| !Arc::ptr_eq(&owner, session) && owner.live().loaded.contains(inner)) {
+            session.tie([Tie::Doubt { id: inner.to_owned() }]);
+            return Err(RpcError::new(RpcError::NOT_FOUND, format!("the agent calls another session `{inner}`")));
+        }
+        self.state().inners.insert(inner.to_owned(), Arc::clone(session));
+        Ok(())
     }
 
     /// Opens the log of a session by the name that the client has for it; `None` if there is none.
@@ -98,7 +130,10 @@ impl Proxy {
         let (keeper, root, store) = self.keeper(&home.to_string_lossy()).await?;
         let (name, is_at_home) = (outer.to_owned(), is_within(Path::new(&cwd), &home));
         let opened = ask(&keeper, move |workspace| {
-            let Some(ties) = Ties::open(&store, &name).map_err(|error| error.to_string())? else { return Ok(None) };
+            let Some(ties) = Ties::open(&store, &name).map_err(|error| error.to_string())? else {
+                // Whoever began it has not come far.
+                return ties::remove(&store, &name).map(|()| None).map_err(|error| error.to_string());
+            };
             let id = ties.known.session.clone().unwrap_or_default();
             let session = match workspace.resolve_session(&id) {
                 Ok(session) => session,
@@ -117,6 +152,11 @@ impl Proxy {
             }
             let writer = workspace.open_session(session.id, fresh::now(), &mut fresh::random);
             let writer = writer.map_err(|error| in_words(&error))?;
+            if ties.known.is_partial {
+                // The inner agent was interrupted when it told what was said in it: it has to tell it anew.
+                workspace.delete_session(writer).map_err(|error| in_words(&error))?;
+                return ties::remove(&store, &name).map(|()| None).map_err(|error| error.to_string());
+            }
             Ok::<_, String>(Some(Opened { writer, ties }))
         })
         .await??;
@@ -137,7 +177,7 @@ impl Proxy {
         birth: Value,
     ) -> Result<Arc<Session>, String> {
         let Opened { writer, ties } = opened;
-        let (id, inners) = (writer.id(), ties.known.inners.keys().cloned().collect::<Vec<_>>());
+        let id = writer.id();
         let desk = Desk::start(writer, keeper, root, self.name.clone(), self.setup.patience);
         let (desk, thread) = desk.map_err(|error| error.to_string())?;
         self.keep_thread(thread);
@@ -148,7 +188,6 @@ impl Proxy {
             let mut state = self.state();
             state.unkept.remove(&outer);
             state.sessions.insert(outer, Arc::clone(&session));
-            state.inners.extend(inners.into_iter().map(|inner| (inner, Arc::clone(&session))));
         }
         let (proxy, weak) = (Arc::clone(self), Arc::downgrade(&session));
         tokio::spawn(async move {
@@ -185,7 +224,7 @@ impl Proxy {
         let (proxy, expecting) = (Arc::clone(self), self.expect());
         // Whoever waits for the store must not hold up what others are told.
         tokio::spawn(async move {
-            match proxy.begin_log(&inner, birth).await {
+            match proxy.begin_log(&inner, birth, Source::New).await {
                 Ok(session) => {
                     session.live().facts = result;
                     let mut edits = Edits::new(&line);
@@ -223,7 +262,7 @@ impl Proxy {
     /// A session that we have no log of is loaded: what the inner agent tells of it is kept.
     pub(super) async fn import(self: &Arc<Self>, id: Value, birth: Value, line: Vec<u8>) {
         let inner = birth["sessionId"].as_str().unwrap_or_default().to_owned();
-        match self.begin_log(&inner, birth).await {
+        match self.begin_log(&inner, birth, Source::Before).await {
             Ok(session) => {
                 session.live().is_importing = true;
                 let (over, is_over) = oneshot::channel();
@@ -256,7 +295,7 @@ impl Proxy {
         session.desk.run(move |scribe| {
             scribe.settle_import();
             let head = spoken(scribe.entries()).last().map(|entry| entry.id);
-            kept.tie([Tie::Holds { id: inner, head }]);
+            kept.tie([Tie::Holds { id: inner, head }, Tie::Imported]);
             proxy.runtime.spawn({
                 let proxy = Arc::clone(&proxy);
                 async move { proxy.tell_commands(&kept).await }

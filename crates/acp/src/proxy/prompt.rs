@@ -82,7 +82,7 @@ impl Proxy {
             None => return Err(RpcError::new(RpcError::INTERNAL, "the session has ended")),
         };
         self.wait_for_snapshot(session, prompt, taken).await;
-        let preface = transcript::preface(&missing);
+        let preface = transcript::preface(&shape::current(&session.known(), &missing));
         let inner = session.live().inner.clone();
         let told = missing.iter().filter(|entry| matches!(entry.body, Body::Prompt { .. })).map(|entry| entry.id);
         let told: Vec<EntryId> = told.collect();

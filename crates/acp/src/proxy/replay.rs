@@ -46,7 +46,10 @@ impl Proxy {
             let _alone = session.changing.lock().await;
             if !session.is_running() {
                 self.align(session).await?;
-                session.live().is_muted = false;
+                let mut live = session.live();
+                live.is_muted = false;
+                // What comes late is of no message that the client was told before this.
+                live.names.begin();
             }
         }
         let version = self.state().version;

@@ -143,7 +143,11 @@ impl Proxy {
         birth["cwd"] = root.to_string_lossy().into();
         match self.open_log(outer, birth).await {
             Ok(Some(session)) => self.put(&session, message, line).await,
-            Ok(None) => drop(self.client.answer(id.clone(), Err(not_open(outer))).await),
+            // What there was of it is gone, and the inner agent knows better.
+            Ok(None) => {
+                self.state().note_unkept(outer, Unkept::Foreign);
+                self.take_unkept(outer, &message, line).await;
+            }
             Err(why) => drop(self.client.answer(id.clone(), Err(cannot_open(outer, &why))).await),
         }
     }

@@ -1,11 +1,12 @@
 //! The scribe: one thread per session, the only one that writes its log.
 //!
-//! It is told what passes by and makes entries of it, one for each message and one for each tool call with its result, in the order in which
-//! they end; the ids are those that the client was told. Snapshots go to the workspace's keeper and nobody waits for them here. What cannot
+//! It is told what passes by and makes entries of it, one for each message or piece of one (`saying`) and one for each tool call with its
+//! result (`call`), in the order in which they end; the ids are those that the client was told. Snapshots go to the workspace's keeper and nobody waits for them here. What cannot
 //! be written is told to people on stderr and does not stop the conversation between the editor and its agent.
 
 mod call;
 mod change;
+mod saying;
 mod telling;
 
 use std::collections::{HashMap, HashSet};
@@ -30,11 +31,15 @@ use super::Patience;
 use super::watch::{PAUSE, Stamp, Timeline, Watch, timing};
 use call::{Call, Question};
 pub(super) use change::{Changed, chain, spoken};
+use saying::{Coming, Pieces};
 use telling::Telling;
 
 /// What may wait to be written before the inner agent has to wait too, and how long one looks whether that gets less.
 const MAX_TASKS: usize = 4_096;
 const BREATH: Duration = Duration::from_millis(100);
+
+/// How often what is coming is noted.
+const NOTED_EVERY: Duration = Duration::from_secs(1);
 
 /// What is to be done, and when that was said.
 type Task = (Stamp, Box<dyn FnOnce(&mut Scribe) + Send>);
@@ -55,14 +60,6 @@ pub(super) enum Voice {
     Thought,
 }
 
-/// A message that is coming.
-#[derive(Debug)]
-struct Coming {
-    entry: EntryId,
-    voice: Voice,
-    parts: Vec<Part>,
-}
-
 /// The one who writes.
 pub(super) struct Scribe {
     writer: Option<SessionWriter>,
@@ -76,6 +73,11 @@ pub(super) struct Scribe {
     agent: String,
     turn: Option<(OperationId, EntryId)>,
     coming: Option<Coming>,
+    pieces: Pieces,
+    /// When what is coming in this turn was last noted.
+    noted: Option<Instant>,
+    /// Something may have come since.
+    is_unnoted: bool,
     calls: HashMap<String, Call>,
     /// Calls of this turn that have ended: what is still said of them changes nothing.
     settled: HashSet<String>,
@@ -123,6 +125,9 @@ impl Desk {
             agent,
             turn: None,
             coming: None,
+            pieces: Pieces::new(),
+            noted: None,
+            is_unnoted: false,
             calls: HashMap::new(),
             settled: HashSet::new(),
             began: Vec::new(),
@@ -139,7 +144,7 @@ impl Desk {
         let waiting: Arc<AtomicUsize> = Arc::default();
         let done = Arc::clone(&waiting);
         let thread = thread::Builder::new().name("scribe".to_owned()).spawn(move || {
-            for (at, task) in inbox {
+            while let Some((at, task)) = scribe.next(&inbox) {
                 scribe.at = at;
                 task(&mut scribe);
                 done.fetch_sub(1, Ordering::Relaxed);
@@ -147,6 +152,7 @@ impl Desk {
                     // It was erased: whatever else was to be done to it is not.
                     return;
                 }
+                scribe.is_unnoted = scribe.turn.is_some();
             }
             scribe.at = Stamp::now();
             scribe.end(EndReason::Interrupted);
@@ -191,6 +197,23 @@ impl Desk {
 }
 
 impl Scribe {
+    /// What is to be done next, when there is something; what is coming is noted meanwhile.
+    fn next(&mut self, inbox: &mpsc::Receiver<Task>) -> Option<Task> {
+        while self.is_unnoted {
+            let left = self.noted.map_or(Duration::ZERO, |noted| NOTED_EVERY.saturating_sub(noted.elapsed()));
+            match inbox.recv_timeout(left) {
+                Ok(task) if !left.is_zero() => return Some(task),
+                Ok(task) => {
+                    self.note_coming();
+                    return Some(task);
+                }
+                Err(mpsc::RecvTimeoutError::Timeout) => self.note_coming(),
+                Err(mpsc::RecvTimeoutError::Disconnected) => return None,
+            }
+        }
+        inbox.recv().ok()
+    }
+
     /// The session.
     pub(super) fn id(&self) -> SessionId {
         self.writer().id()
@@ -245,6 +268,8 @@ impl Scribe {
         self.writer_mut().begin_turn(turn).map_err(|error| in_words(&error))?;
         self.turn = Some((operation, prompt));
         self.settled.clear();
+        self.pieces.clear();
+        self.noted = None;
         timing(&self.timeline).begin(self.at);
         self.tell_appended();
         self.telling.tell(EventKind::StateChanged { state: State::Running });
@@ -253,23 +278,6 @@ impl Scribe {
             taken.send(watching(&watch).begin(workspace, operation, prompt)).ok();
         });
         Ok(())
-    }
-
-    /// Somebody says more of the message `entry`.
-    pub(super) fn say(&mut self, entry: EntryId, voice: Voice, parts: Vec<Part>) {
-        if self.coming.as_ref().is_none_or(|coming| coming.entry != entry) {
-            self.flush();
-            self.coming = Some(Coming { entry, voice, parts: Vec::new() });
-        }
-        let Some(coming) = &mut self.coming else { return };
-        for part in parts {
-            match (coming.parts.last_mut(), part) {
-                (Some(Part::Text { text }), Part::Text { text: more }) => text.push_str(&more),
-                (_, part) => coming.parts.push(part),
-            }
-        }
-        self.heard();
-        self.watch_idle();
     }
 
     /// The agent only talks, unless it says soon that it runs a tool: then what changes meanwhile is not its own.
@@ -289,14 +297,6 @@ impl Scribe {
                 }
             });
         });
-    }
-
-    /// What is said of the message `entry` is this, whatever was said of it before.
-    pub(super) fn say_whole(&mut self, entry: EntryId, voice: Voice, parts: Vec<Part>) {
-        if let Some(coming) = self.coming.as_mut().filter(|coming| coming.entry == entry) {
-            coming.parts.clear();
-        }
-        self.say(entry, voice, parts);
     }
 
     /// Ends the turn.
@@ -348,32 +348,6 @@ impl Scribe {
         }
     }
 
-    /// Makes an entry of the message that was coming.
-    fn flush(&mut self) {
-        let Some(Coming { entry, voice, mut parts }) = self.coming.take() else { return };
-        if parts.is_empty() {
-            return;
-        }
-        // It came piece by piece, and stays for as long as the session is open.
-        for part in &mut parts {
-            if let Part::Text { text } = part {
-                text.shrink_to_fit();
-            }
-        }
-        let body = match voice {
-            Voice::User => Body::Prompt { parts },
-            Voice::Agent => self.reply(parts.into_iter().map(said).collect(), StopReason::Done),
-            Voice::Thought => {
-                let thought = |part| match said(part) {
-                    Block::Text { text } => Block::Reasoning { text, opaque: String::new() },
-                    other => other,
-                };
-                self.reply(parts.into_iter().map(thought).collect(), StopReason::Done)
-            }
-        };
-        self.append(vec![(entry, body)]);
-    }
-
     fn reply(&self, blocks: Vec<Block>, stop: StopReason) -> Body {
         Body::Reply { blocks, model: self.agent.clone(), usage: Usage::default(), stop }
     }
@@ -412,17 +386,6 @@ impl Scribe {
         let Self { writer: Some(writer), telling, .. } = self else { return };
         telling.tell_appended(writer.conversation().entries());
     }
-}
-
-/// What a part is in an answer.
-fn said(part: Part) -> Block {
-    let text = match part {
-        Part::Text { text } | Part::Paste { text } => text,
-        Part::File { path, text } if text.is_empty() => path,
-        Part::File { text, .. } => text,
-        Part::Image { media_type, .. } => format!("[{media_type}]"),
-    };
-    Block::Text { text }
 }
 
 /// The watch; whoever panicked with it has not left it in pieces.

@@ -6,14 +6,14 @@
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use retake_agent::fresh;
 use retake_engine::SessionId;
 use retake_engine::session::entry::{EndReason, EntryId, Part};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::cut::Retold;
-use super::scribe::{Desk, Voice, spoken};
+use super::naming::{Names, Waiting};
+use super::scribe::{Desk, spoken};
 use super::shape::Version;
 use super::ties::{Known, Page, Tie, Ties};
 use crate::slash::{Chat, Kind};
@@ -58,6 +58,8 @@ pub(super) struct Live {
     pub(super) prompt: Option<EntryId>,
     /// What the client was told that it is called.
     pub(super) prompt_name: Option<String>,
+    /// What the inner agent calls it.
+    pub(super) prompt_id: Option<String>,
     /// Whether the inner agent has still to be heard of it, or of those that wait.
     is_open: bool,
     /// Version 2: the inner agent has taken it.
@@ -65,7 +67,7 @@ pub(super) struct Live {
     /// Version 2: the inner agent has come to rest before it has taken all.
     is_idle: bool,
     /// What was said while another turn ran: it becomes a turn when the inner agent comes to it.
-    waiting: VecDeque<(EntryId, Vec<Part>)>,
+    pub(super) waiting: VecDeque<Waiting>,
     /// Whether the inner agent's conversation may be another than ours.
     pub(super) out_of_step: bool,
     /// What comes with the next prompt, until one was answered: what was said after this entry. Without it, only notes.
@@ -78,32 +80,13 @@ pub(super) struct Live {
     pub(super) replay: Option<Retold>,
     /// The client is told a history that we do not have yet.
     pub(super) is_importing: bool,
-    /// The message that is coming.
-    message: Option<Coming>,
-    used: HashSet<(Voice, String)>,
+    pub(super) names: Names,
     /// Requests of the inner agent that the client has not answered.
     pub(super) asked: Vec<(Value, String)>,
     /// Its turn is being stopped: the user is asked nothing more.
     pub(super) is_stopping: bool,
     /// Sessions of the inner agent that its process has open.
     pub(super) loaded: HashSet<String>,
-}
-
-#[derive(Debug)]
-struct Coming {
-    voice: Voice,
-    inner: Option<String>,
-    entry: EntryId,
-    outer: String,
-}
-
-/// A message of the inner agent, as the client is told it.
-#[derive(Debug)]
-pub(super) struct Named {
-    pub(super) entry: EntryId,
-    pub(super) outer: String,
-    /// Set if it has just begun.
-    pub(super) tie: Option<Tie>,
 }
 
 impl Session {
@@ -114,11 +97,8 @@ impl Session {
         ties: Ties,
         inbox: mpsc::Sender<(Message, Vec<u8>)>,
     ) -> Self {
-        let used = ties
-            .known
-            .outer_ids()
-            .flat_map(|id| [Voice::User, Voice::Agent, Voice::Thought].map(|voice| (voice, id.clone())));
-        let live = Live { used: used.collect(), inner: ties.known.current.clone(), ..Live::default() };
+        let names = Names::new(ties.known.outer_ids());
+        let live = Live { names, inner: ties.known.current.clone(), ..Live::default() };
         let (running, _) = watch::channel(false);
         let queued = Mutex::default();
         Self {
@@ -287,11 +267,13 @@ impl Session {
     }
 
     /// The inner agent goes on with what was said while it was at something else; nobody can make it wait for a snapshot now.
-    fn go_on(self: &Arc<Self>, (prompt, parts): (EntryId, Vec<Part>)) {
+    fn go_on(self: &Arc<Self>, next: Waiting) {
+        let Waiting { prompt, parts, name, id } = next;
         let inner = {
             let mut live = self.live();
             live.prompt = Some(prompt);
-            live.message = None;
+            (live.prompt_name, live.prompt_id) = (name, id);
+            live.names.begin();
             live.due = None;
             live.inner.clone()
         };
@@ -329,7 +311,7 @@ impl Session {
         }
         let (inner, is_known) = {
             let mut live = self.live();
-            live.message = None;
+            live.names.interrupt();
             live.is_open = false;
             live.waiting.clear();
             // One that failed at a prompt may not even have heard what came with it.
@@ -364,51 +346,11 @@ fn write(noted: std::io::Result<()>, page: &Page) {
 }
 
 impl Live {
-    /// The name of a message that the inner agent says more of. It keeps its own if it has one that no other message had.
-    pub(super) fn name(&mut self, voice: Voice, id: Option<&str>) -> Named {
-        if let Some(coming) = &self.message
-            && coming.voice == voice
-            && coming.inner.as_deref() == id
-        {
-            return Named { entry: coming.entry, outer: coming.outer.clone(), tie: None };
-        }
-        let entry = fresh::entry();
-        let free = id.filter(|id| !self.used.contains(&(voice, (*id).to_owned())));
-        let outer = free.map_or_else(|| entry.to_string(), str::to_owned);
-        self.used.insert((voice, outer.clone()));
-        let inner = id.map(str::to_owned);
-        let tie = Tie::Message { entry, outer: outer.clone(), inner: self.inner.clone(), id: inner.clone() };
-        self.message = Some(Coming { voice, inner, entry, outer: outer.clone() });
-        Named { entry, outer, tie: Some(tie) }
-    }
-
-    /// The name of the prompt of the turn that runs, now that the inner agent has one for it. It keeps the first that it was told by.
-    pub(super) fn name_prompt(&mut self, id: Option<&str>) -> Option<Named> {
-        let entry = self.prompt?;
-        let outer = match self.prompt_name.take() {
-            Some(outer) => outer,
-            None => {
-                let free = id.filter(|id| self.used.insert((Voice::User, (*id).to_owned())));
-                free.map_or_else(|| entry.to_string(), str::to_owned)
-            }
-        };
-        self.prompt_name = Some(outer.clone());
-        let tie = Tie::Message { entry, outer: outer.clone(), inner: self.inner.clone(), id: id.map(str::to_owned) };
-        Some(Named { entry, outer, tie: Some(tie) })
-    }
-
-    /// Something else than a message has come: the next one is another.
-    pub(super) fn interrupt_message(&mut self) {
-        if self.message.as_ref().is_some_and(|message| message.inner.is_none()) {
-            self.message = None;
-        }
-    }
-
     /// A prompt is about to be sent.
     pub(super) fn begin(&mut self, prompt: EntryId) {
         self.prompt = Some(prompt);
-        self.prompt_name = None;
-        self.message = None;
+        (self.prompt_name, self.prompt_id) = (None, None);
+        self.names.begin();
         self.is_muted = false;
         self.is_left = false;
         (self.is_open, self.is_taken, self.is_idle) = (true, false, false);
@@ -419,7 +361,7 @@ impl Live {
         if !self.is_open {
             return Err(parts);
         }
-        self.waiting.push_back((prompt, parts));
+        self.waiting.push_back(Waiting { prompt, parts, name: None, id: None });
         Ok(())
     }
 }

@@ -1,10 +1,12 @@
 //! How things look in either version of the protocol: content blocks, what is said again when a session is loaded, where capabilities are.
 //! Pure.
 
+use std::collections::HashSet;
+
 use retake_engine::session::entry::{Block, Body, Entry, EntryId, Part};
 use serde_json::{Map, Value, json};
 
-use super::ties::Known;
+use super::ties::{Known, Piece};
 
 pub(super) use crate::extension::{Version, capability};
 
@@ -53,24 +55,28 @@ pub(super) fn content(known: &Known, prompt: Option<EntryId>, said: &[Part]) -> 
 /// What a client is told so that it shows `entries`.
 pub(super) fn replay(version: Version, known: &Known, entries: &[Entry]) -> Vec<Value> {
     let mut updates = Vec::new();
-    for entry in entries {
+    // Version 2 takes the later for the earlier by itself, as it did when they came.
+    let replaced = if version == Version::V1 { replaced(known, entries) } else { HashSet::new() };
+    for entry in entries.iter().filter(|entry| !replaced.contains(&entry.id)) {
         let id = known.outer(entry.id);
+        let mut adds = known.pieces.get(&entry.id) == Some(&Piece::Adds);
         match &entry.body {
             Body::Prompt { parts } => {
                 let content = content(known, Some(entry.id), parts);
-                message(version, "user_message", &id, content, &mut updates);
+                message(version, "user_message", &id, adds, content, &mut updates);
             }
             Body::Reply { blocks, .. } => {
                 for block in blocks {
                     match block {
                         Block::Text { text } => {
-                            message(version, "agent_message", &id, vec![text_block(text)], &mut updates);
+                            message(version, "agent_message", &id, adds, vec![text_block(text)], &mut updates);
                         }
                         Block::Reasoning { text, .. } => {
-                            message(version, "agent_thought", &id, vec![text_block(text)], &mut updates);
+                            message(version, "agent_thought", &id, adds, vec![text_block(text)], &mut updates);
                         }
                         Block::Call { arguments, .. } => updates.extend(call(version, arguments)),
                     }
+                    adds = true;
                 }
             }
             _ => {}
@@ -79,15 +85,45 @@ pub(super) fn replay(version: Version, known: &Known, entries: &[Entry]) -> Vec<
     updates
 }
 
-fn message(version: Version, kind: &str, id: &str, blocks: Vec<Value>, updates: &mut Vec<Value>) {
-    match version {
-        Version::V1 => updates.extend(
-            blocks
-                .into_iter()
-                .map(|block| json!({ "sessionUpdate": format!("{kind}_chunk"), "messageId": id, "content": block })),
-        ),
-        Version::V2 => updates.push(json!({ "sessionUpdate": kind, "messageId": id, "content": blocks })),
+/// The entries that still say what their messages do.
+pub(super) fn current(known: &Known, entries: &[Entry]) -> Vec<Entry> {
+    let replaced = replaced(known, entries);
+    entries.iter().filter(|entry| !replaced.contains(&entry.id)).cloned().collect()
+}
+
+/// Entries of messages that were told anew.
+fn replaced(known: &Known, entries: &[Entry]) -> HashSet<EntryId> {
+    let mut replaced = HashSet::new();
+    for (at, entry) in entries.iter().enumerate() {
+        if known.pieces.get(&entry.id) == Some(&Piece::Replaces) {
+            let (name, kind) = (known.outer(entry.id), kind(entry));
+            let before = entries[..at].iter().filter(|one| self::kind(one) == kind && known.outer(one.id) == name);
+            replaced.extend(before.map(|one| one.id));
+        }
     }
+    replaced
+}
+
+/// Who says an entry: a thought may be called as an answer is.
+fn kind(entry: &Entry) -> Option<&'static str> {
+    match &entry.body {
+        Body::Prompt { .. } => Some("user_message"),
+        Body::Reply { blocks, .. } => match blocks.first() {
+            Some(Block::Text { .. }) => Some("agent_message"),
+            Some(Block::Reasoning { .. }) => Some("agent_thought"),
+            Some(Block::Call { .. }) | None => None,
+        },
+        _ => None,
+    }
+}
+
+/// Tells a message, or more of one that was told in part.
+fn message(version: Version, kind: &str, id: &str, adds: bool, blocks: Vec<Value>, updates: &mut Vec<Value>) {
+    if version == Version::V2 && !adds {
+        return updates.push(json!({ "sessionUpdate": kind, "messageId": id, "content": blocks }));
+    }
+    let kind = format!("{kind}_chunk");
+    updates.extend(blocks.into_iter().map(|block| json!({ "sessionUpdate": kind, "messageId": id, "content": block })));
 }
 
 /// A tool call as it was when it ended.

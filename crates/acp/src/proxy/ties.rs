@@ -25,6 +25,10 @@ use serde_json::Value;
 pub(super) enum Tie {
     /// The session began.
     Begun { version: u32, outer: String, session: String },
+    /// The inner agent had the session before, and is about to tell all of it.
+    Importing,
+    /// It has.
+    Imported,
     /// The inner agent has this session, forked from another one or new.
     Inner { id: String, from: Option<String> },
     /// It was told these prompts as a transcript: they are no turns of its own.
@@ -39,12 +43,24 @@ pub(super) enum Tie {
     Current { id: String },
     /// An entry is a message: `outer` to the client, `id` to the inner session.
     Message { entry: EntryId, outer: String, inner: String, id: Option<String> },
+    /// An entry is not the first of the message that it is of.
+    Piece { entry: EntryId, how: Piece },
     /// A prompt was given as these content blocks, of which its parts in the log are not all.
     Given { entry: EntryId, blocks: Vec<Value> },
     /// The snapshot before this prompt was not complete when the inner agent was asked.
     Late { entry: EntryId },
     /// The inner agent does not know of it before it is loaded, so that no list of its own has it.
     Waits { title: String, cwd: String },
+}
+
+/// What an entry is to those before it that are of the same message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Piece {
+    /// It goes on.
+    Adds,
+    /// It takes their place.
+    Replaces,
 }
 
 /// A session of the inner agent.
@@ -63,11 +79,15 @@ pub(super) struct Inner {
 pub(super) struct Known {
     /// The session in the log, by its id.
     pub(super) session: Option<String>,
+    /// Not all that the inner agent had is in the log.
+    pub(super) is_partial: bool,
     pub(super) current: String,
     pub(super) inners: HashMap<String, Inner>,
     outers: HashMap<EntryId, String>,
-    entries: HashMap<String, EntryId>,
+    entries: HashMap<String, Vec<EntryId>>,
     ids: HashMap<(String, EntryId), String>,
+    /// Entries that are not the first of their message.
+    pub(super) pieces: HashMap<EntryId, Piece>,
     /// Prompts as they were given, where their parts in the log do not say it all.
     pub(super) given: HashMap<EntryId, Arc<[Value]>>,
     pub(super) late: HashSet<EntryId>,
@@ -92,6 +112,8 @@ impl Known {
     fn learn(&mut self, tie: Tie) {
         match tie {
             Tie::Begun { session, .. } => self.session = Some(session),
+            Tie::Importing => self.is_partial = true,
+            Tie::Imported => self.is_partial = false,
             Tie::Inner { id, from } => {
                 let told = from.as_ref().and_then(|from| self.inners.get(from)).map(|from| from.told.clone());
                 self.inners.insert(id, Inner { from, told: told.unwrap_or_default(), ..Inner::default() });
@@ -105,12 +127,16 @@ impl Known {
             Tie::Doubt { id } => self.inners.entry(id).or_default().holds = None,
             Tie::Current { id } => self.current = id,
             Tie::Message { entry, outer, inner, id } => {
-                self.entries.insert(outer.clone(), entry);
+                let named = self.entries.entry(outer.clone()).or_default();
+                if !named.contains(&entry) {
+                    named.push(entry);
+                }
                 self.outers.insert(entry, outer);
                 if let Some(id) = id {
                     self.ids.insert((inner, entry), id);
                 }
             }
+            Tie::Piece { entry, how } => drop(self.pieces.insert(entry, how)),
             Tie::Given { entry, blocks } => {
                 self.given.insert(entry, blocks.into());
             }
@@ -126,9 +152,10 @@ impl Known {
         self.outers.get(&entry).cloned().unwrap_or_else(|| entry.to_string())
     }
 
-    /// The entry that the client calls so.
-    pub(super) fn entry(&self, outer: &str) -> Option<EntryId> {
-        self.entries.get(outer).copied().or_else(|| outer.parse().ok())
+    /// The entries that the client calls so, all that a message was ever written as.
+    pub(super) fn entries(&self, outer: &str) -> Vec<EntryId> {
+        let named = self.entries.get(outer).cloned();
+        named.unwrap_or_else(|| outer.parse().ok().into_iter().collect())
     }
 
     /// What an inner session calls an entry: as the one that it was forked from does, if nothing else is known.
@@ -177,15 +204,16 @@ impl Ties {
         Ok(known.session.is_some().then(|| Self { page: Page::of(file), known: Arc::new(known) }))
     }
 
-    /// Begins those of a new session.
+    /// Begins those of a new session, which is written down with the first fact that is added.
     pub(super) fn create(store: &Path, outer: &str, session: SessionId) -> io::Result<Self> {
         let path = path(store, outer);
         if let Some(directory) = path.parent().filter(|directory| !directory.is_dir()) {
             std::fs::DirBuilder::new().mode(0o700).recursive(true).create(directory)?;
         }
-        let file = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(&path)?;
+        let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path)?;
+        file.set_len(0)?;
         let mut ties = Self { page: Page::of(file), known: Arc::default() };
-        ties.add(Tie::Begun { version: 1, outer: outer.to_owned(), session: session.to_string() })?;
+        ties.note(Tie::Begun { version: 1, outer: outer.to_owned(), session: session.to_string() })?;
         Ok(ties)
     }
 
@@ -233,6 +261,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// What the client is to call a session that the inner agent has just made: as that does, unless the client knows another one by it. That
+/// one is not got at so; nor does it get at the new one, because what the agent called so before is gone.
+pub(super) fn name_for(store: &Path, inner: &str, session: SessionId) -> io::Result<String> {
+    match Ties::open(store, inner)? {
+        Some(mut older) => {
+            older.add(Tie::Doubt { id: inner.to_owned() })?;
+            Ok(session.to_string())
+        }
+        None => Ok(inner.to_owned()),
+    }
+}
+
 /// Whether the client knows a session by this name already.
 pub(super) fn exists(store: &Path, outer: &str) -> bool {
     path(store, outer).exists()
@@ -258,9 +298,12 @@ impl Listing {
             if let (Some(outer), Some((title, cwd)), true) = (&outer, known.waits, known.inners.is_empty()) {
                 self.waiting.push((outer.clone(), title, cwd));
             }
-            for id in known.inners.into_keys() {
+            for (id, inner) in known.inners {
                 let name = (id == known.current).then(|| outer.clone()).flatten();
-                self.inners.insert(id, name);
+                // One that may have become another's is theirs.
+                if inner.holds.is_some() || !self.inners.contains_key(&id) {
+                    self.inners.insert(id, name);
+                }
             }
         }
     }

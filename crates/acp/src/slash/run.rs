@@ -169,9 +169,8 @@ async fn find(door: &impl Door, argument: &str) -> Result<(Target, Seen), RpcErr
         let found = found.ok_or_else(|| refusal(&format!("the list that was shown has no number {number}")))?;
         return Ok((found, Seen { head }));
     }
-    let is_it = |target: &Target| {
-        target.id.to_string().starts_with(argument) || door.entry(argument).is_some_and(|entry| entry == target.id)
-    };
+    let is_it =
+        |target: &Target| target.id.to_string().starts_with(argument) || door.entries(argument).contains(&target.id);
     let mut found = targets.into_iter().filter(is_it);
     match (found.next(), found.next()) {
         (Some(found), None) => Ok((found, Seen { head })),

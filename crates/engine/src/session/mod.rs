@@ -5,6 +5,7 @@
 //! conversation   the retained entries and what follows from them       (pure)
 //! context        what the model is to be told                          (pure)
 //! writer         the one who appends
+//! coming         what is not complete yet, for whoever comes after a process that died
 //! fork, lineage  a session that starts from an entry of another, and what it has of it
 //! elsewhere      the same in a workspace of its own
 //! aim, heads     where a rewind or an undo takes the conversation, and doing it
@@ -19,6 +20,7 @@
 //! The log is append-only: a rewind moves the head and leaves the entries where they are.
 
 pub(crate) mod aim;
+mod coming;
 pub mod context;
 mod conversation;
 mod elsewhere;

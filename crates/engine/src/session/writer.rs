@@ -2,7 +2,7 @@
 //!
 //! There is one at a time, held by a lock on a file for as long as its process lives. It has a connection of its own, so that an
 //! entry is written at once even while a snapshot is being taken. Whoever opens a session first puts in order what a process that
-//! died has left: calls without results get one that says so, and the turn ends.
+//! died has left: what was coming is written, calls without results get one that says so, and the turn ends.
 
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -16,7 +16,7 @@ use super::aim;
 use super::conversation::{Conversation, first_line, joined};
 use super::entry::{Block, Body, CallId, EndReason, Entry, EntryId, Outcome, Part};
 use super::heads::{self, Moved};
-use super::{load, rows};
+use super::{coming, load, rows};
 use crate::operation::{self, MadeBy, NewOperation, Operation, OperationKind, OperationState};
 use crate::rewind::Discard;
 use crate::store::db::{Db, in_transaction};
@@ -85,6 +85,8 @@ pub struct SessionWriter {
     head: Option<i64>,
     conversation: Conversation,
     draft: Vec<Part>,
+    /// Where what is coming is noted.
+    coming: PathBuf,
     _lock: File,
 }
 
@@ -107,6 +109,7 @@ impl Workspace {
             head: None,
             conversation: Conversation::default(),
             draft: Vec::new(),
+            coming: coming_path(self.store.dir(), session),
             _lock: lock,
         };
         writer.reload()?;
@@ -272,8 +275,15 @@ impl SessionWriter {
         })
     }
 
+    /// Notes what will be written when it is complete: should this process die first, it is written as it is now, at the end of the turn
+    /// that runs. What was noted before is forgotten.
+    pub fn note_coming(&self, entries: &[NewEntry]) -> Result<(), StoreError> {
+        coming::note(&self.coming, self.conversation.entries(), entries)
+    }
+
     /// Ends a turn with a last entry.
     pub fn end_turn(&mut self, operation: OperationId, end: NewEntry) -> Result<&[Entry], SessionError> {
+        coming::forget(&self.coming);
         self.write(vec![end], Durability::Synced, |tx, head| end_turn(tx, operation, head))
     }
 
@@ -352,6 +362,11 @@ impl SessionWriter {
         })?;
         let Some((id, prompt)) = unfinished else { return Ok(()) };
         let operation = OperationId::from_bytes(id);
+        let coming = coming::read(&self.coming, self.conversation.entries());
+        if !coming.is_empty() {
+            self.write(coming, Durability::Synced, |_, _| Ok(()))?;
+        }
+        coming::forget(&self.coming);
         if prompt.is_some() && prompt == self.head {
             return self.take_back_turn(operation).map(drop);
         }
@@ -433,13 +448,18 @@ fn lock_path(store_dir: &Path, session: SessionId) -> PathBuf {
     store_dir.join("sessions").join(format!("{session}.lock"))
 }
 
+fn coming_path(store_dir: &Path, session: SessionId) -> PathBuf {
+    store_dir.join("sessions").join(format!("{session}.coming"))
+}
+
 /// Whether a process has the session open for writing.
 pub(crate) fn is_live(store_dir: &Path, session: SessionId) -> bool {
     lock_path(store_dir, session).exists() && matches!(lock(store_dir, session), Ok(None))
 }
 
-/// Removes what tells that somebody has a session open, which is gone.
+/// Removes what tells that somebody has a session open, which is gone, and what was coming in it.
 pub(crate) fn forget_lock(store_dir: &Path, session: SessionId) {
+    coming::forget(&coming_path(store_dir, session));
     // If it stays, it is a file that nobody has locked.
     std::fs::remove_file(lock_path(store_dir, session)).ok();
 }

@@ -20,9 +20,15 @@ impl Agent {
         self.tell_model(&turns, &user);
         let (user_id, answer_id) = (self.sessions.id("u"), self.sessions.id("m"));
         if self.version == 2 {
-            self.answer(id, json!({ "messageId": user_id }));
             let content = json!(blocks);
-            self.update(&session, json!({ "sessionUpdate": "user_message", "messageId": user_id, "content": content }));
+            let told = json!({ "sessionUpdate": "user_message", "messageId": user_id, "content": content });
+            if self.has("user_first") {
+                self.update(&session, told);
+                self.answer(id, json!({ "messageId": user_id }));
+            } else {
+                self.answer(id, json!({ "messageId": user_id }));
+                self.update(&session, told);
+            }
             self.update(&session, json!({ "sessionUpdate": "state_update", "state": "running" }));
         } else if self.has("echo") {
             self.chunk(&session, "user_message_chunk", &user_id, &user);

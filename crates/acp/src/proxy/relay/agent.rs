@@ -8,9 +8,11 @@ use tokio::sync::oneshot;
 use super::{What, reason};
 use crate::proxy::change::{PERMISSION, cancelled};
 use crate::proxy::edit::{Edits, put};
+use crate::proxy::naming::Named;
 use crate::proxy::scribe::Voice;
 use crate::proxy::session::Session;
 use crate::proxy::shape::{self, Version};
+use crate::proxy::ties::Tie;
 use crate::proxy::{Early, Proxy};
 use crate::wire::{Message, RpcError};
 
@@ -130,25 +132,16 @@ impl Proxy {
                 let id = update["messageId"].as_str();
                 let is_echo = voice == Voice::User && !live.is_importing && *session.running.borrow();
                 let named = if is_echo { live.name_prompt(id) } else { Some(live.name(voice, id)) };
-                let Some(named) = named else { return Verdict::Pass };
+                let Some(mut named) = named else { return Verdict::Pass };
                 drop(live);
-                session.tie_soon(named.tie);
+                session.tie_soon(named.tie.take());
                 if !is_echo {
-                    let (entry, whole) = (named.entry, !kind.ends_with("_chunk"));
-                    let content = match &update["content"] {
-                        Value::Array(blocks) => shape::parts(blocks),
-                        Value::Null => Vec::new(),
-                        block => shape::parts(std::slice::from_ref(block)),
-                    };
-                    session.desk.run(move |scribe| match whole {
-                        true => scribe.say_whole(entry, voice, content),
-                        false => scribe.say(entry, voice, content),
-                    });
+                    note_said(session, inner, voice, &named, update);
                 }
                 Verdict::Named(named.outer)
             }
             (None, _) if is_call => {
-                live.interrupt_message();
+                live.names.interrupt();
                 drop(live);
                 let update = update.clone();
                 session.desk.run(move |scribe| scribe.call(&update));
@@ -267,6 +260,28 @@ pub(in crate::proxy) fn named(message: &Message) -> Option<&str> {
         Message::Request { params, .. } | Message::Notification { params, .. } => params["sessionId"].as_str(),
         Message::Response { .. } => None,
     }
+}
+
+/// Has what is said of a message written down.
+fn note_said(session: &Arc<Session>, inner: &str, voice: Voice, named: &Named, update: &Value) {
+    let content = match &update["content"] {
+        Value::Array(blocks) => shape::parts(blocks),
+        // What is not told stays as it is.
+        Value::Null => return,
+        block => shape::parts(std::slice::from_ref(block)),
+    };
+    let is_whole = update["sessionUpdate"].as_str().is_some_and(|kind| !kind.ends_with("_chunk"));
+    let (entry, outer, inner) = (named.entry, named.outer.clone(), inner.to_owned());
+    let (kept, id) = (Arc::clone(session), update["messageId"].as_str().map(str::to_owned));
+    session.desk.run(move |scribe| {
+        let piece = match is_whole {
+            true => scribe.say_whole(entry, voice, content),
+            false => scribe.say(entry, voice, content),
+        };
+        if let Some((entry, how)) = piece {
+            kept.tie([Tie::Message { entry, outer, inner, id }, Tie::Piece { entry, how }]);
+        }
+    });
 }
 
 /// Notes what the inner agent asks the client.

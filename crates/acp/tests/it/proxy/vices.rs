@@ -21,7 +21,9 @@ async fn holds(habits: &str) {
     let mut client = world.client().await;
     client.load(&session).await.expect("it is loaded");
     let (first, mut ids) = (client.said(), std::collections::HashSet::new());
-    assert!(first.iter().all(|(_, id, _)| !id.is_empty() && ids.insert(id.clone())), "{habits}: {first:?}");
+    // What is late belongs to the message before it.
+    let messages = first.chunk_by(|one, other| (&one.0, &one.1) == (&other.0, &other.1)).map(|message| &message[0].1);
+    assert!(messages.into_iter().all(|id| !id.is_empty() && ids.insert(id.clone())), "{habits}: {first:?}");
     let texts: Vec<&str> = first.iter().map(|(_, _, text)| text.as_str()).collect();
     assert!(texts.iter().any(|text| text.contains("a.txt one")) && texts.contains(&"say three"), "{habits}: {texts:?}");
     assert!(!texts.iter().any(|text| text.contains("two")), "{habits}: {texts:?}");
@@ -93,6 +95,21 @@ async fn a_new_session_that_is_called_as_an_older_one_does_not_get_at_it() {
     client.prompt(&new, "say new").await;
     client.load(&old).await.expect("it is loaded");
     assert_eq!(client.said().iter().map(|(_, _, text)| text.as_str()).collect::<Vec<_>>(), ["say old", "old"]);
+    // Each goes on in its own, also after another restart.
+    for _ in 0..2 {
+        for (session, own, others) in [(&new, "say new", "say old"), (&old, "say old", "say new")] {
+            client.told.clear();
+            client.prompt(session, "say more").await;
+            let mut told = client.told.iter().map(|told| &told["params"]);
+            assert!(told.any(|told| told["sessionId"] == **session && told["update"]["content"]["text"] == "more"));
+            let saw = world.model_saw().join("\n");
+            assert!(saw.contains(own) && !saw.contains(others), "{saw}");
+        }
+        client.hang_up().await;
+        client = world.client().await;
+        client.load(&old).await.expect("it is loaded");
+        client.load(&new).await.expect("it is loaded");
+    }
     client.hang_up().await;
 }
 

@@ -104,6 +104,15 @@ impl World {
         inner::model_requests(&self.path("inner")).pop().expect("it was asked")
     }
 
+    /// Waits until this text is somewhere in the store.
+    pub async fn wait_for_stored(&self, text: &str) {
+        let end = std::time::Instant::now() + LIMIT;
+        while !is_below(&self.path("data"), text.as_bytes()) {
+            assert!(std::time::Instant::now() < end, "`{text}` is not stored");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
     /// What is stored at this moment, as a process leaves it that is killed.
     pub fn copy_data(&self) -> tempfile::TempDir {
         let copy = tempfile::tempdir().expect("there is room");
@@ -177,6 +186,15 @@ impl World {
         client.initialize(1, true).await;
         client
     }
+}
+
+/// Whether a file below a directory has these bytes.
+fn is_below(directory: &Path, bytes: &[u8]) -> bool {
+    let files = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    files.into_iter().any(|file| match file.path().is_dir() {
+        true => is_below(&file.path(), bytes),
+        false => std::fs::read(file.path()).is_ok_and(|text| text.windows(bytes.len()).any(|part| part == bytes)),
+    })
 }
 
 fn environment(data: &Path, root: &Path) -> Environment {

@@ -1,0 +1,130 @@
+//! What survives when everything ends at the wrong moment: in the first load of a session, or while an answer comes.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::world::{Client, World};
+
+/// A session of three turns that the agent had before Retake.
+async fn before_retake(world: &World) -> String {
+    let nothing = world.copy_data();
+    let mut client = world.client().await;
+    let session = client.new_session().await;
+    for text in ["say one", "say two", "say three"] {
+        client.prompt(&session, text).await;
+    }
+    client.hang_up().await;
+    world.put_data(&nothing);
+    session
+}
+
+fn texts(client: &mut Client) -> Vec<String> {
+    client.said().into_iter().map(|(_, _, text)| text).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_first_load_that_is_interrupted_is_done_anew() {
+    for is_killed in [false, true] {
+        let mut world = World::new("gated_load,delete");
+        world.patience.stop = Duration::from_millis(300);
+        let session = before_retake(&world).await;
+        let mut client = world.client().await;
+        let load = json!({ "sessionId": session, "cwd": world.project(), "mcpServers": [] });
+        client.send("session/load", load).await;
+        client.wait(|message| message["params"]["update"]["content"]["text"] == "two").await;
+        world.wait_for_stored("say two").await;
+        let killed = is_killed.then(|| world.copy_data());
+        client.hang_up().await;
+        if let Some(killed) = killed {
+            world.put_data(&killed);
+        }
+        world.go("load");
+        let mut client = world.client().await;
+        client.load(&session).await.expect("it is loaded");
+        let said = texts(&mut client);
+        assert_eq!(said, ["say one", "one", "say two", "two", "say three", "three"], "killed: {is_killed}");
+        assert_eq!(client.points(&session).await.len(), 3);
+        client.prompt(&session, "say four").await;
+        let saw = world.model_saw();
+        assert_eq!((saw.len(), saw[4].as_str(), saw[6].as_str()), (7, "user: say three", "user: say four"), "{saw:?}");
+        client.hang_up().await;
+        assert_eq!(world.workspace().sessions().expect("they can be read").len(), 1);
+        // From now on it is the log that is told.
+        let mut client = world.client().await;
+        client.load(&session).await.expect("it is loaded");
+        assert_eq!(texts(&mut client).len(), 8);
+        client.hang_up().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_whose_first_load_was_interrupted_can_be_deleted() {
+    let mut world = World::new("gated_load,delete");
+    world.patience.stop = Duration::from_millis(300);
+    let session = before_retake(&world).await;
+    let mut client = world.client().await;
+    let load = json!({ "sessionId": session, "cwd": world.project(), "mcpServers": [] });
+    client.send("session/load", load).await;
+    client.wait(|message| message["params"]["update"]["content"]["text"] == "two").await;
+    client.hang_up().await;
+    let mut client = world.client().await;
+    client.ask("session/delete", json!({ "sessionId": session })).await.expect("it is deleted");
+    client.hang_up().await;
+    assert_eq!(world.workspace().sessions().expect("they can be read").len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_passed_on_survives_a_kill_in_the_middle_of_a_message() {
+    let world = World::new("");
+    let mut client = world.client().await;
+    let session = client.new_session().await;
+    client.prompt(&session, "say one").await;
+    let script = "say so far\nwait more\nsay , and on\nwait go";
+    let prompt = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": script }] });
+    let asked = client.send("session/prompt", prompt).await;
+    client.wait(|message| message["params"]["update"]["content"]["text"] == "so far").await;
+    world.wait_for_stored("\"so far").await;
+    let early = world.copy_data();
+    world.go("more");
+    world.wait_for_stored("\"so far, and on").await;
+    let late = world.copy_data();
+    world.go("go");
+    client.answer(asked).await.expect("it is answered");
+    client.load(&session).await.expect("it is loaded");
+    let whole = client.said();
+    client.hang_up().await;
+    for (killed, answer) in [(early, "so far"), (late, "so far, and on")] {
+        world.put_data(&killed);
+        let mut client = world.client().await;
+        client.load(&session).await.expect("it is loaded");
+        let mut expected = whole.clone();
+        expected[3].2 = answer.to_owned();
+        assert_eq!(client.said(), expected, "ids stay the same");
+        assert_eq!(client.points(&session).await.len(), 2);
+        client.prompt(&session, "say three").await;
+        let saw = world.model_saw().join("\n");
+        assert!(saw.contains(&format!("Assistant: {answer}\n")), "{saw}");
+        client.hang_up().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_of_which_only_a_tool_was_told_survives_a_kill() {
+    let world = World::new("");
+    let mut client = world.client().await;
+    let session = client.new_session().await;
+    let prompt = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "edit b.txt\nwait go" }] });
+    client.send("session/prompt", prompt).await;
+    client.wait(|message| message["params"]["update"]["toolCallId"].is_string()).await;
+    world.wait_for_stored("interrupted").await;
+    let killed = world.copy_data();
+    world.go("go");
+    client.hang_up().await;
+    world.put_data(&killed);
+    let mut client = world.client().await;
+    client.load(&session).await.expect("it is loaded");
+    assert!(client.told.iter().any(|told| told["params"]["update"]["toolCallId"].is_string()));
+    assert_eq!(texts(&mut client), ["edit b.txt\nwait go"]);
+    client.hang_up().await;
+}
