@@ -25,6 +25,7 @@ mod notes;
 mod owners;
 mod pairs;
 mod permissions;
+mod points;
 mod prefix;
 mod previews;
 mod refusals;

@@ -226,3 +226,25 @@ fn the_page_is_sent_zipped_to_whoever_can_unzip() {
     let refused = browser.ask("GET", name, &[], &[("Accept-Encoding", "gzip;q=0")]);
     assert_eq!(refused.header("content-encoding"), None);
 }
+
+#[test]
+fn going_back_to_a_checkpoint_is_undone_by_its_operation() {
+    let stage = Stage::new();
+    let browser = Browser::signed_in(&stage);
+    let session = browser.begin();
+    let mut watcher = Watcher::of(&browser, &session);
+    two_turns(&stage, &browser, &session, &mut watcher);
+    let listed = browser.done(&session, &json!({"type": "checkpoints"}));
+    let oldest = listed["checkpoints"].as_array().unwrap().last().unwrap()["checkpoint"].clone();
+    stage.write("mine.txt", "precious\n");
+    let change = json!({"do": "checkpoint", "checkpoint": oldest, "files": "exact"});
+    let document = browser.done(&session, &json!({"type": "apply", "change": change}))["document"].clone();
+    assert_eq!((stage.read("a.txt"), stage.read("mine.txt")), (None, None));
+    assert_eq!((&document["session"], &document["foreign"]), (&json!(session), &json!(1)));
+    let operations = browser.done(&session, &json!({"type": "operations"}));
+    assert_eq!(operations["undo"]["operation"], document["operation"]);
+    let undo = json!({"do": "undo", "operation": document["operation"]});
+    browser.done(&session, &json!({"type": "apply", "change": undo}));
+    assert_eq!(stage.read("mine.txt").as_deref(), Some("precious\n"));
+    assert_eq!(stage.read("a.txt").as_deref(), Some("two\n"));
+}
