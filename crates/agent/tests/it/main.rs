@@ -8,6 +8,7 @@ mod clients;
 mod derived;
 mod diffs;
 mod doors;
+mod drafts;
 mod explore;
 mod forks;
 mod held;
