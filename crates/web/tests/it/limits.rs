@@ -146,6 +146,22 @@ fn there_are_only_so_many_connections_and_the_rest_are_told_so() {
 }
 
 #[test]
+fn the_bound_of_open_sessions_holds_however_many_are_begun_at_once() {
+    let (_stage, browser, _) = scene(Limits { sessions: 4, ..Limits::default() });
+    std::thread::scope(|scope| {
+        for _ in 0..24 {
+            scope.spawn(|| {
+                let begun = browser.post("/api/sessions", "");
+                assert!([201, 503].contains(&begun.status), "{begun:?}");
+            });
+        }
+    });
+    let listed = browser.get("/api/sessions").json();
+    let live = listed["sessions"].as_array().unwrap().iter().filter(|one| one["live"] == true).count();
+    assert!((1..=4).contains(&live), "{live} are open");
+}
+
+#[test]
 fn a_thousand_streams_are_bounded_and_the_session_goes_on() {
     let (stage, browser, session) = scene(Limits { connections: 2_000, streams: 300, ..Limits::default() });
     let mut first = Watcher::of(&browser, &session);
