@@ -228,6 +228,27 @@ fn the_page_is_sent_zipped_to_whoever_can_unzip() {
 }
 
 #[test]
+fn what_is_asked_of_a_session_that_is_being_deleted_is_done_or_not_found() {
+    let stage = Stage::new();
+    let browser = Browser::signed_in(&stage);
+    for _ in 0..8 {
+        let session = browser.begin();
+        browser.done(&session, &json!({"type": "draft", "parts": [{"type": "text", "text": "half"}]}));
+        let path = format!("/api/sessions/{session}/commands");
+        let (asked, deleted) = std::thread::scope(|scope| {
+            let ask = |n: usize| {
+                browser.post(&path, &json!({"id": format!("ping-{n}"), "command": {"type": "ping"}}).to_string()).status
+            };
+            let asking = scope.spawn(move || (0..12).map(ask).collect::<Vec<u16>>());
+            let deleting = scope.spawn(|| browser.delete(&format!("/api/sessions/{session}")).status);
+            (asking.join().unwrap(), deleting.join().unwrap())
+        });
+        assert!([200, 409].contains(&deleted), "{deleted}");
+        assert!(asked.iter().all(|status| [200, 404, 503].contains(status)), "{asked:?}");
+    }
+}
+
+#[test]
 fn going_back_to_a_checkpoint_is_undone_by_its_operation() {
     let stage = Stage::new();
     let browser = Browser::signed_in(&stage);
