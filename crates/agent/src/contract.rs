@@ -47,6 +47,10 @@ pub enum Command {
         /// Tools may change in its turn what no snapshot protects, also if they may not in the session.
         #[serde(default)]
         unprotected: bool,
+        /// What it was made from: the draft as the client had loaded it, or what was typed before files were attached. That does not wait
+        /// to be said any more then; what somebody else has typed still does.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        draft: Option<Vec<Part>>,
     },
     /// Takes a prompt back that is held.
     Withdraw {
@@ -159,7 +163,7 @@ pub enum Command {
 impl Command {
     /// Says something, on the terms of the session.
     pub fn prompt(parts: Vec<Part>) -> Self {
-        Self::Prompt { parts, allow: None, unprotected: false }
+        Self::Prompt { parts, allow: None, unprotected: false, draft: None }
     }
 }
 

@@ -102,7 +102,8 @@ pub fn to_request(workspace: &Workspace, session: SessionId, change: &Change) ->
             let checkpoint = workspace.resolve(checkpoint).map_err(|err| not_found(&err))?.id;
             match files {
                 retake_engine::Files::Selective => Goal::Selective { session, checkpoint },
-                retake_engine::Files::Exact => Goal::Exact { checkpoint },
+                // Whatever is done in a session is the session's, and is undone there.
+                retake_engine::Files::Exact => Goal::Exact { checkpoint, session: Some(session) },
             }
         }
         ChangeGoal::Undo { operation: None } => Goal::Undo { operation: None, session: Some(session) },

@@ -183,8 +183,11 @@ fn advice_for(cause: &(dyn std::error::Error + 'static)) -> Option<Advice> {
 
 fn for_server(error: &StartError) -> Advice {
     match error {
+        StartError::Listen { source, .. } if source.kind() == std::io::ErrorKind::AddrNotAvailable => {
+            failed(Some("`--host` takes an address of this machine"))
+        }
         StartError::Listen { .. } => failed(Some("`--port 0` takes a port that is free")),
-        StartError::Key { .. } => failed(Some("once the directory can be written to, start it again")),
+        StartError::Key { .. } => failed(Some("once the key can be read and written, start it again")),
     }
 }
 

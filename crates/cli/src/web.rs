@@ -124,9 +124,12 @@ impl Host for Sessions {
 
 fn problem(error: &anyhow::Error) -> Problem {
     let message = format!("{error:#}");
-    let is_taken =
-        matches!(error.downcast_ref(), Some(AgentError::Open(OpenError::Session(SessionError::Live { .. }))));
-    let problem = if is_taken { Problem::taken(message) } else { Problem::failed(message) };
+    let problem = match error.downcast_ref() {
+        Some(AgentError::Open(OpenError::Session(SessionError::Live { .. }))) => Problem::taken(message),
+        // Somebody has deleted it meanwhile.
+        Some(AgentError::Open(OpenError::Session(SessionError::NotAConversation { .. }))) => Problem::missing(message),
+        _ => Problem::failed(message),
+    };
     match failure::advise(error) {
         Some(hint) => problem.hint(hint),
         None => problem,

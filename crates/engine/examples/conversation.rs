@@ -104,7 +104,8 @@ impl Bench {
         let prompt = self.entry(Body::Prompt { parts: vec![Part::text(text)] });
         let (random, at) = self.random();
         let (id, operation) = (prompt.id, OperationId::new(at, random));
-        writer.begin_turn(NewTurn { operation, at, made_by: MadeBy::Client, entries: vec![prompt] })?;
+        let entries = vec![prompt];
+        writer.begin_turn(NewTurn { operation, at, made_by: MadeBy::Client, entries, draft: Vec::new() })?;
         let new = self.point();
         let moment = Moment { session, entry: Some(id), origin: Origin::Prompt };
         self.workspace.checkpoint_at(moment, new, Durability::Soon, &NoProgress)?;

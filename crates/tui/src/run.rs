@@ -244,10 +244,12 @@ impl Client {
         for effect in effects {
             match effect {
                 Effect::Ask(asked, command) => self.ask(asked, command).await,
-                Effect::Say(parts) => {
+                Effect::Say { parts, draft } => {
                     let attached = mention::attach(&self.root, parts.clone());
                     self.app.warn_of_missing(&attached);
-                    self.ask(Asked::Said(parts), Command::prompt(attached)).await;
+                    let draft = Some(if draft.is_empty() { parts.clone() } else { draft });
+                    let command = Command::Prompt { parts: attached, allow: None, unprotected: false, draft };
+                    self.ask(Asked::Said(parts), command).await;
                 }
                 Effect::Edit(text) => {
                     let input = Input::Edited(self.edit(&text)?);

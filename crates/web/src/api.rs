@@ -114,11 +114,12 @@ pub(crate) async fn command(shared: &Shared, id: &str, request: hyper::Request<I
             Err(Problem::new(400, "nobody attaches in this way").hint("the events of a session are at `…/events`"))
         }
         Command::Close => Err(Problem::new(400, "a session is not closed in this way").hint("stop the server")),
-        Command::Prompt { parts, allow, unprotected } => {
-            // Files that are mentioned go along, as in the terminal.
+        Command::Prompt { parts, allow, unprotected, draft } => {
+            // Files that are mentioned go along, as in the terminal; what was typed is what may wait to be said.
+            let draft = draft.or_else(|| Some(parts.clone()));
             let root = shared.environment.root.clone();
             let parts = blocking(move || Ok(mention::attach(&root, parts))).await?;
-            let request = Request { id: request.id, command: Command::Prompt { parts, allow, unprotected } };
+            let request = Request { id: request.id, command: Command::Prompt { parts, allow, unprotected, draft } };
             Ok(answer::json(StatusCode::OK, &shared.rooms.enter(session).await?.ask(request).await?))
         }
         _ => Ok(answer::json(StatusCode::OK, &shared.rooms.enter(session).await?.ask(request).await?)),

@@ -36,6 +36,11 @@ impl Problem {
         Self::new(500, message)
     }
 
+    /// There is no such session, or there is none any more.
+    pub fn missing(message: impl Into<String>) -> Self {
+        Self::new(404, message)
+    }
+
     /// Another process has the session open.
     pub fn taken(message: impl Into<String>) -> Self {
         Self { is_taken: true, ..Self::new(409, message) }

@@ -1,7 +1,7 @@
 //! The key that signs cookies: random, in the store's directory, readable by the user only.
 //!
 //! It outlives the server, so that one which is started again on the same port knows its tabs. A key that others could have read, or that
-//! is no key, is replaced: then tabs have to be opened anew, and nothing else is lost.
+//! is no key, is replaced: then tabs have to be opened anew, and nothing else is lost. What is no file at all is somebody else's, and stays.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
@@ -38,7 +38,7 @@ pub(crate) fn load(directory: &Path) -> io::Result<Key> {
 
 /// The key, if it is there, whole, and nobody else's.
 fn read(path: &Path) -> io::Result<Option<Key>> {
-    let mut file = match OpenOptions::new().read(true).custom_flags(NO_FOLLOW).open(path) {
+    let mut file = match OpenOptions::new().read(true).custom_flags(FLAGS).open(path) {
         Ok(file) => file,
         Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(None),
         // A link, say.
@@ -46,17 +46,22 @@ fn read(path: &Path) -> io::Result<Option<Key>> {
         Err(err) => return Err(err),
     };
     let meta = file.metadata()?;
+    if !meta.is_file() {
+        let text =
+            format!("`{}` is there and is no file; once it is out of the way, a key is put there", path.display());
+        return Err(io::Error::other(text));
+    }
     let mut key = Key::default();
     let is_ours = meta.uid() == rustix::process::geteuid().as_raw() && meta.mode() & 0o077 == 0;
-    if !meta.is_file() || !is_ours || meta.len() != key.len() as u64 {
+    if !is_ours || meta.len() != key.len() as u64 {
         return Ok(None);
     }
     file.read_exact(&mut key)?;
     Ok(Some(key))
 }
 
-/// Opening a link fails.
-const NO_FOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits() as i32;
+/// Opening a link fails, and opening a pipe does not wait for somebody who writes to it.
+const FLAGS: i32 = rustix::fs::OFlags::NOFOLLOW.union(rustix::fs::OFlags::NONBLOCK).bits() as i32;
 
 /// Random bytes that nobody can guess.
 pub(crate) fn random() -> [u8; 32] {
@@ -83,6 +88,19 @@ mod tests {
         assert_eq!(load(dir.path()).unwrap(), key);
         assert_eq!(fs::metadata(dir.path().join(FILE)).unwrap().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing else is left");
+    }
+
+    #[test]
+    fn what_is_no_file_in_the_place_of_the_key_is_refused_at_once_and_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(FILE);
+        for make in ["mkfifo", "mkdir"] {
+            let made = std::process::Command::new(make).arg(&path).status().unwrap();
+            assert!(made.success());
+            let said = load(dir.path()).unwrap_err().to_string();
+            assert!(said.contains("web.key` is there and is no file"), "{said}");
+            assert!(fs::remove_file(&path).or_else(|_| fs::remove_dir(&path)).is_ok());
+        }
     }
 
     #[test]

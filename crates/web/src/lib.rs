@@ -29,6 +29,7 @@ mod page;
 mod rooms;
 mod route;
 mod server;
+mod strangers;
 mod stream;
 
 pub use host::{Host, Opened, Problem};

@@ -17,7 +17,7 @@ use retake_agent::controller::Which;
 use retake_agent::live::{Live, LiveError};
 use retake_agent::socket::Client;
 use retake_engine::SessionId;
-use tokio::sync::{Mutex as AsyncMutex, RwLock};
+use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, RwLock, Semaphore};
 use tokio::time::sleep;
 
 use crate::host::{Host, Opened, Problem};
@@ -30,6 +30,8 @@ pub(crate) struct Rooms {
     host: Arc<dyn Host>,
     sockets: PathBuf,
     limits: Limits,
+    /// How many more sessions may be open here: whoever opens one takes a share first, and the session has it until it is closed.
+    free: Arc<Semaphore>,
     places: Mutex<HashMap<SessionId, Arc<Place>>>,
     /// Whether nothing is opened any more. It is read all the while something is, so that nothing is opened behind the back of `close`.
     is_closed: RwLock<bool>,
@@ -41,7 +43,8 @@ struct Place(AsyncMutex<Option<Arc<Room>>>);
 
 impl Rooms {
     pub(crate) fn new(host: Arc<dyn Host>, sockets: PathBuf, limits: Limits) -> Self {
-        Self { host, sockets, limits, places: Mutex::default(), is_closed: RwLock::new(false) }
+        let free = Arc::new(Semaphore::new(limits.sessions));
+        Self { host, sockets, limits, free, places: Mutex::default(), is_closed: RwLock::new(false) }
     }
 
     fn place(&self, session: SessionId) -> Arc<Place> {
@@ -135,41 +138,50 @@ impl Rooms {
     }
 
     async fn open(&self, which: Which) -> Result<Arc<Room>, Problem> {
-        self.make_room().await?;
+        let share = self.make_room().await?;
         let host = Arc::clone(&self.host);
         let opened = tokio::task::spawn_blocking(move || host.open(which)).await;
         let Opened { handle, finish } = opened.map_err(|err| Problem::failed(err.to_string()))??;
         match Live::here(handle.clone()).await {
-            Ok((view, live)) => Ok(Room::opened(&handle, finish, *view, live, &self.limits)),
+            Ok((view, live)) => Ok(Room::opened(&handle, (finish, share), *view, live, &self.limits)),
             Err(error) => {
-                tokio::task::spawn_blocking(finish);
+                tokio::task::spawn_blocking(move || {
+                    finish();
+                    drop(share);
+                });
                 Err(Problem::failed(error.to_string()))
             }
         }
     }
 
-    /// Closes the session that nobody has looked at for longest, if there are too many.
-    async fn make_room(&self) -> Result<(), Problem> {
-        let mut open = Vec::new();
-        for (_, place) in self.all() {
-            // One that is being opened or closed just now is not one to be closed.
-            if let Ok(room) = place.0.try_lock()
-                && let Some(room) = room.as_ref().filter(|room| room.is_here())
-            {
-                open.push((room.unused_for(), Arc::clone(&place)));
+    /// A share for one more session. If there is none, sessions are closed until there is: those first that nobody has looked at for longest.
+    async fn make_room(&self) -> Result<OwnedSemaphorePermit, Problem> {
+        let free = || Arc::clone(&self.free).try_acquire_owned().ok();
+        if let Some(share) = free() {
+            return Ok(share);
+        }
+        for place in self.unused() {
+            self.leave(&place, Duration::ZERO).await;
+            // Somebody else may have been faster.
+            if let Some(share) = free() {
+                return Ok(share);
             }
         }
-        if open.len() < self.limits.sessions {
-            return Ok(());
-        }
-        open.sort_by_key(|(unused, _)| std::cmp::Reverse(*unused));
-        for (_, place) in open.iter().filter(|(unused, _)| unused.is_some()) {
-            if self.leave(place, Duration::ZERO).await == Left::Yes {
-                return Ok(());
-            }
-        }
-        let message = format!("{} sessions are open here already, and something goes on in each", open.len());
+        let message = format!("{} sessions are open here already, and something goes on in each", self.limits.sessions);
         Err(Problem::new(503, message).hint("close a tab, or stop what runs in one of them"))
+    }
+
+    /// Where the sessions are that are open here and nobody looks at, longest ago first.
+    fn unused(&self) -> Vec<Arc<Place>> {
+        let unused_for = |place: &Place| {
+            // One that is being opened or closed just now is not one to be closed.
+            let room = place.0.try_lock().ok()?;
+            room.as_ref().filter(|room| room.is_here())?.unused_for()
+        };
+        let places = self.all().into_iter();
+        let mut unused: Vec<_> = places.filter_map(|(_, place)| Some((unused_for(&place)?, place))).collect();
+        unused.sort_by_key(|(time, _)| std::cmp::Reverse(*time));
+        unused.into_iter().map(|(_, place)| place).collect()
     }
 
     /// Closes a session that nobody has looked at for so long.

@@ -22,6 +22,7 @@ use crate::host::Host;
 use crate::limits::{self, Limits};
 use crate::login::Login;
 use crate::rooms::Rooms;
+use crate::strangers::{Acquaintance, Strangers};
 use crate::{key, route};
 
 /// Connections that wait to be accepted.
@@ -143,10 +144,12 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// Accepts connections; all of them end with it.
+/// Accepts connections; all of them end with it. If there are too many, the oldest of those makes way by which nobody has asked for
+/// anything who is signed in: whoever only connects locks nobody out.
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     let places = Arc::new(Semaphore::new(shared.limits.connections));
     let mut connections = JoinSet::new();
+    let mut strangers = Strangers::default();
     loop {
         while connections.try_join_next().is_some() {}
         let Ok((stream, _)) = listener.accept().await else {
@@ -154,21 +157,28 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
             sleep(limits::ACCEPT_PAUSE).await;
             continue;
         };
-        match Arc::clone(&places).try_acquire_owned() {
-            Ok(place) => {
-                let shared = Arc::clone(&shared);
-                connections.spawn(async move {
-                    converse(stream, shared).await;
-                    drop(place);
-                });
-            }
-            Err(_) => turn_away(stream, &mut connections, shared.limits.connections),
+        let place = Arc::clone(&places).try_acquire_owned().ok();
+        if place.is_none() && !strangers.send_oldest_away() {
+            turn_away(stream, &mut connections, shared.limits.connections);
+            continue;
         }
+        let (places, shared, met) = (Arc::clone(&places), Arc::clone(&shared), Acquaintance::default());
+        let stranger = met.clone();
+        let task = connections.spawn(async move {
+            let place = match place {
+                Some(place) => Ok(place),
+                // Whoever makes way is on the way out.
+                None => places.acquire_owned().await,
+            };
+            converse(stream, shared, met).await;
+            drop(place);
+        });
+        strangers.add(task, stranger);
     }
 }
 
 /// Serves one connection.
-async fn converse(stream: TcpStream, shared: Arc<Shared>) {
+async fn converse(stream: TcpStream, shared: Arc<Shared>, met: Acquaintance) {
     // Small pieces are sent at once; if that cannot be had, a little later.
     stream.set_nodelay(true).ok();
     let limits = &shared.limits;
@@ -176,7 +186,10 @@ async fn converse(stream: TcpStream, shared: Arc<Shared>) {
     http.timer(TokioTimer::new()).header_read_timeout(limits.head_time).max_buf_size(limits::HEAD);
     http.max_headers(limits::HEADERS);
     let io = TokioIo::new(Deadline::new(stream, limits.stall));
-    let service = service_fn(move |request| route::handle(Arc::clone(&shared), request));
+    let service = service_fn(move |request| {
+        met.meet(shared.login.is_known(request.headers()));
+        route::handle(Arc::clone(&shared), request)
+    });
     // A client that goes away, or talks nonsense, is no error of ours.
     http.serve_connection(io, service).await.ok();
 }

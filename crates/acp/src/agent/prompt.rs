@@ -24,7 +24,7 @@ pub(super) async fn hand_in(session: &Session, id: Value, blocks: Vec<Value>, pa
     let is_all_said = content::blocks(&session.updates.root, &parts) == blocks;
     let given = (!is_all_said).then(|| (blocks, parts.clone()));
     let mut pending = session.pending.lock().await;
-    let command = Command::Prompt { parts: parts.clone(), allow, unprotected: false };
+    let command = Command::Prompt { parts: parts.clone(), allow, unprotected: false, draft: None };
     let asked = session.asker.hand_in(command).await;
     pending.push(Pending { request: asked.id.clone(), id, parts, was_held: false, prompt: None, given });
     asked

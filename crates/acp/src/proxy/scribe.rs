@@ -264,7 +264,7 @@ impl Scribe {
             let ended = self.writer_mut().end_turn(operation, end).map(drop);
             self.note(ended);
         }
-        let turn = NewTurn { operation, at, made_by: MadeBy::Client, entries: vec![entry] };
+        let turn = NewTurn { operation, at, made_by: MadeBy::Client, entries: vec![entry], draft: Vec::new() };
         self.writer_mut().begin_turn(turn).map_err(|error| in_words(&error))?;
         self.turn = Some((operation, prompt));
         self.settled.clear();

@@ -9,15 +9,14 @@ use crate::contract::{EventKind, Reason, Refusal, Reply};
 use crate::limits;
 
 impl Controller {
-    /// Keeps a prompt until the turn has ended.
-    pub(super) fn hold(&mut self, parts: Vec<Part>, terms: Terms) -> Result<Reply, Refusal> {
+    /// Keeps a prompt until the turn has ended; `left` is still about to be said.
+    pub(super) fn hold(&mut self, parts: Vec<Part>, left: Vec<Part>, terms: Terms) -> Result<Reply, Refusal> {
         if limits::MAX_HELD <= self.held.len() {
             return Err(refusal(Reason::Running, "a turn is running, and too many prompts are held already"));
         }
         let request = self.request.clone();
         self.held.push_back(Held { request: request.clone(), parts, terms });
-        // It was the draft until now.
-        self.store_draft(Vec::new()).inspect_err(|_| drop(self.held.pop_back()))?;
+        self.store_draft(left).inspect_err(|_| drop(self.held.pop_back()))?;
         let count = self.held.len();
         self.publish(EventKind::Held { count });
         Ok(Reply::Held { count, request })
@@ -44,17 +43,12 @@ impl Controller {
         let Some(Held { request, parts, terms }) = self.held.pop_front() else { return };
         let count = self.held.len();
         self.publish(EventKind::Held { count });
-        let draft = std::mem::take(&mut self.draft);
         self.request = request;
-        let begun = self.begin_turn(parts.clone(), terms);
-        if let Err(refusal) = begun {
+        if let Err(refusal) = self.begin_turn(parts.clone(), self.draft.clone(), terms) {
             self.publish(EventKind::Warning { text: refusal.message });
             self.publish(EventKind::Returned);
-            self.draft = parts;
-            return self.return_held();
-        }
-        if !self.held.is_empty() || !draft.is_empty() {
-            self.store_draft(draft).ok();
+            self.store_draft(joined([parts, self.draft.clone()])).ok();
+            self.return_held();
         }
     }
 
@@ -100,7 +94,7 @@ impl Controller {
     }
 
     /// What is held, and then `draft`.
-    fn with_held(&self, draft: Vec<Part>) -> Vec<Part> {
+    pub(super) fn with_held(&self, draft: Vec<Part>) -> Vec<Part> {
         joined(self.held.iter().map(|held| held.parts.clone()).chain([draft]))
     }
 }

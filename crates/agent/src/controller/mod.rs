@@ -380,9 +380,9 @@ impl Controller {
                 return;
             }
             Command::Attach { .. } => Ok(Reply::View { view: Box::new(self.view.clone()) }),
-            Command::Prompt { parts, allow, unprotected } => {
+            Command::Prompt { parts, allow, unprotected, draft } => {
                 let terms = self.terms(allow, unprotected);
-                self.prompt(parts, terms)
+                self.prompt(parts, draft.as_deref(), terms)
             }
             Command::Withdraw { request } => self.withdraw(&request),
             Command::Interrupt { turn } => self.interrupt_turn(turn),

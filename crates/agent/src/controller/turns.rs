@@ -25,18 +25,24 @@ impl Controller {
         }
     }
 
-    /// Says something, or holds it while a turn runs.
-    pub(super) fn prompt(&mut self, parts: Vec<Part>, terms: Terms) -> Result<Reply, Refusal> {
+    /// Says something that was made from `loaded`, or holds it while a turn runs.
+    pub(super) fn prompt(&mut self, parts: Vec<Part>, loaded: Option<&[Part]>, terms: Terms) -> Result<Reply, Refusal> {
         if parts.is_empty() || parts.iter().all(|part| matches!(part, Part::Text { text } if text.trim().is_empty())) {
             return Err(refusal(Reason::Invalid, "a prompt must say something"));
         }
         if self.is_closing {
             return Err(super::gone());
         }
-        if self.turn.activity() == Activity::Idle { self.begin_turn(parts, terms) } else { self.hold(parts, terms) }
+        let left = self.writer().left_of(&self.draft, &parts, loaded);
+        let left = left.map_err(|err| refusal(Reason::Failed, in_words(&err)))?;
+        match self.turn.activity() {
+            Activity::Idle => self.begin_turn(parts, left, terms),
+            Activity::Running | Activity::Waiting => self.hold(parts, left, terms),
+        }
     }
 
-    pub(super) fn begin_turn(&mut self, parts: Vec<Part>, terms: Terms) -> Result<Reply, Refusal> {
+    /// Says something; `left` is still about to be said.
+    pub(super) fn begin_turn(&mut self, parts: Vec<Part>, left: Vec<Part>, terms: Terms) -> Result<Reply, Refusal> {
         let at = fresh::now();
         let Missing { mut bodies, warnings } = instructions::missing(self.writer().conversation(), &self.root);
         warnings.into_iter().for_each(|text| self.publish(EventKind::Warning { text }));
@@ -44,9 +50,9 @@ impl Controller {
         let entries: Vec<NewEntry> = bodies.into_iter().map(|body| NewEntry { id: fresh::entry(), at, body }).collect();
         let operation = fresh::operation();
         let prompt = entries.last().expect("there is a prompt").id;
-        let made_by = self.made_by;
+        let (made_by, draft) = (self.made_by, self.with_held(left.clone()));
         self.writer_mut()
-            .begin_turn(NewTurn { operation, at, made_by, entries })
+            .begin_turn(NewTurn { operation, at, made_by, entries, draft })
             .map_err(|err| refusal(Reason::Failed, in_words(&err)))?;
         self.number += 1;
         self.stopped = false;
@@ -62,7 +68,7 @@ impl Controller {
             asking: None,
         });
         self.publish_appended();
-        self.draft.clear();
+        self.draft = left;
         self.publish_draft();
         let moment = Moment { session: self.writer().id(), entry: Some(prompt), origin: Origin::Prompt };
         self.snapshot("prompt", moment);

@@ -432,8 +432,13 @@ fn dies_before_it_goes_back(scene: &Scene) {
     });
     let new = |body| NewEntry { id: fresh::entry(), at: fresh::now(), body };
     let prompt = new(Body::Prompt { parts: vec![Part::text("finish")] });
-    let turn =
-        NewTurn { operation: fresh::operation(), at: fresh::now(), made_by: MadeBy::Client, entries: vec![prompt] };
+    let turn = NewTurn {
+        operation: fresh::operation(),
+        at: fresh::now(),
+        made_by: MadeBy::Client,
+        entries: vec![prompt],
+        draft: Vec::new(),
+    };
     writer.begin_turn(turn).unwrap();
     let (call, report) = (CallId("c1".to_owned()), "It is in a.".to_owned());
     let arguments = json!({"report": report, "restore_files": true}).to_string();
@@ -507,7 +512,7 @@ fn files_go_back_only_where_edits_are_allowed_and_people_are_told() {
     scene.model.calls("rewind", json!({"report": "No."}));
     scene.model.says("So be it.");
     let parts = vec![Part::text("only look")];
-    let none = Command::Prompt { parts, allow: Some(Allow::None), unprotected: false };
+    let none = Command::Prompt { parts, allow: Some(Allow::None), unprotected: false, draft: None };
     let Reply::Said { prompt } = scene.request(none).unwrap() else { panic!("it is said") };
     scene.until_ended(prompt);
     assert_eq!(scene.read("a.txt").as_deref(), Some("1\n"));

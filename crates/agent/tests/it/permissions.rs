@@ -132,8 +132,12 @@ fn a_prompt_can_say_what_may_run_in_its_turn_and_in_no_other() {
         scene.model.calls("bash", json!({"command": format!("echo x > {file}")}));
         scene.model.says("Done.");
     };
-    let reading_only =
-        |text: &str| Command::Prompt { parts: vec![Part::text(text)], allow: Some(Allow::None), unprotected: false };
+    let reading_only = |text: &str| Command::Prompt {
+        parts: vec![Part::text(text)],
+        allow: Some(Allow::None),
+        unprotected: false,
+        draft: None,
+    };
     let ended = |scene: &mut Scene| -> EntryId {
         match scene.until(|kind| matches!(kind, EventKind::TurnEnded { .. })) {
             EventKind::TurnEnded { prompt, .. } => prompt,

@@ -125,7 +125,7 @@ fn goal(point: &Point, named: Option<SessionId>, args: &RewindArgs) -> anyhow::R
             let session = named.or(checkpoint.session);
             let goal = match session.filter(|_| !args.exact) {
                 Some(session) => Goal::Selective { session, checkpoint: checkpoint.id },
-                None => Goal::Exact { checkpoint: checkpoint.id },
+                None => Goal::Exact { checkpoint: checkpoint.id, session },
             };
             Ok((goal, session))
         }

@@ -358,7 +358,8 @@ async fn turn(
 /// Says the prompt; while another turn runs it is held.
 async fn say(asker: &Asker, prompt: &Prompt, ui: &mut Ui) -> anyhow::Result<Own> {
     let unprotected = prompt.manner.unprotected == Unprotected::Allow;
-    let command = Command::Prompt { parts: prompt.parts.clone(), allow: Some(prompt.allow), unprotected };
+    let (parts, allow) = (prompt.parts.clone(), Some(prompt.allow));
+    let command = Command::Prompt { parts, allow, unprotected, draft: None };
     let asked = asker.hand_in(command).await;
     let request = asked.id.clone();
     let reply = asked.answer().await.map_err(AgentError::from)?;

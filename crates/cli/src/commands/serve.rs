@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, IsTerminal, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -147,7 +147,26 @@ fn greet(ui: &mut Ui, here: &Surroundings, server: &Server, url: &str) -> io::Re
         return ui.out.flush();
     }
     writeln!(ui.talk()?, "Sessions of {} in the browser, until you press Ctrl+C:", quote::one_line(&root))?;
-    tell(ui, url)
+    tell(ui, url)?;
+    if address.ip().is_unspecified() {
+        let own = own_address(address.ip()).map_or("this machine's address".to_owned(), |ip| format!("`{ip}`"));
+        let local = if address.is_ipv4() { "127.0.0.1" } else { "::1" };
+        writeln!(ui.talk()?, "{DIM}from another machine: the same with {own} in the place of `{local}`{DIM:#}")?;
+    }
+    Ok(())
+}
+
+/// The address that this machine has for others, as far as the system can tell: the one that it would speak from. Nothing is sent.
+fn own_address(listening: IpAddr) -> Option<IpAddr> {
+    // Addresses that are for documentation, and nobody's.
+    let (any, far): (IpAddr, IpAddr) = match listening {
+        IpAddr::V4(_) => (Ipv4Addr::UNSPECIFIED.into(), Ipv4Addr::new(192, 0, 2, 1).into()),
+        IpAddr::V6(_) => (Ipv6Addr::UNSPECIFIED.into(), Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into()),
+    };
+    let socket = UdpSocket::bind((any, 0)).ok()?;
+    socket.connect((far, 9)).ok()?;
+    let own = socket.local_addr().ok()?.ip();
+    (!own.is_loopback() && !own.is_unspecified()).then_some(own)
 }
 
 fn tell(ui: &mut Ui, url: &str) -> io::Result<()> {

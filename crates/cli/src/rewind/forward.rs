@@ -60,7 +60,7 @@ fn change(request: &RewindRequest) -> Change {
         Goal::Selective { checkpoint, .. } => {
             ChangeGoal::Checkpoint { checkpoint: checkpoint.to_string(), files: retake_engine::Files::Selective }
         }
-        Goal::Exact { checkpoint } => {
+        Goal::Exact { checkpoint, .. } => {
             ChangeGoal::Checkpoint { checkpoint: checkpoint.to_string(), files: retake_engine::Files::Exact }
         }
         Goal::Undo { operation, .. } => ChangeGoal::Undo { operation: operation.map(|id| id.to_string()) },

@@ -133,7 +133,7 @@ impl Workspace {
         let homes = git::homes(&self.env.root);
         let before = fingerprint(&homes, progress)?;
         let taken = self.checkpoint(new, Durability::Synced, progress)?;
-        self.plan(&RewindRequest::new(Goal::Exact { checkpoint: taken.id }), progress)?;
+        self.plan(&RewindRequest::new(Goal::Exact { checkpoint: taken.id, session: None }), progress)?;
         if homes.is_empty() {
             return Ok(Footprint::NoRepository);
         }

@@ -45,9 +45,9 @@ impl Resolved {
 /// Looks up what `goal` names.
 pub(crate) fn resolve(store: &Store, goal: &Goal) -> Result<Resolved, RewindError> {
     match goal {
-        Goal::Exact { checkpoint } => {
+        Goal::Exact { checkpoint, session } => {
             let (target, target_seq) = find(store, *checkpoint)?;
-            let session = target.session;
+            let session = session.or(target.session);
             to_checkpoint(store, session, target, target_seq, Files::Exact)
         }
         Goal::Selective { session, checkpoint } => {

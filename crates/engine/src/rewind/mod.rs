@@ -50,6 +50,8 @@ pub enum Goal {
     Exact {
         /// The checkpoint.
         checkpoint: CheckpointId,
+        /// The session that it is done in, and whose operation it is; the one that the checkpoint belongs to for `None`.
+        session: Option<SessionId>,
     },
     /// Take back what a session changed since a checkpoint, and nothing else.
     Selective {

@@ -105,6 +105,14 @@ pub(crate) fn set_draft(tx: &Transaction<'_>, session: i64, draft: &[Part]) -> R
         .map_err(in_transaction(tx))
 }
 
+/// Whether somebody has said just this: then the log has it.
+pub(crate) fn was_said(connection: &Connection, parts: &[Part]) -> rusqlite::Result<bool> {
+    let body = serde_json::to_string(&Body::Prompt { parts: parts.to_vec() }).expect("entries serialise");
+    connection
+        .prepare_cached("SELECT EXISTS (SELECT 1 FROM entries WHERE kind = 1 AND body = ?)")?
+        .query_row([body], |row| row.get(0))
+}
+
 /// Sets what the session is called.
 pub(crate) fn set_title(tx: &Transaction<'_>, session: i64, title: &str) -> Result<(), StoreError> {
     tx.execute("UPDATE sessions SET title = ? WHERE seq = ?", params![title, session])

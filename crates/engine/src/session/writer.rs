@@ -74,6 +74,8 @@ pub struct NewTurn {
     pub made_by: MadeBy,
     /// What is written first: the prompt comes last, and it is the only one.
     pub entries: Vec<NewEntry>,
+    /// What the user is about to say from then on, as [`SessionWriter::left_of`] tells; mostly nothing.
+    pub draft: Vec<Part>,
 }
 
 /// The one who appends to a session's conversation.
@@ -192,7 +194,19 @@ impl SessionWriter {
         self.write(new, durability, |_, _| Ok(()))
     }
 
-    /// Begins a turn: its prompt is durable when this returns. What the user was about to say has been said.
+    /// What stays of `draft`, which waits to be said, when `said` is said by whoever made that from `loaded`.
+    ///
+    /// It goes if it is what was said, or what that was made from; and if it was said before, as what a rewind left there was, because then
+    /// the log has it. Anything else somebody has typed elsewhere, and is nowhere but here.
+    pub fn left_of(&self, draft: &[Part], said: &[Part], loaded: Option<&[Part]>) -> Result<Vec<Part>, SessionError> {
+        let is_said = draft == said || loaded == Some(draft);
+        if is_said || self.db.read(|connection| rows::was_said(connection, draft))? {
+            return Ok(Vec::new());
+        }
+        Ok(draft.to_vec())
+    }
+
+    /// Begins a turn: its prompt is durable when this returns.
     pub fn begin_turn(&mut self, turn: NewTurn) -> Result<&[Entry], SessionError> {
         let Some(Body::Prompt { parts }) = turn.entries.last().map(|entry| &entry.body) else {
             panic!("a turn begins with a prompt");
@@ -200,7 +214,9 @@ impl SessionWriter {
         let what = first_line(parts);
         let is_first = self.conversation.prompts().next().is_none();
         let (session, from, draft) = (self.seq, self.head, self.draft.clone());
-        let NewTurn { operation, at, made_by, entries } = turn;
+        let NewTurn { operation, at, made_by, entries, draft: left } = turn;
+        // What stays is none of the turn's, and undoing that leaves it alone.
+        let (draft_before, draft_after) = if left.is_empty() { (Some(draft), Some(Vec::new())) } else { (None, None) };
         self.write(entries, Durability::Synced, |tx, head| {
             let before = newest_checkpoint(tx)?;
             let new = NewOperation {
@@ -212,14 +228,7 @@ impl SessionWriter {
                 made_by,
             };
             let seq = operation::insert(tx, &new, before, None)?;
-            let moved = Moved {
-                from,
-                to: Some(head),
-                draft_before: Some(draft),
-                draft_after: Some(Vec::new()),
-                note: None,
-                discard: Discard::No,
-            };
+            let moved = Moved { from, to: Some(head), draft_before, draft_after, note: None, discard: Discard::No };
             moved.store(tx, seq)?;
             tx.execute("UPDATE operations SET entry = ? WHERE seq = ?", [head, seq]).map_err(in_transaction(tx))?;
             // Until a checkpoint of its own is taken, the prompt has the one before it.
@@ -229,9 +238,9 @@ impl SessionWriter {
             if is_first {
                 rows::set_title(tx, session, &what)?;
             }
-            rows::set_draft(tx, session, &[])
+            rows::set_draft(tx, session, &left)
         })?;
-        self.draft.clear();
+        self.draft = left;
         let written = self.conversation.entries();
         Ok(&written[written.len() - 1..])
     }

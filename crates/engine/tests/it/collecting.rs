@@ -112,7 +112,7 @@ fn work(workspace: &mut Workspace, root: &Path, who: &str, round: i64) {
     }
     let back = round - (round - 1) % LABEL_EVERY;
     let target = workspace.resolve(&format!("{who} {back}")).unwrap();
-    let mut request = RewindRequest::new(Goal::Exact { checkpoint: target.id });
+    let mut request = RewindRequest::new(Goal::Exact { checkpoint: target.id, session: None });
     request.paths = vec![WorkspacePath::parse(who.as_bytes()).unwrap()];
     let id = |n: i64| numbered(number + n).id;
     let new = NewRewind {

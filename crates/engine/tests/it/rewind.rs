@@ -133,7 +133,7 @@ impl Bench {
     }
 
     pub(crate) fn exact(&mut self, to: &Checkpoint) -> Result<Applied, RewindError> {
-        self.apply(&RewindRequest::new(Goal::Exact { checkpoint: to.id }))
+        self.apply(&RewindRequest::new(Goal::Exact { checkpoint: to.id, session: None }))
     }
 
     pub(crate) fn selective(
@@ -431,7 +431,7 @@ fn one_path_alone_goes_back_with_the_directory_it_needs() {
     bench.write("a/other", "1");
     let start = bench.checkpoint();
     fs::remove_dir_all(bench.root.join("a")).unwrap();
-    let goal = Goal::Exact { checkpoint: start.id };
+    let goal = Goal::Exact { checkpoint: start.id, session: None };
     let request = RewindRequest { paths: vec![path("a/b/file")], ..RewindRequest::new(goal) };
     let plan = bench.workspace.plan(&request, &NoProgress).unwrap();
     let actions: Vec<_> = plan.paths.iter().map(|path| (path.path.display().to_string(), path.action)).collect();
@@ -448,7 +448,7 @@ fn a_plan_that_was_shown_is_what_is_applied_or_nothing_is() {
     bench.write("file", "1");
     let start = bench.checkpoint();
     bench.write("file", "2");
-    let request = RewindRequest::new(Goal::Exact { checkpoint: start.id });
+    let request = RewindRequest::new(Goal::Exact { checkpoint: start.id, session: None });
     let plan = bench.workspace.plan(&request, &NoProgress).unwrap();
     bench.write("file", "3");
     let new = bench.identities();

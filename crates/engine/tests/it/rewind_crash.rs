@@ -121,7 +121,7 @@ fn open(scratch: &Path) -> Workspace {
 
 fn rewind_to_the_first(workspace: &mut Workspace, number: i64) -> Result<(), RewindError> {
     let first = workspace.checkpoints()?.pop().unwrap();
-    let request = RewindRequest::new(Goal::Exact { checkpoint: first.id });
+    let request = RewindRequest::new(Goal::Exact { checkpoint: first.id, session: None });
     workspace.apply(&request, None, &identities(number), &NoProgress).map(drop)
 }
 

@@ -106,12 +106,15 @@ fn a_damaged_content_is_told_before_anything_is_changed_and_only_its_path_fails(
     fs::write(&pack, bytes).unwrap();
     bench.write("damaged", "two");
     bench.write("sound", "two");
-    let plan = bench.workspace.plan(&RewindRequest::new(Goal::Exact { checkpoint: start.id }), &NoProgress).unwrap();
+    let plan = bench
+        .workspace
+        .plan(&RewindRequest::new(Goal::Exact { checkpoint: start.id, session: None }), &NoProgress)
+        .unwrap();
     let told: Vec<_> = plan.conflicts().map(|path| path.path.display().to_string()).collect();
     assert_eq!(told, ["damaged"]);
     assert_eq!(conflicts(bench.exact(&start)), [("damaged".to_owned(), Conflict::Damaged)]);
     assert_eq!((bench.read("damaged").as_deref(), bench.read("sound").as_deref()), (Some("two"), Some("two")));
-    let request = RewindRequest::new(Goal::Exact { checkpoint: start.id });
+    let request = RewindRequest::new(Goal::Exact { checkpoint: start.id, session: None });
     let applied = bench.apply(&RewindRequest { on_conflict: OnConflict::Keep, ..request }).unwrap();
     assert_eq!(applied.statuses, [(path("damaged"), PathStatus::Kept), (path("sound"), PathStatus::Done)]);
     assert_eq!((bench.read("damaged").as_deref(), bench.read("sound").as_deref()), (Some("two"), Some("one")));
@@ -201,7 +204,7 @@ fn what_is_mounted_below_is_not_touched() {
     bench.write("mounted/more", "more");
     let not_captured = ["mounted", "mounted/inside"].map(|path| (path.to_owned(), Conflict::NotCaptured));
     assert_eq!(conflicts(bench.exact(&start)), not_captured);
-    let request = RewindRequest::new(Goal::Exact { checkpoint: start.id });
+    let request = RewindRequest::new(Goal::Exact { checkpoint: start.id, session: None });
     bench.apply(&RewindRequest { on_conflict: OnConflict::Keep, ..request }).unwrap();
     assert_eq!(bench.read("file").as_deref(), Some("one"));
     assert_eq!(bench.read("mounted/inside").as_deref(), Some("on the other file system"));
@@ -247,7 +250,7 @@ fn another_branch_has_to_be_confirmed() {
     let start = bench.checkpoint();
     bench.write("file", "two");
     bench.write(".git/HEAD", "ref: refs/heads/other\n");
-    let request = RewindRequest::new(Goal::Exact { checkpoint: start.id });
+    let request = RewindRequest::new(Goal::Exact { checkpoint: start.id, session: None });
     match bench.apply(&request) {
         Err(RewindError::Refused { plan }) => {
             let moved = plan.branch.unwrap();

@@ -355,7 +355,7 @@ fn a_directory_that_was_not_read_proves_nothing(mut bench: Bench) {
     chmod(&bench, "dir", 0o000);
     let keep = retake_engine::RewindRequest {
         on_conflict: retake_engine::OnConflict::Keep,
-        ..retake_engine::RewindRequest::new(retake_engine::Goal::Exact { checkpoint: read.id })
+        ..retake_engine::RewindRequest::new(retake_engine::Goal::Exact { checkpoint: read.id, session: None })
     };
     bench.apply(&keep).unwrap();
     assert_eq!(bench.read("dir/file").as_deref(), Some("there all the time"));

@@ -90,7 +90,13 @@ impl Desk {
     pub(crate) fn begin(&mut self, parts: Vec<Part>) -> Turn {
         let prompt = self.entry(Body::Prompt { parts });
         let turn = Turn { prompt: prompt.id, operation: operation(&mut self.bench) };
-        let new = NewTurn { operation: turn.operation, at: prompt.at, made_by: MadeBy::Client, entries: vec![prompt] };
+        let new = NewTurn {
+            operation: turn.operation,
+            at: prompt.at,
+            made_by: MadeBy::Client,
+            entries: vec![prompt],
+            draft: Vec::new(),
+        };
         self.writer().begin_turn(new).unwrap();
         turn
     }

@@ -155,8 +155,9 @@ impl App {
     pub(super) fn go(&mut self, next: Next) -> Vec<Effect> {
         let parts = self.composer.parts();
         let mut effects = Vec::new();
-        // What a guide wrote is nobody's draft.
-        if parts != self.view.draft && self.guide.is_none() {
+        // What a guide wrote is nobody's draft, and what somebody else has typed is not emptied by whoever never had it.
+        let has_none = parts.is_empty() && self.loaded.is_empty();
+        if parts != self.view.draft && !has_none && self.guide.is_none() {
             effects.push(Effect::Ask(Asked::Quietly, Command::Draft { parts }));
         }
         effects.push(Effect::Leave(next));

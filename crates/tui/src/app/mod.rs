@@ -80,7 +80,12 @@ pub enum Effect {
     /// Ask the session, and bring the answer back.
     Ask(Asked, Command),
     /// Say this; files that it mentions are attached first.
-    Say(Vec<Part>),
+    Say {
+        /// What was typed.
+        parts: Vec<Part>,
+        /// The draft that it was made from, if there was one in the composer.
+        draft: Vec<Part>,
+    },
     /// Have this text edited outside.
     Edit(String),
     /// Write this text to a file.

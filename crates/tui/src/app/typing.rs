@@ -128,11 +128,11 @@ impl App {
             Meaning::Unknown(name) => self.say_bad(format!("there is no command /{name}; /help lists them")),
             Meaning::Prompt => {
                 self.composer.take();
-                self.loaded = Vec::new();
+                let draft = std::mem::take(&mut self.loaded);
                 self.asking.is_aside = false;
                 self.notice = None;
                 self.transcript.to_bottom();
-                vec![Effect::Say(parts)]
+                vec![Effect::Say { parts, draft }]
             }
         }
     }

@@ -9,6 +9,7 @@ use retake_agent::controller::{Closing, Handle};
 use retake_agent::live::{Asker, Listener, Live, Told};
 use retake_agent::view::View;
 use retake_engine::SessionId;
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::host::Problem;
 use crate::limits::Limits;
@@ -28,8 +29,11 @@ pub(crate) struct Room {
 /// A session that this process has open.
 struct Served {
     handle: Handle,
-    finish: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+    finish: Mutex<Option<Finish>>,
 }
+
+/// What closes a session, and its share of those that may be open at a time.
+type Finish = (Box<dyn FnOnce() + Send>, OwnedSemaphorePermit);
 
 struct Users {
     count: usize,
@@ -46,13 +50,7 @@ pub(super) enum Left {
 
 impl Room {
     /// One that was opened here.
-    pub(super) fn opened(
-        handle: &Handle,
-        finish: Box<dyn FnOnce() + Send>,
-        view: View,
-        live: Live,
-        limits: &Limits,
-    ) -> Arc<Self> {
+    pub(super) fn opened(handle: &Handle, finish: Finish, view: View, live: Live, limits: &Limits) -> Arc<Self> {
         let served = Served { handle: handle.clone(), finish: Mutex::new(Some(finish)) };
         Self::new(handle.session(), view, live, Some(served), limits)
     }
@@ -110,9 +108,10 @@ impl Room {
     pub(super) async fn finish(&self) {
         let Some(served) = &self.served else { return };
         let finish = served.finish.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(finish) = finish {
+        if let Some((finish, share)) = finish {
             // A thread that panicked has ended too.
             tokio::task::spawn_blocking(finish).await.ok();
+            drop(share);
         }
     }
 }

@@ -226,3 +226,46 @@ fn the_page_is_sent_zipped_to_whoever_can_unzip() {
     let refused = browser.ask("GET", name, &[], &[("Accept-Encoding", "gzip;q=0")]);
     assert_eq!(refused.header("content-encoding"), None);
 }
+
+#[test]
+fn what_is_asked_of_a_session_that_is_being_deleted_is_done_or_not_found() {
+    let stage = Stage::new();
+    let browser = Browser::signed_in(&stage);
+    for _ in 0..8 {
+        let session = browser.begin();
+        browser.done(&session, &json!({"type": "draft", "parts": [{"type": "text", "text": "half"}]}));
+        let path = format!("/api/sessions/{session}/commands");
+        let (asked, deleted) = std::thread::scope(|scope| {
+            let ask = |n: usize| {
+                browser.post(&path, &json!({"id": format!("ping-{n}"), "command": {"type": "ping"}}).to_string()).status
+            };
+            let asking = scope.spawn(move || (0..12).map(ask).collect::<Vec<u16>>());
+            let deleting = scope.spawn(|| browser.delete(&format!("/api/sessions/{session}")).status);
+            (asking.join().unwrap(), deleting.join().unwrap())
+        });
+        assert!([200, 409].contains(&deleted), "{deleted}");
+        assert!(asked.iter().all(|status| [200, 404, 503].contains(status)), "{asked:?}");
+    }
+}
+
+#[test]
+fn going_back_to_a_checkpoint_is_undone_by_its_operation() {
+    let stage = Stage::new();
+    let browser = Browser::signed_in(&stage);
+    let session = browser.begin();
+    let mut watcher = Watcher::of(&browser, &session);
+    two_turns(&stage, &browser, &session, &mut watcher);
+    let listed = browser.done(&session, &json!({"type": "checkpoints"}));
+    let oldest = listed["checkpoints"].as_array().unwrap().last().unwrap()["checkpoint"].clone();
+    stage.write("mine.txt", "precious\n");
+    let change = json!({"do": "checkpoint", "checkpoint": oldest, "files": "exact"});
+    let document = browser.done(&session, &json!({"type": "apply", "change": change}))["document"].clone();
+    assert_eq!((stage.read("a.txt"), stage.read("mine.txt")), (None, None));
+    assert_eq!((&document["session"], &document["foreign"]), (&json!(session), &json!(1)));
+    let operations = browser.done(&session, &json!({"type": "operations"}));
+    assert_eq!(operations["undo"]["operation"], document["operation"]);
+    let undo = json!({"do": "undo", "operation": document["operation"]});
+    browser.done(&session, &json!({"type": "apply", "change": undo}));
+    assert_eq!(stage.read("mine.txt").as_deref(), Some("precious\n"));
+    assert_eq!(stage.read("a.txt").as_deref(), Some("two\n"));
+}

@@ -131,7 +131,15 @@ fn whoever_sends_too_slowly_is_cut_off() {
 fn there_are_only_so_many_connections_and_the_rest_are_told_so() {
     let (_stage, browser, session) = scene(Limits { connections: 10, ..Limits::default() });
     let watcher = Watcher::of(&browser, &session);
-    let others: Vec<TcpStream> = (0..9).map(|_| browser.connect()).collect();
+    let path = format!("/api/sessions/{session}/events");
+    let others: Vec<TcpStream> = (0..9)
+        .map(|_| {
+            let mut stream = browser.connect();
+            stream.write_all(browser.head("GET", &path, &[], &[]).as_bytes()).unwrap();
+            assert_eq!(browser::read_head(&mut BufReader::new(stream.try_clone().unwrap())).status, 200);
+            stream
+        })
+        .collect();
     let deadline = Instant::now() + PATIENCE;
     while browser.get("/api/sessions").status != 503 {
         assert!(Instant::now() < deadline, "nobody is turned away");
@@ -143,6 +151,40 @@ fn there_are_only_so_many_connections_and_the_rest_are_told_so() {
     }
     browser.works(&session);
     drop(watcher);
+}
+
+#[test]
+fn strangers_who_say_nothing_lock_nobody_out() {
+    let (stage, browser, session) = scene(Limits { connections: 10, head_time: PATIENCE * 2, ..Limits::default() });
+    let mut watcher = Watcher::of(&browser, &session);
+    let connect = || (0..10).map(|_| browser.connect()).collect::<Vec<TcpStream>>();
+    let _silent = [connect(), connect()];
+    for _ in 0..3 {
+        let _more = connect();
+        assert_eq!(browser.get("/api/sessions").status, 200);
+    }
+    let stranger = Browser::stranger(&stage);
+    assert_eq!(stranger.get("/api/sessions").status, 401, "they are told so, and make way as well");
+    // Whoever is known stays.
+    stage.model.says("Hello.");
+    browser.say(&session, "hi");
+    assert_eq!(watcher.until_ended(), "done");
+}
+
+#[test]
+fn the_bound_of_open_sessions_holds_however_many_are_begun_at_once() {
+    let (_stage, browser, _) = scene(Limits { sessions: 4, ..Limits::default() });
+    std::thread::scope(|scope| {
+        for _ in 0..24 {
+            scope.spawn(|| {
+                let begun = browser.post("/api/sessions", "");
+                assert!([201, 503].contains(&begun.status), "{begun:?}");
+            });
+        }
+    });
+    let listed = browser.get("/api/sessions").json();
+    let live = listed["sessions"].as_array().unwrap().iter().filter(|one| one["live"] == true).count();
+    assert!((1..=4).contains(&live), "{live} are open");
 }
 
 #[test]

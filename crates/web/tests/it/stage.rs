@@ -155,6 +155,7 @@ impl Host for Sessions {
         };
         let opened = controller::open(setup).map_err(|error| match error {
             OpenError::Session(SessionError::Live { .. }) => Problem::taken(error.to_string()),
+            OpenError::Session(SessionError::NotAConversation { .. }) => Problem::missing(error.to_string()),
             error => Problem::failed(error.to_string()),
         })?;
         let socket = listen(&self.sockets, opened.handle.clone());

@@ -162,4 +162,5 @@ fn whoever_serves_other_machines_is_warned() {
     child.wait().expect("it ends");
     assert!(said.contains("WARNING: this server can be reached from other machines"), "{said}");
     assert!(said.contains("commands as you"), "{said}");
+    assert!(said.contains("from another machine: the same with"), "{said}");
 }

@@ -152,7 +152,7 @@ fn a_rewind_leaves_what_was_purged_alone() {
     s.write("file", "now");
     s.take(2);
     assert_eq!(s.purge(&["key"]).on_disk, [path("key")]);
-    let plan = s.workspace.plan(&RewindRequest::new(Goal::Exact { checkpoint: then.id }), &NoProgress);
+    let plan = s.workspace.plan(&RewindRequest::new(Goal::Exact { checkpoint: then.id, session: None }), &NoProgress);
     let plan = plan.expect("it is there");
     let touched: Vec<&[u8]> = plan.paths.iter().map(|planned| planned.path.as_bytes()).collect();
     assert_eq!(touched, [b"file"]);

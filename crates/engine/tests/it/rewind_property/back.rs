@@ -43,7 +43,7 @@ impl World<'_, '_> {
             Aim::Exact(to) => {
                 self.met.add("goal: exact");
                 let (at, checkpoint) = point(to)?;
-                (retake_engine::Goal::Exact { checkpoint }, Ok((Goal::Exact(at), OperationIs::Rewind)))
+                (retake_engine::Goal::Exact { checkpoint, session: None }, Ok((Goal::Exact(at), OperationIs::Rewind)))
             }
             Aim::Selective(who, to) => {
                 self.met.add("goal: selective");

@@ -29,7 +29,7 @@ impl Play<'_> {
         let turn = Turn { prompt: id, operation: operation(&mut self.desk.bench) };
         self.model.told.insert(turn.prompt, told);
         self.model.begun.insert(turn.prompt, head(&before));
-        let new = NewTurn { operation: turn.operation, at, made_by: MadeBy::Client, entries };
+        let new = NewTurn { operation: turn.operation, at, made_by: MadeBy::Client, entries, draft: Vec::new() };
         self.desk.writer().begin_turn(new).unwrap();
         self.model.now.draft.clear();
         self.checkpoint(Origin::Prompt);

@@ -43,7 +43,11 @@ fn words_that_are_typed_at_a_question_answer_nothing() {
         let mut scene = Scene::new();
         scene.ask("c1", npm_test());
         let effects = scene.enters(words);
-        assert_eq!(effects, [Effect::Say(vec![Part::text(words)])], "it is said, and held");
+        assert_eq!(
+            effects,
+            [Effect::Say { parts: vec![Part::text(words)], draft: Vec::new() }],
+            "it is said, and held"
+        );
         assert!(scene.screen(80, 16).contains("n No"), "and is asked all the same");
         let denied = scene.key(KeyCode::Char('n'));
         assert!(answer(&denied).is_some(), "once nobody types any more, keys answer again");
@@ -117,7 +121,10 @@ fn what_is_pasted_at_a_question_answers_nothing() {
     scene.ask("c1", npm_test());
     scene.key(KeyCode::Down);
     scene.input(Input::Paste("no, use the other file".into()));
-    assert_eq!(scene.key(KeyCode::Enter), [Effect::Say(vec![Part::text("no, use the other file")])]);
+    assert_eq!(
+        scene.key(KeyCode::Enter),
+        [Effect::Say { parts: vec![Part::text("no, use the other file")], draft: Vec::new() }]
+    );
 }
 
 #[test]

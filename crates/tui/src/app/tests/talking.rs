@@ -12,7 +12,7 @@ fn ask(asked: Asked, command: Command) -> Vec<Effect> {
 #[test]
 fn enter_says_what_is_typed_and_empties_the_composer() {
     let mut scene = Scene::new();
-    assert_eq!(scene.enters("mend it"), [Effect::Say(vec![Part::text("mend it")])]);
+    assert_eq!(scene.enters("mend it"), [Effect::Say { parts: vec![Part::text("mend it")], draft: Vec::new() }]);
     assert!(scene.app.composer.is_blank());
     assert_eq!(scene.key(KeyCode::Enter), [], "nothing is not said");
 }
@@ -24,7 +24,7 @@ fn several_lines_are_typed_with_alt_enter_and_with_a_backslash() {
     scene.input(Input::Key(KeyEvent::new(KeyCode::Enter, KeyModifiers::ALT)));
     scene.types("two\\");
     assert_eq!(scene.key(KeyCode::Enter), []);
-    assert_eq!(scene.enters("three"), [Effect::Say(vec![Part::text("one\ntwo\nthree")])]);
+    assert_eq!(scene.enters("three"), [Effect::Say { parts: vec![Part::text("one\ntwo\nthree")], draft: Vec::new() }]);
 }
 
 #[test]
@@ -192,7 +192,10 @@ fn a_file_is_completed_from_what_the_session_finds() {
     scene.answer(Asked::Files("ma".into()), Ok(Reply::Files { paths: vec!["src/main.rs".into(), "Makefile".into()] }));
     scene.key(KeyCode::Down);
     assert_eq!(scene.key(KeyCode::Enter), [], "Enter takes the file and says nothing yet");
-    assert_eq!(scene.enters("please"), [Effect::Say(vec![Part::text("see @Makefile please")])]);
+    assert_eq!(
+        scene.enters("please"),
+        [Effect::Say { parts: vec![Part::text("see @Makefile please")], draft: Vec::new() }]
+    );
 }
 
 #[test]

@@ -1,0 +1,86 @@
+//! Going back to a checkpoint inside a session: it is the session's, like everything else that is done in it.
+
+use retake_agent::contract::{Change, ChangeGoal, Command, OperationFacts, Reason, Reply};
+use retake_agent::fresh;
+use retake_engine::{Durability, Files, NewCheckpoint, NoProgress};
+use serde_json::json;
+
+use crate::scene::Scene;
+
+/// A checkpoint that somebody made beside the session, then a turn, then the user's own changes.
+fn after_a_checkpoint() -> (Scene, ChangeGoal) {
+    let mut scene = Scene::new().file("u.txt", "user\n").start();
+    let named = NewCheckpoint { label: Some("good".to_owned()), ..fresh::checkpoint() };
+    let taken = scene.workspace().checkpoint(named, Durability::Synced, &NoProgress).unwrap();
+    scene.model.calls("bash", json!({"command": "echo 1 > one.txt"}));
+    scene.model.says("Done.");
+    scene.prompt("write one");
+    scene.write("u.txt", "changed\n");
+    scene.write("mine.txt", "precious\n");
+    (scene, ChangeGoal::Checkpoint { checkpoint: taken.id.to_string(), files: Files::Exact })
+}
+
+fn to_undo(scene: &Scene) -> OperationFacts {
+    match scene.request(Command::Operations).unwrap() {
+        Reply::Operations { undo: Some(undo), .. } => *undo,
+        other => panic!("nothing to undo: {other:?}"),
+    }
+}
+
+const CHANGED: &str = "mine.txt: precious\none.txt: 1\nu.txt: changed\n";
+
+#[test]
+fn going_back_to_a_checkpoint_is_an_operation_of_the_session_and_is_undone_there_first() {
+    let (mut scene, goal) = after_a_checkpoint();
+    let planned = scene.request(Command::Plan { change: Change::new(goal.clone()) }).unwrap();
+    let Reply::Change { document: plan } = planned else { panic!("no plan") };
+    assert_eq!((plan.foreign, plan.files.len()), (2, 3), "two of the three paths are not the session's");
+    let done = scene.change(goal).unwrap();
+    assert_eq!((done.session, done.foreign), (Some(scene.session().to_string()), 2));
+    assert_eq!(scene.files(), "u.txt: user\n");
+    let operation = done.operation.unwrap();
+    assert_eq!((to_undo(&scene).operation, to_undo(&scene).kind.as_str()), (operation.clone(), "rewind"));
+    // By its name, as the bar of a client does, and then once more without one.
+    scene.change(ChangeGoal::Undo { operation: Some(operation.clone()) }).unwrap();
+    assert_eq!(scene.files(), CHANGED);
+    scene.redo();
+    assert_eq!(scene.files(), "u.txt: user\n");
+    assert_eq!(scene.undo().files.len(), 3);
+    assert_eq!(scene.files(), CHANGED);
+    assert_eq!(to_undo(&scene).kind, "turn", "only then the turn");
+    scene.check();
+    scene.model.assert_exhausted();
+}
+
+#[test]
+fn the_model_is_told_which_files_went_back_to_a_checkpoint() {
+    let (mut scene, goal) = after_a_checkpoint();
+    scene.change(goal).unwrap();
+    scene.model.says("I see.");
+    scene.prompt("go on");
+    let transcript = scene.last_request().transcript();
+    assert!(transcript.contains("one.txt") && transcript.contains("mine.txt"), "{transcript}");
+    scene.check();
+}
+
+#[test]
+fn a_checkpoint_of_another_session_is_gone_back_to_in_this_one() {
+    let (mut scene, _) = after_a_checkpoint();
+    let (model, opened, other) = scene.beside();
+    model.calls("bash", json!({"command": "echo 2 > two.txt"}));
+    model.says("Done.");
+    scene.say_beside(&opened.handle, "write two");
+    let theirs = scene.workspace().checkpoints().unwrap().into_iter().rfind(|one| one.session == Some(other)).unwrap();
+    let goal = ChangeGoal::Checkpoint { checkpoint: theirs.id.to_string(), files: Files::Exact };
+    let done = scene.change(goal).unwrap();
+    assert_eq!(done.session, Some(scene.session().to_string()));
+    assert_eq!(scene.files(), CHANGED);
+    let runtime = scene.runtime();
+    let undo = Change::new(ChangeGoal::Undo { operation: done.operation });
+    let asked = runtime.block_on(opened.handle.request(Command::Plan { change: undo })).unwrap_err();
+    assert_eq!(asked.reason, Reason::NotFound, "it is not the other one's");
+    scene.undo();
+    assert_eq!(scene.read("two.txt").as_deref(), Some("2\n"));
+    runtime.block_on(opened.handle.request(Command::Close)).unwrap();
+    opened.served.join().unwrap();
+}
