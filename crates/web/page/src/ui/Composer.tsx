@@ -1,10 +1,11 @@
 // The composer: what the user is about to say. Several lines, pasted blocks, images, files by name, history.
 
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 import { interrupt, prompt, send, withdraw } from '../actions';
 import type { Part } from '../contract';
 import { Blocks, isBlock, typing } from '../draft';
+import { typedSoon } from '../drafts';
 import { matching, read } from '../slash';
 import { say } from '../notices';
 import { held, isUnderWay, panel, setComposer, useView } from '../store';
@@ -28,7 +29,7 @@ export function Composer() {
   const area = useRef<HTMLTextAreaElement>(null);
   const blocks = useRef(new Blocks());
   const history = useRef<Part[][]>([]);
-  const recalled = useRef<{ at: number; before: string } | null>(null);
+  const recalled = useRef<{ at: number; before: { text: string; blocks: Blocks } } | null>(null);
   const filled = useRef(0);
   const escaped = useRef(0);
   const dismissed = useRef('');
@@ -43,6 +44,7 @@ export function Composer() {
     box.style.height = 'auto';
     box.style.height = `${Math.min(box.scrollHeight, Math.round(innerHeight * 0.4))}px`;
     setMarks(blocks.current.within(box.value));
+    typedSoon();
   };
   const put = (value: string) => {
     if (area.current) area.current.value = value;
@@ -55,9 +57,11 @@ export function Composer() {
     changed();
   };
 
-  useEffect(() => {
+  // Before anything else is done: what was typed is put here.
+  useLayoutEffect(() => {
     setComposer({
-      parts: () => blocks.current.parts(text()),
+      // While one looks through what was said before, what is typed is what was there.
+      parts: () => (recalled.current ? recalled.current.before.blocks.parts(recalled.current.before.text) : blocks.current.parts(text())),
       isBlank: () => text() === '',
       set: (parts) => {
         put(blocks.current.text(parts));
@@ -119,7 +123,7 @@ export function Composer() {
     if (!view) return say('warning', 'The session is not open yet');
     put('');
     setChoices(null);
-    recalled.current = null;
+    takeUp();
     transcript()?.toEnd();
     void prompt(parts);
   };
@@ -128,18 +132,28 @@ export function Composer() {
     const all = history.current;
     const at = (recalled.current?.at ?? all.length) + by;
     if (at < 0 || (by > 0 && !recalled.current)) return false;
-    const before = recalled.current?.before ?? text();
+    const before = recalled.current?.before ?? { text: text(), blocks: blocks.current };
     const parts = all[at];
     if (parts) {
       recalled.current = { at, before };
+      blocks.current = new Blocks();
       put(blocks.current.text(parts));
     } else {
       recalled.current = null;
-      put(before);
+      blocks.current = before.blocks;
+      put(before.text);
     }
     const box = area.current;
     box?.setSelectionRange(box.value.length, box.value.length);
     return true;
+  };
+
+  /** What was typed before something older was taken up is among what was said before. */
+  const takeUp = () => {
+    const before = recalled.current?.before;
+    recalled.current = null;
+    const parts = before?.blocks.parts(before.text) ?? [];
+    if (parts.length > 0) history.current.push(parts);
   };
 
   const escape = () => {
@@ -273,7 +287,7 @@ export function Composer() {
           onInput={() => {
             // Whoever types means what they press next.
             filled.current = 0;
-            recalled.current = null;
+            takeUp();
             changed();
             void complete();
           }}
