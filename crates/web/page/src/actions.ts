@@ -1,7 +1,10 @@
 // What can be done from the page, in the words of the terminal: sessions, saying, stopping, and what is heard of it. Plans, diffs,
 // conflicts and refusals are the session's: nothing about a rewind is worked out here.
 
+import { batch } from '@preact/signals';
+
 import { ApiError, ask, listSessions, newSession, deleteSession, isOf, type Outcome } from './api';
+import { isMarked } from './back';
 import { dropBars, forgetOperations, refreshOperations, restoreBar, sayBar } from './changes';
 import type { Command, Event, Part, Refusal } from './contract';
 import { DRAFT, draftChanged, forgetLoaded, giveBack, isLeft, isLoaded, lose, meetDraft, moveTo, wasSaid } from './drafts';
@@ -14,6 +17,7 @@ import {
   forget,
   held,
   link,
+  panel,
   session,
   sessions,
   sidebarOpen,
@@ -70,9 +74,15 @@ function replace(id: string): void {
 }
 
 export function go(id: string): void {
-  sidebarOpen.value = false;
-  if (fromAddress() === id) open(id);
-  else location.hash = `#/s/${id}`;
+  // The place in the history of what covers the conversation becomes that of the other session: going back from it would undo the way there.
+  const isThere = fromAddress() === id;
+  if (!isThere && isMarked()) history.replaceState(null, '', `#/s/${id}`);
+  else if (!isThere) location.hash = `#/s/${id}`;
+  batch(() => {
+    if (!isThere) panel.value = null;
+    sidebarOpen.value = false;
+  });
+  open(id);
 }
 
 function open(id: string | null): void {
