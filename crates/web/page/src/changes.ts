@@ -106,7 +106,9 @@ export async function applyChange(wanted: Wanted, seen: EntryId | null, plan: Re
 
 function changed({ verb, name }: Wanted, document: RewindDocument): void {
   const what = verb === 'Undo' || verb === 'Redo' ? operationName(document.what) : name;
-  const text = `${DONE[verb]} ${what}: ${inFiles(document)}`;
+  const files = inFiles(document);
+  // What was not done is not said to be.
+  const text = verb === 'Restore' && document.operation === null ? `${what}: ${files}` : `${DONE[verb]} ${what}: ${files}`;
   if (document.operation === null) say('good', text);
   else if (verb === 'Undo') sayBar(document.operation, 'Redo', text);
   // What a redo repeats is taken back by its own name.

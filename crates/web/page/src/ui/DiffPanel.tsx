@@ -3,9 +3,15 @@
 import { useState } from 'preact/hooks';
 
 import { openPlan } from '../changes';
-import type { EntryId, FileDiff } from '../contract';
+import type { Bytes, EntryId, FileDiff } from '../contract';
 import { count, pathKey, pathText } from '../text/words';
 import { FileBox } from './Diff';
+import { placeName } from './PromptMenu';
+
+/** Exactly as it was before a prompt, whoever changed it since: what is compared need not be the session's own. */
+function restore(entry: EntryId, path: Bytes): void {
+  openPlan({ do: 'rewind', entry, scope: 'code', files: 'exact', paths: [path] }, 'Restore', `${pathText(path)} as it was ${placeName(entry)}`);
+}
 
 export function DiffList({ files, entry }: { files: FileDiff[]; entry: EntryId | null }) {
   const [shown, setShown] = useState(60);
@@ -23,7 +29,7 @@ export function DiffList({ files, entry }: { files: FileDiff[]; entry: EntryId |
             <button
               type="button"
               class="quiet only-this"
-              onClick={() => openPlan({ do: 'rewind', entry, scope: 'code', paths: [file.path] }, 'Restore', pathText(file.path))}
+              onClick={() => restore(entry, file.path)}
             >
               Restore as it was before
             </button>

@@ -87,6 +87,7 @@ export function PlanPanel({ wanted: goal }: { wanted: Wanted }) {
   const isRunning = view?.state === 'running';
   const blocked = plan !== null && plan.blocked.length > 0;
   const needsBranch = Boolean(plan?.branch) && !isAcross;
+  const isThere = paths.length > 0 && scope === 'code' && plan !== null && !isWaiting && changes(plan) === 0 && !hasConflicts;
   const why = isRunning
     ? sentence(RUNNING)
     : refusal
@@ -95,8 +96,10 @@ export function PlanPanel({ wanted: goal }: { wanted: Wanted }) {
         ? 'Another branch is checked out: say below whether to go on'
         : blocked
           ? 'A directory is in the way'
-          : null;
-  const cannot = isRunning || refusal !== null || plan === null || blocked || needsBranch || isWaiting || applying.value;
+          : isThere
+            ? 'It is as it was then: there is nothing to restore'
+            : null;
+  const cannot = isThere || isRunning || refusal !== null || plan === null || blocked || needsBranch || isWaiting || applying.value;
   // A single file is restored; the rest does not go back.
   const [verb, name] = paths.length > 0 && goal.verb === 'Rewind' ? (['Restore', paths.map(pathText).join(', ')] as const) : ([goal.verb, goal.name] as const);
   const act = async () => {

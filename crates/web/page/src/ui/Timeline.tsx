@@ -55,7 +55,7 @@ export function Timeline({ from: first }: { from: string | undefined }) {
   const [limit, setLimit] = useState(AT_ONCE);
   const [from, setFrom] = useState<EntryId | null>(first ?? null);
   const [to, setTo] = useState<EntryId | null>(null);
-  const [compared, setCompared] = useState<FileDiff[] | null>(null);
+  const [compared, setCompared] = useState<{ files: FileDiff[]; from: EntryId | null; to: EntryId | null } | null>(null);
   const input = useRef<HTMLInputElement>(null);
   const [asked, setAsked] = useState(0);
 
@@ -111,7 +111,7 @@ export function Timeline({ from: first }: { from: string | undefined }) {
   const compare = async () => {
     const answer = await send({ type: 'diff', of: { what: 'between', from, to } });
     if (answer.refused) return refused(answer.refused);
-    if (answer.ok.type === 'diff') setCompared(answer.ok.files);
+    if (answer.ok.type === 'diff') setCompared({ files: answer.ok.files, from, to });
   };
   const keys = (event: KeyboardEvent) => {
     const all = [...(event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>('[data-menu]')];
@@ -157,7 +157,7 @@ export function Timeline({ from: first }: { from: string | undefined }) {
           </button>
         </div>
       ) : null}
-      {compared ? <DiffList files={compared} entry={from} /> : null}
+      {compared && compared.from === from && compared.to === to ? <DiffList files={compared.files} entry={from} /> : null}
       {prompts === null ? <p class="dim">reading …</p> : null}
       {prompts !== null && shown.length === 0 ? <p class="dim">{words.length > 0 ? 'nothing like it' : 'Nothing has been said in this session yet'}</p> : null}
       <ol class="tree" aria-label="Timeline, newest first">
