@@ -56,3 +56,54 @@ test('what is compared is what is restored', async (t) => {
   await apply(page);
   assert.equal(scene.read('a.txt'), 'v2\n');
 });
+
+test('eight tabs that are seen: each says, hears and stops', async (t) => {
+  const scene = await Scene.start(t, { answers: [{ says: 'First.' }, { says: 'slow', pause_ms: 30_000 }] });
+  const page = await scene.page();
+  const tabs = [page];
+  while (tabs.length < 8) tabs.push(await scene.tab(page));
+  for (const tab of tabs) await ready(tab);
+  const last = tabs.at(-1);
+  await say(last, 'one');
+  for (const tab of tabs) await tab.locator('.e-reply', { hasText: 'First.' }).waitFor();
+  await last.locator('#composer').fill('two');
+  await last.keyboard.press('Enter');
+  await last.locator('.stop').click();
+  for (const tab of tabs) await tab.locator('.stop').waitFor({ state: 'detached' });
+});
+
+test('a tab that begins unseen lets go of its connection', async (t) => {
+  const scene = await Scene.start(t);
+  const page = await scene.page();
+  await say(page, 'one');
+  const other = await scene.page();
+  await other.clock.install();
+  await other.addInitScript(() => Object.defineProperty(document, 'hidden', { value: true, configurable: true }));
+  await other.goto(page.url());
+  await other.reload();
+  await other.clock.runFor(1_000);
+  await other.locator('[aria-label="Prompt 1"]').waitFor();
+  await other.clock.runFor(15_000);
+  await say(page, 'two');
+  await other.clock.runFor(2_000);
+  assert.equal(await other.locator('[aria-label="Prompt 2"]').count(), 0);
+});
+
+test('a stop that is not answered is said', async (t) => {
+  const scene = await Scene.start(t, { answers: [{ says: 'slow', pause_ms: 20_000 }] });
+  const page = await scene.page();
+  let release;
+  const held = new Promise((resolve) => (release = resolve));
+  await page.route('**/commands', async (route) => {
+    if (JSON.parse(route.request().postData()).command.type === 'interrupt') await held;
+    await route.continue();
+  });
+  await page.locator('#composer').fill('one');
+  await page.keyboard.press('Enter');
+  await page.locator('.stop').click();
+  const told = page.locator('.notice', { hasText: 'has not answered to Stop' });
+  await told.waitFor();
+  release();
+  await told.waitFor({ state: 'detached' });
+  await page.locator('.stop').waitFor({ state: 'detached' });
+});
