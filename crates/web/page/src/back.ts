@@ -2,7 +2,7 @@
 
 import { effect } from '@preact/signals';
 
-import { applying, panel, sidebarOpen } from './store';
+import { panel, sidebarOpen } from './store';
 
 /** Whether this place in the history is that of something that covers the conversation. */
 export function isMarked(): boolean {
@@ -20,7 +20,7 @@ export function listenToBack(): void {
   });
   addEventListener('popstate', () => {
     if (isMarked()) return;
-    if (panel.value !== null && !applying.value && narrow.matches) panel.value = null;
+    if (panel.value !== null && narrow.matches) panel.value = null;
     else if (narrow.matches) sidebarOpen.value = false;
   });
 }

@@ -2,7 +2,7 @@
 
 import { interrupt } from './actions';
 import { openPlan, showTurnDiff } from './changes';
-import { applying, composer, current, finding, isUnderWay, menuOf, panel, sidebarOpen, theFacts, theView, toggleMenu } from './store';
+import { composer, current, finding, isUnderWay, menuOf, panel, sidebarOpen, theFacts, theView, toggleMenu } from './store';
 import { transcript } from './ui/Transcript';
 
 function isTyping(target: EventTarget | null): boolean {
@@ -29,9 +29,8 @@ function prompt(): string | null {
 function close(): boolean {
   if (menuOf.value !== null) menuOf.value = null;
   else if (finding.value) finding.value = false;
-  else if (panel.value !== null) {
-    if (!applying.value) panel.value = null;
-  } else if (sidebarOpen.value) sidebarOpen.value = false;
+  else if (panel.value !== null) panel.value = null;
+  else if (sidebarOpen.value) sidebarOpen.value = false;
   else return false;
   return true;
 }

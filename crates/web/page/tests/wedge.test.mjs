@@ -107,3 +107,36 @@ test('a stop that is not answered is said', async (t) => {
   await told.waitFor({ state: 'detached' });
   await page.locator('.stop').waitFor({ state: 'detached' });
 });
+
+test('a summary in one session leaves the others alone', async (t) => {
+  const scene = await Scene.start(t, { answers: [{ says: 'First.' }, { says: 'Second.' }, { says: 'A summary.' }] });
+  const page = await scene.page();
+  await say(page, 'one');
+  const first = page.url();
+  await page.locator('.new button').click();
+  await page.waitForFunction((old) => location.href !== old, first);
+  await say(page, 'two');
+  const second = page.url();
+  let release;
+  const held = new Promise((resolve) => (release = resolve));
+  await page.route('**/commands', async (route) => {
+    if (JSON.parse(route.request().postData()).command.type === 'summarise') await held;
+    await route.continue();
+  });
+  await page.locator('#composer').fill('/compact');
+  await page.keyboard.press('Enter');
+  await page.evaluate((to) => (location.href = to), first);
+  await page.locator('.e-prompt', { hasText: 'one' }).waitFor();
+  await choose(page, 1, 'Conversation only');
+  await apply(page);
+  await page.locator('.notice', { hasText: 'Went back' }).waitFor();
+  // In its own session it is named, and its plan can be closed.
+  await page.evaluate((to) => (location.href = to), second);
+  await page.locator('.e-prompt', { hasText: 'two' }).waitFor();
+  await choose(page, 1, 'Conversation only');
+  await page.locator('.plan .primary', { hasText: 'Summary is under way' }).waitFor();
+  await page.keyboard.press('Escape');
+  await page.locator('.plan').waitFor({ state: 'detached' });
+  release();
+  await page.locator('.notice', { hasText: 'Summarised' }).waitFor();
+});

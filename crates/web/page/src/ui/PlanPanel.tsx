@@ -3,10 +3,10 @@
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 
-import { send, sentence } from '../actions';
+import { refused, send, sentence } from '../actions';
 import { applyChange, RUNNING, type Wanted } from '../changes';
 import type { Bytes, Change, ConflictFacts, EntryId, FileDiff, OnConflict, Refusal, RewindDocument, Scope } from '../contract';
-import { applying, panel, useView } from '../store';
+import { applying, panel, underWay, useView } from '../store';
 import { count, pathKey, pathText } from '../text/words';
 import { head } from '../view';
 import { type Choices, Conflicts, Files, Leaves, Stays, Warnings } from './PlanParts';
@@ -107,6 +107,9 @@ export function PlanPanel({ wanted: goal }: { wanted: Wanted }) {
     if (cannot || applying.value) return;
     setProblem(null);
     const failed = await applyChange({ ...goal, change, verb, name }, shown.head, plan);
+    const isOpen = panel.value?.kind === 'plan' && panel.value.wanted === goal;
+    // Whoever has closed it, or has gone elsewhere, is told all the same.
+    if (!isOpen) return void (failed && refused(failed));
     if (!failed) return void (panel.value = null);
     setProblem(failed);
     setAsked((count) => count + 1);
@@ -151,10 +154,10 @@ export function PlanPanel({ wanted: goal }: { wanted: Wanted }) {
       ) : null}
       <div class="actions">
         <button type="button" class="primary" ref={apply} aria-disabled={cannot} aria-busy={applying.value} onKeyDown={notHeld} onClick={() => void act()}>
-          {applying.value ? `${verb} is under way …` : does}
+          {underWay.value ? `${underWay.value} is under way …` : does}
         </button>
-        <button type="button" disabled={applying.value} onClick={() => (panel.value = null)}>
-          Cancel
+        <button type="button" onClick={() => (panel.value = null)}>
+          {applying.value ? 'Close' : 'Cancel'}
         </button>
         <span class="summary-line" role="status">
           {isWaiting ? 'working out what would change …' : plan && !refusal ? summary(plan) : ''}
