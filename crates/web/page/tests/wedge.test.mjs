@@ -140,3 +140,13 @@ test('a summary in one session leaves the others alone', async (t) => {
   release();
   await page.locator('.notice', { hasText: 'Summarised' }).waitFor();
 });
+
+test('a prompt that begins with a question mark is text', async (t) => {
+  const scene = await Scene.start(t, { config, answers: [write('a.txt', 'a\n'), { says: 'Done.' }] });
+  const page = await scene.page();
+  await say(page, 'one');
+  await page.locator('#composer').focus();
+  await page.keyboard.type('?u');
+  assert.equal(await page.locator('#composer').inputValue(), '?u');
+  assert.equal(await page.locator('.side').count(), 0);
+});

@@ -201,9 +201,6 @@ export function Composer() {
       event.preventDefault();
       box.setRangeText('', mark, at, 'end');
       changed();
-    } else if (event.key === '?' && value === '') {
-      event.preventDefault();
-      panel.value = { kind: 'help' };
     }
   };
 
