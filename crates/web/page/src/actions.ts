@@ -180,12 +180,12 @@ export async function remove(id: string): Promise<void> {
     const isShown = session.value === id;
     lose(id);
     await refreshSessions();
-    say('good', 'The session is deleted');
     if (isShown) {
       const next = sessions.value.find((one) => one.session !== id);
       if (next) go(next.session);
       else await create();
     }
+    say('good', 'The session is deleted');
   } catch (error) {
     say('bad', sentence((error as Error).message));
   }
