@@ -9,11 +9,13 @@ import { typedSoon } from '../drafts';
 import { matching, read } from '../slash';
 import { say } from '../notices';
 import { held, isUnderWay, panel, setComposer, useView } from '../store';
-import { partName, size } from '../text/words';
+import { partName, pathText, size } from '../text/words';
 import { transcript } from './Transcript';
 
 interface Choice {
   text: string;
+  /** What is drawn instead. */
+  shown?: string;
   about: string;
 }
 const MAX_ROWS = 8;
@@ -93,7 +95,7 @@ export function Composer() {
     const answer = await send({ type: 'files', query: found.query });
     const still = typing(box.value, box.selectionStart);
     if (answer.ok?.type !== 'files' || still?.kind !== 'file' || still.query !== found.query) return;
-    const list = answer.ok.paths.map((path) => ({ text: `@${/\s/.test(path) ? `"${path}"` : path} `, about: '' }));
+    const list = answer.ok.paths.map((path) => ({ text: `@${/\s/.test(path) ? `"${path}"` : path} `, shown: `@${pathText(path)}`, about: '' }));
     setChoices(list.length > 0 ? { list, at: 0, from: found.from } : null);
   };
 
@@ -383,7 +385,7 @@ function Choices({ choices, choose }: { choices: Offered; choose: (choice: Choic
               choose(choice, choices.from);
             }}
           >
-            <span>{choice.text}</span>
+            <span>{choice.shown ?? choice.text}</span>
             <span class="dim">{choice.about}</span>
           </li>
         );

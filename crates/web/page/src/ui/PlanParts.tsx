@@ -4,7 +4,7 @@ import { useMemo, useState } from 'preact/hooks';
 
 import type { Bytes, FileDiff, OnConflict, PlannedFile, RewindDocument } from '../contract';
 import { applying, theView } from '../store';
-import { count, counted, pathKey, pathText } from '../text/words';
+import { clean, count, counted, pathKey, pathText } from '../text/words';
 import { DiffLines, FileBox } from './Diff';
 import { Ticked } from './Ticked';
 
@@ -83,8 +83,11 @@ export function Warnings({ plan, isAcross, setAcross }: { plan: RewindDocument; 
   );
 }
 
+/** A path, in which nothing is a mark, and what is said of it. */
+type Named = { path: Bytes; text: string };
+
 /** A heading and what is below it, the rest counted. */
-function Listed({ title, items, total }: { title: string; items: string[]; total?: number }) {
+function Listed({ title, items, total }: { title: string; items: (string | Named)[]; total?: number }) {
   const [shown, setShown] = useState(8);
   if (items.length === 0) return null;
   const rest = Math.max(total ?? 0, items.length) - Math.min(shown, items.length);
@@ -94,7 +97,15 @@ function Listed({ title, items, total }: { title: string; items: string[]; total
       <ul>
         {items.slice(0, shown).map((item, at) => (
           <li key={at}>
-            <Ticked text={item} />
+            {typeof item === 'string' ? (
+              <Ticked text={clean(item)} />
+            ) : (
+              <>
+                {pathText(item.path)}
+                {'  '}
+                <Ticked text={clean(item.text)} />
+              </>
+            )}
           </li>
         ))}
       </ul>
@@ -119,13 +130,13 @@ export function Stays({ plan }: { plan: RewindDocument }) {
         title="Cannot be undone by going back:"
         items={plan.ledger.map((item) => `${item.kind}: ${item.what}${item.remedy ? `  \`${item.remedy}\`` : ''}`)}
       />
-      <Listed title="Stays although it was not there then:" items={plan.kept.map((kept) => `${pathText(kept.path)}  ${kept.text}`)} />
+      <Listed title="Stays although it was not there then:" items={plan.kept} />
       <Listed
         title={`Not captured then: ${count(plan.gaps_total, 'gap', 'gaps')}`}
-        items={plan.gaps.map((gap) => `${pathText(gap.path)}  ${gap.text}`)}
+        items={plan.gaps}
         total={plan.gaps_total}
       />
-      <Listed title="Still open for writing in a program:" items={plan.still_open.map(pathText)} />
+      <Listed title="Still open for writing in a program:" items={plan.still_open.map((path) => ({ path, text: '' }))} />
       <Listed title="Background jobs: ended if they were started since then:" items={jobs} />
     </div>
   );
