@@ -7,7 +7,7 @@ import { ApiError, ask, listSessions, newSession, deleteSession, isOf, type Outc
 import { isMarked } from './back';
 import { dropBars, forgetOperations, refreshOperations, restoreBar, sayBar } from './changes';
 import type { Command, Event, Part, Refusal } from './contract';
-import { DRAFT, draftChanged, forgetLoaded, giveBack, isLeft, isLoaded, lose, meetDraft, moveTo, wasSaid } from './drafts';
+import { DRAFT, draftChanged, forgetLoaded, giveBack, isLeft, isLoaded, lose, meetDraft, moveTo, regain, wasSaid } from './drafts';
 import { drop, dropWhere, notices, say } from './notices';
 import { forgetPoints, refreshPoints } from './points';
 import { question } from './question';
@@ -134,6 +134,7 @@ function open(id: string | null): void {
       // One in which nothing was ever said goes with its server; there is nothing to miss in it.
       if (next.kind === 'missing' && theView()?.entries.length === 0) void create();
       if (next.kind !== 'open') return;
+      regain(id);
       drop('gone');
       // What was asked while it was cut off was not answered.
       if (theView()) refreshAll();

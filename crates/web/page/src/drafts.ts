@@ -184,6 +184,10 @@ export function listenToLeaving(): void {
 export function lose(id: string): void {
   gone.add(id);
 }
+/** It is there, after all. */
+export function regain(id: string): void {
+  gone.delete(id);
+}
 
 /** Another session takes the place of the one that is shown: each keeps what was typed in it. */
 export function moveTo(id: string, show: () => void): void {

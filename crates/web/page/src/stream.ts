@@ -87,6 +87,7 @@ export class Stream {
   private async run(): Promise<void> {
     while (!this.stopped) {
       if (this.isResting) {
+        this.isTold = false;
         await new Promise<void>((resolve) => (this.wake = resolve));
         continue;
       }
