@@ -150,7 +150,7 @@ test('a rewind is made once, however often one asks, and its panel can be closed
   await page.keyboard.press('Escape');
   await page.locator('.plan').waitFor({ state: 'detached' });
   release();
-  await page.locator('.notice', { hasText: 'Went back' }).waitFor();
+  await page.locator('.notice', { hasText: 'Rewound the files' }).waitFor();
   assert.equal(applied, 1);
   assert.equal(scene.read('a.txt'), 'zero\n');
 });

@@ -17,15 +17,15 @@ test('a file that only the user changed is restored as it was before', async (t)
   unlinkSync(join(scene.workspace, 'gone.txt'));
   const compare = async () => {
     await page.locator('.top button', { hasText: 'Timeline' }).click();
-    await page.locator('.tree-row .ab button', { hasText: 'from' }).first().click();
+    await page.locator('.tree-row .ab button', { hasText: 'compare' }).first().click();
     await page.locator('.compare button.primary').click();
   };
-  for (const [name, text] of [['mine.txt', 'mine\n'], ['gone.txt', 'gone\n']]) {
+  for (const [name, text, does, done] of [['mine.txt', 'mine\n', 'Restore', 'restored'], ['gone.txt', 'gone\n', 'Recreate', 'recreated']]) {
     await compare();
     await page.locator('.with-button', { has: page.locator('.path', { hasText: name }) }).locator('.only-this').click();
-    await page.locator('#side-title', { hasText: `Restore ${name} as it was before 1` }).waitFor();
+    await page.locator('#side-title', { hasText: `${does} ${name} as it was before 1` }).waitFor();
     await apply(page);
-    await page.locator('.notice', { hasText: `Restored ${name}` }).waitFor();
+    await page.locator('.notice', { hasText: `${name} ${done}` }).waitFor();
     assert.equal(scene.read(name), text);
   }
   // What is as it was is not offered to be restored.
@@ -33,7 +33,8 @@ test('a file that only the user changed is restored as it was before', async (t)
   await page.locator('.side .only-this').waitFor();
   unlinkSync(join(scene.workspace, 'a.txt'));
   await page.locator('.side .only-this').click();
-  await page.locator('.plan .warning', { hasText: 'nothing to restore' }).waitFor();
+  await page.locator('.plan .summary-line', { hasText: 'Already as it was then' }).waitFor();
+  assert.equal(await page.locator('.plan button.primary').getAttribute('aria-disabled'), 'true');
 });
 
 test('what is compared is what is restored', async (t) => {
@@ -43,11 +44,12 @@ test('what is compared is what is restored', async (t) => {
   const page = await scene.page();
   for (const text of ['p one', 'p two', 'p three']) await say(page, text);
   await page.locator('.top button', { hasText: 'Timeline' }).click();
-  const from = (text) => page.locator('.tree-row', { hasText: text }).locator('.ab button', { hasText: 'from' }).click();
-  await from('p one');
+  const pick = (text, shown) => page.locator('.tree-row', { hasText: text }).locator('.ab button', { hasText: shown }).click();
+  await pick('p one', 'compare');
   await page.locator('.compare button.primary').click();
   await page.locator('.side .dl', { hasText: 'v0' }).waitFor();
-  await from('p three');
+  await pick('p one', 'from');
+  await pick('p three', 'compare');
   assert.equal(await page.locator('.side .only-this').count(), 0);
   await page.locator('.compare button.primary').click();
   await page.locator('.side .dl', { hasText: 'v2' }).waitFor();
@@ -129,12 +131,12 @@ test('a summary in one session leaves the others alone', async (t) => {
   await page.locator('.e-prompt', { hasText: 'one' }).waitFor();
   await choose(page, 1, 'Conversation only');
   await apply(page);
-  await page.locator('.notice', { hasText: 'Went back' }).waitFor();
+  await page.locator('.notice', { hasText: 'Rewound the conversation' }).waitFor();
   // In its own session it is named, and its plan can be closed.
   await page.evaluate((to) => (location.href = to), second);
   await page.locator('.e-prompt', { hasText: 'two' }).waitFor();
   await choose(page, 1, 'Conversation only');
-  await page.locator('.plan .primary', { hasText: 'Summary is under way' }).waitFor();
+  await page.locator('.plan .primary', { hasText: 'Summary in progress' }).waitFor();
   await page.keyboard.press('Escape');
   await page.locator('.plan').waitFor({ state: 'detached' });
   release();
