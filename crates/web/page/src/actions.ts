@@ -1,10 +1,13 @@
 // What can be done from the page, in the words of the terminal: sessions, saying, stopping, and what is heard of it. Plans, diffs,
 // conflicts and refusals are the session's: nothing about a rewind is worked out here.
 
+import { batch } from '@preact/signals';
+
 import { ApiError, ask, listSessions, newSession, deleteSession, isOf, type Outcome } from './api';
+import { isMarked } from './back';
 import { dropBars, forgetOperations, refreshOperations, restoreBar, sayBar } from './changes';
 import type { Command, Event, Part, Refusal } from './contract';
-import { draftChanged, forgetLoaded, isLoaded, keepDraft, restoreTyped, takeDraft } from './drafts';
+import { DRAFT, draftChanged, forgetLoaded, giveBack, isLeft, isLoaded, lose, meetDraft, moveTo, regain, wasSaid } from './drafts';
 import { drop, dropWhere, notices, say } from './notices';
 import { forgetPoints, refreshPoints } from './points';
 import { question } from './question';
@@ -15,6 +18,7 @@ import {
   held,
   isUnderWay,
   link,
+  panel,
   session,
   sessions,
   sidebarOpen,
@@ -26,11 +30,20 @@ import {
   workspace,
 } from './store';
 import { Stream } from './stream';
-import { partName } from './text/words';
+import { beginSaying } from './typed';
+import { head } from './view';
 
 let stream: Stream | null = null;
 /** What came up to this event had happened before this page knew of the session: nobody need be told. */
 let old = 0;
+/** A view may be a little older than the session: what waits to be said is looked at when everything up to this event is known. */
+let meets: number | null = null;
+
+function meet(): void {
+  if (meets === null || (theView()?.seq ?? 0) < meets) return;
+  meets = null;
+  meetDraft();
+}
 
 // Sessions.
 
@@ -65,32 +78,40 @@ function replace(id: string): void {
 }
 
 export function go(id: string): void {
-  sidebarOpen.value = false;
-  if (fromAddress() === id) open(id);
-  else location.hash = `#/s/${id}`;
+  // The place in the history of what covers the conversation becomes that of the other session: going back from it would undo the way there.
+  const isThere = fromAddress() === id;
+  if (!isThere && isMarked()) history.replaceState(null, '', `#/s/${id}`);
+  else if (!isThere) location.hash = `#/s/${id}`;
+  batch(() => {
+    if (!isThere) panel.value = null;
+    sidebarOpen.value = false;
+  });
+  open(id);
 }
 
 function open(id: string | null): void {
   if (!id || id === session.value) return;
-  keepDraft();
-  stream?.stop();
-  forget();
-  // What is told belongs to a session; this is what the way to this one told.
-  notices.value = notices.value.filter((notice) => notice.about === inSession(id));
-  forgetLoaded();
-  forgetPoints();
-  forgetOperations();
-  old = 0;
-  // What was typed before there was a session is meant for the first one.
-  if (session.value !== null) composer()?.set([]);
-  session.value = id;
+  moveTo(id, () => {
+    stream?.stop();
+    forget();
+    // What is told belongs to a session; this is what the way to this one told.
+    notices.value = notices.value.filter((notice) => notice.about === inSession(id));
+    forgetPoints();
+    forgetOperations();
+    old = 0;
+    session.value = id;
+  });
+  let newest = 0;
+  meets = null;
   stream = new Stream(id, {
     view: (view) => {
       const isFirst = takeView(view);
+      // What this tab has said and is not held any more was said, or waits.
+      if (view.held < held.value.length) held.value = held.value.slice(held.value.length - view.held);
+      meets = newest;
+      meet();
       if (isFirst) {
         for (const entry of view.entries) if (entry.type === 'prompt') composer()?.remember(entry.parts);
-        restoreTyped(id);
-        if (composer()?.isBlank() && view.draft.length > 0) takeDraft();
         composer()?.focus();
         // While a turn runs, what was done before it is not the last.
         if (isUnderWay(view)) void refreshOperations();
@@ -100,14 +121,20 @@ function open(id: string | null): void {
       } else refreshAll();
     },
     began: (seq) => {
+      newest = seq;
       if (theView() === null) old = seq;
     },
-    event: (event) => takeEvent(event, hear),
+    event: (event) => {
+      takeEvent(event, hear);
+      meet();
+    },
     link: (next) => {
       link.value = next;
+      if (next.kind === 'missing') lose(id);
       // One in which nothing was ever said goes with its server; there is nothing to miss in it.
       if (next.kind === 'missing' && theView()?.entries.length === 0) void create();
       if (next.kind !== 'open') return;
+      regain(id);
       drop('gone');
       // What was asked while it was cut off was not answered.
       if (theView()) refreshAll();
@@ -169,6 +196,7 @@ export async function remove(id: string): Promise<void> {
   try {
     await deleteSession(id);
     const isShown = session.value === id;
+    lose(id);
     await refreshSessions();
     const next = sessions.value.find((one) => one.session !== id);
     if (isShown && next) go(next.session);
@@ -198,17 +226,26 @@ export async function quietly(command: Command): Promise<boolean> {
   return !answer.refused;
 }
 
-/** Says something. What is refused is not lost. */
+/** Says something. What is refused is in the composer of its session again. */
 export async function prompt(parts: Part[]): Promise<void> {
-  notices.value = [];
+  const id = session.value;
+  if (!id) return;
+  // What waits to be said waits all the same.
+  dropWhere((notice) => notice.about !== DRAFT);
   forgetLoaded();
-  const answer = await send({ type: 'prompt', parts });
+  const view = theView();
+  const answered = beginSaying(id, { parts, head: view && head(view) });
+  const answer = await ask(id, { type: 'prompt', parts });
+  // A page that goes hears no answers: whoever comes back sees what came of it.
+  if (answer.refused?.reason === 'gone' && isLeft()) return;
   if (answer.refused) {
-    const box = composer();
-    if (box?.isBlank()) box.set(parts);
-    else say('warning', `Not sent: ${parts.map(partName).join(' ').slice(0, 200)}`);
-    refused(answer.refused);
-  } else if (answer.ok.type === 'held') {
+    giveBack(id, parts);
+    answered();
+    if (session.value === id) return refused(answer.refused);
+    return say('warning', `Not sent in the session that you were in: ${answer.refused.message}. It is in the composer there`);
+  }
+  answered();
+  if (answer.ok.type === 'held' && session.value === id) {
     const { request } = answer.ok;
     // It may have been said before its answer came.
     const isWaiting = request !== undefined && (theView()?.held ?? 0) > 0;
@@ -216,12 +253,13 @@ export async function prompt(parts: Part[]): Promise<void> {
   }
 }
 
-/** Takes a prompt back that is held: it is in the composer again. */
+/** Takes a prompt back that is held: it is in the composer again, before what was typed meanwhile. */
 export async function withdraw(request: string, parts: Part[]): Promise<void> {
-  if (!(await quietly({ type: 'withdraw', request }))) return;
+  const id = session.value;
+  if (!id || !(await quietly({ type: 'withdraw', request }))) return;
   held.value = held.value.filter((one) => one.request !== request);
-  if (composer()?.isBlank()) composer()?.set(parts);
-  composer()?.focus();
+  giveBack(id, parts);
+  if (session.value === id) composer()?.focus();
 }
 
 export async function interrupt(): Promise<void> {
@@ -285,6 +323,7 @@ function appended(event: Extract<Event, { type: 'appended' }>, isNews: boolean):
   if (entry.type === 'prompt') {
     composer()?.remember(entry.parts);
     held.value = held.value.filter((one) => !isOf(event.request, one.request));
+    wasSaid(entry.parts);
     if (!isNews) return;
     dropBars();
     void refreshSessions();

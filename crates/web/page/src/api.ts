@@ -1,6 +1,7 @@
 // What the page asks the server. Everything goes through here; nothing else calls `fetch`.
 
 import type { Command, Refusal, Reply, SessionFacts } from './contract';
+import { drop, say } from './notices';
 
 /** What came of a command. */
 export type Outcome = { ok: Reply; refused?: never } | { ok?: never; refused: Refusal };
@@ -47,6 +48,7 @@ export function isOf(request: string | undefined, own: string): boolean {
 /** Does something in a session. Never throws: what could not be asked is refused. */
 export async function ask(session: string, command: Command): Promise<Outcome> {
   const id = requestId();
+  const answered = PATIENCE_MS[command.type] === undefined ? () => {} : late(command.type);
   try {
     const response = await fetch(`/api/sessions/${encodeURIComponent(session)}/commands`, {
       method: 'POST',
@@ -59,7 +61,24 @@ export async function ask(session: string, command: Command): Promise<Outcome> {
     return (await response.json()) as Outcome;
   } catch {
     return { refused: { reason: 'gone', message: 'the server does not answer; nothing was done as far as this page knows' } };
+  } finally {
+    answered();
   }
+}
+
+/** How long the answer to what a user waits for may take, in milliseconds, before that is said. */
+const PATIENCE_MS: Partial<Record<Command['type'], number>> = { prompt: 4_000, interrupt: 3_000, answer: 4_000, withdraw: 4_000 };
+
+/** Says so if there is no answer for a while, and takes that back when there is one: call what this returns then. */
+function late(what: Command['type']): () => void {
+  const about = `late-${what}`;
+  const name = { prompt: 'what you said', interrupt: 'Stop', answer: 'your answer' }[what as string] ?? 'this';
+  const text = `The server has not answered to ${name} yet; it is still asked. If many tabs of it are open in this browser, close some`;
+  const timer = setTimeout(() => say('warning', text, [], about), PATIENCE_MS[what]);
+  return () => {
+    clearTimeout(timer);
+    drop(about);
+  };
 }
 
 /** Why the server itself did not do something. */

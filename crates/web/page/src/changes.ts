@@ -9,7 +9,7 @@ import { takeOffer } from './drafts';
 import { dropWhere, isBar, notices, say } from './notices';
 import { refreshPoints } from './points';
 import { question } from './question';
-import { applying, composer, panel, session, sessions, theFacts, theView } from './store';
+import { applying, beginWork, composer, panel, session, sessions, theFacts, theView } from './store';
 import { actionDone, changedFiles, inFiles, operationName, pathText } from './text/words';
 import { transcript } from './ui/Transcript';
 import { head } from './view';
@@ -45,6 +45,11 @@ export function forgetOperations(): void {
   operations.value = { undo: null, redo: null };
 }
 
+interface Bar {
+  operation: string;
+  verb: 'Undo' | 'Redo';
+  text: string;
+}
 const bar = (operation: string) => `op:${operation}`;
 const barKey = (id: string) => `retake-bar-${id}`;
 
@@ -54,8 +59,12 @@ export function sayBar(operation: string, verb: 'Undo' | 'Redo', text: string, t
   const beside = takeOffer();
   const run = () => void takeBack(operation, verb);
   say('good', text + beside.text, [{ text: verb, run }, ...beside.actions], bar(operation), turn);
+  if (session.value) rememberBar(session.value, { operation, verb, text });
+}
+
+function rememberBar(id: string, known: Bar): void {
   try {
-    if (session.value) sessionStorage.setItem(barKey(session.value), JSON.stringify({ operation, verb, text }));
+    sessionStorage.setItem(barKey(id), JSON.stringify(known));
   } catch {
     // Then a reload forgets it; the buttons above do the same.
   }
@@ -71,7 +80,7 @@ export async function restoreBar(id: string): Promise<void> {
   await refreshOperations();
   if (session.value !== id || notices.value.some(isBar)) return;
   try {
-    const known = JSON.parse(sessionStorage.getItem(barKey(id)) ?? 'null') as { operation: string; verb: 'Undo' | 'Redo'; text: string } | null;
+    const known = JSON.parse(sessionStorage.getItem(barKey(id)) ?? 'null') as Bar | null;
     const { undo, redo } = operations.value;
     const newest = known?.verb === 'Redo' ? redo : undo;
     if (known && newest?.operation === known.operation) sayBar(known.operation, known.verb, known.text);
@@ -117,26 +126,32 @@ export async function stopThenPlan(entry: EntryId, open: () => void): Promise<vo
 
 /** Makes a change, once, unless the head is no longer at `seen`. Returns why not, if it was not made. */
 export async function applyChange(wanted: Wanted, seen: EntryId | null, plan: RewindDocument | null = null): Promise<Refusal | null> {
-  if (!theView()) return { reason: 'gone', message: 'no session is open' };
+  const id = session.value;
+  if (!theView() || !id) return { reason: 'gone', message: 'no session is open' };
   if (applying.value) return { reason: 'running', message: 'another change is under way' };
-  applying.value = true;
+  const ended = beginWork(id, wanted.verb);
   try {
     const { change } = wanted;
     const answer = await send({ type: 'apply', change, head_seen: { head: seen }, plan_seen: plan?.fingerprint ?? null, running: 'refuse' });
     if (answer.refused) return answer.refused;
-    if (answer.ok.type === 'change') changed(wanted, answer.ok.document);
+    if (answer.ok.type === 'change') changed(id, wanted, answer.ok.document);
     void refreshStore();
     void refreshSessions();
     refreshPoints();
     return null;
   } finally {
-    applying.value = false;
+    ended();
   }
 }
 
-function changed(wanted: Wanted, document: RewindDocument): void {
+function changed(id: string, wanted: Wanted, document: RewindDocument): void {
   const { verb } = wanted;
   const text = outcome(wanted, document);
+  // Whoever is in another session meanwhile finds the bar when they come back.
+  if (session.value !== id) {
+    if (document.operation !== null && verb !== 'Redo') rememberBar(id, { operation: document.operation, verb: verb === 'Undo' ? 'Redo' : 'Undo', text });
+    return;
+  }
   if (document.operation === null) say('good', text);
   else if (verb === 'Undo') sayBar(document.operation, 'Redo', text);
   // What a redo repeats is taken back by its own name.
@@ -156,6 +171,8 @@ export function outcome({ verb, name, change }: Wanted, document: RewindDocument
     const isDone = only.status === 'done' || only.status === 'displaced';
     return isDone ? `${pathText(only.path)} ${actionDone(only.action)}` : `${pathText(only.path)}: ${files}`;
   }
+  // What was not done is not said to be.
+  if (verb === 'Restore' && document.operation === null) return `${name}: ${files}`;
   if (verb === 'Restore' || change.do !== 'rewind') return `${verb === 'Restore' ? 'Restored' : 'Rewound to'} ${name}: ${files}`;
   if (document.scope === 'conversation') return `Rewound the conversation to ${name}. Files stay as they are`;
   if (document.scope === 'code' || stays) return `Rewound the files to ${name}: ${files}. The conversation stays as it is`;
@@ -198,26 +215,29 @@ async function changeAtOnce(wanted: Wanted): Promise<void> {
 }
 
 export async function fork(entry: EntryId): Promise<void> {
-  if (applying.value) return;
-  applying.value = true;
+  const from = session.value;
+  if (applying.value || !from) return;
+  const ended = beginWork(from, 'Fork');
   try {
-    const from = session.value;
     const title = theFacts().title;
     const answer = await send({ type: 'fork', entry });
     if (answer.refused) return refused(answer.refused);
     if (answer.ok.type !== 'forked') return;
     await refreshSessions();
+    // Whoever has gone elsewhere meanwhile finds it in the list.
+    if (session.value !== from) return;
     go(answer.ok.session);
-    const back = from && sessions.value.some((one) => one.session === from) ? [{ text: 'Back to it', run: () => go(from) }] : [];
+    const back = sessions.value.some((one) => one.session === from) ? [{ text: 'Back to it', run: () => go(from) }] : [];
     say('good', `You are in a fork of “${title}”. Files stay as they are now`, back, inSession(answer.ok.session));
   } finally {
-    applying.value = false;
+    ended();
   }
 }
 
 export async function summarise(extent: Extent, instructions: string | null = null): Promise<void> {
-  if (applying.value) return;
-  applying.value = true;
+  const id = session.value;
+  if (applying.value || !id) return;
+  const ended = beginWork(id, 'Summary');
   try {
     const answer = await send({ type: 'summarise', extent, instructions });
     if (answer.refused) return refused(answer.refused);
@@ -226,10 +246,12 @@ export async function summarise(extent: Extent, instructions: string | null = nu
     if (!summary) return say('plain', 'There was nothing to summarise');
     const [before, after] = summary.bytes;
     const saved = before > 0 ? Math.max(0, 100 - Math.floor((after * 100) / before)) : 0;
-    sayBar(summary.operation, 'Undo', `Summarised: the next request is ${saved}% shorter`);
+    const text = `Summarised: the next request is ${saved}% shorter`;
+    if (session.value !== id) return rememberBar(id, { operation: summary.operation, verb: 'Undo', text });
+    sayBar(summary.operation, 'Undo', text);
     void refreshOperations();
   } finally {
-    applying.value = false;
+    ended();
   }
 }
 
@@ -245,7 +267,9 @@ export async function setLabel(entry: EntryId, label: string | null): Promise<Re
 
 /** Shows what a turn changed. */
 export async function showTurnDiff(entry: EntryId): Promise<void> {
+  const id = session.value;
   const answer = await send({ type: 'diff', of: { what: 'turn', prompt: entry } });
+  if (session.value !== id) return;
   if (answer.refused) return refused(answer.refused);
   if (answer.ok.type !== 'diff') return;
   const number = theFacts().numbers.get(entry);

@@ -2,7 +2,7 @@
 
 import { interrupt } from './actions';
 import { openPlan, showTurnDiff } from './changes';
-import { applying, composer, current, finding, isUnderWay, menuOf, panel, sidebarOpen, theFacts, theView, toggleMenu } from './store';
+import { composer, current, finding, isUnderWay, menuOf, panel, sidebarOpen, theFacts, theView, toggleMenu } from './store';
 import { isText } from './ui/focus';
 import { transcript } from './ui/Transcript';
 
@@ -36,9 +36,8 @@ export function openMenu(entry: string): void {
 function close(): boolean {
   if (menuOf.value !== null) menuOf.value = null;
   else if (finding.value) finding.value = false;
-  else if (panel.value !== null) {
-    if (!applying.value) panel.value = null;
-  } else if (sidebarOpen.value) sidebarOpen.value = false;
+  else if (panel.value !== null) panel.value = null;
+  else if (sidebarOpen.value) sidebarOpen.value = false;
   else return false;
   return true;
 }

@@ -4,7 +4,7 @@ import { render } from 'preact';
 
 import { begin } from './actions';
 import { listenToBack } from './back';
-import { hide, leave } from './drafts';
+import { listenToLeaving } from './drafts';
 import { listenToKeys } from './keys';
 import './style/base.css';
 import './style/frame.css';
@@ -27,7 +27,6 @@ if (root) {
   render(<App />, root);
   listenToKeys();
   listenToBack();
-  addEventListener('pagehide', leave);
-  document.addEventListener('visibilitychange', hide);
+  listenToLeaving();
   void begin();
 }

@@ -1,6 +1,6 @@
 // What the page knows and what it is doing. Everything that lasts is the session's; this is what one tab has on its screen.
 
-import { batch, signal } from '@preact/signals';
+import { batch, computed, signal } from '@preact/signals';
 
 import { isOwn } from './api';
 import type { Wanted } from './changes';
@@ -28,8 +28,19 @@ export const held = signal<{ request: string; parts: Part[] }[]>([]);
 export const store = signal<{ bytes: number; budget: number } | null>(null);
 /** Since when a turn runs; null if none does. */
 export const runningSince = signal<number | null>(null);
-/** Whether a change is on its way: there is never a second one. */
-export const applying = signal(false);
+const busy = signal<ReadonlyMap<string, string>>(new Map());
+/** What is on its way in the session that is shown, in a word; there is never a second one there. */
+export const underWay = computed(() => busy.value.get(session.value ?? '') ?? null);
+export const applying = computed(() => underWay.value !== null);
+/** Something begins in a session: what this returns is called when it has ended. */
+export function beginWork(id: string, what: string): () => void {
+  busy.value = new Map(busy.value).set(id, what);
+  return () => {
+    const rest = new Map(busy.value);
+    rest.delete(id);
+    busy.value = rest;
+  };
+}
 /** What is read out to those who do not see the page. */
 export const announced = signal('');
 export const sidebarOpen = signal(false);

@@ -1,5 +1,7 @@
 // The events of a session, from wherever this page has got to: connects, goes on where it was cut off, and waits longer each time it fails.
 //
+// Browsers open few connections to one server. The first tabs keep theirs; the others take turns: each asks for what it has missed, and lets go.
+//
 // It is read with `fetch` and not with `EventSource`, which can neither name the last event of an earlier page nor tell why it failed.
 
 import { errorOf } from './api';
@@ -30,7 +32,10 @@ const LONGEST_PAUSE_MS = 8_000;
 /** A connection over which nothing comes for so long is taken for dead. */
 const SILENCE_MS = 60_000;
 /** A tab that nobody has seen for so long lets go of its connection: browsers have few for one server, and what it misses it gets later. */
-const REST_MS = 60_000;
+const REST_MS = 10_000;
+/** So long a tab waits that has no connection of its own before it asks again what it has missed, and so long it waits for that. */
+const TURN_MS = 1_000;
+const MISSED_MS = 5_000;
 
 export class Stream {
   private stopped = false;
@@ -39,6 +44,7 @@ export class Stream {
   private wake: (() => void) | null = null;
   private isResting = false;
   private rest: ReturnType<typeof setTimeout> | undefined;
+  private isTold = false;
 
   constructor(
     private readonly session: string,
@@ -47,6 +53,8 @@ export class Stream {
     void this.run();
     addEventListener('online', this.hurry);
     document.addEventListener('visibilitychange', this.seen);
+    // One that was opened in the background is not seen either.
+    if (document.hidden) this.seen();
   }
 
   stop(): void {
@@ -79,22 +87,28 @@ export class Stream {
   private async run(): Promise<void> {
     while (!this.stopped) {
       if (this.isResting) {
+        this.isTold = false;
         await new Promise<void>((resolve) => (this.wake = resolve));
         continue;
       }
-      if (this.attempt === 0) this.listener.link({ kind: 'connecting' });
-      const fate = await this.connect();
+      if (this.attempt === 0 && !this.isTold) this.tell({ kind: 'connecting' });
+      const place = await takePlace();
+      const fate = await this.connect(place !== null);
+      place?.();
       if (this.stopped || fate === 'final') return;
-      if (!this.isResting) await this.pause();
+      if (fate === 'caught up') await this.wait(TURN_MS);
+      else if (!this.isResting) await this.pause();
     }
   }
 
-  private async pause(): Promise<void> {
-    this.attempt += 1;
-    const longest = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (this.attempt - 1));
-    // Tabs that were cut off together do not come back together.
-    const ms = longest * (0.75 + Math.random() / 4);
-    this.listener.link({ kind: 'waiting', until: Date.now() + ms, attempt: this.attempt });
+  /** What is told already is not told again: a tab that takes turns is open all the time. */
+  private tell(link: Link): void {
+    if (link.kind === 'open' && this.isTold) return;
+    this.isTold = link.kind === 'open';
+    this.listener.link(link);
+  }
+
+  private async wait(ms: number): Promise<void> {
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, ms);
       this.wake = () => {
@@ -105,13 +119,24 @@ export class Stream {
     this.wake = null;
   }
 
-  private async connect(): Promise<'again' | 'final'> {
+  private async pause(): Promise<void> {
+    this.attempt += 1;
+    const longest = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (this.attempt - 1));
+    // Tabs that were cut off together do not come back together.
+    const ms = longest * (0.75 + Math.random() / 4);
+    this.tell({ kind: 'waiting', until: Date.now() + ms, attempt: this.attempt });
+    await this.wait(ms);
+  }
+
+  /** Reads to the end if the connection can be kept, else what was missed. */
+  private async connect(isKept: boolean): Promise<'again' | 'final' | 'caught up'> {
     const abort = new AbortController();
     this.abort = abort;
     const headers: Record<string, string> = { Accept: 'text/event-stream', 'X-Retake': '1' };
     const seen = this.listener.seen();
     if (seen !== null) headers['Last-Event-ID'] = String(seen);
-    let watchdog = setTimeout(() => abort.abort(), SILENCE_MS);
+    const silence = isKept ? SILENCE_MS : MISSED_MS;
+    let watchdog = setTimeout(() => abort.abort(), silence);
     try {
       const response = await fetch(`/api/sessions/${encodeURIComponent(this.session)}/events`, {
         headers,
@@ -123,13 +148,15 @@ export class Stream {
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
       const parser = new Parser((name, data) => this.take(name, data));
       this.attempt = 0;
-      this.listener.began(Number(response.headers.get('X-Retake-Seq') ?? 0));
-      this.listener.link({ kind: 'open' });
+      const newest = Number(response.headers.get('X-Retake-Seq') ?? 0);
+      this.listener.began(newest);
+      this.tell({ kind: 'open' });
       for (;;) {
+        if (!isKept && (this.listener.seen() ?? -1) >= newest) return 'caught up';
         const { done, value } = await reader.read();
         clearTimeout(watchdog);
         if (done || this.stopped) return 'again';
-        watchdog = setTimeout(() => abort.abort(), SILENCE_MS);
+        watchdog = setTimeout(() => abort.abort(), silence);
         parser.push(value);
       }
     } catch {
@@ -142,11 +169,11 @@ export class Stream {
 
   private async failed(response: Response): Promise<'again' | 'final'> {
     if (response.status === 401 || response.status === 403) {
-      this.listener.link({ kind: 'shut' });
+      this.tell({ kind: 'shut' });
       return 'final';
     }
     if (response.status === 404) {
-      this.listener.link({ kind: 'missing', message: (await errorOf(response)).message });
+      this.tell({ kind: 'missing', message: (await errorOf(response)).message });
       return 'final';
     }
     return 'again';
@@ -163,6 +190,22 @@ export class Stream {
       this.abort?.abort();
     }
   }
+}
+
+/** So many connections the tabs of a browser keep: it has six for one server, and commands need some. */
+const PLACES = 3;
+
+/** Takes one of the places for connections that are kept, if one is free: what it returns gives it back. Where there are no locks, all may. */
+async function takePlace(): Promise<(() => void) | null> {
+  if (!('locks' in navigator)) return () => {};
+  for (let number = 0; number < PLACES; number += 1) {
+    const place = await new Promise<(() => void) | null>((resolve) => {
+      const held = (lock: Lock | null) => (lock ? new Promise<void>((free) => resolve(free)) : resolve(null));
+      navigator.locks.request(`retake-stream-${number}`, { ifAvailable: true }, held).catch(() => resolve(null));
+    });
+    if (place) return place;
+  }
+  return null;
 }
 
 /** Reads server-sent events from pieces of text. */

@@ -191,6 +191,7 @@ test('everything can be done without a mouse', async (t) => {
   await page.keyboard.press('Escape');
   await page.locator('.side').waitFor({ state: 'detached' });
   assert.equal(await focus(), 'Prompt');
-  await page.keyboard.press('?');
+  await page.keyboard.type('/help');
+  await page.keyboard.press('Enter');
   await page.locator('#side-title', { hasText: 'Keys' }).waitFor();
 });

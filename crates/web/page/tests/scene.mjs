@@ -136,7 +136,7 @@ export class Scene {
     this.contexts.push(context);
     if (DIST) await context.route((url) => !url.pathname.startsWith('/api') && !url.searchParams.has('token'), fromDist);
     const page = await context.newPage();
-    page.setDefaultTimeout(10_000);
+    page.setDefaultTimeout(30_000);
     page.on('pageerror', (error) => this.problems.push(String(error)));
     page.on('console', (message) => {
       // A request that fails while the server is gone is told by the browser itself.
@@ -156,7 +156,7 @@ export class Scene {
   /** One more tab of the same browser. */
   async tab(page) {
     const other = await page.context().newPage();
-    other.setDefaultTimeout(10_000);
+    other.setDefaultTimeout(30_000);
     other.on('pageerror', (error) => this.problems.push(String(error)));
     await other.goto(page.url());
     return other;
@@ -181,7 +181,7 @@ export async function say(page, text) {
   await ready(page);
 }
 export async function ready(page) {
-  await page.locator('.status .state', { hasText: 'ready' }).waitFor({ timeout: 20_000 });
+  await page.locator('.status .state', { hasText: 'ready' }).waitFor({ timeout: 60_000 });
 }
 /** Opens the menu of a prompt with the mouse. */
 export async function menu(page, number) {

@@ -39,7 +39,7 @@ export async function play(t, { view = {}, width = 1280, height = 800, dark = fa
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
   const context = await (await theBrowser()).newContext({ viewport: { width, height }, colorScheme: dark ? 'dark' : 'light', hasTouch: touch, isMobile: touch });
   const page = await context.newPage();
-  page.setDefaultTimeout(10_000);
+  page.setDefaultTimeout(30_000);
   await page.addInitScript((all) => Object.entries(all).forEach(([key, value]) => sessionStorage.setItem(key, value)), stored);
   const problems = [];
   page.on('pageerror', (error) => problems.push(String(error)));

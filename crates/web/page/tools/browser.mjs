@@ -12,5 +12,5 @@ const names = process.argv.slice(2);
 const files = readdirSync(join(root, 'tests'))
   .filter((name) => name.endsWith('.test.mjs') && (names.length === 0 || names.some((one) => name.includes(one))))
   .map((name) => join(root, 'tests', name));
-const args = ['--test', '--test-concurrency=1', '--test-timeout=120000', '--test-reporter=spec', ...files];
+const args = ['--test', '--test-concurrency=1', '--test-timeout=300000', '--test-reporter=spec', ...files];
 process.exit(spawnSync(process.execPath, args, { stdio: 'inherit', cwd: root }).status ?? 1);

@@ -171,6 +171,10 @@ test('numbers are short and names are clean', () => {
   assert.equal(pathText('a\nb\u202e'), '"a\\nb\\342\\200\\256"');
   assert.equal(pathText({ bytes: btoa('a\xff') }), '"a\\377"');
   assert.equal(pathText('say "no"'), '"say \\"no\\""');
+  // What is not seen, or looks like something else.
+  assert.equal(pathText('\u200b.txt'), '"\\342\\200\\213.txt"');
+  for (const odd of ['\u00ad', '\u3164', '\ufeff', '\u200d', '\u00a0', '\u{e0041}', '\ufe0f']) assert.match(pathText(`a${odd}b`), /^"a[\\\d]+b"$/);
+  assert.deepEqual([pathText(' a'), pathText('a '), pathText('a b')], ['" a"', '"a "', 'a b']);
   assert.equal(plainOutput('\u001b[31mred\u001b[0m 10%\r100%\nx'), '100%\nx');
 });
 

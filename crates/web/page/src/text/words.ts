@@ -58,8 +58,8 @@ export function pathText(path: Bytes): string {
   }
 }
 
-/** What makes a name be quoted: controls, what changes the direction of text, and the quotes' own characters. */
-const ODD = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"\\]/;
+/** What makes a name be quoted: controls, what changes the direction of text or is not seen, odd blanks, and the quotes' own characters. */
+const ODD = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}"\\]|[^\P{Zs} ]|^ | $/u;
 const ESCAPES: Record<number, string> = { 7: '\\a', 8: '\\b', 9: '\\t', 10: '\\n', 11: '\\v', 12: '\\f', 13: '\\r', 34: '\\"', 92: '\\\\' };
 
 function quoted(bytes: Uint8Array): string {
@@ -73,7 +73,7 @@ export function pathKey(path: Bytes): string {
   return typeof path === 'string' ? path : `\0${path.bytes}`;
 }
 
-const UNSEEN = '\\u007f-\\u009f\\u061c\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff';
+const UNSEEN = '\\u007f-\\u009f\\u00ad\\u061c\\u115f\\u1160\\u180e\\u3164\\uffa0\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff';
 const NO_LINE = new RegExp(`[\\u0000-\\u001f${UNSEEN}]`, 'g');
 const NO_LINES = new RegExp(`[\\u0000-\\u0008\\u000b-\\u001f${UNSEEN}]`, 'g');
 
@@ -121,7 +121,7 @@ export function partName(part: Part): string {
     case 'paste':
       return `[pasted ${count(lineCount(part.text), 'line', 'lines')}]`;
     case 'file':
-      return `[file ${part.path}]`;
+      return `[file ${pathText(part.path)}]`;
     case 'image':
       return `[image ${part.media_type.replace(/^image\//, '')}]`;
   }

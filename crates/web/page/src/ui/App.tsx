@@ -5,7 +5,7 @@ import { useLayoutEffect, useRef } from 'preact/hooks';
 
 import { create, reconnect, sentence } from '../actions';
 import { planTitle } from '../changes';
-import { announced, applying, composer, finding, link, panel, session, sidebarOpen, theFacts, useView, type Panel } from '../store';
+import { announced, composer, finding, link, panel, session, sidebarOpen, theFacts, useView, type Panel } from '../store';
 import { Checkpoints } from './Checkpoints';
 import { Composer } from './Composer';
 import { DiffList } from './DiffPanel';
@@ -153,7 +153,7 @@ function Side() {
     <section class="side" ref={box} tabIndex={-1} role="dialog" aria-labelledby="side-title">
       <header>
         <h2 id="side-title">{titleOf(open)}</h2>
-        <button type="button" class="quiet" aria-label="Close" disabled={applying.value} onClick={() => (panel.value = null)}>
+        <button type="button" class="quiet" aria-label="Close" onClick={() => (panel.value = null)}>
           ×
         </button>
       </header>

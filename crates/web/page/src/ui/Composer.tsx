@@ -1,18 +1,21 @@
 // The composer: what the user is about to say. Several lines, pasted blocks, images, files by name, history.
 
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 import { interrupt, prompt, send, withdraw } from '../actions';
 import type { Part } from '../contract';
 import { Blocks, isBlock, typing } from '../draft';
+import { typedSoon } from '../drafts';
 import { matching, read } from '../slash';
 import { say } from '../notices';
 import { held, isUnderWay, panel, setComposer, useView } from '../store';
-import { partName, size } from '../text/words';
+import { partName, pathText, size } from '../text/words';
 import { transcript } from './Transcript';
 
 interface Choice {
   text: string;
+  /** What is drawn instead. */
+  shown?: string;
   /** What can follow it. */
   takes: string;
   about: string;
@@ -32,7 +35,7 @@ export function Composer() {
   const picker = useRef<HTMLInputElement>(null);
   const blocks = useRef(new Blocks());
   const history = useRef<Part[][]>([]);
-  const recalled = useRef<{ at: number; before: string } | null>(null);
+  const recalled = useRef<{ at: number; before: { text: string; blocks: Blocks } } | null>(null);
   const filled = useRef(0);
   const typed = useRef(0);
   const escaped = useRef(0);
@@ -42,7 +45,9 @@ export function Composer() {
 
   const text = () => area.current?.value ?? '';
   const changed = () => {
-    if (area.current) fit(area.current);
+    if (!area.current) return;
+    fit(area.current);
+    typedSoon();
   };
   const put = (value: string) => {
     if (area.current) area.current.value = value;
@@ -55,9 +60,11 @@ export function Composer() {
     changed();
   };
 
-  useEffect(() => {
+  // Before anything else is done: what was typed is put here.
+  useLayoutEffect(() => {
     setComposer({
-      parts: () => blocks.current.parts(text()),
+      // While one looks through what was said before, what is typed is what was there.
+      parts: () => (recalled.current ? recalled.current.before.blocks.parts(recalled.current.before.text) : blocks.current.parts(text())),
       isBlank: () => text() === '',
       typedAt: () => typed.current,
       set: (parts) => {
@@ -108,7 +115,7 @@ export function Composer() {
     const answer = await send({ type: 'files', query: found.query });
     const still = typing(box.value, box.selectionStart);
     if (answer.ok?.type !== 'files' || still?.kind !== 'file' || still.query !== found.query) return;
-    const list = answer.ok.paths.map((path) => ({ text: `@${/\s/.test(path) ? `"${path}"` : path} `, takes: '', about: '' }));
+    const list = answer.ok.paths.map((path) => ({ text: `@${/\s/.test(path) ? `"${path}"` : path} `, shown: `@${pathText(path)}`, takes: '', about: '' }));
     setChoices(list.length > 0 ? { list, at: 0, from: found.from } : null);
   };
 
@@ -138,7 +145,7 @@ export function Composer() {
     if (!view) return say('warning', 'The session is not open yet');
     put('');
     setChoices(null);
-    recalled.current = null;
+    takeUp();
     transcript()?.toEnd();
     void prompt(parts);
   };
@@ -147,18 +154,28 @@ export function Composer() {
     const all = history.current;
     const at = (recalled.current?.at ?? all.length) + by;
     if (at < 0 || (by > 0 && !recalled.current)) return false;
-    const before = recalled.current?.before ?? text();
+    const before = recalled.current?.before ?? { text: text(), blocks: blocks.current };
     const parts = all[at];
     if (parts) {
       recalled.current = { at, before };
+      blocks.current = new Blocks();
       put(blocks.current.text(parts));
     } else {
       recalled.current = null;
-      put(before);
+      blocks.current = before.blocks;
+      put(before.text);
     }
     const box = area.current;
     box?.setSelectionRange(box.value.length, box.value.length);
     return true;
+  };
+
+  /** What was typed before something older was taken up is among what was said before. */
+  const takeUp = () => {
+    const before = recalled.current?.before;
+    recalled.current = null;
+    const parts = before?.blocks.parts(before.text) ?? [];
+    if (parts.length > 0) history.current.push(parts);
   };
 
   const escape = () => {
@@ -206,9 +223,6 @@ export function Composer() {
       event.preventDefault();
       box.setRangeText('', mark, at, 'end');
       changed();
-    } else if (event.key === '?' && value === '') {
-      event.preventDefault();
-      panel.value = { kind: 'help' };
     }
   };
 
@@ -281,7 +295,7 @@ export function Composer() {
             // Whoever types means what they press next.
             filled.current = 0;
             typed.current = Date.now();
-            recalled.current = null;
+            takeUp();
             changed();
             void complete();
           }}
@@ -406,7 +420,7 @@ function Choices({ choices, choose }: { choices: Offered; choose: (choice: Choic
             }}
           >
             <span class="name">
-              {choice.text}
+              {choice.shown ?? choice.text}
               {choice.takes ? <span class="dim"> {choice.takes}</span> : null}
             </span>
             <span class="dim about">{choice.about}</span>

@@ -4,10 +4,18 @@ import { useEffect, useState } from 'preact/hooks';
 
 import { send } from '../actions';
 import { openPlan } from '../changes';
-import type { EntryId, FileDiff } from '../contract';
+import type { Bytes, Change, EntryId, FileDiff } from '../contract';
 import { useView } from '../store';
 import { count, pathKey, pathText } from '../text/words';
 import { FileBox } from './Diff';
+import { placeName } from './PromptMenu';
+
+/** Exactly as before a prompt, whoever changed them since: what is compared need not be the session's own. */
+const asBefore = (entry: EntryId, paths: Bytes[]): Change => ({ do: 'rewind', entry, scope: 'code', files: 'exact', paths });
+
+function restore(entry: EntryId, path: Bytes): void {
+  openPlan(asBefore(entry, [path]), 'Restore', `${pathText(path)} as it was ${placeName(entry)}`);
+}
 
 /** What bringing a file back would do to it now; the plan says which. */
 const BRING: Record<string, string> = { restore: 'Restore as it was before', recreate: 'Recreate', delete: 'Delete new file', mode: 'Restore permissions' };
@@ -24,17 +32,11 @@ export function DiffList({ files, entry }: { files: FileDiff[]; entry: EntryId |
       </p>
       {files.slice(0, shown).map((file) => {
         const bring = BRING[actions.get(pathKey(file.path)) ?? ''];
-        const name = pathText(file.path);
         return (
           <div class="with-button" key={pathKey(file.path)}>
             <FileBox file={file} isOpen={files.length <= 12} />
             {entry && bring ? (
-              <button
-                type="button"
-                class="quiet only-this"
-                aria-label={`${bring}: ${name}`}
-                onClick={() => openPlan({ do: 'rewind', entry, scope: 'code', paths: [file.path] }, 'Restore', name)}
-              >
+              <button type="button" class="quiet only-this" aria-label={`${bring}: ${pathText(file.path)}`} onClick={() => restore(entry, file.path)}>
                 {bring}
               </button>
             ) : null}
@@ -57,7 +59,7 @@ function useActions(files: FileDiff[], entry: EntryId | null): Map<string, strin
   useEffect(() => {
     if (!entry || files.length === 0) return undefined;
     let isGone = false;
-    void send({ type: 'plan', change: { do: 'rewind', entry, scope: 'code', paths: files.map((file) => file.path) } }).then((answer) => {
+    void send({ type: 'plan', change: asBefore(entry, files.map((file) => file.path)) }).then((answer) => {
       const plan = answer.ok?.type === 'change' ? answer.ok.document : answer.refused?.document;
       if (!isGone) setActions(new Map((plan?.files ?? []).map((file) => [pathKey(file.path), file.action ?? ''])));
     });

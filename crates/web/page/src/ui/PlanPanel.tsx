@@ -3,10 +3,10 @@
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 
-import { send, sentence } from '../actions';
+import { refused, send, sentence } from '../actions';
 import { applyChange, planTitle, RUNNING, type Wanted } from '../changes';
 import type { Bytes, Change, ConflictFacts, EntryId, FileDiff, OnConflict, Refusal, RewindDocument, Scope } from '../contract';
-import { applying, panel, useView } from '../store';
+import { applying, panel, underWay, useView } from '../store';
 import { type Action, changedFiles, count, pathKey, pathText, willDo } from '../text/words';
 import { head } from '../view';
 import { type Choices, Conflicts, Files, Leaves, Stays, Warnings } from './PlanParts';
@@ -87,6 +87,7 @@ export function PlanPanel({ wanted: goal }: { wanted: Wanted }) {
   const isRunning = view?.state === 'running';
   const blocked = plan !== null && plan.blocked.length > 0;
   const needsBranch = Boolean(plan?.branch) && !isAcross;
+  const isThere = paths.length > 0 && scope === 'code' && plan !== null && !isWaiting && changedFiles(plan.files).length === 0 && !hasConflicts;
   const why = isRunning
     ? sentence(RUNNING)
     : refusal
@@ -96,20 +97,26 @@ export function PlanPanel({ wanted: goal }: { wanted: Wanted }) {
         : blocked
           ? 'A directory is in the way'
           : null;
-  const cannot = isRunning || refusal !== null || plan === null || blocked || needsBranch || isWaiting || applying.value;
+  const cannot = isThere || isRunning || refusal !== null || plan === null || blocked || needsBranch || isWaiting || applying.value;
   // A single file is restored or deleted, as the plan says; the rest does not go back.
   const only = paths.length > 0 ? paths.map(pathText).join(', ') : null;
   const [verb, name] = only !== null && goal.verb === 'Rewind' ? (['Restore', only] as const) : ([goal.verb, goal.name] as const);
   const planned = plan?.files.find((file) => file.action !== 'unchanged' && paths.length === 1 && pathKey(file.path) === pathKey(paths[0] as Bytes));
-  const title = only === null ? null : `${ONE[planned?.action as Action] ?? 'Restore'} ${only}`;
+  const does = ONE[planned?.action as Action] ?? 'Restore';
+  const title = only === null ? null : `${does} ${only}`;
+  // The name of what was asked for says of which point it is; what is deleted was not there then.
+  const whole = title !== null && goal.verb === 'Restore' && planned?.action !== 'delete' ? `${does} ${goal.name}` : title;
   useLayoutEffect(() => {
-    planTitle.value = title;
-  }, [title]);
+    planTitle.value = whole;
+  }, [whole]);
   const act = async () => {
     // A second click may come before the first has been drawn.
     if (cannot || applying.value) return;
     setProblem(null);
     const failed = await applyChange({ ...goal, change, verb, name }, shown.head, plan);
+    const isOpen = panel.value?.kind === 'plan' && panel.value.wanted === goal;
+    // Whoever has closed it, or has gone elsewhere, is told all the same.
+    if (!isOpen) return void (failed && refused(failed));
     if (!failed) return void (panel.value = null);
     setProblem(failed);
     setAsked((count) => count + 1);
@@ -121,7 +128,7 @@ export function PlanPanel({ wanted: goal }: { wanted: Wanted }) {
     setPaths([path]);
   };
   const kept = [...choices].filter(([key, [, choice]]) => choice === 'keep' && plan?.conflicts.some((one) => pathKey(one.path) === key)).length;
-  const does = kept > 0 ? (title ? 'Keep it as it is' : `${verb}, keeping ${count(kept, 'file as it is', 'files as they are')}`) : (title ?? verb);
+  const label = kept > 0 ? (title ? 'Keep it as it is' : `${verb}, keeping ${count(kept, 'file as it is', 'files as they are')}`) : (title ?? verb);
 
   return (
     <div class="plan" ref={box}>
@@ -152,10 +159,10 @@ export function PlanPanel({ wanted: goal }: { wanted: Wanted }) {
       ) : null}
       <div class="actions">
         <button type="button" class="primary" ref={apply} aria-disabled={cannot} aria-busy={applying.value} onKeyDown={notHeld} onClick={() => void act()}>
-          {applying.value ? `${verb} in progress …` : does}
+          {underWay.value ? `${underWay.value} in progress …` : label}
         </button>
-        <button type="button" disabled={applying.value} onClick={() => (panel.value = null)}>
-          Cancel
+        <button type="button" onClick={() => (panel.value = null)}>
+          {applying.value ? 'Close' : 'Cancel'}
         </button>
         <span class="summary-line" role="status">
           {isWaiting ? 'Planning …' : plan && !refusal ? summary(plan, only !== null) : ''}

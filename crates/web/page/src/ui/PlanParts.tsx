@@ -4,7 +4,7 @@ import { useMemo, useState } from 'preact/hooks';
 
 import type { Bytes, FileDiff, OnConflict, PlannedFile, RewindDocument } from '../contract';
 import { applying, theView } from '../store';
-import { actionDone, count, counted, pathKey, pathText } from '../text/words';
+import { actionDone, clean, count, counted, pathKey, pathText } from '../text/words';
 import { DiffLines, FileBox } from './Diff';
 import { Ticked } from './Ticked';
 
@@ -90,8 +90,11 @@ export function Warnings({ plan, isAcross, setAcross }: { plan: RewindDocument; 
   );
 }
 
+/** A path, in which nothing is a mark, and what is said of it. */
+type Named = { path: Bytes; text: string };
+
 /** A heading and what is below it, the rest counted. */
-function Listed({ title, items, total }: { title: string; items: string[]; total?: number }) {
+function Listed({ title, items, total }: { title: string; items: (string | Named)[]; total?: number }) {
   const [shown, setShown] = useState(8);
   if (items.length === 0) return null;
   const rest = Math.max(total ?? 0, items.length) - Math.min(shown, items.length);
@@ -101,7 +104,15 @@ function Listed({ title, items, total }: { title: string; items: string[]; total
       <ul>
         {items.slice(0, shown).map((item, at) => (
           <li key={at}>
-            <Ticked text={item} />
+            {typeof item === 'string' ? (
+              <Ticked text={clean(item)} />
+            ) : (
+              <>
+                {pathText(item.path)}
+                {'  '}
+                <Ticked text={clean(item.text)} />
+              </>
+            )}
           </li>
         ))}
       </ul>
@@ -138,13 +149,13 @@ export function Stays({ plan, isPart }: { plan: RewindDocument; isPart: boolean 
           <Listed title="Not undone:" items={rest} />
         </>
       )}
-      <Listed title="Not deleted:" items={plan.kept.map((kept) => `${pathText(kept.path)}  ${kept.text}`)} />
+      <Listed title="Not deleted:" items={plan.kept} />
       <Listed
         title={`Not captured at that point (${plan.gaps_total}):`}
-        items={plan.gaps.map((gap) => `${pathText(gap.path)}  ${gap.text}`)}
+        items={plan.gaps}
         total={plan.gaps_total}
       />
-      <Listed title="Still open in a program:" items={plan.still_open.map(pathText)} />
+      <Listed title="Still open in a program:" items={plan.still_open.map((path) => ({ path, text: '' }))} />
       <Listed title="Background jobs, stopped if they were started since then:" items={jobs} />
     </div>
   );

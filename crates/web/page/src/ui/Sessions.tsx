@@ -6,7 +6,7 @@ import { fresh, go, remove } from '../actions';
 import { listSessions } from '../api';
 import type { SessionFacts } from '../contract';
 import { composer, session, sessions, sidebarOpen, workspace } from '../store';
-import { age, count } from '../text/words';
+import { age, count, pathText } from '../text/words';
 import { focusOnce } from './focus';
 
 export function Sessions() {
@@ -36,8 +36,8 @@ export function Sessions() {
           ×
         </button>
       </header>
-      <p class="workspace dim" title={workspace.value}>
-        <bdi dir="ltr">{workspace.value}</bdi>
+      <p class="workspace dim" title={pathText(workspace.value)}>
+        <bdi dir="ltr">{pathText(workspace.value)}</bdi>
       </p>
       <div class="new">
         <input

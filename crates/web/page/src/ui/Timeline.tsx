@@ -59,7 +59,7 @@ export function Timeline({ from: first }: { from: string | undefined }) {
   const [limit, setLimit] = useState(AT_ONCE);
   const [from, setFrom] = useState<EntryId | null>(first ?? null);
   const [to, setTo] = useState<EntryId | null>(null);
-  const [compared, setCompared] = useState<FileDiff[] | null>(null);
+  const [compared, setCompared] = useState<{ files: FileDiff[]; from: EntryId | null; to: EntryId | null } | null>(null);
   const input = useRef<HTMLInputElement>(null);
   const [asked, setAsked] = useState(0);
 
@@ -136,7 +136,7 @@ export function Timeline({ from: first }: { from: string | undefined }) {
   const compare = async () => {
     const answer = await send({ type: 'diff', of: { what: 'between', from, to } });
     if (answer.refused) return refused(answer.refused);
-    if (answer.ok.type === 'diff') setCompared(answer.ok.files);
+    if (answer.ok.type === 'diff') setCompared({ files: answer.ok.files, from, to });
   };
   const keys = (event: KeyboardEvent) => {
     const all = [...(event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>('.point')];
@@ -188,7 +188,7 @@ export function Timeline({ from: first }: { from: string | undefined }) {
           </>
         )}
       </div>
-      {compared ? <DiffList files={compared} entry={from} /> : null}
+      {compared && compared.from === from && compared.to === to ? <DiffList files={compared.files} entry={from} /> : null}
       {prompts === null ? <p class="dim">reading …</p> : null}
       {prompts !== null && shown.length === 0 ? <p class="dim">{words.length > 0 ? 'No matches' : 'Nothing has been said in this session yet'}</p> : null}
       <ol class="tree branches" ref={list} aria-label="Timeline, newest first">
