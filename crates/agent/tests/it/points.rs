@@ -41,7 +41,7 @@ fn going_back_to_a_checkpoint_is_an_operation_of_the_session_and_is_undone_there
     let operation = done.operation.unwrap();
     assert_eq!((to_undo(&scene).operation, to_undo(&scene).kind.as_str()), (operation.clone(), "rewind"));
     // By its name, as the bar of a client does, and then once more without one.
-    scene.change(ChangeGoal::Undo { operation: Some(operation.clone()) }).unwrap();
+    scene.change(ChangeGoal::Undo { operation: Some(operation) }).unwrap();
     assert_eq!(scene.files(), CHANGED);
     scene.redo();
     assert_eq!(scene.files(), "u.txt: user\n");
