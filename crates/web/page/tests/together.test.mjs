@@ -58,7 +58,9 @@ test('what the command line does to the session is seen at once', async (t) => {
   await say(page, 'do two');
   const id = page.url().split('/').at(-1);
   const options = { cwd: scene.workspace, env: scene.env };
-  execFileSync(RETAKE, ['undo', '--session', id, '--yes'], options);
+  await changes(page, 2);
+  // The command waits for the end of the turn, whatever the page has heard of it.
+  execFileSync(RETAKE, ['undo', '--session', id, '--yes', '--wait'], options);
   await page.locator('[aria-label="Prompt 2"]').waitFor({ state: 'detached' });
   assert.equal(scene.read('a.txt'), 'one\n');
   execFileSync(RETAKE, ['redo', '--session', id, '--yes'], options);
