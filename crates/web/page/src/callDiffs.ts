@@ -10,6 +10,8 @@ import { type CallChange, fits } from './text/edits';
 
 /** What scrolls by faster than this is not asked for. */
 const PAUSE_MS = 120;
+/** What nobody answered is asked again after this. */
+const AGAIN_MS = 1_000;
 /** So many are remembered. */
 const MOST = 500;
 const known = new Map<EntryId, FileDiff | null>();
@@ -35,14 +37,17 @@ export function useCallDiff(entry: EntryOf<'tool_result'>, change: CallChange): 
     let isGone = false;
     const work = async () => {
       const answer = await send({ type: 'diff', of: { what: 'between', from, to } });
-      // Nobody answered: it is asked again when the stream goes on.
-      if (answer.refused?.reason === 'gone') return;
+      // Nobody answered: it is asked again, also if the stream was never cut off.
+      if (answer.refused?.reason === 'gone') {
+        if (!isGone) timer = setTimeout(() => void work(), AGAIN_MS);
+        return;
+      }
       const found = answer.ok?.type === 'diff' ? answer.ok.files.find((file) => fits(file, change)) : undefined;
       if (known.size >= MOST) known.clear();
       known.set(id, found ?? null);
       if (!isGone && found) setDiff(found);
     };
-    const timer = setTimeout(() => void work(), PAUSE_MS);
+    let timer = setTimeout(() => void work(), PAUSE_MS);
     return () => {
       isGone = true;
       clearTimeout(timer);

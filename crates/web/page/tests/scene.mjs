@@ -59,7 +59,9 @@ function lineOf(child, is, what) {
 async function fromDist(route) {
   const { pathname } = new URL(route.request().url());
   const path = join(DIST, pathname === '/' ? 'index.html' : pathname);
-  const response = await route.fetch();
+  // Where the server is gone, so is what it serves; a test that has ended waits for neither.
+  const response = await route.fetch().catch(() => null);
+  if (!response) return route.abort().catch(() => {});
   if (!existsSync(path) || (pathname === '/' && !response.ok())) return route.fulfill({ response });
   const kind = { html: 'text/html', js: 'text/javascript', css: 'text/css', svg: 'image/svg+xml' }[path.split('.').at(-1)];
   return route.fulfill({ status: 200, headers: { ...response.headers(), 'content-type': kind }, body: readFileSync(path) });

@@ -10,8 +10,8 @@ const edit = (from, to) => ({ calls: [['edit_file', { path: 'a.txt', old: from, 
 const answers = [edit('zero', 'one'), { says: 'First.' }, edit('one', 'two'), { says: 'Second.' }, { says: 'Third.' }];
 const start = (t) => Scene.start(t, { files: { 'a.txt': 'zero\n' }, answers, config });
 const shown = (page) => page.locator('.inner').innerText();
-/** What the page asks for afterwards has come, too. */
-const changes = (page, count) => page.locator('.turn-changed').nth(count - 1).waitFor();
+/** What the page asks for afterwards has come, too: of each turn, and of the call in it. */
+const changes = (page, count) => Promise.all(['.turn-changed', '.e-tool_result .counts'].map((one) => page.locator(one).nth(count - 1).waitFor()));
 
 test('two tabs are in step through turns, rewinds, undos', async (t) => {
   const scene = await start(t);
@@ -58,7 +58,9 @@ test('what the command line does to the session is seen at once', async (t) => {
   await say(page, 'do two');
   const id = page.url().split('/').at(-1);
   const options = { cwd: scene.workspace, env: scene.env };
-  execFileSync(RETAKE, ['undo', '--session', id, '--yes'], options);
+  await changes(page, 2);
+  // The command waits for the end of the turn, whatever the page has heard of it.
+  execFileSync(RETAKE, ['undo', '--session', id, '--yes', '--wait'], options);
   await page.locator('[aria-label="Prompt 2"]').waitFor({ state: 'detached' });
   assert.equal(scene.read('a.txt'), 'one\n');
   execFileSync(RETAKE, ['redo', '--session', id, '--yes'], options);
@@ -102,8 +104,6 @@ test('a tab that is cut off misses nothing', async (t) => {
   await other.context().setOffline(false);
   await other.locator('.e-reply', { hasText: 'Second.' }).waitFor({ timeout: 20_000 });
   await Promise.all([changes(one, 2), changes(other, 2)]);
-  // What each call changed is asked for by each tab.
-  for (const page of [one, other]) await page.locator('.e-tool_result .counts').nth(1).waitFor();
   assert.equal(await shown(other), await shown(one));
 });
 

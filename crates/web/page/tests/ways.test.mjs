@@ -69,7 +69,7 @@ test('a command takes the number of a prompt', async (t) => {
   const page = await scene.page();
   for (const text of ['first', 'second', 'third']) await say(page, text);
   await type(page, '/rewind 2');
-  await page.locator('.menu-title', { hasText: 'before 2 “second”' }).waitFor();
+  await page.locator('.menu-title', { hasText: 'Prompt 2 “second”' }).waitFor();
   await page.keyboard.press('Escape');
   await type(page, '/diff 2');
   await page.locator('#side-title', { hasText: 'turn 2' }).waitFor();

@@ -47,14 +47,18 @@ export function Find() {
     const list = document.querySelector('.transcript .inner');
     const query = words.trim().toLowerCase();
     if (!list || !query) return undefined;
-    let [unfolded, isBrought, isDue, isGone] = [0, false, false, false];
+    let [unfolded, tries, isBrought, isDue, isGone] = [0, 0, false, false, false];
     const look = () => {
       if (isGone) return;
       isDue = false;
       const ranges = mark(list, query);
       if (!pointed || isBrought) return;
       unfolded = unfold(pointed, query, unfolded);
-      isBrought = bring(pointed, ranges);
+      const sight = bring(pointed, ranges);
+      tries += sight === 'moved' ? 1 : 0;
+      isBrought = sight === 'there' || tries >= MAX_TRIES;
+      // What was opened may still be measured, and the place of the reader kept without regard to this.
+      if (sight === 'moved' && !isBrought) due();
     };
     const due = () => {
       if (!isDue) requestAnimationFrame(look);
@@ -121,14 +125,18 @@ function unfold(key: string, query: string, before: number): number {
   return before + 1;
 }
 
-/** Brings the words of a row into sight. Returns whether they are there. */
-function bring(key: string, ranges: Range[]): boolean {
+/** So many times words are brought into sight. */
+const MAX_TRIES = 20;
+
+/** Brings the words of a row into sight, if they are drawn and not there. */
+function bring(key: string, ranges: Range[]): 'there' | 'moved' | 'not drawn' {
   const row = rowOf(key);
   const [place, box] = [ranges.find((range) => row?.contains(range.startContainer))?.getBoundingClientRect(), row?.closest('.scroll')];
-  if (!place || !box || place.height === 0) return false;
+  if (!place || !box || place.height === 0) return 'not drawn';
   const room = box.getBoundingClientRect();
-  if (place.top < room.top || place.bottom > room.bottom) box.scrollTop += place.top - room.top - room.height / 3;
-  return true;
+  if (place.top >= room.top && place.bottom <= room.bottom) return 'there';
+  box.scrollTop += place.top - room.top - room.height / 3;
+  return 'moved';
 }
 
 /** Marks the words wherever they are on the page. */
