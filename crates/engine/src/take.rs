@@ -12,7 +12,8 @@ use rusqlite::Transaction;
 
 use crate::checkpoint::{self, Own, Purpose, check_label, refuse_taken};
 use crate::owner::life::Abandoned;
-use crate::owner::{By, ChangeKind, rows, window};
+use crate::owner::rows::{self, Attributed};
+use crate::owner::{By, ChangeKind, window};
 use crate::rewind::same;
 use crate::scan::rules::Rules;
 use crate::scan::{Counters, Scanned, Scanner, Sink};
@@ -270,11 +271,7 @@ impl Scene<'_> {
     }
 
     /// What changed since the checkpoint before and who did it, and the windows whose processes are gone.
-    #[expect(clippy::type_complexity, reason = "read in one place only")]
-    fn attribute(
-        &self,
-        purpose: &Purpose<'_>,
-    ) -> Result<(Changed, Vec<(Change, ChangeKind, By)>, Vec<i64>), StoreError> {
+    fn attribute(&self, purpose: &Purpose<'_>) -> Result<(Changed, Vec<Attributed>, Vec<i64>), StoreError> {
         let (changes, previous) = self.changes()?;
         let changed = Changed::count(&changes);
         let Some(previous) = previous else { return Ok((changed, Vec::new(), Vec::new())) };
@@ -293,10 +290,10 @@ impl Scene<'_> {
             } else {
                 ChangeKind::Changed
             };
-            let others = abandoned.attribute(&self.root, &change.path, &windows, &then)?;
+            let (by, changed) = abandoned.attribute(&self.root, &change.path, &windows, &then)?;
             match purpose.own.as_ref().and_then(|own| Some((own, *own.put.get(&change.path)?))) {
-                Some((own, put)) => attributed.extend(own_steps(change, kind, own, put, others)),
-                None => attributed.push((change, kind, others)),
+                Some((own, put)) => attributed.extend(own_steps(change, kind, own, put, by)),
+                None => attributed.push(Attributed { change, kind, by, changed }),
             }
         }
         Ok((changed, attributed, abandoned.windows()))
@@ -359,13 +356,7 @@ fn pair(tx: &Transaction<'_>, session: i64, entry: Option<i64>, seq: i64) -> Res
 
 /// The steps of a change to a path that an operation has given the state `put`: somebody may have saved it once more before
 /// it was displaced, and again (as far as one can tell, `others`) afterwards.
-fn own_steps(
-    change: Change,
-    kind: ChangeKind,
-    own: &Own<'_>,
-    put: Option<Node>,
-    others: By,
-) -> Vec<(Change, ChangeKind, By)> {
+fn own_steps(change: Change, kind: ChangeKind, own: &Own<'_>, put: Option<Node>, others: By) -> Vec<Attributed> {
     let Change { path, before, after } = change;
     let is = |a: &Option<Node>, b: &Option<Node>| same(a.as_ref(), b.as_ref());
     // What cannot be captured now cannot be told from what was put there.
@@ -375,7 +366,10 @@ fn own_steps(
     let states =
         [(before, found, ChangeKind::Changed, By::OUTSIDE), (found, put, kind, own.by), (put, after, theirs, others)];
     let steps = states.into_iter().filter(|(before, after, ..)| !is(before, after));
-    steps.map(|(before, after, kind, by)| (Change { path: path.clone(), before, after }, kind, by)).collect()
+    let change = |before, after| Change { path: path.clone(), before, after };
+    steps
+        .map(|(before, after, kind, by)| Attributed { change: change(before, after), kind, by, changed: None })
+        .collect()
 }
 
 /// Answers for a checkpoint.

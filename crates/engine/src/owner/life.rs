@@ -80,20 +80,23 @@ impl Abandoned {
         self.0.keys().copied().collect()
     }
 
-    /// Decides who changed `path` of the workspace at `root` while `windows` were open, `then` being what was there before.
+    /// Decides who changed `path` of the workspace at `root` while `windows` were open, `then` being what was there before; with when it
+    /// changed, if that may be judged again.
     pub(crate) fn attribute(
         &self,
         root: &Path,
         path: &WorkspacePath,
         windows: &[OpenWindow],
         then: &Knower<'_>,
-    ) -> Result<By, StoreError> {
+    ) -> Result<(By, Option<FileTime>), StoreError> {
         let has_spans = windows.iter().any(|window| window.reach == Reach::Spans);
-        let changed = if has_spans || !self.0.is_empty() { last_change(root, path, then)? } else { None };
-        let time = changed.and_then(|changed| i64::try_from(changed).ok()).map(FileTime);
+        let time = if has_spans || !self.0.is_empty() { last_change(root, path, then)? } else { None };
+        let changed = time.map(|time| i128::from(time.0));
         let by = attribute(path, windows, time);
+        // Whoever has spans may have more to say of it.
+        let time = time.filter(|_| has_spans);
         if self.0.is_empty() || by.session.is_none() {
-            return Ok(by);
+            return Ok((by, time));
         }
         let was_there = |window: &&OpenWindow| match self.0.get(&window.seq) {
             None => true,
@@ -102,7 +105,7 @@ impl Abandoned {
         // Another tool of the session may have been at work all the time: then it is the session's in any case.
         let there: Vec<OpenWindow> = windows.iter().filter(was_there).cloned().collect();
         let by_those = attribute(path, &there, time);
-        Ok(if by_those.session == by.session { by_those } else { contested() })
+        Ok((if by_those.session == by.session { by_those } else { contested() }, time))
     }
 }
 
@@ -111,7 +114,16 @@ impl Abandoned {
 /// Something that is gone went when the directory changed where it would have to be. What is in a directory keeps its time when the
 /// directory is moved; so the time of each directory counts that was not there `then`, or that changed without a change of
 /// its list of names, as one does that is moved.
-fn last_change(root: &Path, path: &WorkspacePath, then: &Knower<'_>) -> Result<Option<i128>, StoreError> {
+pub(super) fn last_change(
+    root: &Path,
+    path: &WorkspacePath,
+    then: &Knower<'_>,
+) -> Result<Option<FileTime>, StoreError> {
+    let changed = walk_to(root, path, then)?;
+    Ok(changed.and_then(|changed| i64::try_from(changed).ok()).map(FileTime))
+}
+
+fn walk_to(root: &Path, path: &WorkspacePath, then: &Knower<'_>) -> Result<Option<i128>, StoreError> {
     let Ok(top) = std::fs::symlink_metadata(root) else { return Ok(None) };
     let (mut at, mut above, mut latest) = (root.to_owned(), changed(&top), i128::MIN);
     let mut walked: Option<WorkspacePath> = None;

@@ -8,6 +8,7 @@
 //! A process that is killed leaves its window open until the next checkpoint. What changed after it had died is contested too:
 //! see [`life`].
 
+mod claim;
 pub(crate) mod life;
 pub(crate) mod rows;
 pub(crate) mod span;
@@ -138,7 +139,11 @@ pub(crate) struct OpenWindow {
 pub(crate) fn attribute(path: &WorkspacePath, windows: &[OpenWindow], changed: Option<FileTime>) -> By {
     let claiming = |verdict| windows.iter().filter(move |window| window.claim(path, changed) == verdict);
     let certain = judge(claiming(Verdict::Certain), Verdict::Certain);
-    let presumed = || judge(claiming(Verdict::Presumed), Verdict::Presumed);
+    let doubted = |by: By| claiming(Verdict::Contested).any(|window| Some(window.session) != by.session);
+    let presumed = || {
+        let by = judge(claiming(Verdict::Presumed), Verdict::Presumed)?;
+        Some(if doubted(by) { contested() } else { by })
+    };
     let doubtful = || claiming(Verdict::Contested).next().map(|_| contested());
     certain.or_else(presumed).or_else(doubtful).unwrap_or(By::OUTSIDE)
 }
@@ -194,10 +199,11 @@ mod tests {
         let span = |since, until, declared, others| Span {
             since: FileTime(since),
             until: Some(until).filter(|until| *until > 0).map(FileTime),
+            paths: BTreeSet::from([path("a")]),
             declared,
             others,
         };
-        let mut agent = window(1, 1, Reach::Spans, &["a"]);
+        let mut agent = window(1, 1, Reach::Spans, &[]);
         let verdict = |window: &OpenWindow, name: &str, changed: Option<i64>| {
             attribute(&path(name), std::slice::from_ref(window), changed.map(FileTime)).verdict
         };
@@ -214,5 +220,11 @@ mod tests {
         assert_eq!(verdict(&agent, "b", None), Contested, "it cannot be told when");
         agent.spans = None;
         assert_eq!(verdict(&agent, "b", Some(15)), Contested, "it cannot be told which");
+        let by_both = |session| {
+            let shell = window(2, session, Reach::Everything, &[]);
+            attribute(&path("b"), &[agent.clone(), shell], Some(FileTime(15))).verdict
+        };
+        assert_eq!(by_both(1), Presumed, "both are the session's");
+        assert_eq!(by_both(2), Contested, "it may be the other session's");
     }
 }

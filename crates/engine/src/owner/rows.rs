@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
-use super::{By, Certainty, ChangeKind, OpenWindow, Owner, PathChange, Reach, Verdict, window};
+use super::window::Window;
+use super::{By, Certainty, ChangeKind, FileTime, OpenWindow, Owner, PathChange, Reach, Verdict, window};
 use crate::session::lineage::Lineage;
 use crate::snapshot::diff::Change;
 use crate::snapshot::tree::Kind;
@@ -21,6 +22,16 @@ pub(crate) struct ChangeRow {
     pub(crate) before: Option<Node>,
     pub(crate) after: Option<Node>,
     pub(crate) by: By,
+}
+
+/// A change, and whose it is.
+#[derive(Clone, Debug)]
+pub(crate) struct Attributed {
+    pub(crate) change: Change,
+    pub(crate) kind: ChangeKind,
+    pub(crate) by: By,
+    /// When it was made, if it may be judged again.
+    pub(crate) changed: Option<FileTime>,
 }
 
 /// A node as the database keeps it.
@@ -57,15 +68,15 @@ pub(crate) fn decode_node(bytes: &[u8]) -> Option<Node> {
 pub(crate) fn insert(
     tx: &Transaction<'_>,
     seq: i64,
-    changes: impl IntoIterator<Item = (Change, ChangeKind, By)>,
+    changes: impl IntoIterator<Item = Attributed>,
 ) -> Result<(), StoreError> {
     let mut statement = tx
         .prepare_cached(
-            "INSERT INTO changes (checkpoint, path, kind, before, after, certainty, session, window, operation)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO changes (checkpoint, path, kind, before, after, certainty, session, window, operation, changed)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         )
         .map_err(in_transaction(tx))?;
-    for (change, kind, by) in changes {
+    for Attributed { change, kind, by, changed } in changes {
         statement
             .execute(params![
                 seq,
@@ -77,6 +88,7 @@ pub(crate) fn insert(
                 by.session,
                 by.window,
                 by.operation,
+                changed.map(|changed| changed.0),
             ])
             .map_err(in_transaction(tx))?;
     }
@@ -273,6 +285,58 @@ pub(crate) fn open_windows(store: &Store) -> Result<Vec<OpenWindow>, StoreError>
     })
 }
 
+/// A window that is open, if it has spans, with all that is known of it now.
+pub(crate) fn window_with_spans(tx: &Transaction<'_>, window: &Window) -> Result<Option<OpenWindow>, StoreError> {
+    let sql = "SELECT session, operation FROM windows WHERE seq = ? AND everything IN (2, 3)";
+    let row = tx.query_row(sql, [window.seq], |row| Ok((row.get(0)?, row.get(1)?))).optional();
+    let Some((session, operation)) = row.map_err(in_transaction(tx))? else { return Ok(None) };
+    Ok(Some(OpenWindow {
+        seq: window.seq,
+        session,
+        operation,
+        reach: Reach::Spans,
+        declared: BTreeSet::new(),
+        spans: window.spans().read(),
+    }))
+}
+
+/// A change that may have to be judged again.
+pub(crate) struct Rejudged {
+    pub(crate) seq: i64,
+    pub(crate) path: WorkspacePath,
+    pub(crate) changed: FileTime,
+    /// Another session is presumed to have made it.
+    pub(crate) is_presumed_of_others: bool,
+}
+
+/// The changes that were found since the window before `window` in its turn was opened, or since this one was, and that may be its own, by
+/// what was known then: not those that another session declared, nor those that it contests with one. A tool may be announced when its
+/// work has already been found in the window before.
+pub(crate) fn to_judge_again(tx: &Transaction<'_>, window: &OpenWindow) -> Result<Vec<Rejudged>, StoreError> {
+    let sql = "SELECT changes.seq, path, changed, changes.session IS NOT NULL AND changes.session != windows.session
+         FROM changes JOIN windows ON windows.seq = ?1
+         WHERE changes.checkpoint >= coalesce((SELECT max(opened) FROM windows last WHERE last.seq < windows.seq
+                 AND last.session = windows.session AND last.operation IS windows.operation), windows.opened)
+             AND changed IS NOT NULL
+             AND (changes.window = ?1 OR (changes.window IS NULL AND changes.operation IS NULL)
+                 OR (changes.session != windows.session AND certainty = ?2))
+             AND NOT (certainty = ?3 AND EXISTS (SELECT 1 FROM windows others WHERE others.session != windows.session
+                 AND others.opened < changes.checkpoint
+                 AND (others.closed IS NULL OR others.closed >= changes.checkpoint)))";
+    let row = |row: &Row<'_>| {
+        let path: Vec<u8> = row.get(1)?;
+        let Ok(path) = WorkspacePath::parse(&path) else { return Ok(None) };
+        let (seq, changed, is_presumed_of_others) = (row.get(0)?, FileTime(row.get(2)?), row.get(3)?);
+        Ok(Some(Rejudged { seq, path, changed, is_presumed_of_others }))
+    };
+    tx.prepare_cached(sql)
+        .and_then(|mut statement| {
+            let verdicts = params![window.seq, Verdict::Presumed as u8, Verdict::Contested as u8];
+            statement.query_map(verdicts, row)?.filter_map(Result::transpose).collect()
+        })
+        .map_err(in_transaction(tx))
+}
+
 /// The first checkpoint at or after `since` before which a tool of a session declared `path`.
 pub(crate) fn first_declared(
     store: &Store,
@@ -291,6 +355,23 @@ pub(crate) fn first_declared(
             .optional()
             .map(Option::flatten)
     })
+}
+
+/// Paths that tools declared while they may have been at work already, and the first checkpoint before which one of those tools began, of
+/// the windows since checkpoint `since` that match `condition`.
+pub(crate) fn declared_at_work(
+    store: &Store,
+    since: i64,
+    condition: &str,
+) -> Result<Vec<(WorkspacePath, i64)>, StoreError> {
+    let rows: Vec<(Vec<u8>, i64)> = store.db().read(|connection| {
+        let mut statement = connection.prepare_cached(&format!(
+            "SELECT path, min(opened) FROM windows JOIN window_paths ON window = seq
+             WHERE opened >= ? AND everything IN (2, 3) AND {condition} GROUP BY path"
+        ))?;
+        statement.query_map([since], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+    })?;
+    Ok(rows.into_iter().filter_map(|(path, seq)| Some((WorkspacePath::parse(&path).ok()?, seq))).collect())
 }
 
 /// Has `paths` captured from checkpoint `seq` on, whatever the rules say.

@@ -5,13 +5,14 @@
 //! window was open. Spans are in a file beside the window's own, replaced as a whole, so that a checkpoint of any process goes by what is
 //! known when it judges, and so that they survive whoever wrote them. A file that cannot be read makes everything doubtful.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{OpenWindow, Reach, Verdict};
 use crate::WorkspacePath;
@@ -62,22 +63,49 @@ pub enum Claim {
     Yes,
 }
 
-/// A time in which changes may be a window's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A time in which changes may be a window's: that of one tool.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
     /// From here on.
     pub since: FileTime,
     /// Up to here; `None` as long as it is not over.
     pub until: Option<FileTime>,
-    /// Paths that a tool declared.
+    /// Paths that the tool declares.
+    #[serde(with = "as_bytes")]
+    pub paths: BTreeSet<WorkspacePath>,
+    /// Whose those are.
     pub declared: Claim,
-    /// All other paths.
+    /// Whose all other paths are.
     pub others: Claim,
 }
 
+/// Paths as they are on disk; one that makes no sense makes no sense of the file.
+mod as_bytes {
+    use serde::de::Error;
+
+    use super::*;
+
+    pub(super) fn serialize<S: Serializer>(paths: &BTreeSet<WorkspacePath>, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(paths.iter().map(WorkspacePath::as_bytes))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeSet<WorkspacePath>, D::Error> {
+        let paths = Vec::<Vec<u8>>::deserialize(from)?;
+        paths.iter().map(|path| WorkspacePath::parse(path).map_err(D::Error::custom)).collect()
+    }
+}
+
 impl Span {
-    fn covers(&self, changed: FileTime) -> bool {
-        self.since <= changed && self.until.is_none_or(|until| changed <= until)
+    /// How it claims a change of `path` that was made at `changed`.
+    fn claim(&self, path: &WorkspacePath, changed: FileTime) -> Verdict {
+        let is_covered = self.since <= changed && self.until.is_none_or(|until| changed <= until);
+        let is_declared = self.paths.contains(path);
+        match (is_covered, is_declared, if is_declared { self.declared } else { self.others }) {
+            (false, ..) | (_, _, Claim::No) => Verdict::Outside,
+            (_, _, Claim::Doubtful) => Verdict::Contested,
+            (_, true, Claim::Yes) => Verdict::Certain,
+            (_, false, Claim::Yes) => Verdict::Presumed,
+        }
     }
 }
 
@@ -117,26 +145,22 @@ impl Spans {
 impl OpenWindow {
     /// How the window claims a change of `path` that was made at `changed`, if that can be told.
     pub(super) fn claim(&self, path: &WorkspacePath, changed: Option<FileTime>) -> Verdict {
-        let is_declared = self.declared.contains(path);
-        let (declared, others) = match (&self.reach, &self.spans, changed) {
-            (Reach::Everything, ..) => (Claim::Yes, Claim::Yes),
-            (Reach::Declared, ..) => (Claim::Yes, Claim::No),
-            (Reach::Spans, Some(spans), _) if spans.is_empty() => (Claim::No, Claim::No),
-            (Reach::Spans, Some(spans), Some(changed)) => {
-                let covering = || spans.iter().filter(|span| span.covers(changed));
-                let strongest = |claims: Option<Claim>| claims.unwrap_or(Claim::No);
-                (
-                    strongest(covering().map(|span| span.declared).max()),
-                    strongest(covering().map(|span| span.others).max()),
-                )
-            }
-            (Reach::Spans, ..) => (Claim::Doubtful, Claim::Doubtful),
+        let strength = |verdict: &Verdict| match verdict {
+            Verdict::Outside => 0,
+            Verdict::Contested => 1,
+            Verdict::Presumed => 2,
+            Verdict::Certain => 3,
         };
-        match (is_declared, if is_declared { declared } else { others }) {
-            (_, Claim::No) => Verdict::Outside,
-            (_, Claim::Doubtful) => Verdict::Contested,
-            (true, Claim::Yes) => Verdict::Certain,
-            (false, Claim::Yes) => Verdict::Presumed,
+        match (&self.reach, &self.spans, changed) {
+            (Reach::Everything | Reach::Declared, ..) if self.declared.contains(path) => Verdict::Certain,
+            (Reach::Everything, ..) => Verdict::Presumed,
+            (Reach::Declared, ..) => Verdict::Outside,
+            (Reach::Spans, Some(spans), _) if spans.is_empty() => Verdict::Outside,
+            (Reach::Spans, Some(spans), Some(changed)) => {
+                let claims = spans.iter().map(|span| span.claim(path, changed));
+                claims.max_by_key(strength).unwrap_or(Verdict::Outside)
+            }
+            (Reach::Spans, ..) => Verdict::Contested,
         }
     }
 }

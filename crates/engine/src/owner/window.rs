@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::life::Pulse;
-use super::rows;
 use super::span::Spans;
+use super::{claim, rows};
 use crate::checkpoint::{Origin, Purpose};
 use crate::operation::{self, MadeBy, NewOperation, OperationKind, OperationState};
 use crate::session::{ForkElsewhere, ForkedFrom, fork, points};
@@ -109,7 +109,7 @@ pub struct Window {
     pub(crate) seq: i64,
     /// Whose.
     pub session: SessionId,
-    tool: String,
+    pub(super) tool: String,
     /// The operation that it is, if it is one.
     pub operation: Option<OperationId>,
     path: PathBuf,
@@ -247,39 +247,16 @@ impl Workspace {
             entry: None,
             note: Some(window.tool.clone()),
             own: None,
-            also: &|tx, seq| close(tx, window.seq, seq),
+            also: &|tx, seq| {
+                claim::judge_again(tx, &window)?;
+                close(tx, window.seq, seq)
+            },
         };
         let after = self.take(&new, &purpose, durability, progress)?;
         // If it stays, it is a file that nobody has locked.
         std::fs::remove_file(&window.path).ok();
         window.spans().remove();
         Ok(after)
-    }
-
-    /// Says late what a window is open for: the tool, whether that runs a command, which may do more than change files, and paths that it is
-    /// said to write, which are its own if they change. Unlike those that are declared beforehand, they are captured only if the rules say
-    /// so.
-    pub fn claim(
-        &mut self,
-        window: &mut Window,
-        tool: &str,
-        is_command: bool,
-        paths: &[WorkspacePath],
-    ) -> Result<(), StoreError> {
-        tool.clone_into(&mut window.tool);
-        self.store.db().transaction(Durability::Soon, |tx| {
-            let wrap = in_transaction(tx);
-            let sql =
-                "UPDATE windows SET tool = ?1, everything = CASE WHEN ?2 AND everything = 2 THEN 3 ELSE everything END
-                 WHERE seq = ?3";
-            tx.execute(sql, params![tool, is_command, window.seq]).map_err(&wrap)?;
-            for path in paths {
-                let known = "SELECT 1 FROM window_paths WHERE path = ?1 AND window = ?2";
-                let sql = format!("INSERT INTO window_paths (path, window) SELECT ?1, ?2 WHERE NOT EXISTS ({known})");
-                tx.execute(&sql, params![path.as_bytes(), window.seq]).map_err(&wrap)?;
-            }
-            Ok(())
-        })
     }
 
     /// Takes a window back that turned out to be open for nothing: what changed since then is not its own.

@@ -1,6 +1,7 @@
 //! Making a plan. Reads the store and the listing of directories that would go; writes nothing.
 
-use std::collections::BTreeSet;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::BorrowedFd;
 
 use rusqlite::OptionalExtension;
@@ -126,6 +127,35 @@ fn draft_selective(
         let chain = families.without_cancelled(&chain, ours);
         draft_path(request, &path, &chain, ours, Some(session), target, now, draft)?;
     }
+    let declared = rows::declared_at_work(now.store, target_seq, &lineage.condition("session", "opened"))?;
+    draft_unseen(request, declared, Some(then), now, draft)
+}
+
+/// Paths that a tool declared too late for anybody to know what it found there have to be decided about, changed or not.
+fn draft_unseen(
+    request: &RewindRequest,
+    declared: Vec<(WorkspacePath, i64)>,
+    then: Option<&Knower<'_>>,
+    now: &Now<'_>,
+    draft: &mut Draft,
+) -> Result<(), RewindError> {
+    let mut before_tools: BTreeMap<i64, Option<Knower<'_>>> = BTreeMap::new();
+    for (path, seq) in declared {
+        let is_known = |knower: &Knower<'_>| Ok::<_, StoreError>(knower.at(&path)? != Known::Unknown);
+        if !request.covers(&path) || draft.paths.contains_key(&path) || then.map_or(Ok(false), is_known)? {
+            continue;
+        }
+        let before_tool = match before_tools.entry(seq) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => {
+                let checkpoint = checkpoint::by_seq(now.store, seq)?;
+                place.insert(checkpoint.map(|checkpoint| knower(now.store, &checkpoint)).transpose()?)
+            }
+        };
+        if !before_tool.as_ref().map_or(Ok(false), is_known)? {
+            draft_path(request, &path, &[], |_| false, None, Known::Unknown, now, draft)?;
+        }
+    }
     Ok(())
 }
 
@@ -152,7 +182,9 @@ fn draft_reverse(
         let chain = families.without_cancelled(chain, ours);
         draft_path(request, &path, &chain, ours, operation.session_seq, target, now, draft)?;
     }
-    Ok(())
+    let of_operation = format!("operation = {}", operation.seq);
+    let declared = rows::declared_at_work(now.store, operation.before_seq, &of_operation)?;
+    draft_unseen(request, declared, None, now, draft)
 }
 
 /// The operation that an undo or a redo is about in the end.

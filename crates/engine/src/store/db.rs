@@ -202,6 +202,10 @@ const MIGRATIONS: &[&str] = &[
     -- What a fork made, as JSON: so that it can be undone and redone.
     ALTER TABLE operations ADD COLUMN fork TEXT;
 ",
+    "
+    -- When the path was changed, if not all was said yet of a window that was open.
+    ALTER TABLE changes ADD COLUMN changed INTEGER;
+",
 ];
 
 /// The newest format that this program knows.
