@@ -38,6 +38,7 @@ mod serve;
 mod session;
 mod shape;
 mod ties;
+mod timeline;
 mod transcript;
 mod watch;
 

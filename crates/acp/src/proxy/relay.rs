@@ -68,7 +68,7 @@ impl Proxy {
         self.client.writer().send_line(line).await.ok();
     }
 
-    /// Waits for the last snapshot of a turn, but not for long: whoever is told that it has ended may change files.
+    /// Waits for a snapshot, but not for long: whoever is told that a turn has ended, or asked to write, may change files.
     pub(super) async fn settle(&self, settled: oneshot::Receiver<()>) {
         let patience = self.setup.patience.snapshot.min(MAX_SETTLING);
         tokio::time::timeout(patience, settled).await.ok();

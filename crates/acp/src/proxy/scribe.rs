@@ -28,7 +28,8 @@ use tokio::runtime;
 use tokio::sync::{broadcast, oneshot};
 
 use super::Patience;
-use super::watch::{PAUSE, Stamp, Timeline, Watch, timing};
+use super::timeline::{Stamp, Timeline, timing};
+use super::watch::{PAUSE, Watch};
 use call::{Call, Question};
 pub(super) use change::{Changed, chain, spoken};
 use saying::{Coming, Pieces};
@@ -85,12 +86,12 @@ pub(super) struct Scribe {
     began: Vec<String>,
     /// What the agent asks the client, by the request's id.
     questions: HashMap<String, Question>,
-    /// Calls that the user allowed.
-    granted: HashSet<String>,
+    /// Calls that the user allowed, as they were described then.
+    granted: HashMap<String, Call>,
     /// Calls that the user did not allow.
     refused: HashSet<String>,
-    /// Whether a tool is at work.
-    is_at_work: bool,
+    /// Calls that are at work.
+    working: HashSet<String>,
     /// How often a tool was spoken of.
     tools: Arc<AtomicU64>,
     /// When the agent was last found to be only talking.
@@ -132,9 +133,9 @@ impl Desk {
             settled: HashSet::new(),
             began: Vec::new(),
             questions: HashMap::new(),
-            granted: HashSet::new(),
+            granted: HashMap::new(),
             refused: HashSet::new(),
-            is_at_work: false,
+            working: HashSet::new(),
             tools: Arc::default(),
             idled: Instant::now(),
             runtime: runtime::Handle::current(),
@@ -282,7 +283,7 @@ impl Scribe {
 
     /// The agent only talks, unless it says soon that it runs a tool: then what changes meanwhile is not its own.
     fn watch_idle(&mut self) {
-        let is_still = self.calls.is_empty() && !self.is_at_work && timing(&self.timeline).announces();
+        let is_still = self.calls.is_empty() && self.working.is_empty() && timing(&self.timeline).announces();
         if self.turn.is_none() || !is_still || self.idled.elapsed() < PAUSE {
             return;
         }

@@ -139,9 +139,14 @@ impl Agent {
     }
 
     fn announce(&self, session: &str, call: &str, kind: &str, title: &str) {
+        self.announce_at(session, call, kind, title, &json!([]));
+    }
+
+    fn announce_at(&self, session: &str, call: &str, kind: &str, title: &str, locations: &Value) {
         let name = if self.version == 2 { "tool_call_update" } else { "tool_call" };
-        let update =
-            json!({ "sessionUpdate": name, "toolCallId": call, "title": title, "kind": kind, "status": "in_progress" });
+        let update = json!({
+            "sessionUpdate": name, "toolCallId": call, "title": title, "kind": kind, "status": "in_progress", "locations": locations,
+        });
         self.update(session, update);
     }
 
@@ -156,7 +161,9 @@ impl Agent {
     fn write(&self, session: &str, call: &str, rest: &str) {
         let (path, text) = rest.split_once(' ').unwrap_or((rest, ""));
         if !self.has("silent") {
-            self.announce(session, call, "edit", &format!("write {path}"));
+            let place = std::path::absolute(path).unwrap_or_else(|_| path.into());
+            let locations = if self.has("placeless") { json!([]) } else { json!([{ "path": place }]) };
+            self.announce_at(session, call, "edit", &format!("write {path}"), &locations);
         }
         let written = std::fs::write(path, format!("{text}\n"));
         if !self.has("silent") {

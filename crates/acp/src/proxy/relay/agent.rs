@@ -89,8 +89,8 @@ impl Proxy {
                 {
                     self.agent.answer(id.clone(), cancelled(method)).await.ok();
                     return;
-                } else {
-                    note_request(&session, &message);
+                } else if let Some(captured) = note_request(&session, &message) {
+                    self.settle(captured).await;
                 }
                 self.to_client(edits.make()).await;
                 session.desk.keep_up().await;
@@ -284,10 +284,16 @@ fn note_said(session: &Arc<Session>, inner: &str, voice: Voice, named: &Named, u
     });
 }
 
-/// Notes what the inner agent asks the client.
-fn note_request(session: &Arc<Session>, message: &Message) {
-    let Message::Request { id, method, params } = message else { return };
+/// Notes what the inner agent asks the client. Tells when what it is about to write is captured: whoever is asked may have it written at
+/// once.
+fn note_request(session: &Arc<Session>, message: &Message) -> Option<oneshot::Receiver<()>> {
+    let Message::Request { id, method, params } = message else { return None };
     session.live().asked.push((id.clone(), method.clone()));
     let (id, method, params) = (id.clone(), method.clone(), params.clone());
-    session.desk.run(move |scribe| scribe.asked(&id, &method, &params));
+    let (tell, told) = match method.as_str() {
+        PERMISSION | "fs/write_text_file" => Some(oneshot::channel()).unzip(),
+        _ => (None, None),
+    };
+    session.desk.run(move |scribe| scribe.asked(&id, &method, &params, tell));
+    told
 }

@@ -1,22 +1,29 @@
 //! Tool calls of the inner agent, put together from what it says of them.
 
-use std::path::Path;
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use retake_engine::WorkspacePath;
 use retake_engine::session::entry::{Outcome, Part};
+use retake_engine::{FileTime, WorkspacePath};
 use serde_json::{Map, Value};
+use tokio::sync::oneshot;
 
-use super::super::watch::{Rest, timing};
+use super::super::timeline::{Beside, Rest, timing};
+use super::super::watch::Work;
 use super::{Scribe, call_entries, watching};
 
 /// Text of a result that is kept; the rest is in the inner agent's own history.
 const MAX_RESULT: usize = 256 * 1024;
 
 /// A call as it is known so far: all fields of all updates, the later ones in the place of the earlier.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Call {
+    /// It has not been at work before.
+    since: FileTime,
+    /// Paths that it has named: what it says later does not take that back.
+    named: BTreeSet<String>,
     fields: Map<String, Value>,
     /// Bytes that came piece by piece.
     added: usize,
@@ -25,13 +32,17 @@ pub(super) struct Call {
 /// Something that the agent asks the client.
 #[derive(Debug)]
 pub(super) enum Question {
-    /// Whether a call may run; the options that mean yes.
-    Permission { call: String, yes: Vec<String> },
+    /// Whether a call may run; what is said of it, and the options that mean yes.
+    Permission { call: String, about: Call, yes: Vec<String> },
     /// To write a file.
     Write,
 }
 
 impl Call {
+    fn new(since: FileTime) -> Self {
+        Self { since, named: BTreeSet::new(), fields: Map::new(), added: 0 }
+    }
+
     fn merge(&mut self, update: &Value) {
         let Value::Object(fields) = update else { return };
         for (key, value) in fields {
@@ -42,10 +53,18 @@ impl Call {
                 _ => drop(self.fields.insert(key.clone(), value.clone())),
             }
         }
+        for key in ["locations", "content"] {
+            update[key].as_array().into_iter().flatten().for_each(|one| self.note_named(one));
+        }
+    }
+
+    fn note_named(&mut self, place: &Value) {
+        self.named.extend(place["path"].as_str().map(str::to_owned));
     }
 
     /// A piece of content more, as long as it is kept.
     fn add(&mut self, content: &Value) {
+        self.note_named(content);
         self.added += content["content"]["text"].as_str().map_or(0, str::len);
         if self.added > MAX_RESULT {
             return;
@@ -110,23 +129,43 @@ impl Call {
         vec![Part::text(text.trim_end())]
     }
 
+    /// What it does, as far as it says.
+    fn work(&self, root: &Path) -> Work {
+        Work { tool: self.title(), is_command: self.is_command(), paths: self.writes(root), since: self.since }
+    }
+
+    /// What it may change beside the paths that it declares.
+    fn beside(&self) -> Beside {
+        match (self.is_command(), self.named.is_empty()) {
+            (true, _) => Beside::Anything,
+            (false, true) => Beside::NotYetDeclared,
+            (false, false) => Beside::Nothing,
+        }
+    }
+
     /// Paths in the workspace that it says it writes.
     fn writes(&self, root: &Path) -> Vec<WorkspacePath> {
         if !matches!(self.text("kind"), Some("edit" | "delete" | "move")) {
             return Vec::new();
         }
-        let paths = |key: &str| self.fields.get(key).and_then(Value::as_array).into_iter().flatten();
-        let named = paths("locations").chain(paths("content")).filter_map(|one| one["path"].as_str());
-        named.filter_map(|path| below(root, path)).collect()
+        self.named.iter().flat_map(|path| below(root, path)).collect()
     }
 }
 
-/// A path of the workspace, if it is one.
-pub(super) fn below(root: &Path, path: &str) -> Option<WorkspacePath> {
+/// What a question is called where tools are told apart.
+fn question(id: &Value) -> String {
+    format!("asked {id}")
+}
+
+/// What is changed in the workspace by whoever writes to `path`: it may lead through links, and be one.
+fn below(root: &Path, path: &str) -> BTreeSet<WorkspacePath> {
     use std::os::unix::ffi::OsStrExt;
-    let path = Path::new(path);
-    let path = if path.is_absolute() { path.strip_prefix(root).ok()? } else { path };
-    WorkspacePath::parse(path.as_os_str().as_bytes()).ok()
+    let path = root.join(path);
+    let there = path.ancestors().skip(1).find_map(|place| Some((place, place.canonicalize().ok()?)));
+    let place = there.and_then(|(there, real)| Some(real.join(path.strip_prefix(there).ok()?)));
+    let places = place.into_iter().chain(path.canonicalize().ok());
+    let named = |place: PathBuf| WorkspacePath::parse(place.strip_prefix(root).ok()?.as_os_str().as_bytes()).ok();
+    places.filter_map(named).collect()
 }
 
 impl Scribe {
@@ -146,81 +185,107 @@ impl Scribe {
             self.flush();
             self.began.push(id.to_owned());
         }
-        let call = self.calls.entry(id.to_owned()).or_default();
+        let since = timing(&self.timeline).last_word(self.at);
+        let call = self.calls.entry(id.to_owned()).or_insert_with(|| Call::new(since));
         match update["sessionUpdate"].as_str() {
             Some("tool_call_content_chunk") => call.add(&update["content"]),
             _ => call.merge(update),
         }
-        let (title, paths) = (call.title(), call.writes(&self.root));
-        let (may_write, is_command) = (call.may_write(), call.is_command());
+        let (work, beside, may_write) = (call.work(&self.root), call.beside(), call.may_write());
+        timing(&self.timeline).reach(id, beside, &work.paths);
         let Some(outcome) = call.outcome() else {
+            let was_working = self.working.contains(id);
             self.watch_work(Rest::Waits);
-            if self.is_working(id) && (!known || !paths.is_empty()) {
-                self.claim(title, is_command, paths);
+            if was_working && self.working.contains(id) && !work.paths.is_empty() {
+                self.claim(work);
             }
             return timing(&self.timeline).hear(self.at);
         };
         let was_late = !known && may_write && !self.refused.contains(id);
         if was_late {
-            timing(&self.timeline).late(self.at, !paths.is_empty());
+            timing(&self.timeline).late(id, self.at, beside == Beside::Nothing, &work.paths);
         }
         if was_late || self.is_working(id) {
-            self.claim(title, is_command, paths);
+            self.claim(work);
         }
         if let Some(call) = self.calls.remove(id) {
             self.settle(id, &call, outcome);
         }
-        match was_late && !self.is_at_work {
+        match was_late && self.working.is_empty() {
             true => self.settle_watch(),
             false => self.watch_work(Rest::Ended),
         }
         timing(&self.timeline).hear(self.at);
     }
 
-    /// The inner agent asks the client something.
-    pub(in super::super) fn asked(&mut self, id: &Value, method: &str, params: &Value) {
+    /// The inner agent asks the client something. `captured` is told when what that is about is captured.
+    pub(in super::super) fn asked(
+        &mut self,
+        id: &Value,
+        method: &str,
+        params: &Value,
+        captured: Option<oneshot::Sender<()>>,
+    ) {
         match method {
             "fs/write_text_file" => self.declare(id, params["path"].as_str().unwrap_or_default()),
-            "session/request_permission" => {
-                let call = [&params["toolCall"], &params["subject"]["toolCall"], &params["subject"]];
-                let call = call.into_iter().find_map(|call| call["toolCallId"].as_str()).unwrap_or_default().to_owned();
-                let is_yes = |option: &&Value| option["kind"].as_str().is_some_and(|kind| kind.starts_with("allow"));
-                let options = params["options"].as_array().into_iter().flatten().filter(is_yes);
-                let yes = options.filter_map(|option| option["optionId"].as_str()).map(str::to_owned).collect();
-                self.questions.insert(id.to_string(), Question::Permission { call, yes });
-                self.watch_work(Rest::Waits);
-            }
+            "session/request_permission" => self.permission(id, params),
             _ => {}
         }
+        if let Some(captured) = captured {
+            self.keeper.run(move |_| {
+                captured.send(()).ok();
+            });
+        }
         timing(&self.timeline).hear(self.at);
+    }
+
+    /// The user is asked whether a call may run.
+    fn permission(&mut self, id: &Value, params: &Value) {
+        let told = [&params["toolCall"], &params["subject"]["toolCall"], &params["subject"]];
+        let told = told.into_iter().find(|call| call["toolCallId"].is_string()).unwrap_or(&Value::Null);
+        let call = told["toolCallId"].as_str().unwrap_or_default().to_owned();
+        let is_yes = |option: &&Value| option["kind"].as_str().is_some_and(|kind| kind.starts_with("allow"));
+        let options = params["options"].as_array().into_iter().flatten().filter(is_yes);
+        let yes = options.filter_map(|option| option["optionId"].as_str()).map(str::to_owned).collect();
+        let since = timing(&self.timeline).last_word(self.at);
+        let mut about = self.calls.get(&call).cloned().unwrap_or_else(|| Call::new(since));
+        about.merge(told);
+        let work = about.work(&self.root);
+        if !work.paths.is_empty() && self.turn.is_some() {
+            self.claim(work);
+        }
+        self.questions.insert(id.to_string(), Question::Permission { call, about, yes });
+        self.watch_work(Rest::Waits);
     }
 
     /// The client has answered it.
     pub(in super::super) fn answered(&mut self, id: &Value, answer: Option<&Value>) {
         match self.questions.remove(&id.to_string()) {
             None => return,
-            Some(Question::Write) => timing(&self.timeline).write_ends(self.at),
-            Some(Question::Permission { call, yes }) => {
+            Some(Question::Write) => timing(&self.timeline).rest(&question(id), self.at, Rest::Waits),
+            Some(Question::Permission { call, about, yes }) => {
                 let chosen = answer.and_then(|answer| answer["outcome"]["optionId"].as_str());
                 match chosen.is_some_and(|chosen| yes.iter().any(|yes| yes == chosen)) {
-                    true => self.granted.insert(call),
-                    false => self.refused.insert(call),
-                };
+                    true => drop(self.granted.insert(call, about)),
+                    false => drop(self.refused.insert(call)),
+                }
             }
         }
         // Nothing that waited for this was at work before.
-        timing(&self.timeline).hear(self.at);
+        timing(&self.timeline).answered(self.at);
         self.watch_work(Rest::Waits);
     }
 
     /// The inner agent has the client write a file.
     fn declare(&mut self, id: &Value, path: &str) {
         self.tools.fetch_add(1, Ordering::Relaxed);
-        let Some(path) = below(&self.root, path) else { return };
+        let paths: Vec<WorkspacePath> = below(&self.root, path).into_iter().collect();
+        let Some(named) = paths.first() else { return };
+        let tool = format!("write {}", named.display());
         timing(&self.timeline).announced();
-        timing(&self.timeline).write_begins(self.at);
+        timing(&self.timeline).write_begins(&question(id), self.at, &paths);
         self.questions.insert(id.to_string(), Question::Write);
-        self.claim(format!("write {}", path.display()), false, vec![path]);
+        self.claim(Work { tool, is_command: false, paths, since: self.at.floor() });
     }
 
     fn is_working(&self, id: &str) -> bool {
@@ -237,7 +302,7 @@ impl Scribe {
             calls.any(|call| about.is_none_or(|about| call == about))
         };
         let runs = match call.text("status") {
-            _ if self.granted.contains(id) => true,
+            _ if self.granted.contains_key(id) => true,
             Some("in_progress") => true,
             Some("paused") => false,
             _ => !asks(None),
@@ -245,30 +310,30 @@ impl Scribe {
         runs && call.may_write() && !self.refused.contains(id) && !asks(Some(id))
     }
 
-    /// Notes whether a tool is at work, and how it has come to rest if none is.
+    /// Notes which tools are at work, and how those came to rest that are not any more.
     fn watch_work(&mut self, rest: Rest) {
         if self.turn.is_none() {
             return;
         }
-        let working: Vec<&Call> =
-            self.calls.iter().filter(|(id, call)| self.works(id, call)).map(|(_, call)| call).collect();
+        let announced = self.calls.iter().filter(|(id, call)| self.works(id, call));
         // Some agents ask about a tool that they do not announce.
-        let is_hidden = self.granted.iter().any(|id| !self.calls.contains_key(id) && !self.settled.contains(id));
-        let is_at_work = is_hidden || !working.is_empty();
-        let claim = |call: &&Call| (call.title(), call.is_command(), call.writes(&self.root));
-        let claims: Vec<_> = working.iter().map(claim).collect();
-        match (std::mem::replace(&mut self.is_at_work, is_at_work), is_at_work) {
-            (false, true) => {
-                timing(&self.timeline).work(self.at);
-                let claims = if claims.is_empty() { vec![("tool".to_owned(), true, Vec::new())] } else { claims };
-                claims.into_iter().for_each(|(title, is_command, paths)| self.claim(title, is_command, paths));
-                let watch = Arc::clone(&self.watch);
-                self.keeper.run(move |workspace| watching(&watch).mark(workspace));
-            }
-            (true, false) => {
-                timing(&self.timeline).rest(self.at, rest);
-                self.settle_watch();
-            }
+        let is_hidden = |id: &String| !self.calls.contains_key(id) && !self.settled.contains(id);
+        let hidden = self.granted.iter().filter(|(id, _)| is_hidden(id));
+        let now: HashMap<String, (Work, Beside)> =
+            announced.chain(hidden).map(|(id, call)| (id.clone(), (call.work(&self.root), call.beside()))).collect();
+        let before = std::mem::replace(&mut self.working, now.keys().cloned().collect());
+        let (was_at_work, is_at_work) = (!before.is_empty(), !now.is_empty());
+        for id in before.iter().filter(|id| !now.contains_key(*id)) {
+            timing(&self.timeline).rest(id, self.at, rest);
+        }
+        for (id, (work, beside)) in now.into_iter().filter(|(id, _)| !before.contains(id)) {
+            timing(&self.timeline).work(&id, self.at, beside, &work.paths);
+            self.claim(work);
+        }
+        let watch = Arc::clone(&self.watch);
+        match (was_at_work, is_at_work) {
+            (false, true) => self.keeper.run(move |workspace| watching(&watch).mark(workspace)),
+            (true, false) => self.settle_watch(),
             (false, false) | (true, true) => {}
         }
     }
@@ -276,7 +341,7 @@ impl Scribe {
     /// The agent speaks: what was allowed and never announced is over.
     pub(super) fn heard(&mut self) {
         if !self.granted.is_empty() {
-            self.granted.retain(|id| self.calls.contains_key(id));
+            self.granted.retain(|id, _| self.calls.contains_key(id));
             self.watch_work(Rest::Ended);
         }
         timing(&self.timeline).hear(self.at);
@@ -284,15 +349,15 @@ impl Scribe {
 
     /// Nothing is at work any more.
     pub(super) fn forget_work(&mut self) {
-        self.is_at_work = false;
+        self.working.clear();
         self.questions.clear();
         self.granted.clear();
         self.refused.clear();
     }
 
-    fn claim(&self, title: String, is_command: bool, paths: Vec<WorkspacePath>) {
+    fn claim(&self, work: Work) {
         let watch = Arc::clone(&self.watch);
-        self.keeper.run(move |workspace| watching(&watch).claim(workspace, &title, is_command, &paths));
+        self.keeper.run(move |workspace| watching(&watch).claim(workspace, &work));
     }
 
     fn settle_watch(&self) {

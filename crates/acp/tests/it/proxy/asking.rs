@@ -344,7 +344,7 @@ async fn two_agents_in_one_directory_never_take_back_each_others_work() {
     let prompt = json!({ "sessionId": first, "prompt": [{ "type": "text", "text": "edit d.txt\nsay busy\nhang" }] });
     let running = one.send("session/prompt", prompt).await;
     one.wait(|message| message["params"]["update"]["content"]["text"] == "busy").await;
-    two.prompt(&second, "write c.txt three").await;
+    two.prompt(&second, "shell echo three > c.txt").await;
     let refused = two.rewind(&second, 0).await.expect_err("the other one is at work");
     assert!(["in_use", "conflicts"].contains(&refused["data"]["reason"].as_str().expect("a reason")), "{refused}");
     one.notify("session/cancel", json!({ "sessionId": first })).await;
