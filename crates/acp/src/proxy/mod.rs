@@ -64,6 +64,7 @@ use session::Session;
 use shape::Version;
 
 pub use inner::{Ended, StartError, run};
+pub use ties::names;
 
 /// Finds out about the workspace of a directory.
 pub type Environments = dyn Fn(&Path) -> Result<Environment, String> + Send + Sync;

@@ -70,7 +70,7 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &LogArgs) -> anyhow::Result<()
             return history::print(ui, workspace, &places.collect::<Result<Vec<Place>, _>>()?, max_count);
         }
         let session = match (&args.session, args.graph) {
-            (Some(text), _) => Some(workspace.resolve_session(text)?),
+            (Some(text), _) => Some(session::named(workspace, text)?),
             (None, true) => Some(session::find(workspace, None)?),
             (None, false) => None,
         };
