@@ -124,15 +124,25 @@ impl<H: Host> Connection<H> {
             return self.prompt(id, &params).await;
         }
         if method == "initialize" {
-            let greeted = greeting::greet(&params).map(|(greeted, answer)| {
-                *self.greeted.lock().unwrap_or_else(PoisonError::into_inner) = Some(greeted);
-                answer
-            });
-            self.peer.answer(id, greeted).await.ok();
+            self.peer.answer(id, self.greet(&params)).await.ok();
             return;
         }
         let connection = Arc::clone(self);
         tokio::spawn(async move { connection.long_request(id, &method, &params).await });
+    }
+
+    /// Agrees on a version, once: what is open speaks it, and what is under way may be half said.
+    fn greet(&self, params: &Params) -> Result<Value, RpcError> {
+        let mut known = self.greeted.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(greeted) = *known {
+            let version = greeted.version.number();
+            let text = format!("this connection is initialized already, and speaks version {version} of the protocol");
+            let error = RpcError::new(RpcError::INVALID_REQUEST, text).with_reason("already_initialized");
+            return Err(error.with("protocolVersion", version));
+        }
+        let (greeted, answer) = greeting::greet(params)?;
+        *known = Some(greeted);
+        Ok(answer)
     }
 
     /// Answers what may take its time.
