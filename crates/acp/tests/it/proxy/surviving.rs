@@ -28,6 +28,7 @@ async fn a_first_load_that_is_interrupted_is_done_anew() {
     for is_killed in [false, true] {
         let mut world = World::new("gated_load,delete");
         world.patience.stop = Duration::from_millis(300);
+        world.patience.leave = world.patience.stop;
         let session = before_retake(&world).await;
         let mut client = world.client().await;
         let load = json!({ "sessionId": session, "cwd": world.project(), "mcpServers": [] });
@@ -62,6 +63,7 @@ async fn a_first_load_that_is_interrupted_is_done_anew() {
 async fn a_session_whose_first_load_was_interrupted_can_be_deleted() {
     let mut world = World::new("gated_load,delete");
     world.patience.stop = Duration::from_millis(300);
+    world.patience.leave = world.patience.stop;
     let session = before_retake(&world).await;
     let mut client = world.client().await;
     let load = json!({ "sessionId": session, "cwd": world.project(), "mcpServers": [] });
