@@ -5,8 +5,9 @@
 //! of its own, so that what a wrapper script started goes too. Nothing here waits for a pipe for longer than it is said below.
 
 use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -63,7 +64,11 @@ pub async fn run(
     stop: impl Future<Output = ()>,
 ) -> Result<Ended, StartError> {
     let Some((program, arguments)) = setup.command.split_first() else { return Err(StartError::NoCommand) };
-    let mut child = Command::new(program)
+    let mut command = Command::new(program);
+    if let Some(path) = path_with(Path::new(program), std::env::var_os("PATH").as_deref()) {
+        command.env("PATH", path);
+    }
+    let mut child = command
         .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -126,6 +131,18 @@ pub async fn run(
         true => Ended::ByClient,
         false => Ended::ByAgent(status.and_then(|status| status.code())),
     })
+}
+
+/// The search path with the directory of a program that is named by its full path, last: what it is written in is often beside it, and an
+/// editor that was not started from a shell knows nothing of that place. `None` if it is there already.
+fn path_with(program: &Path, path: Option<&OsStr>) -> Option<OsString> {
+    let directory = program.parent().filter(|_| program.is_absolute())?;
+    let mut all: Vec<PathBuf> = std::env::split_paths(path.unwrap_or_default()).collect();
+    if all.iter().any(|one| one == directory) {
+        return None;
+    }
+    all.push(directory.to_owned());
+    std::env::join_paths(all).ok()
 }
 
 /// Takes what the client says until it hangs up. It is read further than the inner agent takes it, so that it is noticed that the client

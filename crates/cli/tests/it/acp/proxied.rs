@@ -211,9 +211,28 @@ fn prompts_that_were_taken_back_are_in_no_list_but_that_of_all() {
     // What somebody named is there to be gone back to by that name.
     stage.agent.retake(["label", &prompts[0], "second"]).succeeds();
     assert!(log().lines().any(|line| line.contains("second") && line.ends_with("left behind")), "{}", log());
-    stage.agent.retake(["label", &prompts[0], "--remove"]);
+    stage.agent.retake(["label", &prompts[0], "--remove"]).succeeds();
     let mut editor = stage.editor();
     let cwd = stage.agent.sandbox.path("ws");
     editor.call("session/load", json!({ "sessionId": session, "cwd": cwd, "mcpServers": [] }));
     assert_eq!(editor.leave().0, Some(0));
+}
+
+#[test]
+fn what_is_beside_an_agent_that_is_named_by_its_path_is_found() {
+    let agent = Agent::new();
+    let bin = agent.sandbox.path("bin");
+    std::fs::create_dir(&bin).expect("there is room");
+    for (name, text) in [("script", "#!/usr/bin/env interpreter\n"), ("interpreter", "#!/bin/sh\nexit 23\n")] {
+        std::fs::write(bin.join(name), text).expect("there is room");
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(bin.join(name), mode).expect("it is ours");
+    }
+    let mut command = agent.command();
+    command.env("PATH", "/usr/bin:/bin").args(["acp", "--"]).arg(bin.join("script"));
+    // It is not the client that leaves.
+    let mut child = command.stdin(std::process::Stdio::piped()).spawn().expect("it starts");
+    let stdin = child.stdin.take();
+    assert_eq!(child.wait().expect("it ends").code(), Some(23));
+    drop(stdin);
 }
