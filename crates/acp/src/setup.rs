@@ -44,41 +44,78 @@ const OWN_NEEDS: &str = "a model and its key: put yours in `env` (`OPENAI_API_KE
 const OWN_VARIABLES: &[(&str, &str)] =
     &[("RETAKE_MODEL", "anthropic/claude-sonnet-4-5"), ("ANTHROPIC_API_KEY", "YOUR-KEY")];
 
-/// Agents that are commonly wrapped: what they are called, how they are started, and what they need beside that program.
-const AGENTS: [(&str, &[&str], &str); 5] = [
-    (
+/// An agent that can be wrapped.
+struct Agent {
+    /// What it is called.
+    name: &'static str,
+    /// How it is started.
+    command: &'static [&'static str],
+    /// A program that has to be there beside that one.
+    beside: Option<&'static str>,
+    /// What it needs beside that.
+    needs: &'static str,
+}
+
+impl Agent {
+    const fn new(name: &'static str, command: &'static [&'static str], needs: &'static str) -> Self {
+        Self { name, command, beside: None, needs }
+    }
+}
+
+/// Agents that are commonly wrapped, started as they were run behind the proxy (`docs/interop.md`); Gemini and Goose as their documentation
+/// says.
+const AGENTS: [Agent; 13] = [
+    Agent::new(
         "Claude",
         &["npx", "-y", "@agentclientprotocol/claude-agent-acp"],
         "Node.js 22, whose `npx` fetches the agent when it is first started, and a login of Claude Code or `ANTHROPIC_API_KEY`",
     ),
-    (
+    Agent::new(
         "Codex",
         &["npx", "-y", "@agentclientprotocol/codex-acp"],
         "Node.js 22, whose `npx` fetches the agent when it is first started, and a login of Codex or `OPENAI_API_KEY`",
     ),
-    ("OpenCode", &["opencode", "acp"], "a model that OpenCode is set up for"),
-    ("Qwen", &["qwen", "--acp"], "a login of Qwen Code, or `OPENAI_API_KEY` and `OPENAI_MODEL`"),
-    ("Vibe", &["vibe-acp"], "Vibe's setup, or `MISTRAL_API_KEY`"),
+    Agent::new("OpenCode", &["opencode", "acp"], "a model that OpenCode is set up for"),
+    Agent::new("Copilot", &["copilot", "--acp"], "a login of GitHub Copilot"),
+    Agent::new("Cline", &["cline", "--acp"], "a model that Cline is set up for"),
+    Agent::new("Kilo", &["kilo", "acp"], "a model that Kilo is set up for"),
+    Agent {
+        beside: Some("pi"),
+        ..Agent::new(
+            "Pi",
+            &["npx", "-y", "pi-acp"],
+            "Node.js 22, whose `npx` fetches its adapter, and a model that Pi is set up for",
+        )
+    },
+    Agent::new("Qwen", &["qwen", "--acp"], "a login of Qwen Code, or `OPENAI_API_KEY` and `OPENAI_MODEL`"),
+    Agent::new("Vibe", &["vibe-acp"], "Vibe's setup, or `MISTRAL_API_KEY`"),
+    Agent::new("fast-agent", &["fast-agent", "acp"], "a model that fast-agent is set up for"),
+    Agent::new("Hermes", &["hermes-acp"], "a model that Hermes is set up for"),
+    Agent::new("Gemini", &["gemini", "--acp"], "a login of Gemini CLI, or `GEMINI_API_KEY`"),
+    Agent::new("Goose", &["goose", "acp"], "a model that Goose is set up for"),
 ];
 
-/// Retake's own agent, and those whose programs `is_installed`; with none of them, one that shows how it is done.
-pub fn servers(is_installed: impl Fn(&str) -> bool) -> Vec<Server> {
+/// Retake's own agent, and those whose programs `find` finds, each with the path that it gives; with none of them, one that shows how it is
+/// done.
+pub fn servers(find: impl Fn(&str) -> Option<String>) -> Vec<Server> {
     let own = Server {
         name: "Retake".to_owned(),
         arguments: vec!["acp".to_owned()],
         needs: OWN_NEEDS,
         variables: OWN_VARIABLES,
     };
-    let wrapped = |(name, command, needs): &(&str, &[&str], &'static str)| Server {
-        name: format!("{name} with rewind"),
-        arguments: ["acp", "--"].iter().chain(command.iter()).map(|word| (*word).to_owned()).collect(),
-        needs,
-        variables: &[],
+    let wrapped = |agent: &Agent, program: String| {
+        let words = agent.command[1..].iter().map(|word| (*word).to_owned());
+        let arguments = ["acp".to_owned(), "--".to_owned(), program].into_iter().chain(words).collect();
+        Server { name: format!("{} with rewind", agent.name), arguments, needs: agent.needs, variables: &[] }
     };
     let mut servers = vec![own];
-    servers.extend(AGENTS.iter().filter(|(_, command, _)| is_installed(command[0])).map(wrapped));
+    for agent in &AGENTS {
+        let program = find(agent.command[0]).filter(|_| agent.beside.is_none_or(|beside| find(beside).is_some()));
+        servers.extend(program.map(|program| wrapped(agent, program)));
+    }
     if servers.len() == 1 {
-        servers.push(wrapped(&AGENTS[0]));
+        servers.push(wrapped(&AGENTS[0], AGENTS[0].command[0].to_owned()));
     }
     servers
 }
@@ -186,14 +223,18 @@ fn emacs(retake: &str, servers: &[Server]) -> String {
 mod tests {
     use super::*;
 
+    fn only(installed: &'static str) -> impl Fn(&str) -> Option<String> {
+        move |program| (program == installed).then(|| format!("/bin/{program}"))
+    }
+
     #[test]
     fn what_is_installed_is_wrapped_and_json_is_json() {
-        let servers = servers(|program| program == "opencode");
+        let servers = servers(only("opencode"));
         for editor in [Editor::Zed, Editor::JetBrains] {
             let text = editor.instructions("/usr/bin/retake", &servers).text;
             let value: Value = serde_json::from_str(&text).expect("it can be copied as it is");
             let wrapped = &value["agent_servers"]["OpenCode with rewind"];
-            assert_eq!(wrapped["args"], json!(["acp", "--", "opencode", "acp"]));
+            assert_eq!(wrapped["args"], json!(["acp", "--", "/bin/opencode", "acp"]));
             assert_eq!(value["agent_servers"]["Retake"]["args"], json!(["acp"]));
             assert_eq!(value["agent_servers"]["Retake"]["env"]["ANTHROPIC_API_KEY"], "YOUR-KEY");
             assert!(value["agent_servers"].get("Claude with rewind").is_none(), "{value}");
@@ -203,7 +244,7 @@ mod tests {
     #[test]
     fn what_each_agent_needs_is_said_beside_it() {
         for editor in [Editor::Zed, Editor::JetBrains, Editor::Neovim, Editor::Emacs] {
-            let told = editor.instructions("retake", &servers(|program| program == "npx"));
+            let told = editor.instructions("retake", &servers(only("npx")));
             for line in ["\n- Retake needs a model and its key", "\n- Codex with rewind needs Node.js 22"] {
                 assert!(told.what_to_do.contains(line), "{}", told.what_to_do);
             }
@@ -214,7 +255,7 @@ mod tests {
     #[test]
     fn without_any_agent_one_shows_how_it_is_done() {
         for editor in [Editor::Neovim, Editor::Emacs] {
-            let text = editor.instructions("retake", &servers(|_| false)).text;
+            let text = editor.instructions("retake", &servers(|_| None)).text;
             assert!(text.contains("claude-agent-acp"), "{text}");
         }
     }

@@ -6,9 +6,10 @@
 use std::collections::HashSet;
 
 use retake_engine::session::entry::EntryId;
-use retake_engine::session::{ForkPlace, PromptTree, first_line};
+use retake_engine::session::{ForkPlace, PromptAt, PromptTree, TurnSummary, first_line};
 use retake_engine::{
-    Checkpoint, Operation, OperationError, Origin, Session, SessionError, SessionId, SessionKind, StoreError, Workspace,
+    Changed, Checkpoint, Operation, OperationError, Origin, Session, SessionError, SessionId, SessionKind, StoreError,
+    Workspace,
 };
 
 use crate::contract::{CheckpointFacts, OperationFacts, SessionFacts, TreePrompt};
@@ -65,21 +66,37 @@ fn facts(workspace: &Workspace, session: Session) -> Result<SessionFacts, Sessio
     })
 }
 
-/// The points of a workspace that one may want to go back to, newest first.
-pub fn points(workspace: &Workspace) -> Result<Vec<Checkpoint>, SessionError> {
+/// A point, and the prompt that it was taken at.
+pub type PointOf = (Checkpoint, Option<PromptAt>);
+
+/// The points of a workspace that one may want to go back to, newest first. What a rewind left behind is none, unless it has a name.
+pub fn points(workspace: &Workspace) -> Result<Vec<PointOf>, SessionError> {
     let conversations: HashSet<SessionId> = conversations(workspace)?.into_iter().map(|session| session.id).collect();
     let is_of_conversation = |point: &Checkpoint| point.session.is_some_and(|id| conversations.contains(&id));
-    let mut points = workspace.checkpoints()?;
-    points.retain(|point| is_of_interest(point, is_of_conversation(point)));
+    let mut points = all_points(workspace)?;
+    points.retain(|(point, prompt)| is_of_interest(point, prompt.as_ref(), is_of_conversation(point)));
     Ok(points)
 }
 
+/// All points of a workspace, newest first.
+pub fn all_points(workspace: &Workspace) -> Result<Vec<PointOf>, SessionError> {
+    let mut prompts = workspace.prompts_at()?;
+    let points = workspace.checkpoints()?.into_iter();
+    let with_prompt = |point: Checkpoint| {
+        let prompt = prompts.remove(&point.id);
+        (point, prompt)
+    };
+    Ok(points.map(with_prompt).collect())
+}
+
 /// Points that a rewind made are for undoing it, which needs no id; those of the agent's tools lie between prompts.
-fn is_of_interest(point: &Checkpoint, is_of_conversation: bool) -> bool {
+fn is_of_interest(point: &Checkpoint, prompt: Option<&PromptAt>, is_of_conversation: bool) -> bool {
     match point.origin {
-        Origin::Before | Origin::After if is_of_conversation => point.label.is_some(),
-        Origin::Checkpoint | Origin::Before | Origin::After | Origin::Prompt => true,
-        Origin::Safety | Origin::Rewound | Origin::Turn => point.label.is_some(),
+        _ if point.label.is_some() => true,
+        Origin::Before | Origin::After => !is_of_conversation,
+        Origin::Checkpoint => true,
+        Origin::Prompt => prompt.is_none_or(|prompt| prompt.is_retained),
+        Origin::Safety | Origin::Rewound | Origin::Turn => false,
     }
 }
 
@@ -93,14 +110,21 @@ pub fn when(checkpoint: &Checkpoint) -> &'static str {
     }
 }
 
+/// What the turn of a point's prompt did to the files.
+pub fn came_of(prompt: &PromptAt) -> Changed {
+    let TurnSummary { added, modified, deleted, .. } = prompt.files;
+    Changed { added, modified, deleted }
+}
+
 /// The points that one may want to go back to, as clients are told of them.
 pub fn checkpoints(workspace: &Workspace) -> Result<Vec<CheckpointFacts>, SessionError> {
-    let facts = |point: Checkpoint| CheckpointFacts {
+    let facts = |(point, prompt): PointOf| CheckpointFacts {
         checkpoint: point.id.to_string(),
         at: point.at,
         note: point.note.as_ref().map(|note| format!("{}{note}", when(&point))),
         label: point.label,
         changed: point.changed,
+        turn: prompt.as_ref().map(came_of),
         gaps: point.gap_count,
     };
     Ok(points(workspace)?.into_iter().map(facts).collect())

@@ -164,7 +164,8 @@ pub fn refused(error: &RewindError) -> Refusal {
         RewindError::Stale { .. } => Reason::StalePlan,
         RewindError::StaleHead => Reason::StaleHead,
         RewindError::InUse { .. } => Reason::InUse,
-        RewindError::UnknownEntry { .. } | RewindError::Gone | RewindError::FilesGone { .. } => Reason::NotFound,
+        RewindError::UnknownEntry { .. } | RewindError::Gone => Reason::NotFound,
+        RewindError::FilesGone { .. } => Reason::NoFiles,
         RewindError::NotATarget { .. } => Reason::Invalid,
         RewindError::Operation(error) => match error {
             OperationError::NothingToUndo | OperationError::NothingToRedo => Reason::Nothing,
@@ -188,7 +189,8 @@ pub fn refused(error: &RewindError) -> Refusal {
         | RewindError::Store(_) => Reason::Failed,
     };
     let document = RewindDocument::failed(error).map(Box::new);
-    Refusal { reason, message: in_words(error), hint: None, document }
+    let hint = (reason == Reason::NoFiles).then(|| "only the conversation can go back to there".to_owned());
+    Refusal { reason, message: in_words(error), hint, document }
 }
 
 fn failed(error: &dyn std::error::Error) -> Refusal {

@@ -65,6 +65,11 @@ pub struct Served {
 }
 
 impl Served {
+    /// How many clients are connected.
+    pub fn clients(&self) -> usize {
+        limits::MAX_CLIENTS - self.places.available_permits().min(limits::MAX_CLIENTS)
+    }
+
     /// Waits until every client has been told everything, but not for ever. For a session that has ended.
     pub async fn finish(self) {
         self.accepting.abort();

@@ -124,6 +124,11 @@ pub struct Serving {
 }
 
 impl Serving {
+    /// Whether other processes have it open, too.
+    pub fn is_shared(&self) -> bool {
+        self.socket.as_ref().is_some_and(|socket| socket.clients() > 0)
+    }
+
     /// Ends it; whoever looks next finds everything stored.
     pub fn finish(self, runtime: &Handle) {
         let Opened { handle, served } = self.opened;

@@ -62,8 +62,8 @@ pub struct LogDocument {
 }
 
 impl LogDocument {
-    pub fn new(checkpoints: &[Checkpoint]) -> Self {
-        Self { version: VERSION, checkpoints: checkpoints.iter().map(LogEntry::new).collect() }
+    pub fn new<'a>(checkpoints: impl Iterator<Item = &'a Checkpoint>) -> Self {
+        Self { version: VERSION, checkpoints: checkpoints.map(LogEntry::new).collect() }
     }
 }
 

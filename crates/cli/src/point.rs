@@ -2,6 +2,7 @@
 
 use retake_engine::{Checkpoint, Point, ResolveError, SessionId, Workspace};
 
+use crate::agent::session;
 use crate::commands::CommandError;
 
 /// The option that commands with a POINT have.
@@ -15,7 +16,7 @@ pub struct SessionArgs {
 impl SessionArgs {
     /// The session that is meant.
     pub fn resolve(&self, workspace: &Workspace) -> Result<Option<SessionId>, ResolveError> {
-        let named = self.session.as_deref().map(|text| workspace.resolve_session(text)).transpose()?;
+        let named = self.session.as_deref().map(|text| session::named(workspace, text)).transpose()?;
         Ok(named.map(|session| session.id))
     }
 }

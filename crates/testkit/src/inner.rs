@@ -197,7 +197,7 @@ impl Agent {
         if self.has("fork") || self.has("air") {
             skills["fork"] = json!({});
         }
-        let result = match self.version {
+        let mut result = match self.version {
             1 if self.has("bare") => json!({ "protocolVersion": 1, "agentCapabilities": {} }),
             1 if self.has("null") => json!({ "protocolVersion": 1, "agentCapabilities": { "_meta": null } }),
             1 if self.has("nothing") => json!({ "protocolVersion": 1 }),
@@ -211,6 +211,12 @@ impl Agent {
                 "capabilities": { "session": skills },
             }),
         };
+        if self.has("images") {
+            match self.version {
+                1 => result["agentCapabilities"]["promptCapabilities"] = json!({ "image": true }),
+                _ => result["capabilities"]["session"]["prompt"] = json!({ "image": {} }),
+            }
+        }
         self.answer(id, result);
     }
 

@@ -8,19 +8,21 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use retake_agent::contract::{Command, Reply};
+use retake_engine::session::entry::Part;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use super::Version;
+use super::door;
 use super::greeting::{self, Greeted};
-use super::host::{Host, Listed, Wanted, Wish};
+use super::host::{Host, Listed, Parting, Wanted, Wish};
 use super::options::{self, Permissions};
 use super::params::Params;
+use super::prompt::{self, Taken};
 use super::session::Session;
 use super::shape::content;
-use super::{door, prompt};
 use crate::extension::answer::date;
 use crate::extension::door::Door;
 use crate::extension::last_target;
@@ -62,6 +64,7 @@ pub async fn serve<H: Host>(
         }
     };
     connection.close().await;
+    connection.host.end().await;
     outcome
 }
 
@@ -101,7 +104,7 @@ impl<H: Host> Connection<H> {
     async fn notification(&self, method: &str, params: &Params) {
         match method {
             "session/cancel" => {
-                let Ok(session) = params.text("sessionId").and_then(|id| self.session(id)) else { return };
+                let Some(session) = params.text("sessionId").ok().and_then(|id| self.open(id)) else { return };
                 session.chat.stop_asking();
                 let asked = prompt::cancel(&session).await;
                 // Its answer says nothing; a request that nobody waits for might not be carried out.
@@ -124,15 +127,25 @@ impl<H: Host> Connection<H> {
             return self.prompt(id, &params).await;
         }
         if method == "initialize" {
-            let greeted = greeting::greet(&params).map(|(greeted, answer)| {
-                *self.greeted.lock().unwrap_or_else(PoisonError::into_inner) = Some(greeted);
-                answer
-            });
-            self.peer.answer(id, greeted).await.ok();
+            self.peer.answer(id, self.greet(&params)).await.ok();
             return;
         }
         let connection = Arc::clone(self);
         tokio::spawn(async move { connection.long_request(id, &method, &params).await });
+    }
+
+    /// Agrees on a version, once: what is open speaks it, and what is under way may be half said.
+    fn greet(&self, params: &Params) -> Result<Value, RpcError> {
+        let mut known = self.greeted.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(greeted) = *known {
+            let version = greeted.version.number();
+            let text = format!("this connection is initialized already, and speaks version {version} of the protocol");
+            let error = RpcError::new(RpcError::INVALID_REQUEST, text).with_reason("already_initialized");
+            return Err(error.with("protocolVersion", version));
+        }
+        let (greeted, answer) = greeting::greet(params)?;
+        *known = Some(greeted);
+        Ok(answer)
     }
 
     /// Answers what may take its time.
@@ -161,7 +174,7 @@ impl<H: Host> Connection<H> {
         let is_introduced =
             answer.is_ok() && matches!(method, "session/new" | "session/load" | "session/resume" | "session/fork");
         self.peer.answer(id, answer).await.ok();
-        if let Some(session) = named.filter(|_| is_introduced).and_then(|id| self.session(id).ok()) {
+        if let Some(session) = named.filter(|_| is_introduced).and_then(|id| self.open(id)) {
             let commands = session.chat.commands(session.client.version);
             let update = json!({ "sessionUpdate": "available_commands_update", "availableCommands": commands });
             session.update(update).await;
@@ -170,7 +183,7 @@ impl<H: Host> Connection<H> {
 
     /// Answers a request of the extension; `None` if the pump does.
     async fn extension(&self, id: &Value, method: Method, params: &Params) -> Result<Option<Value>, RpcError> {
-        let session = self.session(params.text("sessionId")?)?;
+        let session = self.session(params.text("sessionId")?).await?;
         match method {
             Method::Points => methods::points(&*session, params).await.map(Some),
             Method::Rewind(by) => methods::rewind(&*session, params, by).await.map(Some),
@@ -182,12 +195,12 @@ impl<H: Host> Connection<H> {
     }
 
     async fn prompt(self: &Arc<Self>, id: Value, params: &Params) {
-        let said = || -> Result<_, RpcError> {
-            let session = self.session(params.text("sessionId")?)?;
+        let said = async {
+            let session = self.session(params.text("sessionId")?).await?;
             let blocks = params.blocks("prompt")?;
             Ok((session, blocks.to_vec(), content::parts(blocks)?))
         };
-        match said() {
+        match said.await {
             Err(error) => drop(self.peer.answer(id, Err(error)).await),
             Ok((session, blocks, parts)) => {
                 match slash::plain_text(&blocks).and_then(|text| session.chat.parse(text)) {
@@ -197,12 +210,33 @@ impl<H: Host> Connection<H> {
                         tokio::spawn(async move { slash::run(&*session, id, &blocks, &slash, asking).await });
                     }
                     None => {
-                        let asked = prompt::hand_in(&session, id, blocks, parts).await;
-                        tokio::spawn(async move { prompt::taken(&session, asked).await });
+                        let asked = prompt::hand_in(&session, id.clone(), blocks.clone(), parts.clone()).await;
+                        let connection = Arc::clone(self);
+                        tokio::spawn(async move {
+                            if let Taken::TooLate(error) = prompt::taken(&session, asked).await {
+                                connection.say_again(&session, id, blocks, parts, error).await;
+                            }
+                        });
                     }
                 }
             }
         }
+    }
+
+    /// Says what came too late for the process that had the session open, once more and no oftener.
+    async fn say_again(&self, over: &Session, id: Value, blocks: Vec<Value>, parts: Vec<Part>, error: RpcError) {
+        over.until_over().await;
+        let error = match self.session(&over.id).await {
+            Err(_) => error,
+            Ok(session) => {
+                let asked = prompt::hand_in(&session, id.clone(), blocks, parts).await;
+                match prompt::taken(&session, asked).await {
+                    Taken::Done => return,
+                    Taken::TooLate(error) => error,
+                }
+            }
+        };
+        self.peer.answer(id, Err(error)).await.ok();
     }
 
     async fn new_session(&self, params: &Params) -> Result<Value, RpcError> {
@@ -213,18 +247,21 @@ impl<H: Host> Connection<H> {
     /// Opens a session; the answer that introduces it, with its id.
     async fn introduce(&self, wish: Wish) -> Result<(Arc<Session>, Value), RpcError> {
         let greeted = self.greeted()?;
+        let birth = (wish.cwd.clone(), wish.servers.clone());
         let named = match &wish.which {
             Wanted::Existing(named) => Some(named.clone()),
             Wanted::New => None,
         };
         let open = self.host.open(wish).await?;
         // The beginning of an id is none here: all that follows would be said of a session that the client does not know.
-        if let Some(named) = named.filter(|named| *named != open.view.session) {
-            (open.close)().await;
-            return Err(unknown_session(&named, &format!("there is no session `{named}` in this directory")));
+        if let Some(named) = named.as_ref().filter(|named| **named != open.view.session) {
+            (open.close)(Parting::Closed).await;
+            return Err(unknown_session(named, &format!("there is no session `{named}` in this directory")));
         }
         let host = Arc::clone(&self.host);
-        let session = Session::begin(open, greeted, self.peer.clone(), move |text| host.warn(text));
+        let before = named.as_deref().and_then(|named| self.known(named));
+        let session =
+            Session::begin(open, birth, greeted, self.peer.clone(), before.as_deref(), move |text| host.warn(text));
         self.sessions().insert(session.id.clone(), Arc::clone(&session));
         let mut answer = session.introduction();
         answer.insert("sessionId".into(), session.id.clone().into());
@@ -245,9 +282,11 @@ impl<H: Host> Connection<H> {
         let (named, cwd) = (params.text("sessionId")?, params.cwd()?);
         let session = {
             let _alone = self.opening.lock().await;
-            match self.session(named) {
-                Ok(session) => session,
-                Err(_) => {
+            match self.open(named) {
+                Some(session) => session,
+                None => {
+                    // All of it is told anew.
+                    self.sessions().remove(named);
                     let which = Wanted::Existing(named.to_owned());
                     self.introduce(Wish { cwd, which, servers: params.servers()? }).await?.0
                 }
@@ -259,11 +298,11 @@ impl<H: Host> Connection<H> {
 
     async fn fork(&self, params: &Params) -> Result<Value, RpcError> {
         let (named, cwd, servers) = (params.text("sessionId")?, params.cwd()?, params.servers()?);
-        let open = self.session(named);
-        let is_open = open.is_ok();
+        let open = self.open(named);
+        let is_open = open.is_some();
         let session = match open {
-            Ok(session) => session,
-            Err(_) => {
+            Some(session) => session,
+            None => {
                 let which = Wanted::Existing(named.to_owned());
                 self.introduce(Wish { cwd: cwd.clone(), which, servers: Vec::new() }).await?.0
             }
@@ -278,7 +317,7 @@ impl<H: Host> Connection<H> {
         };
         if !is_open {
             self.sessions().remove(&session.id);
-            session.close().await;
+            session.close(Parting::Closed).await;
         }
         self.introduce(Wish { cwd, which, servers }).await.map(|(_, answer)| answer)
     }
@@ -314,9 +353,11 @@ impl<H: Host> Connection<H> {
     }
 
     async fn close_session(&self, params: &Params) -> Result<Value, RpcError> {
-        let session = self.session(params.text("sessionId")?)?;
-        self.sessions().remove(&session.id);
-        session.close().await;
+        let named = params.text("sessionId")?;
+        self.greeted()?;
+        let session = self.sessions().remove(named).ok_or_else(|| not_open(named))?;
+        prompt::cancel_all(&session).await;
+        session.close(Parting::Closed).await;
         Ok(json!({}))
     }
 
@@ -324,14 +365,14 @@ impl<H: Host> Connection<H> {
         let named = params.text("sessionId")?;
         let open = self.sessions().remove(named);
         if let Some(session) = open {
-            session.close().await;
+            session.close(Parting::Closed).await;
         }
         self.host.delete(named.to_owned()).await?;
         Ok(json!({}))
     }
 
     async fn set_mode(&self, params: &Params) -> Result<Value, RpcError> {
-        let session = self.session(params.text("sessionId")?)?;
+        let session = self.session(params.text("sessionId")?).await?;
         self.set_permissions(&session, params.text("modeId")?).await?;
         let update = json!({ "sessionUpdate": "config_option_update", "configOptions": session.options() });
         session.update(update).await;
@@ -349,7 +390,7 @@ impl<H: Host> Connection<H> {
     }
 
     async fn set_option(&self, params: &Params) -> Result<Value, RpcError> {
-        let session = self.session(params.text("sessionId")?)?;
+        let session = self.session(params.text("sessionId")?).await?;
         let value = params.text("value")?;
         match params.text("configId")? {
             options::MODEL => {
@@ -368,17 +409,31 @@ impl<H: Host> Connection<H> {
         greeted.ok_or_else(|| RpcError::new(RpcError::INVALID_REQUEST, "`initialize` comes first"))
     }
 
-    /// The session with this id, if it is open on this connection.
-    fn session(&self, id: &str) -> Result<Arc<Session>, RpcError> {
+    /// The session with this id that is open on this connection. One that another process had open is opened again if it has ended there.
+    async fn session(&self, id: &str) -> Result<Arc<Session>, RpcError> {
         self.greeted()?;
-        let mut sessions = self.sessions();
-        if let Some(session) = sessions.get(id) {
-            if !session.is_over() {
-                return Ok(Arc::clone(session));
-            }
-            sessions.remove(id);
+        if let Some(session) = self.open(id) {
+            return Ok(session);
         }
-        Err(unknown_session(id, &format!("no session `{id}` is open here; load it first")))
+        let _alone = self.opening.lock().await;
+        match (self.open(id), self.known(id)) {
+            (Some(session), _) => Ok(session),
+            (None, Some(over)) => {
+                over.close(Parting::Final).await;
+                self.introduce(over.again()).await.map(|(session, _)| session)
+            }
+            (None, None) => Err(not_open(id)),
+        }
+    }
+
+    /// The session with this id that is open on this connection, if it is not over.
+    fn open(&self, id: &str) -> Option<Arc<Session>> {
+        self.known(id).filter(|session| !session.is_over())
+    }
+
+    /// The session with this id that is open on this connection, or was until it ended elsewhere.
+    fn known(&self, id: &str) -> Option<Arc<Session>> {
+        self.sessions().get(id).cloned()
     }
 
     fn sessions(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
@@ -391,8 +446,12 @@ impl<H: Host> Connection<H> {
         let sessions = std::mem::take(&mut *self.sessions());
         let mut closing = JoinSet::new();
         for session in sessions.into_values() {
-            closing.spawn(async move { session.close().await });
+            closing.spawn(async move { session.close(Parting::Final).await });
         }
         closing.join_all().await;
     }
+}
+
+fn not_open(id: &str) -> RpcError {
+    unknown_session(id, &format!("no session `{id}` is open here; load it first"))
 }

@@ -23,6 +23,11 @@ pub trait Host: Send + Sync + 'static {
     /// Deletes a session that nobody has open, with its data.
     fn delete(&self, session: String) -> impl Future<Output = Result<(), HostError>> + Send;
 
+    /// The client is gone: what is still open here for others is closed.
+    fn end(&self) -> impl Future<Output = ()> + Send {
+        async {}
+    }
+
     /// Tells people something that the protocol has no place for.
     fn warn(&self, text: &str);
 }
@@ -71,7 +76,16 @@ pub struct Open {
 }
 
 /// Closes a session.
-pub type Close = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
+pub type Close = Box<dyn FnOnce(Parting) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
+
+/// Why a session is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parting {
+    /// The client has no use for it any more. Others who have it open keep it, until [`Host::end`] at the longest.
+    Closed,
+    /// It has to be closed now.
+    Final,
+}
 
 /// A session in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]

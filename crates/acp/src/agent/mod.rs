@@ -27,6 +27,6 @@ mod session;
 mod shape;
 
 pub use connection::serve;
-pub use host::{Close, Host, HostError, Listed, McpServer, Open, Wanted, Wish};
+pub use host::{Close, Host, HostError, Listed, McpServer, Open, Parting, Wanted, Wish};
 
 pub(crate) use crate::extension::Version;

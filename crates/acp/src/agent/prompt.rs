@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use retake_agent::contract::{Answer, Command, Question, Reply};
-use retake_agent::live::Asked;
+use retake_agent::contract::{Answer, Command, Question, Reason, Reply};
+use retake_agent::live::{Asked, LiveError};
 use retake_engine::session::entry::Part;
 use serde_json::{Value, json};
 
@@ -26,32 +26,58 @@ pub(super) async fn hand_in(session: &Session, id: Value, blocks: Vec<Value>, pa
     let mut pending = session.pending.lock().await;
     let command = Command::Prompt { parts: parts.clone(), allow, unprotected: false, draft: None };
     let asked = session.asker.hand_in(command).await;
-    pending.push(Pending { request: asked.id.clone(), id, parts, was_held: false, prompt: None, given });
+    pending.push(Pending {
+        request: asked.id.clone(),
+        id,
+        parts,
+        is_taken: false,
+        was_held: false,
+        prompt: None,
+        given,
+    });
     asked
 }
 
+/// What became of a prompt that was handed in.
+pub(super) enum Taken {
+    /// It is said, or held, or refused, and answered by whoever has to.
+    Done,
+    /// The session ended before it got to it: it is not said, and not answered.
+    TooLate(RpcError),
+}
+
 /// Waits until the session has taken a prompt; one that it refuses is answered here.
-pub(super) async fn taken(session: &Session, asked: Asked) {
+pub(super) async fn taken(session: &Session, asked: Asked) -> Taken {
     let request = asked.id.clone();
-    let error = match asked.answer().await {
+    let (error, is_late) = match asked.answer().await {
         Ok(Ok(reply)) => {
             let mut pending = session.pending.lock().await;
             if let Some(one) = pending.iter_mut().find(|one| one.request == request) {
+                one.is_taken = true;
                 one.was_held = matches!(reply, Reply::Held { .. });
             }
-            return;
+            if !session.is_over() {
+                return Taken::Done;
+            }
+            (session.gone(&LiveError::Ended), false)
         }
-        Ok(Err(refusal)) => session.refused(&refusal),
-        Err(error) => session.gone(&error),
+        Ok(Err(refusal)) => (session.refused(&refusal), refusal.reason == Reason::Ended),
+        Err(error) => (session.gone(&error), matches!(error, LiveError::Ended)),
     };
     let waiting = {
         let mut pending = session.pending.lock().await;
         let at = pending.iter().position(|one| one.request == request);
         at.map(|at| pending.remove(at))
     };
-    // If the session has ended, whoever waits has been told.
-    if let Some(waiting) = waiting {
-        session.peer.answer(waiting.id, Err(error)).await.ok();
+    match waiting {
+        Some(waiting) if is_late && waiting.prompt.is_none() => Taken::TooLate(error),
+        // If it is not there, whoever waits has been told.
+        waiting => {
+            if let Some(waiting) = waiting {
+                session.peer.answer(waiting.id, Err(error)).await.ok();
+            }
+            Taken::Done
+        }
     }
 }
 
@@ -83,6 +109,14 @@ pub(super) async fn cancel_request(session: &Session, id: &Value) {
         Version::V2 => Err(cancelled()),
     };
     session.peer.answer(id.clone(), answer).await.ok();
+}
+
+/// Takes back all that the client waits for: others may keep the session.
+pub(super) async fn cancel_all(session: &Session) {
+    let waiting: Vec<Value> = session.pending.lock().await.iter().map(|one| one.id.clone()).collect();
+    for id in waiting {
+        cancel_request(session, &id).await;
+    }
 }
 
 /// Asks the client whether a call may run, and tells the session.

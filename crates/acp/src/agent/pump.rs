@@ -25,11 +25,19 @@ use crate::wire::RpcError;
 /// How often the output of a call is told while it runs: all that is kept of it is told each time.
 const OUTPUT_PAUSE: Duration = Duration::from_millis(200);
 
-/// Tells the client of a session until it is over.
-pub(super) async fn run(session: Arc<Session>, mut told: Listener, mut errands: mpsc::Receiver<Errand>) {
+/// Tells the client of a session until it is over, `news` first: how it stands, if that may not be what the client knows.
+pub(super) async fn run(
+    session: Arc<Session>,
+    mut told: Listener,
+    mut errands: mpsc::Receiver<Errand>,
+    news: Option<Box<View>>,
+) {
     let view = session.known().view.clone();
     let mut pump = Pump { session, questions: HashMap::new(), outputs: HashMap::new() };
-    view.questions.iter().for_each(|question| pump.ask(question));
+    match news {
+        None => view.questions.iter().for_each(|question| pump.ask(question)),
+        Some(news) => pump.resync(news).await,
+    }
     loop {
         tokio::select! {
             biased;
@@ -289,7 +297,9 @@ impl Pump {
         for (_, asking) in self.questions {
             asking.abort();
         }
-        for waiting in std::mem::take(&mut *self.session.pending.lock().await) {
+        // What the session has not taken is not said, and whoever handed it in is about to know.
+        let waiting: Vec<_> = self.session.pending.lock().await.extract_if(.., |one| one.is_taken).collect();
+        for waiting in waiting {
             self.session.peer.answer(waiting.id, Err(self.session.gone(error))).await.ok();
         }
     }

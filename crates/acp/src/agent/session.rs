@@ -1,6 +1,7 @@
 //! One live session on this connection: the way to it, what is known of it, and what waits for it.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::Version;
 use super::greeting::Greeted;
-use super::host::{Close, Open};
+use super::host::{Close, McpServer, Open, Parting, Wanted, Wish};
 use super::options::{self, Permissions};
 use super::pump;
 use super::shape::update::Updates;
@@ -48,11 +49,14 @@ pub(super) struct Session {
     told: watch::Sender<Told>,
     errands: mpsc::Sender<Errand>,
     close: Mutex<Option<Close>>,
+    /// The directory that it is about, and the servers that the client wants it to have.
+    birth: (PathBuf, Vec<McpServer>),
     /// Tells people what the protocol has no place for.
     pub(super) warn: Box<dyn Fn(&str) + Send + Sync>,
 }
 
 /// What is known of a session.
+#[derive(Clone)]
 pub(super) struct Known {
     /// How it stands, as far as the client has been told.
     pub(super) view: View,
@@ -88,6 +92,8 @@ pub(super) struct Pending {
     pub(super) id: Value,
     /// What it says.
     pub(super) parts: Vec<Part>,
+    /// Whether the session has taken it.
+    pub(super) is_taken: bool,
     /// Whether it was held, because a turn was running.
     pub(super) was_held: bool,
     /// The prompt, once it is said.
@@ -105,15 +111,21 @@ pub(super) enum Errand {
 }
 
 impl Session {
-    /// Begins to tell the client of a session.
+    /// Begins to tell the client of a session. With one `before` that was told of until it was over, what was missed since.
     pub(super) fn begin(
         open: Open,
+        birth: (PathBuf, Vec<McpServer>),
         client: Greeted,
         peer: Peer,
+        before: Option<&Self>,
         warn: impl Fn(&str) + Send + Sync + 'static,
     ) -> Arc<Self> {
         let Open { view, live, close } = open;
         let (errands, wanted) = mpsc::channel(ERRANDS);
+        let (known, news) = match before {
+            None => (Known::of(*view.clone()), None),
+            Some(before) => (before.known().clone(), Some(view.clone())),
+        };
         let session = Arc::new(Self {
             id: view.session.clone(),
             client,
@@ -122,19 +134,14 @@ impl Session {
             asker: live.asker,
             pending: tokio::sync::Mutex::default(),
             chat: Chat::new(Kind::ALL),
-            told: watch::Sender::new(Told::of(&view, None)),
-            known: Mutex::new(Known {
-                models: vec![view.model.clone()],
-                running: pump::running(&view),
-                view: *view,
-                permissions: Permissions::default(),
-                given: HashMap::new(),
-            }),
+            told: watch::Sender::new(Told::of(&known.view, None)),
+            known: Mutex::new(known),
             errands,
             close: Mutex::new(Some(close)),
+            birth,
             warn: Box::new(warn),
         });
-        tokio::spawn(pump::run(Arc::clone(&session), live.told, wanted));
+        tokio::spawn(pump::run(Arc::clone(&session), live.told, wanted, news));
         session
     }
 
@@ -156,6 +163,17 @@ impl Session {
     /// Whether it is over.
     pub(super) fn is_over(&self) -> bool {
         self.told.borrow().is_over
+    }
+
+    /// Waits until it is over, for a while.
+    pub(super) async fn until_over(&self) {
+        tokio::time::timeout(TELLING, self.told.subscribe().wait_for(|told| told.is_over)).await.ok();
+    }
+
+    /// What it takes to open it again.
+    pub(super) fn again(&self) -> Wish {
+        let (cwd, servers) = self.birth.clone();
+        Wish { cwd, which: Wanted::Existing(self.id.clone()), servers }
     }
 
     /// Tells a state, in version 2.
@@ -221,12 +239,12 @@ impl Session {
         fields
     }
 
-    /// Closes it, if this process serves it. Whoever waits for it is told.
-    pub(super) async fn close(&self) {
+    /// Closes it, if this process serves it and nobody else is to keep it. Whoever waits for it is told.
+    pub(super) async fn close(&self, parting: Parting) {
         self.chat.stop_asking();
         let close = self.close.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(close) = close {
-            close().await;
+            close(parting).await;
         }
         // If it is over, there is nothing to leave.
         self.errands.send(Errand::Leave).await.ok();
@@ -247,6 +265,18 @@ impl Session {
         match refusal.reason {
             Reason::Ended => self.over(),
             _ => answer::error(&self.id, refusal),
+        }
+    }
+}
+
+impl Known {
+    fn of(view: View) -> Self {
+        Self {
+            models: vec![view.model.clone()],
+            running: pump::running(&view),
+            view,
+            permissions: Permissions::default(),
+            given: HashMap::new(),
         }
     }
 }

@@ -36,6 +36,7 @@ pub(crate) fn point(id: &str, target: &Target, snapshot: Snapshot) -> Value {
     }
     if !target.has_files {
         point["reason"] = "only the conversation can go back: the files of that moment are not kept".into();
+        point["scopes"] = json!([Scope::Conversation]);
     } else if snapshot == Snapshot::Late {
         point["reason"] = LATE.into();
     }
@@ -116,12 +117,22 @@ pub(crate) fn error(session: &str, refusal: &Refusal) -> RpcError {
         Reason::StalePlan => (RpcError::INVALID_PARAMS, "stale_plan"),
         Reason::InUse => (RpcError::INVALID_PARAMS, "in_use"),
         Reason::NotFound => (RpcError::NOT_FOUND, "not_found"),
+        // The message is there: what there is not is this way of going back to it.
+        Reason::NoFiles => (RpcError::INVALID_PARAMS, "no_files"),
         Reason::Nothing => (RpcError::INVALID_PARAMS, "nothing"),
         Reason::Invalid => (RpcError::INVALID_PARAMS, "invalid"),
         Reason::Ended => (RpcError::NOT_FOUND, "ended"),
         Reason::Failed => (RpcError::INTERNAL, "failed"),
     };
-    let mut error = RpcError::new(code, refusal.message.clone()).with_reason(reason);
+    let message = match (refusal.reason, &refusal.hint) {
+        // Many clients show nothing else.
+        (Reason::NoFiles, Some(hint)) => format!("{}: {hint}", refusal.message),
+        _ => refusal.message.clone(),
+    };
+    let mut error = RpcError::new(code, message).with_reason(reason);
+    if refusal.reason == Reason::NoFiles {
+        error = error.with("scopes", json!([Scope::Conversation]));
+    }
     if refusal.reason == Reason::Ended {
         error = error.with("sessionId", session);
     }

@@ -31,6 +31,16 @@ pub(crate) enum Version {
     V2,
 }
 
+impl Version {
+    /// Its number.
+    pub(crate) fn number(self) -> u32 {
+        match self {
+            Self::V1 => 1,
+            Self::V2 => 2,
+        }
+    }
+}
+
 /// What the extension offers, as `_meta.retake` of the capabilities says it.
 pub(crate) fn capability() -> Value {
     json!({ "rewind": { "version": 1, "editPrompt": {}, "points": {}, "files": {}, "plan": {}, "undo": {}, "labels": {} } })

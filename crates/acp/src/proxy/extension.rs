@@ -144,7 +144,7 @@ impl Proxy {
         let edit = methods::edit(here, params, by).await?;
         edit.go_back(here).await?;
         let preface = self.say(session, &edit.blocks).await?;
-        let mut prompt: Vec<Value> = preface.map(|text| shape::text_block(&text)).into_iter().collect();
+        let mut prompt = preface.unwrap_or_default();
         prompt.extend(edit.blocks.iter().cloned());
         let inner = session.live().inner.clone();
         let request = Message::request(id.clone(), "session/prompt", json!({ "sessionId": inner, "prompt": prompt }));

@@ -5,11 +5,12 @@
 //! of its own, so that what a wrapper script started goes too. Nothing here waits for a pipe for longer than it is said below.
 
 use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use retake_agent::fresh;
 use rustix::process::{Pid, Signal};
@@ -63,7 +64,11 @@ pub async fn run(
     stop: impl Future<Output = ()>,
 ) -> Result<Ended, StartError> {
     let Some((program, arguments)) = setup.command.split_first() else { return Err(StartError::NoCommand) };
-    let mut child = Command::new(program)
+    let mut command = Command::new(program);
+    if let Some(path) = path_with(Path::new(program), std::env::var_os("PATH").as_deref()) {
+        command.env("PATH", path);
+    }
+    let mut child = command
         .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -87,13 +92,20 @@ pub async fn run(
         state: std::sync::Mutex::new(State::default()),
         offer: std::sync::Mutex::default(),
         order: tokio::sync::Mutex::new(()),
+        last_sign: std::sync::Mutex::new(Instant::now()),
         threads: std::sync::Mutex::default(),
     });
     let mut listening = tokio::spawn(listen(Arc::clone(&proxy), stdout));
     let hung_up = tokio::select! {
         () = take_client(&proxy, from) => true,
-        () = proxy.client.writer().closed() => true,
-        () = stop => true,
+        () = proxy.client.writer().closed() => {
+            proxy.note_sign();
+            true
+        }
+        () = stop => {
+            proxy.note_sign();
+            true
+        }
         _ = &mut listening => false,
         _ = child.wait() => {
             // What it said last is still in the pipe; whatever it started may hold that open for ever.
@@ -119,6 +131,18 @@ pub async fn run(
         true => Ended::ByClient,
         false => Ended::ByAgent(status.and_then(|status| status.code())),
     })
+}
+
+/// The search path with the directory of a program that is named by its full path, last: what it is written in is often beside it, and an
+/// editor that was not started from a shell knows nothing of that place. `None` if it is there already.
+fn path_with(program: &Path, path: Option<&OsStr>) -> Option<OsString> {
+    let directory = program.parent().filter(|_| program.is_absolute())?;
+    let mut all: Vec<PathBuf> = std::env::split_paths(path.unwrap_or_default()).collect();
+    if all.iter().any(|one| one == directory) {
+        return None;
+    }
+    all.push(directory.to_owned());
+    std::env::join_paths(all).ok()
 }
 
 /// Takes what the client says until it hangs up. It is read further than the inner agent takes it, so that it is noticed that the client
@@ -152,7 +176,12 @@ async fn take_client(proxy: &Arc<Proxy>, from: impl AsyncRead + Unpin) {
         () = reading => {}
     }
     // It has hung up: what it said before that is taken, unless nobody takes it.
-    tokio::time::timeout(proxy.setup.patience.stop, taking).await.ok();
+    proxy.note_sign();
+    tokio::select! {
+        () = taking => {}
+        () = proxy.silence() => {}
+        () = tokio::time::sleep(proxy.setup.patience.stop) => {}
+    }
 }
 
 async fn take_line(proxy: &Arc<Proxy>, incoming: Incoming) {
@@ -172,7 +201,9 @@ async fn listen(proxy: Arc<Proxy>, stdout: impl AsyncRead + Unpin) {
     let mut reader = Reader::new(stdout);
     let mut has_complained = false;
     loop {
-        let complaint = match reader.next().await {
+        let incoming = reader.next().await;
+        proxy.note_sign();
+        let complaint = match incoming {
             Ok(Some(Incoming::Message { message, line })) => {
                 let _order = proxy.order.lock().await;
                 proxy.pass_to_client(message, line).await;
@@ -228,8 +259,12 @@ async fn end(
     listening: &JoinHandle<()>,
     hung_up: bool,
 ) -> Option<ExitStatus> {
+    let mut reacts = Reacts::Perhaps;
     if hung_up {
-        proxy.stop_turns().await;
+        tokio::select! {
+            () = proxy.stop_turns() => {}
+            () = proxy.silence() => reacts = Reacts::No,
+        }
     }
     proxy.agent.hang_up();
     proxy.client.hang_up();
@@ -238,7 +273,8 @@ async fn end(
         status = tokio::time::timeout(LAST_WORDS, child.wait()).await.ok().and_then(Result::ok);
     }
     // What it has not read by then it will not read.
-    tokio::time::timeout(LAST_WORDS, proxy.agent.writer().close()).await.ok();
+    let patience = if reacts == Reacts::No { Duration::ZERO } else { LAST_WORDS };
+    tokio::time::timeout(patience, proxy.agent.writer().close()).await.ok();
     // Whoever notes what the agent says has to be done before its turns are ended.
     listening.abort();
     let stopped = async {
@@ -271,18 +307,30 @@ async fn end(
     tokio::time::timeout(LAST_WORDS, telling).await.ok();
     drop(served);
     drop(sessions);
-    let status = match status {
-        Some(status) => Some(status),
-        None => leave(proxy, child, group).await,
+    let ending = async {
+        let status = match status {
+            Some(status) => Some(status),
+            None => leave(proxy, child, group, reacts).await,
+        };
+        kill(group, Signal::KILL);
+        // Whoever still waits for a pipe waits for nothing.
+        proxy.agent.writer().abort();
+        proxy.client.writer().abort();
+        status
     };
-    kill(group, Signal::KILL);
-    // Whoever still waits for a pipe waits for nothing.
-    proxy.agent.writer().abort();
-    proxy.client.writer().abort();
+    // Whoever has no patience with the agent ends us too: what there is to store does not wait for it.
     let threads = std::mem::take(&mut *proxy.threads.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
     let storing = tokio::task::spawn_blocking(move || threads.into_iter().for_each(|thread| drop(thread.join())));
-    tokio::time::timeout(proxy.setup.patience.answer, let_go(proxy, storing)).await.ok();
-    status
+    let storing = tokio::time::timeout(proxy.setup.patience.answer, let_go(proxy, storing));
+    tokio::join!(ending, storing).0
+}
+
+/// Whether the inner agent does what it is asked to when it is to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reacts {
+    Perhaps,
+    /// It was silent for too long.
+    No,
 }
 
 /// Waits for the threads. They end when nobody knows their sessions, and whoever was in the middle of something may just have made one known.
@@ -297,9 +345,13 @@ async fn let_go(proxy: &Proxy, mut storing: JoinHandle<()>) {
     }
 }
 
-/// Gives the inner agent time to end by itself, then asks it to.
-async fn leave(proxy: &Proxy, child: &mut Child, group: Option<Pid>) -> Option<ExitStatus> {
-    let ended = tokio::time::timeout(proxy.setup.patience.stop, child.wait()).await;
+/// Gives the inner agent time to end by itself, and to save what it has to, then asks it to.
+async fn leave(proxy: &Proxy, child: &mut Child, group: Option<Pid>, reacts: Reacts) -> Option<ExitStatus> {
+    let patience = match reacts {
+        Reacts::Perhaps => proxy.setup.patience.leave,
+        Reacts::No => Duration::ZERO,
+    };
+    let ended = tokio::time::timeout(patience, child.wait()).await;
     if let Ok(status) = ended {
         return status.ok();
     }

@@ -48,7 +48,7 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use retake_agent::keeper::Keeper;
 use retake_agent::socket;
@@ -65,6 +65,7 @@ use session::Session;
 use shape::Version;
 
 pub use inner::{Ended, StartError, run};
+pub use ties::names;
 
 /// Finds out about the workspace of a directory.
 pub type Environments = dyn Fn(&Path) -> Result<Environment, String> + Send + Sync;
@@ -90,8 +91,11 @@ pub struct Patience {
     pub answer: Duration,
     /// For an answer to what the inner agent may know nothing of: some leave such a request unanswered.
     pub probe: Duration,
-    /// For a turn to stop that it cancelled, and for the inner agent to end.
+    /// For a turn to stop that it cancelled.
     pub stop: Duration,
+    /// For the inner agent to do or say anything once the client has gone, and to end once nobody will say anything to it any more. Editors
+    /// do not wait for long.
+    pub leave: Duration,
     /// For a line of the inner agent to be read: what it does meanwhile is still its own.
     pub notice: Duration,
     /// For a tool to be announced that has been at work: what changed so shortly before may be its work.
@@ -105,6 +109,7 @@ impl Default for Patience {
             answer: Duration::from_secs(60),
             probe: Duration::from_secs(3),
             stop: Duration::from_secs(10),
+            leave: Duration::from_secs(2),
             notice: Duration::from_millis(50),
             doubt: Duration::from_secs(1),
         }
@@ -123,6 +128,8 @@ struct Proxy {
     offer: Mutex<Offer>,
     /// Whoever passes on what the inner agent says.
     order: tokio::sync::Mutex<()>,
+    /// When the inner agent was last heard, or the client hung up.
+    last_sign: Mutex<Instant>,
     /// Threads that have something to store before the process ends.
     threads: Mutex<Vec<thread::JoinHandle<()>>>,
 }
@@ -212,6 +219,22 @@ impl Proxy {
             Ok(answer) => answer,
             Err(_) => Err(RpcError::new(RpcError::INTERNAL, format!("the agent does not answer `{method}`"))
                 .with_reason("silence")),
+        }
+    }
+
+    /// From now on, silence counts anew.
+    fn note_sign(&self) {
+        *self.last_sign.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    /// Waits until the inner agent has been silent for so long that it will not react any more. Once the client has gone.
+    async fn silence(&self) {
+        loop {
+            let since = self.last_sign.lock().unwrap_or_else(PoisonError::into_inner).elapsed();
+            match self.setup.patience.leave.checked_sub(since) {
+                Some(rest) => tokio::time::sleep(rest).await,
+                None => return,
+            }
         }
     }
 

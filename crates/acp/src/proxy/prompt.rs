@@ -16,6 +16,7 @@ use super::scribe::spoken;
 use super::session::Session;
 use super::shape::{self, Version};
 use super::ties::Tie;
+use super::transcript::Images;
 use super::{Proxy, complain, transcript};
 use crate::slash::plain_text;
 use crate::wire::RpcError;
@@ -35,7 +36,8 @@ impl Proxy {
                     edits.replace(&["params", "sessionId"], &Value::from(inner));
                 }
                 if let Some(preface) = preface {
-                    edits.prepend(&["params", "prompt"], &shape::text_block(&preface));
+                    let blocks: Vec<String> = preface.iter().map(Value::to_string).collect();
+                    edits.prepend(&["params", "prompt"], &blocks.join(","));
                 }
                 self.note_request(&id, What::Prompt { session: Arc::clone(session) });
                 self.to_agent(edits.make()).await;
@@ -49,7 +51,7 @@ impl Proxy {
         self: &Arc<Self>,
         session: &Arc<Session>,
         blocks: &[Value],
-    ) -> Result<Option<String>, RpcError> {
+    ) -> Result<Option<Vec<Value>>, RpcError> {
         let _alone = session.changing.lock().await;
         let prompt = fresh::entry();
         let waits = session.live().wait(prompt, shape::parts(blocks));
@@ -82,7 +84,9 @@ impl Proxy {
             None => return Err(RpcError::new(RpcError::INTERNAL, "the session has ended")),
         };
         self.wait_for_snapshot(session, prompt, taken).await;
-        let preface = transcript::preface(&shape::current(&session.known(), &missing));
+        let images = if self.offer().images { Images::Taken } else { Images::NotTaken };
+        let known = session.known();
+        let preface = transcript::preface(&known, &shape::current(&known, &missing), images);
         let inner = session.live().inner.clone();
         let told = missing.iter().filter(|entry| matches!(entry.body, Body::Prompt { .. })).map(|entry| entry.id);
         let told: Vec<EntryId> = told.collect();

@@ -9,7 +9,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,6 +18,9 @@ use retake_engine::session::entry::EntryId;
 use retake_engine::{ObjectId, SessionId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+/// How long the first fact of a file may be.
+const MAX_BEGUN: u64 = 64 * 1024;
 
 /// One fact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -307,6 +310,20 @@ impl Listing {
             }
         }
     }
+}
+
+/// What clients call the sessions of a store, each with its id in the log. Only the beginning of each file is read.
+pub fn names(store: &Path) -> Vec<(String, String)> {
+    let Ok(files) = std::fs::read_dir(store.join("acp")) else { return Vec::new() };
+    let begun = |path: PathBuf| {
+        let mut line = Vec::new();
+        BufReader::new(File::open(path).ok()?).take(MAX_BEGUN).read_until(b'\n', &mut line).ok()?;
+        match serde_json::from_slice(&line).ok()? {
+            Tie::Begun { outer, session, .. } => Some((outer, session)),
+            _ => None,
+        }
+    };
+    files.flatten().filter_map(|file| begun(file.path())).collect()
 }
 
 fn read(text: &[u8]) -> (Known, Option<String>) {

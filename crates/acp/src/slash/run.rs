@@ -205,6 +205,11 @@ async fn go_back(
         Some(other) => return Err(refusal(&format!("`{other}` is neither `code` nor `conversation` nor `both`"))),
     };
     let (target, seen) = find(door, argument).await?;
+    if !target.has_files && scope != Scope::Conversation {
+        let rewind = door.chat().name(Kind::Rewind);
+        let instead = format!("`/{rewind} {argument} conversation` takes back the conversation alone");
+        return Err(refusal(&format!("the files of that moment are not kept; {instead}")));
+    }
     let done = format!("Back to before prompt {}, \"{}\"", target.number, target.text);
     change(door, running, rewound(target.id, scope), Some(seen), &done).await
 }

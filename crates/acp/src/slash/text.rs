@@ -2,9 +2,9 @@
 
 use retake_agent::contract::CheckpointFacts;
 use retake_agent::document::{Bytes, ConflictFacts, RewindDocument};
-use retake_engine::Scope;
-use retake_engine::session::Target;
 use retake_engine::session::entry::{EntryId, Part};
+use retake_engine::session::{Target, TurnSummary};
+use retake_engine::{Changed, Scope};
 use serde_json::Value;
 
 use crate::extension::answer::{LATE, Snapshot, date};
@@ -46,11 +46,8 @@ pub(super) fn list(targets: &[Target], rewind: &str, snapshot_of: impl Fn(EntryI
 }
 
 fn line(target: &Target, snapshot: Snapshot) -> String {
-    let files = &target.files;
-    let counts = [(files.added, "added"), (files.modified, "modified"), (files.deleted, "deleted")];
-    let counts: Vec<String> =
-        counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
-    let changed = if counts.is_empty() { "no files".to_owned() } else { format!("files: {}", counts.join(", ")) };
+    let TurnSummary { added, modified, deleted, .. } = target.files;
+    let changed = counts(Changed { added, modified, deleted });
     let label = target.label.as_ref().map(|label| format!(" [{label}]")).unwrap_or_default();
     let warning = match (target.has_files, snapshot) {
         (false, _) => " (its files are not kept: conversation only)".to_owned(),
@@ -58,6 +55,13 @@ fn line(target: &Target, snapshot: Snapshot) -> String {
         (true, Snapshot::Complete) => String::new(),
     };
     format!("- **{}.** {}{label}, {changed}{warning} `{}`\n", target.number, target.text, target.id.short())
+}
+
+fn counts(changed: Changed) -> String {
+    let counts = [(changed.added, "added"), (changed.modified, "modified"), (changed.deleted, "deleted")];
+    let counts: Vec<String> =
+        counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+    if counts.is_empty() { "no files".to_owned() } else { format!("files: {}", counts.join(", ")) }
 }
 
 /// What has to be decided.
@@ -122,9 +126,12 @@ pub(super) fn checkpoints(checkpoints: &[CheckpointFacts]) -> String {
     }
     let line = |point: &CheckpointFacts| {
         let name = point.label.as_ref().or(point.note.as_ref()).map(|name| format!(" {name}")).unwrap_or_default();
-        let changed = point.changed;
-        let counts = format!("+{} ~{} -{}", changed.added, changed.modified, changed.deleted);
-        format!("- `{}` {}{name}, files {counts}\n", short(&point.checkpoint), date(point.at))
+        // A prompt's has the numbers that it has in the list of prompts.
+        let changed = match point.turn {
+            Some(turn) => counts(turn),
+            None => format!("{} since the one before", counts(point.changed)),
+        };
+        format!("- `{}` {}{name}, {changed}\n", short(&point.checkpoint), date(point.at))
     };
     let lines: String = checkpoints.iter().take(MAX_LINES).map(line).collect();
     format!(

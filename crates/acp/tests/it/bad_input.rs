@@ -73,3 +73,28 @@ fn a_client_that_leaves_in_the_middle_of_a_turn_and_of_a_line_loses_nothing() {
         assert_eq!(client.history()[1].2, "Half a");
     });
 }
+
+#[test]
+fn a_connection_is_greeted_once() {
+    both(|client| {
+        let other = 3 - client.version;
+        let again = client.refused("initialize", json!({ "protocolVersion": other }));
+        assert_eq!(
+            (&again["code"], &again["data"]["reason"]),
+            (&json!(-32600), &json!("already_initialized")),
+            "{again}"
+        );
+        assert_eq!(again["data"]["protocolVersion"], client.version, "{again}");
+        // It goes on in the version that was agreed on.
+        client.model.says("still here");
+        client.turn("hello");
+    });
+}
+
+#[test]
+fn a_version_that_is_not_spoken_can_be_followed_by_one_that_is() {
+    let mut client = Client::silent(1, true);
+    assert_eq!(client.refused("initialize", json!({ "protocolVersion": 0 }))["code"], -32022);
+    client.call("initialize", json!({ "protocolVersion": 1 }));
+    client.hang_up();
+}

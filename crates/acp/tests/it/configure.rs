@@ -8,12 +8,12 @@ use crate::client::{Client, both, updates};
 fn the_highest_version_that_both_speak_is_spoken() {
     let mut client = Client::silent(2, true);
     let info = json!({ "name": "test", "version": "1" });
-    let answer = client.call("initialize", json!({ "protocolVersion": 7, "info": info }));
-    assert_eq!(answer["protocolVersion"], 2);
-    assert_eq!(answer["capabilities"]["session"]["_meta"]["retake"]["rewind"]["version"], 1);
     let error = client.refused("initialize", json!({ "protocolVersion": 0, "info": info }));
     assert_eq!(error["code"], -32022);
     assert_eq!(error["data"], json!({ "requested": 0, "supported": [1, 2] }));
+    let answer = client.call("initialize", json!({ "protocolVersion": 7, "info": info }));
+    assert_eq!(answer["protocolVersion"], 2);
+    assert_eq!(answer["capabilities"]["session"]["_meta"]["retake"]["rewind"]["version"], 1);
     client.hang_up();
     let mut client = Client::silent(1, true);
     let answer = client.greet();

@@ -73,7 +73,7 @@ impl Host for TestHost {
         let host = self.clone();
         let opened = tokio::task::spawn_blocking(move || host.open_blocking(which)).await.unwrap()?;
         let (view, live) = Live::here(opened.handle.clone()).await.unwrap();
-        let close: Close = Box::new(move || {
+        let close: Close = Box::new(move |_| {
             Box::pin(async move {
                 opened.handle.request(Command::Close).await.ok();
                 drop(opened.handle);

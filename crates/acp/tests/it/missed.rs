@@ -70,7 +70,7 @@ impl Fake {
 impl Host for Fake {
     async fn open(&self, _: Wish) -> Result<Open, HostError> {
         let (view, live) = Live::here(self.handle.clone()).await.unwrap();
-        let close: Close = Box::new(|| Box::pin(async {}));
+        let close: Close = Box::new(|_| Box::pin(async {}));
         Ok(Open { view, live, close })
     }
 

@@ -79,7 +79,7 @@ fn the_other_commands_answer_too() {
     plain(|client| {
         writes(client, "a.txt");
         let text = client.command("/checkpoints");
-        assert!(text.contains("write a.txt"), "{text}");
+        assert!(text.contains("> write a.txt, files: 1 added\n"), "as `/rewind` counts: {text}");
         let text = client.command("/fork");
         assert!(text.contains("Forked"), "{text}");
         client.command("/rewind");

@@ -37,6 +37,9 @@ pub struct CheckpointFacts {
     pub note: Option<String>,
     /// What changed since the one before.
     pub changed: Changed,
+    /// If it was taken at a prompt: what came of that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<Changed>,
     /// What could not be captured.
     pub gaps: u64,
 }

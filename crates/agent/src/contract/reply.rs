@@ -193,6 +193,8 @@ pub enum Reason {
     InUse,
     /// There is no such thing.
     NotFound,
+    /// The files of that moment are not kept; the conversation alone can go back.
+    NoFiles,
     /// There is nothing to undo or redo.
     Nothing,
     /// The request makes no sense.

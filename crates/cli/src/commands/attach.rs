@@ -8,6 +8,7 @@ use retake_engine::Workspace;
 use super::CommandError;
 use crate::agent::AgentError;
 use crate::agent::model::ModelArgs;
+use crate::agent::session;
 use crate::surroundings::Surroundings;
 use crate::terminal::{self, Start};
 use crate::ui::Ui;
@@ -26,7 +27,7 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &AttachArgs) -> anyhow::Resul
     }
     let workspace = Workspace::open(here.environment.clone())?;
     let found = match &args.session {
-        Some(text) => Some(workspace.resolve_session(text)?),
+        Some(text) => Some(session::named(&workspace, text)?),
         None => listing::conversations(&workspace)?.into_iter().find(|session| workspace.is_live(session.id)),
     };
     let found = found.filter(|session| workspace.is_live(session.id)).ok_or(AgentError::NotOpen)?;

@@ -11,6 +11,7 @@ use retake_engine::{
 };
 
 use super::CommandError;
+use crate::agent::session;
 use crate::authors::{Author, Authors};
 use crate::diff::patch::{self, Binary, Written};
 use crate::diff::{Comparison, MAX_COMPARED, Source, Uncaptured, Unheld, Why, document, stat};
@@ -278,7 +279,7 @@ fn author(workspace: &Workspace, who: &str) -> Result<Author, ResolveError> {
     match who {
         "agent" => Ok(Author::Agent),
         "outside" => Ok(Author::Outside),
-        session => workspace.resolve_session(session).map(|session| Author::Session(session.id)),
+        session => session::named(workspace, session).map(|session| Author::Session(session.id)),
     }
 }
 

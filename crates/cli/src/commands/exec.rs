@@ -17,6 +17,7 @@ use retake_engine::{
     SessionKind, Workspace, check_label,
 };
 
+use crate::agent::session;
 use crate::interrupt::Passing;
 use crate::recovery;
 use crate::surroundings::{SESSION_VARIABLE, Surroundings};
@@ -133,7 +134,7 @@ fn turn(workspace: &Workspace, prompt: &str) -> anyhow::Result<Option<(SessionId
 /// The session that was named, else that of the command `around` this one, else a new one.
 fn session(workspace: &mut Workspace, args: &ExecArgs, around: Option<&str>, title: &str) -> anyhow::Result<SessionId> {
     if let Some(text) = &args.session {
-        return Ok(workspace.resolve_session(text)?.id);
+        return Ok(session::named(workspace, text)?.id);
     }
     if let Some(session) = around.map(|id| running(workspace, id)).transpose()?.flatten() {
         return Ok(session);

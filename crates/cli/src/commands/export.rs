@@ -74,7 +74,7 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &ExportArgs) -> anyhow::Result
     recovery::mention(ui, &workspace)?;
     match (&args.git_branch, &args.point) {
         (Some(branch), Some(point)) => {
-            let session = args.session.as_deref().map(|text| workspace.resolve_session(text)).transpose()?;
+            let session = args.session.as_deref().map(|text| session::named(&workspace, text)).transpose()?;
             let checkpoint = point::checkpoint(&workspace, point, session.map(|session| session.id))?;
             to_branch(ui, &workspace, branch, &checkpoint)
         }

@@ -54,7 +54,7 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &LabelArgs) -> anyhow::Result<
         let checkpoint = Labelled { id: checkpoint.id.to_string(), label };
         return Ok(ui.json(&LabelDocument { version: json::VERSION, checkpoint })?);
     }
-    let prompt = workspace.prompts_at()?.get(&checkpoint.id).map(|(id, _)| format!("Prompt {}", id.short()));
+    let prompt = workspace.prompts_at()?.get(&checkpoint.id).map(|at| format!("Prompt {}", at.prompt.short()));
     let point = prompt.unwrap_or_else(|| format!("Checkpoint {}", checkpoint.id.short()));
     match label {
         Some(label) => writeln!(ui.talk()?, "{point} is now \"{}\"", quote::one_line(label))?,

@@ -6,8 +6,8 @@ use std::ffi::OsString;
 use std::io::Write;
 
 use retake_agent::{fresh, listing};
-use retake_engine::session::TurnSummary;
-use retake_engine::{Changed, Checkpoint, EntryId, OpenError, SessionKind, Timestamp, Workspace};
+use retake_engine::session::PromptAt;
+use retake_engine::{Changed, Checkpoint, OpenError, SessionKind, Timestamp, Workspace};
 
 use crate::agent::session;
 use crate::clock;
@@ -23,8 +23,9 @@ use prompts::Shown;
 
 /// List the points of the workspace, newest first, or the history of a path
 ///
-/// For each point: its id, its age, the files added (+), modified (~) and deleted (-) since the one before, its label, the command it
-/// was made before or after, its gaps. With a path: each change of it or of what is below it, with the point that found it and who
+/// For each point: its id, its age, the files added (+), modified (~) and deleted (-) since the one before (of a prompt: by what came
+/// of it), its label, the command it was made before or after, its gaps. Prompts that a rewind left behind are listed with `--all`, or if
+/// they have a label. With a path: each change of it or of what is below it, with the point that found it and who
 /// made it.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
@@ -61,7 +62,7 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &LogArgs) -> anyhow::Result<()
         Err(OpenError::NotAWorkspace { .. }) => None,
         Err(error) => return Err(error.into()),
     };
-    let mut checkpoints = Vec::new();
+    let mut points = Vec::new();
     if let Some(workspace) = &workspace {
         recovery::mention(ui, workspace)?;
         if !args.paths.is_empty() {
@@ -70,7 +71,7 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &LogArgs) -> anyhow::Result<()
             return history::print(ui, workspace, &places.collect::<Result<Vec<Place>, _>>()?, max_count);
         }
         let session = match (&args.session, args.graph) {
-            (Some(text), _) => Some(workspace.resolve_session(text)?),
+            (Some(text), _) => Some(session::named(workspace, text)?),
             (None, true) => Some(session::find(workspace, None)?),
             (None, false) => None,
         };
@@ -83,13 +84,13 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &LogArgs) -> anyhow::Result<()
             let what = prompts::What { shown, max_count, search: args.search.as_deref() };
             return prompts::print(ui, workspace, session, &what);
         }
-        checkpoints = if args.all { workspace.checkpoints()? } else { listing::points(workspace)? };
-        checkpoints.retain(|point| session.as_ref().is_none_or(|session| point.session == Some(session.id)));
+        points = if args.all { listing::all_points(workspace)? } else { listing::points(workspace)? };
+        points.retain(|(point, _)| session.as_ref().is_none_or(|session| point.session == Some(session.id)));
     }
-    let is_empty = checkpoints.is_empty();
-    checkpoints.truncate(max_count);
+    let is_empty = points.is_empty();
+    points.truncate(max_count);
     if ui.format == Format::Json {
-        return Ok(ui.json(&LogDocument::new(&checkpoints))?);
+        return Ok(ui.json(&LogDocument::new(points.iter().map(|(point, _)| point)))?);
     }
     if is_empty {
         writeln!(ui.talk()?, "No checkpoints here yet. Make the first one with `retake checkpoint`.")?;
@@ -97,22 +98,17 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &LogArgs) -> anyhow::Result<()
     }
     ui.start_pager()?;
     let now = fresh::now();
-    let prompts = workspace.as_ref().map(Workspace::prompts_at).transpose()?.unwrap_or_default();
-    for checkpoint in &checkpoints {
-        writeln!(ui.out, "{}", line(ui.paint, checkpoint, prompts.get(&checkpoint.id), now))?;
+    for (checkpoint, prompt) in &points {
+        writeln!(ui.out, "{}", line(ui.paint, checkpoint, prompt.as_ref(), now))?;
     }
     Ok(())
 }
 
 /// One point. That of a prompt has the prompt's id, and tells what came of it.
-fn line(paint: Paint, checkpoint: &Checkpoint, prompt: Option<&(EntryId, TurnSummary)>, now: Timestamp) -> String {
+fn line(paint: Paint, checkpoint: &Checkpoint, prompt: Option<&PromptAt>, now: Timestamp) -> String {
     let (yellow, dim, bold, red) = (paint.with(YELLOW), paint.with(DIM), paint.with(BOLD), paint.with(RED));
-    let (id, changed) = match prompt {
-        Some((id, TurnSummary { added, modified, deleted, .. })) => {
-            (id.short(), Changed { added: *added, modified: *modified, deleted: *deleted })
-        }
-        None => (checkpoint.id.short(), checkpoint.changed),
-    };
+    let id = prompt.map_or_else(|| checkpoint.id.short(), |at| at.prompt.short());
+    let changed = prompt.map_or(checkpoint.changed, listing::came_of);
     let age = clock::age(checkpoint.at, now);
     let mut line = format!("{yellow}{id}{yellow:#}  {dim}{age:<14}{dim:#}  {}", counts(paint, &changed));
     if let Some(label) = &checkpoint.label {
@@ -120,6 +116,9 @@ fn line(paint: Paint, checkpoint: &Checkpoint, prompt: Option<&(EntryId, TurnSum
     }
     if let Some(note) = &checkpoint.note {
         line.push_str(&format!("  {dim}{}{}{dim:#}", listing::when(checkpoint), quote::one_line(note)));
+    }
+    if prompt.is_some_and(|at| !at.is_retained) {
+        line.push_str(&format!("  {dim}left behind{dim:#}"));
     }
     if checkpoint.gap_count != 0 {
         line.push_str(&format!("  {red}! {}{red:#}", gaps::count(checkpoint.gap_count)));

@@ -9,6 +9,7 @@ use retake_engine::{
 };
 use serde::Serialize;
 
+use crate::agent::session;
 use crate::clock;
 use crate::json;
 use crate::quote;
@@ -61,7 +62,7 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &OpsArgs) -> anyhow::Result<()
         recovery::mention(ui, workspace)?;
         operations = workspace.operations()?;
         if let Some(text) = &args.session {
-            let session = workspace.resolve_session(text)?.id;
+            let session = session::named(workspace, text)?.id;
             operations.retain(|operation| operation.session == Some(session));
         }
         changed = changes(workspace, &operations)?;

@@ -9,6 +9,7 @@ use retake_engine::{
 };
 
 use super::CommandError;
+use crate::agent::session;
 use crate::paths::{self, Place};
 use crate::recovery;
 use crate::rewind::{self, Options};
@@ -57,7 +58,7 @@ pub struct RewindArgs {
 
 pub fn run(ui: &mut Ui, here: &Surroundings, args: &RewindArgs) -> anyhow::Result<()> {
     let mut workspace = Workspace::open(here.environment.clone())?;
-    let named = args.session.as_deref().map(|text| workspace.resolve_session(text)).transpose()?;
+    let named = args.session.as_deref().map(|text| session::named(&workspace, text)).transpose()?;
     let named = named.map(|session| session.id);
     let point = workspace.resolve_point(&args.point, named)?;
     let (goal, session) = goal(&point, named, args)?;

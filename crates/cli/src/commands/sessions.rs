@@ -3,12 +3,14 @@
 use std::io::{IsTerminal, Write};
 use std::os::unix::ffi::OsStrExt;
 
+use retake_acp::proxy;
 use retake_agent::{fresh, listing};
 use retake_engine::session::{Conversation, first_line};
 use retake_engine::{OpenError, Session, Workspace};
 use serde::Serialize;
 
 use super::CommandError;
+use crate::agent::session;
 use crate::clock;
 use crate::forks::{self, ElsewhereFacts, FromFacts};
 use crate::json;
@@ -19,6 +21,8 @@ use crate::ui::{DIM, Format, GREEN, Ui, YELLOW};
 use crate::words;
 
 /// List the conversations of this workspace, newest first
+///
+/// A session of another agent (`retake acp -- AGENT`) has the id that the editor shows for it beside its own; every command takes either.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Examples:\n  retake sessions\n  retake sessions rm 3fa2",
@@ -64,6 +68,8 @@ struct SessionFacts {
     forks_elsewhere: Vec<ElsewhereFacts>,
     /// The first line of what waits to be said.
     draft: Option<String>,
+    /// What the editor calls it, if it is another agent's; null for others.
+    editor_id: Option<String>,
 }
 
 /// A conversation that is listed.
@@ -72,6 +78,7 @@ struct Found {
     conversation: Conversation,
     draft: Option<String>,
     live: bool,
+    editor_id: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -100,16 +107,19 @@ fn list(ui: &mut Ui, here: Surroundings) -> anyhow::Result<()> {
     let mut found: Vec<Found> = Vec::new();
     if let Some(workspace) = &workspace {
         recovery::mention(ui, workspace)?;
+        let names = proxy::names(workspace.store_dir());
         for session in listing::conversations(workspace)? {
+            let id = session.id.to_string();
+            let editor_id = names.iter().find(|(_, of)| *of == id).map(|(name, _)| name.clone());
             let conversation = workspace.conversation(session.id)?;
             let live = workspace.is_live(session.id);
             let draft = Some(first_line(&workspace.draft(session.id)?)).filter(|line| !line.is_empty());
-            found.push(Found { session, conversation, draft, live });
+            found.push(Found { session, conversation, draft, live, editor_id });
         }
     }
     let last = |conversation: &Conversation| conversation.entries().last().map(|entry| entry.at);
     if ui.format == Format::Json {
-        let facts = |Found { session, conversation, draft, live }: &Found| SessionFacts {
+        let facts = |Found { session, conversation, draft, live, editor_id }: &Found| SessionFacts {
             id: session.id.to_string(),
             at: clock::rfc3339(session.at),
             title: session.title.clone(),
@@ -120,6 +130,7 @@ fn list(ui: &mut Ui, here: Surroundings) -> anyhow::Result<()> {
             forked_from: session.forked_from.as_ref().map(FromFacts::new),
             forks_elsewhere: session.forks_elsewhere.iter().map(ElsewhereFacts::new).collect(),
             draft: draft.clone(),
+            editor_id: editor_id.clone(),
         };
         let sessions = found.iter().map(facts).collect();
         return Ok(ui.json(&SessionsDocument { version: json::VERSION, sessions })?);
@@ -131,7 +142,7 @@ fn list(ui: &mut Ui, here: Surroundings) -> anyhow::Result<()> {
     ui.start_pager()?;
     let now = fresh::now();
     let (yellow, dim, green) = (ui.paint.with(YELLOW), ui.paint.with(DIM), ui.paint.with(GREEN));
-    for Found { session, conversation, draft, live } in &found {
+    for Found { session, conversation, draft, live, editor_id } in &found {
         let prompts = words::count(conversation.prompts().count() as u64, "prompt", "prompts");
         let live = if *live { format!("  {green}open{green:#}") } else { String::new() };
         let age = clock::age(last(conversation).unwrap_or(session.at), now);
@@ -143,6 +154,9 @@ fn list(ui: &mut Ui, here: Surroundings) -> anyhow::Result<()> {
         let from = session.forked_from.as_ref().map(|from| format!("  {dim}{}{dim:#}", forks::origin(from)));
         let from = from.unwrap_or_default();
         writeln!(ui.out, "{yellow}{id}{yellow:#}  {dim}{age:<14}  {prompts:<11}{dim:#}  {title}{from}{live}")?;
+        if let Some(name) = editor_id {
+            writeln!(ui.out, "          {dim}in the editor: {}{dim:#}", quote::one_line(name))?;
+        }
         for fork in &session.forks_elsewhere {
             let root = quote::name(fork.root.as_os_str().as_bytes());
             writeln!(ui.out, "          {dim}forked to {} in {root}{dim:#}", fork.session.short())?;
@@ -154,7 +168,7 @@ fn list(ui: &mut Ui, here: Surroundings) -> anyhow::Result<()> {
 fn remove(ui: &mut Ui, here: Surroundings, text: &str, yes: bool) -> anyhow::Result<()> {
     let mut workspace = Workspace::open(here.environment)?;
     recovery::first(ui, &mut workspace)?;
-    let session = workspace.resolve_session(text)?;
+    let session = session::named(&workspace, text)?;
     let writer = workspace.open_session(session.id, fresh::now(), &mut fresh::random)?;
     if !yes {
         if !std::io::stdin().is_terminal() || ui.format == Format::Json {

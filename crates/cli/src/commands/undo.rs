@@ -5,6 +5,7 @@ use std::io::Write;
 use retake_agent::document::RewindDocument;
 use retake_engine::{Goal, OperationError, OperationId, OperationKind, RewindRequest, Workspace};
 
+use crate::agent::session;
 use crate::quote;
 use crate::recovery;
 use crate::rewind::{self, Options, Place};
@@ -49,7 +50,7 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &UndoArgs) -> anyhow::Result<
         // That is what was to be undone: going further would take back what nobody meant.
         return tell_taken_back(ui, prompt);
     }
-    let session = args.session.as_deref().map(|text| workspace.resolve_session(text)).transpose()?;
+    let session = args.session.as_deref().map(|text| session::named(&workspace, text)).transpose()?;
     let session = session.map(|session| session.id);
     let found = match &args.operation {
         Some(text) => workspace.resolve_operation(text),
@@ -87,7 +88,7 @@ fn tell_taken_back(ui: &mut Ui, prompt: &str) -> anyhow::Result<()> {
 pub fn redo(ui: &mut Ui, here: &Surroundings, args: &RedoArgs) -> anyhow::Result<()> {
     let mut workspace = Workspace::open(here.environment.clone())?;
     recovery::before_going_back(ui, &mut workspace, &args.options)?;
-    let session = args.session.as_deref().map(|text| workspace.resolve_session(text)).transpose()?;
+    let session = args.session.as_deref().map(|text| session::named(&workspace, text)).transpose()?;
     let session = session.map(|session| session.id);
     let undone = workspace.next_to_redo(session)?;
     let operations = workspace.operations()?;

@@ -36,6 +36,7 @@ pub(super) fn for_agent(error: &AgentError) -> Advice {
             let code = match refusal.reason {
                 Reason::Running | Reason::StaleHead | Reason::Conflicts | Reason::StalePlan | Reason::InUse => REFUSED,
                 Reason::NotFound
+                | Reason::NoFiles
                 | Reason::Nothing
                 | Reason::Invalid
                 | Reason::Interrupted

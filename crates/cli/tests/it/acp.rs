@@ -207,3 +207,64 @@ fn an_agent_that_ends_before_it_says_anything_is_told_of() {
     assert_eq!(output.status.code(), Some(9));
     assert!(stderr.contains("the agent `sh` has ended (exit status: 9) before it answered"), "{stderr}");
 }
+
+#[test]
+fn closing_a_session_leaves_it_to_another_editor_that_has_it_open() {
+    let agent = Agent::new();
+    let mut first = Editor::start(agent.command());
+    let session = first.begin(&agent);
+    agent.model.says("hello");
+    first.turn(&session, "hi");
+    let mut second = Editor::start(agent.command());
+    let load = json!({ "sessionId": session, "cwd": agent.sandbox.path("ws"), "mcpServers": [] });
+    second.call("session/load", load.clone());
+    let gate = agent.model.says_slowly(["Slowly", " does it"]);
+    let prompt = json!([{ "type": "text", "text": "tell" }]);
+    let telling = second.send("session/prompt", json!({ "sessionId": session, "prompt": prompt }));
+    gate.wait_until_reached();
+    // It is closed for the one that opened it, and for nobody else.
+    first.call("session/close", json!({ "sessionId": session }));
+    let id = first.send("_session/rewind_points", json!({ "sessionId": session }));
+    assert_eq!(first.answer(id)["error"]["data"]["reason"], "unknown_session_id");
+    gate.open();
+    let told = second.answer(telling);
+    assert_eq!(told["result"]["stopReason"], "end_turn", "{told}");
+    // It can come back to it.
+    first.call("session/load", load);
+    agent.model.says("both are here");
+    first.turn(&session, "again");
+    first.call("session/close", json!({ "sessionId": session }));
+    assert_eq!(first.leave(), (Some(0), String::new()));
+    // The process that had it is gone: whoever goes on has it.
+    agent.model.says("alone");
+    assert_eq!(second.turn(&session, "once more")["stopReason"], "end_turn");
+    let sent = agent.model.last_request().text;
+    assert!(sent.contains("Slowly does it") && sent.contains("both are here"), "{sent}");
+    assert_eq!(agent.json(["sessions"])["sessions"][0]["live"], true);
+    assert_eq!(second.leave(), (Some(0), String::new()));
+    assert_eq!(agent.json(["log", "--session", &session])["prompts"].as_array().map(Vec::len), Some(4));
+    assert_eq!(agent.json(["sessions"])["sessions"][0]["live"], false);
+}
+
+#[test]
+fn whoever_comes_back_to_a_session_that_ended_elsewhere_is_told_what_was_missed() {
+    let agent = Agent::new();
+    let mut first = Editor::start(agent.command());
+    let session = first.begin(&agent);
+    for text in ["one", "two"] {
+        agent.model.says(text);
+        first.turn(&session, text);
+    }
+    let mut second = Editor::start(agent.command());
+    second.call("session/load", json!({ "sessionId": session, "cwd": agent.sandbox.path("ws"), "mcpServers": [] }));
+    assert_eq!(first.leave(), (Some(0), String::new()));
+    // Nobody has it open, and it is taken back by a command.
+    agent.json(["undo", "--session", &session, "--yes"]);
+    agent.model.says("three");
+    let prompt = json!([{ "type": "text", "text": "three" }]);
+    let id = second.send("session/prompt", json!({ "sessionId": session, "prompt": prompt }));
+    let told: Vec<Value> = std::iter::repeat_with(|| second.next()).take_while(|message| message["id"] != id).collect();
+    assert!(told.iter().any(|message| message["method"] == "_session/history_truncated"), "{told:?}");
+    assert!(!agent.model.last_request().text.contains("two"));
+    assert_eq!(second.leave().0, Some(0));
+}

@@ -43,7 +43,7 @@ pub use aim::{PlannedConversation, PromptLine, Scope};
 pub use conversation::{Approval, Conversation, first_line, joined, last_words};
 pub use elsewhere::ForkedElsewhere;
 pub use fork::{ForkElsewhere, ForkError, Forked, ForkedFrom, NewFork};
-pub use points::{Moment, Point, Target, TurnSummary};
+pub use points::{Moment, Point, PromptAt, Target, TurnSummary};
 pub use prompts::{ForkPlace, Outline, PromptTree, SaidPrompt, TreeFork};
 pub use range::Span;
 pub use remove::Deleted;

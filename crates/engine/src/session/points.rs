@@ -65,6 +65,17 @@ pub struct Target {
     pub has_files: bool,
 }
 
+/// The prompt that a checkpoint was taken at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PromptAt {
+    /// The prompt.
+    pub prompt: EntryId,
+    /// What its turn did to the files.
+    pub files: TurnSummary,
+    /// Whether it is part of a conversation: of the one in which it was said, or of a fork of that.
+    pub is_retained: bool,
+}
+
 /// What a user means by a point.
 #[derive(Clone, Debug)]
 pub enum Point {
@@ -149,22 +160,24 @@ impl Workspace {
     }
 
     /// The prompts that checkpoints were taken at, with what their turns did, by checkpoint.
-    pub fn prompts_at(&self) -> Result<HashMap<CheckpointId, (EntryId, TurnSummary)>, StoreError> {
+    pub fn prompts_at(&self) -> Result<HashMap<CheckpointId, PromptAt>, StoreError> {
         self.store.db().read(|connection| {
             let mut statement = connection.prepare_cached(
-                "SELECT checkpoints.id, entries.id, operations.seq, operations.summary FROM operations
+                "SELECT checkpoints.id, entries.id, operations.seq, operations.summary, entries.seq FROM operations
                      JOIN entries ON entries.seq = operations.entry
                      JOIN checkpoints ON checkpoints.seq = operations.before AND checkpoints.origin = ?
                  WHERE operations.kind = 4",
             )?;
+            let retained = retained_prompts(connection)?;
             let mut rows = statement.query([Origin::Prompt as u8])?;
             let mut prompts = HashMap::new();
             while let Some(row) = rows.next()? {
-                let Ok(entry) = row.get_ref(1)?.as_str()?.parse() else { continue };
+                let Ok(prompt) = row.get_ref(1)?.as_str()?.parse() else { continue };
                 let summary: Option<String> = row.get(3)?;
                 let summary = summary.and_then(|text| serde_json::from_str(&text).ok());
-                let summary = summary.map_or_else(|| summarise(connection, row.get(2)?), Ok)?;
-                prompts.insert(CheckpointId::from_bytes(row.get(0)?), (entry, summary));
+                let files = summary.map_or_else(|| summarise(connection, row.get(2)?), Ok)?;
+                let is_retained = retained.contains(&row.get(4)?);
+                prompts.insert(CheckpointId::from_bytes(row.get(0)?), PromptAt { prompt, files, is_retained });
             }
             Ok(prompts)
         })
@@ -286,6 +299,17 @@ fn begins_turn(tx: &Transaction<'_>, entry: i64, checkpoint: i64) -> Result<(), 
     tx.execute("UPDATE operations SET before = ? WHERE entry = ?", [checkpoint, entry])
         .map(drop)
         .map_err(in_transaction(tx))
+}
+
+/// Row numbers of the prompts that are part of any conversation.
+fn retained_prompts(connection: &Connection) -> rusqlite::Result<HashSet<i64>> {
+    let mut statement = connection.prepare_cached("SELECT head FROM sessions WHERE kind = 1")?;
+    let heads: Vec<Option<i64>> = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    let mut retained = HashSet::new();
+    for head in heads {
+        retained.extend(rows::prompts(connection, head)?);
+    }
+    Ok(retained)
 }
 
 /// Writes down what turns that have ended did to the files, and the checkpoint after them.

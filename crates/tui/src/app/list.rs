@@ -75,10 +75,13 @@ impl List {
                 (None, Some(note)) => format!("{short}  {note}"),
                 (None, None) => short.to_owned(),
             };
-            let changed = facts.changed;
+            let (changed, since) = match facts.turn {
+                Some(turn) => (turn, "by this turn"),
+                None => (facts.changed, "since the one before"),
+            };
             let mut more = match (changed.added, changed.modified, changed.deleted) {
                 (0, 0, 0) => String::new(),
-                (added, modified, deleted) => format!("+{added} ~{modified} -{deleted} since the one before"),
+                (added, modified, deleted) => format!("+{added} ~{modified} -{deleted} {since}"),
             };
             if facts.gaps > 0 {
                 more.push_str(&format!(" · {} not captured", count(facts.gaps, "file")));

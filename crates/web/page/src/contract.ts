@@ -370,6 +370,7 @@ export interface Refusal {
     | 'stale_plan'
     | 'in_use'
     | 'not_found'
+    | 'no_files'
     | 'nothing'
     | 'invalid'
     | 'ended'

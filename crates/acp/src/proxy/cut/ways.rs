@@ -18,6 +18,8 @@ pub(in crate::proxy) struct Offer {
     pub(in crate::proxy) rewind_to: Option<bool>,
     /// It knows `qwen/control/session/rewind`; `None` if that is not known.
     pub(in crate::proxy) turn_rewind: Option<bool>,
+    /// Prompts may have images.
+    pub(in crate::proxy) images: bool,
 }
 
 /// Whether a session can be forked at a message.

@@ -240,6 +240,10 @@ impl Proxy {
             let mut offer = self.offers();
             offer.load = loads || resumes;
             offer.fork = capabilities["fork"].is_object();
+            offer.images = match version {
+                Version::V1 => result["agentCapabilities"]["promptCapabilities"]["image"] == true,
+                Version::V2 => capabilities["prompt"]["image"].is_object(),
+            };
         }
         let place: &[&str] = match version {
             Version::V1 => &["result", "agentCapabilities", "_meta", "retake"],

@@ -1,7 +1,7 @@
 //! How it ends: whatever the editor, the agent and their pipes do, and without leaving anything running.
 
 use std::ffi::OsString;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use retake_acp::proxy::Ended;
 use serde_json::json;
@@ -11,6 +11,7 @@ use super::world::{Client, World};
 fn hasty(habits: &str) -> World {
     let mut world = World::new(habits);
     world.patience.stop = Duration::from_millis(300);
+    world.patience.leave = world.patience.stop;
     world
 }
 
@@ -103,4 +104,64 @@ async fn an_answer_that_is_too_long_ends_its_turn_with_an_error() {
     let wish = json!({ "sessionId": session, "beforeMessageId": point, "interrupt": false });
     client.ask("_session/rewind", wish).await.expect("no turn runs");
     client.hang_up().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_is_stopped_does_not_keep_it_for_long_and_nothing_is_lost() {
+    let world = World::new("");
+    for in_a_turn in [false, true] {
+        let mut client = world.client().await;
+        let session = client.new_session().await;
+        client.prompt(&session, "say one").await;
+        let stop = "say two\nshell echo $PPID > agent; kill -STOP $PPID";
+        match in_a_turn {
+            true => {
+                let text = json!([{ "type": "text", "text": stop }]);
+                client.send("session/prompt", json!({ "sessionId": session, "prompt": text })).await;
+                client.wait(|message| message["params"]["update"]["content"]["text"] == "two").await;
+            }
+            false => drop(client.prompt(&session, "shell echo $PPID > agent").await),
+        }
+        let agent = world.wait_for_file("project/agent", "").await;
+        if !in_a_turn {
+            kill(&agent, "STOP");
+        }
+        let began = Instant::now();
+        assert_eq!(client.hang_up().await, Ended::ByClient);
+        let took = began.elapsed();
+        assert!(took < Duration::from_secs(8), "editors do not wait for so long: {took:?}");
+        assert!(!is_running(&agent));
+        std::fs::remove_file(world.project().join("agent")).expect("it was there");
+        // The log is complete, and nobody holds it.
+        let mut client = world.client().await;
+        client.load(&session).await.expect("it is loaded");
+        let said: Vec<String> = client.said().into_iter().map(|(_, _, text)| text).collect();
+        assert!(
+            said.iter().any(|text| text == "one") && (!in_a_turn || said.iter().any(|text| text == "two")),
+            "{said:?}"
+        );
+        client.hang_up().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_has_something_to_save_can() {
+    let world = World::new("");
+    for script in [
+        "cat > /dev/null; sleep 0.5; echo x > saved",
+        "trap 'sleep 0.2; echo x > saved; exit' TERM; echo x > up; while :; do sleep 0.1; done",
+    ] {
+        let client = self::script(&world, script);
+        if script.starts_with("trap") {
+            world.wait_for_file("project/up", "").await;
+        }
+        client.hang_up().await;
+        world.wait_for_file("project/saved", "").await;
+        std::fs::remove_file(world.project().join("saved")).expect("it was there");
+    }
+}
+
+fn kill(process: &str, signal: &str) {
+    let killed = std::process::Command::new("kill").args(["-s", signal, process]).status();
+    assert!(killed.expect("it runs").success());
 }

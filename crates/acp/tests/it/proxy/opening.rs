@@ -231,6 +231,7 @@ async fn nothing_is_left_of_a_session_that_is_closed() {
 async fn what_waits_in_a_session_has_a_bound() {
     let mut world = World::new("fork,mute");
     world.patience.stop = std::time::Duration::from_millis(300);
+    world.patience.leave = world.patience.stop;
     let mut client = world.client().await;
     let session = client.new_session().await;
     client.prompt(&session, "say one").await;

@@ -138,3 +138,37 @@ async fn an_agent_that_waits_for_the_editor_is_rewound_too() {
         client.hang_up().await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn images_go_along_with_a_transcript_to_an_agent_that_takes_them() {
+    for takes_images in [true, false] {
+        let world = World::new(if takes_images { "images" } else { "" });
+        let mut client = world.client().await;
+        let session = client.new_session().await;
+        let image = json!({ "type": "image", "mimeType": "image/png", "data": "aGVsbG8=", "uri": "file:///x.png" });
+        let blocks = json!([{ "type": "text", "text": "look at this" }, image, { "type": "text", "text": "say seen" }]);
+        client.ask("session/prompt", json!({ "sessionId": session, "prompt": blocks })).await.expect("it is said");
+        client.prompt(&session, "say two").await;
+        let rewound = client.rewind(&session, 0).await.expect("it goes back");
+        assert_eq!(rewound["_meta"]["retake"]["strategy"], "transcript", "{rewound}");
+        client.prompt(&session, "say three").await;
+        let sent = std::fs::read_to_string(world.path("inner").join("in")).expect("it was asked");
+        let mut prompts = sent.lines().filter(|line| line.contains("\"session/prompt\""));
+        let last: Value = serde_json::from_str(prompts.next_back().expect("there are some")).expect("it is JSON");
+        let blocks = last["params"]["prompt"].as_array().expect("blocks");
+        let transcript = blocks[0]["text"].as_str().expect("it comes first");
+        assert!(transcript.contains("look at this"), "{transcript}");
+        assert_eq!(blocks.last().expect("there are some")["text"], "say three");
+        match takes_images {
+            true => {
+                assert!(transcript.contains("[image 1, which follows this transcript]"), "{transcript}");
+                assert_eq!((blocks.len(), &blocks[1]), (3, &image), "{blocks:?}");
+            }
+            false => {
+                assert!(transcript.contains("[an image, which cannot be shown here]"), "{transcript}");
+                assert_eq!(blocks.len(), 2, "{blocks:?}");
+            }
+        }
+        client.hang_up().await;
+    }
+}

@@ -28,6 +28,7 @@ async fn a_first_load_that_is_interrupted_is_done_anew() {
     for is_killed in [false, true] {
         let mut world = World::new("gated_load,delete");
         world.patience.stop = Duration::from_millis(300);
+        world.patience.leave = world.patience.stop;
         let session = before_retake(&world).await;
         let mut client = world.client().await;
         let load = json!({ "sessionId": session, "cwd": world.project(), "mcpServers": [] });
@@ -62,6 +63,7 @@ async fn a_first_load_that_is_interrupted_is_done_anew() {
 async fn a_session_whose_first_load_was_interrupted_can_be_deleted() {
     let mut world = World::new("gated_load,delete");
     world.patience.stop = Duration::from_millis(300);
+    world.patience.leave = world.patience.stop;
     let session = before_retake(&world).await;
     let mut client = world.client().await;
     let load = json!({ "sessionId": session, "cwd": world.project(), "mcpServers": [] });
@@ -126,5 +128,33 @@ async fn a_turn_of_which_only_a_tool_was_told_survives_a_kill() {
     client.load(&session).await.expect("it is loaded");
     assert!(client.told.iter().any(|told| told["params"]["update"]["toolCallId"].is_string()));
     assert_eq!(texts(&mut client), ["edit b.txt\nwait go"]);
+    client.hang_up().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_only_the_conversation_can_go_back_that_is_said() {
+    let world = World::new("");
+    let session = before_retake(&world).await;
+    let mut client = world.client().await;
+    client.load(&session).await.expect("it is loaded");
+    client.prompt(&session, "write a.txt four").await;
+    let points = client.points(&session).await;
+    assert_eq!((&points[0]["scopes"], &points[1]["scopes"]), (&json!(null), &json!(["conversation"])), "{points:?}");
+    let mut wish = json!({ "sessionId": session, "beforeMessageId": points[1]["messageId"] });
+    let error = client.ask("_session/rewind", wish.clone()).await.expect_err("its files are not kept");
+    // The message is known: it is this way of going back that there is not.
+    assert_eq!((&error["code"], &error["data"]["reason"]), (&json!(-32602), &json!("no_files")), "{error}");
+    assert_eq!(error["data"]["scopes"], json!(["conversation"]), "{error}");
+    let text = error["message"].as_str().expect("a text");
+    assert!(text.contains("not kept") && text.contains("only the conversation can go back"), "{error}");
+    client.prompt(&session, "/rewind").await;
+    client.said();
+    client.prompt(&session, "/rewind 3").await;
+    let told = texts(&mut client).concat();
+    assert!(told.contains("/rewind 3 conversation"), "{told}");
+    wish["scope"] = "conversation".into();
+    client.ask("_session/rewind", wish).await.expect("that can be done");
+    assert_eq!(client.points(&session).await.len(), 2);
+    assert_eq!(world.files(), [("a.txt".to_owned(), "four".to_owned())]);
     client.hang_up().await;
 }

@@ -2,15 +2,18 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use retake_acp::agent::{Host, HostError, Listed, McpServer, Open, Wanted, Wish};
+use retake_acp::agent::{Host, HostError, Listed, McpServer, Open, Parting, Wanted, Wish};
 use retake_agent::controller::{OpenError as OpenSessionError, Which};
 use retake_agent::live::{Live, LiveError};
 use retake_agent::mcp::ServerSettings;
 use retake_agent::{fresh, listing};
 use retake_engine::{OpenError, ResolveError, SessionError, SessionId, Workspace};
 use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 use crate::agent::model::{self, ModelArgs, Need};
 use crate::agent::{self, AgentError, Manner};
@@ -21,6 +24,8 @@ use crate::surroundings::Surroundings;
 /// How often, and with what pause, a session is tried that another process has open.
 const ATTEMPTS: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(100);
+/// How often it is looked whether others still have a session open.
+const LOOK: Duration = Duration::from_millis(500);
 /// After this time a call of an editor's MCP server is given up.
 const CALL_TIMEOUT: u64 = 60;
 
@@ -29,11 +34,46 @@ pub struct EditorHost {
     runtime: Handle,
     global: GlobalArgs,
     model: ModelArgs,
+    left: Arc<Left>,
+}
+
+/// Sessions that the editor has closed and others still have open: they stay until those have left, or this process ends.
+struct Left {
+    staying: Mutex<JoinSet<()>>,
+    is_over: watch::Sender<bool>,
+}
+
+impl Left {
+    /// Keeps a session open for as long as others have it open.
+    fn keep(&self, serving: agent::Serving, runtime: Handle) {
+        let mut is_over = self.is_over.subscribe();
+        let stay = async move {
+            while serving.is_shared() && !*is_over.borrow_and_update() {
+                tokio::time::timeout(LOOK, is_over.changed()).await.ok();
+            }
+            finish(serving, runtime).await;
+        };
+        let mut staying = self.staying.lock().unwrap_or_else(PoisonError::into_inner);
+        while staying.try_join_next().is_some() {}
+        staying.spawn(stay);
+    }
+
+    async fn end(&self) {
+        self.is_over.send_replace(true);
+        let staying = std::mem::take(&mut *self.staying.lock().unwrap_or_else(PoisonError::into_inner));
+        staying.join_all().await;
+    }
+}
+
+/// Closes a session, and waits until everything is stored.
+async fn finish(serving: agent::Serving, runtime: Handle) {
+    drop(blocking(move || serving.finish(&runtime)).await);
 }
 
 impl EditorHost {
     pub fn new(runtime: Handle, global: GlobalArgs, model: ModelArgs) -> Self {
-        Self { runtime, global, model }
+        let left = Left { staying: Mutex::default(), is_over: watch::Sender::new(false) };
+        Self { runtime, global, model, left: Arc::new(left) }
     }
 
     /// What there is about a directory.
@@ -59,9 +99,14 @@ impl EditorHost {
             Ok(attached) => attached,
             Err(error) => return Err(Refused::from(AgentError::from(error))),
         };
-        let runtime = self.runtime.clone();
-        let close = move || -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
-            Box::pin(async move { drop(blocking(move || serving.finish(&runtime)).await) })
+        let (runtime, left) = (self.runtime.clone(), Arc::clone(&self.left));
+        let close = move |parting| -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
+            Box::pin(async move {
+                match parting {
+                    Parting::Closed if serving.is_shared() => left.keep(serving, runtime),
+                    Parting::Closed | Parting::Final => finish(serving, runtime).await,
+                }
+            })
         };
         Ok(Open { view, live, close: Box::new(close) })
     }
@@ -144,6 +189,10 @@ impl Host for EditorHost {
         deleted.map_err(|error| HostError::Failed { message: words(&error) })
     }
 
+    async fn end(&self) {
+        self.left.end().await;
+    }
+
     fn warn(&self, text: &str) {
         // If nobody reads it, nobody needs to.
         writeln!(anstream::stderr(), "warning: {text}").ok();
@@ -177,7 +226,7 @@ async fn join(here: &Surroundings, session: SessionId) -> Result<Option<Open>, H
     let client = agent::connect(here, session).await.map_err(|error| HostError::Failed { message: words(&error) })?;
     let Some(client) = client else { return Ok(None) };
     match Live::attach(client, session).await {
-        Ok((view, live)) => Ok(Some(Open { view, live, close: Box::new(|| Box::pin(async {})) })),
+        Ok((view, live)) => Ok(Some(Open { view, live, close: Box::new(|_| Box::pin(async {})) })),
         // Whoever was there is not any more.
         Err(LiveError::Died | LiveError::Ended) => Ok(None),
         Err(error) => Err(failed(&error.into())),

@@ -1,7 +1,8 @@
 //! `retake acp setup`: what to put into an editor's settings.
 
 use std::io::Write;
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 
 use clap::ValueEnum;
 use retake_acp::setup;
@@ -13,8 +14,10 @@ use crate::ui::{Format, Ui};
 
 /// Print what to put into an editor's settings
 ///
-/// For Retake's own agent, and for every agent whose program is installed here and that can be given rewind, with what each of them
-/// needs. Nothing is tried and nothing is written.
+/// For Retake's own agent, and with rewind for those of these whose program is found in PATH: OpenCode, Copilot, Cline, Kilo, Pi, Qwen,
+/// Vibe, fast-agent, Hermes, Gemini and Goose; Claude and Codex, too, if there is `npx`, which fetches them. Programs are named by where
+/// they are found, because an editor may have another PATH. What each agent needs is said. Nothing is tried and nothing is written; any
+/// other agent that speaks the protocol works with `retake acp -- COMMAND` in the same way.
 #[derive(clap::Args, Debug)]
 pub struct SetupArgs {
     /// The editor; all of them without one
@@ -57,7 +60,7 @@ pub fn run(ui: &mut Ui, args: &SetupArgs) -> anyhow::Result<()> {
     // Editors may have another search path than this shell.
     let retake = std::env::current_exe().ok().and_then(|path| path.to_str().map(str::to_owned));
     let retake = retake.unwrap_or_else(|| "retake".to_owned());
-    let servers = setup::servers(is_installed);
+    let servers = setup::servers(installed);
     let editors: Vec<EditorFacts> = wanted.into_iter().map(|editor| facts(editor, &retake, &servers)).collect();
     if ui.format == Format::Json {
         let agent = |server: &setup::Server| AgentFacts {
@@ -88,7 +91,14 @@ fn facts(editor: Editor, retake: &str, servers: &[setup::Server]) -> EditorFacts
     EditorFacts { editor: name.unwrap_or_default(), what_to_do, text }
 }
 
-fn is_installed(program: &str) -> bool {
+/// Where a program is found.
+fn installed(program: &str) -> Option<String> {
     let path = variable("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|dir| Path::new(&dir).join(program).is_file())
+    let is_program = |file: &PathBuf| {
+        std::fs::metadata(file).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+    };
+    let found = std::env::split_paths(&path).map(|dir| dir.join(program)).find(is_program)?;
+    // What is no text cannot be written into settings; its name may do.
+    let absolute = std::path::absolute(&found).ok().and_then(|path| path.into_os_string().into_string().ok());
+    Some(absolute.unwrap_or_else(|| program.to_owned()))
 }

@@ -161,3 +161,78 @@ fn a_program_that_there_is_not_is_named() {
     let run = Run::of(agent.command().args(["acp", "--", "no-such-agent"]));
     run.fails(1).says("cannot start the agent `no-such-agent`");
 }
+
+#[test]
+fn a_session_is_named_as_the_editor_names_it() {
+    let stage = Stage::new("");
+    let (editor, session) = two_turns(&stage);
+    let listed = stage.agent.json(["sessions"])["sessions"][0].clone();
+    assert_eq!(listed["editor_id"], json!(session), "{listed}");
+    let text = stage.agent.retake(["sessions"]).text();
+    assert!(text.contains(&format!("in the editor: {session}")), "{text}");
+    let log = stage.agent.json(["log", "--session", &session]);
+    assert_eq!((&log["session"], log["prompts"].as_array().map(Vec::len)), (&listed["id"], Some(2)));
+    stage.agent.json(["undo", "--session", &session, "--yes"]);
+    assert_eq!(stage.file(), "one\n");
+    stage.agent.json(["redo", "--session", &session, "--yes"]);
+    let prompt = log["prompts"][0]["id"].as_str().expect("an id").to_owned();
+    stage.agent.json(["rewind", &prompt, "--session", &session, "--both", "--yes"]);
+    assert_eq!(stage.file(), "one\n");
+    assert_eq!(editor.leave().0, Some(0));
+
+    for command in ["context", "ops", "log"] {
+        stage.agent.retake([command, "--session", &session]).succeeds();
+    }
+    stage.agent.retake(["diff", "--by", &session]).succeeds();
+    // A beginning will do, as with every other id, and one that nothing has is said to be unknown.
+    let beginning = &session[..session.len() - 1];
+    assert_eq!(stage.agent.json(["log", "--session", beginning])["session"], listed["id"]);
+    stage.agent.retake(["log", "--session", "no-such-session"]).fails(1).says("no-such-session");
+    stage.agent.retake(["sessions", "rm", &session, "--yes"]).succeeds();
+    stage.agent.retake(["log", "--session", &session]).fails(1).says(&session);
+}
+
+#[test]
+fn prompts_that_were_taken_back_are_in_no_list_but_that_of_all() {
+    let stage = Stage::new("");
+    let (editor, session) = two_turns(&stage);
+    assert_eq!(editor.leave().0, Some(0));
+    let (_, prompts) = stage.logged();
+    let log = || stage.agent.retake(["log"]).text();
+    assert!(log().contains("> write a.txt two"), "{}", log());
+    stage.agent.json(["rewind", &prompts[0], "--both", "--yes"]);
+    assert!(log().contains("> write a.txt one") && !log().contains("a.txt two"), "{}", log());
+    assert!(!stage.agent.json(["log"]).to_string().contains("a.txt two"));
+    let all = stage.agent.retake(["log", "--all"]).text();
+    let left = all.lines().find(|line| line.contains("> write a.txt two")).expect("it is there");
+    assert!(left.ends_with("left behind"), "{all}");
+    let kept = all.lines().find(|line| line.contains("> write a.txt one")).expect("it is there");
+    assert!(!kept.contains("left behind"), "{all}");
+    // What somebody named is there to be gone back to by that name.
+    stage.agent.retake(["label", &prompts[0], "second"]).succeeds();
+    assert!(log().lines().any(|line| line.contains("second") && line.ends_with("left behind")), "{}", log());
+    stage.agent.retake(["label", &prompts[0], "--remove"]).succeeds();
+    let mut editor = stage.editor();
+    let cwd = stage.agent.sandbox.path("ws");
+    editor.call("session/load", json!({ "sessionId": session, "cwd": cwd, "mcpServers": [] }));
+    assert_eq!(editor.leave().0, Some(0));
+}
+
+#[test]
+fn what_is_beside_an_agent_that_is_named_by_its_path_is_found() {
+    let agent = Agent::new();
+    let bin = agent.sandbox.path("bin");
+    std::fs::create_dir(&bin).expect("there is room");
+    for (name, text) in [("script", "#!/usr/bin/env interpreter\n"), ("interpreter", "#!/bin/sh\nexit 23\n")] {
+        std::fs::write(bin.join(name), text).expect("there is room");
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(bin.join(name), mode).expect("it is ours");
+    }
+    let mut command = agent.command();
+    command.env("PATH", "/usr/bin:/bin").args(["acp", "--"]).arg(bin.join("script"));
+    // It is not the client that leaves.
+    let mut child = command.stdin(std::process::Stdio::piped()).spawn().expect("it starts");
+    let stdin = child.stdin.take();
+    assert_eq!(child.wait().expect("it ends").code(), Some(23));
+    drop(stdin);
+}
