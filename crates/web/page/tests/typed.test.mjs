@@ -219,15 +219,14 @@ test('a draft that was loaded and edited does not wait any more when it was said
   const one = await scene.page();
   await say(one, 'hello');
   const url = one.url();
+  const waiting = async () => (await (await one.request.get(new URL('/api/sessions', url).href, { headers: { 'X-Retake': '1' } })).json()).sessions[0].draft;
   const leave = async (text) => {
     const other = await scene.tab(one);
     await other.locator('[aria-label="Prompt 1"]').waitFor();
     await box(other).fill(text);
     await other.goto('about:blank');
-    await other.close();
+    await one.bringToFront();
   };
-  const waiting = async () => (await (await one.request.get(new URL('/api/sessions', url).href, { headers: { 'X-Retake': '1' } })).json()).sessions[0].draft;
-  await one.bringToFront();
   await leave('half a thought');
   await one.locator('.notice button', { hasText: 'Load it' }).click();
   await typed(one, 'half a thought');
