@@ -272,8 +272,9 @@ impl Scribe {
         self.pieces.clear();
         self.noted = None;
         timing(&self.timeline).begin(self.at);
-        self.tell_appended();
+        // First: whoever sees the prompt must not take the session for idle.
         self.telling.tell(EventKind::StateChanged { state: State::Running });
+        self.tell_appended();
         let watch = Arc::clone(&self.watch);
         self.keeper.run(move |workspace| {
             taken.send(watching(&watch).begin(workspace, operation, prompt)).ok();

@@ -67,12 +67,15 @@ impl Controller {
             calls: Vec::new(),
             asking: None,
         });
+        let effects = self.turn.step(turn::Fact::Prompted);
+        // First: whoever sees the prompt must not take the session for idle.
+        self.publish_state();
         self.publish_appended();
         self.draft = left;
         self.publish_draft();
         let moment = Moment { session: self.writer().id(), entry: Some(prompt), origin: Origin::Prompt };
         self.snapshot("prompt", moment);
-        self.step(turn::Fact::Prompted);
+        self.carry_out(effects);
         Ok(Reply::Said { prompt })
     }
 
@@ -88,7 +91,13 @@ impl Controller {
 
     /// Has the turn take in a fact, and does what is to be done then.
     pub(super) fn step(&mut self, fact: turn::Fact) {
-        for effect in self.turn.step(fact) {
+        let effects = self.turn.step(fact);
+        self.carry_out(effects);
+    }
+
+    /// Does what is to be done, and tells what the session does then.
+    fn carry_out(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
             match effect {
                 Effect::AskModel => {
                     self.go_back_if_asked();

@@ -1,10 +1,10 @@
 //! R41: one stream of events for all clients of a session.
 
-use retake_agent::contract::{Command, EventKind, Reply, Request};
+use retake_agent::contract::{Command, EventKind, Reply, Request, State};
 use retake_agent::controller::{Attached, Beginning};
 use retake_agent::view::View;
 use retake_engine::Scope;
-use retake_engine::session::entry::Part;
+use retake_engine::session::entry::{Body, Part};
 use serde_json::json;
 
 use crate::scene::Scene;
@@ -69,6 +69,43 @@ fn whoever_comes_back_sees_what_a_newcomer_sees_at_any_moment() {
     }
     scene.check();
     scene.model.assert_exhausted();
+}
+
+#[test]
+fn whoever_sees_a_prompt_sees_that_its_turn_runs_until_it_has_ended() {
+    let mut scene = Scene::new().start();
+    let mut view = scene.view();
+    scene.model.calls("bash", json!({"command": "true"}));
+    scene.model.says("One.");
+    let first = scene.prompt("first");
+    let gate = scene.model.says("Two.").pauses();
+    scene.model.says("Three.");
+    let second = scene.say("second");
+    scene.request(Command::prompt(vec![Part::text("third")])).unwrap();
+    gate.open();
+    scene.until_ended(second);
+    scene.until(|kind| matches!(kind, EventKind::TurnEnded { .. }));
+    let gate = scene.model.says("Four.").pauses();
+    let fourth = scene.say("fourth");
+    scene.request(Command::Interrupt { turn: None }).unwrap();
+    gate.open();
+    scene.until_ended(fourth);
+    scene.rewind(first, Scope::Conversation);
+    let Attached { beginning, .. } = scene.runtime().block_on(scene.handle().attach(Some(view.seq))).unwrap();
+    let Beginning::Missed(all) = beginning else { panic!("all of it is kept") };
+    let mut begun = 0;
+    for event in all {
+        view.apply(&event);
+        let mut bodies = view.entries.iter().rev().map(|entry| &entry.body);
+        let last = bodies.find(|body| matches!(body, Body::Prompt { .. } | Body::Ended { .. }));
+        if matches!(last, Some(Body::Prompt { .. })) {
+            assert_eq!(view.state, State::Running, "the turn has not ended: {event:#?}");
+        }
+        if let EventKind::Appended { entry } = &event.kind {
+            begun += usize::from(matches!(entry.body, Body::Prompt { .. }));
+        }
+    }
+    assert_eq!(begun, 4);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use retake_engine::session::entry::{Body, Entry, Todo, Usage};
 pub struct Facts {
     /// What all answers cost.
     pub usage: Usage,
-    /// What the answers since the last prompt cost.
+    /// What the answers of the turn that runs cost. One is told to run before its prompt is, so the last one's end counts too.
     pub turn: Usage,
     /// Tokens that the model was sent last, and answered; `None` if that is not known now.
     pub context: Option<u64>,
@@ -27,7 +27,7 @@ impl Facts {
     /// Takes one more entry in.
     pub fn take(&mut self, entry: &Entry) {
         match &entry.body {
-            Body::Prompt { .. } => self.turn = Usage::default(),
+            Body::Prompt { .. } | Body::Ended { .. } => self.turn = Usage::default(),
             Body::Reply { usage, .. } => {
                 self.usage += *usage;
                 self.turn += *usage;
@@ -40,11 +40,7 @@ impl Facts {
             }
             Body::Cleared => self.context = None,
             Body::ToolResult { todos: Some(todos), .. } => self.todos.clone_from(todos),
-            Body::ToolResult { .. }
-            | Body::Note { .. }
-            | Body::Instructions { .. }
-            | Body::Approved { .. }
-            | Body::Ended { .. } => {}
+            Body::ToolResult { .. } | Body::Note { .. } | Body::Instructions { .. } | Body::Approved { .. } => {}
         }
     }
 }

@@ -7,7 +7,7 @@ import { ApiError, ask, listSessions, newSession, deleteSession, isOf, type Outc
 import { isMarked } from './back';
 import { dropBars, forgetOperations, refreshOperations, restoreBar, sayBar } from './changes';
 import type { Command, Event, Part, Refusal } from './contract';
-import { DRAFT, draftChanged, forgetLoaded, giveBack, isLeft, isLoaded, lose, meetDraft, moveTo, regain, wasSaid } from './drafts';
+import { DRAFT, draftChanged, giveBack, isLeft, isLoaded, lose, meetDraft, moveTo, regain, takeSource, wasSaid } from './drafts';
 import { drop, dropWhere, notices, say } from './notices';
 import { forgetPoints, refreshPoints } from './points';
 import { question } from './question';
@@ -232,14 +232,14 @@ export async function prompt(parts: Part[]): Promise<void> {
   if (!id) return;
   // What waits to be said waits all the same.
   dropWhere((notice) => notice.about !== DRAFT);
-  forgetLoaded();
+  const draft = takeSource();
   const view = theView();
-  const answered = beginSaying(id, { parts, head: view && head(view) });
-  const answer = await ask(id, { type: 'prompt', parts });
+  const answered = beginSaying(id, { parts, head: view && head(view), draft });
+  const answer = await ask(id, { type: 'prompt', parts, ...(draft && { draft }) });
   // A page that goes hears no answers: whoever comes back sees what came of it.
   if (answer.refused?.reason === 'gone' && isLeft()) return;
   if (answer.refused) {
-    giveBack(id, parts);
+    giveBack(id, parts, draft);
     answered();
     if (session.value === id) return refused(answer.refused);
     return say('warning', `Not sent in the session that you were in: ${answer.refused.message}. It is in the composer there`);
@@ -349,7 +349,8 @@ function turnEnded(event: Extract<Event, { type: 'turn_ended' }>): void {
   if (event.taken_back) {
     const place = isLoaded() ? 'your prompt is back in the composer' : 'your prompt is the draft: /draft loads it';
     say(event.message ? 'bad' : 'plain', `${event.message ?? 'Stopped before the model answered'}; ${place}`);
-  } else if (event.reason === 'interrupted' && event.operation) {
+  } else if (event.reason === 'interrupted' && event.operation && theFacts().at.has(event.prompt)) {
+    // One that was undone at once has left before its end is told.
     sayBar(event.operation, 'Undo', 'Turn stopped', event.prompt);
   } else if (event.reason === 'round_limit') {
     say('warning', event.message ?? 'The turn took too many rounds');

@@ -207,7 +207,8 @@ export type Answer =
   | { type: 'deny'; why?: string | null };
 
 export type Command =
-  | { type: 'prompt'; parts: Part[] }
+  /** `draft` is what it was made from: that does not wait to be said any more. */
+  | { type: 'prompt'; parts: Part[]; draft?: Part[] }
   | { type: 'withdraw'; request: string }
   | { type: 'interrupt'; turn?: EntryId | null }
   | { type: 'answer'; call: CallId; answer: Answer }

@@ -35,8 +35,13 @@ function keepInTab(): void {
   keepTyped(id, parts.length === 0 || isLoaded() ? null : { parts, known });
 }
 
-export function forgetLoaded(): void {
+/** What is in the composer is being said. Returns the draft that it was made from, if that held nothing else; what is typed next is made of none. */
+export function takeSource(): Part[] | null {
   loaded = [];
+  if (!known || known.others.length > 0) return null;
+  const { draft } = known;
+  known = null;
+  return draft;
 }
 
 /** Puts what waits to be said into the composer. */
@@ -100,9 +105,9 @@ export function meetDraft(): void {
   const [view, box] = [theView(), composer()];
   if (!view || !box) return;
   const id = session.value ?? '';
-  for (const { parts, head } of takeUnanswered(id)) {
+  for (const { parts, head, draft } of takeUnanswered(id)) {
     const since = view.entries.slice(view.entries.findIndex((entry) => entry.id === head) + 1);
-    if (!since.some((entry) => entry.type === 'prompt' && isSame(entry.parts, parts))) giveBack(id, parts);
+    if (!since.some((entry) => entry.type === 'prompt' && isSame(entry.parts, parts))) giveBack(id, parts, draft);
   }
   if (view.draft.length === 0) return drop(DRAFT);
   const isKnown = known !== null && isSame(view.draft, known.draft);
@@ -113,16 +118,18 @@ export function meetDraft(): void {
   else offer('Your text is kept. Something else waits to be said');
 }
 
-/** What was not said after all is in its session again, before what was typed there meanwhile. */
-export function giveBack(id: string, parts: Part[]): void {
+/** What was not said after all, and was made from `draft`, is in its session again, before what was typed there meanwhile. */
+export function giveBack(id: string, parts: Part[], draft: Part[] | null = null): void {
   const box = composer();
+  const source = draft && { draft, others: [] };
   if (box && (session.value === id || gone.has(id))) {
     box.set(joined(parts, box.parts()));
     loaded = [];
+    known ??= source;
     return keepInTab();
   }
   const there = typedIn(id);
-  return keepTyped(id, { parts: joined(parts, there?.parts ?? []), known: there?.known ?? null });
+  return keepTyped(id, { parts: joined(parts, there?.parts ?? []), known: there?.known ?? source });
 }
 
 /** Tells where the draft is: in the bar of the change that made it one, if there is one. */

@@ -72,6 +72,10 @@ export function takeEntry(facts: Facts, entry: Entry, at: number): void {
       facts.context = null;
       facts.cleared = at;
       break;
+    case 'ended':
+      // The next turn is told to run before its prompt is.
+      facts.turn = 0;
+      break;
     case 'tool_result':
       if (entry.todos) facts.todos = entry.todos;
       break;

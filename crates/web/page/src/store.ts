@@ -97,19 +97,19 @@ export function isUnderWay(one: View | null): boolean {
 
 let isDue = false;
 let entriesChanged = false;
+function draw(): void {
+  if (!isDue) return;
+  isDue = false;
+  batch(() => {
+    version.value += 1;
+    if (entriesChanged) entriesVersion.value += 1;
+    entriesChanged = false;
+  });
+}
 /** Draws once a frame, however much has come; a hidden tab has no frames. */
 function changed(): void {
   if (isDue) return;
   isDue = true;
-  const draw = () => {
-    if (!isDue) return;
-    isDue = false;
-    batch(() => {
-      version.value += 1;
-      if (entriesChanged) entriesVersion.value += 1;
-      entriesChanged = false;
-    });
-  };
   if (document.hidden) setTimeout(draw, 100);
   else {
     requestAnimationFrame(draw);
@@ -161,6 +161,8 @@ export function takeEvent(event: Event, heard: (event: Event, isOwn: boolean) =>
   }
   heard(event, isOwn(event.request));
   changed();
+  // Other signals draw parts of the page between frames: none of them may show what was said while another still says that it is ready.
+  if (event.type === 'state_changed') draw();
 }
 
 /** Remembers since when a turn runs. */

@@ -16,10 +16,11 @@ const typed = new Map<string, Typed>();
 /** What is being said: no answer has come. */
 const saying = new Map<string, Saying[]>();
 
-/** Something that is being said, and where the conversation ended then. */
+/** Something that is being said, where the conversation ended then, and the draft that it was made from. */
 export interface Saying {
   parts: Part[];
   head: EntryId | null;
+  draft: Part[] | null;
 }
 
 /** Keeps what is typed in a session; null for nothing. */

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { after, test } from 'node:test';
-import { apply, choose, closeBrowser, menu, ready, RETAKE, say, Scene } from './scene.mjs';
+import { apply, choose, closeBrowser, menu, RETAKE, say, Scene } from './scene.mjs';
+import { play, prompted, replied } from './stage.mjs';
 
 after(closeBrowser);
 const config = '[permissions]\nallow = ["edits", "bash"]\n';
@@ -77,6 +78,22 @@ test('redo repeats what its bar says, or nothing', async (t) => {
   await page.locator('.top .redo[title*="do one"]').click();
   await page.locator('[aria-label="Prompt 1"]').waitFor();
   assert.equal(scene.read('a.txt'), 'one\n');
+});
+
+test('a turn that was undone at once takes no bar away when its end is told', async (t) => {
+  const [one, two] = [[prompted(1, 'do one'), replied(2, 'One.')], [prompted(3, 'do two'), replied(4, 'Two.')]];
+  const document = { operation: 'bb', what: 'turn do two', files: [], conflicts: [], conversation_moved: true };
+  const replies = { apply: { type: 'change', document }, operations: { type: 'operations', undo: null, redo: { operation: 'bb', kind: 'turn', what: 'do two', at: 0 } } };
+  const { page, tell } = await play(t, { view: { entries: [...one, ...two], state: 'paused' }, replies });
+  await page.locator('#composer').fill('/undo');
+  await page.locator('#composer').press('Enter');
+  await bar(page, 'Redo').waitFor();
+  tell({ type: 'head_moved', operation: 'bb', keep: one[1].id, added: [] });
+  tell({ type: 'turn_ended', session: 'aaaa', prompt: two[0].id, reason: 'interrupted', text: '', usage: {}, operation: 'aa' });
+  tell({ type: 'warning', text: 'all is told' });
+  await page.locator('.notice', { hasText: 'all is told' }).waitFor();
+  assert.equal(await bar(page, 'Redo').count(), 1);
+  assert.equal(await bar(page, 'Undo').count(), 0);
 });
 
 test('a reload tells of nothing that this tab did, and brings the bar back', async (t) => {

@@ -3,7 +3,7 @@
 // RETAKE_BIN and RETAKE_MODEL_BIN name the program and the scripted model (`cargo build -p retake -p retake-testkit --example model`);
 // RETAKE_DIST=1 shows the page of `dist` instead of the one that is part of the program, so that it need not be built again;
 // RETAKE_BRIDGE=1 serves the page with `tools/mock/server.mjs` over a session's socket, for a program that cannot serve it itself.
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -90,6 +90,7 @@ export class Scene {
     scene.requests = '';
     scene.model.stdout.on('data', (bytes) => (scene.requests += bytes));
     scene.contexts = [];
+    scene.terminals = [];
     scene.problems = [];
     await scene.serve(0);
     t?.after(() => scene.end());
@@ -164,7 +165,31 @@ export class Scene {
     return other;
   }
 
+  /** The program in a real terminal. What is read is what is on the screen: a program that draws differences may write a word in pieces. */
+  terminal(...args) {
+    const tmux = (...words) => execFileSync('tmux', ['-S', join(this.dir, 'run/tmux'), '-f', '/dev/null', ...words], { env: this.env, encoding: 'utf8' });
+    const env = Object.entries({ ...this.env, TERM: 'tmux-256color' }).map(([name, value]) => `${name}=${value}`);
+    tmux('set-option', '-g', 'status', 'off', ';', 'set-option', '-s', 'escape-time', '0', ';', 'new-session', '-d', '-x', '100', '-y', '40', '-c', this.workspace, '--', 'env', '-i', ...env, RETAKE, ...args);
+    const server = { kill: () => started.delete(server) && tmux('kill-server') };
+    started.add(server);
+    this.terminals.push(server);
+    const screen = () => tmux('capture-pane', '-p');
+    return {
+      /** Waits until `text` is on the screen. */
+      async shows(text) {
+        const end = Date.now() + 30_000;
+        while (!screen().includes(text)) {
+          if (Date.now() > end) throw new Error(`the terminal does not show ${text}:\n${screen()}`);
+          await new Promise((resolve) => setTimeout(resolve, 50));
+        }
+      },
+      type: (text) => void tmux('send-keys', '-l', '--', text),
+      press: (key) => void tmux('send-keys', key),
+    };
+  }
+
   async end() {
+    this.terminals.forEach((terminal) => terminal.kill());
     for (const context of this.contexts) await context.close().catch(() => {});
     this.server.kill('SIGTERM');
     await new Promise((resolve) => (this.server.exitCode !== null || this.server.signalCode ? resolve() : this.server.once('exit', resolve)));

@@ -213,3 +213,28 @@ test('looking through what was said before takes nothing from what is typed', as
   await page.keyboard.press('Enter');
   await page.locator('[aria-label="Prompt 2"] summary', { hasText: 'pasted 8 lines' }).waitFor();
 });
+
+test('a draft that was loaded and edited does not wait any more when it was said, and what others typed does', async (t) => {
+  const scene = await Scene.start(t);
+  const one = await scene.page();
+  await say(one, 'hello');
+  const url = one.url();
+  const waiting = async () => (await (await one.request.get(new URL('/api/sessions', url).href, { headers: { 'X-Retake': '1' } })).json()).sessions[0].draft;
+  const leave = async (text) => {
+    const other = await scene.tab(one);
+    await other.locator('[aria-label="Prompt 1"]').waitFor();
+    await box(other).fill(text);
+    await other.goto('about:blank');
+    await one.bringToFront();
+  };
+  await leave('half a thought');
+  await one.locator('.notice button', { hasText: 'Load it' }).click();
+  await typed(one, 'half a thought');
+  await say(one, 'a whole thought');
+  assert.equal(await waiting(), null);
+  // What is typed elsewhere after that is nobody's but theirs.
+  await leave('half a thought');
+  await one.locator('.notice button', { hasText: 'Load it' }).waitFor();
+  await say(one, 'something else');
+  assert.equal(await waiting(), 'half a thought');
+});

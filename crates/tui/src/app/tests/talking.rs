@@ -285,3 +285,14 @@ fn web_tells_where_the_session_can_be_seen_in_a_browser() {
     scene.input(Input::Web(Err("no model is set".into())));
     assert!(scene.screen(80, 10).contains("✗ not in a browser: no model is set"));
 }
+
+#[test]
+fn a_turn_whose_prompt_is_still_to_be_told_has_written_nothing() {
+    let mut scene = Scene::new();
+    scene.turn("first", "One.");
+    scene.state(State::Running);
+    assert!(scene.screen(100, 12).contains(" 0 s · Esc stops"), "{}", scene.screen(100, 12));
+    scene.prompt("second");
+    scene.reply("Two.");
+    assert!(scene.screen(100, 12).contains(" 0 s · 400 tokens · Esc stops"), "{}", scene.screen(100, 12));
+}

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import test from 'node:test';
 
-import type { Event, View } from '../contract';
+import type { Entry, Event, View } from '../contract';
 import { factsOf, takeEntry } from '../facts';
 import { apply } from '../view';
 
@@ -76,4 +76,11 @@ test('the end of an output is cut between characters', () => {
   assert.ok(/^é+$/.test(output));
   apply(one, { seq: 3, type: 'call_output', call: 'c', text: 'x' });
   assert.equal(Buffer.byteLength(one.calls[0]?.output ?? ''), (64 << 10) - 1);
+});
+
+test('a turn that has ended has written nothing of the next one', () => {
+  const reply = { id: 'b', type: 'reply', blocks: [], model: 'm', usage: { input: 1, output: 40 }, stop: 'done' };
+  const entries = [{ id: 'a', type: 'prompt', parts: [] }, reply, { id: 'c', type: 'ended', reason: { why: 'done' } }] as unknown as Entry[];
+  const turn = (count: number) => factsOf({ entries: entries.slice(0, count) } as View).turn;
+  assert.deepEqual([turn(1), turn(2), turn(3)], [0, 40, 0]);
 });
