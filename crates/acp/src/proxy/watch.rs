@@ -100,13 +100,13 @@ impl Watch {
     fn capture(&mut self, workspace: &mut Workspace, work: &Work, unseen: Vec<WorkspacePath>) {
         let changed = |workspace: &Workspace, path: &WorkspacePath| workspace.last_change(path).ok().flatten();
         let timed = unseen.into_iter().map(|path| (changed(workspace, &path), path));
-        let is_late = |(time, _): &(Option<FileTime>, WorkspacePath)| time.is_none_or(|time| time >= work.since);
-        let (late, in_time): (Vec<_>, Vec<_>) = timed.partition(is_late);
-        let paths = |timed: &[(Option<FileTime>, WorkspacePath)]| timed.iter().map(|(_, path)| path.clone()).collect();
-        let (late, seen): (Vec<_>, Vec<_>) = (paths(&late), paths(&in_time));
-        self.declare(workspace, &late);
+        let is_in_time = |(time, _): &(Option<FileTime>, WorkspacePath)| time.is_some_and(|time| time < work.since);
+        let in_time: Vec<_> = timed.filter(is_in_time).collect();
+        let captured: Vec<WorkspacePath> = in_time.iter().map(|(_, path)| path.clone()).collect();
+        let (captured, others): (Vec<_>, Vec<_>) = work.paths.iter().cloned().partition(|path| captured.contains(path));
+        self.declare(workspace, &others);
         let Some(ended) = self.window.take() else { return };
-        self.open(workspace, seen);
+        self.open(workspace, captured);
         let overtaken = in_time.into_iter().filter(|(time, path)| changed(workspace, path) != *time);
         let overtaken: Vec<WorkspacePath> = overtaken.map(|(_, path)| path).collect();
         let claimed = workspace.claim(&ended, &overtaken).map_err(|error| in_words(&error));
