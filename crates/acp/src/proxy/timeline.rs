@@ -64,7 +64,7 @@ pub(super) enum Rest {
 pub(super) enum Beside {
     /// Anything: a command.
     Anything,
-    /// Nothing, once it has declared them: it edits.
+    /// Nothing, once it has declared them all: it edits.
     NotYetDeclared,
     /// Nothing: it edits, and has declared them.
     Nothing,
@@ -87,6 +87,8 @@ struct Worked {
     span: Span,
     /// The most that it can claim of paths that are not declared.
     ceiling: Claim,
+    /// It was over when the window that is open now was opened.
+    is_old: bool,
 }
 
 /// When tools of the agent were at work, as far as it has said so.
@@ -103,8 +105,6 @@ pub(super) struct Timeline {
     paused: FileTime,
     /// Whether it is known to announce tools.
     announces: bool,
-    /// Since when the window is open.
-    attached: FileTime,
 }
 
 /// What stands for a tool in a turn of an agent that may never announce one.
@@ -114,7 +114,7 @@ impl Timeline {
     /// Of an agent that is known to announce its tools, or not known to.
     pub(super) fn new(notice: Duration, doubt: Duration, announces: bool) -> Self {
         let now = FileTime::floor();
-        Self { notice, doubt, worked: Vec::new(), window: None, heard: now, paused: now, announces, attached: now }
+        Self { notice, doubt, worked: Vec::new(), window: None, heard: now, paused: now, announces }
     }
 
     /// Whether the agent is known to announce tools.
@@ -219,11 +219,13 @@ impl Timeline {
         self.write();
     }
 
-    /// Another window is open now: what was over when the last one was opened does not matter for it.
+    /// Another window is open now. What was told to be over while the last one was open may have been found in that, or by the snapshot
+    /// with which this one was opened: it matters for both.
     pub(super) fn attach(&mut self, window: Option<Spans>) {
-        // The snapshot with which it was opened may have found what changed as long as the last one was.
-        let since = std::mem::replace(&mut self.attached, FileTime::floor());
-        self.worked.retain(|worked| worked.span.until.is_none_or(|until| until >= since));
+        self.worked.retain(|worked| !worked.is_old);
+        for worked in &mut self.worked {
+            worked.is_old = worked.span.until.is_some();
+        }
         self.window = window;
         self.write();
     }
@@ -241,7 +243,7 @@ impl Timeline {
         paths: &[WorkspacePath],
     ) {
         let span = Span { since, until, paths: paths.iter().cloned().collect(), declared, others: ceiling };
-        self.worked.push(Worked { tool: tool.to_owned(), span, ceiling });
+        self.worked.push(Worked { tool: tool.to_owned(), span, ceiling, is_old: false });
     }
 
     fn write(&self) {

@@ -100,7 +100,11 @@ impl Watch {
     fn capture(&mut self, workspace: &mut Workspace, work: &Work, unseen: Vec<WorkspacePath>) {
         let changed = |workspace: &Workspace, path: &WorkspacePath| workspace.last_change(path).ok().flatten();
         let timed = unseen.into_iter().map(|path| (changed(workspace, &path), path));
-        let is_in_time = |(time, _): &(Option<FileTime>, WorkspacePath)| time.is_some_and(|time| time < work.since);
+        // Nobody has captured what is in a directory that is left out.
+        let is_file = |path: &WorkspacePath| !workspace.root().join(path.to_path()).is_dir();
+        let is_in_time = |(time, path): &(Option<FileTime>, WorkspacePath)| {
+            time.is_some_and(|time| time < work.since) && is_file(path)
+        };
         let in_time: Vec<_> = timed.filter(is_in_time).collect();
         let captured: Vec<WorkspacePath> = in_time.iter().map(|(_, path)| path.clone()).collect();
         let (captured, others): (Vec<_>, Vec<_>) = work.paths.iter().cloned().partition(|path| captured.contains(path));

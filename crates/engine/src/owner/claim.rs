@@ -68,13 +68,17 @@ impl Workspace {
 /// a tool was announced that was already at work, or before it declared its paths. What was contested with another session stays so.
 pub(super) fn judge_again(tx: &Transaction<'_>, window: &Window) -> Result<(), StoreError> {
     let Some(window) = rows::window_with_spans(tx, window)? else { return Ok(()) };
+    let Some(since) = window.spans.iter().flatten().map(|span| span.since).min() else { return Ok(()) };
     let update = "UPDATE changes SET certainty = ?, session = ?, window = ?, operation = ? WHERE seq = ?";
-    for change in rows::to_judge_again(tx, &window)? {
+    for change in rows::to_judge_again(tx, &window, since)? {
         let verdict = match (window.claim(&change.path, Some(change.changed)), change.is_presumed_of_others) {
             (Verdict::Outside, true) => continue,
             (Verdict::Presumed, true) => Verdict::Contested,
             (verdict, _) => verdict,
         };
+        if verdict as u8 == change.verdict && !change.is_presumed_of_others {
+            continue;
+        }
         let own = matches!(verdict, Verdict::Certain | Verdict::Presumed).then_some(&window);
         let (session, seq) = (own.map(|window| window.session), own.map(|window| window.seq));
         let operation = own.and_then(|window| window.operation);

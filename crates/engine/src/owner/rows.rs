@@ -305,19 +305,26 @@ pub(crate) struct Rejudged {
     pub(crate) seq: i64,
     pub(crate) path: WorkspacePath,
     pub(crate) changed: FileTime,
+    /// What it was found to be.
+    pub(crate) verdict: u8,
     /// Another session is presumed to have made it.
     pub(crate) is_presumed_of_others: bool,
 }
 
-/// The changes that were found since the window before `window` in its turn was opened, or since this one was, and that may be its own, by
-/// what was known then: not those that another session declared, nor those that it contests with one. A tool may be announced when its
-/// work has already been found in the window before.
-pub(crate) fn to_judge_again(tx: &Transaction<'_>, window: &OpenWindow) -> Result<Vec<Rejudged>, StoreError> {
-    let sql = "SELECT changes.seq, path, changed, changes.session IS NOT NULL AND changes.session != windows.session
+/// The changes that were found in the turn of `window`, made at `since` or later, and that may be its own, by what was known then: not those
+/// that another session declared, nor those that it contests with one. A tool may be announced when windows in which its work was found
+/// have already ended.
+pub(crate) fn to_judge_again(
+    tx: &Transaction<'_>,
+    window: &OpenWindow,
+    since: FileTime,
+) -> Result<Vec<Rejudged>, StoreError> {
+    let sql = "SELECT changes.seq, path, changed, certainty,
+             changes.session IS NOT NULL AND changes.session != windows.session
          FROM changes JOIN windows ON windows.seq = ?1
-         WHERE changes.checkpoint >= coalesce((SELECT max(opened) FROM windows last WHERE last.seq < windows.seq
-                 AND last.session = windows.session AND last.operation IS windows.operation), windows.opened)
-             AND changed IS NOT NULL
+         WHERE changes.checkpoint >= coalesce((SELECT min(opened) FROM windows first
+                 WHERE first.operation = windows.operation), windows.opened)
+             AND changed >= ?4
              AND (changes.window = ?1 OR (changes.window IS NULL AND changes.operation IS NULL)
                  OR (changes.session != windows.session AND certainty = ?2))
              AND NOT (certainty = ?3 AND EXISTS (SELECT 1 FROM windows others WHERE others.session != windows.session
@@ -326,13 +333,13 @@ pub(crate) fn to_judge_again(tx: &Transaction<'_>, window: &OpenWindow) -> Resul
     let row = |row: &Row<'_>| {
         let path: Vec<u8> = row.get(1)?;
         let Ok(path) = WorkspacePath::parse(&path) else { return Ok(None) };
-        let (seq, changed, is_presumed_of_others) = (row.get(0)?, FileTime(row.get(2)?), row.get(3)?);
-        Ok(Some(Rejudged { seq, path, changed, is_presumed_of_others }))
+        let (seq, changed, verdict) = (row.get(0)?, FileTime(row.get(2)?), row.get(3)?);
+        Ok(Some(Rejudged { seq, path, changed, verdict, is_presumed_of_others: row.get(4)? }))
     };
     tx.prepare_cached(sql)
         .and_then(|mut statement| {
-            let verdicts = params![window.seq, Verdict::Presumed as u8, Verdict::Contested as u8];
-            statement.query_map(verdicts, row)?.filter_map(Result::transpose).collect()
+            let values = params![window.seq, Verdict::Presumed as u8, Verdict::Contested as u8, since.0];
+            statement.query_map(values, row)?.filter_map(Result::transpose).collect()
         })
         .map_err(in_transaction(tx))
 }

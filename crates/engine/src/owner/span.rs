@@ -70,7 +70,7 @@ pub struct Span {
     pub since: FileTime,
     /// Up to here; `None` as long as it is not over.
     pub until: Option<FileTime>,
-    /// Paths that the tool declares.
+    /// Paths that the tool declares, with all that is below them.
     #[serde(with = "as_bytes")]
     pub paths: BTreeSet<WorkspacePath>,
     /// Whose those are.
@@ -99,7 +99,9 @@ impl Span {
     /// How it claims a change of `path` that was made at `changed`.
     fn claim(&self, path: &WorkspacePath, changed: FileTime) -> Verdict {
         let is_covered = self.since <= changed && self.until.is_none_or(|until| changed <= until);
-        let is_declared = self.paths.contains(path);
+        // What is below a directory goes with it.
+        let mut above = std::iter::successors(Some(path.clone()), WorkspacePath::parent);
+        let is_declared = !self.paths.is_empty() && above.any(|place| self.paths.contains(&place));
         match (is_covered, is_declared, if is_declared { self.declared } else { self.others }) {
             (false, ..) | (_, _, Claim::No) => Verdict::Outside,
             (_, _, Claim::Doubtful) => Verdict::Contested,

@@ -52,6 +52,7 @@ impl Agent {
                     let (path, text) = rest.split_once(' ').unwrap_or((rest, ""));
                     std::fs::write(path, format!("{text}\n")).expect("it is writable");
                 }
+                "remove" => std::fs::remove_dir_all(rest).expect("it is there"),
                 "wait" => self.wait_for_file(rest),
                 "call" | "update" => {
                     let mut update: Value = serde_json::from_str(rest).expect("the script is right");

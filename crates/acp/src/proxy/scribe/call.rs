@@ -134,21 +134,31 @@ impl Call {
         Work { tool: self.title(), is_command: self.is_command(), paths: self.writes(root), since: self.since }
     }
 
-    /// What it may change beside the paths that it declares.
-    fn beside(&self) -> Beside {
-        match (self.is_command(), self.named.is_empty()) {
-            (true, _) => Beside::Anything,
-            (false, true) => Beside::NotYetDeclared,
-            (false, false) => Beside::Nothing,
-        }
+    /// What it may change beside `paths`, which it declares.
+    fn beside(&self, paths: &[WorkspacePath]) -> Beside {
+        let is_whole = match self.text("kind") {
+            Some("edit" | "delete") => !paths.is_empty(),
+            // From somewhere to somewhere.
+            Some("move") => self.named.len() > 1 && !paths.is_empty(),
+            // Whoever says where, and not what, may do more.
+            None if !paths.is_empty() => false,
+            _ => return Beside::Anything,
+        };
+        if is_whole { Beside::Nothing } else { Beside::NotYetDeclared }
     }
 
     /// Paths in the workspace that it says it writes.
     fn writes(&self, root: &Path) -> Vec<WorkspacePath> {
-        if !matches!(self.text("kind"), Some("edit" | "delete" | "move")) {
+        let kind = self.text("kind");
+        if !matches!(kind, None | Some("edit" | "delete" | "move")) {
             return Vec::new();
         }
-        self.named.iter().flat_map(|path| below(root, path)).collect()
+        let mut paths: Vec<_> = self.named.iter().flat_map(|path| below(root, path)).collect();
+        if !matches!(kind, Some("delete" | "move")) {
+            // Nobody writes to a directory: that it is named says nothing of what is in it.
+            paths.retain(|path| !root.join(path.to_path()).is_dir());
+        }
+        paths
     }
 }
 
@@ -160,7 +170,7 @@ fn question(id: &Value) -> String {
 /// What is changed in the workspace by whoever writes to `path`: it may lead through links, and be one.
 fn below(root: &Path, path: &str) -> BTreeSet<WorkspacePath> {
     use std::os::unix::ffi::OsStrExt;
-    let path = root.join(path);
+    let path = root.join(path.strip_prefix("file://").unwrap_or(path));
     let there = path.ancestors().skip(1).find_map(|place| Some((place, place.canonicalize().ok()?)));
     let place = there.and_then(|(there, real)| Some(real.join(path.strip_prefix(there).ok()?)));
     let places = place.into_iter().chain(path.canonicalize().ok());
@@ -186,12 +196,16 @@ impl Scribe {
             self.began.push(id.to_owned());
         }
         let since = timing(&self.timeline).last_word(self.at);
-        let call = self.calls.entry(id.to_owned()).or_insert_with(|| Call::new(since));
+        // What was told when the user was asked counts.
+        let told = self.granted.get(id);
+        let call = self.calls.entry(id.to_owned());
+        let call = call.or_insert_with(|| told.cloned().unwrap_or_else(|| Call::new(since)));
         match update["sessionUpdate"].as_str() {
             Some("tool_call_content_chunk") => call.add(&update["content"]),
             _ => call.merge(update),
         }
-        let (work, beside, may_write) = (call.work(&self.root), call.beside(), call.may_write());
+        let (work, may_write) = (call.work(&self.root), call.may_write());
+        let beside = call.beside(&work.paths);
         timing(&self.timeline).reach(id, beside, &work.paths);
         let Some(outcome) = call.outcome() else {
             let was_working = self.working.contains(id);
@@ -249,7 +263,13 @@ impl Scribe {
         let yes = options.filter_map(|option| option["optionId"].as_str()).map(str::to_owned).collect();
         let since = timing(&self.timeline).last_word(self.at);
         let mut about = self.calls.get(&call).cloned().unwrap_or_else(|| Call::new(since));
+        let status = about.fields.get("status").cloned();
         about.merge(told);
+        if let Some(known) = self.calls.get_mut(&call) {
+            known.clone_from(&about);
+            // Whether it runs is not what is told here.
+            known.fields.extend(status.map(|status| ("status".to_owned(), status)));
+        }
         let work = about.work(&self.root);
         if !work.paths.is_empty() && self.turn.is_some() {
             self.claim(work);
@@ -319,8 +339,12 @@ impl Scribe {
         // Some agents ask about a tool that they do not announce.
         let is_hidden = |id: &String| !self.calls.contains_key(id) && !self.settled.contains(id);
         let hidden = self.granted.iter().filter(|(id, _)| is_hidden(id));
-        let now: HashMap<String, (Work, Beside)> =
-            announced.chain(hidden).map(|(id, call)| (id.clone(), (call.work(&self.root), call.beside()))).collect();
+        let told = |(id, call): (&String, &Call)| {
+            let work = call.work(&self.root);
+            let beside = call.beside(&work.paths);
+            (id.clone(), (work, beside))
+        };
+        let now: HashMap<String, (Work, Beside)> = announced.chain(hidden).map(told).collect();
         let before = std::mem::replace(&mut self.working, now.keys().cloned().collect());
         let (was_at_work, is_at_work) = (!before.is_empty(), !now.is_empty());
         for id in before.iter().filter(|id| !now.contains_key(*id)) {

@@ -492,3 +492,110 @@ async fn a_file_that_an_edit_names_by_a_link_is_its_own() {
         client.hang_up().await;
     }
 }
+
+/// An agent does `doing` while the tool that `told` is about is open; the person works meanwhile, and all goes back.
+async fn rewound(world: &World, told: &[Value], doing: &str) -> Result<Value, Value> {
+    let (mut client, session) = begin(world).await;
+    let calls: Vec<String> = told.iter().map(|told| format!("update {told}")).collect();
+    let ended = json!({ "toolCallId": "c1", "status": "completed" });
+    let id = say(&mut client, &session, &format!("{}\nwait go\n{doing}\nupdate {ended}", calls.join("\n"))).await;
+    for _ in told {
+        wait_for_update(&mut client, "toolCallId", "c1").await;
+    }
+    client.points(&session).await;
+    work(world);
+    world.go("go");
+    client.answer(id).await.expect("it ends");
+    let rewound = client.rewind(&session, 0).await;
+    client.hang_up().await;
+    rewound
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn edits_that_follow_one_another_at_once_all_go_back() {
+    let world = World::new("");
+    let names: Vec<String> = (0..40).map(|number| format!("f{number:02}.txt")).collect();
+    names.iter().for_each(|name| world.save(name, "original"));
+    let mut client = world.client().await;
+    let session = client.new_session().await;
+    let script: Vec<String> = names.iter().map(|name| format!("write {name} agent")).collect();
+    client.prompt(&session, &script.join("\n")).await;
+    client.rewind(&session, 0).await.expect("nothing is in the way");
+    let left: Vec<_> = world.files().into_iter().filter(|(_, text)| text != "original").collect();
+    assert_eq!(left, []);
+    client.hang_up().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_directory_that_is_declared_goes_back_with_what_is_in_it() {
+    for ignored in [false, true] {
+        let world = world("");
+        std::fs::create_dir(world.project().join("dir")).expect("it can be made");
+        world.save("dir/file.txt", "original");
+        if ignored {
+            world.save(".gitignore", "dir");
+        }
+        let mut told = edit(&world, "in_progress", Some("dir"));
+        told["kind"] = "delete".into();
+        let rewound = rewound(&world, &[told], "remove dir").await;
+        match ignored {
+            false => {
+                rewound.expect("nothing is in the way");
+                assert_eq!(read(&world, "dir/file.txt").as_deref(), Some("original"));
+            }
+            true => {
+                let error = rewound.expect_err("nobody knows what was in it");
+                assert_eq!(error["data"]["conflicts"][0]["reason"], "unknown_then", "{error}");
+            }
+        }
+        assert_eq!(read(&world, "mine.txt").as_deref(), Some("the person's file"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edit_that_does_not_say_all_of_where_has_others_asked_about() {
+    let world_of = || {
+        let world = world("");
+        world.save("a.txt", "original");
+        world
+    };
+    let told = |world: &World, kind: &str, path: &str| {
+        let mut told = edit(world, "in_progress", Some(path));
+        told["kind"] = kind.into();
+        told
+    };
+    // Where a file went, and not from where; what is no place in the workspace; a directory; somewhere, and not what it does.
+    for (kind, path) in [("move", "agent.txt"), ("edit", "/elsewhere/a.txt"), ("edit", "../project"), ("", "a.txt")] {
+        let world = world_of();
+        let mut told = told(&world, kind, path);
+        if kind.is_empty() {
+            told.as_object_mut().expect("it is one").remove("kind");
+        }
+        let error = rewound(&world, &[told], "put agent.txt x").await.expect_err("it may be anybody's");
+        let conflicts = error["data"]["conflicts"].as_array().expect("a list");
+        let paths: Vec<&str> = conflicts.iter().filter_map(|conflict| conflict["path"].as_str()).collect();
+        assert!(paths.contains(&"mine.txt") && paths.contains(&"notes.txt"), "{kind} {path}: {error}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_told_when_the_user_was_asked_counts() {
+    let world = world("");
+    let (mut client, session) = begin(&world).await;
+    let options = json!([{ "optionId": "yes", "name": "Yes", "kind": "allow_once" }]);
+    let params =
+        json!({ "sessionId": "$S", "toolCall": edit(&world, "pending", Some("agent.txt")), "options": options });
+    let request = json!({ "jsonrpc": "2.0", "id": 900, "method": "session/request_permission", "params": params });
+    let ended = json!({ "toolCallId": "c1", "status": "completed" });
+    let script = format!("raw {request}\nwait go\nput agent.txt x\nupdate {ended}");
+    let id = say(&mut client, &session, &script).await;
+    let asked = client.wait(|message| message["method"] == "session/request_permission").await;
+    client.reply(&asked["id"], json!({ "outcome": { "outcome": "selected", "optionId": "yes" } })).await;
+    client.points(&session).await;
+    work(&world);
+    world.go("go");
+    client.answer(id).await.expect("it ends");
+    client.rewind(&session, 0).await.expect("nothing is in the way");
+    assert_eq!(world.files(), files(&PERSONS));
+    client.hang_up().await;
+}
