@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | a tool is at work (announced, not ended, and nobody is being asked whether it may run) that may do anything | the agent's, certain | the agent's, presumed |
 //! | only tools are at work that edit, and have declared where | the agent's, certain | outside |
-//! | a tool is at work that edits, and has not declared where | the agent's, certain | contested |
+//! | a tool is at work that edits, and has not declared (all of) where, or that says where and not what it does | the agent's, certain | contested |
 //! | after the agent's last word, shortly (`doubt`) before a tool is announced that has not ended | contested | contested, or outside if it only edits and declares where |
 //! | after the agent's last word, earlier than that | contested | outside |
 //! | after the agent's last word, before a tool is announced that has ended already | the agent's, certain | outside if it declares paths, else contested |
