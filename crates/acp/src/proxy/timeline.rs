@@ -87,7 +87,9 @@ struct Worked {
     span: Span,
     /// The most that it can claim of paths that are not declared.
     ceiling: Claim,
-    /// It was over when the window that is open now was opened.
+    /// How many were told before.
+    number: u64,
+    /// It was over when the window that is open now was opened, and all that was to be done about it had been.
     is_old: bool,
 }
 
@@ -98,6 +100,10 @@ pub(super) struct Timeline {
     doubt: Duration,
     /// Those that matter for the window that is open.
     worked: Vec<Worked>,
+    /// How many there were.
+    told: u64,
+    /// Those before this one have been seen to by whoever takes snapshots.
+    seen_to: u64,
     window: Option<Spans>,
     /// When the agent last said anything.
     heard: FileTime,
@@ -114,7 +120,17 @@ impl Timeline {
     /// Of an agent that is known to announce its tools, or not known to.
     pub(super) fn new(notice: Duration, doubt: Duration, announces: bool) -> Self {
         let now = FileTime::floor();
-        Self { notice, doubt, worked: Vec::new(), window: None, heard: now, paused: now, announces }
+        Self {
+            notice,
+            doubt,
+            worked: Vec::new(),
+            told: 0,
+            seen_to: 0,
+            window: None,
+            heard: now,
+            paused: now,
+            announces,
+        }
     }
 
     /// Whether the agent is known to announce tools.
@@ -220,14 +236,24 @@ impl Timeline {
     }
 
     /// Another window is open now. What was told to be over while the last one was open may have been found in that, or by the snapshot
-    /// with which this one was opened: it matters for both.
+    /// with which this one was opened: it matters for both, and until what it declares has been captured.
     pub(super) fn attach(&mut self, window: Option<Spans>) {
         self.worked.retain(|worked| !worked.is_old);
         for worked in &mut self.worked {
-            worked.is_old = worked.span.until.is_some();
+            worked.is_old = worked.span.until.is_some() && worked.number < self.seen_to;
         }
         self.window = window;
         self.write();
+    }
+
+    /// How many times of tools were told so far.
+    pub(super) fn told(&self) -> u64 {
+        self.told
+    }
+
+    /// Whoever takes snapshots, and may be behind, has come to where so many were told.
+    pub(super) fn see_to(&mut self, told: u64) {
+        self.seen_to = told;
     }
 
     fn of(&mut self, tool: &str) -> impl Iterator<Item = &mut Worked> {
@@ -243,7 +269,8 @@ impl Timeline {
         paths: &[WorkspacePath],
     ) {
         let span = Span { since, until, paths: paths.iter().cloned().collect(), declared, others: ceiling };
-        self.worked.push(Worked { tool: tool.to_owned(), span, ceiling, is_old: false });
+        self.worked.push(Worked { tool: tool.to_owned(), span, ceiling, number: self.told, is_old: false });
+        self.told += 1;
     }
 
     fn write(&self) {

@@ -140,8 +140,13 @@ impl Watch {
         }
     }
 
-    /// All tools have ended. The next one may be at work already: what comes next is watched before this is over.
-    pub(super) fn settle(&mut self, workspace: &mut Workspace) {
+    /// All tools have ended that were `told` of. The next one may be at work already: what comes next is watched before this is over.
+    pub(super) fn settle(&mut self, workspace: &mut Workspace, told: u64) {
+        timing(&self.timeline).see_to(told);
+        self.rotate(workspace);
+    }
+
+    fn rotate(&mut self, workspace: &mut Workspace) {
         let ended = self.window.take();
         let is_claimed = self.is_claimed;
         self.open(workspace, Vec::new());
@@ -154,7 +159,7 @@ impl Watch {
     /// The agent talks and runs no tool.
     pub(super) fn idle(&mut self, workspace: &mut Workspace) {
         if self.window.is_some() && !self.is_claimed && self.opened.elapsed() > IDLE {
-            self.settle(workspace);
+            self.rotate(workspace);
         }
     }
 
@@ -163,7 +168,11 @@ impl Watch {
         // Nobody can say what an agent has done that may never announce anything: the window stays, for that to be contested.
         self.is_claimed |= !timing(&self.timeline).announces();
         self.close(workspace);
-        timing(&self.timeline).attach(None);
+        let mut timeline = timing(&self.timeline);
+        let told = timeline.told();
+        timeline.see_to(told);
+        timeline.attach(None);
+        drop(timeline);
         if self.turn.take().is_some() {
             self.checkpoint(workspace, Origin::Turn);
         }

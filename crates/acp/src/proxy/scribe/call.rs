@@ -386,7 +386,8 @@ impl Scribe {
 
     fn settle_watch(&self) {
         let watch = Arc::clone(&self.watch);
-        self.keeper.run(move |workspace| watching(&watch).settle(workspace));
+        let told = timing(&self.timeline).told();
+        self.keeper.run(move |workspace| watching(&watch).settle(workspace, told));
     }
 
     fn settle(&mut self, id: &str, call: &Call, outcome: Outcome) {

@@ -527,6 +527,24 @@ async fn edits_that_follow_one_another_at_once_all_go_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn of_ignored_files_that_are_made_at_once_none_is_passed_over() {
+    let world = World::new("");
+    world.save(".gitignore", "*.secret");
+    let mut client = world.client().await;
+    let session = client.new_session().await;
+    client.prompt(&session, CALLS).await;
+    let script: Vec<String> = (0..40).map(|number| format!("write f{number:02}.secret agent")).collect();
+    client.prompt(&session, &script.join("\n")).await;
+    // Those of which it cannot be told who made them first have to be decided about.
+    let point = client.points(&session).await[0]["messageId"].clone();
+    let params = json!({ "sessionId": session, "beforeMessageId": point, "onConflict": "overwrite" });
+    client.ask("_session/rewind", params).await.expect("that is decided");
+    let left: Vec<_> = world.files().into_iter().filter(|(name, _)| name.ends_with(".secret")).collect();
+    assert_eq!(left, []);
+    client.hang_up().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_directory_that_is_declared_goes_back_with_what_is_in_it() {
     for ignored in [false, true] {
         let world = world("");
