@@ -3,6 +3,7 @@
 mod asking;
 mod believing;
 mod cutting;
+mod declaring;
 mod ending;
 mod forking;
 mod naming;

@@ -98,15 +98,17 @@ mod as_bytes {
 impl Span {
     /// How it claims a change of `path` that was made at `changed`.
     fn claim(&self, path: &WorkspacePath, changed: FileTime) -> Verdict {
-        let is_covered = self.since <= changed && self.until.is_none_or(|until| changed <= until);
+        if changed < self.since || self.until.is_some_and(|until| until < changed) {
+            return Verdict::Outside;
+        }
         // What is below a directory goes with it.
         let mut above = std::iter::successors(Some(path.clone()), WorkspacePath::parent);
         let is_declared = !self.paths.is_empty() && above.any(|place| self.paths.contains(&place));
-        match (is_covered, is_declared, if is_declared { self.declared } else { self.others }) {
-            (false, ..) | (_, _, Claim::No) => Verdict::Outside,
-            (_, _, Claim::Doubtful) => Verdict::Contested,
-            (_, true, Claim::Yes) => Verdict::Certain,
-            (_, false, Claim::Yes) => Verdict::Presumed,
+        match (is_declared, if is_declared { self.declared } else { self.others }) {
+            (_, Claim::No) => Verdict::Outside,
+            (_, Claim::Doubtful) => Verdict::Contested,
+            (true, Claim::Yes) => Verdict::Certain,
+            (false, Claim::Yes) => Verdict::Presumed,
         }
     }
 }
