@@ -19,17 +19,22 @@ fn running(scene: &mut Scene) -> Vec<String> {
     jobs.into_iter().filter(|job| job.ended.is_none()).map(|job| job.command).collect()
 }
 
+/// Waits until a job has written a file.
+fn until_written(scene: &Scene, name: &str) {
+    while scene.read(name).is_none_or(|text| text.is_empty()) {
+        std::thread::yield_now();
+    }
+}
+
 #[test]
 fn jobs_since_the_target_are_ended_and_older_ones_stay() {
     for scope in [Scope::Code, Scope::Both] {
         let mut scene = Scene::new().file("a.txt", "a\n").start();
         start_job(&mut scene, "first", "echo 1 > one.txt; sleep 300");
+        // A file that the first job writes after the second prompt goes back with it.
+        until_written(&scene, "one.txt");
         let second = start_job(&mut scene, "second", "echo 2 > two.txt; sleep 301");
-        while scene.read("two.txt").is_none_or(|text| text.is_empty())
-            || scene.read("one.txt").is_none_or(|text| text.is_empty())
-        {
-            std::thread::yield_now();
-        }
+        until_written(&scene, "two.txt");
         assert_eq!(running(&mut scene).len(), 2);
         scene.rewind(second, scope);
         assert_eq!(running(&mut scene), ["echo 1 > one.txt; sleep 300"], "{scope:?}");
@@ -87,9 +92,7 @@ fn undoing_a_rewind_ends_no_job_and_undoing_its_turn_does() {
 fn a_job_can_be_ended_and_what_it_did_is_its_turns() {
     let mut scene = Scene::new().start();
     let first = start_job(&mut scene, "first", "echo 1 > one.txt; sleep 300");
-    while scene.read("one.txt").is_none_or(|text| text.is_empty()) {
-        std::thread::yield_now();
-    }
+    until_written(&scene, "one.txt");
     let job = scene.view().jobs[0].job.clone();
     assert!(scene.request(Command::EndJob { job: "no such job".to_owned() }).is_err());
     scene.request(Command::EndJob { job }).unwrap();
