@@ -4,8 +4,6 @@ pub mod model;
 mod print;
 pub mod session;
 
-use std::time::Duration;
-
 use retake_agent::contract::{Allow, Command, Refusal, Reply};
 use retake_agent::controller::{self, Opened, Setup, Unprotected, Which};
 use retake_agent::live::{Live, LiveError};
@@ -22,9 +20,6 @@ use tokio::sync::mpsc;
 use crate::surroundings::Surroundings;
 use crate::ui::Warn;
 pub use print::Printer;
-
-/// How long an MCP server may take to start.
-const SERVER_LIMIT: Duration = Duration::from_secs(20);
 
 /// What keeps the agent from working.
 #[derive(Debug, Error)]
@@ -216,7 +211,7 @@ pub async fn tools_quietly(here: &Surroundings) -> (Tools, Vec<String>) {
     if here.agent.servers.is_empty() {
         return ((toolbox, ended), Vec::new());
     }
-    let (servers, failures) = Servers::start(&here.agent.servers, root, &shell, SERVER_LIMIT).await;
+    let (servers, failures) = Servers::start(&here.agent.servers, root, &shell).await;
     let warnings = failures.iter().map(ToString::to_string).collect();
     ((toolbox.with_servers(servers), ended), warnings)
 }

@@ -9,7 +9,6 @@ mod server;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde::Deserialize;
@@ -25,6 +24,7 @@ const MAX_NAME: usize = 64;
 /// In characters. What a server says is sent with every request.
 const MAX_DESCRIPTION: usize = 4000;
 const DEFAULT_CALL_TIMEOUT: u64 = 300;
+const DEFAULT_START_TIMEOUT: u64 = 20;
 
 /// `[mcp.NAME]` of the settings.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -44,6 +44,21 @@ pub struct ServerSettings {
     /// After this time a call is given up.
     #[serde(default = "default_call_timeout")]
     pub timeout_seconds: u64,
+    /// After this time a server that has not started is given up.
+    #[serde(default = "default_start_timeout")]
+    pub start_timeout_seconds: u64,
+}
+
+impl ServerSettings {
+    /// A server whose settings are the default ones.
+    pub fn new(command: String, args: Vec<String>, env: BTreeMap<String, String>) -> Self {
+        let (timeout_seconds, start_timeout_seconds) = (DEFAULT_CALL_TIMEOUT, DEFAULT_START_TIMEOUT);
+        Self { command, args, env, trust: false, timeout_seconds, start_timeout_seconds }
+    }
+}
+
+fn default_start_timeout() -> u64 {
+    DEFAULT_START_TIMEOUT
 }
 
 fn default_call_timeout() -> u64 {
@@ -91,14 +106,13 @@ struct Offered {
 }
 
 impl Servers {
-    /// Starts all servers at the same time, in `root`, and waits at most `limit` for each.
+    /// Starts all servers at the same time, in `root`.
     pub async fn start(
         settings: &BTreeMap<String, ServerSettings>,
         root: &Path,
         shell: &Shell,
-        limit: Duration,
     ) -> (Self, Vec<StartError>) {
-        let starting = settings.iter().map(|(name, settings)| Server::start(name, settings, root, shell, limit));
+        let starting = settings.iter().map(|(name, settings)| Server::start(name, settings, root, shell));
         let (mut servers, mut failures, mut names) = (Self::default(), Vec::new(), BTreeSet::new());
         for started in join_all(starting).await {
             match started {

@@ -11,8 +11,8 @@ use rmcp::model::{CallToolRequestParams, CallToolResponse, ClientConfig, Impleme
 use rmcp::service::{RunningService, ServiceError, serve_client};
 use rmcp::{Peer, RoleClient};
 use serde_json::{Map, Value};
-use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::{Child, Command};
+use tokio::io::AsyncReadExt;
+use tokio::process::{Child, ChildStderr, Command};
 use tokio::sync::watch;
 
 use super::result;
@@ -43,31 +43,28 @@ impl Server {
         settings: &ServerSettings,
         root: &Path,
         shell: &Shell,
-        limit: Duration,
     ) -> Result<Self, StartError> {
         let run = |source| StartError::Run { server: name.to_owned(), source };
         let (mut child, group) = spawn(settings, root, shell).map_err(run)?;
         let group = EndOnDrop(group);
-        let stderr = Tail::default();
-        if let Some(pipe) = child.stderr.take() {
-            tokio::spawn(stderr.clone().follow(pipe));
-        }
-        let (Some(stdout), Some(stdin)) = (child.stdout.take(), child.stdin.take()) else {
+        let (Some(stdout), Some(stdin), Some(pipe)) = (child.stdout.take(), child.stdin.take(), child.stderr.take())
+        else {
             return Err(run(std::io::Error::other("it has no standard input and output")));
         };
-        reap(child, group.0.clone());
+        let stderr = Tail::follow(child, pipe, group.0.clone());
         let info = ClientConfig::new(Default::default(), Implementation::new("retake", env!("CARGO_PKG_VERSION")));
         let greeting = async {
             let service = serve_client(info, (stdout, stdin)).await.map_err(|error| error.to_string())?;
             let tools = service.list_all_tools().await.map_err(|error| error.to_string())?;
             Ok((service, tools))
         };
-        let greeted = match tokio::time::timeout(limit, greeting).await {
-            Ok(greeted) => greeted,
-            Err(_) => Err(format!("no answer within {} s", limit.as_secs_f32())),
+        let limit = Duration::from_secs(settings.start_timeout_seconds);
+        let talk = |why, stderr| StartError::Talk { server: name.to_owned(), why, stderr };
+        let (service, tools) = match tokio::time::timeout(limit, greeting).await {
+            Ok(Ok(greeted)) => greeted,
+            Ok(Err(why)) => return Err(talk(why, stderr.last_words().await)),
+            Err(_) => return Err(talk(format!("no answer within {} s", limit.as_secs()), stderr.on_lines())),
         };
-        let (service, tools) =
-            greeted.map_err(|why| StartError::Talk { server: name.to_owned(), why, stderr: stderr.on_lines() })?;
         Ok(Self {
             name: name.to_owned(),
             is_trusted: settings.trust,
@@ -104,7 +101,7 @@ impl Server {
             Ok(Err(error)) => Output::failed(format!(
                 "The MCP server `{}` is gone or cannot be understood ({error}). Its tools cannot be used any more.{}",
                 self.name,
-                self.stderr.on_lines()
+                self.stderr.last_words().await
             )),
             Err(_) => Output::failed(format!(
                 "The MCP server `{}` gave no answer within {} s.",
@@ -136,15 +133,6 @@ fn spawn(settings: &ServerSettings, root: &Path, shell: &Shell) -> std::io::Resu
     Ok((child, group.ok_or_else(|| std::io::Error::other("it has no process id"))?))
 }
 
-/// Waits for the process, so that none is left as a zombie.
-fn reap(mut child: Child, group: Group) {
-    tokio::spawn(async move {
-        if child.wait().await.is_ok() {
-            group.leader_ended();
-        }
-    });
-}
-
 /// Ends the server's processes when it goes without a shutdown.
 #[derive(Debug)]
 struct EndOnDrop(Group);
@@ -156,23 +144,66 @@ impl Drop for EndOnDrop {
 }
 
 /// The last of what a server wrote to standard error.
-#[derive(Clone, Debug, Default)]
-struct Tail(Arc<Mutex<VecDeque<u8>>>);
+#[derive(Clone, Debug)]
+struct Tail {
+    bytes: Arc<Mutex<VecDeque<u8>>>,
+    /// Whether the process has ended and all that it wrote is here.
+    is_whole: watch::Receiver<bool>,
+}
 
 impl Tail {
-    async fn follow(self, mut pipe: impl AsyncRead + Unpin) {
+    /// Reads what a server writes, and waits for its process, so that none is left as a zombie.
+    fn follow(child: Child, pipe: ChildStderr, group: Group) -> Self {
+        let (whole, is_whole) = watch::channel(false);
+        let tail = Self { bytes: Arc::default(), is_whole };
+        tokio::spawn(tail.clone().read(child, pipe, group, whole));
+        tail
+    }
+
+    async fn read(self, mut child: Child, mut pipe: ChildStderr, group: Group, whole: watch::Sender<bool>) {
         let mut buffer = [0; 4096];
-        while let Ok(length @ 1..) = pipe.read(&mut buffer).await {
-            let mut tail = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            tail.extend(&buffer[..length]);
-            let over = tail.len().saturating_sub(MAX_STDERR);
-            tail.drain(..over);
+        let mut is_open = true;
+        loop {
+            tokio::select! {
+                read = pipe.read(&mut buffer), if is_open => match read {
+                    Ok(length @ 1..) => self.keep(&buffer[..length]),
+                    _ => is_open = false,
+                },
+                ended = child.wait() => {
+                    if ended.is_ok() {
+                        group.leader_ended();
+                    }
+                    break;
+                }
+            }
         }
+        // The pipe does not block, and by now it holds all that the process has written. Its children may have it open still.
+        while let Ok(length @ 1..) = rustix::io::read(&pipe, &mut buffer) {
+            self.keep(&buffer[..length]);
+        }
+        // Nobody may be waiting.
+        whole.send(true).ok();
+        while let Ok(length @ 1..) = pipe.read(&mut buffer).await {
+            self.keep(&buffer[..length]);
+        }
+    }
+
+    fn keep(&self, bytes: &[u8]) {
+        let mut tail = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        tail.extend(bytes);
+        let over = tail.len().saturating_sub(MAX_STDERR);
+        tail.drain(..over);
+    }
+
+    /// The same as [`Self::on_lines`] for a server that has hung up: all that it wrote, if its process ends soon.
+    async fn last_words(&self) -> String {
+        tokio::time::timeout(GRACE, self.is_whole.clone().wait_for(|is_whole| *is_whole)).await.ok();
+        self.on_lines()
     }
 
     /// Empty, or on lines of its own.
     fn on_lines(&self) -> String {
-        let bytes: Vec<u8> = self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
+        let bytes: Vec<u8> = self.bytes.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
         let text = String::from_utf8_lossy(&bytes);
         if text.trim().is_empty() { String::new() } else { format!("\nIt wrote:\n{}", text.trim()) }
     }

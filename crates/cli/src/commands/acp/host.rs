@@ -131,13 +131,9 @@ impl EditorHost {
     fn with_servers(&self, cwd: &Path, servers: &[McpServer]) -> Result<Surroundings, HostError> {
         let mut here = self.surroundings(cwd)?;
         for server in servers {
-            let settings = ServerSettings {
-                command: server.command.clone(),
-                args: server.args.clone(),
-                env: server.env.iter().cloned().collect(),
-                trust: false,
-                timeout_seconds: CALL_TIMEOUT,
-            };
+            let env = server.env.iter().cloned().collect();
+            let settings = ServerSettings::new(server.command.clone(), server.args.clone(), env);
+            let settings = ServerSettings { timeout_seconds: CALL_TIMEOUT, ..settings };
             here.agent.servers.insert(server.name.clone(), settings);
         }
         Ok(here)
