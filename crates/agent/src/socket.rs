@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use retake_engine::SessionId;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{Semaphore, broadcast, mpsc};
+use tokio::sync::{Semaphore, broadcast, mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::contract::{Command, Event, Outcome, Outgoing, Reason, Refusal, Reply, Request, Response};
@@ -49,19 +50,34 @@ pub fn serve(directory: &Path, handle: Handle) -> io::Result<Served> {
     let listener = UnixListener::bind(&path)?;
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
     let meta = std::fs::symlink_metadata(&path)?;
-    let identity = (meta.dev(), meta.ino());
+    let file = SocketFile { path, identity: (meta.dev(), meta.ino()) };
     let places = Arc::new(Semaphore::new(limits::MAX_CLIENTS));
-    let accepting = tokio::spawn(accept(listener, handle, Arc::clone(&places)));
-    Ok(Served { path, identity, accepting, places })
+    let accepting = tokio::spawn(accept(listener, file.clone(), handle, Arc::clone(&places)));
+    Ok(Served { file, accepting, places })
 }
 
 /// A socket that is being served.
 #[derive(Debug)]
 pub struct Served {
-    path: PathBuf,
-    identity: (u64, u64),
+    file: SocketFile,
     accepting: JoinHandle<()>,
     places: Arc<Semaphore>,
+}
+
+/// The socket's file, and which one it is: another process may have made its own in the same place since.
+#[derive(Clone, Debug)]
+struct SocketFile {
+    path: PathBuf,
+    identity: (u64, u64),
+}
+
+impl SocketFile {
+    /// Removes the file. One that stays answers nobody, which clients notice.
+    fn remove(&self) {
+        if std::fs::symlink_metadata(&self.path).is_ok_and(|meta| (meta.dev(), meta.ino()) == self.identity) {
+            std::fs::remove_file(&self.path).ok();
+        }
+    }
 }
 
 impl Served {
@@ -71,22 +87,23 @@ impl Served {
     }
 
     /// Waits until every client has been told everything, but not for ever. For a session that has ended.
-    pub async fn finish(self) {
-        self.accepting.abort();
+    pub async fn finish(mut self) {
         let all = u32::try_from(limits::MAX_CLIENTS).unwrap_or(u32::MAX);
         let patience = Duration::from_millis(limits::PATIENCE_MS);
+        let finished = async {
+            // Once all places are asked for, a client that still came in would be turned away.
+            (&mut self.accepting).await.ok();
+            self.places.acquire_many(all).await.ok();
+        };
         // A client that does not read is left behind.
-        tokio::time::timeout(patience, self.places.acquire_many(all)).await.ok();
+        tokio::time::timeout(patience, finished).await.ok();
     }
 }
 
 impl Drop for Served {
     fn drop(&mut self) {
         self.accepting.abort();
-        // Another process may serve the session by now. One that stays answers nobody, which clients notice.
-        if std::fs::symlink_metadata(&self.path).is_ok_and(|meta| (meta.dev(), meta.ino()) == self.identity) {
-            std::fs::remove_file(&self.path).ok();
-        }
+        self.file.remove();
     }
 }
 
@@ -123,26 +140,49 @@ fn remove_dead(directory: &Path, path: &Path) -> io::Result<()> {
     }
 }
 
-async fn accept(listener: UnixListener, handle: Handle, places: Arc<Semaphore>) {
+/// Takes clients in until the session has ended. Then the socket goes first, and its clients learn of the end after that: a client that
+/// tries again at once finds no socket.
+async fn accept(listener: UnixListener, file: SocketFile, handle: Handle, places: Arc<Semaphore>) {
+    let (listening, closed) = watch::channel(());
     loop {
-        let Ok((stream, _)) = listener.accept().await else {
-            // Too many files are open, say: that passes.
-            tokio::time::sleep(Duration::from_millis(limits::ACCEPT_PAUSE_MS)).await;
-            continue;
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = handle.ended() => break,
         };
-        let handle = handle.clone();
-        match Arc::clone(&places).try_acquire_owned() {
-            Ok(place) => drop(tokio::spawn(async move {
-                // A client that goes away is no error.
-                converse(stream, handle).await.ok();
-                drop(place);
-            })),
-            Err(_) => drop(tokio::spawn(async move {
-                let patience = Duration::from_millis(limits::PATIENCE_MS);
-                tokio::time::timeout(patience, turn_away(stream)).await.ok();
-            })),
+        match accepted {
+            Ok((stream, _)) => take_in(stream, &handle, &places, &closed),
+            // Too many files are open, say: that passes.
+            Err(_) => tokio::time::sleep(Duration::from_millis(limits::ACCEPT_PAUSE_MS)).await,
         }
     }
+    file.remove();
+    // Clients that are connected already get the same answer as the others.
+    while let Some(Ok((stream, _))) = listener.accept().now_or_never() {
+        take_in(stream, &handle, &places, &closed);
+    }
+    drop((listener, listening));
+}
+
+/// Serves a client if there is a place for it.
+fn take_in(stream: UnixStream, handle: &Handle, places: &Arc<Semaphore>, closed: &watch::Receiver<()>) {
+    let (handle, closed) = (handle.clone(), closed.clone());
+    match Arc::clone(places).try_acquire_owned() {
+        Ok(place) => drop(tokio::spawn(async move {
+            // A client that goes away is no error.
+            converse(stream, handle, closed).await.ok();
+            drop(place);
+        })),
+        Err(_) => drop(tokio::spawn(async move {
+            let patience = Duration::from_millis(limits::PATIENCE_MS);
+            tokio::time::timeout(patience, turn_away(stream)).await.ok();
+        })),
+    }
+}
+
+/// Waits until the session has ended and its socket is closed.
+async fn over(handle: &Handle, mut closed: watch::Receiver<()>) {
+    handle.ended().await;
+    while closed.changed().await.is_ok() {}
 }
 
 /// Tells a client that there is no place for it, whatever it wants.
@@ -199,7 +239,7 @@ impl Names {
 }
 
 /// Serves one client.
-async fn converse(stream: UnixStream, handle: Handle) -> io::Result<()> {
+async fn converse(stream: UnixStream, handle: Handle, closed: watch::Receiver<()>) -> io::Result<()> {
     let (reader, writer) = stream.into_split();
     let (outgoing, queue) = mpsc::channel(limits::INBOX);
     let writing = tokio::spawn(write_all(writer, queue));
@@ -211,7 +251,7 @@ async fn converse(stream: UnixStream, handle: Handle) -> io::Result<()> {
         let line = tokio::select! {
             line = read_line(&mut lines) => line,
             // What has happened until then is still told, and nothing more can.
-            () = handle.ended() => {
+            () = over(&handle, closed.clone()) => {
                 if let Some(listening) = listening.take() {
                     listening.await.ok();
                 }

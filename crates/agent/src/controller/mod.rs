@@ -114,14 +114,34 @@ pub enum Closing {
 
 /// The answer to a request that was handed in.
 #[derive(Debug)]
-pub struct Pending(oneshot::Receiver<Outcome>);
+pub struct Pending(Awaited<Outcome>);
 
 impl Pending {
     /// Waits for it. A request that nobody waits for any more is not carried out.
     pub async fn answer(self) -> Result<Reply, Refusal> {
-        match self.0.await.map_err(|_| gone())? {
+        match self.0.answer().await.ok_or_else(gone)? {
             Outcome::Ok(reply) => Ok(reply),
             Outcome::Refused(refusal) => Err(refusal),
+        }
+    }
+}
+
+/// The answer to a message. The session's end is awaited beside it: a message that enters the channel at the moment at which the channel
+/// closes stays in there, and so does the sender of its answer.
+#[derive(Debug)]
+struct Awaited<T> {
+    answered: oneshot::Receiver<T>,
+    messages: mpsc::Sender<Message>,
+}
+
+impl<T> Awaited<T> {
+    /// Waits for it; `None` if the session has ended without one.
+    async fn answer(mut self) -> Option<T> {
+        tokio::select! {
+            biased;
+            answer = &mut self.answered => answer.ok(),
+            // Every message that was taken out of the channel is answered before the channel closes.
+            () = self.messages.closed() => self.answered.try_recv().ok(),
         }
     }
 }
@@ -200,17 +220,20 @@ impl Handle {
 
     /// Hands a request in: those that were handed in first are carried out first, whenever their answers come.
     pub async fn hand_in(&self, request: Request) -> Pending {
+        Pending(self.deliver(|answer| Message::Request { request, answer }).await)
+    }
+
+    /// Sends a message with the way back for its answer. If the session has ended, [`Awaited::answer`] says so.
+    async fn deliver<T>(&self, message: impl FnOnce(oneshot::Sender<T>) -> Message) -> Awaited<T> {
         let (answer, answered) = oneshot::channel();
-        // If it has ended, whoever waits for the answer is told.
-        self.messages.send(Message::Request { request, answer }).await.ok();
-        Pending(answered)
+        self.messages.send(message(answer)).await.ok();
+        Awaited { answered, messages: self.messages.clone() }
     }
 
     /// Closes the session if nothing goes on in it. What is said later is refused, and not stopped half-way.
     pub async fn close_if_idle(&self) -> Closing {
-        let (answer, answered) = oneshot::channel();
-        self.messages.send(Message::CloseIfIdle { answer }).await.ok();
-        answered.await.unwrap_or(Closing::Closes)
+        let closing = self.deliver(|answer| Message::CloseIfIdle { answer }).await;
+        closing.answer().await.unwrap_or(Closing::Closes)
     }
 
     /// Waits until the session has ended.
@@ -220,9 +243,8 @@ impl Handle {
 
     /// Begins to listen: with everything, or with what came after event number `from`.
     pub async fn attach(&self, from: Option<u64>) -> Result<Attached, Refusal> {
-        let (answer, answered) = oneshot::channel();
-        self.messages.send(Message::Attach { from, answer }).await.map_err(|_| gone())?;
-        answered.await.map_err(|_| gone())
+        let attached = self.deliver(|answer| Message::Attach { from, answer }).await;
+        attached.answer().await.ok_or_else(gone)
     }
 }
 

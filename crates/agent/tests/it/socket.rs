@@ -5,11 +5,13 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net;
 use std::path::PathBuf;
 
-use retake_agent::contract::{Command, EventKind, Outgoing, Reason, Reply};
-use retake_agent::controller::Closing;
+use retake_agent::contract::{Command, EventKind, Outgoing, Reason, Reply, Request};
+use retake_agent::controller::{self, Closing};
+use retake_agent::live::{Live, LiveError};
 use retake_agent::socket::{self, Client};
 use retake_agent::view::View;
 use retake_engine::session::entry::Part;
+use retake_engine::{SessionId, Timestamp};
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
@@ -365,4 +367,78 @@ fn sockets_are_where_there_is_a_place_for_them_and_dead_ones_go() {
     drop(net::UnixListener::bind(&path).unwrap());
     assert!(scene.runtime().block_on(Client::connect(dir, scene.session())).unwrap().is_none());
     assert!(!path.exists());
+}
+
+#[test]
+fn a_session_that_has_ended_accepts_no_client_before_anybody_is_told() {
+    let mut scene = Scene::new().start();
+    let (directory, served) = serve(&scene);
+    let session = scene.session();
+    let runtime = scene.runtime();
+    let mut client = runtime.block_on(Client::connect(&directory, session)).unwrap().unwrap();
+    runtime.block_on(attach(&mut client));
+    scene.close();
+    runtime.block_on(async {
+        while client.next().await.unwrap() != Outgoing::Ended {}
+        // A command that tries again at once would otherwise fill every place.
+        assert!(Client::connect(&directory, session).await.unwrap().is_none(), "the socket is gone");
+        assert!(!socket::path(&directory, session).exists());
+    });
+    drop(served);
+}
+
+#[test]
+fn a_client_that_comes_while_the_session_closes_is_not_told_that_there_is_no_place() {
+    for _ in 0..20 {
+        let mut scene = Scene::new().start();
+        let (directory, served) = serve(&scene);
+        let (session, runtime) = (scene.session(), scene.runtime());
+        let come = |directory: PathBuf| async move {
+            // Until the socket is gone.
+            while let Some(client) = Client::connect(&directory, session).await.unwrap() {
+                match Live::attach(client, session).await {
+                    Ok(_) | Err(LiveError::Ended | LiveError::Died) => {}
+                    Err(other) => return Err(other),
+                }
+            }
+            Ok(())
+        };
+        let coming = [(); 8].map(|()| runtime.spawn(come(directory.clone())));
+        scene.close();
+        runtime.block_on(served.finish());
+        for one in coming {
+            assert_eq!(runtime.block_on(one).unwrap(), Ok(()));
+        }
+    }
+}
+
+/// A request can come into the channel just when the one who serves the session goes, and then nobody takes it out again.
+#[test]
+fn a_request_that_nobody_takes_is_answered_when_the_session_ends() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let (handle, mut inbox) = controller::channel(SessionId::new(Timestamp(0), [7; 10]));
+        let (pending, attaching, closing) = (
+            handle.hand_in(Request { id: "1".to_owned(), command: Command::Close }).await,
+            tokio::spawn({
+                let handle = handle.clone();
+                async move { handle.attach(None).await.map(drop) }
+            }),
+            tokio::spawn({
+                let handle = handle.clone();
+                async move { handle.close_if_idle().await }
+            }),
+        );
+        while inbox.len() < 3 {
+            tokio::task::yield_now().await;
+        }
+        inbox.close();
+        let answered = tokio::time::timeout(PATIENCE, pending.answer()).await.expect("a request is answered");
+        assert_eq!(answered.unwrap_err().reason, Reason::Ended);
+        let attached = tokio::time::timeout(PATIENCE, attaching).await.expect("a client is answered").unwrap();
+        assert_eq!(attached.unwrap_err().reason, Reason::Ended);
+        let closed = tokio::time::timeout(PATIENCE, closing).await.expect("whoever closes is answered").unwrap();
+        assert_eq!(closed, Closing::Closes);
+        assert_eq!(inbox.len(), 3, "nobody has taken them");
+    });
 }
