@@ -1,52 +1,108 @@
-//! `cargo xtask test`: everything CI runs, in order, stopping at the first failure.
+//! `cargo xtask test`: everything CI runs, in order, stopping at the first failure; or the tests that filters name; once or many times.
 //!
-//! What the tests print is also kept in [`test_output`], so that tidy can tell which tests ran and passed.
+//! The outcomes of the tests are kept in [`test_output`], so that tidy can tell which ran and passed.
 
-use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Write};
-use std::path::PathBuf;
-use std::process::Stdio;
+mod binaries;
+mod load;
+mod options;
+mod repeat;
+mod runner;
+mod suite;
+mod times;
+
+use std::fmt::Write as _;
+use std::thread;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result};
 
 use crate::interop;
 use crate::page;
-use crate::shell::{cargo, ensure, root, run};
+use crate::shell::{cargo, ensure, run};
 use crate::tidy;
+use load::Busy;
+use options::Extent;
+pub(crate) use options::Options;
+use repeat::Chosen;
+use runner::Outcome;
+use suite::Suite;
+pub(crate) use suite::test_output;
 
-/// Where the last test run's standard output is kept.
-pub(crate) fn test_output() -> PathBuf {
-    root().join("target/test-output.txt")
+/// How a run ended.
+#[derive(Default)]
+struct Report {
+    outcomes: Vec<Outcome>,
+    /// The tests that failed.
+    failed: Vec<String>,
+    /// Why the run failed, if it did.
+    error: Option<Error>,
+}
+
+/// Runs what `options` ask for.
+pub(crate) fn test(options: &Options) -> Result<()> {
+    if let Some(times) = options.repeat {
+        return repeat::repeat(options, times);
+    }
+    let _busy = Busy::start(options.load);
+    let report = if options.filters.is_empty() { whole(options.extent) } else { Chosen::find(options)?.run()? };
+    report.error.map_or(Ok(()), Err)
 }
 
 /// Runs every check, each under its headline and with the time it took.
-pub(crate) fn test() -> Result<()> {
+fn whole(extent: Extent) -> Report {
     let all = Instant::now();
-    step("tools", tools)?;
-    step("fmt", || run(cargo().args(["fmt", "--all", "--check"])))?;
-    step("clippy", || {
-        run(cargo().args(["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]))
-    })?;
-    step("tests", tests)?;
-    step("interop", interop::check)?;
-    step("page", page::check)?;
-    step("docs", || run(cargo().args(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings")))?;
-    step("tidy", tidy::run)?;
-    println!("\nAll checks passed in {:.1} s.", all.elapsed().as_secs_f64());
-    Ok(())
+    let (mut report, mut steps) = (Report::default(), Steps::default());
+    report.error = checks(extent, &mut report, &mut steps).err();
+    println!("\nSlowest tests:\n{}", times::slowest(&report.outcomes));
+    println!("Steps:\n{}", steps.0);
+    match report.error {
+        None => println!("All checks passed in {:.1} s.", all.elapsed().as_secs_f64()),
+        Some(_) => println!("Failed after {:.1} s.", all.elapsed().as_secs_f64()),
+    }
+    report
 }
 
-fn step(name: &str, work: impl FnOnce() -> Result<()>) -> Result<()> {
-    println!("\n==> {name}");
-    let start = Instant::now();
-    let done = work();
-    let took = start.elapsed().as_secs_f64();
-    match done {
-        Ok(()) => println!("==> {name}: ok, {took:.1} s"),
-        Err(_) => println!("==> {name}: FAILED, {took:.1} s"),
+fn checks(extent: Extent, report: &mut Report, steps: &mut Steps) -> Result<()> {
+    steps.step("tools", tools)?;
+    // What npm fetches needs the network above all; meanwhile cargo compiles.
+    let fetched = thread::spawn(|| page::prepare().and_then(|page| interop::fetch().map(|()| page)));
+    steps.step("fmt", || run(cargo().args(["fmt", "--all", "--check"])))?;
+    steps.step("clippy", || {
+        run(cargo().args(["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]))
+    })?;
+    let suite = steps.step("build", || Suite::build(extent))?;
+    steps.step("tests", || {
+        suite::forget()?;
+        let ran = suite.run()?;
+        (report.outcomes, report.failed) = (ran.outcomes, ran.failed);
+        times::keep(&report.outcomes)?;
+        ran.error.map_or(Ok(()), Err)
+    })?;
+    let examples = steps.step("doctests", suite::doctests)?;
+    suite::remember(&(suite.evidence(&report.outcomes) + &examples))?;
+    let page = steps.step("fetched", || fetched.join().expect("nothing panics there"))?;
+    steps.step("interop", interop::check)?;
+    steps.step("page", || page.check())?;
+    steps.step("browser", || page::browser(&[]))?;
+    steps.step("docs", || run(cargo().args(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings")))?;
+    steps.step("tidy", tidy::run)
+}
+
+/// The steps that have ended, with their times, as text.
+#[derive(Default)]
+struct Steps(String);
+
+impl Steps {
+    fn step<T>(&mut self, name: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        println!("\n==> {name}");
+        let start = Instant::now();
+        let done = work();
+        let took = start.elapsed().as_secs_f64();
+        let result = if done.is_ok() { "ok" } else { "FAILED" };
+        println!("==> {name}: {result}, {took:.1} s");
+        writeln!(self.0, "{took:>8.1} s  {name}: {result}").expect("a string takes everything");
+        done.with_context(|| format!("step `{name}`"))
     }
-    done.with_context(|| format!("step `{name}`"))
 }
 
 /// Programs that the tests run. Mount and privilege tools exist only on Linux, and so do the tests that need them.
@@ -65,43 +121,5 @@ fn tools() -> Result<()> {
         ensure("setpriv", "util-linux")?;
         ensure("setsid", "util-linux")?;
     }
-    Ok(())
-}
-
-fn tests() -> Result<()> {
-    let path = test_output();
-    let part = path.with_extension("part");
-    for old in [&path, &part] {
-        match fs::remove_file(old) {
-            Err(err) if err.kind() != io::ErrorKind::NotFound => {
-                return Err(err).with_context(|| format!("cannot remove {}", old.display()));
-            }
-            _ => {}
-        }
-    }
-    let mut command = cargo();
-    command.args(["test", "--workspace", "--all-features"]);
-    let mut child = command.stdout(Stdio::piped()).spawn().context("cannot start `cargo test`")?;
-    let stdout = child.stdout.take().expect("the standard output was piped above");
-    tee(stdout, &mut File::create(&part)?)?;
-    let status = child.wait()?;
-    if !status.success() {
-        bail!("`cargo test` failed: {status}");
-    }
-    // Only a whole, passing run gets the name that tidy reads.
-    fs::rename(&part, &path).with_context(|| format!("cannot write {}", path.display()))
-}
-
-/// Copies `from` to the terminal and to `copy`, line by line, so that progress is seen as it happens.
-fn tee(from: impl io::Read, copy: &mut impl Write) -> Result<()> {
-    let mut lines = BufReader::new(from);
-    let mut line = Vec::new();
-    let mut terminal = io::stdout();
-    while lines.read_until(b'\n', &mut line)? != 0 {
-        terminal.write_all(&line)?;
-        terminal.flush()?;
-        copy.write_all(&line)?;
-        line.clear();
-    }
-    Ok(())
+    ensure("chromium", "chromium")
 }

@@ -50,6 +50,14 @@ pub(crate) fn check() -> Result<()> {
     attempt(&IN_CI).map(drop)
 }
 
+/// Installs the agent that CI tries, where it can be tried.
+pub(crate) fn fetch() -> Result<()> {
+    if cfg!(target_os = "linux") {
+        install::install(&IN_CI).context("the agent that CI tries cannot be installed")?;
+    }
+    Ok(())
+}
+
 /// Builds what is run, with the features that the tests have, so that after them there is nothing to build.
 fn prepare() -> Result<()> {
     alone::ensure_possible()?;

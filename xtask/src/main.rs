@@ -16,12 +16,16 @@ mod tidy;
 
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 
 const USAGE: &str = "\
 Usage: cargo xtask COMMAND
 
   test              everything CI runs: fmt, clippy, tests, one real agent behind the proxy, the page, docs, tidy
+                    [--long]        with many more cases in property tests; for a nightly run
+                    [--repeat N]    N times, then a table of the runs
+                    [--load]        with every core kept busy
+                    [FILTER…]       only the tests, Rust or browser, that have one of these in their name
   tidy              the repository's own rules: module docs, file length, rules and their tests
   interop [AGENT…]  real agents behind the proxy, without a network; rewrites their rows of docs/interop.{jsonl,md}
   interop --ci      the one that CI tries, as it does
@@ -49,7 +53,7 @@ fn run(args: &[String]) -> Result<()> {
         bail!("no command given\n\n{USAGE}");
     };
     match (command.as_str(), rest) {
-        ("test", []) => check::test(),
+        ("test", rest) => check::test(&check::Options::parse(rest).map_err(|error| anyhow!("{error}\n\n{USAGE}"))?),
         ("tidy", []) => tidy::run(),
         ("bench", rest) => bench::run(rest),
         ("interop", [flag]) if flag == "--ci" => interop::check(),
@@ -58,7 +62,7 @@ fn run(args: &[String]) -> Result<()> {
             println!("{USAGE}");
             Ok(())
         }
-        ("test" | "tidy", _) => bail!("`{command}` takes no arguments\n\n{USAGE}"),
+        ("tidy", _) => bail!("`{command}` takes no arguments\n\n{USAGE}"),
         _ => bail!("unknown command `{command}`\n\n{USAGE}"),
     }
 }

@@ -7,26 +7,47 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::shell::{ensure, read, root, run};
+use crate::shell::{read, root, run};
 
 /// The oldest node that builds the page.
 const OLDEST: (u32, u32) = (20, 19);
 /// What is taken instead of an older one.
 const NEWER: &str = "node@22";
 
-/// Runs all of them, the last on the program and the scripted model that the tests before have built.
-pub(crate) fn check() -> Result<()> {
-    let (page, path) = (root().join("crates/web/page"), path()?);
-    let npm = |args: &[&str]| {
-        let mut command = Command::new("npm");
-        command.args(args).current_dir(&page).env("PATH", &path).env("npm_config_fund", "false");
-        run(&mut command)
-    };
-    npm(&["ci", "--no-audit"])?;
-    npm(&["run", "fresh"])?;
-    npm(&["test"])?;
-    ensure("chromium", "chromium")?;
-    npm(&["run", "test:browser"])
+/// A page whose packages are installed.
+pub(crate) struct Ready;
+
+/// Installs what the page is built with, quietly: it is done beside other things.
+pub(crate) fn prepare() -> Result<Ready> {
+    read(&mut npm(&["ci", "--no-audit", "--loglevel=error"])?)?;
+    Ok(Ready)
+}
+
+impl Ready {
+    /// Checks that `dist` is what the sources make, and runs the unit tests.
+    pub(crate) fn check(self) -> Result<()> {
+        run(&mut npm(&["run", "fresh"])?)?;
+        run(&mut npm(&["test"])?)
+    }
+}
+
+/// Runs the browser's tests on the program and the scripted model that the Rust tests have built.
+pub(crate) fn browser(args: &[&str]) -> Result<()> {
+    if !root().join("crates/web/page/node_modules").is_dir() {
+        prepare()?;
+    }
+    let mut command = npm(&["run", "test:browser"])?;
+    if !args.is_empty() {
+        command.arg("--").args(args);
+    }
+    run(&mut command)
+}
+
+fn npm(args: &[&str]) -> Result<Command> {
+    let mut command = Command::new("npm");
+    command.args(args).current_dir(root().join("crates/web/page"));
+    command.env("PATH", path()?).env("npm_config_fund", "false");
+    Ok(command)
 }
 
 /// Where programs are looked for: a node that is new enough comes first.

@@ -7,6 +7,8 @@
 //! This is test code: a fixture that cannot be set up panics with the reason, it never skips a test.
 
 pub mod acp;
+pub mod cases;
+pub mod failure;
 pub mod fingerprint;
 pub mod inner;
 pub mod killer;
@@ -21,6 +23,8 @@ pub mod tinyfs;
 pub mod tmux;
 pub mod tree;
 
+pub use cases::cases;
+pub use failure::failure_dir;
 pub use fingerprint::{Fingerprint, fingerprint};
 pub use killer::{Ended, Killer, Lasting};
 pub use model::ScriptedModel;

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! Nothing sleeps for a while and hopes: whatever takes time is waited for, up to [`PATIENCE`], and a wait that fails shows the screen.
-//! The server has its socket in a directory of its own and is ended with the value, and with it whatever still runs in the window.
+//! The server has its socket in a directory of its own and is ended with the value, and with it whatever still runs in the window. A test
+//! that fails leaves each terminal as it was in files of [`failure_dir`](crate::failure_dir), and says where.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
@@ -273,8 +274,36 @@ impl Terminal {
     }
 }
 
+impl Terminal {
+    /// Writes down what the terminal shows, its scrollback and the program's messages among it, for those who look into a failure.
+    fn keep_screen(&self) -> std::io::Result<PathBuf> {
+        let read = |args: [&str; 5]| {
+            self.tmux(args).output().map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+        };
+        let facts =
+            "#{pane_width}x#{pane_height}, dead: #{pane_dead} (#{pane_dead_status}), runs: #{pane_start_command}";
+        let facts = read(["display-message", "-p", "-t", ":", facts])?;
+        // On the alternate screen the one beneath it has what was written before, and with `-q` it is no error if there is none.
+        let screens = [["-p", "-S", "-", "-J"], ["-p", "-a", "-q", "-J"]];
+        let [shown, beneath] = screens.map(|[a, b, c, d]| read(["capture-pane", a, b, c, d]));
+        let dir = crate::failure_dir();
+        fs::create_dir_all(&dir)?;
+        let taken = |n: &u32| dir.join(format!("screen-{n}.txt")).exists();
+        let free = (1..).find(|n| !taken(n)).unwrap_or_default();
+        let path = dir.join(format!("screen-{free}.txt"));
+        fs::write(&path, format!("{facts}\n{}\n\nThe other screen:\n{}\n", framed(&shown?), framed(&beneath?)))?;
+        Ok(path)
+    }
+}
+
 impl Drop for Terminal {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            match self.keep_screen() {
+                Ok(path) => eprintln!("the terminal's screen is in {}", path.display()),
+                Err(error) => eprintln!("the terminal's screen could not be kept: {error}"),
+            }
+        }
         // A server that has gone already needs no end.
         self.tmux(["kill-server"]).stderr(Stdio::null()).status().ok();
     }

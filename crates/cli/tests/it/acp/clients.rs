@@ -2,10 +2,9 @@
 //!
 //! They are installed once, into the target directory. What cannot be installed fails the test with the reason.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
 
 use retake_testkit::acp::SDK;
 use serde_json::json;
@@ -16,24 +15,24 @@ use crate::agent::Agent;
 const PACKAGES: [&str; 3] = [SDK, "acpx@0.19.1", "node@22"];
 
 /// Where the packages are.
-fn installed() -> &'static Path {
-    static PLACE: OnceLock<PathBuf> = OnceLock::new();
-    PLACE.get_or_init(|| {
-        let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/acp-clients");
-        let done = place.join("installed");
-        let wanted = PACKAGES.join("\n");
-        if fs::read_to_string(&done).is_ok_and(|there| there == wanted) {
-            return place;
-        }
-        fs::create_dir_all(&place).expect("a directory below `target`");
-        fs::write(place.join("package.json"), "{}").expect("it can be written");
-        let mut npm = Command::new("npm");
-        npm.args(["install", "--no-audit", "--no-fund", "--silent", "--force"]).args(PACKAGES).current_dir(&place);
-        let output = npm.output().unwrap_or_else(|error| panic!("npm is needed for the clients: {error}"));
-        assert!(output.status.success(), "npm install: {}", String::from_utf8_lossy(&output.stderr));
-        fs::write(done, wanted).expect("it can be written");
-        place
-    })
+fn installed() -> PathBuf {
+    let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/acp-clients");
+    let done = place.join("installed");
+    let wanted = PACKAGES.join("\n");
+    fs::create_dir_all(&place).expect("a directory below `target`");
+    // Tests run in processes of their own, and the first to come here installs.
+    let lock = File::create(place.join("lock")).expect("it can be written");
+    lock.lock().expect("it can be locked");
+    if fs::read_to_string(&done).is_ok_and(|there| there == wanted) {
+        return place;
+    }
+    fs::write(place.join("package.json"), "{}").expect("it can be written");
+    let mut npm = Command::new("npm");
+    npm.args(["install", "--no-audit", "--no-fund", "--silent", "--force"]).args(PACKAGES).current_dir(&place);
+    let output = npm.output().unwrap_or_else(|error| panic!("npm is needed for the clients: {error}"));
+    assert!(output.status.success(), "npm install: {}", String::from_utf8_lossy(&output.stderr));
+    fs::write(done, wanted).expect("it can be written");
+    place
 }
 
 /// Node, with the surroundings in which `retake` finds its model and its store.
