@@ -1,7 +1,8 @@
 // Undo and redo take back what they say, whatever others do meanwhile, and whoever loads the page again finds them.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { after, test } from 'node:test';
+import { after } from 'node:test';
+import { test } from './case.mjs';
 import { apply, choose, closeBrowser, menu, RETAKE, say, Scene } from './scene.mjs';
 import { play, prompted, replied } from './stage.mjs';
 

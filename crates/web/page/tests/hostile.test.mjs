@@ -1,6 +1,7 @@
 // What a model may write: none of it freezes the page, takes the rest of the conversation, or stays undecidable.
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { after } from 'node:test';
+import { test } from './case.mjs';
 import { closeBrowser } from './scene.mjs';
 import { play, prompted, replied } from './stage.mjs';
 

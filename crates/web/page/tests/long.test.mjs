@@ -1,6 +1,7 @@
 // A session of 10,000 entries: how smoothly it scrolls, and that whoever reads keeps their place. It is played, since nobody wants to wait for so many turns.
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { after } from 'node:test';
+import { test } from './case.mjs';
 import { closeBrowser } from './scene.mjs';
 import { entry, play, prompted, replied } from './stage.mjs';
 

@@ -1,6 +1,7 @@
 // What a phone's width must not take away.
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { after } from 'node:test';
+import { test } from './case.mjs';
 import { closeBrowser, ready, say, Scene } from './scene.mjs';
 
 after(closeBrowser);

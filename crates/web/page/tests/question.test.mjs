@@ -1,7 +1,8 @@
 // Whether something may run: nobody answers by accident, sees less than what they answer, or is kept from answering.
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
-import { after, test } from 'node:test';
+import { after } from 'node:test';
+import { test } from './case.mjs';
 import { closeBrowser } from './scene.mjs';
 import { entry, play, prompted, replied } from './stage.mjs';
 

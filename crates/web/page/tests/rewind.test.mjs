@@ -1,6 +1,7 @@
 // Going back, in every way.
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { after } from 'node:test';
+import { test } from './case.mjs';
 import { apply, choose, closeBrowser, menu, ready, say, Scene } from './scene.mjs';
 
 after(closeBrowser);

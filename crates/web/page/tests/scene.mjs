@@ -8,6 +8,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { chromium } from 'playwright-core';
+import { witnessOf } from './case.mjs';
 
 const root = new URL('../../../..', import.meta.url).pathname;
 const binary = (name, variable) => process.env[variable] ?? join(root, 'target/debug', name);
@@ -71,6 +72,8 @@ export class Scene {
   /** `answers` are the model's, in order; they begin again at their end. */
   static async start(t, { files = {}, answers = [{ says: 'Well.' }], config = '' } = {}) {
     const scene = new Scene();
+    scene.witness = witnessOf(t);
+    scene.witness.finally(() => scene.check());
     scene.dir = mkdtempSync(join(tmpdir(), 'retake-page-'));
     scene.workspace = join(scene.dir, 'workspace');
     for (const name of ['workspace', 'data', 'run', 'home']) mkdirSync(join(scene.dir, name), { mode: 0o700 });
@@ -87,13 +90,14 @@ export class Scene {
     };
     scene.model = start(MODEL, [join(scene.dir, 'script.jsonl')], { stdio: ['ignore', 'pipe', 'pipe'] });
     scene.modelUrl = await lineOf(scene.model, /http:\/\/\S+/, 'the model');
+    scene.witness.program('model', scene.model);
     scene.requests = '';
     scene.model.stdout.on('data', (bytes) => (scene.requests += bytes));
     scene.contexts = [];
     scene.terminals = [];
     scene.problems = [];
     await scene.serve(0);
-    t?.after(() => scene.end());
+    t.after(() => scene.end());
     return scene;
   }
 
@@ -104,6 +108,7 @@ export class Scene {
     const bridge = [new URL('../tools/mock/server.mjs', import.meta.url).pathname, '--retake', RETAKE, '--workspace', this.workspace, '--base-url', url, '--port', String(port)];
     const [command, args] = BRIDGE ? [process.execPath, bridge] : [RETAKE, ['serve', '--port', String(port)]];
     this.server = start(command, args, { cwd: this.workspace, env: this.env, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.witness.program('retake', this.server);
     this.url = await lineOf(this.server, /http:\/\/\S+/, 'the server');
     this.port = Number(new URL(this.url).port);
   }
@@ -139,6 +144,7 @@ export class Scene {
     this.contexts.push(context);
     if (DIST) await context.route((url) => !url.pathname.startsWith('/api') && !url.searchParams.has('token'), fromDist);
     const page = await context.newPage();
+    this.witness.page(page);
     page.setDefaultTimeout(30_000);
     page.on('pageerror', (error) => this.problems.push(String(error)));
     page.on('console', (message) => {
@@ -159,6 +165,7 @@ export class Scene {
   /** One more tab of the same browser. */
   async tab(page) {
     const other = await page.context().newPage();
+    this.witness.page(other);
     other.setDefaultTimeout(30_000);
     other.on('pageerror', (error) => this.problems.push(String(error)));
     await other.goto(page.url());
@@ -174,6 +181,7 @@ export class Scene {
     started.add(server);
     this.terminals.push(server);
     const screen = () => tmux('capture-pane', '-p');
+    this.witness.screen(screen);
     return {
       /** Waits until `text` is on the screen. */
       async shows(text) {
@@ -195,7 +203,13 @@ export class Scene {
     await new Promise((resolve) => (this.server.exitCode !== null || this.server.signalCode ? resolve() : this.server.once('exit', resolve)));
     this.model.kill();
     rmSync(this.dir, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
-    if (this.problems.length > 0) throw new Error(`the page had problems:\n${this.problems.join('\n')}`);
+    this.check();
+  }
+
+  /** Fails once for what went wrong in the pages. */
+  check() {
+    const problems = this.problems.splice(0);
+    if (problems.length > 0) throw new Error(`the page had problems:\n${problems.join('\n')}`);
   }
 }
 
@@ -224,8 +238,6 @@ export async function choose(page, number, item) {
 }
 /** Applies what the panel shows. */
 export async function apply(page) {
-  const button = page.locator('.plan .actions button.primary');
-  await page.waitForFunction(() => document.querySelector('.plan .actions button.primary')?.getAttribute('aria-disabled') !== 'true');
-  await button.click();
+  await page.locator('.plan .actions button.primary[aria-disabled=false]').click();
   await page.locator('.plan').waitFor({ state: 'detached' });
 }

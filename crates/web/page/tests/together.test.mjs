@@ -1,7 +1,8 @@
 // Several clients on one session, and a server that goes away.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { after, test } from 'node:test';
+import { after } from 'node:test';
+import { test } from './case.mjs';
 import { apply, choose, closeBrowser, ready, RETAKE, say, Scene } from './scene.mjs';
 
 after(closeBrowser);

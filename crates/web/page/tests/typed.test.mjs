@@ -1,6 +1,7 @@
 // What was typed is not lost, whatever becomes of the session, the server or the prompt.
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { after } from 'node:test';
+import { test } from './case.mjs';
 import { closeBrowser, ready, say, Scene } from './scene.mjs';
 
 after(closeBrowser);

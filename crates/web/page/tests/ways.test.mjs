@@ -1,6 +1,7 @@
 // The ways around: sessions, the timeline, what is typed and found, and what tells that somebody is waited for.
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { after } from 'node:test';
+import { test } from './case.mjs';
 import { choose, closeBrowser, say, Scene } from './scene.mjs';
 import { entry, play, prompted, replied } from './stage.mjs';
 

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { unlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { after } from 'node:test';
+import { test } from './case.mjs';
 import { apply, choose, closeBrowser, ready, say, Scene } from './scene.mjs';
 
 after(closeBrowser);

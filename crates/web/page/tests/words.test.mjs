@@ -1,6 +1,7 @@
 // What the page says of what it does: to which files, to which half, and of what the model is told.
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { after } from 'node:test';
+import { test } from './case.mjs';
 import { apply, choose, closeBrowser, menu, ready, say, Scene } from './scene.mjs';
 
 after(closeBrowser);
