@@ -86,7 +86,7 @@ pub struct Asked {
 
 #[derive(Debug)]
 enum Awaited {
-    Here(Pending),
+    Here(Pending, Handle),
     Elsewhere {
         // The talk goes on for as long as somebody waits for an answer.
         way: mpsc::UnboundedSender<Errand>,
@@ -94,8 +94,17 @@ enum Awaited {
     },
 }
 
+/// The answer to a request.
+#[derive(Debug)]
+pub struct Answer {
+    /// What came of it.
+    pub result: Result<Reply, Refusal>,
+    /// The number of the last event before it, if the session says.
+    pub seq: Option<u64>,
+}
+
 /// What a request was answered with, if it was.
-type Answered = Result<Result<Reply, Refusal>, LiveError>;
+type Answered = Result<Answer, LiveError>;
 
 /// Has what a session tells.
 #[derive(Debug)]
@@ -156,7 +165,7 @@ impl Asker {
     pub async fn hand_in_as(&self, request: Request) -> Asked {
         let id = request.id.clone();
         let answer = match &self.way {
-            Way::Here(handle) => Awaited::Here(handle.hand_in(request).await),
+            Way::Here(handle) => Awaited::Here(handle.hand_in(request).await, handle.clone()),
             Way::Elsewhere(way) => {
                 let (answer, answered) = oneshot::channel();
                 // If the talk is over, whoever waits is told.
@@ -179,8 +188,16 @@ impl Asked {
     /// A request to a session in this process that nobody waits for any more is not begun. One to another process is carried out for as
     /// long as the client has any [`Asker`] or [`Asked`] left.
     pub async fn answer(self) -> Result<Result<Reply, Refusal>, LiveError> {
+        self.numbered_answer().await.map(|answer| answer.result)
+    }
+
+    /// Waits for the answer, as [`Self::answer`] does, and tells which events came before it.
+    pub async fn numbered_answer(self) -> Result<Answer, LiveError> {
         match self.answer {
-            Awaited::Here(pending) => Ok(pending.answer().await),
+            Awaited::Here(pending, handle) => {
+                let result = pending.answer().await;
+                Ok(Answer { result, seq: handle.published() })
+            }
             Awaited::Elsewhere { way, mut answer } => {
                 let answered = tokio::select! {
                     biased;
@@ -189,9 +206,16 @@ impl Asked {
                     () = way.closed() => answer.try_recv().ok(),
                 };
                 // If the talk is over, it was not even sent.
-                answered.unwrap_or_else(|| Ok(Err(controller::gone())))
+                answered.unwrap_or_else(|| Ok(Answer::gone()))
             }
         }
+    }
+}
+
+impl Answer {
+    /// The session ended before it got to the request.
+    fn gone() -> Self {
+        Self { result: Err(controller::gone()), seq: None }
     }
 }
 

@@ -191,7 +191,7 @@ async fn turn_away(stream: UnixStream) {
     let (outgoing, queue) = mpsc::channel(1);
     let message = format!("{} clients of this session are connected already; close one of them", limits::MAX_CLIENTS);
     let refusal = Refusal { reason: Reason::Failed, message, hint: None, document: None };
-    respond(&outgoing, String::new(), Err(refusal)).await;
+    respond(&outgoing, String::new(), Err(refusal), None).await;
     drop(outgoing);
     write_all(writer, queue).await.ok();
     // Before it has said what it wants, it would not read this.
@@ -270,7 +270,7 @@ async fn converse(stream: UnixStream, handle: Handle, closed: watch::Receiver<()
             Ok(request) => request,
             Err(err) => {
                 let refusal = Refusal { reason: Reason::Invalid, message: err.to_string(), hint: None, document: None };
-                respond(&outgoing, id_of(&line), Err(refusal)).await;
+                respond(&outgoing, id_of(&line), Err(refusal), None).await;
                 continue;
             }
         };
@@ -280,15 +280,15 @@ async fn converse(stream: UnixStream, handle: Handle, closed: watch::Receiver<()
                 listening.take().inspect(JoinHandle::abort);
                 listening = attach(id, from, &handle, outgoing.clone(), names.clone()).await;
             }
-            Command::Ping => respond(&outgoing, id, Ok(Reply::Done)).await,
+            Command::Ping => respond(&outgoing, id, Ok(Reply::Done), None).await,
             command => {
                 let request = Request { id: names.inside(&id), command: names.command(command) };
                 let pending = handle.hand_in(request).await;
-                let (outgoing, names) = (outgoing.clone(), names.clone());
+                let (outgoing, names, handle) = (outgoing.clone(), names.clone(), handle.clone());
                 // One that takes long must not hold up an interrupt.
                 answers.spawn(async move {
                     let reply = pending.answer().await;
-                    respond(&outgoing, id, reply.map(|reply| names.reply(reply))).await;
+                    respond(&outgoing, id, reply.map(|reply| names.reply(reply)), handle.published()).await;
                 });
             }
         }
@@ -317,9 +317,9 @@ fn id_of(line: &[u8]) -> String {
     request.and_then(|request| request["id"].as_str().map(str::to_owned)).unwrap_or_default()
 }
 
-async fn respond(outgoing: &mpsc::Sender<Outgoing>, id: String, reply: Result<Reply, Refusal>) {
+async fn respond(outgoing: &mpsc::Sender<Outgoing>, id: String, reply: Result<Reply, Refusal>, seq: Option<u64>) {
     let outcome = reply.map_or_else(Outcome::Refused, Outcome::Ok);
-    outgoing.send(Outgoing::Response(Box::new(Response { id, outcome }))).await.ok();
+    outgoing.send(Outgoing::Response(Box::new(Response { id, outcome, seq }))).await.ok();
 }
 
 /// Tells a client everything, and from then on every event.
@@ -333,14 +333,14 @@ async fn attach(
     let Attached { beginning, events } = match handle.attach(from).await {
         Ok(attached) => attached,
         Err(refusal) => {
-            respond(&outgoing, id, Err(refusal)).await;
+            respond(&outgoing, id, Err(refusal), None).await;
             return None;
         }
     };
     match beginning {
-        Beginning::View(view) => respond(&outgoing, id, Ok(Reply::View { view })).await,
+        Beginning::View(view) => respond(&outgoing, id, Ok(Reply::View { view }), None).await,
         Beginning::Missed(missed) => {
-            respond(&outgoing, id, Ok(Reply::Done)).await;
+            respond(&outgoing, id, Ok(Reply::Done), None).await;
             for event in missed {
                 outgoing.send(names.event(&event)).await.ok();
             }

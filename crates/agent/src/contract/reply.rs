@@ -31,6 +31,10 @@ pub struct Response {
     /// What came of it.
     #[serde(flatten)]
     pub outcome: Outcome,
+    /// The number of the last event that the session published before it answered. A client whose view is older has events to come that
+    /// happened before the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u64>,
 }
 
 /// What came of a request.

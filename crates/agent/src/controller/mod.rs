@@ -17,6 +17,7 @@ mod turns;
 
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use retake_engine::session::entry::{CallId, EntryId, Part, Usage};
@@ -53,6 +54,7 @@ pub enum Unprotected {
 pub struct Handle {
     session: SessionId,
     messages: mpsc::Sender<Message>,
+    published: Arc<AtomicU64>,
 }
 
 /// What a client has from when it attached.
@@ -100,7 +102,7 @@ pub enum Message {
 /// The way to a session that somebody else than a controller serves: whoever has the other end answers.
 pub fn channel(session: SessionId) -> (Handle, mpsc::Receiver<Message>) {
     let (messages, inbox) = mpsc::channel(crate::limits::INBOX);
-    (Handle { session, messages }, inbox)
+    (Handle { session, messages, published: Arc::default() }, inbox)
 }
 
 /// Whether a session closes.
@@ -208,6 +210,12 @@ impl Handle {
         self.session
     }
 
+    /// The number of the last event that the controller has published: at least that of every event that came before an answer which a
+    /// client has. `None` where no controller serves the session.
+    pub fn published(&self) -> Option<u64> {
+        Some(self.published.load(Ordering::Acquire)).filter(|seq| *seq > 0)
+    }
+
     /// Has a command carried out.
     pub async fn request(&self, command: Command) -> Result<Reply, Refusal> {
         self.send(Request { id: String::new(), command }).await
@@ -283,6 +291,8 @@ struct Controller {
     files: Arc<Mutex<FileList>>,
     view: View,
     events: broadcast::Sender<Arc<Event>>,
+    /// The number of the last event, for [`Handle::published`].
+    published: Arc<AtomicU64>,
     kept: VecDeque<Arc<Event>>,
     /// The request that is being carried out.
     request: Option<String>,

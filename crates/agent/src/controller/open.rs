@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::thread;
 
 use retake_engine::session::SessionError;
@@ -116,6 +117,8 @@ pub fn open(setup: Setup) -> Result<Opened, OpenError> {
         seq: u64::try_from(fresh::now().0).unwrap_or_default() * 1_000,
         ..View::default()
     };
+    let published = Arc::new(AtomicU64::new(view.seq));
+    let handle = Handle { session, messages, published: Arc::clone(&published) };
     let runtime = tokio::runtime::Handle::current();
     runtime.spawn(report_jobs(jobs, facts.clone()));
     let controller = Controller {
@@ -143,6 +146,7 @@ pub fn open(setup: Setup) -> Result<Opened, OpenError> {
         files: Arc::default(),
         view,
         events,
+        published,
         kept: VecDeque::new(),
         request: None,
         facts,
@@ -155,7 +159,7 @@ pub fn open(setup: Setup) -> Result<Opened, OpenError> {
         // The last handle to the keeper is gone: it does what is left, and ends.
         keeping.join().ok();
     });
-    Ok(Opened { handle: Handle { session, messages }, served: served.map_err(OpenError::Thread)? })
+    Ok(Opened { handle, served: served.map_err(OpenError::Thread)? })
 }
 
 async fn report_jobs(mut jobs: mpsc::Receiver<JobEnded>, facts: mpsc::UnboundedSender<Fact>) {

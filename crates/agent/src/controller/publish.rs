@@ -1,6 +1,7 @@
 //! Telling clients: events get their numbers here, are folded into the view that newcomers get, and are kept for a while.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use retake_engine::session::entry::EntryId;
@@ -22,6 +23,7 @@ impl Controller {
             self.kept.pop_front();
         }
         self.kept.push_back(Arc::clone(&event));
+        self.published.store(event.seq, Ordering::Release);
         // Nobody may be listening.
         self.events.send(event).ok();
     }

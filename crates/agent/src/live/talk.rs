@@ -9,9 +9,8 @@ use retake_engine::SessionId;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::{Answered, LiveError, Told};
+use super::{Answer, Answered, LiveError, Told};
 use crate::contract::{Command, Outcome, Outgoing, Reply, Request, Response};
-use crate::controller;
 use crate::socket::Client;
 
 /// After how much silence a process that owes an answer is asked whether it is there.
@@ -61,7 +60,7 @@ impl Talk {
         for (_, answer) in std::mem::take(&mut self.waiting) {
             // In good order, what was not answered was not done.
             let answered = match over {
-                LiveError::Ended => Ok(Err(controller::gone())),
+                LiveError::Ended => Ok(Answer::gone()),
                 _ => Err(over.clone()),
             };
             answer.send(answered).ok();
@@ -122,7 +121,7 @@ impl Talk {
         Ok(())
     }
 
-    fn take_answer(&mut self, Response { id, outcome }: Response) {
+    fn take_answer(&mut self, Response { id, outcome, seq }: Response) {
         let answer = match outcome {
             Outcome::Ok(reply) => Ok(reply),
             Outcome::Refused(refusal) => Err(refusal),
@@ -140,7 +139,7 @@ impl Talk {
         // Whoever is turned away is so whatever they asked.
         let is_it = |(waiting, _): &(String, _)| *waiting == id || id.is_empty();
         if let Some(at) = self.waiting.iter().position(is_it) {
-            self.waiting.remove(at).1.send(Ok(answer)).ok();
+            self.waiting.remove(at).1.send(Ok(Answer { result: answer, seq })).ok();
         }
     }
 }

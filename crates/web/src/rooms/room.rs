@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use retake_agent::contract::{Outcome, Request, Response};
 use retake_agent::controller::{Closing, Handle};
-use retake_agent::live::{Asker, Listener, Live, Told};
+use retake_agent::live::{Answer, Asker, Listener, Live, Told};
 use retake_agent::view::View;
 use retake_engine::SessionId;
 use tokio::sync::OwnedSemaphorePermit;
@@ -144,9 +144,9 @@ impl Entered {
     /// Has a request carried out.
     pub(crate) async fn ask(&self, request: Request) -> Result<Response, Problem> {
         let asking = Asking::begin(&self.0, &request.id)?;
-        let answer = self.0.asker.hand_in_as(request).await.answer().await;
-        let answer = answer.map_err(|error| Problem::new(503, error.to_string()))?;
-        Ok(Response { id: asking.id.clone(), outcome: answer.map_or_else(Outcome::Refused, Outcome::Ok) })
+        let answer = self.0.asker.hand_in_as(request).await.numbered_answer().await;
+        let Answer { result, seq } = answer.map_err(|error| Problem::new(503, error.to_string()))?;
+        Ok(Response { id: asking.id.clone(), outcome: result.map_or_else(Outcome::Refused, Outcome::Ok), seq })
     }
 }
 

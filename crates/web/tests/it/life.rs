@@ -57,6 +57,28 @@ fn a_session_is_begun_listed_and_deleted() {
 }
 
 #[test]
+fn an_answer_names_the_last_event_before_it() {
+    let stage = Stage::new();
+    let browser = Browser::signed_in(&stage);
+    let session = browser.begin();
+    let mut watcher = Watcher::of(&browser, &session);
+    let [_, second] = two_turns(&stage, &browser, &session, &mut watcher);
+    let before = watcher.view.seq;
+    let answer = browser.command(&session, "back", &rewind(&second, "both"));
+    let seq = answer["seq"].as_u64().expect("an answer is numbered");
+    let mut told = Vec::new();
+    while watcher.view.seq < seq {
+        let frame = watcher.frame().expect("the stream goes on");
+        told.push(frame.json()["type"].as_str().unwrap().to_owned());
+        watcher.take(&frame);
+    }
+    assert!(seq > before && told.iter().any(|kind| kind == "head_moved"), "{told:?}");
+    assert!(told.iter().any(|kind| kind == "draft_changed"), "the draft is part of it: {told:?}");
+    let asked = browser.command(&session, "ask", &json!({"type": "operations"}));
+    assert!(asked["seq"].as_u64() >= Some(seq), "a question is numbered too: {asked}");
+}
+
+#[test]
 fn sessions_are_found_by_what_was_said_in_them() {
     let stage = Stage::new();
     let browser = Browser::signed_in(&stage);

@@ -73,8 +73,11 @@ fn play(stage: &Stage, browser: &Browser, session: &str) {
     browsers[1].until_ended();
     in_step(stage, &mut browsers, &mut terminal);
     assert_eq!(browsers[0].texts(), ["from the browser", "from the terminal"]);
-    browser.done(session, &json!({"type": "apply", "change": {"do": "rewind", "entry": first, "scope": "both"}}));
-    browsers[0].until(|kind| matches!(kind, EventKind::HeadMoved { .. }));
+    let rewind = json!({"type": "apply", "change": {"do": "rewind", "entry": first, "scope": "both"}});
+    let answer = browser.command(session, "back", &rewind);
+    // With the events up to the number of the answer, a client shows all that the answer is about.
+    browsers[0].until_seq(answer["seq"].as_u64().expect("an answer is numbered"));
+    assert_eq!((browsers[0].view.entries.len(), browsers[0].view.draft.len()), (0, 1), "{answer}");
     in_step(stage, &mut browsers, &mut terminal);
     assert_eq!((terminal.view.entries.len(), stage.read("a.txt")), (0, None));
     let undo = Change::new(ChangeGoal::Undo { operation: None });
