@@ -3,7 +3,7 @@
 
 import { batch } from '@preact/signals';
 
-import { ApiError, ask, listSessions, newSession, deleteSession, isOf, type Outcome } from './api';
+import { ApiError, listSessions, newSession, deleteSession, isOf, type Outcome } from './api';
 import { isMarked } from './back';
 import { dropBars, forgetOperations, refreshOperations, restoreBar, sayBar } from './changes';
 import type { Command, Event, Part, Refusal } from './contract';
@@ -13,6 +13,7 @@ import { forgetPoints, refreshPoints } from './points';
 import { question } from './question';
 import {
   announced,
+  ask,
   composer,
   forget,
   held,

@@ -3,8 +3,8 @@
 import type { Command, Refusal, Reply, SessionFacts } from './contract';
 import { drop, say } from './notices';
 
-/** What came of a command. */
-export type Outcome = { ok: Reply; refused?: never } | { ok?: never; refused: Refusal };
+/** What came of a command; `seq` is the last event before the answer, where the server knows it. */
+export type Outcome = ({ ok: Reply; refused?: never } | { ok?: never; refused: Refusal }) & { seq?: number };
 
 const HEADERS = { 'X-Retake': '1' };
 /** Ids of this tab: nobody else's begin like it. It stays the same when the page is loaded again; a copy of a tab gets its own. */
@@ -45,8 +45,8 @@ export function isOf(request: string | undefined, own: string): boolean {
   return request?.endsWith(own) ?? false;
 }
 
-/** Does something in a session. Never throws: what could not be asked is refused. */
-export async function ask(session: string, command: Command): Promise<Outcome> {
+/** Sends a command to a session. Never throws: a command that could not be sent is refused. */
+export async function post(session: string, command: Command): Promise<Outcome> {
   const id = requestId();
   const answered = PATIENCE_MS[command.type] === undefined ? () => {} : late(command.type);
   try {

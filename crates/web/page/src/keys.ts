@@ -32,6 +32,13 @@ export function openMenu(entry: string): void {
   requestAnimationFrame(() => toggleMenu(entry, button()));
 }
 
+/** Opens the list of sessions and puts the focus into its search before the next key. */
+export function searchSessions(): void {
+  sidebarOpen.value = true;
+  // After the list is drawn, which is a microtask too.
+  queueMicrotask(() => document.querySelector<HTMLInputElement>('#session-search')?.focus());
+}
+
 /** Closes what is open, the topmost first. Returns whether there was something. */
 function close(): boolean {
   if (menuOf.value !== null) menuOf.value = null;
@@ -84,10 +91,7 @@ const actions: Record<string, () => void> = {
   u: () => openPlan({ do: 'undo' }, 'Undo', 'the last turn or rewind'),
   U: () => openPlan({ do: 'redo' }, 'Redo', 'what was undone last'),
   '/': () => (finding.value = true),
-  s: () => {
-    sidebarOpen.value = true;
-    requestAnimationFrame(() => document.querySelector<HTMLInputElement>('#session-search')?.focus());
-  },
+  s: searchSessions,
   g: () => transcript()?.toTop(),
   G: () => transcript()?.toEnd(),
   o: () => {

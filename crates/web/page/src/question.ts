@@ -1,9 +1,8 @@
 // A question about the session that is asked anew whenever something has changed. Only the answer to the newest one counts, and one that
 // the server did not answer is asked again: what it is about has changed all the same.
 
-import { ask } from './api';
 import type { Command, Reply } from './contract';
-import { link, session } from './store';
+import { ask, link, session } from './store';
 
 const PAUSE_MS = 1_000;
 

@@ -5,8 +5,8 @@ import { fork, lastPrompt, openPlan, redo, setLabel, showTurnDiff, summarise, un
 import type { Change, EntryId, Extent, OnConflict } from './contract';
 import { takeDraft } from './drafts';
 import { say } from './notices';
-import { openMenu } from './keys';
-import { finding, panel, sidebarOpen, theFacts, theView } from './store';
+import { openMenu, searchSessions } from './keys';
+import { finding, panel, theFacts, theView } from './store';
 import { head } from './view';
 
 export interface Told {
@@ -54,10 +54,7 @@ export const ALL: Told[] = [
   told('summarize', ['summarise'], '[from|up to NUMBER]', 'have a part of it summarised', summarisePart),
   told('clear', [], '', 'the model sees nothing of what was said so far', async () => void (await quietly({ type: 'clear' }))),
   told('new', [], '', 'begin a new session', () => fresh()),
-  told('sessions', ['resume'], '', 'other sessions of this directory', () => {
-    sidebarOpen.value = true;
-    queueMicrotask(() => document.querySelector<HTMLInputElement>('#session-search')?.focus());
-  }),
+  told('sessions', ['resume'], '', 'other sessions of this directory', searchSessions),
   told('model', [], '[PROVIDER/NAME]', 'which model is asked, or ask another', async (model) => {
     const view = theView();
     if (model) return void (await quietly({ type: 'model', model }));

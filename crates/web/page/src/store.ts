@@ -2,9 +2,9 @@
 
 import { batch, computed, signal } from '@preact/signals';
 
-import { isOwn } from './api';
+import { isOwn, type Outcome, post } from './api';
 import type { Wanted } from './changes';
-import type { EntryId, Event, Extent, FileDiff, Part, SessionFacts, View } from './contract';
+import type { Command, EntryId, Event, Extent, FileDiff, Part, SessionFacts, View } from './contract';
 import { type Facts, factsOf, takeEntry } from './facts';
 import type { Link } from './stream';
 import { apply } from './view';
@@ -106,7 +106,7 @@ function draw(): void {
     entriesChanged = false;
   });
 }
-/** Draws once a frame, however much has come; a hidden tab has no frames. */
+/** Draws with the next frame, however much has come; a hidden tab has no frames. */
 function changed(): void {
   if (isDue) return;
   isDue = true;
@@ -131,6 +131,34 @@ export function forget(): void {
     runningSince.value = null;
   });
   changed();
+  draw();
+  release();
+}
+
+/** Requests that were answered before the events that precede the answer have come. */
+let early: { seq: number; go: () => void }[] = [];
+function release(): void {
+  const seen = view && link.value.kind === 'open' ? view.seq : Infinity;
+  const due = early.filter((one) => one.seq <= seen);
+  early = early.filter((one) => one.seq > seen);
+  for (const one of due) one.go();
+}
+link.subscribe(release);
+
+/**
+ * Sends a command and waits for its answer, and then until this page shows every event that precedes it: answers and events come over two
+ * connections, in any order. While no events come, or for a session that is not shown, the answer is enough.
+ */
+export async function ask(id: string, command: Command): Promise<Outcome> {
+  const answer = await post(id, command);
+  const { seq } = answer;
+  if (seq !== undefined && session.value === id && view) {
+    await new Promise<void>((go) => {
+      early.push({ seq, go });
+      release();
+    });
+  }
+  return answer;
 }
 
 /** Everything is told anew. Returns whether it is the first that is known of the session. */
@@ -142,6 +170,8 @@ export function takeView(next: View): boolean {
   // One that began before this tab looked runs since its prompt was said.
   watchState(next.entries.findLast((entry) => entry.type === 'prompt')?.at);
   changed();
+  draw();
+  release();
   return isFirst;
 }
 
@@ -161,9 +191,12 @@ export function takeEvent(event: Event, heard: (event: Event, isOwn: boolean) =>
   }
   heard(event, isOwn(event.request));
   changed();
-  // Other signals draw parts of the page between frames: none of them may show what was said while another still says that it is ready.
-  if (event.type === 'state_changed') draw();
+  // The composer, notices and panels do not wait for a frame: none of them may show what the conversation does not show yet.
+  if (!FLOOD.has(event.type)) draw();
+  release();
 }
+/** Events that come by the hundred: they are drawn once a frame. */
+const FLOOD: ReadonlySet<Event['type']> = new Set(['delta', 'thinking', 'call_output']);
 
 /** Remembers since when a turn runs. */
 function watchState(since = Date.now()): void {

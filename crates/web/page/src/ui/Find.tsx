@@ -1,6 +1,6 @@
 // Looking for words in the conversation. The browser's own search sees only what is near the screen.
 
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 
 import type { Entry } from '../contract';
 import { entriesVersion, finding, theView } from '../store';
@@ -35,7 +35,8 @@ export function Find() {
     const all = theView()?.entries ?? [];
     return all.filter((entry) => !isHidden(entry) && wordsOf(entry).toLowerCase().includes(query)).map((entry) => entry.id);
   }, [words, entries]);
-  useEffect(() => input.current?.focus(), []);
+  // Before the next key: an effect that waits for a frame would lose what is typed until then.
+  useLayoutEffect(() => input.current?.focus(), []);
   const show = (to: number) => {
     if (found.length === 0) return;
     const next = (to + found.length) % found.length;
