@@ -13,12 +13,15 @@ use retake_engine::session::entry::{Body, Entry};
 
 pub use self::rule::{InvalidRule, Rule};
 
-use self::command::{Parsed, loosely, parse};
+use self::command::{loosely, parse};
 use crate::contract::Allow;
 use crate::tool::{Access, EDIT_TOOLS};
 
 /// Why most questions are put.
 pub const USUAL: &str = "it may change something";
+
+/// Characters of a command that a reason quotes.
+const MAX_QUOTED: usize = 60;
 
 /// What happens to calls for which there is no rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -136,31 +139,65 @@ fn by_mode(policy: &Policy, tool: &str, access: &Access) -> Decision {
             Decision::Allow
         }
         Mode::Interactive | Mode::Attended(_) => {
-            Decision::Ask { why: USUAL.to_owned(), suggested: suggest(tool, access) }
+            let why = not_applied(policy, tool, access).unwrap_or_else(|| USUAL.to_owned());
+            Decision::Ask { why, suggested: suggest(tool, access) }
         }
         Mode::Headless(Allowed::Edits) => Decision::Deny {
             why: format!(
                 "`{tool}` is not allowed in this run: it was started with `--allow edits`, so reading and the edit tools ({}) may be used, \
                  shell commands and other tools may not. {}",
                 EDIT_TOOLS.join(", "),
-                commands_allowed(policy)
+                commands_allowed(policy, tool, access)
             ),
         },
         Mode::Headless(Allowed::None) => Decision::Deny {
             why: format!(
                 "`{tool}` is not allowed: the user chose that only tools that read may be used (`--allow none`, or \"Read only\" in an editor). {}",
-                commands_allowed(policy)
+                commands_allowed(policy, tool, access)
             ),
         },
     }
 }
 
 /// What the rules allow although the mode does not, for the model.
-fn commands_allowed(policy: &Policy) -> String {
+fn commands_allowed(policy: &Policy, tool: &str, access: &Access) -> String {
     let rules: Vec<String> = policy.allow.iter().chain(&policy.approved).map(|rule| format!("`{rule}`")).collect();
-    match rules.is_empty() {
-        true => "Say what you would have done.".to_owned(),
+    let besides = match rules.is_empty() {
+        true => return "Say what you would have done.".to_owned(),
         false => format!("The settings allow {} besides.", rules.join(", ")),
+    };
+    match not_applied(policy, tool, access) {
+        Some(why) => format!("{besides} Here {why}."),
+        None => besides,
+    }
+}
+
+/// Why a rule that allows a command of this line does not allow the line; `None` if no rule is about it.
+fn not_applied(policy: &Policy, tool: &str, access: &Access) -> Option<String> {
+    let Access::Runs { command } = access else { return None };
+    let rules = policy.allow.iter().chain(&policy.approved).filter(|rule| rule.fits_tool(tool));
+    let rules: Vec<(&Rule, &[String])> = rules.filter_map(|rule| Some((rule, rule.prefix()?))).collect();
+    let rule_for = |words: &Vec<String>| rules.iter().find(|(_, prefix)| words.starts_with(prefix));
+    match parse(command) {
+        Ok(commands) => {
+            let (rule, _) = commands.iter().find_map(rule_for)?;
+            let other = commands.iter().find(|words| rule_for(words).is_none())?;
+            Some(format!("`{rule}` allows a part of the line only: no rule allows `{}`", in_words(other)))
+        }
+        Err(unclear) => {
+            let found = loosely(command);
+            let (rule, _) = found.iter().find_map(rule_for)?;
+            Some(format!("the rule `{rule}` is not applied: {unclear}"))
+        }
+    }
+}
+
+/// A command's words on one line, as far as there is room.
+fn in_words(words: &[String]) -> String {
+    let text = words.join(" ").replace('\n', " ");
+    match text.char_indices().nth(MAX_QUOTED) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
     }
 }
 
@@ -168,10 +205,8 @@ fn commands_allowed(policy: &Policy) -> String {
 fn touches(rule: &Rule, tool: &str, access: &Access) -> bool {
     match access {
         Access::Runs { command } if rule.fits_tool(tool) => rule.prefix().is_none_or(|prefix| {
-            let understood = match parse(command) {
-                Parsed::Commands(commands) => commands.iter().any(|words| words.starts_with(prefix)),
-                Parsed::NotUnderstood => false,
-            };
+            let understood =
+                parse(command).is_ok_and(|commands| commands.iter().any(|words| words.starts_with(prefix)));
             understood || loosely(command).iter().any(|words| words.starts_with(prefix))
         }),
         Access::Reads | Access::Writes { .. } | Access::Unknown => rule.prefix().is_none() && rule.fits_tool(tool),
@@ -186,7 +221,7 @@ fn covers(rules: &[&[Rule]], tool: &str, access: &Access) -> bool {
         return true;
     }
     let Access::Runs { command } = access else { return false };
-    let Parsed::Commands(commands) = parse(command) else { return false };
+    let Ok(commands) = parse(command) else { return false };
     let begins = |words: &Vec<String>| rules().filter_map(Rule::prefix).any(|prefix| words.starts_with(prefix));
     commands.iter().all(begins)
 }
@@ -197,11 +232,11 @@ fn suggest(tool: &str, access: &Access) -> Option<Rule> {
         Access::Writes { .. } => Some(Rule::edits()),
         Access::Reads | Access::Unknown => Rule::new(tool, None).ok(),
         Access::Runs { command } => match parse(command) {
-            Parsed::Commands(commands) => match commands.as_slice() {
+            Ok(commands) => match commands.as_slice() {
                 [words] => Some(Rule::for_words(tool, command::usual_prefix(words).to_vec())),
                 _ => None,
             },
-            Parsed::NotUnderstood => None,
+            Err(_) => None,
         },
     }
 }

@@ -1,16 +1,45 @@
 //! Reading command lines, conservatively.
 //!
 //! [`parse`] understands words, quotes, `;`, `&&`, `||`, `|`, and redirections that cannot write a file; nothing else of the shell's
-//! language. Whatever it is not sure of it does not understand: an expansion could become any word, an assignment could change any
+//! language. Whatever it is not sure of it refuses, with the reason: an expansion could become any word, an assignment could change any
 //! command. [`loosely`] is the opposite, for what is denied: it looks for commands wherever one could begin.
 
-/// A command line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Parsed {
-    /// The words of each simple command; at least one.
-    Commands(Vec<Vec<String>>),
-    /// Something in it is not plain.
-    NotUnderstood,
+use std::fmt;
+
+/// Why a command line is not known to be plain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unclear {
+    /// `$X`, `$(…)`, `` `…` ``.
+    Expansion,
+    /// `> file`, `< file`, `<<EOF`.
+    Redirection,
+    /// `*`, `?`, `[`, `{`, outside quotes.
+    Pattern,
+    /// `&` behind a command.
+    Background,
+    /// `X=1` in front of a command.
+    Assignment,
+    /// `if`, `(`, `!`, `#` and the like.
+    Syntax,
+    /// Several lines, or control characters outside quotes.
+    Lines,
+    /// A quote without its end, an operator with nothing behind it, or no command at all.
+    Incomplete,
+}
+
+impl fmt::Display for Unclear {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Expansion => "`$` or a backquote in the line can become any word or run another command",
+            Self::Redirection => "the line redirects input or output",
+            Self::Pattern => "an unquoted `*`, `?`, `[` or `{` in the line can become any word",
+            Self::Background => "the line sends a command to the background",
+            Self::Assignment => "the line sets a variable for the command",
+            Self::Syntax => "the line uses more of the shell's language than plain commands",
+            Self::Lines => "the command has several lines",
+            Self::Incomplete => "the line is not complete",
+        })
+    }
 }
 
 /// Words that change what the words after them mean.
@@ -19,13 +48,11 @@ const KEYWORDS: [&str; 22] = [
     "time", "coproc", "in", "!", "{", "}", "[[", "]]",
 ];
 
-/// Takes a command line apart.
-pub(crate) fn parse(command: &str) -> Parsed {
+/// Takes a command line apart: the words of each simple command, at least one.
+pub(crate) fn parse(command: &str) -> Result<Vec<Vec<String>>, Unclear> {
     let mut reader = Reader { rest: command.trim_matches([' ', '\t']), commands: Vec::new(), words: Vec::new() };
-    match reader.read() {
-        Some(()) => Parsed::Commands(reader.commands),
-        None => Parsed::NotUnderstood,
-    }
+    reader.read()?;
+    Ok(reader.commands)
 }
 
 struct Reader<'a> {
@@ -35,8 +62,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// `None` where something is not understood.
-    fn read(&mut self) -> Option<()> {
+    fn read(&mut self) -> Result<(), Unclear> {
         loop {
             self.rest = self.rest.trim_start_matches([' ', '\t']);
             let Some(next) = self.rest.chars().next() else { break };
@@ -53,46 +79,55 @@ impl Reader<'_> {
         self.end_command()
     }
 
-    fn operator(&mut self) -> Option<()> {
-        let operator = ["&&", "||", ";;", "|&", ";", "|"].into_iter().find(|operator| self.rest.starts_with(operator));
-        // A single `&` sends what is before it to the background.
-        let operator = operator.filter(|operator| !matches!(*operator, ";;" | "|&"))?;
+    fn operator(&mut self) -> Result<(), Unclear> {
+        let known = ["&&", "||", ";;", "|&", "&>", ";", "|", "&"];
+        let operator = known.into_iter().find(|operator| self.rest.starts_with(operator));
+        let operator = match operator {
+            Some("&") => return Err(Unclear::Background),
+            Some("&>") => return Err(Unclear::Redirection),
+            None | Some(";;" | "|&") => return Err(Unclear::Syntax),
+            Some(operator) => operator,
+        };
         self.rest = &self.rest[operator.len()..];
         self.end_command()?;
         // What ends with `;` is whole; what ends with another operator is not.
         match operator == ";" || !self.rest.trim_matches([' ', '\t']).is_empty() {
-            true => Some(()),
-            false => None,
+            true => Ok(()),
+            false => Err(Unclear::Incomplete),
         }
     }
 
-    fn end_command(&mut self) -> Option<()> {
+    fn end_command(&mut self) -> Result<(), Unclear> {
         let words = std::mem::take(&mut self.words);
         let Some(first) = words.first() else {
             // Only behind a final `;`.
-            return (!self.commands.is_empty() && self.rest.is_empty()).then_some(());
+            let is_whole = !self.commands.is_empty() && self.rest.is_empty();
+            return if is_whole { Ok(()) } else { Err(Unclear::Incomplete) };
         };
-        let is_assignment = first.contains('=');
-        if first.is_empty() || is_assignment || KEYWORDS.contains(&first.as_str()) {
-            return None;
+        if first.contains('=') {
+            return Err(Unclear::Assignment);
+        }
+        if first.is_empty() || KEYWORDS.contains(&first.as_str()) {
+            return Err(Unclear::Syntax);
         }
         self.commands.push(words);
-        Some(())
+        Ok(())
     }
 
     /// Only what cannot write a file: to another output, or to `/dev/null`.
-    fn redirection(&mut self) -> Option<()> {
+    fn redirection(&mut self) -> Result<(), Unclear> {
         let rest = self.rest.trim_start_matches(['1', '2']);
-        let rest = rest.strip_prefix('>')?;
+        let rest = rest.strip_prefix('>').ok_or(Unclear::Redirection)?;
         let rest = rest.strip_prefix('>').unwrap_or(rest);
         let target = rest.trim_start_matches([' ', '\t']);
-        let behind = ["&1", "&2", "/dev/null"].into_iter().find_map(|name| target.strip_prefix(name))?;
+        let behind = ["&1", "&2", "/dev/null"].into_iter().find_map(|name| target.strip_prefix(name));
+        let behind = behind.ok_or(Unclear::Redirection)?;
         let is_whole = behind.chars().next().is_none_or(|next| matches!(next, ' ' | '\t' | ';' | '|' | '&'));
         self.rest = behind;
-        is_whole.then_some(())
+        if is_whole { Ok(()) } else { Err(Unclear::Redirection) }
     }
 
-    fn word(&mut self) -> Option<String> {
+    fn word(&mut self) -> Result<String, Unclear> {
         let mut word = String::new();
         let mut is_quoted = false;
         loop {
@@ -101,7 +136,7 @@ impl Reader<'_> {
             match next {
                 ' ' | '\t' | ';' | '|' | '&' => break,
                 '\'' => {
-                    let (text, behind) = chars.as_str().split_once('\'')?;
+                    let (text, behind) = chars.as_str().split_once('\'').ok_or(Unclear::Incomplete)?;
                     word.push_str(plain(text)?);
                     (self.rest, is_quoted) = (behind, true);
                     continue;
@@ -112,44 +147,52 @@ impl Reader<'_> {
                     continue;
                 }
                 '\\' => {
-                    let escaped = chars.next().filter(|c| !c.is_control())?;
+                    let escaped = chars.next().ok_or(Unclear::Incomplete)?;
+                    if escaped.is_control() {
+                        return Err(Unclear::Lines);
+                    }
                     word.push(escaped);
                     is_quoted = true;
                 }
+                '$' | '`' => return Err(Unclear::Expansion),
                 // A digit before one may be a redirection of another stream.
-                '>' | '<' | '$' | '`' | '(' | ')' | '*' | '?' | '[' | ']' | '{' | '}' | '!' | '#' => return None,
-                c if c.is_control() || (c.is_whitespace() && c != ' ') => return None,
+                '>' | '<' => return Err(Unclear::Redirection),
+                '*' | '?' | '[' | ']' | '{' | '}' => return Err(Unclear::Pattern),
+                '(' | ')' | '!' | '#' => return Err(Unclear::Syntax),
+                c if c.is_control() || (c.is_whitespace() && c != ' ') => return Err(Unclear::Lines),
                 '~' if !word.is_empty() || is_quoted => word.push('~'),
-                // The home directory of whoever; never an option or a command of ours.
-                '~' if self.words.is_empty() => return None,
+                // A home directory is never an option or a command of ours.
+                '~' if self.words.is_empty() => return Err(Unclear::Expansion),
                 c => word.push(c),
             }
             self.rest = chars.as_str();
         }
-        (is_quoted || !word.is_empty()).then_some(word)
+        if is_quoted || !word.is_empty() { Ok(word) } else { Err(Unclear::Incomplete) }
     }
 }
 
 /// Adds what is up to the closing quote, and returns what is behind it.
-fn double_quoted<'a>(text: &'a str, word: &mut String) -> Option<&'a str> {
+fn double_quoted<'a>(text: &'a str, word: &mut String) -> Result<&'a str, Unclear> {
     let mut chars = text.chars();
     loop {
-        match chars.next()? {
-            '"' => return Some(chars.as_str()),
-            '$' | '`' => return None,
-            '\\' => match chars.next()? {
+        match chars.next().ok_or(Unclear::Incomplete)? {
+            '"' => return Ok(chars.as_str()),
+            // Nothing expands that begins like this, as in "s/^4$/y/".
+            '$' if chars.as_str().starts_with(['"', '/', '|', ')', ' ']) => word.push('$'),
+            '$' | '`' => return Err(Unclear::Expansion),
+            '\\' => match chars.next().ok_or(Unclear::Incomplete)? {
                 escaped @ ('"' | '\\' | '$' | '`') => word.push(escaped),
-                other if other.is_control() => return None,
+                other if other.is_control() => return Err(Unclear::Lines),
                 other => word.extend(['\\', other]),
             },
-            c if !is_plain(c) => return None,
+            c if !is_plain(c) => return Err(Unclear::Lines),
             c => word.push(c),
         }
     }
 }
 
-fn plain(text: &str) -> Option<&str> {
-    text.chars().all(is_plain).then_some(text)
+fn plain(text: &str) -> Result<&str, Unclear> {
+    if text.chars().all(is_plain) { Ok(text) } else { Err(Unclear::Lines) }
 }
 
 /// What quotes hold without doubt: a message may have several lines.

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use super::command::{Parsed, parse};
+use super::command::parse;
 use crate::tool::{EDIT_TOOLS, own_names};
 
 /// Stands for all edit tools.
@@ -53,11 +53,11 @@ impl Rule {
         }
         let prefix = match prefix.map(parse) {
             None => None,
-            Some(Parsed::Commands(commands)) => match <[Vec<String>; 1]>::try_from(commands) {
+            Some(Ok(commands)) => match <[Vec<String>; 1]>::try_from(commands) {
                 Ok([words]) => Some(words),
                 Err(_) => return Err(invalid()),
             },
-            Some(Parsed::NotUnderstood) => return Err(invalid()),
+            Some(Err(_)) => return Err(invalid()),
         };
         Ok(Self { tool: tool.to_owned(), prefix })
     }

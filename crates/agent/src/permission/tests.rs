@@ -43,6 +43,19 @@ fn a_prefix_allows_commands_that_begin_with_its_words() {
     }
 }
 
+#[test]
+fn a_rule_covers_words_whose_quotes_make_them_literal() {
+    for command in [
+        "sed -i s/3/x/ m.txt",
+        "sed -i 's/^4$/y/' m.txt",
+        "sed -i 's/[a-z]*\\(x\\)?{2}/`$(y)`/' m.txt",
+        "sed -i \"s/^4$/y/\" m.txt",
+        "sed -n \"/^4$/p\" \"end$\"",
+    ] {
+        assert!(is_allowed_by(&["bash: sed"], command), "{command}");
+    }
+}
+
 /// None of these may run because `git status`, `echo` and `head` may.
 const NOT_PLAIN: &[&str] = &[
     "git",
@@ -123,6 +136,31 @@ fn what_could_run_something_else_is_asked_about() {
     for command in NOT_PLAIN {
         assert!(!is_allowed_by(&allow, command), "{command:?}");
     }
+}
+
+#[test]
+fn a_question_says_why_a_rule_that_fits_is_not_applied() {
+    for (command, why) in [
+        ("sed -i s/a/$X/ m.txt", "`$`"),
+        ("sed s/a/b/ \"$(cat m)\"", "`$`"),
+        ("sed s/a/b/ m.txt > n.txt", "redirects"),
+        ("sed -i s/a/b/ *.txt", "`*`"),
+        ("sed s/a/b/ m.txt &", "background"),
+        ("LC_ALL=C sed s/a/b/ m.txt", "variable"),
+        ("if true; then sed s/a/b/ m.txt; fi", "shell's language"),
+        ("cd x\nsed s/a/b/ m.txt", "several lines"),
+        ("sed 's/a/b/ m.txt", "not complete"),
+        ("sed s/a/b/ m.txt && touch n.txt", "no rule allows `touch n.txt`"),
+    ] {
+        let Decision::Ask { why: told, .. } = bash(&policy(Mode::Interactive, &["bash: sed"], &[]), command) else {
+            panic!("{command} is asked about")
+        };
+        assert!(told.contains("`bash: sed`") && told.contains(why), "{command}: {told}");
+        let headless = bash(&policy(Mode::Headless(Allowed::None), &["bash: sed"], &[]), command);
+        assert!(matches!(&headless, Decision::Deny { why: told } if told.contains(why)), "{command}: {headless:?}");
+    }
+    let unrelated = bash(&policy(Mode::Interactive, &["bash: sed"], &[]), "ls > n.txt");
+    assert!(matches!(unrelated, Decision::Ask { why, .. } if why == USUAL), "no rule is about it");
 }
 
 #[test]
@@ -222,7 +260,8 @@ fn one_verdict_follows_from_rules_approvals_and_mode_in_this_order() {
             "ask `bash: git push`",
         ),
         (Mode::Interactive, ["", "", "bash: cd", "bash: git push"], "bash", push(), "allow"),
-        (Mode::Interactive, ["", "", "bash: cd", ""], "bash", push(), "ask may change"),
+        (Mode::Interactive, ["", "", "bash: cd", ""], "bash", push(), "ask no rule allows `git push`"),
+        (Mode::Interactive, ["", "", "bash: ls", ""], "bash", push(), "ask may change"),
         (ALL, ["", "bash: git push", "bash", ""], "bash", push(), "deny `bash: git push`, and nobody can be asked"),
         (ALL, ["", "bash: git pull", "", ""], "bash", push(), "allow"),
         (ALL, ["", "edits", "", ""], "edit_file", edit(), "deny `edits`, and nobody can be asked"),
