@@ -2,7 +2,8 @@
 //!
 //! Facts go in, effects come out; the controller carries them out. A call sees what those before it in the answer have done: one that
 //! reads waits for earlier ones that may change something, and one that may change something waits for all earlier ones, so that it is
-//! known who changed what. Those that read run side by side. Calls are held by their number in the answer, so that a result that comes
+//! known who changed what. Those that read run side by side. The user is asked about a call once everything that is read before it is
+//! read: until then it is not known whether it is bound to fail. Calls are held by their number in the answer, so that a result that comes
 //! late or twice is harmless.
 
 use crate::limits;
@@ -123,6 +124,8 @@ pub(crate) enum Ending {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
+    /// The user will be asked, once earlier calls have read.
+    ToAsk,
     Asked,
     Allowed,
     Running,
@@ -217,11 +220,11 @@ impl Turn {
                 Vec::new()
             }
             (Phase::Calling(calls), Fact::Allowed(number)) => {
-                set(calls, number, &[Stage::Asked], Stage::Allowed);
+                set(calls, number, &[Stage::ToAsk, Stage::Asked], Stage::Allowed);
                 self.go_on()
             }
             (Phase::Calling(calls), Fact::Settled(number)) => {
-                set(calls, number, &[Stage::Asked, Stage::Allowed, Stage::Running], Stage::Settled);
+                set(calls, number, &[Stage::ToAsk, Stage::Asked, Stage::Allowed, Stage::Running], Stage::Settled);
                 self.go_on()
             }
             (Phase::Asking { .. } | Phase::Waiting { .. }, Fact::Interrupted) => {
@@ -278,19 +281,16 @@ impl Turn {
     fn begin_calls(&mut self, calls: Vec<(Verdict, Effects)>) -> Vec<Effect> {
         let stage = |verdict| match verdict {
             Verdict::Allowed => Stage::Allowed,
-            Verdict::Ask => Stage::Asked,
+            Verdict::Ask => Stage::ToAsk,
             Verdict::Settled => Stage::Settled,
         };
         let calls: Vec<Call> =
             calls.into_iter().map(|(verdict, effects)| Call { stage: stage(verdict), effects }).collect();
-        let asked = calls.iter().enumerate().filter(|(_, call)| call.stage == Stage::Asked);
-        let mut effects: Vec<Effect> = asked.map(|(number, _)| Effect::AskPermission(number)).collect();
         self.phase = Phase::Calling(calls);
-        effects.extend(self.go_on());
-        effects
+        self.go_on()
     }
 
-    /// Starts what can be started; asks the model again once all calls have their results.
+    /// Asks about what can be asked about, starts what can be started; asks the model again once all calls have their results.
     fn go_on(&mut self) -> Vec<Effect> {
         let Phase::Calling(calls) = &mut self.phase else { return Vec::new() };
         if calls.iter().all(|call| call.stage == Stage::Settled) {
@@ -300,22 +300,27 @@ impl Turn {
             self.round += 1;
             return self.ask(0);
         }
-        let mut effects = Vec::new();
+        let (mut asks, mut runs) = (Vec::new(), Vec::new());
         let (mut reads_before, mut changes_before) = (false, false);
         for (number, call) in calls.iter_mut().enumerate() {
             let has_to_wait = match call.effects {
                 Effects::Reads => changes_before,
                 Effects::Mutates => changes_before || reads_before,
             };
+            if call.stage == Stage::ToAsk && !reads_before {
+                call.stage = Stage::Asked;
+                asks.push(Effect::AskPermission(number));
+            }
             if call.stage == Stage::Allowed && !has_to_wait {
                 call.stage = Stage::Running;
-                effects.push(Effect::Run(number));
+                runs.push(Effect::Run(number));
             }
             let is_open = call.stage != Stage::Settled;
             reads_before |= is_open && call.effects == Effects::Reads;
             changes_before |= is_open && call.effects == Effects::Mutates;
         }
-        effects
+        asks.append(&mut runs);
+        asks
     }
 
     fn settle(&mut self) -> Vec<Effect> {
@@ -325,7 +330,7 @@ impl Turn {
         for (number, call) in calls.iter_mut().enumerate() {
             match call.stage {
                 Stage::Running => running.push(Effect::CancelCall(number)),
-                Stage::Asked | Stage::Allowed => {
+                Stage::ToAsk | Stage::Asked | Stage::Allowed => {
                     call.stage = Stage::Settled;
                     effects.push(Effect::Abandon(number));
                 }

@@ -14,9 +14,10 @@ use tokio::sync::{mpsc, watch};
 use super::publish::{in_words, snapshot};
 use super::{Controller, Fact, Terms, Unprotected, refusal};
 use crate::contract::{Answer, EventKind, Question, Reason, Refusal, Reply, Rule};
+use crate::diff::FileDiff;
 use crate::permission::{self, Decision, Mode, Policy};
 use crate::tool::{self, Access, JobEnded, JobId, JobState, Prepared, Preview, Surroundings};
-use crate::turn::{self, CallNumber, Effects, Verdict};
+use crate::turn::{self, Activity, CallNumber, Effects, Verdict};
 use crate::{fresh, limits};
 
 /// A call's window. The keeper puts it in, and closes it if the call is not to run after all.
@@ -40,6 +41,12 @@ impl Call {
     /// Tells it to end.
     pub(super) fn cancel(&self) {
         self.interrupted.send_replace(true);
+    }
+
+    /// The changes that it would write, or the error that it is bound to end with.
+    fn preview(&self) -> Result<Vec<FileDiff>, tool::Output> {
+        let preview = self.prepared.as_ref().and_then(|prepared| prepared.preview.as_ref());
+        preview.map_or_else(|| Ok(Vec::new()), Preview::diffs)
     }
 }
 
@@ -89,12 +96,42 @@ impl Controller {
         self.current.as_mut()?.calls.get_mut(number)
     }
 
+    /// Asks the user about a call. One that is bound to fail gets its error instead.
     pub(super) fn ask_permission(&mut self, number: CallNumber) {
+        let is_first = self.is_first_open(number);
         let Some(call) = self.call_mut(number) else { return };
         let Some(mut question) = call.question.clone() else { return };
-        let preview = call.prepared.as_ref().and_then(|prepared| prepared.preview.as_ref());
-        question.diffs = preview.map(Preview::diffs).unwrap_or_default();
+        question.diffs = match call.preview() {
+            Err(output) if is_first && !call.unprotected => {
+                call.question = None;
+                return self.settle_call(number, output);
+            }
+            // What is asked about before it may yet make it work.
+            diffs => diffs.unwrap_or_default(),
+        };
         self.publish(EventKind::PermissionAsked { question });
+    }
+
+    /// Whether all calls before this one have their results.
+    fn is_first_open(&self, number: CallNumber) -> bool {
+        let calls = self.current.iter().flat_map(|current| &current.calls);
+        calls.into_iter().take(number).all(|call| call.is_settled)
+    }
+
+    /// Withdraws the next question if its call is bound to fail after what the calls before it did.
+    fn withdraw_question(&mut self) {
+        if self.turn.activity() != Activity::Waiting {
+            return;
+        }
+        let Some(current) = &self.current else { return };
+        let Some(number) = current.calls.iter().position(|call| !call.is_settled) else { return };
+        let call = &current.calls[number];
+        if let Err(output) = call.preview()
+            && call.question.is_some()
+            && !call.unprotected
+        {
+            self.settle_call(number, output);
+        }
     }
 
     /// Takes in whether a call may run.
@@ -286,6 +323,7 @@ impl Controller {
         }
         self.publish_jobs();
         self.step(turn::Fact::Settled(number));
+        self.withdraw_question();
     }
 
     /// Tells a call to end. One that waits for the snapshot before it has not begun, and never will.

@@ -63,7 +63,7 @@ pub struct Prepared {
     pub title: String,
     /// What it may touch.
     pub access: Access,
-    /// What it would write, if that can be known.
+    /// What it would write, if that can be known, or why it is bound to fail.
     pub preview: Option<Preview>,
     /// Runs it.
     pub run: Run,

@@ -1,20 +1,22 @@
-//! What an edit would write, for whoever is asked whether it may.
+//! The changes that an edit would write, for the question whether it may.
 //!
-//! It is made when the question is put, of the files as they are then; nothing is changed, and what the call does is decided again when it
-//! runs. Where it cannot be made, a file cannot be read, say, or an edit does not match, there is none: the question is put all the same.
+//! A preview is made of the files as they are when the question is put. It changes nothing, and the call looks at the files again when it
+//! runs. A call that is bound to fail has no changes but its error: the model gets that at once, and the user is not asked. Where
+//! the changes cannot be shown for another reason, the question is put without them.
 
 use std::fs;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
+use super::Output;
 use super::place::Target;
 use crate::diff::{self, FileDiff};
 use crate::document::Bytes;
 use crate::limits;
 
-/// Tells what a call would write.
-pub struct Preview(Box<dyn Fn() -> Option<Vec<Rewrite>> + Send>);
+/// Works out the changes that a call would write, or the error that it is bound to end with.
+pub struct Preview(Box<dyn Fn() -> Result<Vec<Rewrite>, Output> + Send>);
 
 /// What would become of one path.
 pub(crate) struct Rewrite {
@@ -35,15 +37,15 @@ pub(crate) enum Content {
 
 impl Preview {
     /// One that `make` makes.
-    pub(crate) fn new(make: impl Fn() -> Option<Vec<Rewrite>> + Send + 'static) -> Self {
+    pub(crate) fn new(make: impl Fn() -> Result<Vec<Rewrite>, Output> + Send + 'static) -> Self {
         Self(Box::new(make))
     }
 
-    /// What would change, line by line; nothing where that cannot be told.
-    pub(crate) fn diffs(&self) -> Vec<FileDiff> {
+    /// The changes, line by line; none where they cannot be shown.
+    pub(crate) fn diffs(&self) -> Result<Vec<FileDiff>, Output> {
         let mut budget = limits::MAX_DIFF_LINES;
-        let rewrites = (self.0)().unwrap_or_default().into_iter();
-        rewrites.filter(Rewrite::may_change).map(|one| one.diff(&mut budget)).collect()
+        let rewrites = (self.0)()?.into_iter();
+        Ok(rewrites.filter(Rewrite::may_change).map(|one| one.diff(&mut budget)).collect())
     }
 }
 

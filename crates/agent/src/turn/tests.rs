@@ -51,9 +51,9 @@ fn a_call_waits_for_earlier_ones_that_could_interfere() {
 #[test]
 fn a_call_that_needs_an_answer_holds_up_those_after_it() {
     let (mut turn, effects) = calling(&[reads(), asked(), writes(), reads()]);
-    assert_eq!(effects, [Effect::AskPermission(1), Effect::Run(0)]);
+    assert_eq!(effects, [Effect::Run(0)], "whether the next one can work depends on it");
     assert_eq!(turn.activity(), Activity::Running);
-    assert_eq!(turn.step(Fact::Settled(0)), []);
+    assert_eq!(turn.step(Fact::Settled(0)), [Effect::AskPermission(1)]);
     assert_eq!(turn.activity(), Activity::Waiting);
     assert_eq!(turn.step(Fact::Allowed(1)), [Effect::Run(1)]);
     assert_eq!(turn.step(Fact::Settled(1)), [Effect::Run(2)]);

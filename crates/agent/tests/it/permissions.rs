@@ -76,13 +76,13 @@ fn what_is_allowed_always_is_not_asked_again_after_a_restart_either() {
 }
 
 #[test]
-fn reading_is_free_and_goes_on_beside_a_question() {
+fn reading_is_free_and_comes_before_a_question_that_follows_it() {
     let mut scene = Scene::new().interactive().file("a.txt", "alpha\n").start();
     scene.model.calls("read_file", json!({"path": "a.txt"})).calls("write_file", write("b.txt"));
     scene.model.says("Done.");
     let prompt = scene.say("both");
-    let question = scene.until_asked();
     scene.until(|kind| matches!(kind, EventKind::Appended { entry } if format!("{entry:?}").contains("alpha")));
+    let question = scene.until_asked();
     scene.answer(&question, Answer::Allow);
     scene.until_ended(prompt);
     scene.check();

@@ -1,6 +1,6 @@
 //! What whoever is asked about an edit is shown of it, and where it is said to have been made.
 
-use retake_agent::contract::{Answer, Question};
+use retake_agent::contract::{Answer, EventKind, Question};
 use retake_agent::live::Live;
 use retake_agent::socket::Client;
 use retake_engine::session::entry::{Body, Details};
@@ -25,6 +25,9 @@ fn asked(scene: &mut Scene, tool: &str, arguments: Value) -> String {
 #[test]
 fn an_edit_is_shown_before_it_is_allowed() {
     let mut scene = Scene::new().interactive().file("a.txt", "one\ntwo\nthree\ntwo\n").file("b/c.txt", "c\n").start();
+    scene.model.calls("read_file", json!({"path": "a.txt"}));
+    scene.model.says("Read.");
+    scene.prompt("read it");
     let edit = |old: &str, new: &str, all: bool| json!({"old": old, "new": new, "replace_all": all});
     let path = |mut arguments: Value| {
         arguments["path"] = json!("a.txt");
@@ -56,26 +59,81 @@ fn an_edit_is_shown_before_it_is_allowed() {
 }
 
 #[test]
-fn what_cannot_be_shown_is_asked_about_all_the_same() {
-    let mut scene = Scene::new().interactive().file("a.txt", "one\none\n").start();
-    std::os::unix::fs::symlink("nowhere", scene.root().join("link")).unwrap();
+fn a_call_that_is_bound_to_fail_fails_at_once_and_nobody_is_asked() {
+    let mut scene = Scene::new().interactive().file("a.txt", "one\none\n").file("b.txt", "b\n").start();
     make_pipe(&scene.root().join("pipe"));
     let edit = |path: &str, old: &str| json!({"path": path, "old": old, "new": "x"});
-    for (tool, arguments) in [
-        ("edit_file", edit("a.txt", "not there")),
-        ("edit_file", edit("a.txt", "one")),
-        ("edit_file", edit("missing.txt", "one")),
-        ("write_file", json!({"path": "pipe", "content": "x\n"})),
+    for (tool, arguments, error) in [
+        ("edit_file", edit("a.txt", "not there"), "was not found"),
+        ("edit_file", edit("a.txt", "one"), "occurs 2 times"),
+        ("edit_file", edit("missing.txt", "one"), "There is no file"),
+        ("multi_edit", json!({"path": "a.txt", "edits": [edit("", "not there")]}), "was not found"),
+        ("write_file", json!({"path": "pipe", "content": "x\n"}), "not a regular file"),
+        ("write_file", json!({"path": "b.txt", "content": "x\n"}), "exists and you have not read it"),
     ] {
-        assert_eq!(asked(&mut scene, tool, arguments.clone()), "", "{tool} {arguments}");
+        scene.model.calls(tool, arguments.clone());
+        scene.model.says("Well.");
+        scene.prompt("do it");
+        let transcript = scene.last_request().transcript();
+        assert!(transcript.contains(error), "{tool} {arguments}: {transcript}");
+        let asked = scene.told().iter().any(|kind| matches!(kind, EventKind::PermissionAsked { .. }));
+        assert!(!asked, "{tool} {arguments}");
     }
+    assert_eq!((scene.read("a.txt").as_deref(), scene.read("b.txt").as_deref()), (Some("one\none\n"), Some("b\n")));
+    scene.model.assert_exhausted();
+    scene.check();
+}
+
+#[test]
+fn a_write_of_a_file_that_the_same_answer_reads_is_asked_about_once_it_is_read() {
+    let mut scene = Scene::new().interactive().file("a.txt", "one\n").start();
+    let answer = scene.model.calls("read_file", json!({"path": "a.txt"}));
+    answer.calls("write_file", json!({"path": "a.txt", "content": "two\n"}));
+    scene.model.says("Done.");
+    let prompt = scene.say("do it");
+    let question = scene.until_asked();
+    assert_eq!(told(&question.diffs), "a.txt -one +two\n");
+    scene.answer(&question, Answer::Allow);
+    scene.until_ended(prompt);
+    assert_eq!(scene.files(), "a.txt: two\n");
+    scene.check();
+}
+
+#[test]
+fn a_question_is_withdrawn_when_an_earlier_call_dooms_its_own() {
+    let edit = |old: &str, new: &str| json!({"path": "a.txt", "old": old, "new": new});
+    for (answer, wanted) in [(Answer::Allow, "a.txt: three\n"), (Answer::Deny { why: None }, "a.txt: one\n")] {
+        let is_allowed = answer == Answer::Allow;
+        let mut scene = Scene::new().interactive().file("a.txt", "one\n").start();
+        scene.model.calls("edit_file", edit("one", "two")).calls("edit_file", edit("two", "three"));
+        scene.model.says("Done.");
+        let prompt = scene.say("do it");
+        let (first, second) = (scene.until_asked(), scene.until_asked());
+        scene.answer(&first, answer);
+        if is_allowed {
+            scene.answer(&second, Answer::Allow);
+        }
+        scene.until_ended(prompt);
+        assert_eq!(scene.files(), wanted);
+        assert!(is_allowed || scene.last_request().transcript().contains("was not found"));
+        scene.check();
+    }
+}
+
+#[test]
+fn what_cannot_be_shown_is_asked_about_all_the_same() {
+    let mut scene = Scene::new().interactive().start();
+    std::os::unix::fs::symlink("nowhere", scene.root().join("link")).unwrap();
     assert_eq!(
         asked(&mut scene, "delete_file", json!({"path": "link"})),
         "link -nowhere\n",
         "a link, not what it leads to"
     );
+    make_pipe(&scene.root().join("pipe"));
+    assert_eq!(asked(&mut scene, "delete_file", json!({"path": "pipe"})), "");
     scene.write("large.txt", &"line\n".repeat(1 << 20));
-    assert_eq!(asked(&mut scene, "edit_file", edit("large.txt", "x")), "large.txt too_large\n");
+    let edit = json!({"path": "large.txt", "old": "line", "new": "x", "replace_all": true});
+    assert_eq!(asked(&mut scene, "edit_file", edit), "large.txt too_large\n");
     assert_eq!(asked(&mut scene, "delete_file", json!({"path": "large.txt"})), "large.txt too_large\n");
 }
 

@@ -68,7 +68,7 @@ fn prepare(bench: &Bench, arguments: &Arguments, edits: Vec<Edit>) -> Result<Pre
     let title = format!("edit {}", target.name());
     let preview = {
         let (target, edits) = (target.clone(), edits.clone());
-        Preview::new(move || Some(vec![preview(&target, &edits)?]))
+        Preview::new(move || preview(&target, &edits))
     };
     let bench = bench.clone();
     let run = writing(move || {
@@ -84,41 +84,43 @@ fn prepare(bench: &Bench, arguments: &Arguments, edits: Vec<Edit>) -> Result<Pre
     Ok(Prepared::new(title, access, run).with_preview(preview))
 }
 
-/// What the edits would make of the file as it is now; `None` if one of them does not match.
-fn preview(target: &Target, edits: &[Edit]) -> Option<Rewrite> {
-    let before = Content::on_disk(&target.real)?;
-    let after = match &before {
-        Content::Bytes(bytes) => {
-            let made = edits.iter().try_fold(bytes.clone(), |content, edit| Some(apply(&content, edit).ok()?.content));
-            Content::of(made?)
-        }
-        Content::TooLarge => Content::TooLarge,
-        Content::Nothing | Content::Directory => return None,
-    };
-    Some(Rewrite::new(target, before, after))
+/// What the edits would make of the file as it is now.
+fn preview(target: &Target, edits: &[Edit]) -> Result<Vec<Rewrite>, Output> {
+    let before = content(target)?;
+    let Made { content, .. } = make(target, before.clone(), edits)?;
+    Ok(vec![Rewrite::new(target, Content::of(before), Content::of(content))])
 }
 
 fn change(bench: &Bench, target: &Target, edits: &[Edit]) -> Output {
-    let name = target.name();
-    let mut content = match content(target) {
-        Ok(content) => content,
+    let made = content(target).and_then(|before| make(target, before, edits));
+    let Made { content, changes } = match made {
+        Ok(made) => made,
         Err(output) => return output,
     };
-    let mut changes = Vec::new();
-    for (at, edit) in edits.iter().enumerate() {
-        match apply(&content, edit) {
-            Ok(applied) => {
-                changes.push((applied.first_line, applied.count));
-                content = applied.content;
-            }
-            Err(refused) => return Output::failed(refusal(&name, &content, edit, at, edits.len(), &refused)),
-        }
-    }
+    let name = target.name();
     if let Err(error) = put(&target.real, &content) {
         return Output::failed(format!("`{name}` cannot be written: {error}. It was left as it was."));
     }
     bench.seen.note_now(&target.real);
     Output::done(told(&name, &changes)).at_lines(changes.iter().map(|(line, _)| *line).collect())
+}
+
+/// A file's content after all edits, with the first line and the number of replacements of each.
+struct Made {
+    content: Vec<u8>,
+    changes: Vec<(usize, usize)>,
+}
+
+/// Makes the edits in memory; fails if one of them does not match.
+fn make(target: &Target, mut content: Vec<u8>, edits: &[Edit]) -> Result<Made, Output> {
+    let mut changes = Vec::new();
+    for (at, edit) in edits.iter().enumerate() {
+        let refused = |refused| Output::failed(refusal(&target.name(), &content, edit, at, edits.len(), &refused));
+        let applied = apply(&content, edit).map_err(refused)?;
+        changes.push((applied.first_line, applied.count));
+        content = applied.content;
+    }
+    Ok(Made { content, changes })
 }
 
 fn content(target: &Target) -> Result<Vec<u8>, Output> {

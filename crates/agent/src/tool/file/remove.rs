@@ -57,9 +57,10 @@ fn prepare_move(bench: &Bench, arguments: &Arguments) -> Result<Prepared, Output
     let preview = {
         let (from, to) = (from.clone(), to.clone());
         Preview::new(move || {
-            let content = Content::on_disk(&from.real)?;
+            check_move(&from, &to)?;
+            let Some(content) = Content::on_disk(&from.real) else { return Ok(Vec::new()) };
             let goes = Rewrite::new(&from, content.clone(), Content::Nothing);
-            Some(vec![goes, Rewrite::new(&to, Content::Nothing, content)])
+            Ok(vec![goes, Rewrite::new(&to, Content::Nothing, content)])
         })
     };
     let (bench, given) = (bench.clone(), arguments.clone());
@@ -136,7 +137,10 @@ fn prepare_delete(bench: &Bench, arguments: &Arguments) -> Result<Prepared, Outp
     };
     let preview = {
         let target = target.clone();
-        Preview::new(move || Some(vec![Rewrite::new(&target, Content::on_disk(&target.real)?, Content::Nothing)]))
+        Preview::new(move || {
+            let before = Content::on_disk(&target.real);
+            Ok(before.map(|before| Rewrite::new(&target, before, Content::Nothing)).into_iter().collect())
+        })
     };
     let (bench, given) = (bench.clone(), arguments.clone());
     let title = format!("delete {name}");

@@ -31,10 +31,12 @@ fn prepare(bench: &Bench, arguments: &Arguments) -> Result<Prepared, Output> {
     let paths = target.new_parents.iter().chain([&target.path]).cloned().collect();
     let title = format!("write {}", target.name());
     let preview = {
-        let (target, content) = (target.clone(), content.clone());
+        let (bench, target, content) = (bench.clone(), target.clone(), content.clone());
         Preview::new(move || {
+            known(&bench, &target)?;
             let after = Content::of(content.clone().into_bytes());
-            Some(vec![Rewrite::new(&target, Content::on_disk(&target.real)?, after)])
+            let before = Content::on_disk(&target.real);
+            Ok(before.map(|before| Rewrite::new(&target, before, after)).into_iter().collect())
         })
     };
     let bench = bench.clone();
@@ -79,14 +81,29 @@ fn write(bench: &Bench, target: &Target, content: &str) -> Output {
     output.at_lines(vec![1])
 }
 
-/// The content before, if there is a file; refuses to replace what the model does not know.
+/// The content before, if there is a file.
 fn before(bench: &Bench, target: &Target) -> Result<Option<Vec<u8>>, Output> {
+    let read = |error| Output::failed(format!("`{}` cannot be read: {error}.", target.name()));
+    match known(bench, target)? {
+        There::Nothing => Ok(None),
+        There::KnownFile => fs::read(&target.real).map(Some).map_err(read),
+    }
+}
+
+/// What a write would replace.
+enum There {
+    Nothing,
+    KnownFile,
+}
+
+/// Refuses to replace anything but a file that the model knows as it is now.
+fn known(bench: &Bench, target: &Target) -> Result<There, Output> {
     let name = target.name();
     let metadata = match fs::symlink_metadata(&target.real) {
         Ok(metadata) if metadata.is_dir() => return Err(Output::failed(format!("`{name}` is a directory."))),
         Ok(metadata) if !metadata.is_file() => return Err(Output::failed(format!("`{name}` is not a regular file."))),
         Ok(metadata) => metadata,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(There::Nothing),
         Err(error) => return Err(Output::failed(format!("`{name}` cannot be looked at: {error}."))),
     };
     let why = match bench.seen.knows(&target.real, &metadata) {
@@ -99,7 +116,7 @@ fn before(bench: &Bench, target: &Target) -> Result<Option<Vec<u8>>, Output> {
         Some(why) => Err(Output::failed(format!(
             "`{name}` {why}; nothing was written. Read it with `read_file` first, then write it, or change part of it with `edit_file`."
         ))),
-        None => fs::read(&target.real).map(Some).map_err(|e| Output::failed(format!("`{name}` cannot be read: {e}."))),
+        None => Ok(There::KnownFile),
     }
 }
 
