@@ -34,6 +34,9 @@ pub(crate) fn point(id: &str, target: &Target, snapshot: Snapshot) -> Value {
     if let Some(label) = &target.label {
         point["label"] = label.as_str().into();
     }
+    if !files.outside.is_empty() {
+        point["outside"] = json!(files.outside);
+    }
     if !target.has_files {
         point["reason"] = "only the conversation can go back: the files of that moment are not kept".into();
         point["scopes"] = json!([Scope::Conversation]);

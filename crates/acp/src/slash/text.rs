@@ -46,15 +46,20 @@ pub(super) fn list(targets: &[Target], rewind: &str, snapshot_of: impl Fn(EntryI
 }
 
 fn line(target: &Target, snapshot: Snapshot) -> String {
-    let TurnSummary { added, modified, deleted, .. } = target.files;
+    let TurnSummary { added, modified, deleted, ref outside, .. } = target.files;
     let changed = counts(Changed { added, modified, deleted });
+    let outside: Vec<String> = outside.iter().map(|item| format!("{}: {}", item.kind, item.what)).collect();
+    let outside = match outside.is_empty() {
+        true => String::new(),
+        false => format!("; stays outside the files: {}", outside.join(", ")),
+    };
     let label = target.label.as_ref().map(|label| format!(" [{label}]")).unwrap_or_default();
     let warning = match (target.has_files, snapshot) {
         (false, _) => " (its files are not kept: conversation only)".to_owned(),
         (true, Snapshot::Late) => format!(" ({LATE})"),
         (true, Snapshot::Complete) => String::new(),
     };
-    format!("- **{}.** {}{label}, {changed}{warning} `{}`\n", target.number, target.text, target.id.short())
+    format!("- **{}.** {}{label}, {changed}{outside}{warning} `{}`\n", target.number, target.text, target.id.short())
 }
 
 fn counts(changed: Changed) -> String {

@@ -9,6 +9,7 @@
 //! fork, lineage  a session that starts from an entry of another, and what it has of it
 //! elsewhere      the same in a workspace of its own
 //! aim, heads     where a rewind or an undo takes the conversation, and doing it
+//! outside        effects of a turn beside the files
 //! parse          entries as the database holds them
 //! points         what one can go back to
 //! prompts        all that was ever said, as a tree
@@ -30,6 +31,7 @@ pub(crate) mod heads;
 mod heir;
 pub(crate) mod lineage;
 mod load;
+mod outside;
 mod parse;
 pub(crate) mod points;
 mod prompts;

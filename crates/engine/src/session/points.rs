@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::aim;
 use super::entry::{Body, Entry, EntryId};
 use super::lineage::{self, Lineage};
+use super::outside;
 use super::rows::{self, EntryRow};
 use super::writer::SessionError;
 use crate::checkpoint::{self, Origin, Purpose};
@@ -16,8 +17,8 @@ use crate::snapshot::tree::Kind;
 use crate::store::StoreError;
 use crate::store::db::in_transaction;
 use crate::{
-    Changed, Checkpoint, CheckpointError, CheckpointId, Durability, NewCheckpoint, Node, Progress, ResolveError,
-    SessionId, Timestamp, Workspace, limits,
+    Changed, Checkpoint, CheckpointError, CheckpointId, Durability, Environment, LedgerItem, NewCheckpoint, Node,
+    Progress, ResolveError, SessionId, Timestamp, Workspace, limits,
 };
 
 /// What a checkpoint is taken for.
@@ -42,8 +43,10 @@ pub struct TurnSummary {
     pub deleted: u64,
     /// The tool calls that changed something, or could have, oldest first.
     pub tools: Vec<String>,
-    /// Whether commands ran, whose other effects cannot be undone.
+    /// Whether commands ran, which may have had effects that nothing knows of.
     pub ran_commands: bool,
+    /// Effects that are known to be outside the files: git moved, a process left running, a gap, a path that a command line names.
+    pub outside: Vec<LedgerItem>,
 }
 
 /// A prompt that one can go back to.
@@ -149,7 +152,7 @@ impl Workspace {
                     number: number as u64 + 1,
                     at,
                     text: body.first_line(),
-                    files,
+                    files: files.with_names(&self.env),
                     label,
                     has_files,
                 });
@@ -176,6 +179,7 @@ impl Workspace {
                 let summary: Option<String> = row.get(3)?;
                 let summary = summary.and_then(|text| serde_json::from_str(&text).ok());
                 let files = summary.map_or_else(|| summarise(connection, row.get(2)?), Ok)?;
+                let files = files.with_names(&self.env);
                 let is_retained = retained.contains(&row.get(4)?);
                 prompts.insert(CheckpointId::from_bytes(row.get(0)?), PromptAt { prompt, files, is_retained });
             }
@@ -320,10 +324,10 @@ fn summarise_turns(tx: &Transaction<'_>, session: i64, checkpoint: i64) -> Resul
         .and_then(|mut statement| statement.query_map([session], |row| row.get(0))?.collect())
         .map_err(&wrap)?;
     for operation in open {
+        tx.execute("UPDATE operations SET after = ? WHERE seq = ?", params![checkpoint, operation]).map_err(&wrap)?;
         let summary = summarise(tx, operation).map_err(&wrap)?;
         let text = serde_json::to_string(&summary).expect("counts and names serialise");
-        tx.execute("UPDATE operations SET summary = ?, after = ? WHERE seq = ?", params![text, checkpoint, operation])
-            .map_err(&wrap)?;
+        tx.execute("UPDATE operations SET summary = ? WHERE seq = ?", params![text, operation]).map_err(&wrap)?;
     }
     Ok(())
 }
@@ -372,7 +376,18 @@ fn summarise(connection: &Connection, operation: i64) -> rusqlite::Result<TurnSu
             _ => {}
         }
     }
+    summary.outside = outside::left(connection, operation, &summary.tools)?;
     Ok(TurnSummary { added: changed.added, modified: changed.modified, deleted: changed.deleted, ..summary })
+}
+
+impl TurnSummary {
+    /// With the paths outside the workspace that its command lines name.
+    pub(super) fn with_names(mut self, environment: &Environment) -> Self {
+        if self.ran_commands {
+            self.outside.extend(outside::named(environment, &self.tools));
+        }
+        self
+    }
 }
 
 pub(super) type Known = (TurnSummary, Option<String>, bool);

@@ -94,7 +94,11 @@ impl Workspace {
         let tree = self.store.db().read(|connection| {
             let Some(standing) = rows::standing(connection, session)? else { return Ok(None) };
             let branches = Branches::of(connection, standing.seq)?;
-            let mut tree = PromptTree { prompts: prompts(connection, &standing, &branches)?, forks: Vec::new() };
+            let mut prompts = prompts(connection, &standing, &branches)?;
+            for prompt in &mut prompts {
+                prompt.files = prompt.files.take().map(|files| files.with_names(&self.env));
+            }
+            let mut tree = PromptTree { prompts, forks: Vec::new() };
             for session in forks {
                 let place = place(connection, &branches, session.forked_from.as_ref())?;
                 tree.forks.push(TreeFork { session, place });

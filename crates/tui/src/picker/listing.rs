@@ -124,7 +124,7 @@ fn left(row: &Row, standing: &Standing<'_>, base: Style) -> Vec<Span<'static>> {
         Span::styled(standing.graph.to_owned(), base),
         Span::styled(format!("{number:>number_width$} "), base),
         Span::styled(format!("{age:>3} "), base.patch(standing.theme.dim())),
-        Span::styled(if row.ran_commands() { "! " } else { "  " }, base.patch(standing.theme.warning())),
+        Span::styled(if row.outside().next().is_some() { "! " } else { "  " }, base.patch(standing.theme.warning())),
     ]
 }
 
@@ -147,16 +147,18 @@ fn right(row: &Row, standing: &Standing<'_>, base: Style) -> Vec<Span<'static>> 
     spans
 }
 
-/// Why not everything can go back, by which file it was found, label, forks and tools.
+/// Why not everything can go back, what stays, by which file it was found, label, forks and tools.
 fn details(row: &Row, standing: &Standing<'_>) -> String {
     let label = row.label.as_ref().filter(|_| standing.label.is_none()).map(|label| format!("[{label}]"));
     let forks = (!row.forks.is_empty()).then(|| format!("forked: {}", row.forks.join(", ")));
     let tools = Some(row.tools()).filter(|tools| !tools.is_empty());
     let limit = if standing.width < ROOMY { row.short_limit() } else { row.limit() };
     let limit = limit.map(str::to_owned);
+    let outside = row.outside().collect::<Vec<_>>().join(" · ");
+    let outside = (!outside.is_empty()).then(|| format!("stays: {outside}"));
     let files = standing.filter.only_by_file(row);
     let files = (!files.is_empty()).then(|| format!("file `{}`", clean(&files.join("`, `"))));
-    [limit, files, label, forks, tools].into_iter().flatten().collect::<Vec<_>>().join("  ")
+    [limit, outside, files, label, forks, tools].into_iter().flatten().collect::<Vec<_>>().join("  ")
 }
 
 /// `text` with what is looked for marked.

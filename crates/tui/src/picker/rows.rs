@@ -6,9 +6,9 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use retake_agent::contract::TreePrompt;
-use retake_engine::Timestamp;
 use retake_engine::session::entry::EntryId;
 use retake_engine::session::{Target, TurnSummary};
+use retake_engine::{LedgerItem, Timestamp};
 
 use super::lines::clean;
 
@@ -72,9 +72,9 @@ impl Row {
         self.files_gone.then_some("files gone; conversation only")
     }
 
-    /// Whether commands ran whose other effects cannot be undone.
-    pub fn ran_commands(&self) -> bool {
-        self.files.as_ref().is_some_and(|files| files.ran_commands)
+    /// Effects that are known to be outside the files and stay.
+    pub fn outside(&self) -> impl Iterator<Item = &str> {
+        self.files.iter().flat_map(|files| &files.outside).map(|item| item.what.as_str())
     }
 
     /// `+2 ~1 −0`, or nothing if no file was changed.
@@ -117,7 +117,12 @@ impl Row {
 }
 
 fn summary(files: &TurnSummary) -> TurnSummary {
-    TurnSummary { tools: files.tools.iter().map(|tool| clean(tool)).collect(), ..files.clone() }
+    let item = |item: &LedgerItem| LedgerItem { kind: clean(&item.kind), what: clean(&item.what), remedy: None };
+    TurnSummary {
+        tools: files.tools.iter().map(|tool| clean(tool)).collect(),
+        outside: files.outside.iter().map(item).collect(),
+        ..*files
+    }
 }
 
 /// What is looked for.

@@ -48,22 +48,23 @@ fn target(number: u8, text: &str) -> Target {
 
 /// Four prompts with everything that a row can show.
 fn targets() -> Vec<Target> {
+    let git = |what: &str| LedgerItem { kind: "git".to_owned(), what: what.to_owned(), remedy: None };
     let files = |added, modified, tools: &[&str], ran_commands| TurnSummary {
         added,
         modified,
         deleted: 0,
         tools: tools.iter().map(|tool| (*tool).to_owned()).collect(),
         ran_commands,
+        outside: Vec::new(),
     };
+    let first = files(2, 1, &["bash: npm install", "write_file: src/login.rs"], true);
     vec![
         Target {
-            files: files(2, 1, &["bash: npm install", "write_file: src/login.rs"], true),
+            files: TurnSummary { outside: vec![git("HEAD moved")], ..first },
             ..target(4, "Add a login form with a very long description that goes on and on")
         },
         Target { label: Some("before tests".to_owned()), ..target(3, "Make the tests pass") },
-        Target {
-            files: files(0, 1, &["edit_file: src/main.rs"], false), ..target(2, "Übersetze 日本語 die Texte")
-        },
+        Target { files: files(0, 1, &["bash: test -f a"], true), ..target(2, "Übersetze 日本語 die Texte") },
         Target { has_files: false, ..target(1, "Set up the project") },
     ]
 }

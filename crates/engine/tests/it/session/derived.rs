@@ -182,3 +182,47 @@ fn a_target_tells_what_its_turn_did() {
     assert_eq!((counts(1), counts(0)), ((1, 1, 0), (0, 1, 1)));
     assert!(targets.iter().all(|target| target.files.ran_commands && target.files.tools == ["bash: work"]));
 }
+
+#[test]
+fn a_target_warns_of_effects_that_are_known_to_be_outside_the_files() {
+    let mut desk = Desk::new();
+    let git = |root: &std::path::Path, arguments: &[&str]| {
+        let identity = ["-c", "user.name=a", "-c", "user.email=a@b"];
+        let mut command = std::process::Command::new("git");
+        command.current_dir(root).args(identity).args(arguments).env("GIT_CONFIG_GLOBAL", "/dev/null");
+        assert!(command.output().expect("git runs").status.success(), "{arguments:?}");
+    };
+    desk.bench.write("a", "1");
+    git(&desk.bench.root.clone(), &["init", "-q"]);
+    git(&desk.bench.root.clone(), &["add", "a"]);
+    let kinds =
+        |desk: &Desk| -> Vec<String> { desk.targets()[0].files.outside.iter().map(|item| item.kind.clone()).collect() };
+    let mut turn = |tool: &str, work: &dyn Fn(&std::path::Path)| {
+        let turn = desk.say(tool);
+        let (_, calls) = desk.reply("on it", 1);
+        desk.tool_called(turn, tool, work);
+        desk.result(&calls[0], "done");
+        desk.end(turn);
+        kinds(&desk)
+    };
+    let none: [&str; 0] = [];
+    assert_eq!(turn("bash: test -f a", &|_| {}), none, "that a command ran is no warning");
+    let refresh = |root: &std::path::Path| {
+        std::fs::write(root.join("a"), "2").unwrap();
+        git(root, &["status"]);
+    };
+    assert_eq!(turn("bash: git status", &refresh), none, "git only refreshed its index");
+    assert_eq!(turn("bash: git add a", &|root| git(root, &["add", "a"])), ["git"]);
+    assert_eq!(turn("bash: git commit", &|root| git(root, &["commit", "-qm", "x"])), ["git"]);
+    let fifo = |root: &std::path::Path| {
+        assert!(std::process::Command::new("mkfifo").arg(root.join("pipe")).status().unwrap().success());
+    };
+    assert_eq!(turn("bash: mkfifo pipe", &fifo), ["gap"]);
+    assert_eq!(turn("bash: ls", &|_| {}), none, "the gap is not of this turn");
+    assert_eq!(turn("bash: touch /tmp", &|_| {}), ["path"]);
+    let session = desk.session;
+    let tree = desk.workspace().prompt_tree(session).unwrap();
+    let listed: Vec<_> = tree.prompts.into_iter().rev().map(|prompt| prompt.files.unwrap_or_default()).collect();
+    let targets: Vec<_> = desk.targets().into_iter().map(|target| target.files).collect();
+    assert_eq!(listed, targets, "list and tree agree");
+}
