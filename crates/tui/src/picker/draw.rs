@@ -201,7 +201,8 @@ impl Picker {
             _ => None,
         };
         let jobs = self.watched.as_ref().map(|watched| watched.jobs.clone()).unwrap_or_default();
-        let source = Source { revision: self.preview.revision(), decision, jobs, width };
+        let item = self.stage.item().and_then(|item| Some((item, self.facts()?.offer(item))));
+        let source = Source { revision: self.preview.revision(), decision, item, jobs, width };
         match self.sheet.take() {
             Some(sheet) if sheet.of == source => sheet,
             _ => source.draw(self.preview.shown(), theme),

@@ -39,7 +39,7 @@ use retake_engine::session::entry::{Body, EntryId};
 
 use deciding::Deciding;
 use list::{List, Mode};
-use menu::{Facts, Menu};
+use menu::{Facts, Item, Menu};
 use pane::Sheet;
 use preview::{Preview, Want, Why};
 
@@ -372,6 +372,17 @@ impl Stage {
             Self::Deciding(deciding) => Some(deciding.entry),
             Self::Crossing(crossing) => Some(crossing.entry),
             Self::Busy { from, .. } => from.entry(),
+        }
+    }
+
+    /// What is about to be done.
+    fn item(&self) -> Option<Item> {
+        match self {
+            Self::Browse | Self::Label { .. } => None,
+            Self::Menu(menu) => Some(menu.chosen),
+            Self::Deciding(deciding) => Some(work::item_of(deciding.scope)),
+            Self::Crossing(crossing) => Some(work::item_of(crossing.scope)),
+            Self::Busy { from, .. } => from.item(),
         }
     }
 

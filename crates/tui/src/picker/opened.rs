@@ -21,6 +21,12 @@ pub fn menu(menu: &Menu, facts: &Facts<'_>, area: Rect, theme: Theme) -> Vec<Lin
     let title = format!("Rewind to before {number}“{}”", facts.row.text);
     let mut lines = vec![Line::styled(fit(&title, width), theme.bold())];
     let mut below = Vec::new();
+    // Each on lines of its own if all fit; else only that of the chosen one is whole.
+    let explain = |what: &str, style| wrapped(what, style, width, (4, 4));
+    let taken = |item: Item| match facts.offer(item) {
+        Ok(what) | Err(what) => 1 + explain(&what, theme.plain()).len(),
+    };
+    let is_roomy = Item::ALL.into_iter().map(taken).sum::<usize>() < height;
     for (at, item) in Item::ALL.into_iter().enumerate() {
         let (offer, is_chosen) = (facts.offer(item), item == menu.chosen);
         let (Ok(what) | Err(what)) = &offer;
@@ -33,7 +39,10 @@ pub fn menu(menu: &Menu, facts: &Facts<'_>, area: Rect, theme: Theme) -> Vec<Lin
         let text = format!("{} {} {}", if is_chosen { "›" } else { " " }, at + 1, item.title());
         if 2 * Item::ALL.len() < height {
             lines.push(filled(vec![Span::styled(fit(&text, width), style)], width, style));
-            lines.push(Line::styled(fit(&format!("    {what}"), width), explained));
+            match is_roomy || is_chosen {
+                true => lines.extend(explain(what, explained)),
+                false => lines.push(Line::styled(fit(&format!("    {what}"), width), explained)),
+            }
         } else if ONE_LINE <= width {
             let spans = vec![Span::styled(format!("{text:<27}"), style), Span::styled(format!(" {what}"), explained)];
             lines.push(cut(spans, width));

@@ -11,7 +11,7 @@ use retake_engine::{LedgerItem, OnConflict, Scope};
 
 use super::deciding::Decision;
 use super::lines::{clean, count, fit_end, wrapped};
-use super::menu::{BLOCKED, changes};
+use super::menu::{BLOCKED, Item, Offer, changes};
 use super::preview::Shown;
 use crate::text::diff::{self, path_text};
 use crate::text::fit;
@@ -36,6 +36,8 @@ pub struct Source {
     pub revision: u64,
     /// The path that is being decided about.
     pub decision: Option<Decision>,
+    /// The thing that is about to be done, with what comes of it; code and conversation go back for `None`.
+    pub item: Option<(Item, Offer)>,
     /// Background jobs.
     pub jobs: Vec<String>,
     /// The room.
@@ -48,7 +50,7 @@ impl Source {
         let lines = match (shown, &self.decision) {
             (None, _) => Vec::new(),
             (Some(shown), Some(decision)) => of_decision(decision, shown.diffs.as_deref(), self.width, theme),
-            (Some(shown), None) => of_plan(shown, &self.jobs, self.width, theme),
+            (Some(shown), None) => of_item(self.item.as_ref(), shown, &self.jobs, self.width, theme),
         };
         Sheet { of: self, lines }
     }
@@ -61,24 +63,24 @@ struct Writer {
     lines: Vec<Line<'static>>,
 }
 
-/// What going back would change.
-fn of_plan(shown: &Shown, jobs: &[String], width: usize, theme: Theme) -> Vec<Line<'static>> {
+/// What the chosen thing would do.
+fn of_item(
+    item: Option<&(Item, Offer)>,
+    shown: &Shown,
+    jobs: &[String],
+    width: usize,
+    theme: Theme,
+) -> Vec<Line<'static>> {
     let mut writer = Writer { theme, width, lines: Vec::new() };
-    match &shown.plan {
-        Ok(plan) => {
-            writer.text(&summary(plan), theme.bold());
-            writer.warnings(plan);
-            writer.stays(plan, jobs);
-            writer.conversation(plan);
-            writer.files(plan, shown.diffs.as_deref());
-            writer.side_effects(plan);
+    match item {
+        None | Some((Item::Both, _)) => writer.rewind(shown, jobs, Scope::Both),
+        Some((Item::Code, _)) => writer.rewind(shown, jobs, Scope::Code),
+        Some((Item::Conversation, Ok(_))) if shown.plan.is_ok() => writer.rewind(shown, jobs, Scope::Conversation),
+        Some((item, Ok(what))) => {
+            writer.text(&format!("{}: {what}", item.title()), theme.bold());
+            writer.text("No file changes.", theme.plain());
         }
-        Err(refusal) => {
-            writer.text(&format!("It cannot go back there: {}", clean(&refusal.message)), theme.warning());
-            if let Some(hint) = &refusal.hint {
-                writer.text(&clean(hint), theme.dim());
-            }
-        }
+        Some((item, Err(why))) => writer.text(&format!("{}: {why}", item.title()), theme.warning()),
     }
     writer.lines
 }
@@ -107,9 +109,9 @@ fn of_decision(decision: &Decision, diffs: Option<&[FileDiff]>, width: usize, th
     writer.lines
 }
 
-/// A plan on one line.
-fn summary(plan: &RewindDocument) -> String {
-    if plan.scope == Some(Scope::Conversation) {
+/// A plan of both on one line, as far as `scope` goes.
+fn summary(plan: &RewindDocument, scope: Scope) -> String {
+    if scope == Scope::Conversation {
         return format!("{} · files and side effects stay", conversation(plan));
     }
     let files = match changes(plan) {
@@ -117,7 +119,11 @@ fn summary(plan: &RewindDocument) -> String {
         files => count(files, "file", "files"),
     };
     let conflicts = (!plan.conflicts.is_empty()).then(|| count(plan.conflicts.len(), "conflict", "conflicts"));
-    let parts = [Some(files), conflicts, Some(conversation(plan)).filter(|text| !text.is_empty())];
+    let prompts = match scope {
+        Scope::Code => "the conversation stays".to_owned(),
+        Scope::Both | Scope::Conversation => conversation(plan),
+    };
+    let parts = [Some(files), conflicts, Some(prompts).filter(|text| !text.is_empty())];
     parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }
 
@@ -139,6 +145,39 @@ fn conversation(plan: &RewindDocument) -> String {
 }
 
 impl Writer {
+    /// What going back would change, of what the plan of both has.
+    fn rewind(&mut self, shown: &Shown, jobs: &[String], scope: Scope) {
+        let plan = match &shown.plan {
+            Ok(plan) => plan,
+            Err(refusal) => {
+                let style = self.theme.warning();
+                self.text(&format!("It cannot go back there: {}", clean(&refusal.message)), style);
+                if let Some(hint) = &refusal.hint {
+                    self.text(&clean(hint), self.theme.dim());
+                }
+                return;
+            }
+        };
+        let scope = if plan.scope == Some(Scope::Conversation) { Scope::Conversation } else { scope };
+        self.text(&summary(plan, scope), self.theme.bold());
+        if scope == Scope::Conversation {
+            let stay = count(changes(plan), "file keeps", "files keep");
+            if changes(plan) != 0 {
+                self.text(&format!("{stay} the changes that were made since then"), self.theme.plain());
+            }
+        } else {
+            self.warnings(plan);
+        }
+        self.stays(plan, jobs, scope);
+        if scope != Scope::Code {
+            self.conversation(plan);
+        }
+        if scope != Scope::Conversation {
+            self.files(plan, shown.diffs.as_deref());
+        }
+        self.side_effects(plan);
+    }
+
     fn text(&mut self, text: &str, style: Style) {
         self.lines.extend(wrapped(text, style, self.width, (0, 0)));
     }
@@ -178,20 +217,26 @@ impl Writer {
     }
 
     /// What does not go back.
-    fn stays(&mut self, plan: &RewindDocument, jobs: &[String]) {
+    fn stays(&mut self, plan: &RewindDocument, jobs: &[String], scope: Scope) {
         let warning = self.theme.warning();
-        if !plan.ledger.is_empty() {
-            let things = count(plan.ledger.len(), "thing was", "things were");
-            self.text(&format!("! {things} done that files cannot take back; listed below"), warning);
+        let commands = plan.ledger.iter().filter(|item| is_command(item)).count();
+        if let Some(others) = plan.ledger.len().checked_sub(commands).filter(|others| *others != 0) {
+            let text = count(others, "effect is", "effects are");
+            self.text(&format!("! {text} outside the files: no rewind takes that back (below)"), warning);
+        }
+        if commands != 0 {
+            let ran = count(commands, "command ran; its effects", "commands ran; their effects");
+            self.text(&format!("{ran} outside these files stay (below)"), self.theme.dim());
+        }
+        if scope == Scope::Conversation {
+            return;
         }
         self.listed("Stays although it was not there then:", warning, &kept(plan));
         let (gaps, total) = gaps(plan);
         self.listed(&format!("Not captured then: {}", count(total, "gap", "gaps")), warning, &gaps);
         let open: Vec<String> = plan.still_open.iter().map(path_text).collect();
         self.listed("Still open for writing in a program:", warning, &open);
-        if plan.scope != Some(Scope::Conversation) {
-            self.listed("Background jobs: ended if they were started since then:", warning, jobs);
-        }
+        self.listed("Background jobs: ended if they were started since then:", warning, jobs);
     }
 
     /// What becomes of what was said.
@@ -208,11 +253,13 @@ impl Writer {
 
     /// What restoring files does not take back.
     fn side_effects(&mut self, plan: &RewindDocument) {
-        let ledger: Vec<String> = plan.ledger.iter().map(ledger_line).collect();
+        let (commands, others): (Vec<_>, Vec<_>) = plan.ledger.iter().partition(|item| is_command(item));
+        let style = if others.is_empty() { self.theme.dim() } else { self.theme.warning() };
+        let ledger: Vec<String> = others.into_iter().chain(commands).map(ledger_line).collect();
         if !ledger.is_empty() {
             self.lines.push(Line::default());
         }
-        self.listed("Ran since then; what this did outside the files above stays:", self.theme.warning(), &ledger);
+        self.listed("Since then; effects outside the files stay:", style, &ledger);
     }
 
     /// What changes in each file.
@@ -270,6 +317,11 @@ fn indented(mut line: Line<'static>) -> Line<'static> {
 /// The path, and what changes in it.
 fn diff_lines(file: &FileDiff, width: usize, theme: Theme) -> Vec<Line<'static>> {
     diff::lines(std::slice::from_ref(file), u16::try_from(width).unwrap_or(u16::MAX), &theme)
+}
+
+/// Whether it is only known that a command ran.
+fn is_command(item: &LedgerItem) -> bool {
+    item.kind == "command"
 }
 
 fn ledger_line(item: &LedgerItem) -> String {

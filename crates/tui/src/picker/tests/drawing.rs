@@ -75,11 +75,11 @@ fn rows_and_preview_are_below_each_other_at_40_columns() {
     let expected = "
 Rewind: type to filter  4 prompts · list
 ›  4  6m ! Add a login form w…  +2 ~1 −0
-    bash: npm install · write_file: src…
+    stays: HEAD moved  bash: npm instal…
    3  7m   Make the tests pass
     [before tests]
    2  8m   Übersetze 日本語 d…  +0 ~1 −0
-    edit_file: src/main.rs
+    bash: test -f a
    1  9m   Set up the project
     files gone; conversation only
 
@@ -103,9 +103,9 @@ D new.txt  −1
 fn rows_are_one_line_each_at_80_columns() {
     let expected = "
 Rewind: type to filter                                          4 prompts · list
-›  4  6m ! Add a login form with a very l…  bash: npm install · write…  +2 ~1 −0
+›  4  6m ! Add a login form with a very lo…  stays: HEAD moved  bash:…  +2 ~1 −0
    3  7m   Make the tests pass                                    [before tests]
-   2  8m   Übersetze 日本語 die Texte           edit_file: src/main.rs  +0 ~1 −0
+   2  8m   Übersetze 日本語 die Texte                  bash: test -f a  +0 ~1 −0
    1  9m   Set up the project
     files of that moment are gone; conversation only
 
@@ -127,11 +127,11 @@ fn rows_and_preview_are_beside_each_other_at_120_columns() {
     let expected = "
 Rewind: type to filter                                                                                  4 prompts · list
 ›  4  6m ! Add a login form with a very lo…  +2 ~1 −0 │ ── What would change now ────────────────────────────── 12/13 ──
-    bash: npm install · write_file: src/login.rs      │ 2 files · undoes this prompt only
+    stays: HEAD moved  bash: npm install · write_fil… │ 2 files · undoes this prompt only
    3  7m   Make the tests pass                        │
     [before tests]                                    │ R src/main.rs  +1 −1
    2  8m   Übersetze 日本語 die Texte        +0 ~1 −0 │    9  9   fn main() {
-    edit_file: src/main.rs                            │   10    −     new();
+    bash: test -f a                                   │   10    −     new();
    1  9m   Set up the project                         │      10 +     old();
     files gone; conversation only                     │   11 11   }
                                                       │
@@ -141,6 +141,45 @@ Rewind: type to filter                                                          
                                                       │ What changed while its commands ran is presumed to be the
 ";
     assert_eq!(screen(&mut Scene::ready(), 120, 14), expected);
+}
+
+#[test]
+fn the_pane_shows_what_the_chosen_thing_would_do() {
+    let files = ["R src/main.rs", "D new.txt", "2 files ·"];
+    for (digit, said, has_files) in [
+        ('1', "undoes this prompt only", true),
+        ('2', "undoes this prompt only · files and side effects stay", false),
+        ('3', "2 files · the conversation stays", true),
+        ('4', "Fork from here: a new session from here; this one stays as it is", false),
+        ('5', "Summarise from here: this prompt becomes a summary", false),
+        ('7', "Cancel: nothing changes", false),
+    ] {
+        for (width, height) in [(40, 40), (80, 30), (100, 30), (120, 30)] {
+            let mut scene = menu();
+            let down = digit.to_digit(10).unwrap() - 1;
+            (0..down).for_each(|_| drop(scene.press(KeyCode::Down)));
+            let screen = scene.drawn(width, height);
+            let pane: Vec<&str> = match width {
+                100.. => screen.lines().filter_map(|line| Some(line.split_once("│ ")?.1)).collect(),
+                _ => screen.lines().skip_while(|line| !line.contains("What would change now")).collect(),
+            };
+            let words = pane.join(" ").split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(words.contains(said), "{digit} at {width}: {screen}");
+            let shows_files = files.iter().any(|text| words.contains(text));
+            assert_eq!(shows_files, has_files, "{digit} at {width}: {screen}");
+        }
+    }
+}
+
+#[test]
+fn no_offer_of_the_menu_is_cut_off_at_100_columns() {
+    let screen = menu().drawn(100, 30);
+    let left: Vec<&str> = screen.lines().filter_map(|line| Some(line.split_once('│')?.0.trim())).collect();
+    let words = left.join(" ");
+    for offer in ["2 files go back, 1 prompt leaves the conversation", "1 prompt leaves; files and side effects stay"] {
+        assert!(words.contains(offer), "{screen}");
+    }
+    assert!(!left.iter().skip(1).any(|line| line.ends_with('…')), "{screen}");
 }
 
 #[test]
@@ -339,7 +378,7 @@ R src/main.rs  +1 −1
 fn everything_that_a_plan_says_at_60_columns() {
     let expected = "
 Rewind: type to filter                      4 prompts · list
-── What would change now ────────────────────────── 34/42 ──
+── What would change now ────────────────────────── 34/43 ──
 4 files · 2 conflicts · also undoes 2 later prompts
 To be decided first:
   ! a.rs  changed since by you or another program
@@ -347,8 +386,9 @@ To be decided first:
 Another branch is checked out: the branch `topic` is checked
 out, and it was `main` then
 Of these, the session never wrote 1 path
-! 2 things were done that files cannot take back; listed
-below
+! 1 effect is outside the files: no rewind takes that back
+(below)
+1 command ran; its effects outside these files stay (below)
 Stays although it was not there then:
   build  holds ignored files
 Not captured then: 1 gap
@@ -372,8 +412,6 @@ D new.txt  −1
   1 − made up
 
 ! a.rs
-
-! b.rs  +1
 ";
     assert_eq!(screen(&mut zoomed(), 60, 36), expected);
 }
@@ -383,11 +421,11 @@ fn a_low_screen_has_rows_only() {
     let expected = "
 Rewind: type to filter  4 prompts · list
 ›  4  6m ! Add a login form w…  +2 ~1 −0
-    bash: npm install · write_file: src…
+    stays: HEAD moved  bash: npm instal…
    3  7m   Make the tests pass
     [before tests]
    2  8m   Übersetze 日本語 d…  +0 ~1 −0
-    edit_file: src/main.rs
+    bash: test -f a
    1  9m   Set up the project
 ";
     assert_eq!(screen(&mut Scene::ready(), 40, 8), expected);
