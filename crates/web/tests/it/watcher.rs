@@ -33,6 +33,12 @@ pub struct Watcher {
     pub heartbeats: usize,
 }
 
+/// What comes in a stream.
+enum Came {
+    Frame(Frame),
+    Heartbeat,
+}
+
 impl Watcher {
     /// Begins to watch, with everything.
     pub fn of(browser: &Browser, session: &str) -> Self {
@@ -68,8 +74,25 @@ impl Watcher {
         Ok(Self { reader, view: View::default(), now, heartbeats: 0 })
     }
 
+    /// Shows what comes until there were so many signs of life.
+    pub fn until_heartbeats(&mut self, count: usize) {
+        while self.heartbeats < count {
+            if let Came::Frame(frame) = self.next().expect("the stream goes on") {
+                self.take(&frame);
+            }
+        }
+    }
+
     /// The next event; `None` at the end of the stream.
     pub fn frame(&mut self) -> Option<Frame> {
+        loop {
+            if let Came::Frame(frame) = self.next()? {
+                return Some(frame);
+            }
+        }
+    }
+
+    fn next(&mut self) -> Option<Came> {
         let mut frame = Frame { event: String::new(), id: None, data: String::new() };
         loop {
             let mut line = String::new();
@@ -85,8 +108,11 @@ impl Watcher {
                 Some(("id", id)) => frame.id = Some(id.parse().unwrap()),
                 Some(("data", data)) => frame.data = data.to_owned(),
                 Some(("retry", wait)) => assert_eq!(wait, "1000"),
-                None if line == ":\n" => self.heartbeats += 1,
-                None if line == "\n" && !frame.event.is_empty() => return Some(frame),
+                None if line == ":\n" => {
+                    self.heartbeats += 1;
+                    return Some(Came::Heartbeat);
+                }
+                None if line == "\n" && !frame.event.is_empty() => return Some(Came::Frame(frame)),
                 None if line == "\n" => {}
                 _ => panic!("no event: {line:?}"),
             }

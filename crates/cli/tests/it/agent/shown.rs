@@ -145,8 +145,7 @@ fn a_command_that_waits_for_servers_can_be_stopped() {
     // The server is its child once it is starting.
     let children = format!("/proc/{0}/task/{0}/children", child.id());
     let has_child = || std::fs::read_to_string(&children).is_ok_and(|text| !text.trim().is_empty());
-    let began = std::time::Instant::now();
-    while !has_child() && began.elapsed() < std::time::Duration::from_secs(10) {
+    while !has_child() {
         std::thread::yield_now();
     }
     kill_process(pid, Signal::INT).expect("it runs");

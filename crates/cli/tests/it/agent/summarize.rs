@@ -5,6 +5,7 @@ use std::process::Stdio;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
+use super::live::Turn;
 use super::{Agent, text};
 
 /// Two turns, each of which writes a file; the ids of their prompts, and the session.
@@ -128,13 +129,11 @@ fn stopping_it_leaves_nothing_and_what_others_say_meanwhile_is_said() {
     let summarising = begin();
     gate.wait_until_reached();
     agent.model.says("said three");
-    let mut saying = agent.command();
-    saying.args(["run", "--json", "--session", &session, "-p", "prompt three"]).stdout(Stdio::piped());
-    let saying = saying.spawn().expect("it starts");
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    let mut saying = Turn::begin_in(&agent, &session, "prompt three");
+    saying.until("held");
     gate.open();
-    let said = saying.wait_with_output().expect("it ends");
-    assert_eq!(super::last_line(&said.stdout)["reason"], "done");
+    assert_eq!(saying.until("turn_ended")["reason"], "done");
+    assert!(saying.child.wait().expect("it ends").success());
     assert!(summarising.wait_with_output().expect("it ends").status.success());
     let last = agent.model.last_request();
     assert!(last.text.contains("SUMMARY two") && last.text.contains("prompt three"), "{}", last.text);
