@@ -1,6 +1,6 @@
 //! Running random cases on several threads, and telling the smallest one that fails.
 //!
-//! `RETAKE_CASES` says how many (1,000 unless told), `RETAKE_SEED` repeats a run, `RETAKE_JOBS` sets the number of threads.
+//! `RETAKE_CASES` says how many (200 unless told), `RETAKE_SEED` repeats a run, `RETAKE_JOBS` sets the number of threads.
 //! `RETAKE_SEEDED_BUG` and `RETAKE_COARSE` are for the tests in [`seeded`](crate::seeded), which run a property test in a process of its
 //! own.
 
@@ -16,6 +16,8 @@ use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, Test
 
 use crate::compare::Verdict;
 
+/// How many cases a run has unless told.
+pub(crate) const USUAL: u32 = 200;
 /// Below this many cases a kind of thing may be missing by chance.
 const ENOUGH_TO_MEET_ALL: u32 = 1_000;
 
@@ -34,7 +36,7 @@ pub(crate) fn run_all<S: Strategy, T: Tally>(
 ) where
     S::Value: Debug,
 {
-    run_usually(ENOUGH_TO_MEET_ALL, strategy, run);
+    run_usually(USUAL, strategy, run);
 }
 
 /// The same, with another number of cases unless told.
@@ -46,7 +48,7 @@ pub(crate) fn run_usually<S: Strategy, T: Tally>(
     S::Value: Debug,
 {
     switch_on_what_was_asked_for();
-    let cases: u32 = number("RETAKE_CASES").unwrap_or(usual);
+    let cases = retake_testkit::cases(usual);
     let seed: u64 = number("RETAKE_SEED").unwrap_or_else(fresh_seed);
     let jobs: u32 =
         number("RETAKE_JOBS").unwrap_or_else(|| thread::available_parallelism().map_or(1, |n| n.get() as u32));

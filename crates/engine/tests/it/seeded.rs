@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 
 use retake_testkit::rerun;
 
+use crate::cases;
 use crate::compare::MISMATCH;
 
 const PROPERTY: &str = "property::snapshots_and_diffs_agree_with_a_full_read";
@@ -16,8 +17,7 @@ const CASES: &str = "1000";
 
 #[test]
 fn a_coarse_clock_hides_no_change() {
-    let whole: u32 =
-        std::env::var("RETAKE_CASES").map_or(1_000, |text| text.parse().expect("RETAKE_CASES is a number"));
+    let whole = retake_testkit::cases(cases::USUAL);
     // Below a thousand the property test does not ask for every kind of thing.
     let output = property().env("RETAKE_COARSE", "1").env("RETAKE_CASES", (whole / 4).to_string()).output();
     let output = output.expect("the test binary runs");

@@ -2,7 +2,7 @@
 //! undos, restarts. After each step what clients show is what is stored, the model sees what a plain reading of the log says, and the files are
 //! what a naive model says.
 //!
-//! `RETAKE_CASES` says how many (40 unless told), `RETAKE_SEED` repeats a run, `RETAKE_JOBS` sets the number of threads.
+//! `RETAKE_CASES` says how many (20 unless told), `RETAKE_SEED` repeats a run, `RETAKE_JOBS` sets the number of threads.
 
 #![allow(clippy::print_stderr, reason = "the seed and what was met are for whoever runs it")]
 
@@ -87,7 +87,7 @@ impl Met {
 
 #[test]
 fn whatever_happens_what_is_shown_is_what_is_stored_and_files_are_as_a_naive_model_says() {
-    let cases = number("RETAKE_CASES").unwrap_or(40);
+    let cases = u64::from(retake_testkit::cases(20));
     let seed = number("RETAKE_SEED").unwrap_or_else(|| UNIX_EPOCH.elapsed().unwrap().as_nanos() as u64);
     let jobs = number("RETAKE_JOBS").unwrap_or(2);
     let again = format!("RETAKE_SEED={seed} RETAKE_CASES={cases} RETAKE_JOBS={jobs}");

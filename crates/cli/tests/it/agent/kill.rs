@@ -5,15 +5,18 @@ use std::collections::HashSet;
 use std::fs;
 use std::process::Command;
 
-use retake_testkit::Killer;
 use retake_testkit::model::{Answer, Received, ScriptedModel};
+use retake_testkit::{Killer, cases};
 use serde_json::{Value, json};
 
 use super::{Agent, lines, text};
 use crate::sandbox::Sandbox;
 
-const BATCH: u32 = 20;
-const MAX_BATCHES: u64 = 20;
+/// Unless the environment says otherwise.
+const KILLS: u32 = 12;
+const BATCH: u32 = 10;
+/// Fewer come in time only if something is wrong.
+const KILLS_PER_BATCH: u32 = 1;
 
 /// A model that changes files in two ways and then stops, whatever it is asked.
 fn busy_model() -> ScriptedModel {
@@ -95,9 +98,10 @@ fn a_turn_that_was_killed_can_be_taken_back_and_tried_again() {
     agent.turn("to begin with", []);
     let (before, said) = (files(&agent), prompts(&agent));
     let entries_before = entries(&agent);
-    let (mut killed, mut batches, mut begun, mut not_begun) = (0, 0, 0, 0);
-    while killed < 40 {
-        assert!(batches < MAX_BATCHES, "only {killed} kills came in time");
+    let (kills, mut killed, mut batches, mut begun, mut not_begun) = (cases(KILLS), 0, 0, 0, 0);
+    while killed < kills || begun == 0 {
+        let so_far = format!("{killed} kills came in time, {begun} turns had begun, {not_begun} had not");
+        assert!(batches < u64::from(kills / KILLS_PER_BATCH), "only {so_far}");
         batches += 1;
         let command = || -> Command {
             take_back(&agent, &before, said);
@@ -118,7 +122,6 @@ fn a_turn_that_was_killed_can_be_taken_back_and_tried_again() {
             take_back(&agent, &before, said);
         });
     }
-    assert!(begun > 0, "{begun} had begun, {not_begun} had not");
     take_back(&agent, &before, said);
     agent.turn("and again", ["--continue"]);
     assert_eq!(prompts(&agent), said + 1);
@@ -139,9 +142,10 @@ fn a_rewind_of_both_that_was_killed_is_done_or_not_done() {
     let first = agent.turn("to begin with", []);
     let one = files(&agent);
     let prompt = text(&first["prompt"]).to_owned();
-    let (mut killed, mut batches, mut done, mut not_done) = (0, 0, 0, 0);
-    while killed < 40 {
-        assert!(batches < MAX_BATCHES, "only {killed} kills came in time");
+    let (kills, mut killed, mut batches, mut done, mut not_done) = (cases(KILLS), 0, 0, 0, 0);
+    while killed < kills || done == 0 || not_done == 0 {
+        let so_far = format!("{killed} kills came in time, {done} rewinds were done, {not_done} were not");
+        assert!(batches < u64::from(kills / KILLS_PER_BATCH), "only {so_far}");
         batches += 1;
         let command = || -> Command {
             if prompts(&agent) == 0 {
@@ -163,5 +167,4 @@ fn a_rewind_of_both_that_was_killed_is_done_or_not_done() {
             }
         });
     }
-    assert!(done > 0 && not_done > 0, "{done} were done, {not_done} were not");
 }

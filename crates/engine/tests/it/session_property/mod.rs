@@ -27,7 +27,7 @@ use play::Play;
 use tally::Met;
 
 /// Cases of a normal run.
-const CASES: u32 = 200;
+const CASES: u32 = 80;
 
 /// Files of the agent.
 const OURS: [&str; 4] = ["a", "b", "d/x", "d/y"];
