@@ -59,7 +59,7 @@ impl Chosen {
     pub(super) fn find(options: &Options) -> Result<Self> {
         let suite = Suite::build(options.extent)?.only(&options.filters);
         let pages = page_tests()?;
-        let is_known = |filter: &&String| pages.contains(filter.as_str());
+        let is_known = |filter: &&String| pages.iter().any(|name| name.contains(filter.as_str()));
         let browser: Vec<String> = options.filters.iter().filter(is_known).cloned().collect();
         let nowhere = |filter: &&String| !suite.has(filter) && !browser.contains(filter);
         if let Some(filter) = options.filters.iter().find(nowhere) {
@@ -80,16 +80,26 @@ impl Chosen {
     }
 }
 
-/// The sources of the browser's tests.
-fn page_tests() -> Result<String> {
-    let mut all = String::new();
+/// The names of the browser's tests.
+fn page_tests() -> Result<Vec<String>> {
+    let mut all = Vec::new();
     for entry in fs::read_dir(root().join("crates/web/page/tests"))? {
         let path = entry?.path();
         if path.to_string_lossy().ends_with(".test.mjs") {
-            all.push_str(&fs::read_to_string(&path)?);
+            all.extend(names_in(&fs::read_to_string(&path)?));
         }
     }
     Ok(all)
+}
+
+/// The names in lines such as `test('a fork is a session of its own', async (t) => {`.
+fn names_in(source: &str) -> Vec<String> {
+    let name = |line: &str| {
+        let rest = line.trim_start().strip_prefix("test(")?;
+        let quote = rest.chars().next().filter(|first| ['\'', '"', '`'].contains(first))?;
+        Some(rest[1..].split_once(quote)?.0.to_owned())
+    };
+    source.lines().filter_map(name).collect()
 }
 
 fn table(rows: &[Row]) -> String {
@@ -115,6 +125,12 @@ fn line(row: &Row) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_browser_tests_are_read_from_their_sources() {
+        let source = "import test from 'node:test';\ntest('a fork is one', async (t) => {\n  const test = 'no';\n  test(name);\n";
+        assert_eq!(names_in(source), ["a fork is one"]);
+    }
 
     #[test]
     fn the_table_has_a_row_for_each_run_with_what_failed() {
