@@ -12,7 +12,7 @@ mod times;
 
 use std::fmt::Write as _;
 use std::thread;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use anyhow::{Context, Error, Result};
 
@@ -50,10 +50,10 @@ pub(crate) fn test(options: &Options) -> Result<()> {
 
 /// Runs every check, each under its headline and with the time it took.
 fn whole(extent: Extent) -> Report {
-    let all = Instant::now();
+    let (all, start) = (Instant::now(), SystemTime::now());
     let (mut report, mut steps) = (Report::default(), Steps::default());
     report.error = checks(extent, &mut report, &mut steps).err();
-    println!("\nSlowest tests:\n{}", times::slowest(&report.outcomes));
+    println!("\nSlowest tests:\n{}", times::slowest(&report.outcomes, start));
     println!("Steps:\n{}", steps.0);
     match report.error {
         None => println!("All checks passed in {:.1} s.", all.elapsed().as_secs_f64()),

@@ -21,6 +21,12 @@ pub(super) struct Binary {
     directory: PathBuf,
 }
 
+impl Binary {
+    pub(super) fn new(name: &str, program: impl Into<PathBuf>, directory: &Path) -> Self {
+        Self { name: name.to_owned(), program: program.into(), directory: directory.to_owned() }
+    }
+}
+
 /// A test of a binary.
 #[derive(Clone, Debug)]
 pub(super) struct Test {
@@ -67,11 +73,8 @@ fn binary(message: &Value) -> Option<Binary> {
     let directory = Path::new(message["manifest_path"].as_str()?).parent()?;
     let (package, target) = (directory.file_name()?.to_str()?, message["target"]["name"].as_str()?);
     let is_unit = message["target"]["kind"][0] != "test";
-    Some(Binary {
-        name: if is_unit { package.to_owned() } else { format!("{package}/{target}") },
-        program: message["executable"].as_str()?.into(),
-        directory: directory.to_owned(),
-    })
+    let name = if is_unit { package.to_owned() } else { format!("{package}/{target}") };
+    Some(Binary::new(&name, message["executable"].as_str()?, directory))
 }
 
 /// The tests of a binary: those that run, and those that are switched off.

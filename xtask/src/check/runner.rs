@@ -17,7 +17,7 @@ use super::binaries::Test;
 use super::options::Extent;
 use crate::shell::root;
 
-/// A test that takes longer is ended. On a machine whose cores all have other work the slowest needs a quarter of it.
+/// The slowest test needs a quarter of it on a machine whose cores all have other work.
 const LIMIT: Duration = Duration::from_secs(300);
 /// For runs with [`Extent::Long`].
 const LONG_LIMIT: Duration = Duration::from_secs(3 * 3600);
@@ -25,6 +25,27 @@ const LONG_LIMIT: Duration = Duration::from_secs(3 * 3600);
 const LONG_CASES: &str = "2000";
 /// How often running tests are compared with their limit.
 const WATCH: Duration = Duration::from_millis(200);
+
+/// How tests are run.
+#[derive(Clone, Debug)]
+pub(super) struct Manner {
+    /// A test that takes longer is ended.
+    limit: Duration,
+    /// How many cases property tests try, if not as many as usual.
+    cases: Option<String>,
+}
+
+impl Manner {
+    pub(super) fn of(extent: Extent) -> Self {
+        match extent {
+            Extent::Usual => Self { limit: LIMIT, cases: None },
+            Extent::Long => Self {
+                limit: LONG_LIMIT,
+                cases: Some(std::env::var("RETAKE_CASES").unwrap_or_else(|_| LONG_CASES.to_owned())),
+            },
+        }
+    }
+}
 
 /// How a test ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,7 +77,7 @@ fn failure_of(test: &Test) -> PathBuf {
 /// Runs `tests`, those that took longest the last time first, and tells `report` of each as it ends.
 pub(super) fn run(
     mut tests: Vec<Test>,
-    extent: Extent,
+    manner: &Manner,
     last: &HashMap<String, f64>,
     report: impl Fn(&Outcome) + Sync,
 ) -> Result<Vec<Outcome>> {
@@ -72,7 +93,7 @@ pub(super) fn run(
                 scope.spawn(|| -> Result<()> {
                     loop {
                         let Some(test) = lock(&waiting).pop() else { return Ok(()) };
-                        let outcome = run_one(&test, extent, &watched)?;
+                        let outcome = run_one(&test, manner, &watched)?;
                         report(&outcome);
                         lock(&outcomes).push(outcome);
                     }
@@ -88,7 +109,7 @@ pub(super) fn run(
     Ok(outcomes.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-fn run_one(test: &Test, extent: Extent, watched: &Watched) -> Result<Outcome> {
+fn run_one(test: &Test, manner: &Manner, watched: &Watched) -> Result<Outcome> {
     let place = failure_of(test);
     match fs::remove_dir_all(&place) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
@@ -100,13 +121,12 @@ fn run_one(test: &Test, extent: Extent, watched: &Watched) -> Result<Outcome> {
     command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
     // A group of its own, to be ended together. What a failure looks like goes where its output is.
     command.process_group(0).env("RETAKE_FAILURE_DIR", &place);
-    if extent == Extent::Long {
-        command.env("RETAKE_CASES", std::env::var("RETAKE_CASES").unwrap_or_else(|_| LONG_CASES.to_owned()));
+    if let Some(cases) = &manner.cases {
+        command.env("RETAKE_CASES", cases);
     }
     let start = Instant::now();
     let mut child = command.spawn().with_context(|| format!("cannot start {}", test.full_name()))?;
-    let limit = if extent == Extent::Long { LONG_LIMIT } else { LIMIT };
-    watched.add(child.id(), start + limit);
+    watched.add(child.id(), start + manner.limit);
     let status = child.wait();
     let was_ended = watched.remove(child.id());
     let (status, seconds) = (status?, start.elapsed().as_secs_f64());
@@ -156,4 +176,52 @@ impl Watched {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::binaries::Binary;
+
+    /// Scripts that are run as tests are.
+    fn run_scripts(place: &str, limit: Duration, scripts: &[(&str, &str)]) -> Vec<(String, End)> {
+        let directory = root().join("target/tmp").join(place);
+        fs::create_dir_all(&directory).expect("a directory below `target`");
+        let test = |(name, script): &(&str, &str)| {
+            fs::write(directory.join(name), script).expect("it can be written");
+            Test { binary: Binary::new(place, "/bin/sh", &directory), name: (*name).to_owned() }
+        };
+        let manner = Manner { limit, cases: Some("7".to_owned()) };
+        let ran = run(scripts.iter().map(test).collect(), &manner, &HashMap::new(), |_| ()).expect("they are run");
+        let mut ended: Vec<(String, End)> = ran.into_iter().map(|one| (one.test, one.end)).collect();
+        ended.sort_by(|a, b| a.0.cmp(&b.0));
+        ended
+    }
+
+    #[test]
+    fn a_test_that_hangs_is_ended_with_all_it_started_and_named() {
+        let hang = "echo before; sleep 600 & echo $! > child; wait";
+        let ended = run_scripts("hanging", Duration::from_secs(2), &[("hang", hang)]);
+        assert_eq!(ended, [("hanging hang".to_owned(), End::TimedOut("before\n".to_owned()))]);
+        let child = fs::read_to_string(root().join("target/tmp/hanging/child")).expect("it was started");
+        let is_running = || {
+            let stat = fs::read_to_string(format!("/proc/{}/stat", child.trim())).unwrap_or_default();
+            !stat.is_empty() && !stat.contains(") Z ")
+        };
+        while is_running() {
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_test_that_fails_leaves_what_it_printed_and_one_that_passes_leaves_nothing() {
+        let scripts =
+            [("fail", "echo why >&2; exit 3"), ("pass", "test $RETAKE_CASES = 7 && touch $RETAKE_FAILURE_DIR/x")];
+        let ended = run_scripts("ending", LIMIT, &scripts);
+        let failed = End::Failed("why\nexit status: 3\n".to_owned());
+        assert_eq!(ended, [("ending fail".to_owned(), failed), ("ending pass".to_owned(), End::Passed)]);
+        assert_eq!(fs::read_to_string(failures().join("ending-fail/output.txt")).expect("it is left"), "why\n");
+        assert!(!failures().join("ending-pass").exists());
+        fs::remove_dir_all(failures().join("ending-fail")).expect("it is there");
+    }
 }

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, anyhow};
 
 use super::binaries::{self, Test};
 use super::options::Extent;
-use super::runner::{self, End, Outcome};
+use super::runner::{self, End, Manner, Outcome};
 use super::{Report, times};
 use crate::shell::{cargo, root};
 
@@ -20,7 +20,7 @@ pub(crate) fn test_output() -> PathBuf {
 
 /// The tests of all test programs.
 pub(super) struct Suite {
-    extent: Extent,
+    manner: Manner,
     tests: Vec<Test>,
     ignored: Vec<Test>,
 }
@@ -28,7 +28,7 @@ pub(super) struct Suite {
 impl Suite {
     /// Builds them.
     pub(super) fn build(extent: Extent) -> Result<Self> {
-        let mut suite = Self { extent, tests: Vec::new(), ignored: Vec::new() };
+        let mut suite = Self { manner: Manner::of(extent), tests: Vec::new(), ignored: Vec::new() };
         for binary in binaries::build()? {
             let (tests, ignored) = binaries::tests(&binary)?;
             suite.tests.extend(tests);
@@ -50,7 +50,7 @@ impl Suite {
 
     /// Runs them; a failing test is printed when it ends, with its output.
     pub(super) fn run(&self) -> Result<Report> {
-        let outcomes = runner::run(self.tests.clone(), self.extent, &times::last(), print)?;
+        let outcomes = runner::run(self.tests.clone(), &self.manner, &times::last(), print)?;
         let failed: Vec<String> =
             outcomes.iter().filter(|one| one.end != End::Passed).map(|one| one.test.clone()).collect();
         println!("{} tests ran, {} failed", outcomes.len(), failed.len());
@@ -107,15 +107,10 @@ pub(super) fn doctests() -> Result<String> {
 
 /// Forgets the last run's outcomes.
 pub(super) fn forget() -> Result<()> {
-    for old in [test_output(), times::browser()] {
-        match fs::remove_file(&old) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(error).with_context(|| format!("cannot remove {}", old.display()));
-            }
-            _ => {}
-        }
+    match fs::remove_file(test_output()) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error).context("cannot remove the last outcomes"),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Keeps the outcomes of a whole run in which all passed, for tidy.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
@@ -18,9 +19,12 @@ fn kept() -> PathBuf {
     root().join("target/test-times.json")
 }
 
-/// Where the browser's tests leave their times: `[{"name": …, "seconds": …}]`.
-pub(super) fn browser() -> PathBuf {
-    root().join("target/browser-times.json")
+/// The times that the browser's tests have left since `start`: `[{"name": …, "seconds": …}]`.
+fn browser(start: SystemTime) -> Vec<(String, f64)> {
+    let path = root().join("target/browser-times.json");
+    let is_new = fs::metadata(&path).and_then(|facts| facts.modified()).is_ok_and(|time| time >= start);
+    let text = if is_new { fs::read_to_string(&path).unwrap_or_default() } else { String::new() };
+    parse(&text)
 }
 
 /// The times of the last run by the names of tests; nothing if there was none.
@@ -34,11 +38,10 @@ pub(super) fn keep(outcomes: &[Outcome]) -> Result<()> {
     fs::write(kept(), serde_json::to_string_pretty(&all)?).with_context(|| format!("cannot write {}", kept().display()))
 }
 
-/// The slowest tests of a run and of the browser's, as text.
-pub(super) fn slowest(outcomes: &[Outcome]) -> String {
+/// The slowest tests of a run that began at `start`, the browser's among them, as text.
+pub(super) fn slowest(outcomes: &[Outcome], start: SystemTime) -> String {
     let mut all: Vec<(String, f64)> = outcomes.iter().map(|one| (one.test.clone(), one.seconds)).collect();
-    let browser = fs::read_to_string(browser()).unwrap_or_default();
-    all.extend(parse(&browser).into_iter().map(|(name, seconds)| (format!("browser {name}"), seconds)));
+    all.extend(browser(start).into_iter().map(|(name, seconds)| (format!("browser {name}"), seconds)));
     table(all)
 }
 
