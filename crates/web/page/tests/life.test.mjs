@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { test } from './case.mjs';
-import { closeBrowser, ready, say, Scene } from './scene.mjs';
+import { closeBrowser, go, ready, say, Scene, untilGo } from './scene.mjs';
 
 after(closeBrowser);
 const ADD = { 'add.py': 'def add(a, b):\n    return a - b\n', 'src/main.rs': 'fn main() {}\n' };
+const BASH = '[permissions]\nallow = ["bash"]\n';
 const EDIT = { calls: [['edit_file', { path: 'add.py', old: 'a - b', new: 'a + b' }]] };
 
 test('a prompt is said, streamed, edited with, and asked about', async (t) => {
@@ -168,7 +169,7 @@ test('sessions are begun, found, gone to and deleted', async (t) => {
 });
 
 test('a turn is stopped with Esc, and what is said meanwhile is held', async (t) => {
-  const scene = await Scene.start(t, { files: ADD, answers: [{ says: 'slow', pause_ms: 1_500 }, { says: 'held one' }, { says: 'x', pause_ms: 20_000 }] });
+  const scene = await Scene.start(t, { files: ADD, answers: [untilGo, { says: 'slow' }, { says: 'held one' }, { says: 'x', pause_ms: 60_000 }], config: BASH });
   const page = await scene.page();
   await page.locator('#composer').fill('slow one');
   await page.keyboard.press('Enter');
@@ -176,6 +177,7 @@ test('a turn is stopped with Esc, and what is said meanwhile is held', async (t)
   await page.locator('#composer').fill('next one');
   await page.keyboard.press('Enter');
   await page.locator('.status', { hasText: '1 queued' }).waitFor();
+  go(scene);
   await page.locator('.e-reply', { hasText: 'held one' }).waitFor();
   await ready(page);
   await page.locator('#composer').fill('never ends');
@@ -188,7 +190,7 @@ test('a turn is stopped with Esc, and what is said meanwhile is held', async (t)
 });
 
 test('a prompt that is held can be taken back', async (t) => {
-  const scene = await Scene.start(t, { files: ADD, answers: [{ says: 'slow', pause_ms: 2_000 }, { says: 'next' }] });
+  const scene = await Scene.start(t, { files: ADD, answers: [untilGo, { says: 'slow' }, { says: 'next' }], config: BASH });
   const page = await scene.page();
   await page.locator('#composer').fill('slow one');
   await page.keyboard.press('Enter');
@@ -198,6 +200,7 @@ test('a prompt that is held can be taken back', async (t) => {
   await page.locator('.held', { hasText: 'not after all' }).waitFor();
   await page.locator('.held button', { hasText: 'Edit' }).click();
   await page.waitForFunction(() => document.querySelector('#composer').value === 'not after all' && document.activeElement.id === 'composer');
+  go(scene);
   await ready(page);
   assert.equal(await page.locator('.e-prompt').count(), 1);
 });

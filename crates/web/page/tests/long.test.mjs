@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { test } from './case.mjs';
-import { closeBrowser } from './scene.mjs';
+import { closeBrowser, frames } from './scene.mjs';
 import { entry, play, prompted, replied } from './stage.mjs';
 
 after(closeBrowser);
@@ -86,10 +86,13 @@ test('whoever has scrolled up keeps their place while text streams in', async (t
   const before = await place();
   for (let times = 0; times < 60; times += 1) {
     tell({ type: 'delta', turn: 'x', text: `More words, line ${times}.\n\n` });
-    if (times % 10 === 0) await page.waitForTimeout(30);
+    if (times % 10 === 0) await frames(page, 2);
     if (times === 30) tell({ type: 'appended', entry: { id: 'f'.repeat(20), parent: null, at: 0, type: 'note', about: [], text: 'a note' } });
   }
-  await page.waitForTimeout(300);
+  // The last words may be below what is on the page; an event after them is seen wherever one is.
+  tell({ type: 'warning', text: 'all is told' });
+  await page.locator('.notice', { hasText: 'all is told' }).waitFor();
+  await frames(page);
   assert.deepEqual(await place(), before);
   await page.locator('.to-end').click();
   await page.locator('.live', { hasText: 'line 59' }).waitFor();

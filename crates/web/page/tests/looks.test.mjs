@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { after } from 'node:test';
 import { test } from './case.mjs';
-import { apply, choose, closeBrowser, menu, ready, say, Scene } from './scene.mjs';
+import { apply, choose, closeBrowser, frames, menu, ready, say, Scene } from './scene.mjs';
 
 after(closeBrowser);
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -65,7 +65,7 @@ for (const dark of [false, true]) {
     for (const name of ['Timeline', '?']) {
       await page.locator('.top button', { hasText: name }).click();
       await page.locator('.side').waitFor();
-      await page.waitForTimeout(300);
+      await frames(page);
       assert.deepEqual(await findings(page), []);
     }
   });

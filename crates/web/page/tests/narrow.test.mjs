@@ -14,8 +14,8 @@ test('sessions are begun, chosen and deleted from the list that covers the page'
   // Whatever the history is about to do is done by then.
   const settled = async (is) => {
     await page.locator('.sidebar.open').waitFor({ state: 'detached' });
-    await page.waitForTimeout(400);
-    assert.ok(is(page.url()), page.url());
+    await page.waitForFunction(() => history.state?.covers !== true);
+    await page.waitForURL((url) => is(url.href));
     await ready(page);
   };
   await page.locator('.burger').click();

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { test } from './case.mjs';
-import { closeBrowser, choose } from './scene.mjs';
+import { choose, closeBrowser, say, Scene } from './scene.mjs';
 import { play, prompted, replied } from './stage.mjs';
 
 after(closeBrowser);
@@ -78,4 +78,27 @@ test('keys that are pressed before the next frame are typed into the search that
   await page.locator('[aria-label="Prompt 1"]').focus();
   await page.keyboard.type('sapple');
   assert.equal(await page.locator('#session-search').inputValue(), 'apple');
+});
+
+test('a session that is picked while a new one is asked for stays in sight', async (t) => {
+  const scene = await Scene.start(t);
+  const page = await scene.page();
+  await say(page, 'about apples');
+  await page.locator('.sidebar .new button').click();
+  await page.locator('.welcome').waitFor();
+  let release;
+  const held = new Promise((resolve) => (release = resolve));
+  await page.route('**/api/sessions', async (route) => {
+    await held;
+    await route.continue();
+  });
+  const [asked] = await Promise.all([page.waitForRequest('**/api/sessions'), page.locator('.sidebar .new button').click()]);
+  await page.locator('.sidebar li', { hasText: 'apples' }).locator('.pick').click();
+  await page.locator('.e-prompt', { hasText: 'apples' }).waitFor();
+  const picked = page.url();
+  release();
+  await (await asked.response()).finished();
+  await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 50)));
+  assert.equal(page.url(), picked);
+  assert.deepEqual(await prompts(page), ['about apples']);
 });

@@ -22,12 +22,17 @@ async function waiting(t) {
 }
 async function ask(played, question = asked()) {
   const { page, tell } = played;
-  const before = await page.locator('[role=alertdialog]').count();
   tell({ type: 'permission_asked', question });
-  for (let times = 0; times < 100 && (await page.locator('[role=alertdialog]').count()) === before; times += 1) {
-    await page.waitForTimeout(20);
-    await page.clock.runFor(17);
-  }
+  await drawn(page, page.locator('[role=alertdialog]'));
+}
+/** Lets the page's clock go on, a frame at a time, until something is there. */
+async function drawn(page, place) {
+  while ((await place.count()) === 0) await page.clock.runFor(17);
+}
+/** The answers, when so many have come to the server. */
+async function answersOf(commands, count) {
+  while (answers(commands).length < count) await new Promise((resolve) => setTimeout(resolve, 10));
+  return answers(commands);
 }
 const typed = (page) => page.locator('#composer').inputValue();
 
@@ -54,7 +59,7 @@ test('whoever types when something is asked goes on typing', async (t) => {
     assert.deepEqual([answers(commands), await focused(page)], [[], 'y']);
     await page.keyboard.press('Enter');
     await page.clock.runFor(100);
-    assert.deepEqual(answers(commands), [{ type: 'allow' }]);
+    assert.deepEqual(await answersOf(commands, 1), [{ type: 'allow' }]);
     assert.equal(await typed(page), `so ${text} `);
     await page.context().close();
   }
@@ -121,7 +126,7 @@ test('a letter goes to an answer of a question that has been there for a while, 
     assert.deepEqual([answers(commands), await focused(page)], [[], key]);
     await page.keyboard.press('Enter');
     await page.clock.runFor(100);
-    assert.deepEqual([answers(commands), await typed(page)], [[answer], '']);
+    assert.deepEqual([await answersOf(commands, 1), await typed(page)], [[answer], '']);
     // What is typed until the session has heard of it is text.
     await page.keyboard.type('and u');
     assert.equal(await typed(page), 'and u');
@@ -141,7 +146,7 @@ test('a letter goes to an answer of a question that has been there for a while, 
   await page.keyboard.type('you may not');
   await page.keyboard.press('Enter');
   await page.clock.runFor(100);
-  assert.deepEqual(answers(commands), [{ type: 'deny', why: 'you may not' }]);
+  assert.deepEqual(await answersOf(commands, 1), [{ type: 'deny', why: 'you may not' }]);
 });
 
 test('letters go to an answer from the conversation, and from no other field', async (t) => {
@@ -188,15 +193,12 @@ test('a key that is held down answers nothing, nor one that is pressed for the q
   await page.keyboard.press('Enter');
   tell({ type: 'permission_settled', call: 'c1', allowed: true });
   tell({ type: 'permission_asked', question: asked({ call: 'c2', title: 'bash: second', detail: 'second' }) });
-  for (let times = 0; times < 100 && (await page.locator('.question', { hasText: 'second' }).count()) === 0; times += 1) {
-    await page.waitForTimeout(20);
-    await page.clock.runFor(17);
-  }
+  await drawn(page, page.locator('.question', { hasText: 'second' }));
   await page.keyboard.press('Enter');
   await page.keyboard.press('y');
   await page.keyboard.press('Enter');
   await page.clock.runFor(100);
-  assert.equal(answers(commands).length, 1);
+  assert.equal((await answersOf(commands, 1)).length, 1);
 });
 
 test('a question is read out, and is answered without seeing it', async (t) => {
@@ -209,7 +211,7 @@ test('a question is read out, and is answered without seeing it', async (t) => {
   await page.keyboard.press('Shift+Tab');
   await page.keyboard.press('Enter');
   await page.waitForFunction(() => document.querySelector('.answers button:disabled'));
-  assert.deepEqual(answers(commands), [{ type: 'deny', why: null }]);
+  assert.deepEqual(await answersOf(commands, 1), [{ type: 'deny', why: null }]);
 });
 
 test('what is asked is seen as it is, or how much of it is not', async (t) => {
@@ -263,6 +265,6 @@ test('what cannot be drawn is shown as text, and takes nothing with it', async (
   await page.locator('[role=alertdialog] pre', { hasText: '+the new line' }).waitFor();
   await page.locator('.answers button', { hasText: 'No' }).first().click();
   await page.waitForFunction(() => document.querySelector('.answers button:disabled'));
-  assert.deepEqual(answers(commands), [{ type: 'deny', why: null }]);
+  assert.deepEqual(await answersOf(commands, 1), [{ type: 'deny', why: null }]);
   assert.deepEqual(problems, []);
 });

@@ -192,7 +192,7 @@ test('files that change after the plan was shown are not overwritten', async (t)
 });
 
 test('while a turn runs nothing goes back, and the page says why', async (t) => {
-  const { scene, page } = await three(t, [{ says: 'slow', pause_ms: 4_000 }]);
+  const { scene, page } = await three(t, [{ says: 'slow', pause_ms: 60_000 }]);
   await page.locator('#composer').fill('slow');
   await page.keyboard.press('Enter');
   await page.locator('.stop').waitFor();
@@ -203,7 +203,8 @@ test('while a turn runs nothing goes back, and the page says why', async (t) => 
   await both.click({ force: true });
   assert.equal(await page.locator('.plan').count(), 0);
   await page.keyboard.press('Escape');
-  await ready(page);
+  await page.locator('.stop').click();
+  await page.locator('.stop').waitFor({ state: 'detached' });
 });
 
 test('any two points are compared, and one file is brought back alone', async (t) => {

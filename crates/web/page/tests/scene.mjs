@@ -224,6 +224,15 @@ export async function say(page, text) {
 export async function ready(page) {
   await page.locator('.status .state', { hasText: 'ready' }).waitFor({ timeout: 60_000 });
 }
+/** Waits until the page has drawn so often: it measures and places what it draws within a few frames. */
+export async function frames(page, count = 5) {
+  await page.evaluate(async (left) => {
+    for (; left > 0; left -= 1) await new Promise((resolve) => requestAnimationFrame(resolve));
+  }, count);
+}
+/** A call that runs until the test calls `go`: the turn lasts as long as the test wants. It needs the permission for bash. */
+export const untilGo = { calls: [['bash', { command: 'until [ -e go ]; do sleep 0.02; done' }]] };
+export const go = (scene) => scene.write('go', '');
 /** Opens the menu of a prompt with the mouse. */
 export async function menu(page, number) {
   const prompt = page.locator(`[aria-label="Prompt ${number}"]`);

@@ -5,7 +5,7 @@ import { test } from './case.mjs';
 import { closeBrowser, ready, say, Scene } from './scene.mjs';
 
 after(closeBrowser);
-const SLOW = [{ says: 'slow', pause_ms: 3_000 }, { says: 'next' }];
+const SLOW = [{ says: 'slow', pause_ms: 60_000 }, { says: 'next' }];
 const typed = (page, text) => page.waitForFunction((wanted) => document.querySelector('#composer')?.value === wanted, text);
 const box = (page) => page.locator('#composer');
 const newSession = async (page) => {
@@ -204,6 +204,7 @@ test('looking through what was said before takes nothing from what is typed', as
   await box(page).focus();
   await page.evaluate(() => navigator.clipboard.writeText('line\n'.repeat(8)));
   await page.keyboard.press('Control+V');
+  await typed(page, '[pasted 8 lines #1]');
   await page.keyboard.press('ArrowUp');
   await typed(page, 'one');
   await newSession(page);

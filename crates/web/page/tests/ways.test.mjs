@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { test } from './case.mjs';
-import { choose, closeBrowser, say, Scene } from './scene.mjs';
+import { choose, closeBrowser, frames, say, Scene } from './scene.mjs';
 import { entry, play, prompted, replied } from './stage.mjs';
 
 after(closeBrowser);
@@ -102,7 +102,7 @@ test('the timeline shows where one is, goes to a prompt, and opens its menu', as
     await page.locator('.tree-row[aria-current] .no', { hasText: '60' }).waitFor();
     await page.locator('.side > header button').click();
     await page.evaluate(() => document.querySelector('.scroll').scrollTo(0, document.querySelector('.scroll').scrollHeight / 2));
-    await page.waitForTimeout(300);
+    await frames(page);
     await page.locator('.top button', { hasText: 'Timeline' }).click();
     const here = page.locator('.tree-row[aria-current]');
     await here.waitFor();

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { test } from './case.mjs';
 import { apply, choose, closeBrowser, menu, ready, say, Scene } from './scene.mjs';
+import { play, prompted, replied } from './stage.mjs';
 
 after(closeBrowser);
 const config = '[permissions]\nallow = ["edits", "bash"]\n';
@@ -153,4 +154,47 @@ test('a long prompt is folded until all of it is wanted', async (t) => {
   assert.equal((await said.innerText()).split('\n').length, 12);
   await page.locator('.e-prompt button', { hasText: 'Show all 30 lines' }).click();
   assert.equal((await said.innerText()).split('\n').length, 30);
+});
+
+/** A change that the session plans and makes; `more` is what its document says beside. */
+const planned = (more) => ({ version: 1, what: 'rewind', operation: null, applied: false, session: null, scope: 'both', conversation: { leaves: [], returns: [] }, conversation_moved: null, safety: null, files: [], conflicts: [], kept: [], blocked: [], branch: null, gaps: [], gaps_total: 0, ledger: [], undoes: [], foreign: 0, still_open: [], left_over: [], fingerprint: 'f', ...more });
+
+test('the first line of a plan says what its point stands for', async (t) => {
+  const checkpoints = [{ checkpoint: 'c0ffee00', at: 0, label: 'good', note: null, changed: { added: 0, modified: 0, deleted: 0 }, gaps: 0 }];
+  const entries = [prompted(1, 'write'), replied(2, 'Done.')];
+  const replies = { plan: { type: 'change', document: planned({ means: 'session' }) }, checkpoints: { type: 'checkpoints', checkpoints } };
+  const { page } = await play(t, { view: { entries }, replies });
+  const first = () => page.locator('.plan > :first-child');
+  await choose(page, 1, 'Code and conversation');
+  await page.locator('.plan .means').waitFor();
+  assert.equal(await first().innerText(), 'This session’s changes since prompt 1 “write”');
+  // A plan that leaves the files alone is about none of them.
+  replies.plan.document = planned({ means: 'session', scope: 'conversation' });
+  await page.locator('.scopes label', { hasText: 'Conversation only' }).click();
+  await page.locator('.plan .means').waitFor({ state: 'detached' });
+  await page.keyboard.press('Escape');
+  replies.plan.document = planned({ means: 'workspace', scope: 'code', conversation: null });
+  await page.locator('#composer').fill('/checkpoints');
+  await page.locator('#composer').press('Enter');
+  await page.locator('.tree-row .point', { hasText: 'good' }).click();
+  await page.locator('.plan .means').waitFor();
+  assert.equal(await first().innerText(), 'The whole workspace as of checkpoint “good”');
+});
+
+test('a rewind names each path that changed and did not go back, after a reload too', async (t) => {
+  const entries = [prompted(1, 'write'), replied(2, 'Done.')];
+  const not_restored = [{ path: 'big.dat', why: 'larger than `capture.max_file`' }, { path: { bytes: Buffer.from([0x61, 0xff]).toString('base64') }, why: 'a named pipe' }];
+  const done = planned({ operation: 'o1', applied: true, scope: 'code', conversation: null, files: [{ path: 's.txt', action: 'restore', status: 'done', certainty: 'certain' }], not_restored });
+  const operations = { type: 'operations', undo: { operation: 'o1', kind: 'rewind', what: '', at: 0 }, redo: null };
+  const { page } = await play(t, { view: { entries }, replies: { plan: { type: 'change', document: planned({ means: 'session' }) }, apply: { type: 'change', document: done }, operations } });
+  await choose(page, 1, 'Code and conversation');
+  await apply(page);
+  const bar = page.locator('.notice.n-warning', { hasText: '1 file restored' });
+  for (const isAgain of [false, true]) {
+    if (isAgain) await page.reload();
+    await bar.waitFor();
+    assert.match(await bar.innerText(), /2 paths changed and did not go back:/);
+    assert.deepEqual(await bar.locator('.left-list li').allInnerTexts(), ['big.dat larger than capture.max_file', '"a\\377" a named pipe']);
+    await bar.locator('button', { hasText: 'Undo' }).waitFor();
+  }
 });
