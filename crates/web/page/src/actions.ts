@@ -174,10 +174,12 @@ export async function refreshSessions(): Promise<void> {
 }
 
 export async function create(show: (id: string) => void = go): Promise<void> {
+  const from = session.value;
   try {
     const id = await newSession();
     await refreshSessions();
-    show(id);
+    // Whoever has gone elsewhere meanwhile finds it in the list.
+    if (session.value === from) show(id);
   } catch (error) {
     say('bad', sentence((error as Error).message));
   }
@@ -185,7 +187,10 @@ export async function create(show: (id: string) => void = go): Promise<void> {
 
 /** Goes to a session in which nothing was said yet, if there is one; else begins one. */
 export async function fresh(): Promise<void> {
+  const from = session.value;
   await refreshSessions();
+  // A choice that was made meanwhile is the later one.
+  if (session.value !== from) return;
   const isTyped = (id: string) => id === session.value && !(composer()?.isBlank() ?? true);
   const empty = sessions.value.find((one) => one.prompts === 0 && !one.title && !one.draft && !one.forked_from && !isTyped(one.session));
   if (!empty) return create();

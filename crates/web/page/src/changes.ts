@@ -10,7 +10,7 @@ import { dropWhere, isBar, notices, say } from './notices';
 import { refreshPoints } from './points';
 import { question } from './question';
 import { applying, beginWork, composer, panel, session, sessions, theFacts, theView } from './store';
-import { actionDone, changedFiles, inFiles, operationName, pathText } from './text/words';
+import { actionDone, changedFiles, inFiles, type Left, leftBehind, operationName, pathText } from './text/words';
 import { transcript } from './ui/Transcript';
 import { head } from './view';
 
@@ -49,18 +49,22 @@ interface Bar {
   operation: string;
   verb: 'Undo' | 'Redo';
   text: string;
+  left?: Left[];
 }
 const bar = (operation: string) => `op:${operation}`;
 const barKey = (id: string) => `retake-bar-${id}`;
 
 /** A bar that takes back one operation. There is one at a time, and this tab remembers it. What failed before it is over. */
-export function sayBar(operation: string, verb: 'Undo' | 'Redo', text: string, turn?: EntryId): void {
+export function sayBar(operation: string, verb: 'Undo' | 'Redo', text: string, turn?: EntryId, left: Left[] = []): void {
   dropWhere((notice) => isBar(notice) || (notice.about === '' && notice.tone !== 'plain' && notice.tone !== 'good'));
   const beside = takeOffer();
   const run = () => void takeBack(operation, verb);
-  say('good', text + beside.text, [{ text: verb, run }, ...beside.actions], bar(operation), turn);
-  if (session.value) rememberBar(session.value, { operation, verb, text });
+  say(tone(left), text + beside.text, [{ text: verb, run }, ...beside.actions], bar(operation), turn, left);
+  if (session.value) rememberBar(session.value, { operation, verb, text, left });
 }
+
+/** A change that left something behind is no plain success. */
+const tone = (left: Left[]) => (left.length > 0 ? 'warning' : 'good');
 
 function rememberBar(id: string, known: Bar): void {
   try {
@@ -83,7 +87,7 @@ export async function restoreBar(id: string): Promise<void> {
     const known = JSON.parse(sessionStorage.getItem(barKey(id)) ?? 'null') as Bar | null;
     const { undo, redo } = operations.value;
     const newest = known?.verb === 'Redo' ? redo : undo;
-    if (known && newest?.operation === known.operation) sayBar(known.operation, known.verb, known.text);
+    if (known && newest?.operation === known.operation) sayBar(known.operation, known.verb, known.text, undefined, known.left);
     else sessionStorage.removeItem(barKey(id));
   } catch {
     // Then there is nothing to restore.
@@ -146,17 +150,17 @@ export async function applyChange(wanted: Wanted, seen: EntryId | null, plan: Re
 
 function changed(id: string, wanted: Wanted, document: RewindDocument): void {
   const { verb } = wanted;
-  const text = outcome(wanted, document);
+  const [text, left] = [outcome(wanted, document), leftBehind(document)];
   // Whoever is in another session meanwhile finds the bar when they come back.
   if (session.value !== id) {
-    if (document.operation !== null && verb !== 'Redo') rememberBar(id, { operation: document.operation, verb: verb === 'Undo' ? 'Redo' : 'Undo', text });
+    if (document.operation !== null && verb !== 'Redo') rememberBar(id, { operation: document.operation, verb: verb === 'Undo' ? 'Redo' : 'Undo', text, left });
     return;
   }
-  if (document.operation === null) say('good', text);
-  else if (verb === 'Undo') sayBar(document.operation, 'Redo', text);
+  if (document.operation === null) say(tone(left), text, [], '', undefined, left);
+  else if (verb === 'Undo') sayBar(document.operation, 'Redo', text, undefined, left);
   // What a redo repeats is taken back by its own name.
-  else if (verb === 'Redo') void redone(text);
-  else sayBar(document.operation, 'Undo', text);
+  else if (verb === 'Redo') void redone(text, left);
+  else sayBar(document.operation, 'Undo', text, undefined, left);
   if (verb !== 'Redo') void refreshOperations();
   composer()?.focus();
 }
@@ -179,11 +183,11 @@ export function outcome({ verb, name, change }: Wanted, document: RewindDocument
   return `Rewound files and conversation to ${name}: ${files}`;
 }
 
-async function redone(text: string): Promise<void> {
+async function redone(text: string, left: Left[]): Promise<void> {
   await refreshOperations();
   const newest = operations.value.undo;
-  if (newest) sayBar(newest.operation, 'Undo', text);
-  else say('good', text);
+  if (newest) sayBar(newest.operation, 'Undo', text, undefined, left);
+  else say(tone(left), text, [], '', undefined, left);
 }
 
 /** Takes back the newest, or repeats what was taken back last; what has to be decided first is shown. */

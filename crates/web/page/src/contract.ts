@@ -333,6 +333,10 @@ export interface RewindDocument {
   foreign: number;
   still_open: Bytes[];
   left_over: Bytes[];
+  /** What the point stands for: what this session changed since, or everything. */
+  means?: 'session' | 'workspace';
+  /** Paths that changed since the point and did not go back. */
+  not_restored?: { path: Bytes; why: string }[];
 }
 
 export interface Summarised {

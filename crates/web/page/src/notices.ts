@@ -2,6 +2,8 @@
 
 import { signal } from '@preact/signals';
 
+import type { Left } from './text/words';
+
 export type Tone = 'plain' | 'good' | 'warning' | 'bad';
 export interface Action {
   text: string;
@@ -18,6 +20,8 @@ export interface Notice {
   turn?: string | undefined;
   /** Whether it goes by itself. */
   passes: boolean;
+  /** Paths that changed and did not go back: each is named. */
+  left: Left[];
 }
 
 export const notices = signal<Notice[]>([]);
@@ -26,10 +30,10 @@ const PASSES_MS = 10_000;
 let noticed = 0;
 
 /** Says something. What was said about the same is replaced. */
-export function say(tone: Tone, text: string, actions: Action[] = [], about = '', turn?: string): void {
+export function say(tone: Tone, text: string, actions: Action[] = [], about = '', turn?: string, left: Left[] = []): void {
   noticed += 1;
   const passes = actions.length === 0 && (tone === 'plain' || tone === 'good');
-  const notice: Notice = { id: noticed, tone, text, actions, about, turn, passes };
+  const notice: Notice = { id: noticed, tone, text, actions, about, turn, passes, left };
   const others = notices.value.filter((one) => one.text !== text && !(about && one.about === about));
   const all = [...others, notice];
   const first = all.length > MOST ? all.find((one) => !isBar(one)) : undefined;

@@ -6,7 +6,7 @@ import type { DiffLine, FileDiff, RewindDocument } from '../contract';
 import { fits, ofCall } from '../text/edits';
 import { noteLine, refusalOf } from '../text/notes';
 import { changedParts, marked } from '../text/within';
-import { filesChanged, willDo } from '../text/words';
+import { filesChanged, leftBehind, meaning, willDo } from '../text/words';
 
 const file = (path: string, action: string, status = 'done') => ({ path, action, status, certainty: null });
 const document = (files: ReturnType<typeof file>[], more: Partial<RewindDocument> = {}) =>
@@ -34,6 +34,23 @@ test('what was done says which half went back', () => {
   assert.equal(outcome(wanted('code', ['b']), document([file('b', 'delete')], { scope: 'code' })), 'b deleted');
   assert.equal(outcome(wanted('code', ['b']), document([file('b', 'delete', 'kept')], { scope: 'code' })), 'b: 1 file kept as it is');
   assert.equal(outcome({ ...wanted('both'), change: { do: 'undo' }, verb: 'Undo' }, document(files, { what: 'turn mend' })), 'Undid turn “mend”: 1 file recreated, 1 deleted');
+});
+
+test('the first line of a plan says what its point stands for', () => {
+  assert.equal(meaning('session', 'before 2 “mend add”'), 'This session’s changes since prompt 2 “mend add”');
+  assert.equal(meaning('session', 'before “make b”'), 'This session’s changes since the prompt “make b”');
+  assert.equal(meaning('workspace', 'checkpoint “good”'), 'The whole workspace as of checkpoint “good”');
+  // A server that does not say it is not spoken for.
+  assert.equal(meaning(undefined, 'checkpoint “good”'), '');
+});
+
+test('each path that did not go back is named with why', () => {
+  const not_restored = [{ path: 'big.dat', why: 'larger than 64 MiB' }, { path: { bytes: 'YQBi/w==' }, why: 'a pipe\u202e' }];
+  assert.deepEqual(leftBehind(document([], { not_restored })), [
+    { path: 'big.dat', why: 'larger than 64 MiB' },
+    { path: '"a\\000b\\377"', why: 'a pipe\ufffd' },
+  ]);
+  assert.deepEqual(leftBehind(document([])), []);
 });
 
 test('what is written for the model is told in a line', () => {

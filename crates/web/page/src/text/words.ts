@@ -195,6 +195,22 @@ export function inFiles(document: RewindDocument): string {
   return some.map(([number, word], at) => `${at === 0 ? count(number, 'file', 'files') : number} ${word}`).join(', ');
 }
 
+/** The first line of a plan: what its point stands for. `name` is the point: `before 3 “mend add”`, `checkpoint “good”`. */
+export function meaning(means: RewindDocument['means'], name: string): string {
+  const point = name.replace(/^before (?=\d)/, 'prompt ').replace(/^before /, 'the prompt ');
+  if (means === undefined) return '';
+  return means === 'session' ? `This session’s changes since ${point}` : `The whole workspace as of ${point}`;
+}
+
+/** A path that changed and did not go back, and why, as they are shown. */
+export interface Left {
+  path: string;
+  why: string;
+}
+export function leftBehind({ not_restored }: RewindDocument): Left[] {
+  return (not_restored ?? []).map(({ path, why }) => ({ path: pathText(path), why: clean(why) }));
+}
+
 /** An operation by the words of what it is about: `turn “mend add”`, `rewind to before “mend add”`. */
 export function operationName(what: string): string {
   const [, kind = '', rest = ''] = /^(\S+) ?([\s\S]*)$/.exec(what) ?? [];

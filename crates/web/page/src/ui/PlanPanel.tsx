@@ -7,7 +7,7 @@ import { refused, send, sentence } from '../actions';
 import { applyChange, planTitle, RUNNING, type Wanted } from '../changes';
 import type { Bytes, Change, ConflictFacts, EntryId, FileDiff, OnConflict, Refusal, RewindDocument, Scope } from '../contract';
 import { applying, panel, underWay, useView } from '../store';
-import { type Action, changedFiles, count, pathKey, pathText, willDo } from '../text/words';
+import { type Action, changedFiles, count, meaning, pathKey, pathText, willDo } from '../text/words';
 import { head } from '../view';
 import { type Choices, Conflicts, Files, Leaves, Stays, Warnings } from './PlanParts';
 import { promptsGo, SCOPES } from './PromptMenu';
@@ -130,8 +130,13 @@ export function PlanPanel({ wanted: goal }: { wanted: Wanted }) {
   const kept = [...choices].filter(([key, [, choice]]) => choice === 'keep' && plan?.conflicts.some((one) => pathKey(one.path) === key)).length;
   const label = kept > 0 ? (title ? 'Keep it as it is' : `${verb}, keeping ${count(kept, 'file as it is', 'files as they are')}`) : (title ?? verb);
 
+  // Undo is about an operation, not about a point; where files stay, and of a single one, the rest tells all.
+  const hasPoint = (wanted.do === 'rewind' || wanted.do === 'checkpoint') && only === null && plan?.scope !== 'conversation';
+  const means = hasPoint ? meaning(plan?.means, goal.name) : '';
+
   return (
     <div class="plan" ref={box}>
+      {means ? <p class="means">{means}</p> : null}
       {wanted.do === 'rewind' && only === null ? (
         <fieldset class="scopes">
           <legend class="sr">What goes back</legend>
