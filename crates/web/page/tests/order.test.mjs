@@ -67,7 +67,7 @@ test('the composer shows nothing of a rewind before the conversation does', asyn
   assert.deepEqual(await prompts(page), ['first']);
 });
 
-test('keys that are pressed before the next frame are typed into the search that was opened', async (t) => {
+test('keys that are pressed before the next frame are typed into the search that they follow', async (t) => {
   const { page } = await play(t, { view: { entries: TALK } });
   await withoutFrames(page);
   await page.locator('.top [aria-label="Find in the conversation"]').click();
@@ -78,6 +78,9 @@ test('keys that are pressed before the next frame are typed into the search that
   await page.locator('[aria-label="Prompt 1"]').focus();
   await page.keyboard.type('sapple');
   assert.equal(await page.locator('#session-search').inputValue(), 'apple');
+  await page.locator('[aria-label="Prompt 1"]').focus();
+  await page.keyboard.type('tpear');
+  assert.equal(await page.locator('.timeline input').inputValue(), 'pear');
 });
 
 test('a session that is picked while a new one is asked for stays in sight', async (t) => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { test } from './case.mjs';
-import { apply, choose, closeBrowser, menu, ready, say, Scene } from './scene.mjs';
+import { apply, choose, closeBrowser, frames, menu, ready, say, Scene } from './scene.mjs';
 
 after(closeBrowser);
 const config = '[permissions]\nallow = ["edits", "bash"]\n';
@@ -229,6 +229,8 @@ test('what was left behind is in the tree, and one can go back to it', async (t)
   await page.locator('.top button', { hasText: 'Timeline' }).click();
   const left = page.locator('.tree-row.left');
   await left.waitFor();
+  // The browser draws a row of the tree when it has found it to be on the screen; until then it has no text.
+  await frames(page);
   assert.match(await left.innerText(), /make b[\s\S]*left behind/);
   await page.locator('.timeline input').fill('b.txt');
   await page.waitForFunction(() => document.querySelectorAll('.tree-row').length < 3);

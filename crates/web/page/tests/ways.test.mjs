@@ -106,6 +106,7 @@ test('the timeline shows where one is, goes to a prompt, and opens its menu', as
     await page.locator('.top button', { hasText: 'Timeline' }).click();
     const here = page.locator('.tree-row[aria-current]');
     await here.waitFor();
+    await frames(page);
     const number = Number(await here.locator('.no').innerText());
     assert.ok(number > 20 && number < 40, String(number));
     assert.ok(await here.evaluate((row) => row.getBoundingClientRect().top > 0 && row.getBoundingClientRect().bottom < innerHeight));
@@ -114,6 +115,7 @@ test('the timeline shows where one is, goes to a prompt, and opens its menu', as
     assert.equal(await page.locator('.side').count(), width > 900 ? 1 : 0);
     assert.equal(await page.evaluate(() => document.activeElement.getAttribute('aria-label')), 'Prompt 7');
     if (width < 900) continue;
+    await frames(page);
     assert.equal(await here.locator('.no').innerText(), '7');
     await here.locator('[data-menu]').click();
     await page.locator('.menu-title', { hasText: 'number 7' }).waitFor();
@@ -132,6 +134,8 @@ test('the timeline tells attempts apart, names forks, and does not move when poi
   await page.locator('.top button', { hasText: 'Timeline' }).click();
   const rows = page.locator('.tree-row');
   await rows.nth(5).waitFor();
+  // The browser draws a row of the tree when it has found it to be on the screen; until then it has no text.
+  await frames(page);
   const gap = await rows.evaluateAll((all) => all.map((one) => Number.parseFloat(getComputedStyle(one).paddingBottom) > 5));
   assert.deepEqual(gap, [false, false, true, false, true, false]);
   assert.match(await page.locator('.tree-row .fork').first().innerText(), /fork\s*played/);

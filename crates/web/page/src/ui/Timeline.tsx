@@ -81,7 +81,8 @@ export function Timeline({ from: first }: { from: string | undefined }) {
       isGone = true;
     };
   }, [entries, view?.session, asked]);
-  useEffect(() => input.current?.focus({ preventScroll: true }), []);
+  // Before the next key, and after the panel has remembered where the focus was.
+  useLayoutEffect(() => queueMicrotask(() => input.current?.focus({ preventScroll: true })), []);
   const rows = useMemo(() => treeRows(prompts ?? []), [prompts]);
   // Where one is: the prompt that was chosen, else the one on the screen.
   const [onScreen] = useState(() => transcript()?.prompt() ?? null);
