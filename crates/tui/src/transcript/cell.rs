@@ -4,7 +4,8 @@ use ratatui::text::{Line, Span};
 use retake_engine::session::entry::{Block, Body, EndReason, Entry, EntryId, Outcome, SummaryBy};
 
 use super::ink::{Ink, Keep, more};
-use super::{prompt, reply, result, seen};
+use super::seen::{self, Seen};
+use super::{prompt, reply, result};
 use crate::text::width as columns;
 use crate::text::wrap::Margin;
 
@@ -24,10 +25,19 @@ enum Shape {
     Block,
 }
 
-/// Writes `entries[index]`, with an empty line above it where that helps reading. What is before an entry never changes, so neither does
-/// what is written.
-pub(super) fn write(entries: &[Entry], index: usize, is_unseen: bool, ink: &mut Ink) {
-    let entry = &entries[index];
+/// Writes `entries[index]` and the summaries that stand below it, with an empty line above each where that helps reading. What is before
+/// an entry never changes, so neither does what is written of it.
+pub(super) fn write(entries: &[Entry], index: usize, seen: &Seen, ink: &mut Ink) {
+    if !seen.is_moved(index) {
+        write_entry(entries, index, seen.is_unseen(index), ink);
+    }
+    for below in seen.below(index) {
+        ink.blank();
+        write_body(entries, *below, false, ink);
+    }
+}
+
+fn write_entry(entries: &[Entry], index: usize, is_unseen: bool, ink: &mut Ink) {
     let shape = shape(entries, index);
     if shape == Shape::Nothing {
         return;
@@ -35,7 +45,11 @@ pub(super) fn write(entries: &[Entry], index: usize, is_unseen: bool, ink: &mut 
     if needs_gap(entries, index, shape) {
         ink.blank();
     }
-    match &entry.body {
+    write_body(entries, index, is_unseen, ink);
+}
+
+fn write_body(entries: &[Entry], index: usize, is_unseen: bool, ink: &mut Ink) {
+    match &entries[index].body {
         Body::Prompt { parts } => prompt::write(parts, is_unseen, ink),
         Body::Reply { blocks, stop, .. } => reply::write(blocks, *stop, ink),
         Body::ToolResult { .. } => result::write(entries, index, ink),

@@ -1,7 +1,9 @@
-//! What the model no longer sees: it was cleared, or a summary stands for it.
+//! What the model no longer sees, because it was cleared or a summary stands for it, and where each summary stands: right after the
+//! last entry that it replaces, which may be far above the place where it was written.
 //!
 //! Only what was added since the last frame is looked at, so that a long conversation costs nothing.
 
+use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
 
 use retake_engine::session::entry::{Body, Entry, EntryId, SummaryBy};
@@ -14,6 +16,9 @@ pub(super) struct Seen {
     /// Everything before is cleared.
     cleared: usize,
     summarised: Vec<RangeInclusive<usize>>,
+    /// Summaries that stand further up, by the index of the last entry that each replaces.
+    placed: HashMap<usize, Vec<usize>>,
+    moved: HashSet<usize>,
 }
 
 impl Seen {
@@ -28,6 +33,10 @@ impl Seen {
             }
         };
         for (index, entry) in entries.iter().enumerate().skip(from) {
+            if let Body::Summary { from, to, .. } = &entry.body {
+                let range = range(&entries[..index], *from, *to);
+                self.place(index, range.filter(|range| range.end() + 1 != index));
+            }
             match &entry.body {
                 Body::Cleared => self.cleared = index,
                 // A model that goes back on its own keeps the prompts.
@@ -37,6 +46,23 @@ impl Seen {
             }
         }
         self.known = entries.last().map(|last| (entries.len(), last.id));
+    }
+
+    fn place(&mut self, summary: usize, range: Option<RangeInclusive<usize>>) {
+        if let Some(range) = range {
+            self.placed.entry(*range.end()).or_default().push(summary);
+            self.moved.insert(summary);
+        }
+    }
+
+    /// The summaries that stand right below this entry.
+    pub(super) fn below(&self, index: usize) -> &[usize] {
+        self.placed.get(&index).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether this is a summary that stands further up.
+    pub(super) fn is_moved(&self, index: usize) -> bool {
+        self.moved.contains(&index)
     }
 
     pub(super) fn is_unseen(&self, index: usize) -> bool {

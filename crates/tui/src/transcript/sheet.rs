@@ -55,10 +55,13 @@ pub(super) struct Cache {
 struct Kept {
     cell: Rc<Cell>,
     fold: Fold,
-    is_unseen: bool,
+    standing: Standing,
     is_unfinished: bool,
     frame: u64,
 }
+
+/// Whatever later entries change about a cell: whether the model sees it, and how many summaries stand below it.
+type Standing = (bool, usize);
 
 #[derive(Debug)]
 struct Live {
@@ -152,23 +155,23 @@ impl<'a> Sheet<'a> {
             return if index == self.live() { self.live_cell() } else { Rc::default() };
         };
         let fold = if self.folds.is_open(entry) { Fold::Open } else { Fold::Folded };
-        let is_unseen = self.seen.is_unseen(index);
+        let standing = (self.seen.is_unseen(index), self.seen.below(index).len());
         let frame = self.cache.frame;
         if let Some(kept) = self.cache.cells.get_mut(&entry)
-            && (kept.fold, kept.is_unseen) == (fold, is_unseen)
+            && (kept.fold, kept.standing) == (fold, standing)
             && (!kept.is_unfinished || kept.frame == frame)
         {
             kept.frame = frame;
             return Rc::clone(&kept.cell);
         }
         let mut ink = Ink::new(self.cache.width, self.cache.theme, fold);
-        cell::write(&self.view.entries, index, is_unseen, &mut ink);
+        cell::write(&self.view.entries, index, self.seen, &mut ink);
         let cell = Rc::new(ink.finish());
         let is_unfinished = self.budget.was_exceeded();
         self.cache.is_unfinished |= is_unfinished;
         self.cache.laid_out += 1;
         self.cache.lines += cell.lines.len();
-        let kept = Kept { cell: Rc::clone(&cell), fold, is_unseen, is_unfinished, frame };
+        let kept = Kept { cell: Rc::clone(&cell), fold, standing, is_unfinished, frame };
         if let Some(old) = self.cache.cells.insert(entry, kept) {
             self.cache.lines -= old.cell.lines.len();
         }

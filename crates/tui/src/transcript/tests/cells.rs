@@ -309,6 +309,33 @@ one
 }
 
 #[test]
+fn a_summary_stands_after_the_last_entry_that_it_replaces() {
+    let (mut transcript, done) = (Transcript::new(), || ended(EndReason::Done));
+    let mut view = view([prompt("first"), says("one"), done(), prompt("second"), says("two"), done()]);
+    let before = whole(&mut transcript, &view, 60);
+    assert_eq!(before, "> first\n\none\n\n> second\n\ntwo");
+    let by = SummaryBy::User;
+    add(
+        &mut view,
+        Body::Summary { from: id(0), to: id(2), text: "All is well.".to_owned(), by, usage: Usage::default() },
+    );
+    let after = "\
+> first
+
+one
+
+┌ summary of 3 entries: the model sees this instead
+│ All is well.
+└
+
+> second
+
+two";
+    assert_eq!(whole(&mut transcript, &view, 60), after, "the cells of before are drawn anew");
+    assert_eq!(drawn(&view, 60), after);
+}
+
+#[test]
 fn blocks_of_a_prompt_are_named_and_unfold() {
     let parts = vec![
         Part::text("See "),
