@@ -19,6 +19,6 @@ mod text;
 mod theme;
 mod transcript;
 
-pub use app::{Guide, GuideStep, Next, Until};
+pub use app::{Guide, Hint, Moment, Next};
 pub use run::{Options, TerminalError, Web, run};
 pub use theme::Colours;

@@ -45,7 +45,7 @@ pub struct Options {
     /// Where relative paths begin.
     pub current_dir: PathBuf,
     /// What a newcomer is shown.
-    pub guide: Option<Guide>,
+    pub guide: Option<Box<dyn Guide>>,
     /// What is said to begin with.
     pub greeting: Option<String>,
     /// Shows the session in a browser too, if that can be had.
@@ -72,9 +72,9 @@ pub enum TerminalError {
 }
 
 /// Shows a session until the user leaves it.
-pub async fn run(view: View, live: Live, options: Options) -> Result<Next, TerminalError> {
+pub async fn run(view: View, live: Live, mut options: Options) -> Result<Next, TerminalError> {
     let root = PathBuf::from(&view.workspace);
-    let (app, effects) = App::new(view, Theme::new(options.colours), options.guide.clone(), fresh::now());
+    let (app, effects) = App::new(view, Theme::new(options.colours), options.guide.take(), fresh::now());
     let taken = Taken::take()?;
     let area = size()?;
     let (answers, answered) = mpsc::unbounded_channel();

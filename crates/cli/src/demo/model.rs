@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::story::{self, Answer};
+use super::story::{self, Answer, CallOutcome, CallResult, Round};
 
 /// Largest request that is read; the demo's are far smaller.
 const MAX_BODY: usize = 16 << 20;
@@ -31,11 +31,12 @@ async fn serve(mut stream: TcpStream, pace: Duration) -> io::Result<()> {
     let Some(request) = read(&mut stream).await? else {
         return stream.write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").await;
     };
-    let (prompt, answered) = last_prompt(&request);
+    let (prompt, rounds) = last_prompt(&request);
+    let answered = rounds.len();
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
     stream.write_all(head.as_bytes()).await?;
     let tokens = request.to_string().len() / 4;
-    for (pause, event) in events(&story::answer(&prompt, answered), answered, tokens) {
+    for (pause, event) in events(&story::answer(&prompt, &rounds), answered, tokens) {
         if pause {
             tokio::time::sleep(pace).await;
         }
@@ -67,22 +68,40 @@ async fn read(stream: &mut TcpStream) -> io::Result<Option<Value>> {
     Ok(serde_json::from_slice(&bytes[end..end + length]).ok())
 }
 
-/// The last thing that the user said, and how many answers followed it.
-fn last_prompt(request: &Value) -> (String, usize) {
+/// The last prompt, and the results of the calls that each answer to it made.
+fn last_prompt(request: &Value) -> (String, Vec<Round>) {
     let messages = request["messages"].as_array().map_or(&[][..], Vec::as_slice);
-    let mut answered = 0;
+    let mut rounds = Vec::new();
+    let mut results = Round::new();
     for message in messages.iter().rev() {
+        let blocks = message["content"].as_array().map_or(&[][..], Vec::as_slice);
         if message["role"] == "assistant" {
-            answered += 1;
+            rounds.push(std::mem::take(&mut results));
             continue;
         }
-        let texts = message["content"].as_array().into_iter().flatten().filter_map(|block| block["text"].as_str());
+        let texts = blocks.iter().filter_map(|block| block["text"].as_str());
         let text = texts.collect::<Vec<_>>().join("\n");
         if !text.is_empty() && !text.starts_with("<retake-note>") {
-            return (text, answered);
+            rounds.reverse();
+            return (text, rounds);
         }
+        let found = blocks.iter().filter(|block| block["type"] == "tool_result").map(call_result);
+        results.splice(0..0, found);
     }
-    (String::new(), answered)
+    (String::new(), Vec::new())
+}
+
+fn call_result(block: &Value) -> CallResult {
+    let text = match &block["content"] {
+        Value::String(text) => text.clone(),
+        content => content.as_array().into_iter().flatten().filter_map(|part| part["text"].as_str()).collect(),
+    };
+    let outcome = match block["is_error"].as_bool() {
+        Some(true) if text.starts_with("The user did not allow") => CallOutcome::Denied,
+        Some(true) => CallOutcome::Failed,
+        _ => CallOutcome::Done,
+    };
+    CallResult { outcome, text }
 }
 
 /// The events of an answer, and whether there is a pause before each.

@@ -5,7 +5,6 @@ use retake_agent::document::RewindDocument;
 use retake_engine::session::first_line;
 
 use super::complete::{self, Completion, Typing};
-use super::guide::Until;
 use super::list::List;
 use super::notice::Tone;
 use super::{App, Asked, Difference, Effect, Next, Place};
@@ -39,7 +38,7 @@ impl App {
                 self.refused(&refusal)
             }
             (Asked::Said(parts), Ok(Reply::Held { .. })) => {
-                self.say_plain(format!("Held until the turn has ended: {}", first_line(&parts)))
+                self.say_of_turn(Tone::Plain, format!("Held until the turn has ended: {}", first_line(&parts)))
             }
             (Asked::Files(query), Ok(Reply::Files { paths })) => {
                 if self.files_wanted.as_ref() == Some(&query)
@@ -124,12 +123,15 @@ impl App {
 
     fn refused(&mut self, refusal: &Refusal) -> Vec<Effect> {
         let hint = refusal.hint.as_ref().map(|hint| format!(" · {hint}")).unwrap_or_default();
-        self.say_bad(format!("{}{hint}", refusal.message))
+        let text = format!("{}{hint}", refusal.message);
+        match refusal.reason {
+            Reason::Running => self.say_of_turn(Tone::Bad, text),
+            _ => self.say_bad(text),
+        }
     }
 
     /// An undo or a redo was made.
     fn changed(&mut self, verb: &str, document: &RewindDocument) -> Vec<Effect> {
-        self.guided(Until::WentBack);
         let (done, back) = match verb {
             "undo" => ("Undid", "/redo repeats it"),
             "redo" => ("Redid", "/undo takes it back"),
@@ -163,7 +165,6 @@ impl App {
                     self.place = Place::Talk;
                     self.refilled = Some(self.now);
                     self.transcript.to_bottom();
-                    self.guided(Until::WentBack);
                     let (what, files, waiting) = (&document.what, in_files(&document), self.waiting());
                     self.say_good(format!("Went back to {what}: {files}. /undo takes this back{waiting}"));
                     effects.push(Effect::Ask(Asked::Store, Command::Store));

@@ -6,7 +6,7 @@ use retake_agent::contract::{Change, ChangeGoal, Command, DiffOf, Extent, Seen, 
 use retake_engine::OnConflict;
 use retake_engine::session::entry::{Body, EntryId};
 
-use super::notice::Tone;
+use super::notice::{Lasts, Tone};
 use super::slash::Slash;
 use super::{App, Asked, Effect, Next, Place};
 
@@ -54,7 +54,8 @@ impl App {
                 Vec::new()
             }
             Slash::Quit if self.view.state == State::Running => {
-                self.leave_twice("A turn is running. /quit once more stops it and leaves; everything so far is kept")
+                let warning = "A turn is running. /quit once more stops it and leaves; everything so far is kept";
+                self.leave_twice(warning, Lasts::Turn)
             }
             Slash::Quit => self.leave(),
         }
@@ -67,7 +68,7 @@ impl App {
     /// Leaves for another session, unless a turn would be stopped by that.
     pub(super) fn leave_for(&mut self, next: Next) -> Vec<Effect> {
         if self.view.state == State::Running {
-            return self.say(Tone::Warning, "A turn is running: Esc stops it first");
+            return self.say_of_turn(Tone::Warning, "A turn is running: Esc stops it first");
         }
         self.go(next)
     }

@@ -99,7 +99,9 @@ impl App {
             Place::Diff(_) => "↑↓ PageUp PageDown scroll · n p next and previous file · Esc back",
             Place::List(_) | Place::Help(_) => "Esc goes back to the conversation",
             Place::Talk if self.asking.is_why => "Why not? The model is told. Enter says no, Esc goes back",
-            Place::Talk if self.question().is_some() => "y yes · n no · Esc stops the turn · or say something else",
+            Place::Talk if self.question().is_some() => {
+                "Enter takes › · y yes · n no · Esc stops the turn · or say something else"
+            }
             Place::Talk if self.running_since.is_some() => "Say something: it is held until the turn has ended",
             Place::Talk => "Ask for something · @ mentions a file · / commands · ? help",
         };

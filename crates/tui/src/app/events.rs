@@ -5,7 +5,6 @@ use retake_agent::view::View;
 use retake_engine::session::entry::Body;
 
 use super::facts::Facts;
-use super::guide::Until;
 use super::notice::Tone;
 use super::{App, Asked, Effect, Place};
 use retake_agent::contract::Command;
@@ -22,9 +21,6 @@ impl App {
         match &event.kind {
             EventKind::Appended { entry } => {
                 self.facts.take(entry);
-                if matches!(entry.body, Body::Prompt { .. }) {
-                    self.guided(Until::Said);
-                }
             }
             EventKind::HeadMoved { operation, .. } => {
                 self.facts = Facts::of(&self.view);
@@ -35,21 +31,18 @@ impl App {
             EventKind::DraftChanged { .. } => self.draft_changed(is_own),
             EventKind::StateChanged { .. } => self.watch_state(),
             EventKind::TurnEnded { prompt, reason, message, taken_back, .. } => {
+                self.end_notice_of_turn();
                 let is_cut = !taken_back && self.view.entries.iter().rev().all(|entry| entry.id != *prompt);
                 // A rewind has said what became of a turn that is cut.
                 if !is_cut {
                     self.say_ended(reason, message.as_deref(), *taken_back);
-                }
-                // A guide goes on with what was done, and waits where it was stopped.
-                if reason == "done" {
-                    self.guided(Until::TurnEnded);
                 }
                 self.running_since = None;
                 return vec![Effect::Ask(Asked::Store, Command::Store)];
             }
             EventKind::Retrying { after_ms, attempt, message } => {
                 let seconds = after_ms.div_ceil(1_000);
-                self.say(Tone::Warning, format!("{message}. Asking again in {seconds} s (attempt {attempt})"));
+                self.say_of_turn(Tone::Warning, format!("{message}. Asking again in {seconds} s (attempt {attempt})"));
             }
             EventKind::Warning { text } => {
                 self.say(Tone::Warning, text.clone());
@@ -92,6 +85,9 @@ impl App {
 
     /// Remembers since when a turn runs.
     pub(super) fn watch_state(&mut self) {
+        if self.view.state != State::Running {
+            self.end_notice_of_turn();
+        }
         match self.view.state {
             State::Running => drop(self.running_since.get_or_insert(self.now)),
             State::Paused if !self.view.questions.is_empty() => {}

@@ -1,79 +1,66 @@
-//! A guide for newcomers: one hint at a time, gone on when what it asks for has happened.
+//! A guide for newcomers: one hint at a time, which follows what has really happened.
+//!
+//! The app owns when a hint is asked for and where it stands; what it says is decided by whoever gives the guide, from the session as it is
+//! now. So there is no order that a newcomer could leave.
 
-use super::App;
+use retake_agent::view::View;
 
-/// What is done next, step by step.
-#[derive(Clone, Debug, Default)]
-pub struct Guide {
-    /// In order.
-    pub steps: Vec<Step>,
-    /// Which one is shown.
-    pub at: usize,
+use super::{App, Place};
+use crate::text;
+
+/// Gives hints.
+pub trait Guide: Send {
+    /// The hint for this moment. Called after everything that happens.
+    fn hint(&mut self, moment: &Moment<'_>) -> Hint;
 }
 
-/// One step.
-#[derive(Clone, Debug)]
-pub struct Step {
+/// What a hint depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment<'a> {
+    /// The session.
+    pub view: &'a View,
+    /// Whether the picker is open.
+    pub is_picker_open: bool,
+    /// What is typed.
+    pub typed: &'a str,
+}
+
+/// A hint.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hint {
+    /// Which step this is.
+    pub number: usize,
+    /// How many there are.
+    pub of: usize,
     /// What to do.
-    pub hint: String,
-    /// What is put into the composer for it, if that is empty.
+    pub text: String,
+    /// What is put into the composer when the hint is new and nothing is typed.
     pub prompt: Option<String>,
-    /// When it is done.
-    pub until: Until,
-}
-
-/// When a step is done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Until {
-    /// A prompt was said.
-    Said,
-    /// The turn has ended.
-    TurnEnded,
-    /// The picker is open.
-    PickerOpen,
-    /// The conversation or the files went back.
-    WentBack,
-    /// Never: it is the last one.
-    Left,
 }
 
 impl App {
-    pub(super) fn begin_guide(&mut self) {
-        self.prefill();
+    /// Asks the guide for the hint of this moment.
+    pub(super) fn follow_guide(&mut self) {
+        let Some(mut guide) = self.guide.take() else { return };
+        let mut hint = self.ask_guide(&mut *guide);
+        let is_new = hint.prompt != self.hint.prompt || hint.number != self.hint.number;
+        // A rewind or an undo brings its own prompt, which may still be on its way.
+        let is_free = self.composer.is_blank() && self.changing == 0 && self.view.draft.is_empty();
+        if let Some(prompt) = hint.prompt.as_ref().filter(|_| is_new && is_free && matches!(self.place, Place::Talk)) {
+            self.composer.insert(prompt);
+            hint = self.ask_guide(&mut *guide);
+        }
+        (self.hint, self.guide) = (hint, Some(guide));
     }
 
-    /// Goes on if the step that is shown is done by this.
-    pub(super) fn guided(&mut self, happened: Until) {
-        let Some(guide) = &mut self.guide else { return };
-        if guide.steps.get(guide.at).is_some_and(|step| step.until == happened) {
-            guide.at += 1;
-            self.prefill();
-        }
-    }
-
-    /// Goes back to the step that asks for the picker if it was closed again.
-    pub(super) fn picker_closed(&mut self) {
-        let Some(guide) = &mut self.guide else { return };
-        let is_before = guide.at.checked_sub(1).and_then(|at| guide.steps.get(at));
-        let is_waiting = guide.steps.get(guide.at).is_some_and(|step| step.until == Until::WentBack);
-        if is_waiting && is_before.is_some_and(|step| step.until == Until::PickerOpen) {
-            guide.at -= 1;
-        }
-    }
-
-    fn prefill(&mut self) {
-        let step = self.guide.as_ref().and_then(|guide| guide.steps.get(guide.at));
-        if let Some(prompt) = step.and_then(|step| step.prompt.clone())
-            && self.composer.is_blank()
-        {
-            self.composer.insert(&prompt);
-        }
+    fn ask_guide(&self, guide: &mut dyn Guide) -> Hint {
+        let typed = self.composer.parts().iter().map(text::in_words).collect::<Vec<_>>().join("\n");
+        let is_picker_open = matches!(self.place, Place::Picker(_));
+        guide.hint(&Moment { view: &self.view, is_picker_open, typed: &typed })
     }
 
     /// What to do next.
-    pub(super) fn hint(&self) -> Option<(usize, usize, &str)> {
-        let guide = self.guide.as_ref()?;
-        let step = guide.steps.get(guide.at)?;
-        Some((guide.at + 1, guide.steps.len(), &step.hint))
+    pub(super) fn hint(&self) -> Option<&Hint> {
+        self.guide.is_some().then_some(&self.hint)
     }
 }

@@ -5,8 +5,7 @@ use retake_agent::contract::{Change, Command, State, WhileRunning};
 
 use retake_engine::OnConflict;
 
-use super::guide::Until;
-use super::notice::Tone;
+use super::notice::{Lasts, Notice, Tone};
 use super::{App, Asked, Effect, Next, Place};
 use crate::picker::Picker;
 
@@ -130,7 +129,7 @@ impl App {
             self.shelved = Vec::new();
             return Vec::new();
         }
-        self.leave_twice("Ctrl+C once more leaves; the session is kept")
+        self.leave_twice("Ctrl+C once more leaves; the session is kept", Lasts::On)
     }
 
     fn interrupt(&mut self) -> Vec<Effect> {
@@ -139,12 +138,13 @@ impl App {
     }
 
     /// Leaves if that was said before.
-    pub(super) fn leave_twice(&mut self, warning: &str) -> Vec<Effect> {
+    pub(super) fn leave_twice(&mut self, warning: &str, lasts: Lasts) -> Vec<Effect> {
         if self.warned.take().is_some_and(|before| self.now.0 - before.0 < TWICE * 2) {
             return self.leave();
         }
         self.warned = Some(self.now);
-        self.say(Tone::Warning, warning)
+        self.notice = Some(Notice { tone: Tone::Warning, text: warning.to_owned(), lasts });
+        Vec::new()
     }
 
     pub(super) fn leave(&mut self) -> Vec<Effect> {
@@ -167,22 +167,19 @@ impl App {
     /// Opens the picker; while a turn runs it says why not.
     pub(super) fn open_picker(&mut self) -> Vec<Effect> {
         if self.view.state == State::Running {
-            return self.say(Tone::Warning, "A turn is running, and nothing can go back under it: Esc stops it first");
+            return self
+                .say_of_turn(Tone::Warning, "A turn is running, and nothing can go back under it: Esc stops it first");
         }
         let (mut picker, mut steps) = Picker::open();
         steps.extend(picker.view_changed(&self.view));
         self.place = Place::Picker(Box::new(picker));
         self.completion = None;
         self.notice = None;
-        self.guided(Until::PickerOpen);
         self.picker_steps(steps)
     }
 
     /// Back to the conversation.
     pub(super) fn close_place(&mut self) {
-        if matches!(self.place, Place::Picker(_)) {
-            self.picker_closed();
-        }
         self.place = Place::Talk;
     }
 

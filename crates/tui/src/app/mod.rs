@@ -40,7 +40,7 @@ use crate::theme::Theme;
 use crate::transcript::Transcript;
 use complete::Completion;
 use facts::Facts;
-pub use guide::{Guide, Step as GuideStep, Until};
+pub use guide::{Guide, Hint, Moment};
 use list::List;
 use notice::{Notice, Tone};
 use question::Asking;
@@ -206,7 +206,9 @@ pub struct App {
     warned: Option<Timestamp>,
     shows_todos: bool,
     own: VecDeque<String>,
-    guide: Option<Guide>,
+    guide: Option<Box<dyn Guide>>,
+    /// What the guide said last.
+    hint: Hint,
     theme: Theme,
     now: Timestamp,
     /// Undos and redos that are not answered yet.
@@ -219,7 +221,7 @@ pub struct App {
 
 impl App {
     /// Begins with everything that the session tells.
-    pub fn new(view: View, theme: Theme, guide: Option<Guide>, now: Timestamp) -> (Self, Vec<Effect>) {
+    pub fn new(view: View, theme: Theme, guide: Option<Box<dyn Guide>>, now: Timestamp) -> (Self, Vec<Effect>) {
         let mut app = Self {
             facts: Facts::of(&view),
             transcript: Transcript::new(),
@@ -239,6 +241,7 @@ impl App {
             shows_todos: true,
             own: VecDeque::new(),
             guide,
+            hint: Hint::default(),
             theme,
             now,
             changing: 0,
@@ -249,13 +252,19 @@ impl App {
         app.remember_prompts();
         app.load_draft();
         app.watch_state();
-        app.begin_guide();
+        app.follow_guide();
         (app, vec![Effect::Ask(Asked::Store, Command::Store)])
     }
 
     /// Takes something in; returns what is to be done.
     pub fn update(&mut self, input: Input, now: Timestamp) -> Vec<Effect> {
         self.now = now;
+        let effects = self.take(input);
+        self.follow_guide();
+        effects
+    }
+
+    fn take(&mut self, input: Input) -> Vec<Effect> {
         match input {
             Input::Key(key) => self.key(key),
             Input::Paste(text) => self.paste(&text),

@@ -9,6 +9,17 @@ pub struct Notice {
     pub tone: Tone,
     /// In words.
     pub text: String,
+    /// Until when it is true.
+    pub lasts: Lasts,
+}
+
+/// Until when a notice is true, if nothing replaces it before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lasts {
+    /// Whatever happens.
+    On,
+    /// While the turn runs.
+    Turn,
 }
 
 /// How a notice is meant.
@@ -26,8 +37,19 @@ pub enum Tone {
 
 impl App {
     pub(super) fn say(&mut self, tone: Tone, text: impl Into<String>) -> Vec<Effect> {
-        self.notice = Some(Notice { tone, text: text.into() });
+        self.notice = Some(Notice { tone, text: text.into(), lasts: Lasts::On });
         Vec::new()
+    }
+
+    /// Says something that is true only while the turn runs.
+    pub(super) fn say_of_turn(&mut self, tone: Tone, text: impl Into<String>) -> Vec<Effect> {
+        self.notice = Some(Notice { tone, text: text.into(), lasts: Lasts::Turn });
+        Vec::new()
+    }
+
+    /// Takes away what was true only while the turn ran.
+    pub(super) fn end_notice_of_turn(&mut self) {
+        self.notice = self.notice.take().filter(|notice| notice.lasts != Lasts::Turn);
     }
 
     /// Says something beside what was done, whichever of the two is known first.

@@ -8,6 +8,7 @@ use retake_engine::session::entry::{Todo, TodoState};
 
 use super::App;
 use super::Place;
+use super::guide::Hint;
 use super::notice::Tone;
 use super::question::offers;
 use crate::text::wrap::{self, Breaks, Margin};
@@ -104,7 +105,7 @@ impl App {
             return lines;
         }
         for (number, offer) in offers.iter().enumerate() {
-            let is_chosen = Some(number) == self.asking.chosen && !self.asking.is_why;
+            let is_chosen = number == self.asking.chosen && !self.asking.is_why;
             let mark = if is_chosen { "› " } else { "  " };
             let style = if is_chosen { theme.chosen() } else { theme.plain() };
             let key = Span::styled(format!("{mark}{} ", offer.key), theme.accent());
@@ -154,8 +155,8 @@ impl App {
     }
 
     fn hint_lines(&self, width: u16) -> Vec<Line<'static>> {
-        let Some((number, count, hint)) = self.hint() else { return Vec::new() };
-        wrapped(&format!("Demo {number}/{count}: {hint}"), width, self.theme.accent().patch(self.theme.bold()))
+        let Some(Hint { number, of, text, .. }) = self.hint() else { return Vec::new() };
+        wrapped(&format!("Demo {number}/{of}: {text}"), width, self.theme.accent().patch(self.theme.bold()))
     }
 }
 

@@ -12,15 +12,15 @@ const UNSEEN: i64 = 300;
 /// How far the user is with an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Asking {
-    /// Which answer is chosen; none to begin with, so that an Enter that was meant for something else answers nothing.
-    pub chosen: Option<usize>,
+    /// Which answer Enter gives: the first to begin with, and it is marked.
+    pub chosen: usize,
     /// Lines of the preview that are above what is shown.
     pub scroll: usize,
     /// Whether the composer holds the reason for a no.
     pub is_why: bool,
     /// Whether keys go to the composer although something is asked.
     pub is_aside: bool,
-    /// Since when it is asked: a key that comes at once was not meant for it.
+    /// Since when keys go to the question: one that comes at once was not meant for it.
     pub since: Option<Timestamp>,
 }
 
@@ -67,12 +67,19 @@ impl App {
         self.asking = Asking { is_aside, since, ..Asking::default() };
     }
 
+    /// Keys go to the question again, because nothing is typed any more. Those of a line that was typed ahead still come.
+    pub(super) fn back_to_answers(&mut self) {
+        (self.asking.is_aside, self.asking.since) = (false, Some(self.now));
+    }
+
     /// A key while something is asked; `None` if it is not about that.
     pub(super) fn answer_key(&mut self, key: KeyEvent) -> Option<Vec<Effect>> {
         let question = self.question()?.clone();
         let offers = offers(&question);
         let is_at_once = self.asking.since.is_some_and(|since| self.now.0 - since.0 < UNSEEN);
         if is_at_once && matches!(key.code, KeyCode::Enter | KeyCode::Char(_)) && key.modifiers.is_empty() {
+            // The rest of a line that was typed ahead, or a key that is held down, comes as quickly.
+            self.asking.since = Some(self.now);
             return Some(Vec::new());
         }
         if self.asking.is_why {
@@ -90,20 +97,18 @@ impl App {
             };
         }
         match key.code {
-            KeyCode::Up => self.asking.chosen = Some(self.asking.chosen.unwrap_or(offers.len()).saturating_sub(1)),
-            KeyCode::Down => {
-                self.asking.chosen = Some(self.asking.chosen.map_or(0, |chosen| (chosen + 1).min(offers.len() - 1)));
-            }
+            KeyCode::Up => self.asking.chosen = self.asking.chosen.saturating_sub(1),
+            KeyCode::Down => self.asking.chosen = (self.asking.chosen + 1).min(offers.len() - 1),
             KeyCode::PageDown => self.asking.scroll += 10,
             KeyCode::PageUp => self.asking.scroll = self.asking.scroll.saturating_sub(10),
             KeyCode::Tab => self.asking.is_aside = true,
-            KeyCode::Enter => match self.asking.chosen {
-                Some(chosen) => return Some(self.choose(&question, offers[chosen].key)),
-                None => return Some(self.say_plain("y allows it, n does not; arrow keys and Enter choose")),
-            },
+            KeyCode::Enter => {
+                let chosen = self.asking.chosen.min(offers.len() - 1);
+                return Some(self.choose(&question, offers[chosen].key));
+            }
             KeyCode::Char(c) if key.modifiers.is_empty() => match offers.iter().position(|offer| offer.key == c) {
                 // It lasts, and is too easily the first letter of something else.
-                Some(at) if c == 'a' => self.asking.chosen = Some(at),
+                Some(at) if c == 'a' => self.asking.chosen = at,
                 Some(_) => return Some(self.choose(&question, c)),
                 // Somebody begins to say something: the rest of it answers nothing.
                 None => {

@@ -6,6 +6,7 @@ use retake_agent::contract::Command;
 use super::complete::{self, Completion, Typing};
 use super::slash::{self, Meaning};
 use super::{App, Asked, Effect};
+use crate::composer::Composer;
 
 /// Within this many milliseconds after a rewind, Enter was meant for the picker.
 const STILL: i64 = 400;
@@ -30,15 +31,15 @@ impl App {
             KeyCode::Char('w') if control => composer.delete_word(),
             KeyCode::Char('u') if control => composer.delete_to_start(),
             KeyCode::Char('k') if control => composer.delete_to_end(),
-            KeyCode::Char('p') if control => drop(composer.up()),
-            KeyCode::Char('n') if control => drop(composer.down()),
+            KeyCode::Char('p') if control => return self.recall(Composer::up),
+            KeyCode::Char('n') if control => return self.recall(Composer::down),
             KeyCode::Char(c) if !control && !alt => composer.insert(c.encode_utf8(&mut [0; 4])),
             KeyCode::Left if by_word => composer.word_left(),
             KeyCode::Right if by_word => composer.word_right(),
             KeyCode::Left => composer.left(),
             KeyCode::Right => composer.right(),
-            KeyCode::Up => drop(composer.up()),
-            KeyCode::Down => drop(composer.down()),
+            KeyCode::Up => return self.recall(Composer::up),
+            KeyCode::Down => return self.recall(Composer::down),
             KeyCode::Home => composer.home(),
             KeyCode::End => composer.end(),
             KeyCode::Backspace if by_word => composer.delete_word(),
@@ -49,11 +50,19 @@ impl App {
         self.typed()
     }
 
+    /// Moves to another line or to another entry of the history. Nothing is offered there, or the list would take the next arrow key.
+    fn recall(&mut self, step: fn(&mut Composer) -> bool) -> Vec<Effect> {
+        step(&mut self.composer);
+        self.dismissed = complete::typing(&self.composer);
+        self.completion = None;
+        self.typed()
+    }
+
     /// What is about to be said has changed: something may be completed.
     pub(super) fn typed(&mut self) -> Vec<Effect> {
         if self.composer.is_blank() {
             // Nobody types any more.
-            self.asking.is_aside = false;
+            self.back_to_answers();
             self.unshelve();
         }
         let typing = complete::typing(&self.composer);
@@ -129,7 +138,7 @@ impl App {
             Meaning::Prompt => {
                 self.composer.take();
                 let draft = std::mem::take(&mut self.loaded);
-                self.asking.is_aside = false;
+                self.back_to_answers();
                 self.notice = None;
                 self.transcript.to_bottom();
                 vec![Effect::Say { parts, draft }]

@@ -24,17 +24,43 @@ fn each_key_gives_its_answer() {
 }
 
 #[test]
-fn enter_answers_only_what_was_chosen_and_always_takes_two_keys() {
+fn enter_gives_the_marked_answer_and_always_takes_two_keys() {
     let mut scene = Scene::new();
     scene.ask("c1", npm_test());
-    assert_eq!(scene.key(KeyCode::Enter), [], "it may have been meant for something else");
-    scene.key(KeyCode::Down);
+    assert!(scene.screen(80, 16).contains("› y Yes, this once"), "{}", scene.screen(80, 16));
     assert_eq!(answer(&scene.key(KeyCode::Enter)), Some((&CallId("c1".into()), &Answer::Allow)));
+    let mut scene = Scene::new();
+    scene.ask("c1", npm_test());
+    scene.key(KeyCode::Down);
+    scene.key(KeyCode::Down);
+    assert!(scene.screen(80, 16).contains("› n No"));
+    assert_eq!(answer(&scene.key(KeyCode::Enter)), Some((&CallId("c1".into()), &Answer::Deny { why: None })));
     let mut scene = Scene::new();
     scene.ask("c1", npm_test());
     assert_eq!(scene.key(KeyCode::Char('a')), []);
     let always = Answer::AllowAlways { rule: npm_test().expect("there is one") };
     assert_eq!(answer(&scene.key(KeyCode::Enter)), Some((&CallId("c1".into()), &always)));
+}
+
+#[test]
+fn an_enter_that_was_typed_ahead_answers_nothing() {
+    let mut scene = Scene::new();
+    scene.ask("c1", npm_test());
+    scene.now -= 1_000;
+    for _ in 0..20 {
+        assert_eq!(scene.key(KeyCode::Enter), [], "a key that is held down was not meant for the question");
+        scene.now += 200;
+    }
+    scene.now += 1_000;
+    scene.types("please ");
+    scene.key(KeyCode::Enter);
+    for key in ['y', 'e', 's'] {
+        assert_eq!(scene.key(KeyCode::Char(key)), [], "the rest of what was typed or pasted line by line");
+        assert_eq!(scene.key(KeyCode::Enter), []);
+    }
+    assert!(scene.screen(80, 16).contains("n No"), "it is asked all the same");
+    scene.now += 1_000;
+    assert!(answer(&scene.key(KeyCode::Enter)).is_some());
 }
 
 #[test]
@@ -49,6 +75,7 @@ fn words_that_are_typed_at_a_question_answer_nothing() {
             "it is said, and held"
         );
         assert!(scene.screen(80, 16).contains("n No"), "and is asked all the same");
+        scene.now += 1_000;
         let denied = scene.key(KeyCode::Char('n'));
         assert!(answer(&denied).is_some(), "once nobody types any more, keys answer again");
     }

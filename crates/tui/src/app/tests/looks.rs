@@ -8,7 +8,7 @@ use retake_agent::diff::{DiffLine, FileDiff, HunkLines, LineKind};
 use retake_agent::document::Bytes;
 
 use super::*;
-use crate::app::{Guide, GuideStep, Until};
+use crate::app::{Guide, Hint, Moment};
 
 /// Compares the screen at three widths with its pictures.
 fn looks(name: &str, scene: &mut Scene, height: u16) {
@@ -160,17 +160,23 @@ fn what_a_turn_changed() {
     looks("diff", &mut scene, 16);
 }
 
+struct First;
+
+impl Guide for First {
+    fn hint(&mut self, _: &Moment<'_>) -> Hint {
+        let (text, prompt) = ("Enter sends the prompt below.".to_owned(), Some("Please mend it.".to_owned()));
+        Hint { number: 1, of: 1, text, prompt }
+    }
+}
+
 #[test]
 fn the_first_hint_of_a_guide() {
     let mut scene = Scene::new();
-    let step = GuideStep {
-        hint: "Enter sends the prompt below.".into(),
-        prompt: Some("Please mend it.".into()),
-        until: Until::Said,
-    };
-    scene.app.guide = Some(Guide { steps: vec![step], at: 0 });
-    scene.app.begin_guide();
+    scene.app.guide = Some(Box::new(First));
+    scene.app.follow_guide();
     looks("guide", &mut scene, 10);
+    scene.control('u');
+    assert!(scene.app.composer.is_blank(), "a prompt that is taken away does not come back by itself");
 }
 
 #[test]

@@ -296,3 +296,41 @@ fn a_turn_whose_prompt_is_still_to_be_told_has_written_nothing() {
     scene.reply("Two.");
     assert!(scene.screen(100, 12).contains(" 0 s · 400 tokens · Esc stops"), "{}", scene.screen(100, 12));
 }
+
+#[test]
+fn a_notice_about_the_running_turn_goes_with_it() {
+    let mut scene = Scene::new();
+    scene.state(State::Running);
+    scene.prompt("mend it");
+    scene.control('r');
+    assert!(scene.screen(80, 16).contains("A turn is running"));
+    scene.reply("done");
+    assert!(scene.screen(80, 16).contains("A turn is running"), "it still is");
+    scene.append(Body::Ended { reason: EndReason::Done });
+    scene.state(State::Idle);
+    assert!(!scene.screen(80, 16).contains("A turn is running"));
+    scene.state(State::Running);
+    scene.control('r');
+    scene.ask("c1", npm_test());
+    assert!(!scene.screen(80, 16).contains("A turn is running"), "a paused turn can be rewound");
+}
+
+#[test]
+fn the_history_goes_on_past_a_prompt_that_begins_with_a_slash() {
+    let mut scene = Scene::new();
+    for line in ["first", "/usr is full", "/help", "last"] {
+        scene.enters(line);
+        scene.key(KeyCode::Esc);
+    }
+    let mut recalled = Vec::new();
+    for _ in 0..4 {
+        scene.key(KeyCode::Up);
+        recalled.extend(scene.app.composer.parts().iter().map(crate::text::in_words));
+    }
+    assert_eq!(recalled, ["last", "/help", "/usr is full", "first"]);
+    scene.key(KeyCode::Down);
+    scene.key(KeyCode::Down);
+    assert_eq!(scene.app.composer.parts(), [Part::text("/help")]);
+    scene.key(KeyCode::Backspace);
+    assert!(scene.screen(80, 20).contains("/help"), "once it is edited, commands are offered again");
+}
