@@ -63,8 +63,8 @@ pub use git::{GitAction, GitState};
 pub use id::{CheckpointId, InvalidObjectId, ObjectId, OperationId, SessionId, SnapshotId};
 pub use operation::{MadeBy, Operation, OperationError, OperationKind, OperationState};
 pub use owner::{
-    Began, Certainty, Claim, FileTime, NewSession, NewWindow, Owner, PartOf, PathChange, Reach, Session, SessionKind,
-    Span, Spans, Window,
+    Began, Certainty, Claim, Counts, FileTime, NewSession, NewWindow, Owner, PartOf, PathChange, Reach, Runs, Session,
+    SessionKind, Span, Spans, Window,
 };
 pub use path::{InvalidPath, WorkspacePath};
 pub use place::OpenError;

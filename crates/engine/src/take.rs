@@ -13,7 +13,7 @@ use rusqlite::Transaction;
 use crate::checkpoint::{self, Own, Purpose, check_label, refuse_taken};
 use crate::owner::life::Abandoned;
 use crate::owner::rows::{self, Attributed};
-use crate::owner::{By, ChangeKind, window};
+use crate::owner::{By, ChangeKind, OpenWindow, claim, window};
 use crate::rewind::same;
 use crate::scan::rules::Rules;
 use crate::scan::{Counters, Scanned, Scanner, Sink};
@@ -257,7 +257,9 @@ impl Scene<'_> {
             rows::insert(tx, seq, attributed)?;
             rows::note_sought(tx, seq, &self.sought)?;
             for window in &abandoned {
-                window::close(tx, *window, seq)?;
+                // What its last tools did may have been found before they were announced, as with one that ends.
+                claim::judge_again(tx, window, seq)?;
+                window::close(tx, window.seq, seq)?;
             }
             (purpose.also)(tx, seq)?;
             if let Some(session) = session {
@@ -266,19 +268,19 @@ impl Scene<'_> {
             Ok(None)
         })?;
         refuse_taken(checkpoint.label.as_deref(), taken)?;
-        abandoned.iter().for_each(|window| window::forget_abandoned(self.store.dir(), *window));
+        abandoned.iter().for_each(|window| window::forget_abandoned(self.store.dir(), window.seq));
         Ok(checkpoint)
     }
 
     /// What changed since the checkpoint before and who did it, and the windows whose processes are gone.
-    fn attribute(&self, purpose: &Purpose<'_>) -> Result<(Changed, Vec<Attributed>, Vec<i64>), StoreError> {
+    fn attribute(&self, purpose: &Purpose<'_>) -> Result<(Changed, Vec<Attributed>, Vec<OpenWindow>), StoreError> {
         let (changes, previous) = self.changes()?;
         let changed = Changed::count(&changes);
         let Some(previous) = previous else { return Ok((changed, Vec::new(), Vec::new())) };
-        let windows = rows::open_windows(self.store)?;
-        let abandoned = Abandoned::find(self.store.dir(), &windows);
+        let mut windows = rows::open_windows(self.store)?;
+        let abandoned = Abandoned::find(self.store.dir(), &mut windows);
         if changes.is_empty() {
-            return Ok((changed, Vec::new(), abandoned.windows()));
+            return Ok((changed, Vec::new(), abandoned.of(windows)));
         }
         let (then, now) = (knower(self.store, &previous)?, self.knower());
         let mut attributed = Vec::with_capacity(changes.len());
@@ -296,7 +298,7 @@ impl Scene<'_> {
                 None => attributed.push(Attributed { change, kind, by, changed }),
             }
         }
-        Ok((changed, attributed, abandoned.windows()))
+        Ok((changed, attributed, abandoned.of(windows)))
     }
 
     /// What changed since the checkpoint before, which is returned too; since the last one that can be read, if that is

@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::edit::Edits;
 use super::relay::{What, named};
 use super::route::{MAX_WAITING, Unkept, is_within};
-use super::scribe::{Desk, spoken};
+use super::scribe::{Desk, Places, spoken};
 use super::session::Session;
 use super::ties::{self, Listing, Tie, Ties};
 use super::{Proxy, complain};
@@ -178,7 +178,9 @@ impl Proxy {
     ) -> Result<Arc<Session>, String> {
         let Opened { writer, ties } = opened;
         let id = writer.id();
-        let desk = Desk::start(writer, keeper, root, self.name.clone(), self.setup.patience);
+        let cwd = birth["cwd"].as_str().map_or_else(|| root.clone(), PathBuf::from);
+        let places = Places { root, cwd };
+        let desk = Desk::start(writer, keeper, places, self.name.clone(), self.setup.patience);
         let (desk, thread) = desk.map_err(|error| error.to_string())?;
         self.keep_thread(thread);
         let (inbox, mut said) = mpsc::channel(MAX_WAITING);

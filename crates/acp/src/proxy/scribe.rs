@@ -1,16 +1,17 @@
 //! The scribe: one thread per session, the only one that writes its log.
 //!
 //! It is told what passes by and makes entries of it, one for each message or piece of one (`saying`) and one for each tool call with its
-//! result (`call`), in the order in which they end; the ids are those that the client was told. Snapshots go to the workspace's keeper and nobody waits for them here. What cannot
+//! result (`call` puts it together, `work` knows which tools are at work, `raw` what they were given), in the order in which they end; the ids are those that the client was told. Snapshots go to the workspace's keeper and nobody waits for them here. What cannot
 //! be written is told to people on stderr and does not stop the conversation between the editor and its agent.
 
 mod call;
 mod change;
+mod raw;
 mod saying;
 mod telling;
+mod work;
 
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
@@ -30,6 +31,7 @@ use tokio::sync::{broadcast, oneshot};
 use super::Patience;
 use super::timeline::{Stamp, Timeline, timing};
 use super::watch::{PAUSE, Watch};
+pub(super) use call::Places;
 use call::{Call, Question};
 pub(super) use change::{Changed, chain, spoken};
 use saying::{Coming, Pieces};
@@ -69,7 +71,7 @@ pub(super) struct Scribe {
     timeline: Arc<Mutex<Timeline>>,
     /// When what is being done was said.
     at: Stamp,
-    root: PathBuf,
+    places: Places,
     /// What the inner agent is called.
     agent: String,
     turn: Option<(OperationId, EntryId)>,
@@ -107,12 +109,12 @@ impl Desk {
     pub(super) fn start(
         writer: SessionWriter,
         keeper: Keeper,
-        root: PathBuf,
+        places: Places,
         agent: String,
         patience: Patience,
     ) -> std::io::Result<(Self, thread::JoinHandle<()>)> {
         let (tasks, inbox) = mpsc::channel::<Task>();
-        let telling = Telling::new(&writer, &root, &agent);
+        let telling = Telling::new(&writer, &places.root, &agent);
         let is_call = |entry: &Entry| matches!(entry.body, Body::ToolResult { .. });
         let announces = writer.conversation().entries().iter().any(is_call);
         let timeline = Arc::new(Mutex::new(Timeline::new(patience.notice, patience.doubt, announces)));
@@ -122,7 +124,7 @@ impl Desk {
             at: Stamp::now(),
             writer: Some(writer),
             keeper,
-            root,
+            places,
             agent,
             turn: None,
             coming: None,
@@ -227,7 +229,7 @@ impl Scribe {
 
     /// The workspace.
     pub(super) fn root(&self) -> &std::path::Path {
-        &self.root
+        &self.places.root
     }
 
     /// The workspace's keeper.

@@ -11,6 +11,7 @@
 //! | after the agent's last word, shortly (`doubt`) before a tool is announced that has not ended | contested | contested, or outside if it only edits and declares where |
 //! | after the agent's last word, earlier than that | contested | outside |
 //! | after the agent's last word, before a tool is announced that has ended already | the agent's, certain | outside if it declares paths, else contested |
+//! | after the agent's last word, if Retake is then killed: a tool may have been at work that nobody read of | contested | contested |
 //! | in a turn without any tool, of an agent that has not announced one in this session | contested | contested |
 //! | at all other times: it thinks, it talks, it asks, between two tools | outside | outside |
 //!
@@ -26,10 +27,11 @@
 //! - An agent that has never announced a tool may be one that never does. What changes in its turns may be anybody's: it is contested
 //!   until the first tool is announced, and from then on silence means that nothing runs.
 
+use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use retake_engine::{Claim, FileTime, Span, Spans, WorkspacePath};
+use retake_engine::{Claim, Counts, FileTime, Span, Spans, WorkspacePath};
 
 /// A moment, as files know it.
 #[derive(Clone, Copy, Debug)]
@@ -111,6 +113,10 @@ pub(super) struct Timeline {
     paused: FileTime,
     /// Whether it is known to announce tools.
     announces: bool,
+    /// Whether a turn runs.
+    is_running: bool,
+    /// The last word that is written down.
+    written: Option<FileTime>,
 }
 
 /// What stands for a tool in a turn of an agent that may never announce one.
@@ -130,6 +136,8 @@ impl Timeline {
             heard: now,
             paused: now,
             announces,
+            is_running: false,
+            written: None,
         }
     }
 
@@ -141,6 +149,7 @@ impl Timeline {
     /// A turn begins.
     pub(super) fn begin(&mut self, at: Stamp) {
         self.answered(at);
+        self.is_running = true;
         if !self.announces {
             self.add(UNANNOUNCED, at.floor, None, (Claim::Doubtful, Claim::Doubtful), &[]);
         }
@@ -232,6 +241,7 @@ impl Timeline {
         for Worked { span, .. } in &mut self.worked {
             span.until = Some(span.until.map_or(at.now, |until| until.min(at.now)));
         }
+        self.is_running = false;
         self.write();
     }
 
@@ -268,14 +278,34 @@ impl Timeline {
         (declared, ceiling): (Claim, Claim),
         paths: &[WorkspacePath],
     ) {
-        let span = Span { since, until, paths: paths.iter().cloned().collect(), declared, others: ceiling };
+        let span = Span {
+            since,
+            until,
+            paths: paths.iter().cloned().collect(),
+            declared,
+            others: ceiling,
+            counts: Counts::Always,
+        };
         self.worked.push(Worked { tool: tool.to_owned(), span, ceiling, number: self.told, is_old: false });
         self.told += 1;
     }
 
-    fn write(&self) {
+    /// Writes the agent's last word down, if it has said more since: whoever finds this after a kill need not doubt what changed before.
+    pub(super) fn note_word(&mut self) {
+        if self.is_running && self.written != Some(self.paused) {
+            self.write();
+        }
+    }
+
+    fn write(&mut self) {
         let Some(window) = &self.window else { return };
-        let spans: Vec<Span> = self.worked.iter().map(|worked| worked.span.clone()).collect();
+        let mut spans: Vec<Span> = self.worked.iter().map(|worked| worked.span.clone()).collect();
+        if self.is_running {
+            let (declared, others) = (Claim::Doubtful, Claim::Doubtful);
+            let (paths, counts) = (BTreeSet::new(), Counts::IfKilled);
+            spans.push(Span { since: self.paused, until: None, paths, declared, others, counts });
+            self.written = Some(self.paused);
+        }
         if let Err(error) = window.set(&spans) {
             super::complain(&format!("Retake's store cannot be written: {error}"));
         }

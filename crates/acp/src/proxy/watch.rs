@@ -11,6 +11,7 @@
 //! Snapshots and windows are the keeper's, on its thread; the timeline is kept up by the scribe, as soon as something is said. What fails
 //! is told to people once, and the turn goes on: a snapshot that could not be taken is a gap, not a reason to stop somebody else's agent.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -19,8 +20,8 @@ use retake_agent::question::in_words;
 use retake_engine::session::Moment;
 use retake_engine::session::entry::EntryId;
 use retake_engine::{
-    Durability, FileTime, NewWindow, NoProgress, OperationId, Origin, PartOf, Reach, SessionId, Window, Workspace,
-    WorkspacePath,
+    Durability, FileTime, NewWindow, NoProgress, OperationId, Origin, PartOf, Reach, Runs, SessionId, Window,
+    Workspace, WorkspacePath,
 };
 
 use super::timeline::{Timeline, timing};
@@ -30,17 +31,30 @@ const IDLE: Duration = Duration::from_millis(400);
 /// How long after a word of the agent no tool must be announced for that: it may be about to run.
 pub(super) const PAUSE: Duration = Duration::from_millis(60);
 
+/// What a window is open for before a tool is announced.
+const AGENT: &str = "agent";
+
 /// A tool runs, or will, or has.
 #[derive(Debug)]
 pub(super) struct Work {
+    /// By which the agent tells it from others.
+    pub(super) id: String,
     /// What it is called.
     pub(super) tool: String,
     /// Whether it may do more than change files.
-    pub(super) is_command: bool,
+    pub(super) runs: Runs,
     /// The paths that it says it writes.
     pub(super) paths: Vec<WorkspacePath>,
     /// It has not been at work before.
     pub(super) since: FileTime,
+}
+
+/// A tool of a window.
+#[derive(Debug)]
+struct Described {
+    id: String,
+    tool: String,
+    runs: Runs,
 }
 
 /// The turn that is watched.
@@ -52,6 +66,10 @@ pub(super) struct Watch {
     timeline: Arc<Mutex<Timeline>>,
     is_claimed: bool,
     opened: Instant,
+    /// The tools of the window that is open, each once.
+    works: Vec<Described>,
+    /// Commands that are told of with a window that has ended.
+    told: HashSet<String>,
     /// Why the last snapshot could not be taken.
     pub(super) failure: Option<String>,
 }
@@ -59,7 +77,17 @@ pub(super) struct Watch {
 impl Watch {
     /// Of a session in which nothing goes on.
     pub(super) fn new(session: SessionId, timeline: Arc<Mutex<Timeline>>) -> Self {
-        Self { session, turn: None, window: None, timeline, is_claimed: false, opened: Instant::now(), failure: None }
+        Self {
+            session,
+            turn: None,
+            window: None,
+            timeline,
+            is_claimed: false,
+            opened: Instant::now(),
+            works: Vec::new(),
+            told: HashSet::new(),
+            failure: None,
+        }
     }
 
     /// Takes the snapshot of a prompt and begins to watch its turn. An error if the point to go back to could not be taken.
@@ -70,6 +98,7 @@ impl Watch {
         prompt: EntryId,
     ) -> Result<(), String> {
         self.end(workspace);
+        self.told.clear();
         self.turn = Some((operation, prompt));
         let moment = Moment { session: self.session, entry: Some(prompt), origin: Origin::Prompt };
         let taken = workspace.checkpoint_at(moment, fresh::checkpoint(), Durability::Soon, &NoProgress);
@@ -121,9 +150,37 @@ impl Watch {
         self.describe(workspace, work);
     }
 
+    /// Says what the window is open for. A command that goes on in another window is told of with the first.
     fn describe(&mut self, workspace: &mut Workspace, work: &Work) {
+        let runs = if self.told.contains(&work.id) { Runs::Edits } else { work.runs };
+        self.works.retain(|known| known.id != work.id);
+        self.works.push(Described { id: work.id.clone(), tool: work.tool.clone(), runs });
+        self.describe_window(workspace);
+    }
+
+    /// A tool was announced and has not been at work: the user is asked about it first.
+    pub(super) fn retract(&mut self, workspace: &mut Workspace, id: &str) {
+        let known = self.works.len();
+        self.works.retain(|work| work.id != id);
+        if self.works.len() < known {
+            self.describe_window(workspace);
+        }
+    }
+
+    /// A tool has ended: if the agent calls another one so, that is another one.
+    pub(super) fn forget(&mut self, id: &str) {
+        self.told.remove(id);
+    }
+
+    /// A window is called after its newest command, or else its newest tool.
+    fn describe_window(&mut self, workspace: &mut Workspace) {
         let Some(window) = &mut self.window else { return };
-        let described = workspace.describe(window, &work.tool, work.is_command);
+        let command = self.works.iter().rfind(|work| work.runs == Runs::Command);
+        let (tool, runs) = match command.or(self.works.last()) {
+            Some(work) => (work.tool.as_str(), work.runs),
+            None => (AGENT, Runs::Edits),
+        };
+        let described = workspace.describe(window, tool, runs);
         self.note(described.map_err(|error| in_words(&error)));
     }
 
@@ -189,13 +246,15 @@ impl Watch {
         let window = NewWindow {
             session: self.session,
             turn: Some(prompt.to_string()),
-            tool: "agent".to_owned(),
+            tool: AGENT.to_owned(),
             reach: Reach::Spans,
             declared,
             operation: PartOf::Turn(operation),
         };
         self.opened = Instant::now();
         self.is_claimed = false;
+        let ended = std::mem::take(&mut self.works).into_iter().filter(|work| work.runs == Runs::Command);
+        self.told.extend(ended.map(|work| work.id));
         match workspace.begin(window, fresh::checkpoint(), &NoProgress) {
             Ok(began) => {
                 timing(&self.timeline).attach(Some(began.window.spans()));

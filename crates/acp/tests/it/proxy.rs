@@ -4,6 +4,7 @@ mod asking;
 mod believing;
 mod cutting;
 mod declaring;
+mod describing;
 mod ending;
 mod forking;
 mod naming;

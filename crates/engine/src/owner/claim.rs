@@ -4,27 +4,36 @@
 use rusqlite::{Transaction, params};
 
 use super::window::Window;
-use super::{FileTime, Verdict, life, rows};
+use super::{FileTime, OpenWindow, Reach, Verdict, life, rows};
 use crate::snapshot::known::Known;
 use crate::store::db::in_transaction;
 use crate::store::{Durability, StoreError};
 use crate::take::knower;
 use crate::{Workspace, WorkspacePath, checkpoint};
 
+/// What a tool does, as far as is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Runs {
+    /// It changes files, and nothing else.
+    Edits,
+    /// It may do more than change files.
+    Command,
+}
+
 impl Workspace {
-    /// Says what a window is open for: the tool, and whether that runs a command, which may do more than change files. A window that
-    /// runs one is not called after anything less.
-    pub fn describe(&mut self, window: &mut Window, tool: &str, is_command: bool) -> Result<(), StoreError> {
+    /// Says what a window with spans is open for, in the place of what was said before: the tool, and whether that runs a command, which
+    /// may do more than change files.
+    pub fn describe(&mut self, window: &mut Window, tool: &str, runs: Runs) -> Result<(), StoreError> {
         self.store.db().transaction(Durability::Soon, |tx| {
-            let sql =
-                "UPDATE windows SET tool = ?1, everything = CASE WHEN ?2 AND everything = 2 THEN 3 ELSE everything END
-                 WHERE seq = ?3 AND (?2 OR everything != 3)";
-            let described = tx.execute(sql, params![tool, is_command, window.seq]).map_err(in_transaction(tx))?;
-            if described > 0 {
-                tool.clone_into(&mut window.tool);
-            }
-            Ok(())
-        })
+            let sql = "UPDATE windows SET tool = ?1, everything = ?2 WHERE seq = ?3 AND everything IN (2, 3)";
+            let everything = match runs {
+                Runs::Edits => 2,
+                Runs::Command => 3,
+            };
+            tx.execute(sql, params![tool, everything, window.seq]).map_err(in_transaction(tx))
+        })?;
+        tool.clone_into(&mut window.tool);
+        Ok(())
     }
 
     /// Says that a tool in a window writes `paths`; its spans tell when. They are captured from now on whatever the rules say; what was
@@ -64,13 +73,16 @@ impl Workspace {
     }
 }
 
-/// Judges the changes that were found since a window with spans was opened, now that all is said of it: a checkpoint may have come before
-/// a tool was announced that was already at work, or before it declared its paths. What was contested with another session stays so.
-pub(super) fn judge_again(tx: &Transaction<'_>, window: &Window) -> Result<(), StoreError> {
-    let Some(window) = rows::window_with_spans(tx, window)? else { return Ok(()) };
+/// Judges the changes that checkpoints before `before` found since a window with spans was opened, now that all is said of it: one may have
+/// come before a tool was announced that was already at work, or before it declared its paths. What was contested with another session
+/// stays so.
+pub(crate) fn judge_again(tx: &Transaction<'_>, window: &OpenWindow, before: i64) -> Result<(), StoreError> {
+    if window.reach != Reach::Spans {
+        return Ok(());
+    }
     let Some(since) = window.spans.iter().flatten().map(|span| span.since).min() else { return Ok(()) };
     let update = "UPDATE changes SET certainty = ?, session = ?, window = ?, operation = ? WHERE seq = ?";
-    for change in rows::to_judge_again(tx, &window, since)? {
+    for change in rows::to_judge_again(tx, window, since, before)? {
         let verdict = match (window.claim(&change.path, Some(change.changed)), change.is_presumed_of_others) {
             (Verdict::Outside, true) => continue,
             (Verdict::Presumed, true) => Verdict::Contested,
@@ -79,7 +91,7 @@ pub(super) fn judge_again(tx: &Transaction<'_>, window: &Window) -> Result<(), S
         if verdict as u8 == change.verdict && !change.is_presumed_of_others {
             continue;
         }
-        let own = matches!(verdict, Verdict::Certain | Verdict::Presumed).then_some(&window);
+        let own = matches!(verdict, Verdict::Certain | Verdict::Presumed).then_some(window);
         let (session, seq) = (own.map(|window| window.session), own.map(|window| window.seq));
         let operation = own.and_then(|window| window.operation);
         tx.execute(update, params![verdict as u8, session, seq, operation, change.seq]).map_err(in_transaction(tx))?;

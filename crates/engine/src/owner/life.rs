@@ -64,8 +64,21 @@ fn touch(path: &Path) {
 pub(crate) struct Abandoned(BTreeMap<i64, Option<i128>>);
 
 impl Abandoned {
-    /// Those of `windows`.
-    pub(crate) fn find(store_dir: &Path, windows: &[OpenWindow]) -> Self {
+    /// Those of `windows`, whose spans are then what they are with or without their processes.
+    pub(crate) fn find(store_dir: &Path, windows: &mut [OpenWindow]) -> Self {
+        let found = Self::among(store_dir, windows);
+        for window in windows {
+            match found.0.get(&window.seq) {
+                None => window.is_held(),
+                Some(until) => {
+                    window.was_held_until(until.and_then(|until| i64::try_from(until).ok()).map(FileTime));
+                }
+            }
+        }
+        found
+    }
+
+    fn among(store_dir: &Path, windows: &[OpenWindow]) -> Self {
         let abandoned = windows.iter().map(|window| window.seq).filter(|seq| window::is_abandoned(store_dir, *seq));
         let until = |seq| {
             let metadata = std::fs::symlink_metadata(window::window_path(store_dir, seq)).ok()?;
@@ -75,9 +88,9 @@ impl Abandoned {
         Self(abandoned.map(|seq| (seq, until(seq))).collect())
     }
 
-    /// Their row numbers.
-    pub(crate) fn windows(&self) -> Vec<i64> {
-        self.0.keys().copied().collect()
+    /// Those of `windows` whose processes are gone.
+    pub(crate) fn of(&self, windows: Vec<OpenWindow>) -> Vec<OpenWindow> {
+        windows.into_iter().filter(|window| self.0.contains_key(&window.seq)).collect()
     }
 
     /// Decides who changed `path` of the workspace at `root` while `windows` were open, `then` being what was there before; with when it

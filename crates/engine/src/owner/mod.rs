@@ -8,7 +8,7 @@
 //! A process that is killed leaves its window open until the next checkpoint. What changed after it had died is contested too:
 //! see [`life`].
 
-mod claim;
+pub(crate) mod claim;
 pub(crate) mod life;
 pub(crate) mod rows;
 pub(crate) mod span;
@@ -18,7 +18,8 @@ use std::collections::BTreeSet;
 
 use crate::{CheckpointId, Node, OperationId, SessionId, Timestamp, WorkspacePath};
 
-pub use span::{Claim, FileTime, Span, Spans};
+pub use claim::Runs;
+pub use span::{Claim, Counts, FileTime, Span, Spans};
 pub use window::{Began, NewSession, NewWindow, PartOf, Reach, Session, SessionKind, Window};
 
 /// How sure it is that a session made a change.
@@ -202,6 +203,7 @@ mod tests {
             paths: BTreeSet::from([path("a")]),
             declared,
             others,
+            counts: Counts::Always,
         };
         let mut agent = window(1, 1, Reach::Spans, &[]);
         let verdict = |window: &OpenWindow, name: &str, changed: Option<i64>| {

@@ -290,14 +290,16 @@ pub(crate) fn window_with_spans(tx: &Transaction<'_>, window: &Window) -> Result
     let sql = "SELECT session, operation FROM windows WHERE seq = ? AND everything IN (2, 3)";
     let row = tx.query_row(sql, [window.seq], |row| Ok((row.get(0)?, row.get(1)?))).optional();
     let Some((session, operation)) = row.map_err(in_transaction(tx))? else { return Ok(None) };
-    Ok(Some(OpenWindow {
+    let mut window = OpenWindow {
         seq: window.seq,
         session,
         operation,
         reach: Reach::Spans,
         declared: BTreeSet::new(),
         spans: window.spans().read(),
-    }))
+    };
+    window.is_held();
+    Ok(Some(window))
 }
 
 /// A change that may have to be judged again.
@@ -311,20 +313,21 @@ pub(crate) struct Rejudged {
     pub(crate) is_presumed_of_others: bool,
 }
 
-/// The changes that were found in the turn of `window`, made at `since` or later, and that may be its own, by what was known then: not those
+/// The changes that checkpoints before `before` found in the turn of `window`, made at `since` or later, and that may be its own, by what was known then: not those
 /// that another session declared, nor those that it contests with one. A tool may be announced when windows in which its work was found
 /// have already ended.
 pub(crate) fn to_judge_again(
     tx: &Transaction<'_>,
     window: &OpenWindow,
     since: FileTime,
+    before: i64,
 ) -> Result<Vec<Rejudged>, StoreError> {
     let sql = "SELECT changes.seq, path, changed, certainty,
              changes.session IS NOT NULL AND changes.session != windows.session
          FROM changes JOIN windows ON windows.seq = ?1
          WHERE changes.checkpoint >= coalesce((SELECT min(opened) FROM windows first
                  WHERE first.operation = windows.operation), windows.opened)
-             AND changed >= ?4
+             AND changed >= ?4 AND changes.checkpoint < ?5
              AND (changes.window = ?1 OR (changes.window IS NULL AND changes.operation IS NULL)
                  OR (changes.session != windows.session AND certainty = ?2))
              AND NOT (certainty = ?3 AND EXISTS (SELECT 1 FROM windows others WHERE others.session != windows.session
@@ -338,7 +341,7 @@ pub(crate) fn to_judge_again(
     };
     tx.prepare_cached(sql)
         .and_then(|mut statement| {
-            let values = params![window.seq, Verdict::Presumed as u8, Verdict::Contested as u8, since.0];
+            let values = params![window.seq, Verdict::Presumed as u8, Verdict::Contested as u8, since.0, before];
             statement.query_map(values, row)?.filter_map(Result::transpose).collect()
         })
         .map_err(in_transaction(tx))

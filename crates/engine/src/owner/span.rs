@@ -63,6 +63,17 @@ pub enum Claim {
     Yes,
 }
 
+/// When a span counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Counts {
+    /// Always.
+    #[default]
+    Always,
+    /// Only if the process that opened the window was killed, and up to its death: it may not have read of a tool.
+    IfKilled,
+}
+
 /// A time in which changes may be a window's: that of one tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
@@ -77,6 +88,9 @@ pub struct Span {
     pub declared: Claim,
     /// Whose all other paths are.
     pub others: Claim,
+    /// When it counts.
+    #[serde(default)]
+    pub counts: Counts,
 }
 
 /// Paths as they are on disk; one that makes no sense makes no sense of the file.
@@ -147,6 +161,19 @@ impl Spans {
 }
 
 impl OpenWindow {
+    /// Leaves the spans that count while the process that opened the window is there.
+    pub(super) fn is_held(&mut self) {
+        if let Some(spans) = &mut self.spans {
+            spans.retain(|span| span.counts == Counts::Always);
+        }
+    }
+
+    /// Ends the spans that count because the process was killed with its death, if it is known when that was.
+    pub(super) fn was_held_until(&mut self, death: Option<FileTime>) {
+        let doubted = self.spans.iter_mut().flatten().filter(|span| span.counts == Counts::IfKilled);
+        doubted.for_each(|span| span.until = death);
+    }
+
     /// How the window claims a change of `path` that was made at `changed`, if that can be told.
     pub(super) fn claim(&self, path: &WorkspacePath, changed: Option<FileTime>) -> Verdict {
         let strength = |verdict: &Verdict| match verdict {

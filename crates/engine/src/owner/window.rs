@@ -248,7 +248,9 @@ impl Workspace {
             note: Some(window.tool.clone()),
             own: None,
             also: &|tx, seq| {
-                claim::judge_again(tx, &window)?;
+                if let Some(window) = rows::window_with_spans(tx, &window)? {
+                    claim::judge_again(tx, &window, i64::MAX)?;
+                }
                 close(tx, window.seq, seq)
             },
         };

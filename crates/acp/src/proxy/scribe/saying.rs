@@ -13,6 +13,7 @@ use retake_engine::session::NewEntry;
 use retake_engine::session::entry::{Block, Body, Entry, EntryId, Outcome, Part, StopReason};
 
 use super::super::ties::Piece;
+use super::super::timeline::timing;
 use super::{Scribe, Voice, call_entries};
 
 /// A message that is coming.
@@ -121,6 +122,7 @@ impl Scribe {
     /// Notes what would be written if everything ended now: what was passed on is not lost with this process.
     pub(super) fn note_coming(&mut self) {
         self.is_unnoted = false;
+        timing(&self.timeline).note_word();
         let coming = self.coming.iter().filter(|coming| !coming.parts.is_empty());
         let message = coming.map(|coming| (coming.entry, self.message(coming.voice, coming.parts.clone())));
         let calls = self.began.iter().filter_map(|id| Some((id, self.calls.get(id)?)));

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use retake_agent::fresh;
+use retake_engine::{Durability, FileTime, NoProgress};
 use serde_json::json;
 
+use super::owning;
 use super::world::{Client, World};
 
 /// A session of three turns that the agent had before Retake.
@@ -156,5 +159,68 @@ async fn where_only_the_conversation_can_go_back_that_is_said() {
     client.ask("_session/rewind", wish).await.expect("that can be done");
     assert_eq!(client.points(&session).await.len(), 2);
     assert_eq!(world.files(), [("a.txt".to_owned(), "four".to_owned())]);
+    client.hang_up().await;
+}
+
+/// Has the agent say `script` in a turn until it has written agent.txt, and leaves what is stored then as a process does that is killed.
+async fn killed(world: &World, script: &str, go: &[&str]) -> String {
+    let (mut client, session) = owning::begin(world).await;
+    let id = owning::say(&mut client, &session, &format!("say quicksilver\nwait go\n{script}\nwait end")).await;
+    world.wait_for_stored("quicksilver").await;
+    owning::tick();
+    world.go("go");
+    while !world.project().join("agent.txt").exists() {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    if !go.is_empty() {
+        // Another process finds it before the agent says what it was.
+        let mut workspace = world.workspace();
+        workspace.checkpoint(fresh::checkpoint(), Durability::Soon, &NoProgress).expect("there is room");
+    }
+    for name in go {
+        world.go(name);
+        client.wait(|message| message["params"]["update"]["toolCallId"] == "c1").await;
+        // It is noted when this is answered.
+        client.points(&session).await;
+    }
+    let killed = world.copy_data();
+    world.go("end");
+    client.answer(id).await.expect("the agent finishes its turn");
+    client.hang_up().await;
+    world.put_data(&killed);
+    session
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_was_found_before_its_tool_was_announced_goes_back_after_a_kill() {
+    let world = World::new("");
+    let place = world.project().join("agent.txt");
+    let told = json!({
+        "toolCallId": "c1", "title": "edit", "kind": "edit", "status": "in_progress", "locations": [{ "path": place }],
+    });
+    let session = killed(&world, &format!("put agent.txt x\nwait on\ncall {told}"), &["on"]).await;
+    let mut client = world.client().await;
+    client.load(&session).await.expect("it is loaded");
+    let rewound = client.rewind(&session, 0).await.expect("nothing is in the way");
+    assert_eq!(rewound["files"]["deleted"], json!(["agent.txt"]), "{rewound}");
+    client.hang_up().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_of_a_tool_that_nobody_read_of_before_the_kill_has_to_be_decided() {
+    let world = owning::world("");
+    let session = killed(&world, "put agent.txt x", &[]).await;
+    // The process was there for as long as this after its last sign of life.
+    let gone = FileTime::now().plus(Duration::from_secs(1));
+    while FileTime::floor() <= gone {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    world.save("mine.txt", "the person's file");
+    let mut client = world.client().await;
+    client.load(&session).await.expect("it is loaded");
+    let error = client.rewind(&session, 0).await.expect_err("nobody knows whose it is");
+    let conflicts = error["data"]["conflicts"].as_array().expect("a list");
+    let paths: Vec<&str> = conflicts.iter().filter_map(|conflict| conflict["path"].as_str()).collect();
+    assert_eq!(paths, ["agent.txt"], "what was saved since is the person's: {error}");
     client.hang_up().await;
 }

@@ -55,6 +55,11 @@ impl World {
         Self { scratch, habits: habits.to_owned(), patience }
     }
 
+    /// The same one, with an agent of other habits.
+    pub fn with(self, habits: &str) -> Self {
+        Self { habits: habits.to_owned(), ..self }
+    }
+
     /// A person saves a file.
     pub fn save(&self, name: &str, text: &str) {
         std::fs::write(self.project().join(name), text).expect("it is writable");
@@ -161,9 +166,11 @@ impl World {
         let (data, project) = (self.path("data"), self.project());
         let setup = Setup {
             command,
-            environments: Box::new(move |cwd| match cwd.ends_with("home") {
-                true => Err("it is somebody's home".to_owned()),
-                false => Ok(environment(&data, cwd)),
+            environments: Box::new(move |cwd| match cwd.file_name().and_then(|name| name.to_str()) {
+                Some("home") => Err("it is somebody's home".to_owned()),
+                // A directory of a workspace.
+                Some("inside") => Ok(environment(&data, cwd.parent().unwrap_or(cwd))),
+                _ => Ok(environment(&data, cwd)),
             }),
             sockets: self.path("sockets"),
             patience: self.patience,
