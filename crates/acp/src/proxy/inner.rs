@@ -21,6 +21,7 @@ use tokio::process::{Child, Command};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
 
+use super::guard::Guard;
 use super::{Proxy, Setup, State, complain};
 use crate::peer::Peer;
 use crate::wire::{Glimpse, Incoming, Message, NoMessage, Reader, RpcError, Writer};
@@ -77,6 +78,7 @@ pub async fn run(
         .spawn()
         .map_err(|source| StartError::Start { command: program.display().to_string(), source })?;
     let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+    let guard = Guard::over(group);
     let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(StartError::NoCommand);
     };
@@ -120,6 +122,7 @@ pub async fn run(
     };
     let is_greeted = proxy.state().is_greeted;
     let status = end(&proxy, &mut child, group, &listening, hung_up).await;
+    guard.dismiss().await;
     // One that a client has only tried and left again is none of these.
     if let Some(status) = status.filter(|status| !(is_greeted || hung_up && status.success())) {
         complain(&format!(

@@ -15,6 +15,7 @@
 //!   message of the client's is about, and has it opened first if need be.
 //! - `open` finds or begins the log of a session, `fork` one that begins with what was said in another; `session` is what goes on in one, `naming` what its messages are called, `ties` what of the inner agent belongs to it.
 //! - `prompt` has a snapshot taken before a prompt goes on (and waits only so long), `change` rewinds, `cut` cuts the inner conversation.
+//! - `inner` runs the inner agent, and `guard` ends it if Retake is killed.
 //! - `extension` is the door for clients and, with the commands in the chat, for people; `serve` is the one for commands of Retake.
 //!
 //! It never decides what the inner agent or the editor should do, and never changes what they say to each other beyond ids, the commands
@@ -26,6 +27,7 @@ mod cut;
 mod edit;
 mod extension;
 mod fork;
+mod guard;
 mod inner;
 mod naming;
 mod open;

@@ -1,6 +1,7 @@
 //! `retake acp` as a process: what is on its pipes, what other commands see, and real clients.
 
 mod clients;
+mod killed;
 mod proxied;
 mod setup;
 

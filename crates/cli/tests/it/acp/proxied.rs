@@ -10,19 +10,19 @@ use crate::agent::Agent;
 use crate::sandbox::Run;
 
 /// An editor, the program between, and the fake agent, which has these habits.
-struct Stage {
-    agent: Agent,
+pub(super) struct Stage {
+    pub(super) agent: Agent,
     habits: &'static str,
 }
 
 impl Stage {
-    fn new(habits: &'static str) -> Self {
+    pub(super) fn new(habits: &'static str) -> Self {
         let agent = Agent::new();
         std::fs::create_dir(agent.sandbox.path("inner")).expect("there is room");
         Self { agent, habits }
     }
 
-    fn editor(&self) -> Editor {
+    pub(super) fn editor(&self) -> Editor {
         let mut command = self.agent.command();
         let directory = self.agent.sandbox.path("inner");
         command.current_dir(self.agent.sandbox.path("ws"));
@@ -33,7 +33,7 @@ impl Stage {
         editor
     }
 
-    fn file(&self) -> String {
+    pub(super) fn file(&self) -> String {
         self.agent.sandbox.read("a.txt")
     }
 
