@@ -144,6 +144,8 @@ struct State {
     is_greeted: bool,
     /// Whether the client wants to be told that history was cut.
     wants: bool,
+    /// Whether the client shows notices.
+    shows_notices: bool,
     /// Version 1: sessions can be resumed and not loaded.
     resumes_only: bool,
     /// By what the client calls them.

@@ -27,7 +27,9 @@ pub(super) struct Asked {
 
 /// What was asked for, as far as the answer is of interest.
 pub(super) enum What {
-    Initialize,
+    Initialize {
+        params: Value,
+    },
     New {
         params: Value,
     },

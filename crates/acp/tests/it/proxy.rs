@@ -7,6 +7,7 @@ mod declaring;
 mod describing;
 mod ending;
 mod forking;
+mod greeting;
 mod naming;
 mod opening;
 mod owning;

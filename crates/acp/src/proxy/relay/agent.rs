@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::{What, reason};
@@ -169,7 +169,10 @@ impl Proxy {
         let asked = self.state().requests.remove(&id.to_string());
         let Some(asked) = asked else { return self.to_client(line).await };
         match (asked.what, outcome) {
-            (What::Initialize, Ok(result)) => self.to_client(self.initialized(result, &line)).await,
+            (What::Initialize { params }, Ok(result)) => match self.initialized(&params, result, &line) {
+                Ok(line) => self.to_client(line).await,
+                Err(error) => drop(self.client.answer(asked.id, Err(error)).await),
+            },
             (What::New { params }, Ok(result)) => self.begun(params, result.clone(), line).await,
             (What::Fork { session, params }, Ok(result)) => {
                 self.forked(&session, params, result.clone(), line).await;
@@ -221,13 +224,24 @@ impl Proxy {
         }
     }
 
-    /// The inner agent has said what it can do: we can do more.
-    fn initialized(&self, result: &Value, line: &[u8]) -> Vec<u8> {
+    /// The inner agent has said what it can do: we can do more. A client that has not greeted in the agent's version as well would not
+    /// understand the answer, and is told why.
+    fn initialized(&self, asked: &Value, result: &Value, line: &[u8]) -> Result<Vec<u8>, RpcError> {
         let version = if result["protocolVersion"] == 2 { Version::V2 } else { Version::V1 };
+        let client = match version {
+            Version::V1 => &asked["clientCapabilities"],
+            Version::V2 => &asked["capabilities"],
+        };
         {
             let mut state = self.state();
             state.version = version;
             state.is_greeted = true;
+            state.wants = client["_meta"]["retake"].is_object();
+            state.shows_notices = version == Version::V2 || client["session"]["notices"].is_object();
+        }
+        let requested = asked["protocolVersion"].as_u64().unwrap_or(1);
+        if version == Version::V1 && requested > 1 && asked["info"].is_object() && client.is_null() {
+            return Err(one_version(&self.name, requested));
         }
         let capabilities = match version {
             Version::V1 => &result["agentCapabilities"]["sessionCapabilities"],
@@ -251,11 +265,21 @@ impl Proxy {
         };
         let line = put(line, place, &shape::capability());
         // A session is loaded from our log, whatever the inner agent can.
-        match version {
+        Ok(match version {
             Version::V1 if !loads => put(&line, &["result", "agentCapabilities", "loadSession"], &true.into()),
             _ => line,
-        }
+        })
     }
+}
+
+/// The client asks for a version that the agent does not speak.
+fn one_version(agent: &str, requested: u64) -> RpcError {
+    let text = format!(
+        "the agent `{agent}` speaks only version 1 of the protocol, and this client asked for version {requested}; have the client \
+         greet it in version 1"
+    );
+    let error = RpcError::new(RpcError::UNSUPPORTED_VERSION, text).with("requested", requested);
+    error.with("supported", json!([1]))
 }
 
 /// The session that a message is about.

@@ -161,16 +161,11 @@ impl Proxy {
     }
 
     async fn initialize(&self, id: &Value, method: &str, params: &Value, line: &[u8]) {
-        let capabilities = match params["protocolVersion"].as_u64() {
-            Some(2) => &params["capabilities"],
-            _ => &params["clientCapabilities"],
-        };
-        self.state().wants = capabilities["_meta"]["retake"].is_object();
         let mut edits = Edits::new(line);
         if method != "initialize" {
             edits.replace(&["method"], &Value::from("initialize"));
         }
-        self.ask(id, What::Initialize, edits.make()).await;
+        self.ask(id, What::Initialize { params: params.clone() }, edits.make()).await;
     }
 
     /// The session in which the inner agent has asked this, and what; it waits no more if its turn was stopped.
