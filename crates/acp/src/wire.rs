@@ -190,6 +190,8 @@ impl RpcError {
     pub const INTERNAL: i64 = -32603;
     /// What is named does not exist.
     pub const NOT_FOUND: i64 = -32002;
+    /// The agent wants to know who asks.
+    pub const AUTH_REQUIRED: i64 = -32000;
     /// Version 2: the version of the protocol is not spoken.
     pub const UNSUPPORTED_VERSION: i64 = -32022;
     /// It was cancelled.

@@ -4,11 +4,12 @@
 //! `crash`, `garbage`, `hang`, `edit FILE` (a tool that is announced and never ends), `read FILE` (through the client), `raw LINE`,
 //! `answer JSON`, `huge BYTES` (an answer of that size), `flood COUNT`, `orphan` (it goes, what it started stays), `put FILE TEXT` (written
 //! without a word), `wait NAME` (until that file is beside its sessions), `call JSON` and `update JSON` (what is said of a tool), `permit CALL`
-//! (asks whether it may run; if not, this is the end of the script), `fail` (the prompt is refused); anything else is answered. In a raw
-//! line `$S` is the session and `$ODD` is [`odd`]. Its sessions are files, so that they outlive it; what a model would have been sent at
+//! (asks whether it may run; if not, this is the end of the script), `fail` (the prompt is refused), `tools` (says which MCP servers the
+//! session has); anything else is answered. In a raw line `$S` is the session and `$ODD` is [`odd`]. Its sessions are files, so that they outlive it; what a model would have been sent at
 //! each prompt is in `model.jsonl`, and every line that came or went in `in` and `out`.
 
 mod sessions;
+mod tools;
 mod turn;
 mod vices;
 
@@ -22,6 +23,7 @@ use serde_json::{Value, json};
 
 use sessions::Sessions;
 pub use sessions::Turn;
+use tools::Tools;
 
 /// The environment variable with a directory, and after it, each after a comma, the vices and skills.
 pub const VARIABLE: &str = "RETAKE_FAKE_AGENT";
@@ -33,6 +35,7 @@ const DEEP: usize = 200;
 struct Agent {
     habits: Vec<String>,
     sessions: Sessions,
+    tools: Tools,
     out: Arc<Mutex<Out>>,
     incoming: mpsc::Receiver<Value>,
     /// Requests that came while a turn ran.
@@ -88,7 +91,8 @@ pub fn main() {
     let out = Arc::new(Mutex::new(Out { log: append("out") }));
     let sessions = Sessions::new(&directory, habits.iter().any(|habit| habit == "same_ids"));
     let (waiting, spent) = (Vec::new(), HashSet::new());
-    let mut agent = Agent { habits, sessions, out, incoming, waiting, version: 1, next_request: 0, spent };
+    let tools = Tools::default();
+    let mut agent = Agent { habits, sessions, tools, out, incoming, waiting, version: 1, next_request: 0, spent };
     agent.serve();
 }
 
@@ -132,6 +136,7 @@ impl Agent {
                 }
                 let is_first = self.sessions.all().is_empty();
                 let session = self.sessions.create(&[]);
+                self.tools.open(&session, &params["mcpServers"]);
                 if self.has("early_commands") {
                     self.tell_commands(&session);
                     return self.answer(id, json!({ "sessionId": session }));
@@ -145,7 +150,10 @@ impl Agent {
             Some("session/prompt") => self.prompt(id, params),
             Some("session/load" | "session/resume") => self.load(id, params),
             Some("session/fork") if self.has("mute") => {}
-            Some("session/close") => self.answer(id, json!({})),
+            Some("session/close") => {
+                self.tools.close(params["sessionId"].as_str().unwrap_or_default());
+                self.answer(id, json!({}));
+            }
             Some("session/fork") if self.has("fork") || self.has("air") => self.fork(id, params),
             Some("_rewind/to") if self.has("rewind_to") => {
                 let message = params["messageId"].as_str().unwrap_or_default();
@@ -197,6 +205,9 @@ impl Agent {
         if self.has("fork") || self.has("air") {
             skills["fork"] = json!({});
         }
+        if self.has("close") && self.version == 1 {
+            skills["close"] = json!({});
+        }
         let mut result = match self.version {
             1 if self.has("bare") => json!({ "protocolVersion": 1, "agentCapabilities": {} }),
             1 if self.has("null") => json!({ "protocolVersion": 1, "agentCapabilities": { "_meta": null } }),
@@ -230,6 +241,7 @@ impl Agent {
             turns.iter_mut().for_each(|turn| self.sessions.renumber(turn));
             self.sessions.store(&session, &turns);
         }
+        self.tools.open(&session, &params["mcpServers"]);
         let replays = self.version == 1 || params["replayFrom"].is_object();
         if self.has("gated_load") {
             let told = turns.len().min(2);
@@ -278,6 +290,11 @@ impl Agent {
             turns.iter_mut().for_each(|turn| self.sessions.renumber(turn));
         }
         let fork = self.sessions.create(&turns);
+        match self.has("drops_tools") {
+            true => self.tools.open(&fork, &Value::Null),
+            false => self.tools.open(&fork, &params["mcpServers"]),
+        }
+        self.tools.note_fork(&fork);
         if !self.has("air") {
             self.replay(&fork, &turns);
         }

@@ -57,7 +57,7 @@ impl Door for Session {
         if let (Some(operation), Some(conversation)) = (&document.operation, &document.conversation) {
             self.until_told(operation, conversation.to).await;
         }
-        Ok(Made { document, strategy: None })
+        Ok(Made { document, strategy: None, warnings: Vec::new() })
     }
 
     async fn fork(&self, entry: EntryId) -> Result<Fork, Refusal> {

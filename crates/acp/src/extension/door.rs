@@ -106,4 +106,6 @@ pub(crate) struct Made {
     pub(crate) document: Box<RewindDocument>,
     /// How another agent's conversation was cut, if it was.
     pub(crate) strategy: Option<&'static str>,
+    /// What the user has to know of that.
+    pub(crate) warnings: Vec<String>,
 }

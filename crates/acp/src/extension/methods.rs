@@ -272,6 +272,9 @@ async fn carry_out(door: &impl Door, params: &Params, wanted: Wanted) -> Result<
     if let Some(strategy) = made.strategy {
         answer["_meta"] = json!({ KEY: { "strategy": strategy } });
     }
+    if !made.warnings.is_empty() {
+        answer["_meta"][KEY]["warnings"] = made.warnings.into();
+    }
     Ok(answer)
 }
 

@@ -30,6 +30,8 @@ pub(super) struct Made {
     pub(super) document: RewindDocument,
     /// How the inner agent's conversation was cut, if it was.
     pub(super) strategy: Option<&'static str>,
+    /// What the user has to know of that.
+    pub(super) warnings: Vec<String>,
 }
 
 impl Proxy {
@@ -97,9 +99,9 @@ impl Proxy {
             self.switch(session, held).map_err(|why| refusal(Reason::Failed, why))?;
             self.tell(session, &changed).await;
         }
-        let strategy = held.map(|held| held.strategy);
+        let (strategy, warnings) = held.map(|held| (held.strategy, held.warnings)).unzip();
         note_late(&session.known(), &goal, &mut changed.document);
-        Ok(Made { document: changed.document, strategy })
+        Ok(Made { document: changed.document, strategy, warnings: warnings.unwrap_or_default() })
     }
 
     /// Has another inner session speak from now on.

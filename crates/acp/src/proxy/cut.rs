@@ -7,11 +7,12 @@
 //! for it asks again.
 //!
 //! A place inside a turn, or just after a prompt, is nothing that agents can be cut at: they are cut before that turn, and what is retained
-//! of it comes as a transcript with the next prompt.
+//! of it comes as a transcript with the next prompt. `tools` has MCP servers in a fork that speaks from then on.
 
 mod miss;
 mod probe;
 mod retold;
+mod tools;
 mod ways;
 
 use std::sync::Arc;
@@ -27,7 +28,7 @@ use super::ties::Tie;
 use super::{Proxy, scribe::Voice};
 use crate::wire::RpcError;
 pub(super) use miss::Miss;
-use miss::{is_silence, not_offered};
+use miss::{Load, is_silence, not_offered};
 use probe::{Inside, fork_at};
 pub(super) use retold::Retold;
 pub(super) use ways::Offer;
@@ -40,9 +41,14 @@ pub(super) struct Held {
     /// What it lacks: everything after this entry.
     pub(super) due: Option<Option<EntryId>>,
     pub(super) strategy: &'static str,
+    /// Why the agent does not load the session that held it before, if it should have.
+    pub(super) unloaded: Option<String>,
+    /// What the user has to know of it.
+    pub(super) warnings: Vec<String>,
 }
 
 /// A session that the inner agent is to make.
+#[derive(Clone)]
 struct Order<'a> {
     method: &'static str,
     params: Value,
@@ -77,7 +83,7 @@ impl Proxy {
         let lacks = if base.len() == path.len() { None } else { Some(head) };
         self.find_out(session, all, base).await;
         let mut missed = Miss::ours("the agent takes no new session".to_owned());
-        let mut may_pass = false;
+        let (mut may_pass, mut unloaded, mut warnings) = (false, None, Vec::new());
         for way in ways(&session.known(), self.offer(), all, base) {
             // What was found out about a session by the way before this one holds for this one.
             if way
@@ -90,17 +96,18 @@ impl Proxy {
             if way == Way::Transcript && may_pass {
                 break;
             }
-            let (inner, due) = match self.try_way(session, &way, all, base).await {
+            let (inner, due) = match self.try_way(session, &way, all, base, &mut warnings).await {
                 Ok(inner) if way == Way::Transcript => (inner, Some(None)),
                 Ok(inner) => (inner, lacks),
                 Err(_) if may_pass => continue,
                 Err(miss) => {
+                    unloaded = unloaded.or_else(|| miss.unloaded().map(str::to_owned));
                     may_pass = miss.may_pass();
                     missed = miss;
                     continue;
                 }
             };
-            return Ok(Held { inner, due, strategy: way.name() });
+            return Ok(Held { inner, due, strategy: way.name(), unloaded, warnings });
         }
         Err(missed)
     }
@@ -111,13 +118,14 @@ impl Proxy {
         way: &Way,
         all: &[Entry],
         base: &[Entry],
+        warnings: &mut Vec<String>,
     ) -> Result<String, Miss> {
         let head = base.last().map(|entry| entry.id);
         if let Some(inner) = way.relies_on() {
             self.load_inner(session, inner, all).await.map_err(Miss::of_load)?;
         }
         match way {
-            Way::Kept { inner } => Ok(inner.clone()),
+            Way::Kept { inner } => Ok(self.speak_from_kept(session, inner, head, warnings).await),
             Way::New | Way::Transcript => {
                 let (params, purpose) = (self.birth(session), Purpose::Speak);
                 let order = Order { method: "session/new", params, from: None, holds: Some(None), purpose };
@@ -129,7 +137,7 @@ impl Proxy {
                 params["sessionId"] = from.as_str().into();
                 fork_at(&mut params, message);
                 let order = Order { method: "session/fork", params, from: Some(from), holds: Some(head), purpose };
-                let made = self.make(session, order).await;
+                let made = self.make_with_tools(session, order, warnings).await;
                 if made.as_ref().is_err_and(|error| error.code == RpcError::METHOD_NOT_FOUND || is_silence(error)) {
                     self.offers().fork_at = ForkAt::No;
                 }
@@ -205,19 +213,27 @@ impl Proxy {
         let holds = order.holds.map(|head| Tie::Holds { id: id.clone(), head });
         let tied = session.tie_durably(std::iter::once(made).chain(holds));
         tied.map_err(|why| RpcError::new(RpcError::INTERNAL, why))?;
-        let settings = {
+        {
             let mut live = session.live();
             live.loaded.insert(id.clone());
             live.facts = facts;
-            live.settings.clone()
-        };
+            if order.from.is_some() {
+                live.forked.insert(id.clone());
+            }
+        }
         expecting.end().await;
+        self.set_again(session, &id).await;
+        Ok(id)
+    }
+
+    /// Sets what the client has set in a session, in another one of the inner agent's.
+    async fn set_again(&self, session: &Session, inner: &str) {
+        let settings = session.live().settings.clone();
         for (_, method, mut params) in settings {
-            params["sessionId"] = id.as_str().into();
+            params["sessionId"] = inner.into();
             // A setting that it does not take any more is not what the session fails of.
             self.ask_agent(&method, params).await.ok();
         }
-        Ok(id)
     }
 
     /// Has the inner agent open a session of its, and does not pass its history on.
@@ -233,7 +249,7 @@ impl Proxy {
         session.live().loaded.remove(inner);
         let doubted = session.tie_durably([Tie::Doubt { id: inner.to_owned() }]);
         doubted.map_err(|why| RpcError::new(RpcError::INTERNAL, why))?;
-        Err(not_offered("the agent's session is not what it was"))
+        Err(RpcError::new(RpcError::INTERNAL, "the agent's session is not what it was"))
     }
 
     /// Has the inner agent tell the history of a session of its.
@@ -253,13 +269,22 @@ impl Proxy {
             }
         };
         self.claim(session, inner)?;
-        session.live().replay = Some(Retold::default());
-        let answer = self.ask_agent(method, params).await;
+        let (mut answer, mut replayed) = self.replayed(session, method, params.clone()).await;
+        if answer.as_ref().is_err_and(|error| Load::of(error) == Load::Unclear) {
+            (answer, replayed) = self.replayed(session, method, params).await;
+        }
         let mut live = session.live();
-        let replayed = live.replay.take().unwrap_or_default();
         live.facts = answer?;
         live.loaded.insert(inner.to_owned());
+        live.forked.remove(inner);
         Ok(replayed)
+    }
+
+    /// Asks the inner agent to tell a history, which is not passed on.
+    async fn replayed(&self, session: &Session, method: &str, params: Value) -> (Result<Value, RpcError>, Retold) {
+        session.live().replay = Some(Retold::default());
+        let answer = self.ask_agent(method, params).await;
+        (answer, session.live().replay.take().unwrap_or_default())
     }
 
     /// Finds out what an inner session calls its messages now.

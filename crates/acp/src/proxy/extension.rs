@@ -62,7 +62,8 @@ impl Door for Here {
 
     async fn apply(&self, wanted: Wanted) -> Result<door::Made, Refusal> {
         let made = self.proxy.change(&self.session, wanted).await?;
-        Ok(door::Made { document: Box::new(made.document), strategy: made.strategy })
+        let super::change::Made { document, strategy, warnings } = made;
+        Ok(door::Made { document: Box::new(document), strategy, warnings })
     }
 
     async fn fork(&self, entry: EntryId) -> Result<Fork, Refusal> {
@@ -142,7 +143,9 @@ impl Proxy {
     async fn edit_prompt(self: &Arc<Self>, here: &Here, id: &Value, params: &Params, by: Name) -> Result<(), RpcError> {
         let session = &here.session;
         let edit = methods::edit(here, params, by).await?;
-        edit.go_back(here).await?;
+        for warning in edit.go_back(here).await?.warnings {
+            self.tell_user(session, &warning).await;
+        }
         let preface = self.say(session, &edit.blocks).await?;
         let mut prompt = preface.unwrap_or_default();
         prompt.extend(edit.blocks.iter().cloned());

@@ -52,6 +52,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use retake_agent::fresh;
 use retake_agent::keeper::Keeper;
 use retake_agent::socket;
 use retake_engine::Environment;
@@ -261,6 +262,18 @@ impl Proxy {
         let params = json!({ "sessionId": session.outer, "update": update });
         // A client that is gone needs to be told nothing.
         self.client.notify("session/update", params).await.ok();
+    }
+
+    /// Tells the user something that is no part of the conversation: as a notice, or in the chat where there are none.
+    async fn tell_user(&self, session: &Session, text: &str) {
+        let update = match self.state().shows_notices {
+            true => json!({ "sessionUpdate": "notice", "severity": "warning", "title": text }),
+            false => {
+                let (id, content) = (format!("command-{}", fresh::entry()), json!({ "type": "text", "text": text }));
+                json!({ "sessionUpdate": "agent_message_chunk", "messageId": id, "content": content })
+            }
+        };
+        self.update(session, update).await;
     }
 }
 

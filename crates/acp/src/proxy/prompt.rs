@@ -61,7 +61,9 @@ impl Proxy {
         };
         // The last one is over, and about to be in the log.
         session.running.subscribe().wait_for(|running| !running).await.ok();
-        self.align(session).await?;
+        if let Some(note) = self.align(session).await? {
+            self.tell_user(session, &note).await;
+        }
         self.keep_head(session).await;
         let due = session.live().due;
         if shape::blocks(&parts) != blocks {
@@ -116,10 +118,10 @@ impl Proxy {
         session.tie([Tie::Late { entry: prompt }]);
     }
 
-    /// Has the inner agent's conversation be ours before anything is said.
-    pub(super) async fn align(self: &Arc<Self>, session: &Arc<Session>) -> Result<(), RpcError> {
+    /// Has the inner agent's conversation be ours before anything is said; what the user has to know of it.
+    pub(super) async fn align(self: &Arc<Self>, session: &Arc<Session>) -> Result<Option<String>, RpcError> {
         if !session.live().out_of_step {
-            return Ok(());
+            return Ok(None);
         }
         let found = session.desk.ask(|scribe| {
             let id = scribe.id();
@@ -128,7 +130,10 @@ impl Proxy {
         });
         let (entries, all) = found.await.unwrap_or_default();
         let held = self.hold(session, &entries, &all).await.map_err(Miss::into_error)?;
-        self.switch(session, &held).map_err(|why| RpcError::new(RpcError::INTERNAL, why))
+        self.switch(session, &held).map_err(|why| RpcError::new(RpcError::INTERNAL, why))?;
+        let unloaded = held.unloaded.filter(|_| held.due == Some(None)).map(|why| transcript::note(&why));
+        let notes: Vec<String> = unloaded.into_iter().chain(held.warnings).collect();
+        Ok(Some(notes.join("\n\n")).filter(|notes| !notes.is_empty()))
     }
 
     /// The inner agent has answered a prompt.

@@ -42,10 +42,11 @@ impl Proxy {
 
     /// Has the inner agent take the session up, and tells the client what is retained of it.
     async fn reload(self: &Arc<Self>, session: &Arc<Session>, method: &str, params: &Value) -> Result<Value, RpcError> {
+        let mut note = None;
         {
             let _alone = session.changing.lock().await;
             if !session.is_running() {
-                self.align(session).await?;
+                note = self.align(session).await?;
                 let mut live = session.live();
                 live.is_muted = false;
                 // What comes late is of no message that the client was told before this.
@@ -63,6 +64,9 @@ impl Proxy {
                 self.update(session, update).await;
             }
         }
+        if let Some(note) = &note {
+            self.tell_user(session, note).await;
+        }
         if version == Version::V2 {
             let state = if session.is_running() { "running" } else { "idle" };
             self.update(session, json!({ "sessionUpdate": "state_update", "state": state })).await;
@@ -71,6 +75,11 @@ impl Proxy {
         match &mut facts {
             Value::Object(fields) => drop(fields.remove("sessionId")),
             other => *other = json!({}),
+        }
+        // What the agent says there is its own.
+        let has_room = facts["_meta"].is_null() || facts["_meta"].is_object();
+        if session.live().due == Some(None) && has_room {
+            facts["_meta"]["retake"] = json!({ "strategy": "transcript" });
         }
         Ok(facts)
     }

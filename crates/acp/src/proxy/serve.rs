@@ -55,6 +55,9 @@ impl Proxy {
         match command {
             Command::Apply { change, head_seen, plan_seen, running } => {
                 let made = self.change(session, Wanted { change, head_seen, plan_seen, running }).await?;
+                for warning in &made.warnings {
+                    self.tell_user(session, warning).await;
+                }
                 Ok(Reply::Change { document: Box::new(made.document) })
             }
             Command::Ping => Ok(Reply::Done),

@@ -87,6 +87,8 @@ pub(super) struct Live {
     pub(super) is_stopping: bool,
     /// Sessions of the inner agent that its process has open.
     pub(super) loaded: HashSet<String>,
+    /// Those of them that it has forked and not loaded since.
+    pub(super) forked: HashSet<String>,
 }
 
 impl Session {

@@ -50,6 +50,15 @@ pub(super) fn preface(known: &Known, missing: &[Entry], images: Images) -> Optio
     (!text.is_empty()).then(|| std::iter::once(shape::text_block(&text)).chain(along).collect())
 }
 
+/// What the user is told whose agent goes on from a transcript because it did not load its own session.
+pub(super) fn note(why: &str) -> String {
+    format!(
+        "The agent could not load its own session ({}). The conversation goes on in a new session of the agent: with your next prompt \
+         it is sent the transcript from Retake's log, without thoughts and long tool output. Retake deleted nothing of the agent's.",
+        why.trim_end_matches('.')
+    )
+}
+
 /// What was said, such that nothing in it can end the frame, or pose as one of Retake's notes.
 fn within_frame(text: &str) -> String {
     ["conversation-so-far>", "note-from-retake>"].iter().fold(text.to_owned(), |text, tag| {

@@ -254,14 +254,14 @@ async fn change(
             Undecided::Nothing | Undecided::Hopeless => return Err(error(door.session(), &refusal)),
         }
     };
-    let Made { document, .. } = made;
+    let Made { document, warnings, .. } = made;
     let is_cut = before != last_message(&door.standing().await.entries);
     let back = match goal {
         // Another undo would take back what was done before that.
         ChangeGoal::Undo { .. } => format!("`/{}` does it again.", door.chat().name(Kind::Redo)),
         _ => format!("`/{}` takes this back.", door.chat().name(Kind::Undo)),
     };
-    Ok(text::done(&document, done, is_cut, &back))
+    Ok(text::done(&document, done, is_cut, &warnings, &back))
 }
 
 /// What has to be decided after a refusal.

@@ -76,8 +76,8 @@ pub(super) fn conflicts(conflicts: &[ConflictFacts]) -> String {
     format!("These files were changed by others too:\n\n{lines}{}", and_more(conflicts.len()))
 }
 
-/// What was done, and `back`: how that is reversed.
-pub(super) fn done(document: &RewindDocument, what: &str, is_cut: bool, back: &str) -> String {
+/// What was done, what the user has to know of it, and `back`: how that is reversed.
+pub(super) fn done(document: &RewindDocument, what: &str, is_cut: bool, warnings: &[String], back: &str) -> String {
     let mut text = format!("{what}.\n");
     let changed: Vec<_> = document.files.iter().filter(|file| file.action.is_some()).collect();
     let line = |action: &str, path: &Bytes, status: &str| format!("- {action} `{}`: {status}\n", name(path));
@@ -104,8 +104,11 @@ pub(super) fn done(document: &RewindDocument, what: &str, is_cut: bool, back: &s
     text.push_str(&and_more(document.ledger.len()));
     if let Some(draft) = document.conversation.as_ref().and_then(|planned| planned.draft.as_ref()).filter(|_| is_cut) {
         let said: Vec<&str> = draft.iter().filter_map(words).collect();
-        text.push_str(&format!("\nYou had said:\n\n> {}\n", said.join("\n").replace('\n', "\n> ")));
+        if !said.is_empty() {
+            text.push_str(&format!("\nYou had said:\n\n> {}\n", said.join("\n").replace('\n', "\n> ")));
+        }
     }
+    warnings.iter().for_each(|warning| text.push_str(&format!("\nNote: {warning}.\n")));
     if is_cut {
         text.push_str(
             "\nThe conversation is another one now; what this window shows of the rest is no longer part of it.\n",

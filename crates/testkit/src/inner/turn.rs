@@ -105,6 +105,11 @@ impl Agent {
                         .expect("the directory is writable");
                     std::process::exit(7);
                 }
+                "tools" => {
+                    let said = self.tools.describe(&session);
+                    self.chunk(&session, "agent_message_chunk", &answer_id, &said);
+                    answer.push_str(&said);
+                }
                 "garbage" => self.raw(b"Warning: something\n[1,2\n"),
                 _ => {
                     let said = if word == "say" { rest.to_owned() } else { format!("done {line}") };

@@ -17,6 +17,10 @@ impl Agent {
             Some("session/load" | "session/resume") if self.once("busy_load") => {
                 self.refuse(id, -32603, "database is locked, try again");
             }
+            Some("session/load" | "session/resume") if self.refuses_load(params) => {
+                let (code, text) = self.load_error(params);
+                self.refuse(id, code, &text);
+            }
             Some("session/fork") if self.once("busy_fork") => self.refuse(id, -32603, "busy, try again"),
             Some("session/fork") if self.once("unsaved_fork") => self.refuse(id, -32002, "session not saved yet"),
             Some("session/fork") if self.once("echoing_fork") => {
@@ -26,6 +30,25 @@ impl Agent {
             _ => return false,
         }
         true
+    }
+
+    /// Whether it does not load a session: `strange_load`, `invalid_load`, `locked_load` and `unauthorized_load` until there is a file
+    /// `repaired`, `unsaved_forks` what it forked itself.
+    fn refuses_load(&self, params: &Value) -> bool {
+        let is_refused = ["strange_load", "invalid_load", "locked_load", "unauthorized_load"].iter();
+        let is_fork = self.tools.is_fork(params["sessionId"].as_str().unwrap_or_default());
+        is_refused.into_iter().any(|habit| self.has(habit)) && !self.sessions.directory().join("repaired").exists()
+            || self.has("unsaved_forks") && is_fork
+    }
+
+    fn load_error(&self, params: &Value) -> (i64, String) {
+        match () {
+            () if self.has("strange_load") => (-32603, "No previous sessions found for this project.".to_owned()),
+            () if self.has("invalid_load") => (-32603, format!("Invalid session identifier {}", params["sessionId"])),
+            () if self.has("locked_load") => (-32603, "database is locked".to_owned()),
+            () if self.has("unauthorized_load") => (-32000, "Authentication required".to_owned()),
+            () => (-32603, "it was never written to disk".to_owned()),
+        }
     }
 
     /// Answers what it does not know.

@@ -1,7 +1,7 @@
 //! Why a way to an inner session that holds what is retained does not lead there, by what the agent answered. Pure.
 //!
-//! What is not offered, or not there, will be neither the next time, and the next way is tried. Everything else may pass: whoever asked is
-//! told, and asks again.
+//! What is not offered, or not there, will be neither the next time, and the next way is tried. What may pass is reported to the client,
+//! which asks again. An error of a load that nobody knows is asked for twice: an agent that gives it again gives it every time.
 
 use serde_json::Value;
 
@@ -12,6 +12,8 @@ use crate::wire::RpcError;
 pub(in crate::proxy) enum Miss {
     /// It never will: the agent does not offer it, or what it needs is not there.
     Closed(RpcError),
+    /// It never will: the agent loads sessions, and not this one.
+    Unloadable(RpcError),
     /// It may the next time: the agent is busy, say, or did not answer.
     Failed(RpcError),
 }
@@ -27,10 +29,21 @@ impl Miss {
         Self::Failed(RpcError::new(RpcError::INTERNAL, why))
     }
 
-    /// The agent was to load a session of its.
+    /// The agent was to load a session of its, and was asked again if its error says nothing of the next time.
     pub(super) fn of_load(error: RpcError) -> Self {
-        let is_closed = is_not_offered(&error) || error.code == RpcError::NOT_FOUND || misses_session(&error);
-        if is_closed { Self::Closed(error) } else { Self::Failed(error) }
+        match Load::of(&error) {
+            Load::NotOffered => Self::Closed(error),
+            Load::Gone | Load::Unclear => Self::Unloadable(error),
+            Load::MayPass => Self::Failed(error),
+        }
+    }
+
+    /// Why the agent does not load a session that it should have.
+    pub(super) fn unloaded(&self) -> Option<&str> {
+        match self {
+            Self::Unloadable(error) => Some(&error.message),
+            Self::Closed(_) | Self::Failed(_) => None,
+        }
     }
 
     /// The agent was to cut a session at a place that we named: if it finds fault with what it was given, it has no such place.
@@ -47,7 +60,33 @@ impl Miss {
     /// What the agent answered.
     pub(in crate::proxy) fn into_error(self) -> RpcError {
         match self {
-            Self::Closed(error) | Self::Failed(error) => error,
+            Self::Closed(error) | Self::Unloadable(error) | Self::Failed(error) => error,
+        }
+    }
+}
+
+/// What an error of a load says of the next time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Load {
+    /// Sessions are not loaded.
+    NotOffered,
+    /// There is no such session.
+    Gone,
+    /// It may work: nobody answered, somebody has to sign in, something is busy.
+    MayPass,
+    /// Nothing.
+    Unclear,
+}
+
+impl Load {
+    pub(super) fn of(error: &RpcError) -> Self {
+        let may_pass = matches!(error.code, RpcError::AUTH_REQUIRED | RpcError::CANCELLED);
+        match () {
+            () if is_not_offered(error) => Self::NotOffered,
+            () if may_pass || is_silence(error) => Self::MayPass,
+            () if error.code == RpcError::NOT_FOUND || misses_session(error) => Self::Gone,
+            () if is_held_up(error) => Self::MayPass,
+            () => Self::Unclear,
         }
     }
 }
@@ -89,6 +128,42 @@ fn misses_session(error: &RpcError) -> bool {
         ])
 }
 
+/// Whether it says that something is in the way now: a lock, a limit, the network, a login.
+fn is_held_up(error: &RpcError) -> bool {
+    let text = text(error).to_lowercase();
+    let words = [
+        "busy",
+        "locked",
+        "try again",
+        "retry",
+        "temporar",
+        "in progress",
+        "in use",
+        "timeout",
+        "timed out",
+        "rate limit",
+        "too many",
+        "overloaded",
+        "unavailable",
+        "network",
+        "connect",
+        "econn",
+        "enotfound",
+        "eai_again",
+        "socket",
+        "authenticat",
+        "unauthorized",
+        "log in",
+        "login",
+        "sign in",
+        "api key",
+        "no space",
+        "enospc",
+        "emfile",
+    ];
+    words.iter().any(|word| text.contains(word))
+}
+
 fn has_reason(error: &RpcError, reason: &str) -> bool {
     error.data.as_ref().is_some_and(|data| data["reason"] == reason)
 }
@@ -98,3 +173,22 @@ fn text(error: &RpcError) -> String {
 }
 
 const NOT_OFFERED: &str = "not_offered";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_of_a_load_tells_whether_asking_again_can_help() {
+        let of = |code, text: &str| Load::of(&RpcError::new(code, text));
+        assert_eq!(of(RpcError::INTERNAL, "No previous sessions found for this project."), Load::Unclear);
+        assert_eq!(of(RpcError::INTERNAL, "Invalid session identifier \"x\""), Load::Unclear);
+        assert_eq!(of(RpcError::INTERNAL, "session x does not exist"), Load::Gone);
+        assert_eq!(of(RpcError::NOT_FOUND, "busy"), Load::Gone);
+        assert_eq!(of(RpcError::AUTH_REQUIRED, "no such session"), Load::MayPass);
+        assert_eq!(of(RpcError::INTERNAL, "database is locked"), Load::MayPass);
+        assert_eq!(of(RpcError::METHOD_NOT_FOUND, "busy"), Load::NotOffered);
+        let silent = RpcError::new(RpcError::INTERNAL, "no such session").with_reason("silence");
+        assert_eq!(Load::of(&silent), Load::MayPass);
+    }
+}

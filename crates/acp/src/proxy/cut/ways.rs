@@ -10,6 +10,8 @@ use crate::proxy::ties::{Inner, Known};
 pub(in crate::proxy) struct Offer {
     /// Sessions can be loaded.
     pub(in crate::proxy) load: bool,
+    /// Sessions can be closed.
+    pub(in crate::proxy) close: bool,
     /// The head of a session can be forked.
     pub(in crate::proxy) fork: bool,
     /// A session can be forked at a message.

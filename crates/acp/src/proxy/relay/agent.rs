@@ -253,6 +253,7 @@ impl Proxy {
         {
             let mut offer = self.offers();
             offer.load = loads || resumes;
+            offer.close = capabilities["close"].is_object();
             offer.fork = capabilities["fork"].is_object();
             offer.images = match version {
                 Version::V1 => result["agentCapabilities"]["promptCapabilities"]["image"] == true,

@@ -89,10 +89,12 @@ impl Proxy {
                 "session/prompt" => self.prompt(session, id, &params, &line).await,
                 "session/load" | "session/resume" => self.load(id, &method, params, line).await,
                 "session/fork" => {
-                    if !session.is_running()
-                        && let Err(error) = self.align(session).await
-                    {
-                        return drop(self.client.answer(id, Err(error)).await);
+                    if !session.is_running() {
+                        match self.align(session).await {
+                            Ok(None) => {}
+                            Ok(Some(note)) => self.tell_user(session, &note).await,
+                            Err(error) => return drop(self.client.answer(id, Err(error)).await),
+                        }
                     }
                     let what = What::Fork { session: Arc::clone(session), params };
                     self.pass_to_agent(session, &line, Some((id, what))).await;
