@@ -128,41 +128,47 @@ fn misses_session(error: &RpcError) -> bool {
         ])
 }
 
-/// Whether it says that something is in the way now: a lock, a limit, the network, a login.
+/// Whether it says that something is in the way now: a lock, a limit, the network, a login. Only the first line counts: what is below it is
+/// where in its program the agent found the error, and says nothing.
 fn is_held_up(error: &RpcError) -> bool {
-    let text = text(error).to_lowercase();
-    let words = [
-        "busy",
-        "locked",
-        "try again",
-        "retry",
-        "temporar",
-        "in progress",
-        "in use",
-        "timeout",
-        "timed out",
-        "rate limit",
-        "too many",
-        "overloaded",
-        "unavailable",
-        "network",
-        "connect",
-        "econn",
-        "enotfound",
-        "eai_again",
-        "socket",
-        "authenticat",
-        "unauthorized",
-        "log in",
-        "login",
-        "sign in",
-        "api key",
-        "no space",
-        "enospc",
-        "emfile",
-    ];
-    words.iter().any(|word| text.contains(word))
+    let data = error.data.as_ref().unwrap_or(&Value::Null);
+    let said = [data, &data["details"], &data["message"], &data["error"]].into_iter().filter_map(Value::as_str);
+    let said = said.chain([error.message.as_str()]).filter_map(|text| text.lines().next());
+    let said = said.collect::<Vec<_>>().join(" ").to_lowercase();
+    HELD_UP.iter().any(|words| said.contains(words))
 }
+
+const HELD_UP: [&str; 29] = [
+    "busy",
+    "locked",
+    "try again",
+    "retry",
+    "temporar",
+    "in progress",
+    "in use",
+    "timeout",
+    "timed out",
+    "rate limit",
+    "too many",
+    "overloaded",
+    "unavailable",
+    "network",
+    "not connect",
+    "to connect",
+    "connection ",
+    "econn",
+    "enotfound",
+    "eai_again",
+    "authenticat",
+    "unauthorized",
+    "log in",
+    "logged in",
+    "login",
+    "sign in",
+    "api key",
+    "no space",
+    "emfile",
+];
 
 fn has_reason(error: &RpcError, reason: &str) -> bool {
     error.data.as_ref().is_some_and(|data| data["reason"] == reason)
@@ -188,6 +194,9 @@ mod tests {
         assert_eq!(of(RpcError::AUTH_REQUIRED, "no such session"), Load::MayPass);
         assert_eq!(of(RpcError::INTERNAL, "database is locked"), Load::MayPass);
         assert_eq!(of(RpcError::METHOD_NOT_FOUND, "busy"), Load::NotOffered);
+        let traced = |text: &str| RpcError::new(RpcError::INTERNAL, "Internal error").with("details", text);
+        assert_eq!(Load::of(&traced("unreadable\n    at retry (/login/connection .js)")), Load::Unclear);
+        assert_eq!(Load::of(&traced("connection refused")), Load::MayPass);
         let silent = RpcError::new(RpcError::INTERNAL, "no such session").with_reason("silence");
         assert_eq!(Load::of(&silent), Load::MayPass);
     }
