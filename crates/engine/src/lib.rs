@@ -47,6 +47,7 @@ mod operation;
 mod owner;
 mod path;
 mod place;
+pub mod regular;
 mod rewind;
 mod scan;
 pub mod session;

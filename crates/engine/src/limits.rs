@@ -19,6 +19,14 @@ pub const READERS_PER_CORE: usize = 4;
 pub const READ_ATTEMPTS: u32 = 5;
 /// Ignore files beyond this size are taken as having no rules.
 pub const MAX_RULE_FILE: u64 = 1 << 20;
+/// Largest file of the store, or of git, that is read whole.
+pub const MAX_READ: u64 = 1 << 30;
+/// Largest object, and so the most that a record may claim to hold: the tree of a directory with millions of long names fits.
+pub const MAX_OBJECT: u64 = 1 << 30;
+/// Most directories that an index may number: a number beyond is damage.
+pub const MAX_DIRECTORIES: u32 = 1 << 24;
+/// Longest path that a git index may name.
+pub const MAX_TRACKED_PATH: usize = 4096;
 /// Longest label.
 pub const MAX_LABEL: usize = 1000;
 /// How long a process waits for another one's database transaction.

@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use crate::store::pack::replace_file;
 use crate::store::{self, StoreError};
-use crate::{Environment, ObjectId, ScanError, guard};
+use crate::{Environment, ObjectId, ScanError, guard, regular};
 
 const HEADER: &str = "retake workspace 1";
 const FILE: &str = "workspace";
@@ -186,7 +186,7 @@ pub(crate) fn write_identity(dir: &Path, root: &Path) -> Result<(), StoreError> 
 }
 
 fn read_identity(dir: &Path) -> Option<(Identity, PathBuf)> {
-    let bytes = fs::read(dir.join(FILE)).ok()?;
+    let bytes = regular::read(&dir.join(FILE)).ok()?;
     let rest = bytes.strip_prefix(HEADER.as_bytes())?.strip_prefix(b"\n")?;
     let end = rest.iter().position(|&b| b == b'\n')?;
     let (ino, born_ns) = str::from_utf8(&rest[..end]).ok()?.split_once(' ')?;

@@ -16,7 +16,7 @@ use crate::view::Hashing;
 use crate::workspace::counters;
 use crate::{
     CheckpointError, Durability, Goal, NewCheckpoint, ObjectId, Progress, RewindError, RewindRequest, ScanError,
-    SessionId, StoreError, Workspace, git,
+    SessionId, StoreError, Workspace, git, regular,
 };
 
 /// How often two scans may differ before it counts: somebody may be working meanwhile.
@@ -181,7 +181,7 @@ fn trace(path: &Path, queue: &mut Vec<PathBuf>) -> io::Result<(u32, ObjectId)> {
     } else if meta.is_symlink() {
         hasher.update(fs::read_link(path)?.as_os_str().as_encoded_bytes());
     } else if meta.is_file() {
-        io::copy(&mut fs::File::open(path)?, &mut hasher)?;
+        io::copy(&mut regular::open(path)?, &mut hasher)?;
     }
     Ok((meta.permissions().mode(), ObjectId::from_bytes(*hasher.finalize().as_bytes())))
 }

@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use super::{common_dir, git_dir, top_level};
+use crate::{limits, regular};
 
 /// Bytes before an entry's object id, and behind it up to its name.
 const BEFORE_ID: usize = 40;
@@ -30,8 +31,9 @@ fn read(root: &Path) -> Option<Vec<Vec<u8>>> {
     use std::os::unix::ffi::OsStrExt;
     let top = top_level(root)?;
     let git_dir = git_dir(&top)?;
-    let bytes = std::fs::read(git_dir.join("index")).ok()?;
-    let config = std::fs::read_to_string(common_dir(&git_dir).join("config")).unwrap_or_default();
+    let bytes = regular::read(&git_dir.join("index")).ok()?;
+    let config = regular::read(&common_dir(&git_dir).join("config")).unwrap_or_default();
+    let config = String::from_utf8_lossy(&config);
     let id_len = if config.to_lowercase().replace(' ', "").contains("objectformat=sha256") { 32 } else { 20 };
     let mut prefix = root.strip_prefix(&top).ok()?.as_os_str().as_bytes().to_vec();
     if !prefix.is_empty() {
@@ -63,6 +65,10 @@ fn parse(bytes: &[u8], id_len: usize) -> Option<Vec<Vec<u8>>> {
         }
         let len = bytes.get(name_at..)?.iter().position(|&b| b == 0)?;
         name.extend_from_slice(&bytes[name_at..name_at + len]);
+        // Each name of version 4 may repeat the one before: without a bound a few bytes stand for gigabytes.
+        if name.len() > limits::MAX_TRACKED_PATH {
+            return None;
+        }
         let end = name_at + len;
         // Older versions pad with one to eight zeros.
         at = if version == 4 { end + 1 } else { at + ((end - at) / 8 + 1) * 8 };
@@ -95,4 +101,35 @@ pub(crate) fn contains_below(tracked: &[Vec<u8>], path: &[u8]) -> bool {
     let prefix = crate::path::join(path, b"");
     let at = tracked.partition_point(|other| other.as_slice() < prefix.as_slice());
     tracked.get(at).is_some_and(|next| next.starts_with(&prefix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An index of version 4 whose names each repeat the one before and add `added` bytes.
+    fn growing(count: u32, added: usize) -> Vec<u8> {
+        let mut bytes = [&b"DIRC"[..], &4_u32.to_be_bytes(), &count.to_be_bytes()].concat();
+        for _ in 0..count {
+            bytes.extend_from_slice(&[0; BEFORE_ID + 20 + FLAGS]);
+            // Nothing is cut from the name before.
+            bytes.push(0);
+            bytes.extend(std::iter::repeat_n(b'a', added));
+            bytes.push(0);
+        }
+        bytes
+    }
+
+    #[test]
+    fn an_index_whose_names_grow_without_end_tracks_nothing() {
+        assert_eq!(parse(&growing(2, 3), 20), Some(vec![b"aaa".to_vec(), b"aaaaaa".to_vec()]));
+        assert_eq!(parse(&growing(200, 1000), 20), None);
+    }
+
+    #[test]
+    fn an_index_that_lies_about_its_count_tracks_nothing() {
+        let mut bytes = growing(2, 3);
+        bytes[8..12].copy_from_slice(&u32::MAX.to_be_bytes());
+        assert_eq!(parse(&bytes, 20), None);
+    }
 }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::entry::{Block, Body, CallId, Entry, EntryId};
 use super::writer::NewEntry;
+use crate::regular;
 use crate::store::StoreError;
 use crate::store::pack::replace_file;
 
@@ -40,7 +41,7 @@ pub(super) fn note(path: &Path, retained: &[Entry], coming: &[NewEntry]) -> Resu
 
 /// What was coming after `retained` and is not written.
 pub(super) fn read(path: &Path, retained: &[Entry]) -> Vec<NewEntry> {
-    let noted = std::fs::read(path).ok().and_then(|bytes| serde_json::from_slice::<Noted>(&bytes).ok());
+    let noted = regular::read(path).ok().and_then(|bytes| serde_json::from_slice::<Noted>(&bytes).ok());
     let Some(noted) = noted.filter(|noted| last_prompt(retained) == Some(noted.prompt)) else { return Vec::new() };
     let turn = retained.iter().rev().take_while(|entry| entry.id != noted.prompt);
     let (mut ids, mut calls) = (HashSet::new(), HashSet::new());

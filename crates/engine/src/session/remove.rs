@@ -2,7 +2,6 @@
 //! What a fork needs stays.
 
 use std::collections::HashSet;
-use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
@@ -13,7 +12,7 @@ use super::writer::{self, SessionError, SessionWriter};
 use super::{heir, lineage, points, rows};
 use crate::store::db::in_transaction;
 use crate::store::{Durability, StoreError};
-use crate::{SessionId, Timestamp, Workspace, operation};
+use crate::{SessionId, Timestamp, Workspace, operation, regular};
 
 /// Where adapters keep what belongs to a session: a file each, with the session's id as `session` in its first line.
 const TIES: &str = "acp";
@@ -72,7 +71,7 @@ fn forget_ties(store: &Path, gone: &[String]) {
     for file in files.flatten().map(|file| file.path()) {
         let mut first = String::new();
         // One that cannot be read is nobody's that is known.
-        let read = File::open(&file).and_then(|file| BufReader::new(file).read_line(&mut first));
+        let read = regular::open(&file).and_then(|file| BufReader::new(file).read_line(&mut first));
         let named = serde_json::from_str::<serde_json::Value>(&first).ok().filter(|_| read.is_ok());
         let is_gone = named.is_some_and(|named| gone.iter().any(|id| named["session"] == id.as_str()));
         if is_gone {

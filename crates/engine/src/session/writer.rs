@@ -21,7 +21,7 @@ use crate::operation::{self, MadeBy, NewOperation, Operation, OperationKind, Ope
 use crate::rewind::Discard;
 use crate::store::db::{Db, in_transaction};
 use crate::store::{Durability, StoreError, create_private_dirs};
-use crate::{OperationId, SessionId, Timestamp, Workspace, limits};
+use crate::{OperationId, SessionId, Timestamp, Workspace, limits, regular};
 
 /// Something could not be done in a session; nothing was written.
 #[derive(Debug, Error)]
@@ -489,7 +489,7 @@ pub(crate) fn lock(store_dir: &Path, session: SessionId) -> Result<Option<File>,
     let path = lock_path(store_dir, session);
     create_private_dirs(&store_dir.join("sessions"))?;
     let mut options = OpenOptions::new();
-    let file = options.write(true).create(true).truncate(false).mode(0o600).open(&path);
+    let file = regular::open_with(options.write(true).create(true).truncate(false).mode(0o600), &path);
     let file = file.map_err(StoreError::io("create", &path))?;
     match file.try_lock() {
         Ok(()) => Ok(Some(file)),

@@ -319,6 +319,17 @@ mod tests {
     }
 
     #[test]
+    fn lengths_that_lie_are_malformed() {
+        let long = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f];
+        let tree = [&[VERSION, 1, 0, 0, 1][..], &long, b"name"].concat();
+        assert_eq!(decode_tree(&tree), Err(Malformed));
+        let aside = [&[VERSION, 0, 0, 0][..], &long, b"name"].concat();
+        assert_eq!(decode_aside(&aside), Err(Malformed));
+        // A number without an end.
+        assert_eq!(decode_tree(&[&[VERSION, 1, 0, 0][..], &[0xff; 20]].concat()), Err(Malformed));
+    }
+
+    #[test]
     fn an_aside_decodes_to_what_was_encoded() {
         let entries = vec![
             AsideEntry { name: b"big".to_vec(), reasons: Reasons(GapKind::TooLarge.bit()), child: None },

@@ -58,19 +58,28 @@ pub(super) fn decode(record: &[u8]) -> Result<Bundle, Torn> {
     let count = count(record).ok_or_else(malformed)?;
     let data = count.checked_mul(ENTRY_LEN).and_then(|len| len.checked_add(HEAD_LEN)).ok_or_else(malformed)?;
     let table = record.get(HEAD_LEN..data).ok_or_else(malformed)?;
+    let lengths = table.chunks_exact(ENTRY_LEN).map(|entry| u64::from(length(entry)));
+    if header.plain_len() != lengths.sum::<u64>() {
+        return Err(malformed());
+    }
     let plain = header.decompress(&record[data..])?;
     let mut parts = Vec::with_capacity(count);
     let mut end = 0;
     for entry in table.chunks_exact(ENTRY_LEN) {
         let id = ObjectId::from_bytes(entry[..32].try_into().expect("32 bytes"));
         let start = end;
-        end += u32::from_le_bytes(entry[33..].try_into().expect("4 bytes")) as usize;
+        end += length(entry) as usize;
         parts.push((id, record::kind(entry[32])?, start..end));
     }
     if end != plain.len() {
         return Err(malformed());
     }
     Ok(Bundle { parts, plain })
+}
+
+/// The length in an entry of the table.
+fn length(entry: &[u8]) -> u32 {
+    u32::from_le_bytes(entry[33..].try_into().expect("4 bytes"))
 }
 
 impl Bundle {
@@ -97,6 +106,24 @@ pub(crate) fn plain_bytes(record: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_bundle_that_lies_about_its_length_is_damaged() {
+        let plain = b"two, two, two, two ".repeat(200);
+        let record = encode(&[(ObjectId::of(&plain), Kind::Blob, plain)]);
+        for codec in [None, Some(0), Some(1), Some(2), Some(9)] {
+            for lie in [u64::MAX, 1 << 46, 1 << 34, 1 << 30, 99, 0] {
+                assert!(decode(&record::forged(&record, codec, lie)).is_err(), "{codec:?} {lie}");
+            }
+        }
+        // So does one whose table and header agree on a lie.
+        let mut lying = record.clone();
+        lying[HEAD_LEN + 33..HEAD_LEN + ENTRY_LEN].copy_from_slice(&u32::MAX.to_le_bytes());
+        assert!(decode(&record::forged(&lying, None, u64::from(u32::MAX))).is_err());
+        let mut lying = record.clone();
+        lying[HEADER_LEN..HEAD_LEN].copy_from_slice(&u32::MAX.to_le_bytes());
+        assert!(decode(&record::forged(&lying, None, 3800)).is_err());
+    }
 
     #[test]
     fn a_bundle_gives_back_every_object_and_notices_any_flipped_bit() {

@@ -3,14 +3,14 @@
 //! Reads every record once, in order. It changes nothing and reports instead of failing: what is sound stays usable.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs::File;
+use std::ffi::OsStr;
 
 use super::bundle::{self, Bundle};
 use super::pack::{self, SegmentId};
 use super::record::Torn;
 use super::{Kind, Location, Store, StoreError, content, record};
 use crate::snapshot::tree::{self, Node, decode_aside, decode_tree};
-use crate::{ObjectId, Phase, Progress, Step, limits};
+use crate::{ObjectId, Phase, Progress, Step, limits, regular};
 
 /// Something in the store that is not as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +48,9 @@ impl Counter<'_> {
 impl Store {
     /// Checks the database and every object.
     pub(crate) fn check(&self, progress: &dyn Progress) -> Result<Checked, StoreError> {
-        let mut checked = Checked { damage: self.check_database()?, sound: HashSet::new(), whole: HashMap::new() };
+        let mut damage = self.check_database()?;
+        damage.extend(self.misplaced()?);
+        let mut checked = Checked { damage, sound: HashSet::new(), whole: HashMap::new() };
         let mut by_segment: BTreeMap<SegmentId, Vec<(ObjectId, Location)>> = BTreeMap::new();
         let locations = self.locations()?;
         let mut counter = Counter { done: 0, total: locations.len() as u64, progress };
@@ -72,6 +74,31 @@ impl Store {
         Ok(bad.map(|answer| Damage { object: None, what: format!("the database: {answer}") }).collect())
     }
 
+    /// What is in the place of the store's files and is no file. Directories are known by name: later versions may add some.
+    fn misplaced(&self) -> Result<Vec<Damage>, StoreError> {
+        let mut damage = Vec::new();
+        for folder in ["", "packs", "windows", "sessions", "acp"] {
+            let folder = self.dir.join(folder);
+            let entries = match folder.read_dir() {
+                Err(err) if err.kind() == std::io::ErrorKind::NotFound => continue,
+                entries => entries.map_err(StoreError::io("list", &folder))?,
+            };
+            for entry in entries {
+                let path = entry.map_err(StoreError::io("list", &folder))?.path();
+                let may_be_directory = folder == self.dir && !path.file_name().is_some_and(is_file_name);
+                // One that is gone since it was listed is none.
+                let Ok(meta) = path.metadata() else { continue };
+                if let Err(err) = regular::check(&meta)
+                    && !(meta.is_dir() && may_be_directory)
+                {
+                    let what = format!("`{}`: {err}; nothing else is affected, remove it", path.display());
+                    damage.push(Damage { object: None, what });
+                }
+            }
+        }
+        Ok(damage)
+    }
+
     fn check_segment(
         &self,
         segment: SegmentId,
@@ -81,7 +108,7 @@ impl Store {
     ) {
         let damage = &mut checked.damage;
         let path = pack::segment_path(&self.packs, segment);
-        let file = match File::open(&path) {
+        let file = match regular::open(&path) {
             Ok(file) => file,
             Err(err) => {
                 let what = format!("`{}` with {} objects cannot be opened: {err}", path.display(), rows.len());
@@ -164,6 +191,14 @@ impl Store {
         }
         Ok(content::chunk_list(id, &list)?.map(|(chunk, _)| (chunk, Kind::Blob)).collect())
     }
+}
+
+/// Whether a file of the store has this name.
+fn is_file_name(name: &OsStr) -> bool {
+    let name = name.as_encoded_bytes();
+    name.starts_with(b"retake.db")
+        || [&b"index"[..], b"index.lock", b"index.new", b"lock", b"workspace", b"serve.lock", b"web.key"]
+            .contains(&name)
 }
 
 /// Checks the object `id` in a record; a bundle is kept in `opened`.

@@ -10,7 +10,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, Transactio
 
 use super::error::StoreError;
 use super::pack::SegmentId;
-use crate::{ObjectId, fault, limits};
+use crate::{ObjectId, fault, limits, regular};
 
 /// When a commit returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -237,6 +237,7 @@ impl Db {
     /// reading.
     pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
         let wrap = StoreError::database(path);
+        require_files(path)?;
         let may_write = |path: &Path| rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok();
         let writable = may_write(path.parent().unwrap_or(path)) && (!path.exists() || may_write(path));
         let flags = if writable {
@@ -455,11 +456,22 @@ pub(crate) fn set_pack_lengths(
     .map_err(in_transaction(tx))
 }
 
+/// SQLite opens its files itself, and would wait for the other end of a pipe.
+fn require_files(path: &Path) -> Result<(), StoreError> {
+    for suffix in ["", "-wal", "-shm", "-journal"] {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        let file = Path::new(&name);
+        regular::require(file).map_err(StoreError::io("open", file))?;
+    }
+    Ok(())
+}
+
 /// Whether the database exists and uses a write-ahead log, by the format version in its header.
 fn has_log(path: &Path) -> bool {
     use std::os::unix::fs::FileExt;
     let mut version = [0];
-    std::fs::File::open(path).is_ok_and(|file| file.read_exact_at(&mut version, 18).is_ok()) && version[0] == 2
+    regular::open(path).is_ok_and(|file| file.read_exact_at(&mut version, 18).is_ok()) && version[0] == 2
 }
 
 /// SQLite creates its files with the process's umask; ours are private from the start.
@@ -467,5 +479,5 @@ fn create_private(path: &Path) -> Result<(), StoreError> {
     use std::os::unix::fs::OpenOptionsExt;
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(0o600);
-    options.open(path).map(drop).map_err(StoreError::io("create", path))
+    regular::open_with(&mut options, path).map(drop).map_err(StoreError::io("create", path))
 }

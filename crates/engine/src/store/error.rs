@@ -7,6 +7,7 @@ use rusqlite::ErrorCode;
 use thiserror::Error;
 
 use crate::ObjectId;
+use crate::regular::{self, NotAFile};
 
 /// A store operation failed.
 #[derive(Debug, Error)]
@@ -20,6 +21,14 @@ pub enum StoreError {
         path: PathBuf,
         /// The system's reason.
         source: io::Error,
+    },
+    /// Something else is in the place of one of the store's files; it was not touched.
+    #[error("`{}` is {kind}, and should be a file of the store", .path.display())]
+    WrongKind {
+        /// The file of the store.
+        path: PathBuf,
+        /// What is there, with its article.
+        kind: &'static str,
     },
     /// There is no room left on the disk that holds the store.
     #[error("the disk that holds `{}` is full; nothing was stored", .path.display())]
@@ -113,10 +122,15 @@ impl StoreError {
     /// Wraps an I/O error with what was being done to which file.
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
         let path = path.to_owned();
-        move |source| match source.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
-            Some(rustix::io::Errno::NOSPC | rustix::io::Errno::DQUOT) => Self::DiskFull { path },
-            Some(rustix::io::Errno::ROFS) => Self::ReadOnly { path },
-            _ => Self::Io { action, path, source },
+        move |source| {
+            if let Some(NotAFile { kind }) = regular::not_a_file(&source) {
+                return Self::WrongKind { path, kind };
+            }
+            match source.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
+                Some(rustix::io::Errno::NOSPC | rustix::io::Errno::DQUOT) => Self::DiskFull { path },
+                Some(rustix::io::Errno::ROFS) => Self::ReadOnly { path },
+                _ => Self::Io { action, path, source },
+            }
         }
     }
 

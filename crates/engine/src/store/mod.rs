@@ -41,7 +41,7 @@ pub use check::Damage;
 pub use db::Durability;
 pub use error::StoreError;
 
-use crate::ObjectId;
+use crate::{ObjectId, regular};
 pub(crate) use batch::Batch;
 use bundle::Bundle;
 pub(crate) use content::{CopyError, PutError};
@@ -96,9 +96,13 @@ impl Store {
         };
         match store.check_tails_once() {
             // Whoever only reads can do without; a writer tries again.
-            Err(StoreError::Io { .. } | StoreError::DiskFull { .. } | StoreError::ReadOnly { .. }) | Ok(()) => {
-                Ok(store)
-            }
+            Err(
+                StoreError::Io { .. }
+                | StoreError::WrongKind { .. }
+                | StoreError::DiskFull { .. }
+                | StoreError::ReadOnly { .. },
+            )
+            | Ok(()) => Ok(store),
             Err(err) => Err(err),
         }
     }
@@ -155,6 +159,7 @@ impl Store {
         let damaged = |what| StoreError::Damaged { id, pack: path.clone(), what };
         let file = self.pack_file(location.pack).map_err(|err| match err.kind() {
             std::io::ErrorKind::NotFound => damaged("its segment is missing"),
+            _ if regular::not_a_file(&err).is_some() => damaged("its segment is not a file"),
             _ => StoreError::io("open", &path)(err),
         })?;
         let bytes =
@@ -193,7 +198,7 @@ impl Store {
         if let Some(file) = open.get(&id) {
             return Ok(Arc::clone(file));
         }
-        let file = Arc::new(File::open(pack::segment_path(&self.packs, id))?);
+        let file = Arc::new(regular::open(&pack::segment_path(&self.packs, id))?);
         open.insert(id, Arc::clone(&file));
         Ok(file)
     }
@@ -218,7 +223,7 @@ impl Store {
         }
         let path = self.dir.join("lock");
         let mut options = std::fs::OpenOptions::new();
-        let file = options.write(true).create(true).truncate(false).mode(0o600).open(&path);
+        let file = regular::open_with(options.write(true).create(true).truncate(false).mode(0o600), &path);
         match file {
             Ok(file) => Ok((path, file)),
             Err(err) if err.kind() == std::io::ErrorKind::PermissionDenied => {
@@ -319,7 +324,9 @@ impl Store {
 
 /// Contents without a database are somebody's history: they are not written over, and their owner is told.
 fn refuse_orphans(dir: &Path, packs: &Path) -> Result<(), StoreError> {
-    let known = dir.join("retake.db").metadata().is_ok_and(|meta| meta.len() > 0);
+    let database = dir.join("retake.db");
+    regular::require(&database).map_err(StoreError::io("open", &database))?;
+    let known = database.metadata().is_ok_and(|meta| meta.len() > 0);
     let holds_records =
         |id: &SegmentId| pack::segment_path(packs, *id).metadata().is_ok_and(|meta| meta.len() > pack::SEGMENT_HEADER);
     if !known && pack::segments(packs)?.iter().any(holds_records) {

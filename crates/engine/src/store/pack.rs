@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::StoreError;
 use super::record;
-use crate::{fault, limits};
+use crate::{fault, limits, regular};
 
 const MAGIC: &[u8; 8] = b"RETAKEPK";
 const VERSION: u32 = 1;
@@ -222,7 +222,7 @@ fn read_if_there(file: &File, offset: u64, len: usize) -> std::io::Result<Option
 /// Opens segment `id`; `None` when it is gone.
 pub(crate) fn open_segment(packs: &Path, id: SegmentId) -> Result<Option<(File, PathBuf)>, StoreError> {
     let path = segment_path(packs, id);
-    match OpenOptions::new().read(true).write(true).open(&path) {
+    match regular::open_with(OpenOptions::new().read(true).write(true), &path) {
         Ok(file) => Ok(Some((file, path))),
         Err(err) if err.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(err) => Err(StoreError::io("open", &path)(err)),
@@ -245,6 +245,11 @@ pub(crate) fn lock_segment(packs: &Path, id: SegmentId) -> Result<Option<(File, 
 /// Reads the `len` bytes of a record at `offset`.
 pub(crate) fn read_record(file: &File, offset: u64, len: usize) -> std::io::Result<Vec<u8>> {
     fault::step()?;
+    // A row of the database says how long it is: more than there is must not be asked for.
+    let there = file.metadata()?.len().saturating_sub(offset);
+    if len as u64 > there.min(limits::MAX_OBJECT + record::HEADER_LEN as u64) {
+        return Err(std::io::ErrorKind::UnexpectedEof.into());
+    }
     let mut bytes = vec![0; len];
     file.read_exact_at(&mut bytes, offset)?;
     Ok(bytes)
@@ -269,7 +274,8 @@ pub(crate) fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), StoreError> 
     let temp = temporary(path);
     let write = || {
         fault::step()?;
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temp)?;
+        let mut options = OpenOptions::new();
+        let mut file = regular::open_with(options.write(true).create(true).truncate(true).mode(0o600), &temp)?;
         fault::step()?;
         file.write_all(bytes)?;
         fault::step()?;

@@ -7,7 +7,7 @@
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use crate::ObjectId;
+use crate::{ObjectId, limits};
 
 /// What an object's bytes mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +33,9 @@ const ZSTD: u8 = 1;
 const LZ4: u8 = 2;
 /// Like `ZSTD`, and more would not come of trying again.
 const DENSE: u8 = 3;
+
+/// No byte of LZ4 stands for more plain bytes than this.
+const LZ4_RATIO: u64 = 255;
 
 /// Compression level: reading files takes longer than this, so more would only cost.
 const LEVEL: i32 = 1;
@@ -85,15 +88,42 @@ impl Header {
 
     /// The plain bytes of what is stored.
     pub(crate) fn decompress(&self, stored: &[u8]) -> Result<Vec<u8>, Torn> {
-        let plain_len = usize::try_from(self.plain_len.get()).map_err(|_| Torn("its length is impossible"))?;
+        let plain_len = self.plain_len.get();
         match self.codec {
             RAW => Ok(stored.to_vec()),
-            ZSTD | DENSE => zstd::bulk::decompress(stored, plain_len).map_err(|_| Torn("it cannot be decompressed")),
-            LZ4 => lz4_flex::block::decompress(stored, plain_len).map_err(|_| Torn("it cannot be decompressed")),
+            ZSTD | DENSE => {
+                let mut plain = room(plain_len)?;
+                let decompressor = zstd::bulk::Decompressor::new();
+                let done = decompressor.and_then(|mut new| new.decompress_to_buffer(stored, &mut plain));
+                done.map(|_| plain).map_err(|_| Torn("it cannot be decompressed"))
+            }
+            LZ4 if plain_len / LZ4_RATIO > stored.len() as u64 => Err(IMPOSSIBLE),
+            LZ4 => {
+                let mut plain = room(plain_len)?;
+                plain.resize(plain.capacity(), 0);
+                let len = lz4_flex::block::decompress_into(stored, &mut plain);
+                plain.truncate(len.map_err(|_| Torn("it cannot be decompressed"))?);
+                Ok(plain)
+            }
             _ => Err(Torn("its compression is unknown")),
         }
     }
+
+    /// How many plain bytes it claims to hold.
+    pub(super) fn plain_len(&self) -> u64 {
+        self.plain_len.get()
+    }
 }
+
+/// Memory for `len` plain bytes. A record says how many it holds, and a damaged one may say anything.
+fn room(len: u64) -> Result<Vec<u8>, Torn> {
+    let len = usize::try_from(len).ok().filter(|_| len <= limits::MAX_OBJECT).ok_or(IMPOSSIBLE)?;
+    let mut plain = Vec::new();
+    plain.try_reserve_exact(len).map_err(|_| Torn("there is no memory for what it claims to hold"))?;
+    Ok(plain)
+}
+
+const IMPOSSIBLE: Torn = Torn("its length is impossible");
 
 pub(crate) const HEADER_LEN: usize = size_of::<Header>();
 
@@ -240,9 +270,47 @@ fn with_compressor<R>(level: i32, work: impl FnOnce(&mut zstd::bulk::Compressor<
     })
 }
 
+/// `record` with other values in its header, and a checksum that fits them.
+#[cfg(test)]
+pub(super) fn forged(record: &[u8], codec: Option<u8>, plain_len: u64) -> Vec<u8> {
+    let (mut header, _) = header(record).expect("it is a record");
+    header.codec = codec.unwrap_or(header.codec);
+    header.plain_len = U64::new(plain_len);
+    let mut forged = record.to_vec();
+    forged[..HEADER_LEN].copy_from_slice(header.as_bytes());
+    let sum = checksum(&forged[8..]);
+    forged[..8].copy_from_slice(&sum.to_le_bytes());
+    forged
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Lengths that no memory holds, that some does, and that are just wrong.
+    const LIES: [u64; 7] = [u64::MAX, i64::MAX as u64, 1 << 46, 1 << 34, limits::MAX_OBJECT, 99, 0];
+
+    #[test]
+    fn a_record_that_lies_about_its_length_is_damaged_whatever_its_compression() {
+        let plain = [7; 100_000];
+        let id = ObjectId::of(&plain);
+        for effort in [Effort::Small, Effort::Quick, Effort::Dense] {
+            let record = encode(Kind::Blob, id, &plain, effort);
+            for codec in [None, Some(ZSTD), Some(LZ4), Some(DENSE), Some(9)] {
+                for lie in LIES {
+                    let is_lz4 = effort == Effort::Quick;
+                    let fits = match codec {
+                        None => true,
+                        Some(codec) => is_lz4 == (codec == LZ4) && codec != 9,
+                    };
+                    let decoded = decode(&forged(&record, codec, lie), id);
+                    // Room for more than it holds is no lie that matters, as long as there is that room.
+                    let may_pass = fits && !is_lz4 && lie == limits::MAX_OBJECT;
+                    assert!(may_pass || decoded.is_err(), "{effort:?} {codec:?} {lie}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn a_record_gives_back_what_went_in() {

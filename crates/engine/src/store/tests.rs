@@ -54,7 +54,7 @@ fn an_unreadable_tail_keeps_readers_going_and_stops_writers() {
     std::fs::create_dir(&segment).expect("it was moved away");
     let store = Store::open(dir.path(), 1 << 30).expect("what can be read can still be read");
     assert!(store.contains(&id).expect("the database is sound"));
-    assert!(matches!(put(&store, b"more"), Err(StoreError::Io { .. })));
+    assert!(matches!(put(&store, b"more"), Err(StoreError::WrongKind { kind: "a directory", .. })));
     std::fs::remove_dir(&segment).expect("it is empty");
     std::fs::rename(&away, &segment).expect("it is back");
     put(&store, b"more").expect("it can be checked again");

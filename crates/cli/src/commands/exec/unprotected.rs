@@ -61,6 +61,7 @@ fn of_scan(error: &ScanError) -> bool {
 fn of_store(error: &StoreError) -> bool {
     match error {
         StoreError::Io { .. }
+        | StoreError::WrongKind { .. }
         | StoreError::DiskFull { .. }
         | StoreError::ReadOnly { .. }
         | StoreError::Newer { .. }

@@ -7,8 +7,8 @@ use zerocopy::little_endian::{I64, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::{Directory, DirectoryId, Entry, EntryKind, Flags, Seal, Summary};
-use crate::ObjectId;
 use crate::scan::stat::Facts;
+use crate::{ObjectId, limits};
 
 /// What follows a frame's header.
 pub(crate) const DIRECTORY: u8 = 1;
@@ -169,7 +169,8 @@ impl<'a> Block<'a> {
     pub(crate) fn is_sound(&self) -> bool {
         let (frame, _) = Frame::ref_from_prefix(self.bytes).expect("a block starts with its frame");
         checksum(&self.bytes[8..]) == frame.checksum.get()
-            && self.entries.iter().all(|entry| entry.name_end.get() as usize <= self.names.len())
+            && self.entries.is_sorted_by_key(|entry| entry.name_end.get())
+            && self.entries.last().is_none_or(|entry| entry.name_end.get() as usize <= self.names.len())
     }
 
     pub(crate) fn parent(&self) -> DirectoryId {
@@ -344,6 +345,9 @@ fn close_frame(out: &mut [u8], start: usize, id: DirectoryId, what: u8) {
 pub(crate) fn check_frame(bytes: &[u8]) -> Option<Frame> {
     let (frame, _) = Frame::read_from_prefix(bytes).ok()?;
     let block = bytes.get(..frame.len.get() as usize)?;
+    if frame.id.get() >= limits::MAX_DIRECTORIES {
+        return None;
+    }
     let sound = match frame.what {
         DIRECTORY => {
             let (head, rest) = Head::ref_from_prefix(block.get(FRAME_LEN..)?).ok()?;
@@ -372,4 +376,64 @@ pub(crate) fn seal(block: &[u8]) -> Option<Seal> {
 /// Recognises torn and damaged bytes; what a content is, its hash says.
 fn checksum(bytes: &[u8]) -> u64 {
     u64::from(crc32fast::hash(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block() -> Vec<u8> {
+        let entry = |name: &[u8]| Entry {
+            name: name.into(),
+            kind: EntryKind::File,
+            unsettled: false,
+            unread: false,
+            left_out: false,
+            gaps: 0,
+            child: 0,
+            facts: Facts { ino: 1, size: 2, mtime: 3, ctime: 4, mode: 0o100_644 },
+            content: ObjectId::of(b"x"),
+        };
+        let directory = Directory {
+            parent: 0,
+            path: b"dir".to_vec(),
+            facts: entry(b"").facts,
+            flags: Flags { unsettled: false, repository: false, declared_only: false, stale: false, unreadable: false },
+            rules: ObjectId::default(),
+            tree: ObjectId::default(),
+            aside: None,
+            gap_count: 0,
+            entries: vec![entry(b"one"), entry(b"three"), entry(b"two")],
+        };
+        let mut bytes = Vec::new();
+        put_directory(&mut bytes, 1, &directory);
+        bytes
+    }
+
+    /// The block with other bytes at `at`, and a checksum that fits them.
+    fn forged(at: usize, with: u32) -> Vec<u8> {
+        let mut bytes = block();
+        bytes[at..at + 4].copy_from_slice(&with.to_le_bytes());
+        let sum = checksum(&bytes[8..]);
+        bytes[..8].copy_from_slice(&sum.to_le_bytes());
+        bytes
+    }
+
+    #[test]
+    fn a_block_that_lies_about_a_number_is_not_used() {
+        assert!(check_frame(&block()).is_some() && Block::at(&block(), 0).is_sound());
+        let (len, id, counts) = (8, 12, HEAD_END - 8);
+        for lie in [u32::MAX, i32::MAX as u32, 1 << 24] {
+            for at in [len, id, counts, counts + 4] {
+                assert!(check_frame(&forged(at, lie)).is_none(), "{lie} at {at}");
+            }
+            for entry in 0..3 {
+                let bytes = forged(HEAD_END + entry * size_of::<RawEntry>(), lie);
+                assert!(check_frame(&bytes).is_some() && !Block::at(&bytes, 0).is_sound(), "{lie} in {entry}");
+            }
+        }
+        // Names that overlap backwards.
+        let bytes = forged(HEAD_END + size_of::<RawEntry>(), 1);
+        assert!(!Block::at(&bytes, 0).is_sound());
+    }
 }
