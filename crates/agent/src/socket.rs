@@ -1,10 +1,13 @@
 //! The local socket of a live session: the contract, one JSON document a line.
 //!
-//! It is in a directory that only the user can enter and is itself readable by nobody else. Whoever serves a session holds its lock, so
-//! a socket that is there already is a dead process's and makes way.
+//! It is in a directory that only the user can enter and is itself readable by nobody else; both ends check that ([`trust`]). Whoever
+//! serves a session holds its lock, so a socket that is there already is a dead process's and makes way.
+
+mod trust;
 
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +24,8 @@ use tokio::task::{JoinHandle, JoinSet};
 use crate::contract::{Command, Event, Outcome, Outgoing, Reason, Refusal, Reply, Request, Response};
 use crate::controller::{self, Attached, Beginning, Handle};
 use crate::{fresh, limits};
+
+pub use trust::{Untrusted, untrusted};
 
 /// The directory of sockets: in the runtime directory, else one of the user's own under the system's temporary directory. A runtime
 /// directory that is not there, or whose name leaves no room for a socket's, is none.
@@ -39,10 +44,9 @@ pub fn path(directory: &Path, session: SessionId) -> PathBuf {
 
 /// Serves a session on its socket until the result is dropped.
 pub fn serve(directory: &Path, handle: Handle) -> io::Result<Served> {
-    prepare(directory)?;
-    let path = path(directory, handle.session());
     // Nobody takes it for a dead one before it listens.
-    let _lock = lock(directory)?;
+    let _lock = lock(trust::prepare(directory)?)?;
+    let path = path(directory, handle.session());
     match std::fs::remove_file(&path) {
         Err(err) if err.kind() != io::ErrorKind::NotFound => return Err(err),
         _ => {}
@@ -107,33 +111,15 @@ impl Drop for Served {
     }
 }
 
-/// Makes the directory, or checks that it is the user's own.
-fn prepare(directory: &Path) -> io::Result<()> {
-    match std::fs::DirBuilder::new().mode(0o700).create(directory) {
-        Ok(()) => return Ok(()),
-        Err(err) if err.kind() == io::ErrorKind::AlreadyExists => {}
-        Err(err) => return Err(err),
-    }
-    let meta = std::fs::symlink_metadata(directory)?;
-    if !meta.is_dir() || meta.uid() != rustix::process::geteuid().as_raw() {
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it belongs to somebody else"));
-    }
-    if meta.mode() & 0o077 != 0 {
-        std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o700))?;
-    }
-    Ok(())
-}
-
 /// Keeps others from making and removing sockets for as long as it lives.
-fn lock(directory: &Path) -> io::Result<std::fs::File> {
-    let directory = std::fs::File::open(directory)?;
+fn lock(directory: OwnedFd) -> io::Result<OwnedFd> {
     rustix::fs::flock(&directory, rustix::fs::FlockOperation::LockExclusive)?;
     Ok(directory)
 }
 
 /// Removes the socket of a process that died.
 fn remove_dead(directory: &Path, path: &Path) -> io::Result<()> {
-    let _lock = lock(directory)?;
+    let _lock = lock(trust::own(directory)?)?;
     match std::os::unix::net::UnixStream::connect(path) {
         Err(err) if err.kind() == io::ErrorKind::ConnectionRefused => std::fs::remove_file(path),
         _ => Ok(()),
@@ -165,6 +151,10 @@ async fn accept(listener: UnixListener, file: SocketFile, handle: Handle, places
 
 /// Serves a client if there is a place for it.
 fn take_in(stream: UnixStream, handle: &Handle, places: &Arc<Semaphore>, closed: &watch::Receiver<()>) {
+    // Another user gets this far only if somebody has opened the directory since.
+    if !trust::is_own(&stream).unwrap_or(false) {
+        return;
+    }
     let (handle, closed) = (handle.clone(), closed.clone());
     match Arc::clone(places).try_acquire_owned() {
         Ok(place) => drop(tokio::spawn(async move {
@@ -395,12 +385,21 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects to a session; `None` if nobody serves it.
+    /// Connects to a session; `None` if nobody serves it. What is not the user's own is [`Untrusted`], and nothing is sent to it.
     pub async fn connect(directory: &Path, session: SessionId) -> io::Result<Option<Self>> {
         use io::ErrorKind::{ConnectionRefused, ConnectionReset, NotFound};
         let path = path(directory, session);
+        match trust::own(directory) {
+            Err(err) if err.kind() == NotFound => return Ok(None),
+            owned => drop(owned?),
+        }
         match UnixStream::connect(&path).await {
             Ok(stream) => {
+                match trust::check_peer(directory, &stream) {
+                    // It stopped listening just then, and the system does not remember who it was.
+                    Err(err) if err.kind() == io::ErrorKind::NotConnected => return Ok(None),
+                    checked => checked?,
+                }
                 let (reader, writer) = stream.into_split();
                 Ok(Some(Self { writer, reader: BufReader::new(reader), line: Vec::new(), next: 1 }))
             }

@@ -12,7 +12,7 @@ use retake_agent::model::Model;
 use retake_agent::permission::{Mode, Policy};
 use retake_agent::socket::{self, Client};
 use retake_agent::tool::{JobEnded, Jobs, Shell, Toolbox};
-use retake_engine::{MadeBy, SessionId};
+use retake_engine::{MadeBy, SessionId, Workspace};
 use thiserror::Error;
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::mpsc;
@@ -38,6 +38,8 @@ pub enum AgentError {
     NoSession,
     #[error("no session is open here")]
     NotOpen,
+    #[error(transparent)]
+    Untrusted(socket::Untrusted),
     #[error("the session was closed where it was open")]
     ClosedElsewhere,
     #[error("the session ended before its turn did")]
@@ -232,11 +234,23 @@ pub fn ask_live(
 
 /// The way to a live session in another process; `None` if it lives nowhere.
 pub async fn connect(here: &Surroundings, session: SessionId) -> anyhow::Result<Option<Client>> {
-    match Client::connect(&here.sockets, session).await {
-        // More are waiting than it has taken in.
-        Err(err) if err.kind() == std::io::ErrorKind::WouldBlock => Err(AgentError::unreachable(session).into()),
-        other => Ok(other?),
+    let error = match Client::connect(&here.sockets, session).await {
+        Ok(client) => return Ok(client),
+        Err(error) => error,
+    };
+    if let Some(untrusted) = socket::untrusted(&error) {
+        // Another user who puts a directory there must not keep commands from sessions that no process has open.
+        let workspace = Workspace::open(here.environment.clone());
+        if workspace.is_ok_and(|workspace| !workspace.is_live(session)) {
+            return Ok(None);
+        }
+        return Err(AgentError::Untrusted(untrusted.clone()).into());
     }
+    // More are waiting than it has taken in.
+    if error.kind() == std::io::ErrorKind::WouldBlock {
+        return Err(AgentError::unreachable(session).into());
+    }
+    Err(error.into())
 }
 
 /// Whether a live session in another process answers.

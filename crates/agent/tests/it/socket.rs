@@ -12,6 +12,7 @@ use retake_agent::socket::{self, Client};
 use retake_agent::view::View;
 use retake_engine::session::entry::Part;
 use retake_engine::{SessionId, Timestamp};
+use retake_testkit::privilege::{give_to_nobody, is_root, run_as_nobody};
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
@@ -441,4 +442,112 @@ fn a_request_that_nobody_takes_is_answered_when_the_session_ends() {
         assert_eq!(closed, Closing::Closes);
         assert_eq!(inbox.len(), 3, "nobody has taken them");
     });
+fn why_untrusted<T: std::fmt::Debug>(result: std::io::Result<T>) -> String {
+    let error = result.unwrap_err();
+    socket::untrusted(&error).unwrap_or_else(|| panic!("{error}")).to_string()
+}
+
+#[test]
+fn a_directory_that_is_not_the_users_own_is_neither_connected_to_nor_listened_in() {
+    let scene = Scene::new().start();
+    let place = scene.dir.path();
+    let theirs = place.join("theirs");
+    std::fs::create_dir(&theirs).unwrap();
+    std::fs::set_permissions(&theirs, std::fs::Permissions::from_mode(0o777)).unwrap();
+    give_to_nobody(&theirs);
+    // Who is not root cannot give anything away, but there are directories of root's.
+    let theirs = if is_root() { theirs } else { PathBuf::from("/usr") };
+    std::os::unix::fs::symlink(place, place.join("link")).unwrap();
+    std::fs::write(place.join("file"), "").unwrap();
+    let cases =
+        [(theirs, "another user"), (place.join("link"), "not a directory"), (place.join("file"), "not a directory")];
+    for (directory, why) in cases {
+        // A socket of the user's own in it makes no difference.
+        let _listener = net::UnixListener::bind(socket::path(&directory, scene.session()));
+        let connected = scene.runtime().block_on(Client::connect(&directory, scene.session()));
+        let said = why_untrusted(connected);
+        assert!(said.contains(why) && said.contains("nothing was sent"), "{said}");
+        let served = scene.runtime().block_on(async { socket::serve(&directory, scene.handle()) });
+        assert!(why_untrusted(served).contains(why));
+    }
+}
+
+/// Listens as another user, and tells how many bytes came from whoever connected.
+fn listen_and_count(path: &std::path::Path) {
+    let listener = net::UnixListener::bind(path).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o777)).unwrap();
+    println!("listening");
+    let mut bytes = Vec::new();
+    std::io::Read::read_to_end(&mut listener.accept().unwrap().0, &mut bytes).unwrap();
+    println!("{} bytes came", bytes.len());
+}
+
+#[test]
+fn nothing_is_sent_to_a_process_of_another_user() {
+    if let Some(path) = std::env::var_os("LISTEN_AT") {
+        return listen_and_count(std::path::Path::new(&path));
+    }
+    if !is_root() {
+        // Nobody else can start a process of another user.
+        return;
+    }
+    let scene = Scene::new().start();
+    let (place, directory) = (scene.dir.path(), scene.dir.path().join("run"));
+    std::fs::create_dir(&directory).unwrap();
+    for path in [place, &directory] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o777)).unwrap();
+    }
+    let program = place.join("test");
+    assert!(
+        std::process::Command::new("cp")
+            .arg(std::env::current_exe().unwrap())
+            .arg(&program)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let mut command = std::process::Command::new(program);
+    command.args(["--exact", "socket::nothing_is_sent_to_a_process_of_another_user", "--nocapture"]);
+    command.env("LISTEN_AT", socket::path(&directory, scene.session())).stdout(std::process::Stdio::piped());
+    let mut child = run_as_nobody(command).spawn().unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
+    assert!(lines.by_ref().any(|line| line.unwrap().contains("listening")));
+    let said = why_untrusted(scene.runtime().block_on(Client::connect(&directory, scene.session())));
+    assert!(said.contains("a process of another user answers there"), "{said}");
+    assert!(lines.any(|line| line.unwrap().contains("0 bytes came")));
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_client_of_another_user_is_not_served() {
+    if let Some(path) = std::env::var_os("CONNECT_TO") {
+        let mut stream = net::UnixStream::connect(path).unwrap();
+        stream.write_all(b"{\"id\":\"1\",\"type\":\"ping\"}\n").ok();
+        let mut answer = String::new();
+        std::io::Read::read_to_string(&mut stream, &mut answer).ok();
+        return println!("answer: {answer:?}");
+    }
+    if !is_root() {
+        return;
+    }
+    let scene = Scene::new().start();
+    let (directory, _served) = serve(&scene);
+    // As if somebody had opened all doors since.
+    for path in [scene.dir.path(), &directory, &socket::path(&directory, scene.session())] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o777)).unwrap();
+    }
+    let program = scene.dir.path().join("test");
+    assert!(
+        std::process::Command::new("cp")
+            .arg(std::env::current_exe().unwrap())
+            .arg(&program)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let mut command = std::process::Command::new(program);
+    command.args(["--exact", "socket::a_client_of_another_user_is_not_served", "--nocapture"]);
+    let output = run_as_nobody(command).env("CONNECT_TO", socket::path(&directory, scene.session())).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(told.contains("answer: \"\""), "{told}");
 }

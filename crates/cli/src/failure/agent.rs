@@ -47,6 +47,9 @@ pub(super) fn for_agent(error: &AgentError) -> Advice {
         }
         AgentError::ClosedElsewhere => failed(Some("everything is stored; `retake resume` opens it here")),
         AgentError::NotOpen => failed(Some("`retake resume` opens the newest one")),
+        AgentError::Untrusted(_) => refused(
+            "set `XDG_RUNTIME_DIR` to a directory that only you can enter, for this command and the one that has the session open",
+        ),
         AgentError::NoSession => failed(Some("`retake run -p TEXT` begins one")),
         AgentError::Ended => failed(Some("everything up to then is stored; `retake resume` says where it stands")),
         AgentError::Live(error) => match error {

@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use retake_testkit::privilege::{give_to_nobody, is_root};
+
 use super::{Agent, text};
 use crate::sandbox::Run;
 
@@ -251,4 +253,50 @@ fn a_prompt_that_comes_while_the_session_closes_is_said_all_the_same() {
         assert_eq!(agent.json(["resume"])["prompts"], 3 + 2 * n);
     }
     agent.model.assert_exhausted();
+}
+
+#[test]
+fn another_users_directory_of_sockets_is_not_used() {
+    if !is_root() {
+        // Nobody else can make a directory for another user; the socket's own tests try one of root's.
+        return;
+    }
+    let agent = Agent::new();
+    agent.sandbox.write("a.txt", "one\n");
+    agent.model.says("Hello.");
+    let session = agent.turn("hello", [])["session"].clone();
+    let session = text(&session);
+    // The temporary directory is everybody's, and the other user was there first.
+    let temp = agent.sandbox.path("tmp");
+    let theirs = temp.join("retake-0");
+    std::fs::create_dir_all(&theirs).expect("it is new");
+    let listener = std::os::unix::net::UnixListener::bind(theirs.join(format!("{session}.sock"))).expect("it is free");
+    listener.set_nonblocking(true).expect("it can be");
+    give_to_nobody(&theirs);
+    let elsewhere = || {
+        let mut command = agent.command();
+        command.env_remove("XDG_RUNTIME_DIR").env("TMPDIR", &temp);
+        command
+    };
+    // A session that no process has open is opened here.
+    agent.model.says("Again.");
+    let run = Run::of(elsewhere().args(["run", "--session", session, "-p", "a secret"])).succeeds();
+    run.says("cannot listen in").says("belongs to another user");
+    // One that another process has open is out of reach, and nothing is sent.
+    agent.model.calls("bash", json!({"command": "echo ready; sleep 1000"}));
+    let mut turn =
+        Turn::of(agent.command().args(["run", "--json", "--allow", "all", "--session", session, "-p", "wait"]));
+    turn.until("call_output");
+    for args in [
+        ["run", "--session", session, "-p", "a secret"].as_slice(),
+        &["context", "--session", session],
+        &["undo", "--session", session],
+    ] {
+        let run = Run::of(elsewhere().args(args)).fails(3);
+        run.says("belongs to another user; nothing was sent").says("XDG_RUNTIME_DIR");
+    }
+    let refused = listener.accept().expect_err("nobody has connected");
+    assert_eq!(refused.kind(), std::io::ErrorKind::WouldBlock);
+    signal(&turn.child, Signal::TERM);
+    turn.child.wait().expect("it ends");
 }
