@@ -44,6 +44,7 @@ pub(crate) fn settle(
     then: &Knower<'_>,
     draft: &mut Draft,
 ) -> Result<(), RewindError> {
+    refuse_the_impossible(request, exact, now, draft)?;
     keep_what_holds_others(request, exact, now, draft)?;
     let written: Vec<WorkspacePath> = draft
         .paths
@@ -56,11 +57,74 @@ pub(crate) fn settle(
         if !ensure_parents(request, &path, now, then, draft)?
             && let Some(planned) = draft.paths.get_mut(&path)
         {
-            planned.conflict = Some(Conflict::InTheWay);
-            planned.choice = request.choice(&path);
+            stand_back(request, planned);
         }
     }
     Ok(())
+}
+
+/// Something that stays is in the way of a path: it can only be left as it is.
+fn stand_back(request: &RewindRequest, planned: &mut PlannedPath) {
+    planned.conflict = Some(Conflict::InTheWay);
+    planned.choice = request.choice(&planned.path);
+    planned.merged = None;
+}
+
+/// Takes away choices that cannot be carried out, whatever is decided about other paths.
+fn refuse_the_impossible(
+    request: &RewindRequest,
+    exact: bool,
+    now: &Now<'_>,
+    draft: &mut Draft,
+) -> Result<(), RewindError> {
+    let mut impossible = Vec::new();
+    for planned in draft.paths.values().filter(|path| path.conflict.is_some_and(Conflict::can_overwrite)) {
+        let comes = planned.merged.is_some() || planned.target.is_some();
+        let gives_way = is_directory(planned.now) && planned.target.is_some() && !is_directory(planned.target);
+        if comes && !parents_can_be_directories(&planned.path, now, draft)?
+            || gives_way && !exact && !can_empty(&planned.path, now, draft)?
+        {
+            impossible.push(planned.path.clone());
+        }
+    }
+    for path in impossible {
+        if let Some(planned) = draft.paths.get_mut(&path) {
+            stand_back(request, planned);
+        }
+    }
+    Ok(())
+}
+
+/// Whether everything above `path` is a directory, or can become one.
+fn parents_can_be_directories(path: &WorkspacePath, now: &Now<'_>, draft: &Draft) -> Result<bool, StoreError> {
+    for parent in std::iter::successors(path.parent(), WorkspacePath::parent) {
+        let can_be = match draft.paths.get(&parent) {
+            Some(planned) => {
+                let may_stay = planned.conflict.is_some() && is_directory(planned.now);
+                let may_go_back = planned.conflict.is_none_or(Conflict::can_overwrite);
+                may_stay || may_go_back && is_directory(planned.target)
+            }
+            None => now.knower.at(&parent)?.state().is_some_and(|state| state.is_none() || is_directory(state)),
+        };
+        if !can_be {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Whether everything on disk in the directory `path` can go.
+fn can_empty(path: &WorkspacePath, now: &Now<'_>, draft: &Draft) -> Result<bool, RewindError> {
+    let can_go = |child: &WorkspacePath| -> Result<bool, RewindError> {
+        let Some(planned) = draft.paths.get(child) else { return Ok(false) };
+        let goes = planned.target.is_none() && planned.conflict.is_none_or(Conflict::can_overwrite);
+        Ok(goes && (!is_directory(planned.now) || can_empty(child, now, draft)?))
+    };
+    all_on_disk(path, now, &can_go)
+}
+
+fn is_directory(node: Option<Node>) -> bool {
+    node.is_some_and(|node| node.kind == Kind::Directory)
 }
 
 /// Adds missing directories above `path`; returns whether all of them can be directories.
@@ -96,7 +160,6 @@ fn keep_what_holds_others(
     now: &Now<'_>,
     draft: &mut Draft,
 ) -> Result<(), RewindError> {
-    let is_directory = |node: Option<Node>| node.is_some_and(|node| node.kind == Kind::Directory);
     let going: Vec<WorkspacePath> = draft
         .paths
         .values()
@@ -115,36 +178,43 @@ fn keep_what_holds_others(
         } else if exact {
             draft.blocked.push(path);
         } else {
-            planned.conflict = Some(Conflict::InTheWay);
-            planned.choice = request.choice(&path);
+            stand_back(request, planned);
         }
     }
     Ok(())
 }
 
-/// Whether anything on disk in the directory `path` stays. Looks at the disk itself: version-control directories are in
-/// no snapshot.
+/// Whether anything on disk in the directory `path` stays.
 fn holds_others(path: &WorkspacePath, now: &Now<'_>, draft: &Draft) -> Result<bool, RewindError> {
+    // What could not be captured has no state now, and is there all the same.
+    let goes = |planned: &PlannedPath| planned.result().is_none() && planned.conflict != Some(Conflict::NotCaptured);
+    Ok(!all_on_disk(path, now, &|child| Ok(draft.paths.get(child).is_some_and(goes)))?)
+}
+
+/// Whether `goes` holds for all that is in the directory `path`. Looks at the disk itself: version-control directories are in
+/// no snapshot.
+fn all_on_disk(
+    path: &WorkspacePath,
+    now: &Now<'_>,
+    goes: &dyn Fn(&WorkspacePath) -> Result<bool, RewindError>,
+) -> Result<bool, RewindError> {
     let listing = open::directory(now.root, path.as_bytes()).and_then(Dir::new);
     let mut listing = match listing {
         Ok(listing) => listing,
-        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(false),
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(true),
         // What cannot be listed cannot be known to be empty.
-        Err(_) => return Ok(true),
-    };
-    let stays = |name: &[u8]| -> Result<bool, RewindError> {
-        let Ok(child) = path.join(name) else { return Ok(true) };
-        // What could not be captured has no state now, and is there all the same.
-        let goes =
-            |planned: &PlannedPath| planned.result().is_none() && planned.conflict != Some(Conflict::NotCaptured);
-        Ok(!draft.paths.get(&child).is_some_and(goes))
+        Err(_) => return Ok(false),
     };
     while let Some(entry) = listing.read() {
-        let Ok(entry) = entry else { return Ok(true) };
+        let Ok(entry) = entry else { return Ok(false) };
         let name = entry.file_name().to_bytes();
-        if name != b"." && name != b".." && stays(name)? {
-            return Ok(true);
+        if name == b"." || name == b".." {
+            continue;
+        }
+        let Ok(child) = path.join(name) else { return Ok(false) };
+        if !goes(&child)? {
+            return Ok(false);
         }
     }
-    Ok(false)
+    Ok(true)
 }
