@@ -154,6 +154,8 @@ pub(crate) struct Scene<'a> {
     rules: ObjectId,
     /// Paths that were looked for whatever the rules say.
     sought: BTreeSet<WorkspacePath>,
+    /// Whether times of files are this machine's.
+    clock_is_ours: bool,
 }
 
 /// Paths that `rules` have looked for.
@@ -178,7 +180,8 @@ pub(crate) fn scan<'a>(
     let root = scanner.root_path().to_owned();
     let rules_id = ObjectId::of(&rules.described);
     sink.batch.put(Kind::Rules, rules_id, &rules.described)?;
-    let scene = Scene { store, root, sink, scanned, rules: rules_id, sought: sought(rules) };
+    let clock_is_ours = scanner.clock_is_ours();
+    let scene = Scene { store, root, sink, scanned, rules: rules_id, sought: sought(rules), clock_is_ours };
     scene.check_budget()?;
     Ok(scene)
 }
@@ -199,7 +202,8 @@ pub(crate) fn scan_touched<'a>(
     let root = scanner.root_path().to_owned();
     let rules_id = ObjectId::of(&rules.described);
     sink.batch.put(Kind::Rules, rules_id, &rules.described)?;
-    let mut scene = Scene { store, root, sink, scanned, rules: rules_id, sought: sought(rules) };
+    let clock_is_ours = scanner.clock_is_ours();
+    let mut scene = Scene { store, root, sink, scanned, rules: rules_id, sought: sought(rules), clock_is_ours };
     let mut unknown = BTreeSet::new();
     let knower = scene.knower();
     for path in wanted {
@@ -278,6 +282,9 @@ impl Scene<'_> {
         let changed = Changed::count(&changes);
         let Some(previous) = previous else { return Ok((changed, Vec::new(), Vec::new())) };
         let mut windows = rows::open_windows(self.store)?;
+        if !self.clock_is_ours {
+            windows.iter_mut().for_each(|window| window.ended = None);
+        }
         let abandoned = Abandoned::find(self.store.dir(), &mut windows);
         if changes.is_empty() {
             return Ok((changed, Vec::new(), abandoned.of(windows)));

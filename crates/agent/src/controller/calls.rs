@@ -8,7 +8,9 @@ use std::time::Instant;
 
 use retake_engine::session::entry::{Block, Body, CallId, Outcome, Part};
 use retake_engine::session::{Moment, NewEntry};
-use retake_engine::{CheckpointError, Durability, NewWindow, NoProgress, Origin, PartOf, Reach, Window, Workspace};
+use retake_engine::{
+    CheckpointError, Durability, FileTime, NewWindow, NoProgress, Origin, PartOf, Reach, Window, Workspace,
+};
 use tokio::sync::{mpsc, watch};
 
 use super::publish::{in_words, snapshot};
@@ -279,7 +281,7 @@ impl Controller {
             };
             let run = (prepared.run)(Surroundings { root, output, interrupted, tag });
             let (output, ()) = tokio::join!(run, tell);
-            facts.send(Fact::CallReturned { turn, call: number, output }).ok();
+            facts.send(Fact::CallReturned { turn, call: number, output, at: FileTime::now() }).ok();
         });
         self.publish(started);
     }
@@ -290,8 +292,8 @@ impl Controller {
         }
     }
 
-    /// A call has come to its end: what it changed is found out before anybody is told.
-    pub(super) fn call_returned(&mut self, turn: u64, number: CallNumber, output: tool::Output) {
+    /// A call has come to its end: what it changed until `at` is found out before anybody is told.
+    pub(super) fn call_returned(&mut self, turn: u64, number: CallNumber, output: tool::Output, at: FileTime) {
         if turn != self.number {
             return;
         }
@@ -304,6 +306,7 @@ impl Controller {
             self.snapshot("after", Moment { session: self.writer().id(), entry: None, origin: Origin::After });
             self.keeper.run(move |_| drop(facts.send(Fact::WindowClosed { turn, call: number, output })));
         } else {
+            window.stop(at);
             self.keeper.run(move |workspace| {
                 end(workspace, window, request, &facts);
                 facts.send(Fact::WindowClosed { turn, call: number, output }).ok();
@@ -365,6 +368,7 @@ impl Controller {
 
     pub(super) fn job_ended(&mut self, ended: &JobEnded) {
         if let Some(window) = self.job_windows.remove(&ended.id) {
+            window.stop(FileTime::now());
             self.end_window(window);
         }
         self.publish_jobs();

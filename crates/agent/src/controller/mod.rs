@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use retake_engine::session::entry::{CallId, EntryId, Part, Usage};
-use retake_engine::{CheckpointError, MadeBy, OperationId, SessionId, SessionWriter, Window};
+use retake_engine::{CheckpointError, FileTime, MadeBy, OperationId, SessionId, SessionWriter, Window};
 use tokio::runtime;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
@@ -182,6 +182,7 @@ enum Fact {
         turn: u64,
         call: CallNumber,
         output: tool::Output,
+        at: FileTime,
     },
     WindowClosed {
         turn: u64,
@@ -444,7 +445,7 @@ impl Controller {
             }
             Fact::JobEnded(ended) => self.job_ended(&ended),
             Fact::WindowOpened { turn, call, result } => self.window_opened(turn, call, result),
-            Fact::CallReturned { turn, call, output } => self.call_returned(turn, call, output),
+            Fact::CallReturned { turn, call, output, at } => self.call_returned(turn, call, output, at),
             Fact::WindowClosed { turn, call, output } if turn == self.number => self.settle_call(call, output),
             Fact::CallOutput { turn, call, text } if turn == self.number => self.call_output(call, text),
             Fact::Delta { turn, delta } if turn == self.number => self.take_delta(&delta),

@@ -103,7 +103,9 @@ impl Abandoned {
         then: &Knower<'_>,
     ) -> Result<(By, Option<FileTime>), StoreError> {
         let has_spans = windows.iter().any(|window| window.reach == Reach::Spans);
-        let time = if has_spans || !self.0.is_empty() { last_change(root, path, then)? } else { None };
+        let has_ended = windows.iter().any(|window| window.ended.is_some());
+        let is_asked = has_spans || has_ended || !self.0.is_empty();
+        let time = if is_asked { last_change(root, path, then)? } else { None };
         let changed = time.map(|time| i128::from(time.0));
         let by = attribute(path, windows, time);
         // Whoever has spans may have more to say of it.

@@ -134,6 +134,8 @@ pub(crate) struct OpenWindow {
     pub(crate) declared: BTreeSet<WorkspacePath>,
     /// When something in it counts, if that matters; `None` if it cannot be told.
     pub(crate) spans: Option<Vec<Span>>,
+    /// When the tool ended, if it has.
+    pub(crate) ended: Option<FileTime>,
 }
 
 /// Decides who changed `path` while `windows` (oldest first) were open; `changed` is when that was, if it matters and can be told.
@@ -173,7 +175,7 @@ mod tests {
 
     fn window(seq: i64, session: i64, reach: Reach, declared: &[&str]) -> OpenWindow {
         let declared = declared.iter().map(|text| path(text)).collect();
-        OpenWindow { seq, session, operation: None, reach, declared, spans: Some(Vec::new()) }
+        OpenWindow { seq, session, operation: None, reach, declared, spans: Some(Vec::new()), ended: None }
     }
 
     #[test]
@@ -193,6 +195,25 @@ mod tests {
         assert_eq!(verdict("a", &[edit, shell, other]), (Verdict::Certain, Some(1)), "declared is never contested");
         let both = [window(1, 1, Reach::Declared, &["a"]), window(2, 2, Reach::Declared, &["a"])];
         assert_eq!(verdict("a", &both), (Verdict::Contested, None), "unless both declared it");
+    }
+
+    #[test]
+    fn a_change_after_the_tool_ended_is_contested() {
+        let mut shell = window(1, 1, Reach::Everything, &["a"]);
+        shell.ended = Some(FileTime(20));
+        let verdict = |windows: &[OpenWindow], name, changed: Option<i64>| {
+            attribute(&path(name), windows, changed.map(FileTime)).verdict
+        };
+        let alone = [shell.clone()];
+        assert_eq!(verdict(&alone, "b", Some(20)), Verdict::Presumed, "the tool may have done it at its end");
+        assert_eq!(verdict(&alone, "b", Some(21)), Verdict::Contested);
+        assert_eq!(verdict(&alone, "a", Some(21)), Verdict::Contested, "declared or not");
+        assert_eq!(verdict(&alone, "b", None), Verdict::Presumed, "it cannot be told when");
+        let mut edit = window(2, 2, Reach::Declared, &["a"]);
+        edit.ended = Some(FileTime(20));
+        assert_eq!(verdict(&[edit], "b", Some(21)), Verdict::Outside, "it never was its own");
+        let job = window(3, 1, Reach::Everything, &[]);
+        assert_eq!(verdict(&[shell, job], "b", Some(21)), Verdict::Presumed, "another tool of the session is at work");
     }
 
     #[test]

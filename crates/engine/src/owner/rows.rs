@@ -269,6 +269,7 @@ pub(crate) fn open_windows(store: &Store) -> Result<Vec<OpenWindow>, StoreError>
                 reach,
                 declared: BTreeSet::new(),
                 spans: Some(Vec::new()),
+                ended: None,
             })
         })?;
         let mut windows: Vec<OpenWindow> = rows.collect::<rusqlite::Result<_>>()?;
@@ -280,6 +281,7 @@ pub(crate) fn open_windows(store: &Store) -> Result<Vec<OpenWindow>, StoreError>
             if window.reach == Reach::Spans {
                 window.spans = window::spans_of(store.dir(), window.seq).read();
             }
+            window.ended = window::ended(store.dir(), window.seq);
         }
         Ok(windows)
     })
@@ -297,6 +299,7 @@ pub(crate) fn window_with_spans(tx: &Transaction<'_>, window: &Window) -> Result
         reach: Reach::Spans,
         declared: BTreeSet::new(),
         spans: window.spans().read(),
+        ended: None,
     };
     window.is_held();
     Ok(Some(window))

@@ -15,7 +15,7 @@ use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{OpenWindow, Reach, Verdict};
-use crate::WorkspacePath;
+use crate::{WorkspacePath, regular};
 
 /// A moment, as files know it: nanoseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -142,12 +142,12 @@ impl Spans {
     pub fn set(&self, spans: &[Span]) -> io::Result<()> {
         let text = serde_json::to_vec(spans)?;
         let new = self.path.with_extension("new");
-        fs::File::create(&new)?.write_all(&text)?;
+        regular::open_with(fs::OpenOptions::new().write(true).create(true).truncate(true), &new)?.write_all(&text)?;
         fs::rename(new, &self.path)
     }
 
     pub(super) fn read(&self) -> Option<Vec<Span>> {
-        match fs::read(&self.path) {
+        match regular::read(&self.path) {
             Ok(text) => serde_json::from_slice(&text).ok(),
             Err(err) if err.kind() == io::ErrorKind::NotFound => Some(Vec::new()),
             Err(_) => None,
@@ -176,6 +176,16 @@ impl OpenWindow {
 
     /// How the window claims a change of `path` that was made at `changed`, if that can be told.
     pub(super) fn claim(&self, path: &WorkspacePath, changed: Option<FileTime>) -> Verdict {
+        let is_later = self.ended.zip(changed).is_some_and(|(ended, changed)| changed > ended);
+        match self.claim_at_work(path, changed) {
+            // A person may have saved it, or a process that the tool left behind; and the tool may have changed it before.
+            Verdict::Certain | Verdict::Presumed if is_later => Verdict::Contested,
+            verdict => verdict,
+        }
+    }
+
+    /// The same, if the tool is still at work.
+    fn claim_at_work(&self, path: &WorkspacePath, changed: Option<FileTime>) -> Verdict {
         let strength = |verdict: &Verdict| match verdict {
             Verdict::Outside => 0,
             Verdict::Contested => 1,

@@ -5,14 +5,14 @@
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::life::Pulse;
 use super::span::Spans;
-use super::{claim, rows};
+use super::{FileTime, claim, rows};
 use crate::checkpoint::{Origin, Purpose};
 use crate::operation::{self, MadeBy, NewOperation, OperationKind, OperationState};
 use crate::session::{ForkElsewhere, ForkedFrom, fork, points};
@@ -20,7 +20,7 @@ use crate::store::db::in_transaction;
 use crate::store::{Durability, Store, StoreError, create_private_dirs};
 use crate::{
     Checkpoint, CheckpointError, NewCheckpoint, OperationId, PathChange, Progress, ResolveError, SessionId, Timestamp,
-    Workspace, WorkspacePath, limits,
+    Workspace, WorkspacePath, limits, regular,
 };
 
 /// A conversation, or one command, that changes things in the workspace.
@@ -115,8 +115,8 @@ pub struct Window {
     path: PathBuf,
     /// Before the lock, so that the last sign of life is given while the window is held.
     _pulse: Pulse,
-    /// Locked as long as the window is open.
-    _lock: File,
+    /// Locked as long as the window is open. Holds when the tool ended, once it has.
+    lock: File,
 }
 
 /// A window, and the checkpoint before it.
@@ -129,6 +129,12 @@ pub struct Began {
 }
 
 impl Window {
+    /// Says that the tool has ended: a change after `at` is not taken for its own. Checkpoints of other processes go by that too.
+    pub fn stop(&self, at: FileTime) {
+        // On a full disk nothing is written, and a save that comes before the next checkpoint counts as the tool's.
+        self.lock.write_all_at(&at.0.to_le_bytes(), 0).ok();
+    }
+
     /// Says when something in it counts, if that is how far it reaches.
     pub fn spans(&self) -> Spans {
         Spans::of(&self.path)
@@ -227,7 +233,7 @@ impl Workspace {
         };
         let pulse = Pulse::start(&path);
         let NewWindow { session, tool, .. } = window;
-        let window = Window { seq, session, tool, operation, path, _pulse: pulse, _lock: lock };
+        let window = Window { seq, session, tool, operation, path, _pulse: pulse, lock };
         Ok(Began { window, before })
     }
 
@@ -369,7 +375,7 @@ fn lock_window(store_dir: &Path, seq: i64) -> Result<(PathBuf, File), StoreError
     let path = window_path(store_dir, seq);
     create_private_dirs(&store_dir.join("windows"))?;
     let mut options = OpenOptions::new();
-    let file = options.write(true).create(true).truncate(false).mode(0o600).open(&path);
+    let file = regular::open_with(options.write(true).create(true).truncate(false).mode(0o600), &path);
     let file = file.map_err(StoreError::io("create", &path))?;
     match file.try_lock() {
         Ok(()) => Ok((path, file)),
@@ -378,9 +384,16 @@ fn lock_window(store_dir: &Path, seq: i64) -> Result<(PathBuf, File), StoreError
     }
 }
 
+/// When the tool in a window ended; `None` if it has not, as far as is known.
+pub(super) fn ended(store_dir: &Path, seq: i64) -> Option<FileTime> {
+    let mut nanoseconds = [0; 8];
+    regular::open(&window_path(store_dir, seq)).ok()?.read_exact_at(&mut nanoseconds, 0).ok()?;
+    Some(FileTime(i64::from_le_bytes(nanoseconds)))
+}
+
 /// Whether the process that opened the window is gone.
 pub(crate) fn is_abandoned(store_dir: &Path, seq: i64) -> bool {
-    match File::open(window_path(store_dir, seq)) {
+    match regular::open(&window_path(store_dir, seq)) {
         Ok(file) => file.try_lock().is_ok(),
         Err(err) => err.kind() == std::io::ErrorKind::NotFound,
     }

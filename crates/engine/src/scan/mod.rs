@@ -346,6 +346,11 @@ impl Scanner {
         self.index.facts(id, path.file_name())
     }
 
+    /// Whether the workspace's files get their times from this machine's clock, as far as their file system is known.
+    pub(crate) fn clock_is_ours(&self) -> bool {
+        self.trust.directory_times
+    }
+
     /// Saves the index, which relies on the store as `counters` describe it.
     pub(crate) fn save(&mut self, counters: Counters) -> Result<(), StoreError> {
         let root_ino = rustix::fs::fstat(&self.root).map(|stat| stat::seen(&stat).facts.ino).unwrap_or_default();

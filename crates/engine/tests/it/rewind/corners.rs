@@ -1,5 +1,6 @@
 //! Corners of rewinding that random stories ran into, one by one.
 
+use retake_engine::FileTime;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::*;
@@ -178,4 +179,143 @@ fn a_directory_stays_with_what_could_not_be_captured_in_it() {
     assert_eq!(conflicts(refused), expected);
     bench.selective(session, &before, OnConflict::Keep).unwrap();
     assert_eq!(bench.names(), ["place", "place/made"]);
+}
+
+/// `dir/a` was edited by the session, by a person, and went when the session put a file in the place of `dir`; then a person wrote that.
+fn a_file_in_a_directorys_place() -> (Bench, SessionId, Checkpoint) {
+    let mut bench = Bench::new();
+    bench.write("dir/a", "1\n2\n3\n4\n5\n6\n7\n");
+    let start = bench.checkpoint();
+    let session = bench.session();
+    bench.tool(session, &[], |root| fs::write(root.join("dir/a"), "one\n2\n3\n4\n5\n6\n7\n").unwrap());
+    bench.write("dir/a", "one\n2\n3\n4\n5\n6\nseven\n");
+    bench.checkpoint();
+    bench.tool(session, &[], |root| {
+        fs::remove_dir_all(root.join("dir")).unwrap();
+        fs::write(root.join("dir"), "ours").unwrap();
+    });
+    bench.write("dir", "mine");
+    (bench, session, start)
+}
+
+fn planned(bench: &Bench, request: &RewindRequest, wanted: &str) -> retake_engine::PlannedPath {
+    let plan = bench.workspace.plan(request, &NoProgress).unwrap();
+    plan.paths.into_iter().find(|planned| planned.path == path(wanted)).unwrap()
+}
+
+#[test]
+fn a_merge_is_refused_where_a_file_keeps_the_place_of_its_directory() {
+    let (mut bench, session, start) = a_file_in_a_directorys_place();
+    let request = RewindRequest::new(Goal::Selective { checkpoint: start.id, session });
+    assert!(planned(&bench, &request, "dir/a").merged.is_some(), "it can be merged if `dir` goes back");
+    let choices = |dir| [(path("dir"), dir), (path("dir/a"), OnConflict::Merge)].into();
+    let kept = RewindRequest { choices: choices(OnConflict::Keep), ..request.clone() };
+    let found = planned(&bench, &kept, "dir/a");
+    assert_eq!((found.conflict, found.merged), (Some(Conflict::InTheWay), None));
+    let all = [("dir".to_owned(), Conflict::ChangedSince), ("dir/a".to_owned(), Conflict::InTheWay)];
+    assert_eq!(conflicts(bench.apply(&kept)), all);
+    assert_eq!(bench.read("dir").as_deref(), Some("mine"));
+    bench.apply(&RewindRequest { choices: choices(OnConflict::Overwrite), ..request }).unwrap();
+    assert_eq!(bench.read("dir/a").as_deref(), Some("1\n2\n3\n4\n5\n6\nseven\n"));
+}
+
+#[test]
+fn only_keep_is_offered_for_a_path_below_a_file_that_is_not_in_the_plan() {
+    let (mut bench, session, start) = a_file_in_a_directorys_place();
+    let goal = Goal::Selective { checkpoint: start.id, session };
+    for on_conflict in [OnConflict::Stop, OnConflict::Overwrite, OnConflict::Merge] {
+        let request = RewindRequest { paths: vec![path("dir/a")], on_conflict, ..RewindRequest::new(goal.clone()) };
+        let found = planned(&bench, &request, "dir/a");
+        assert_eq!((found.conflict, found.merged), (Some(Conflict::InTheWay), None));
+        assert_eq!(conflicts(bench.apply(&request)), [("dir/a".to_owned(), Conflict::InTheWay)]);
+    }
+    assert_eq!(bench.read("dir").as_deref(), Some("mine"));
+}
+
+#[test]
+fn only_keep_is_offered_where_somebody_put_a_directory_with_content_in_a_files_place() {
+    let mut bench = Bench::new();
+    bench.write("a", "one\n");
+    let start = bench.checkpoint();
+    let session = bench.session();
+    bench.tool(session, &[], |root| fs::write(root.join("a"), "two\n").unwrap());
+    bench.remove("a");
+    bench.write("a/mine", "mine");
+    let request = RewindRequest::new(Goal::Selective { checkpoint: start.id, session });
+    assert_eq!(planned(&bench, &request, "a").conflict, Some(Conflict::InTheWay));
+    // An empty one can go.
+    bench.remove("a/mine");
+    assert_eq!(planned(&bench, &request, "a").conflict, Some(Conflict::ChangedSince));
+    bench.apply(&RewindRequest { on_conflict: OnConflict::Overwrite, ..request }).unwrap();
+    assert_eq!(bench.read("a").as_deref(), Some("one\n"));
+}
+
+/// A command that ends, and what happens while the workspace has not been scanned yet.
+fn ended_command(bench: &mut Bench, session: SessionId, work: impl FnOnce(&Path), then: impl FnOnce(&Path)) {
+    let window = NewWindow {
+        session,
+        turn: None,
+        tool: "make".to_owned(),
+        reach: Reach::Everything,
+        declared: Vec::new(),
+        operation: retake_engine::PartOf::Nothing,
+    };
+    let new = numbered(bench.tick());
+    let began = bench.workspace.begin(window, new, &NoProgress).unwrap();
+    work(&bench.root);
+    let end = FileTime::now();
+    began.window.stop(end);
+    // The kernel stamps files with a clock that is a tick behind.
+    while FileTime::floor() <= end {
+        std::thread::yield_now();
+    }
+    then(&bench.root);
+    let new = numbered(bench.tick());
+    bench.workspace.end(began.window, new, Durability::Soon, &NoProgress).unwrap();
+}
+
+#[test]
+fn a_save_after_the_command_ended_is_contested_and_not_the_commands() {
+    let mut bench = Bench::new();
+    for name in ["both", "moved/in", "gone"] {
+        bench.write(name, "start");
+    }
+    bench.write("aside/file", "start");
+    let start = bench.checkpoint();
+    let session = bench.session();
+    let by_command = |root: &Path| {
+        for name in ["both", "command", "gone"] {
+            fs::write(root.join(name), "the command's").unwrap();
+        }
+    };
+    ended_command(&mut bench, session, by_command, |root| {
+        fs::write(root.join("both"), "mine").unwrap();
+        fs::write(root.join("mine"), "mine").unwrap();
+        fs::rename(root.join("moved"), root.join("elsewhere")).unwrap();
+    });
+    let mut stopping = conflicts(bench.selective(session, &start, OnConflict::Stop));
+    stopping.sort_by(|(one, _), (other, _)| one.cmp(other));
+    let names: Vec<_> = stopping.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["both", "elsewhere", "elsewhere/in", "mine", "moved", "moved/in"]);
+    assert!(stopping.iter().all(|(_, conflict)| *conflict == Conflict::Contested), "{stopping:?}");
+    bench.selective(session, &start, OnConflict::Keep).unwrap();
+    assert_eq!(bench.read("both").as_deref(), Some("mine"));
+    assert_eq!((bench.read("mine").as_deref(), bench.read("command")), (Some("mine"), None));
+    assert_eq!(bench.read("gone").as_deref(), Some("start"));
+}
+
+#[test]
+fn a_command_owns_all_that_it_did_up_to_its_last_moment() {
+    let mut bench = Bench::new();
+    bench.write("dir/old", "start");
+    let start = bench.checkpoint();
+    let session = bench.session();
+    let by_command = |root: &Path| {
+        fs::remove_dir_all(root.join("dir")).unwrap();
+        fs::create_dir(root.join("new")).unwrap();
+        fs::write(root.join("new/file"), "the command's").unwrap();
+    };
+    ended_command(&mut bench, session, by_command, |_| {});
+    bench.selective(session, &start, OnConflict::Stop).unwrap();
+    assert_eq!(bench.names(), ["dir", "dir/old"]);
 }
