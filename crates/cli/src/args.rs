@@ -116,6 +116,15 @@ impl Cli {
         }
         Ok(cli)
     }
+
+    /// Whether a command of the user's, or another agent, gets the whole environment, keys included.
+    pub fn hands_on_environment(&self) -> bool {
+        match &self.command {
+            Some(Command::Exec(_)) => true,
+            Some(Command::Acp(args)) => args.is_proxy(),
+            _ => false,
+        }
+    }
 }
 
 /// The whole command line as clap sees it, with the grouped help.

@@ -26,6 +26,7 @@ mod progress;
 mod quote;
 mod recovery;
 mod rewind;
+mod secrets;
 mod size;
 mod surroundings;
 mod survivors;
@@ -47,6 +48,9 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(answer) => return failure::usage(&answer),
     };
+    if !cli.hands_on_environment() {
+        secrets::hide();
+    }
     let mut ui = Ui::new(&cli.global);
     let done = commands::run(&mut ui, &cli).and_then(|code| Ok(ui.finish().map(|()| code)?));
     match done {

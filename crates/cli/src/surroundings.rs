@@ -19,6 +19,7 @@ use retake_engine::{Breadth, Environment, Workspace};
 use thiserror::Error;
 
 use crate::args::GlobalArgs;
+use crate::secrets;
 pub use settings::{AgentSettings, SettingsError};
 
 /// Why the workspace or the store could not be located.
@@ -110,10 +111,10 @@ fn settings_file(dirs: Option<&Dirs>) -> settings::File {
 
 /// An environment variable; an empty one counts as unset, as the XDG specification asks.
 pub fn variable(name: &str) -> Option<OsString> {
-    env::var_os(name).filter(|value| !value.is_empty())
+    secrets::hidden(name).or_else(|| env::var_os(name)).filter(|value| !value.is_empty())
 }
 
 /// Reads a file that need not be there or be readable: settings of other programs, which are theirs to complain about.
 fn read_if_possible(path: &Path) -> Option<Vec<u8>> {
-    std::fs::read(path).ok()
+    retake_engine::regular::read(path).ok()
 }

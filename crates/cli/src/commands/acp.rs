@@ -52,6 +52,13 @@ pub struct AcpArgs {
     command: Option<AcpCommand>,
 }
 
+impl AcpArgs {
+    /// Whether another agent is started.
+    pub fn is_proxy(&self) -> bool {
+        !self.agent.is_empty()
+    }
+}
+
 #[derive(clap::Subcommand, Debug)]
 enum AcpCommand {
     Setup(setup::SetupArgs),
@@ -62,7 +69,7 @@ pub fn run(ui: &mut Ui, global: &GlobalArgs, args: &AcpArgs) -> anyhow::Result<E
         setup::run(ui, args)?;
         return Ok(ExitCode::SUCCESS);
     }
-    if !args.agent.is_empty() {
+    if args.is_proxy() {
         return proxy::run(global, &args.agent);
     }
     // An agent was meant to be named: Retake's own would be another one than the user thinks.
