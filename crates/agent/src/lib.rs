@@ -34,6 +34,7 @@ pub mod mcp;
 pub mod mention;
 pub mod model;
 pub mod permission;
+pub mod plain;
 pub mod question;
 pub mod socket;
 mod summary;

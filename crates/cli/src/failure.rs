@@ -7,6 +7,7 @@ mod agent;
 mod change;
 mod fork;
 
+use std::borrow::Cow;
 use std::io::{self, Stderr, Write};
 use std::process::ExitCode;
 
@@ -49,12 +50,17 @@ struct Advice {
 
 /// Prints clap's answer: help and version are no failure.
 pub fn usage(answer: &clap::Error) -> ExitCode {
-    let printed = answer.print();
+    let text = answer.render().to_string();
+    // What the user typed is in it; colours are given up where it has to be escaped.
+    let printed = match quote::harmless(&text) {
+        Cow::Borrowed(_) => answer.print(),
+        Cow::Owned(text) => write!(io::stderr(), "{text}"),
+    };
     if answer.use_stderr() {
         // If that could not be written, there is nobody left to tell.
         if asks_for_json() {
-            serde_json::to_writer(io::stdout(), &usage_document(answer)).ok();
-            writeln!(io::stdout()).ok();
+            let document = serde_json::to_string(&usage_document(answer)).unwrap_or_default();
+            writeln!(io::stdout(), "{}", quote::json(&document)).ok();
         }
         return ExitCode::from(USAGE);
     }
@@ -355,6 +361,10 @@ fn for_scan(error: &ScanError) -> Advice {
 fn for_store(error: &StoreError) -> Advice {
     failed(match error {
         StoreError::Io { .. } => Some("nothing was changed, and all checkpoints are as they were"),
+        StoreError::WrongKind { .. } => Some(
+            "nothing was changed, and all checkpoints are as they were; put the file back from a backup if there is one, else \
+             remove what is there, then run `retake doctor`",
+        ),
         StoreError::DiskFull { .. } => {
             Some("free some space and run the command again; all checkpoints are as they were")
         }

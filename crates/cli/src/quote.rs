@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use retake_agent::plain::is_deceptive;
+pub use retake_agent::plain::{harmless, json, one_line};
 use retake_engine::WorkspacePath;
 
 /// Paths as [`name`] shows them.
@@ -30,12 +32,6 @@ fn needs_quotes(c: char) -> bool {
     is_deceptive(c) || c == '"' || c == '\\'
 }
 
-/// Whether a character makes a terminal do something, or show text in another order than it is in.
-fn is_deceptive(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
 fn c_quoted(prefix: &str, bytes: &[u8]) -> String {
     let mut quoted = format!("\"{prefix}");
     for &byte in bytes {
@@ -55,23 +51,6 @@ fn c_quoted(prefix: &str, bytes: &[u8]) -> String {
     }
     quoted.push('"');
     quoted
-}
-
-/// Text that a user wrote, a label say, with control characters escaped so that it stays on its line.
-pub fn one_line(text: &str) -> Cow<'_, str> {
-    escaped(text, is_deceptive)
-}
-
-/// Text of a model or a server for a terminal: lines and tabs stay, and nothing else in it makes the terminal do anything.
-pub fn harmless(text: &str) -> Cow<'_, str> {
-    escaped(text, |c| c.is_control() && c != '\n' && c != '\t')
-}
-
-fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
-    if !text.contains(&is_escaped) {
-        return Cow::Borrowed(text);
-    }
-    text.chars().map(|c| if is_escaped(c) { c.escape_default().to_string() } else { c.to_string() }).collect()
 }
 
 /// `text` so that it can be pasted into a shell.
@@ -103,16 +82,5 @@ mod tests {
         assert_eq!(name(b"tab\tquote\"back\\"), r#""tab\tquote\"back\\""#);
         assert_eq!(prefixed("b/", b"new\nline"), r#""b/new\nline""#);
         assert_eq!(name(b"caf\xe9\x1b"), r#""caf\351\033""#);
-    }
-
-    #[test]
-    fn labels_stay_on_one_line() {
-        assert_eq!(one_line("a\nb\u{1b}[31m"), r"a\nb\u{1b}[31m");
-        assert_eq!(one_line("a\u{202e}b"), r"a\u{202e}b");
-    }
-
-    #[test]
-    fn text_for_a_terminal_keeps_its_lines_and_nothing_else() {
-        assert_eq!(harmless("a\n\tb\u{1b}]0;x\u{7}\u{9b}2J"), "a\n\tb\\u{1b}]0;x\\u{7}\\u{9b}2J");
     }
 }

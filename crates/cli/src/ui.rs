@@ -141,9 +141,14 @@ impl Ui {
 
     /// Prints `document` as the command's one JSON document.
     pub fn json(&mut self, document: &impl Serialize) -> io::Result<()> {
+        let text = serde_json::to_string(document)?;
+        self.raw_json(&text)
+    }
+
+    /// Prints `document`, which is JSON already. What a terminal would obey in it is escaped, and it means the same.
+    pub fn raw_json(&mut self, document: &str) -> io::Result<()> {
         self.document = Document::Printed;
-        serde_json::to_writer(&mut self.out, document)?;
-        self.out.write_all(b"\n")
+        writeln!(self.out, "{}", quote::json(document))
     }
 
     /// Whether a JSON document is wanted and none has been printed yet.
@@ -164,7 +169,7 @@ impl Ui {
 
     /// Says something about the data that calls for attention.
     pub fn warn(&mut self, text: &str) -> io::Result<()> {
-        writeln!(self.talk()?, "{YELLOW}warning:{YELLOW:#} {text}")
+        writeln!(self.talk()?, "{YELLOW}warning:{YELLOW:#} {}", quote::harmless(text))
     }
 
     /// Says that something is wrong with the paths called `names`, if there are any: `one` of them, or `many`.

@@ -54,7 +54,7 @@ use std::time::{Duration, Instant};
 
 use retake_agent::fresh;
 use retake_agent::keeper::Keeper;
-use retake_agent::socket;
+use retake_agent::{plain, socket};
 use retake_engine::Environment;
 use serde_json::{Value, json};
 use tokio::runtime;
@@ -383,5 +383,5 @@ const MAX_EARLY: usize = 64;
 fn complain(text: &str) {
     use std::io::Write;
     // Nobody may be reading.
-    writeln!(std::io::stderr(), "retake acp: {text}").ok();
+    writeln!(std::io::stderr(), "retake acp: {}", plain::one_line(text)).ok();
 }

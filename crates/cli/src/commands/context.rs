@@ -1,7 +1,5 @@
 //! `retake context`: exactly what the model would be sent next.
 
-use std::io::Write;
-
 use retake_agent::contract::{Command, Reply};
 use retake_engine::Workspace;
 use retake_engine::session::entry::Body;
@@ -13,7 +11,8 @@ use crate::ui::Ui;
 
 /// Print exactly what the model would be sent next
 ///
-/// The body of the next request, as JSON in the model's own format, without what you are about to say.
+/// The body of the next request, as JSON in the model's own format, without what you are about to say. Characters that a terminal would
+/// obey are escaped as JSON allows, so it means the same.
 #[derive(clap::Args, Debug)]
 pub struct ContextArgs {
     /// Session: a unique beginning of its id [default: the newest]
@@ -28,7 +27,7 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &ContextArgs) -> anyhow::Resu
     let session = session::find(&workspace, args.session.as_deref())?;
     if let Some(reply) = agent::ask_live(here, session.id, Command::Context)? {
         let Reply::Context { body } = reply.map_err(AgentError::from)? else { return Err(AgentError::Ended.into()) };
-        return Ok(writeln!(ui.out, "{body}")?);
+        return Ok(ui.raw_json(&body)?);
     }
     let conversation = workspace.conversation(session.id)?;
     let last = conversation.entries().iter().rev().find_map(|entry| match &entry.body {
@@ -40,7 +39,7 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &ContextArgs) -> anyhow::Resu
     let _inside = runtime.enter();
     let (toolbox, _ended) = runtime.block_on(agent::tools(ui, here))?;
     let request = model.request(&conversation.context(), &toolbox.specs());
-    writeln!(ui.out, "{}", request.body())?;
+    ui.raw_json(request.body())?;
     runtime.block_on(toolbox.shutdown());
     Ok(())
 }

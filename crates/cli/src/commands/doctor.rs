@@ -236,15 +236,15 @@ fn draw(ui: &mut Ui, check: &Check) -> std::io::Result<()> {
         State::Problem => ("problem", RED),
     };
     let style = ui.paint.with(style);
-    writeln!(ui.out, "{style}{word:<8}{style:#} {}", check.text)?;
+    writeln!(ui.out, "{style}{word:<8}{style:#} {}", quote::one_line(&check.text))?;
     for detail in check.details.iter().take(MAX_DETAILS) {
-        writeln!(ui.out, "           {detail}")?;
+        writeln!(ui.out, "           {}", quote::one_line(detail))?;
     }
     if let Some(more @ 1..) = check.details.len().checked_sub(MAX_DETAILS) {
         writeln!(ui.out, "           … and {more} more")?;
     }
     match &check.advice {
-        Some(advice) => writeln!(ui.out, "         → {advice}"),
+        Some(advice) => writeln!(ui.out, "         → {}", quote::one_line(advice)),
         None => Ok(()),
     }
 }

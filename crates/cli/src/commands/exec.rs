@@ -13,12 +13,13 @@ use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
 use retake_agent::fresh;
 use retake_engine::{
-    Began, Durability, NewCheckpoint, NewSession, NewWindow, OperationId, OperationState, PartOf, Reach, SessionId,
-    SessionKind, Workspace, check_label,
+    Began, Durability, FileTime, NewCheckpoint, NewSession, NewWindow, OperationId, OperationState, PartOf, Reach,
+    SessionId, SessionKind, Workspace, check_label,
 };
 
 use crate::agent::session;
 use crate::interrupt::Passing;
+use crate::quote;
 use crate::recovery;
 use crate::surroundings::{SESSION_VARIABLE, Surroundings};
 use crate::survivors;
@@ -76,6 +77,8 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &ExecArgs) -> anyhow::Result<E
     let (before, session) = (began.before, began.window.session);
     let marks = [(SESSION_VARIABLE, session.to_string()), (survivors::MARK, operation.to_string())];
     let code = start(ui, &args.command, &marks)?;
+    // What a person saves from now on, while the workspace is scanned, is not the command's.
+    began.window.stop(FileTime::now());
     let at = fresh::now();
     let new = NewCheckpoint { id: fresh::checkpoint().id, at, label: None };
     let after = {
@@ -166,7 +169,8 @@ fn start(ui: &mut Ui, command: &[OsString], marks: &[(&str, String)]) -> anyhow:
         Ok(child) => child,
         Err(error) => {
             let code = if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_STARTED };
-            writeln!(ui.talk()?, "error: cannot start `{}`: {error}", program.display())?;
+            let program = program.to_string_lossy();
+            writeln!(ui.talk()?, "error: cannot start `{}`: {error}", quote::one_line(&program))?;
             return Ok(code);
         }
     };
@@ -181,6 +185,6 @@ fn code(status: ExitStatus) -> u8 {
 
 /// The command line for people, quoted where a shell would need it.
 fn in_words(command: &[OsString]) -> String {
-    let words = command.iter().map(|word| crate::quote::shell_word(&word.to_string_lossy()));
+    let words = command.iter().map(|word| quote::shell_word(&word.to_string_lossy()));
     words.collect::<Vec<_>>().join(" ")
 }

@@ -14,6 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::agent::Agent;
+use crate::sandbox::{Run, Sandbox};
 
 /// How long a test waits for what has to come.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -268,4 +269,16 @@ fn whoever_comes_back_to_a_session_that_ended_elsewhere_is_told_what_was_missed(
     assert!(told.iter().any(|message| message["method"] == "_session/history_truncated"), "{told:?}");
     assert!(!agent.model.last_request().text.contains("two"));
     assert_eq!(second.leave().0, Some(0));
+}
+
+#[test]
+fn what_an_agent_writes_that_is_no_message_is_shown_without_commands_to_a_terminal() {
+    let s = Sandbox::new();
+    let script = r"printf '\033]0;title\007 \302\233 2J \342\200\256 reversed\n'; cat > /dev/null";
+    let run = Run::of(s.retake_command().args(["acp", "--", "sh", "-c", script]));
+    assert!(
+        run.stderr.contains(r"what is no message: \u{1b}]0;title\u{7} \u{9b} 2J \u{202e} reversed"),
+        "{:?}",
+        run.stderr
+    );
 }

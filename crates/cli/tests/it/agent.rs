@@ -12,6 +12,7 @@ mod summarize;
 use std::process::Command;
 
 use retake_testkit::model::ScriptedModel;
+use retake_testkit::privilege::{give_to_nobody, run_as_nobody};
 use serde_json::{Value, json};
 
 use crate::sandbox::{Run, Sandbox};
@@ -153,6 +154,77 @@ fn commands_do_not_get_what_may_have_a_key_in_it() {
     let run = Run::of(command.args(["run", "--json", "--allow", "all", "-p", "look"])).succeeds();
     let told = String::from_utf8_lossy(&run.stdout);
     assert!(told.contains("RETAKE_TURN=") && !told.contains("URLPASSWORD") && !told.contains("sk-secret"), "{told}");
+}
+
+#[test]
+fn an_ordinary_users_command_finds_no_key_in_any_process_of_retake() {
+    let agent = Agent::new();
+    let s = &agent.sandbox;
+    Run::of(s.command("cp").arg(env!("CARGO_BIN_EXE_retake")).arg(s.path("retake"))).succeeds();
+    give_to_nobody(&s.path(""));
+    // The keeper is a process of Retake's too, and the command's own environment is among those that are read.
+    let look = "cat /proc/$PPID/environ 2>&1; for e in /proc/[0-9]*/environ; do tr '\\0' '\\n' < $e; done 2>/dev/null | \
+                grep -E 'KEY|RETAKE_TURN'; cat /proc/$PPID/mem 2>&1 | head -c 100";
+    agent.model.calls("bash", json!({"command": look}));
+    agent.model.says("Seen.");
+    let mut command = s.command(s.path("retake"));
+    command.env("RETAKE_MODEL", "anthropic/scripted").env("RETAKE_BASE_URL", agent.model.url());
+    command.env("ANTHROPIC_API_KEY", "sk-secret").env("XDG_RUNTIME_DIR", s.path("home"));
+    command.args(["run", "--json", "--allow", "all", "-p", "look"]);
+    let run = Run::of(&mut run_as_nobody(command)).succeeds();
+    let told = String::from_utf8_lossy(&run.stdout);
+    assert!(told.contains("environ: Permission denied") && told.contains("RETAKE_TURN="), "{told}");
+    assert!(!told.contains("sk-secret") && !told.contains("API_KEY"), "{told}");
+    assert_eq!(agent.model.last_request().header("x-api-key"), Some("sk-secret"), "the model is asked with it");
+}
+
+#[test]
+fn a_command_of_exec_gets_the_whole_environment() {
+    let s = Sandbox::new();
+    let run = Run::of(s.retake_command().env("ANTHROPIC_API_KEY", "mine").args([
+        "exec",
+        "--",
+        "printenv",
+        "ANTHROPIC_API_KEY",
+    ]));
+    assert_eq!(run.text(), "mine\n");
+}
+
+/// Characters that a terminal obeys, and one that reverses the direction of writing.
+const DECEPTIVE: &str = "a\u{9b}2J\u{202e}b\u{85}\u{7f}\u{feff}\u{e0041}";
+
+#[test]
+fn nothing_that_a_terminal_obeys_is_printed_and_json_means_the_same() {
+    let agent = Agent::new();
+    agent.model.says(DECEPTIVE);
+    agent.turn(DECEPTIVE, []);
+    for args in [
+        ["context"].as_slice(),
+        &["export", "--jsonl"],
+        &["log", "--json"],
+        &["resume", "--json"],
+        &["resume"],
+        &["log"],
+    ] {
+        let run = Run::of(agent.command().args(args)).succeeds();
+        let told = String::from_utf8(run.stdout).expect("it is text") + &run.stderr;
+        let deceptive: Vec<char> = told.chars().filter(|c| DECEPTIVE.contains(*c) && *c > '~').collect();
+        assert!(deceptive.is_empty(), "{args:?}: {told:?}");
+        assert!(told.contains("u202e") || told.contains("u{202e}"), "{args:?}: {told:?}");
+    }
+    let context: Value = serde_json::from_str(&agent.retake(["context"]).text()).expect("it is JSON");
+    assert!(context.to_string().contains(DECEPTIVE), "nothing is lost");
+    let lines = agent.retake(["export", "--jsonl"]).text();
+    assert!(
+        lines.lines().any(|line| serde_json::from_str::<Value>(line).expect("JSON").to_string().contains(DECEPTIVE))
+    );
+    for args in [["show", DECEPTIVE].as_slice(), &[DECEPTIVE], &["rewind", DECEPTIVE, "--json"], &[DECEPTIVE, "--json"]]
+    {
+        let run = Run::of(agent.command().args(args));
+        let told = String::from_utf8_lossy(&run.stdout).into_owned() + &run.stderr;
+        assert_ne!(run.code(), Some(0));
+        assert!(!told.contains(|c| DECEPTIVE.contains(c) && c > '~') && told.contains("202e"), "{args:?}: {told:?}");
+    }
 }
 
 #[test]

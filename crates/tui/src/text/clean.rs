@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 
+use retake_agent::plain::is_deceptive;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
@@ -61,12 +62,7 @@ fn stand_in(c: char) -> Option<char> {
         '\x7f' => Some('␡'),
         // The hyphen that may or may not be there: terminals disagree about its width.
         '\u{ad}' => Some('-'),
-        '\u{80}'..='\u{9f}' => Some('\u{fffd}'),
-        // What changes the direction of writing can make text look like another one.
-        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => Some('\u{fffd}'),
-        // Separators, and characters that nobody can see.
-        '\u{2028}' | '\u{2029}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{206a}'..='\u{206f}' => Some('\u{fffd}'),
-        '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}' => Some('\u{fffd}'),
+        c if is_deceptive(c) => Some('\u{fffd}'),
         _ => None,
     }
 }
