@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use retake_engine::{
-    Action, Applied, Conflict, KeptBecause, Kind, LedgerItem, OperationKind, PathStatus, PlannedPath, Scope, Workspace,
-    WorkspacePath,
+    Action, Applied, Conflict, GapKind, KeptBecause, Kind, LedgerItem, OperationKind, PathStatus, PlannedPath, Scope,
+    Workspace, WorkspacePath,
 };
 
 use super::preview;
@@ -30,6 +30,13 @@ pub fn tell(ui: &mut Ui, workspace: &Workspace, kind: OperationKind, applied: &A
     let gaps = plan.gaps.iter().filter(|gap| gap.kind.is_uncaptured() && !is_there(workspace, &gap.path));
     let gaps = quote::names(gaps.map(|gap| &gap.path));
     ui.warn_of("was not captured then and cannot come back", "were not captured then and cannot come back", &gaps)?;
+    let separated = plan.gaps.iter().filter(|gap| gap.kind == GapKind::HardLink && is_written(applied, &gap.path));
+    let separated = quote::names(separated.map(|gap| &gap.path));
+    ui.warn_of(
+        "was a hard link and is a file of its own now",
+        "were hard links and are files of their own now",
+        &separated,
+    )?;
     let moved = plan.ledger.iter().filter(|item| item.kind != "command" || item.remedy.is_some());
     preview::write_ledger(ui.talk()?, Paint::Colour, &moved.cloned().collect::<Vec<LedgerItem>>())?;
     if all_kept && kind == OperationKind::Undo {
@@ -40,6 +47,14 @@ pub fn tell(ui: &mut Ui, workspace: &Workspace, kind: OperationKind, applied: &A
         writeln!(ui.talk()?, "{back}")?;
     }
     Ok(())
+}
+
+/// Whether the file at `path` was written.
+fn is_written(applied: &Applied, path: &WorkspacePath) -> bool {
+    let paths = applied.plan.paths.iter().zip(&applied.statuses);
+    paths.filter(|(planned, _)| planned.path == *path).any(|(planned, (_, status))| {
+        planned.result().is_some() && matches!(status, PathStatus::Done | PathStatus::Displaced)
+    })
 }
 
 /// Says what became of the conversation.

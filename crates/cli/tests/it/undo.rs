@@ -161,3 +161,23 @@ fn what_was_all_kept_is_not_announced_as_undone() {
     s.retake(["undo", "--on-conflict", "overwrite"]).succeeds();
     assert_eq!(s.read("a"), "1\n", "it can still be undone");
 }
+
+#[test]
+fn hard_links_that_an_undo_separates_are_named() {
+    let s = Sandbox::new();
+    s.write("one", "1\n").write("other", "1\n");
+    std::fs::hard_link(s.ws("one"), s.ws("two")).expect("it is new");
+    s.exec("echo 2 > one; echo 2 > other").succeeds();
+    let run = s.retake(["undo", "--yes"]).succeeds();
+    run.says("2 paths were hard links and are files of their own now\n  one\n  two\n");
+    assert_eq!((s.read("one"), s.read("two")), ("1\n".to_owned(), "1\n".to_owned()));
+    assert!(!run.stderr.contains("  other\n"), "{}", run.stderr);
+    // What is separate stays so, and is not named again.
+    s.exec("echo 3 > one").succeeds();
+    let run = s.retake(["undo", "--yes"]).succeeds();
+    assert!(!run.stderr.contains("hard link"), "{}", run.stderr);
+    std::fs::hard_link(s.ws("other"), s.ws("third")).expect("it is new");
+    s.exec("echo 4 > other").succeeds();
+    let gaps = s.retake(["undo", "--json"]).json()["gaps"].clone();
+    assert_eq!(gaps, json!([{"path": "other", "kind": "hard_link"}, {"path": "third", "kind": "hard_link"}]));
+}

@@ -23,7 +23,7 @@ use crate::snapshot::tree::Kind;
 use crate::snapshot::{aside, diff};
 use crate::store::{CopyError, Store};
 use crate::take::knower;
-use crate::{GitState, Node, SnapshotId, StoreError, WorkspacePath, checkpoint, fault};
+use crate::{Gap, GapKind, GitState, Node, SnapshotId, StoreError, WorkspacePath, checkpoint, fault};
 
 /// What is on disk, as far as a plan needs it.
 pub(crate) struct Now<'a> {
@@ -312,6 +312,7 @@ fn finish(request: &RewindRequest, resolved: &Resolved, now: &Now<'_>, draft: Dr
     ledger.extend(ledger::git_moves(&target.git, &now.git));
     let mut gaps = aside::gaps(target.aside, |id| now.store.read(id).map(|(_, bytes)| bytes))?;
     gaps.retain(|gap| request.covers(&gap.path));
+    add_separated(now, &paths, &mut gaps)?;
     let foreign = match (resolved.exact, resolved.session) {
         (true, Some(session)) => {
             let own = rows::paths_of_session(now.store, &lineage(now.store, session)?)?;
@@ -344,6 +345,21 @@ fn finish(request: &RewindRequest, resolved: &Resolved, now: &Now<'_>, draft: Dr
         conversation: resolved.aim.as_ref().map(|aim| aim.planned(now.store)).transpose()?,
         fork: None,
     })
+}
+
+/// Adds files that are hard links now and would be written: each becomes a file of its own.
+fn add_separated(now: &Now<'_>, paths: &[PlannedPath], gaps: &mut Vec<Gap>) -> Result<(), StoreError> {
+    let is_written = |path: &WorkspacePath| {
+        let found = paths.binary_search_by(|planned| planned.path.cmp(path)).ok();
+        found.is_some_and(|at| {
+            paths[at].result().is_some() && !same(paths[at].now.as_ref(), paths[at].result().as_ref())
+        })
+    };
+    let separated = now.knower.gaps()?.into_iter().filter(|gap| gap.kind == GapKind::HardLink && is_written(&gap.path));
+    gaps.extend(separated);
+    gaps.sort_unstable_by(|a, b| (&a.path, a.kind).cmp(&(&b.path, b.kind)));
+    gaps.dedup();
+    Ok(())
 }
 
 fn is_directory(path: &PlannedPath) -> bool {
