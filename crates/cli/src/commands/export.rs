@@ -3,6 +3,8 @@
 //! The only command that writes into a repository, and only what it was asked for: objects and one branch. HEAD, the index and the
 //! work tree stay as they are. git itself does the writing.
 
+mod git_name;
+
 use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -26,7 +28,7 @@ use crate::words;
 ///
 /// With `--git-branch`: HEAD, the index and your files stay as they are. The commit holds everything that the checkpoint holds, files that git ignores
 /// included (`.env`, say), so look at it before you push it; empty directories and nested repositories' own data are left out, since
-/// git cannot keep them.
+/// git cannot keep them. Names that git refuses because some system takes them for `.git`, such as `git~1`, are left out and listed.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   retake export --git-branch attempt-1 3fa2
@@ -57,10 +59,21 @@ struct ExportDocument<'a> {
     commit: &'a str,
     /// Null if the commit at the checkpoint is not there any more, or there was none.
     parent: Option<&'a str>,
+    /// Paths that are not in the commit because git refuses their names.
+    refused: Vec<json::Bytes>,
 }
 
 /// Contents are found in the stream by this number.
 type Mark = usize;
+
+/// What of the checkpoint is not in the commit.
+#[derive(Default)]
+struct LeftOut {
+    /// Empty directories and version-control data.
+    unkept: u64,
+    /// Paths whose names git refuses, with all that is below them.
+    refused: Vec<WorkspacePath>,
+}
 
 /// What the commit will hold.
 struct Entry {
@@ -104,7 +117,7 @@ fn to_branch(ui: &mut Ui, workspace: &Workspace, branch: &str, checkpoint: &Chec
     let committer = git.identity("GIT_COMMITTER_IDENT")?;
 
     let mut import = git.import()?;
-    let mut left_out = 0;
+    let mut left_out = LeftOut::default();
     let written = {
         let input = import.stdin.take().expect("it was asked for");
         let mut stream = Stream { out: BufWriter::new(input), workspace, marks: HashMap::new() };
@@ -133,12 +146,15 @@ fn to_branch(ui: &mut Ui, workspace: &Workspace, branch: &str, checkpoint: &Chec
             branch,
             commit: &commit,
             parent: parent.as_deref(),
+            refused: left_out.refused.iter().map(|path| json::Bytes::new(path.as_bytes())).collect(),
         })?);
     }
     let short: String = commit.chars().take(10).collect();
-    writeln!(ui.out, "Checkpoint {} is commit {short} on `{}`", checkpoint.id.short(), branch)?;
-    if 0 < left_out {
-        let paths = words::count(left_out, "path is", "paths are");
+    writeln!(ui.out, "Checkpoint {} is commit {short} on `{}`", checkpoint.id.short(), quote::one_line(branch))?;
+    let names = quote::names(&left_out.refused);
+    ui.warn_of("is not in it: git refuses its name", "are not in it: git refuses their names", &names)?;
+    if 0 < left_out.unkept {
+        let paths = words::count(left_out.unkept, "path is", "paths are");
         ui.warn(&format!("{paths} not in it: empty directories and version-control data, which git cannot keep"))?;
     }
     Ok(())
@@ -167,11 +183,11 @@ impl<W: Write> Stream<'_, W> {
         dir: Option<&WorkspacePath>,
         prefix: &[u8],
         entries: &mut Vec<Entry>,
-        left_out: &mut u64,
+        left_out: &mut LeftOut,
     ) -> anyhow::Result<()> {
         let children = self.workspace.list(&Side::Stored(checkpoint.snapshot), dir)?;
         if children.is_empty() && dir.is_some() {
-            *left_out += 1;
+            left_out.unkept += 1;
         }
         for (name, node) in children {
             let path = match dir {
@@ -179,7 +195,11 @@ impl<W: Write> Stream<'_, W> {
                 None => WorkspacePath::parse(&name)?,
             };
             if name.eq_ignore_ascii_case(b".git") {
-                *left_out += 1;
+                left_out.unkept += 1;
+                continue;
+            }
+            if git_name::is_refused(&name, node.kind) {
+                left_out.refused.push(path);
                 continue;
             }
             let mode = match node.kind {

@@ -96,3 +96,37 @@ fn a_workspace_that_is_a_part_of_a_repository_keeps_the_rest_of_it() {
     assert_eq!(in_ws(&s, &["ls-tree", "-r", "--name-only", "try"]), "a\npart/b\npart/c");
     assert_eq!(in_ws(&s, &["show", "try:a"]), "1");
 }
+
+#[test]
+fn names_that_git_refuses_are_left_out_and_listed() {
+    let s = repository();
+    for name in ["git~1", "GIT~1 .", ".g\u{200c}it", ".git::$INDEX_ALLOCATION", "dir/git~1/inside"] {
+        s.write(name, "refused\n");
+    }
+    s.write("dir/beside", "kept\n").write("git~2", "kept\n").symlink("a", ".gitmodules");
+    s.retake(["checkpoint", "-m", "odd"]).succeeds();
+    let run = s.retake(["export", "--git-branch", "text", "odd"]).succeeds();
+    run.says("6 paths are not in it: git refuses their names").says("  git~1\n").says("  dir/git~1\n");
+    run.says(r#"".g\342\200\214it""#);
+    let document = s.retake(["export", "--git-branch", "odd", "odd", "--json"]).json();
+    let refused: Vec<_> =
+        document["refused"].as_array().expect("a list").iter().filter_map(|path| path.as_str()).collect();
+    assert_eq!(refused, [".git::$INDEX_ALLOCATION", ".gitmodules", ".g\u{200c}it", "GIT~1 .", "dir/git~1", "git~1"]);
+    let out = s.path("checked out");
+    in_ws(
+        &s,
+        &[
+            "-c",
+            "core.protectHFS=true",
+            "-c",
+            "core.protectNTFS=true",
+            "worktree",
+            "add",
+            "-q",
+            &out.to_string_lossy(),
+            "odd",
+        ],
+    );
+    assert_eq!(std::fs::read_to_string(out.join("dir/beside")).expect("it is checked out"), "kept\n");
+    in_ws(&s, &["fsck", "--strict"]);
+}
