@@ -442,6 +442,8 @@ fn a_request_that_nobody_takes_is_answered_when_the_session_ends() {
         assert_eq!(closed, Closing::Closes);
         assert_eq!(inbox.len(), 3, "nobody has taken them");
     });
+}
+
 fn why_untrusted<T: std::fmt::Debug>(result: std::io::Result<T>) -> String {
     let error = result.unwrap_err();
     socket::untrusted(&error).unwrap_or_else(|| panic!("{error}")).to_string()
