@@ -198,14 +198,7 @@ fn nothing_that_a_terminal_obeys_is_printed_and_json_means_the_same() {
     let agent = Agent::new();
     agent.model.says(DECEPTIVE);
     agent.turn(DECEPTIVE, []);
-    for args in [
-        ["context"].as_slice(),
-        &["export", "--jsonl"],
-        &["log", "--json"],
-        &["resume", "--json"],
-        &["resume"],
-        &["log"],
-    ] {
+    for args in [["context"].as_slice(), &["export", "--jsonl"], &["log", "--json"], &["resume", "--json"], &["log"]] {
         let run = Run::of(agent.command().args(args)).succeeds();
         let told = String::from_utf8(run.stdout).expect("it is text") + &run.stderr;
         let deceptive: Vec<char> = told.chars().filter(|c| DECEPTIVE.contains(*c) && *c > '~').collect();

@@ -330,6 +330,7 @@ impl Planner<'_> {
 
     /// Directories that cannot go, and directories that must come first.
     fn settle(&self, expected: &mut Expected) {
+        self.refuse_the_impossible(expected);
         let going = expected.paths.iter().filter(|(_, p)| is_directory(p.now.as_ref()) && !is_directory(p.result()));
         let going: Vec<Path> = going.map(|(path, _)| path.clone()).collect();
         for path in going.into_iter().rev() {
@@ -348,8 +349,7 @@ impl Planner<'_> {
             } else if matches!(self.wanted.goal, Goal::Exact(_)) {
                 expected.blocked.insert(path);
             } else {
-                planned.conflict = Some(Conflict::InTheWay);
-                planned.choice = self.choice(&path);
+                self.stand_back(&path, planned);
             }
         }
         let coming = expected.paths.iter().filter(|(_, planned)| planned.is_touched() && planned.result().is_some());
@@ -357,10 +357,62 @@ impl Planner<'_> {
             if !self.make_parents(&path, expected)
                 && let Some(planned) = expected.paths.get_mut(&path)
             {
-                planned.conflict = Some(Conflict::InTheWay);
-                planned.choice = self.choice(&path);
+                self.stand_back(&path, planned);
             }
         }
+    }
+
+    fn stand_back(&self, path: &[u8], planned: &mut Planned) {
+        planned.conflict = Some(Conflict::InTheWay);
+        planned.choice = self.choice(path);
+        planned.merged = None;
+    }
+
+    /// A conflict that could never be decided otherwise than by keeping, whatever becomes of other paths, is something in the way.
+    fn refuse_the_impossible(&self, expected: &mut Expected) {
+        let is_selective = !matches!(self.wanted.goal, Goal::Exact(_));
+        let undecided = expected.paths.iter().filter(|(_, planned)| planned.conflict.is_some_and(is_overwritable));
+        let is_impossible = |path: &Path, planned: &Planned| {
+            let comes = planned.target.is_some() || planned.merged.is_some();
+            let gives_way = is_directory(planned.now.as_ref()) && comes && !is_directory(planned.target.as_ref());
+            let above = std::iter::successors(parent(path), |path| parent(path));
+            let has_place = || above.into_iter().all(|above| self.may_be_directory(above, expected));
+            comes && !has_place() || is_selective && gives_way && !self.may_be_emptied(path, expected)
+        };
+        let impossible: Vec<Path> =
+            undecided.filter(|(path, planned)| is_impossible(path, planned)).map(|(path, _)| path.clone()).collect();
+        for path in impossible {
+            if let Some(planned) = expected.paths.get_mut(&path) {
+                self.stand_back(&path, planned);
+            }
+        }
+    }
+
+    /// What may become of a path of the plan, depending on what is chosen for it.
+    fn outcomes(planned: &Planned) -> Vec<Option<&NaiveNode>> {
+        match planned.conflict {
+            None => vec![planned.target.as_ref()],
+            Some(conflict) if is_overwritable(conflict) => vec![planned.now.as_ref(), planned.target.as_ref()],
+            Some(_) => vec![planned.now.as_ref()],
+        }
+    }
+
+    fn may_be_directory(&self, path: &[u8], expected: &Expected) -> bool {
+        match expected.paths.get(path) {
+            Some(planned) => Self::outcomes(planned).into_iter().any(is_directory),
+            // One that is not there can be made.
+            None => self.now.known(path).state().is_some_and(|state| state.is_none() || is_directory(state)),
+        }
+    }
+
+    fn may_be_emptied(&self, path: &[u8], expected: &Expected) -> bool {
+        self.disk.keys().filter(|child| parent(child) == Some(path)).all(|child| {
+            expected.paths.get(child).is_some_and(|planned| {
+                let is_known = planned.conflict != Some(Conflict::NotCaptured) && planned.target.is_none();
+                let goes = is_known && planned.conflict.is_none_or(is_overwritable);
+                goes && (!is_directory(planned.now.as_ref()) || self.may_be_emptied(child, expected))
+            })
+        })
     }
 
     /// Plans missing directories above `path`; tells whether all of them can be directories.
