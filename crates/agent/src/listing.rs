@@ -3,13 +3,13 @@
 //! The command line and clients of a session list the same, so that which ones are of interest is decided here, once. Nothing is written,
 //! and no conversation is read whole, however long it is.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use retake_engine::session::entry::EntryId;
 use retake_engine::session::{ForkPlace, PromptAt, PromptTree, TurnSummary, first_line};
 use retake_engine::{
-    Changed, Checkpoint, Operation, OperationError, Origin, Session, SessionError, SessionId, SessionKind, StoreError,
-    Workspace,
+    Changed, Checkpoint, CheckpointId, Operation, OperationError, OperationKind, Origin, Session, SessionError,
+    SessionId, SessionKind, StoreError, Workspace,
 };
 
 use crate::contract::{CheckpointFacts, OperationFacts, SessionFacts, TreePrompt};
@@ -74,8 +74,33 @@ pub fn points(workspace: &Workspace) -> Result<Vec<PointOf>, SessionError> {
     let conversations: HashSet<SessionId> = conversations(workspace)?.into_iter().map(|session| session.id).collect();
     let is_of_conversation = |point: &Checkpoint| point.session.is_some_and(|id| conversations.contains(&id));
     let mut points = all_points(workspace)?;
-    points.retain(|(point, prompt)| is_of_interest(point, prompt.as_ref(), is_of_conversation(point)));
+    let idle = idle(workspace, &points)?;
+    points.retain(|(point, prompt)| {
+        !idle.contains(&point.id) && is_of_interest(point, prompt.as_ref(), is_of_conversation(point))
+    });
     Ok(points)
+}
+
+/// The points around commands that changed nothing: the one after such a command, and the one before it unless that holds something
+/// new itself. A point with a label is none of these.
+fn idle(workspace: &Workspace, points: &[PointOf]) -> Result<HashSet<CheckpointId>, StoreError> {
+    let places: HashMap<CheckpointId, usize> =
+        points.iter().enumerate().map(|(at, (point, _))| (point.id, at)).collect();
+    let is_same = |one: usize, other: usize| points[one].0.holds_the_same_as(&points[other].0);
+    let mut idle = HashSet::new();
+    for operation in workspace.operations()?.iter().filter(|operation| operation.kind == OperationKind::Exec) {
+        let place = |id: Option<CheckpointId>| id.and_then(|id| places.get(&id).copied());
+        let (Some(before), Some(after)) = (place(operation.before), place(operation.after)) else { continue };
+        if !is_same(before, after) {
+            continue;
+        }
+        idle.insert(points[after].0.id);
+        if before + 1 < points.len() && is_same(before, before + 1) {
+            idle.insert(points[before].0.id);
+        }
+    }
+    idle.retain(|id| points[places[id]].0.label.is_none());
+    Ok(idle)
 }
 
 /// All points of a workspace, newest first.
@@ -95,7 +120,7 @@ fn is_of_interest(point: &Checkpoint, prompt: Option<&PromptAt>, is_of_conversat
         _ if point.label.is_some() => true,
         Origin::Before | Origin::After => !is_of_conversation,
         Origin::Checkpoint => true,
-        Origin::Prompt => prompt.is_none_or(|prompt| prompt.is_retained),
+        Origin::Prompt => prompt.is_none_or(|prompt| prompt.number.is_some()),
         Origin::Safety | Origin::Rewound | Origin::Turn => false,
     }
 }

@@ -334,6 +334,10 @@ fn for_resolve(error: &ResolveError) -> Advice {
         ResolveError::Unknown { .. } => failed(Some("`retake log` lists the points")),
         ResolveError::Ambiguous { candidates, .. } => refused(&one_of(candidates)),
         ResolveError::AmbiguousPoint { .. } => refused("give more digits of its id, or `--session SESSION`"),
+        ResolveError::AmbiguousNumber { sessions, .. } => {
+            let sessions: Vec<String> = sessions.iter().map(|id| format!("`--session {}`", id.short())).collect();
+            refused(&format!("say which one is meant, by its id or with {}", sessions.join(", ")))
+        }
         ResolveError::UnknownSession { .. } => {
             failed(Some("`retake sessions` lists the conversations, `retake ops` the sessions of commands"))
         }

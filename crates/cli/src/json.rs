@@ -3,6 +3,7 @@
 //! Every document is an object with `"version": 1`. Fields may be added to a version; none is ever renamed or removed in it.
 
 pub use retake_agent::document::{Bytes, GapList, VERSION};
+use retake_agent::listing::PointOf;
 use retake_engine::{Changed, Checkpoint, Gap, Kind, Node, Origin};
 use serde::Serialize;
 
@@ -62,8 +63,8 @@ pub struct LogDocument {
 }
 
 impl LogDocument {
-    pub fn new<'a>(checkpoints: impl Iterator<Item = &'a Checkpoint>) -> Self {
-        Self { version: VERSION, checkpoints: checkpoints.map(LogEntry::new).collect() }
+    pub fn new(points: &[PointOf]) -> Self {
+        Self { version: VERSION, checkpoints: points.iter().map(LogEntry::new).collect() }
     }
 }
 
@@ -73,14 +74,24 @@ struct LogEntry {
     facts: Facts,
     changed: Counts,
     gaps_total: u64,
+    /// The prompt that it was taken at.
+    prompt: Option<PromptFacts>,
+}
+
+#[derive(Serialize, Debug)]
+struct PromptFacts {
+    id: String,
+    /// Null for a prompt that was left behind.
+    number: Option<u64>,
 }
 
 impl LogEntry {
-    fn new(checkpoint: &Checkpoint) -> Self {
+    fn new((checkpoint, prompt): &PointOf) -> Self {
         Self {
             facts: Facts::new(checkpoint),
             changed: Counts::new(&checkpoint.changed),
             gaps_total: checkpoint.gap_count,
+            prompt: prompt.as_ref().map(|at| PromptFacts { id: at.prompt.to_string(), number: at.number }),
         }
     }
 }

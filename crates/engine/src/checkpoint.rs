@@ -6,11 +6,12 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use thiserror::Error;
 
 use crate::owner::By;
+use crate::rewind::ledger;
 use crate::store::db::in_transaction;
 use crate::store::{Store, StoreError};
 use crate::{
-    Changed, CheckpointId, GitState, Node, ObjectId, Operation, ScanError, Session, SessionId, SnapshotId, Timestamp,
-    WorkspacePath, limits,
+    Changed, CheckpointId, GitState, LedgerItem, Node, ObjectId, Operation, ScanError, Session, SessionId, SnapshotId,
+    Timestamp, WorkspacePath, limits,
 };
 
 /// A point to go back to.
@@ -59,6 +60,18 @@ pub enum Origin {
     Prompt = 5,
     /// A turn had ended, or the conversation was cut.
     Turn = 6,
+}
+
+impl Checkpoint {
+    /// Whether both hold the same files, and leave out the same.
+    pub fn holds_the_same_as(&self, other: &Self) -> bool {
+        (self.snapshot, self.aside) == (other.snapshot, other.aside)
+    }
+
+    /// What moved in git from this checkpoint to `later`: rewinding files does not move it back.
+    pub fn git_moves(&self, later: &Self) -> Vec<LedgerItem> {
+        ledger::git_moves(&self.git, &later.git)
+    }
 }
 
 /// Why a checkpoint is taken, and what is to be written with it.
@@ -168,7 +181,7 @@ pub struct InvalidLabel(&'static str);
 /// A checkpoint could not be found.
 #[derive(Debug, Error)]
 pub enum ResolveError {
-    /// Nothing has this label or id.
+    /// Nothing has this label, id or number.
     #[error("there is no checkpoint `{point}`")]
     Unknown {
         /// What was asked for.
@@ -189,6 +202,14 @@ pub enum ResolveError {
         point: String,
         /// How many answer to it.
         count: usize,
+    },
+    /// It is the number of a prompt, and prompts of several sessions have it.
+    #[error("{} sessions have a prompt {number}", .sessions.len())]
+    AmbiguousNumber {
+        /// The number.
+        number: u64,
+        /// The sessions.
+        sessions: Vec<SessionId>,
     },
     /// No session has this id.
     #[error("there is no session `{session}`")]

@@ -38,7 +38,7 @@ use crate::words;
   retake diff --turn 3fa2            what happened in the turn of the prompt 3fa2
   retake diff 9bc1 3fa2 | git apply  from 9bc1 back to 3fa2")]
 pub struct DiffArgs {
-    /// Prompt (which means before it) or checkpoint to start from: a unique beginning of its id, or its label [default: the newest
+    /// Prompt (which means before it) or checkpoint to start from: a unique beginning of its id, its label, or the number of a prompt [default: the newest
     /// checkpoint]
     #[arg(value_name = "A")]
     from: Option<String>,

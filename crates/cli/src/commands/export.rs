@@ -43,7 +43,7 @@ pub struct ExportArgs {
     /// Branch to make; one that is there already is refused
     #[arg(long, value_name = "NAME", requires = "point")]
     git_branch: Option<String>,
-    /// Prompt or checkpoint: a unique beginning of its id, or its label
+    /// Prompt or checkpoint: a unique beginning of its id, its label, or the number of a prompt
     #[arg(conflicts_with = "jsonl")]
     point: Option<String>,
     /// The session [default, of a conversation: the newest]

@@ -34,7 +34,7 @@ use crate::words;
   retake fork 3fa2 --worktree ../another-way
   retake fork 3fa2 --session 0fe5     in a session that was itself forked: its own past")]
 pub struct ForkArgs {
-    /// Prompt or other entry: a unique beginning of its id, or the label of a prompt
+    /// Prompt or other entry: a unique beginning of its id, or the label or number of a prompt
     point: String,
     /// Lay the files of that point out in this directory, which must not exist or be empty
     #[arg(long, value_name = "DIR")]

@@ -19,7 +19,7 @@ use crate::ui::{Format, Ui};
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  retake label 3fa2 \"all tests pass\"\n  retake label 3fa2 --remove")]
 pub struct LabelArgs {
-    /// Prompt or checkpoint: a unique beginning of its id, or its present label
+    /// Prompt or checkpoint: a unique beginning of its id, its present label, or the number of a prompt
     point: String,
     /// New label
     #[arg(required_unless_present = "remove", conflicts_with = "remove")]

@@ -23,9 +23,9 @@ use prompts::Shown;
 
 /// List the points of the workspace, newest first, or the history of a path
 ///
-/// For each point: its id, its age, the files added (+), modified (~) and deleted (-) since the one before (of a prompt: by what came
+/// For each point: its id, its number if it is a prompt's, its age, the files added (+), modified (~) and deleted (-) since the one before (of a prompt: by what came
 /// of it), its label, the command it was made before or after, its gaps. Prompts that a rewind left behind are listed with `--all`, or if
-/// they have a label. With a path: each change of it or of what is below it, with the point that found it and who
+/// they have a label, and so are the points around a command that changed nothing. A prompt's number counts within its session. With a path: each change of it or of what is below it, with the point that found it and who
 /// made it.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
@@ -38,7 +38,8 @@ pub struct LogArgs {
     /// Show at most this many
     #[arg(short = 'n', long, value_name = "COUNT")]
     max_count: Option<usize>,
-    /// Show also the points that rewinds and the agent's tools made, and prompts that were left behind
+    /// Show also the points that rewinds and the agent's tools made, those around commands that changed nothing, and prompts that
+    /// were left behind
     #[arg(long)]
     all: bool,
     /// Show the prompts of a conversation as a tree, with those that were left behind and the sessions that were forked from it
@@ -90,7 +91,7 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &LogArgs) -> anyhow::Result<()
     let is_empty = points.is_empty();
     points.truncate(max_count);
     if ui.format == Format::Json {
-        return Ok(ui.json(&LogDocument::new(points.iter().map(|(point, _)| point)))?);
+        return Ok(ui.json(&LogDocument::new(&points))?);
     }
     if is_empty {
         writeln!(ui.talk()?, "No checkpoints here yet. Make the first one with `retake checkpoint`.")?;
@@ -98,32 +99,52 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &LogArgs) -> anyhow::Result<()
     }
     ui.start_pager()?;
     let now = fresh::now();
+    let numbers = Numbers::of(points.iter().filter_map(|(_, prompt)| prompt.as_ref()?.number));
     for (checkpoint, prompt) in &points {
-        writeln!(ui.out, "{}", line(ui.paint, checkpoint, prompt.as_ref(), now))?;
+        writeln!(ui.out, "{}", line(ui.paint, numbers, checkpoint, prompt.as_ref(), now))?;
     }
     Ok(())
 }
 
 /// One point. That of a prompt has the prompt's id, and tells what came of it.
-fn line(paint: Paint, checkpoint: &Checkpoint, prompt: Option<&PromptAt>, now: Timestamp) -> String {
+fn line(paint: Paint, numbers: Numbers, checkpoint: &Checkpoint, prompt: Option<&PromptAt>, now: Timestamp) -> String {
     let (yellow, dim, bold, red) = (paint.with(YELLOW), paint.with(DIM), paint.with(BOLD), paint.with(RED));
     let id = prompt.map_or_else(|| checkpoint.id.short(), |at| at.prompt.short());
     let changed = prompt.map_or(checkpoint.changed, listing::came_of);
     let age = clock::age(checkpoint.at, now);
-    let mut line = format!("{yellow}{id}{yellow:#}  {dim}{age:<14}{dim:#}  {}", counts(paint, &changed));
+    let number = numbers.cell(prompt.and_then(|at| at.number));
+    let mut line = format!("{yellow}{id}{yellow:#}{number}  {dim}{age:<14}{dim:#}  {}", counts(paint, &changed));
     if let Some(label) = &checkpoint.label {
         line.push_str(&format!("  {bold}{}{bold:#}", quote::one_line(label)));
     }
     if let Some(note) = &checkpoint.note {
         line.push_str(&format!("  {dim}{}{}{dim:#}", listing::when(checkpoint), quote::one_line(note)));
     }
-    if prompt.is_some_and(|at| !at.is_retained) {
+    if prompt.is_some_and(|at| at.number.is_none()) {
         line.push_str(&format!("  {dim}left behind{dim:#}"));
     }
     if checkpoint.gap_count != 0 {
         line.push_str(&format!("  {red}! {}{red:#}", gaps::count(checkpoint.gap_count)));
     }
     line
+}
+
+/// The column of the prompts' numbers: as wide as the largest, and not there without any.
+#[derive(Clone, Copy)]
+struct Numbers {
+    width: usize,
+}
+
+impl Numbers {
+    fn of(numbers: impl Iterator<Item = u64>) -> Self {
+        Self { width: numbers.max().map_or(0, |largest| largest.to_string().len()) }
+    }
+
+    /// `  3`, blank for what has no number.
+    fn cell(self, number: Option<u64>) -> String {
+        let number = number.map(|number| number.to_string()).unwrap_or_default();
+        if self.width == 0 { String::new() } else { format!("  {number:>width$}", width = self.width) }
+    }
 }
 
 /// `+3 ~2 -1`, padded so that labels line up in all but big changes.

@@ -29,7 +29,7 @@ use crate::ui::{BOLD, Format, Ui};
   retake show 3fa2:src/main.rs > main.rs
   retake show \"before the refactor:\"      entries of the workspace at that point")]
 pub struct ShowArgs {
-    /// Prompt or checkpoint (a unique beginning of its id, or its label), and after a colon a path in it
+    /// Prompt or checkpoint (a unique beginning of its id, its label, or the number of a prompt), and after a colon a path in it
     #[arg(value_name = "POINT[:PATH]")]
     what: OsString,
     #[command(flatten)]

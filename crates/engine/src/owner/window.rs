@@ -285,7 +285,9 @@ impl Workspace {
     }
 
     /// Attributes what tool calls under way have changed so far, by a checkpoint, and ends those whose processes are gone;
-    /// `None` if there are none. Whoever takes back what a session did calls it first, or that would be left out.
+    /// `None` if there are none. Callers that take back what a session did call it first, or that would be left out. The
+    /// checkpoint is like those of a rewind: a refused rewind leaves no point that a user asked for.
+    #[expect(clippy::needless_pass_by_value, reason = "an id is for one checkpoint only")]
     pub fn settle(
         &mut self,
         new: NewCheckpoint,
@@ -294,7 +296,8 @@ impl Workspace {
         if rows::open_windows(&self.store)?.is_empty() {
             return Ok(None);
         }
-        self.checkpoint(new, Durability::Synced, progress).map(Some)
+        let purpose = Purpose { origin: Origin::Safety, note: Some("going back".to_owned()), ..Purpose::ASKED };
+        self.take(&new, &purpose, Durability::Synced, progress).map(Some)
     }
 
     /// What happened to `path` and to everything below it, newest first.

@@ -75,8 +75,8 @@ pub struct PromptAt {
     pub prompt: EntryId,
     /// What its turn did to the files.
     pub files: TurnSummary,
-    /// Whether it is part of a conversation: of the one in which it was said, or of a fork of that.
-    pub is_retained: bool,
+    /// Its number in its conversation and in every fork of that, for people; `None` if it is part of none.
+    pub number: Option<u64>,
 }
 
 /// What a user means by a point.
@@ -171,7 +171,7 @@ impl Workspace {
                      JOIN checkpoints ON checkpoints.seq = operations.before AND checkpoints.origin = ?
                  WHERE operations.kind = 4",
             )?;
-            let retained = retained_prompts(connection)?;
+            let numbers = numbers(connection)?;
             let mut rows = statement.query([Origin::Prompt as u8])?;
             let mut prompts = HashMap::new();
             while let Some(row) = rows.next()? {
@@ -180,8 +180,8 @@ impl Workspace {
                 let summary = summary.and_then(|text| serde_json::from_str(&text).ok());
                 let files = summary.map_or_else(|| summarise(connection, row.get(2)?), Ok)?;
                 let files = files.with_names(&self.env);
-                let is_retained = retained.contains(&row.get(4)?);
-                prompts.insert(CheckpointId::from_bytes(row.get(0)?), PromptAt { prompt, files, is_retained });
+                let number = numbers.get(&row.get(4)?).copied();
+                prompts.insert(CheckpointId::from_bytes(row.get(0)?), PromptAt { prompt, files, number });
             }
             Ok(prompts)
         })
@@ -215,11 +215,28 @@ impl Workspace {
         Ok(targets)
     }
 
-    /// What `text` names: a label or the beginning of the id of a checkpoint or of an entry; of that session only, for entries, or of
-    /// what it was forked from.
+    /// What `text` names: a label, the beginning of the id of a checkpoint or of an entry, or the number of a prompt; of that session
+    /// only, for entries, or of what it was forked from. A number that several sessions have, or that is a label or an id too, is
+    /// ambiguous.
     pub fn resolve_point(&self, text: &str, session: Option<SessionId>) -> Result<Point, ResolveError> {
         let entries = self.entries_like(text, session)?;
         let checkpoint = self.resolve(text);
+        let others = entries.len() + usize::from(!matches!(checkpoint, Err(ResolveError::Unknown { .. })));
+        match (self.prompts_numbered(text, session)?.as_slice(), others) {
+            ([], _) => {}
+            (&[(session, seq)], 0) => {
+                let point = self.entry_point(session, seq)?;
+                return point.ok_or_else(|| ResolveError::Unknown { point: text.to_owned() });
+            }
+            (numbered, 0) => {
+                let sessions = numbered.iter().map(|(session, _)| *session).collect();
+                return Err(ResolveError::AmbiguousNumber { number: text.parse().unwrap_or_default(), sessions });
+            }
+            (numbered, _) => {
+                let count = numbered.len() + others;
+                return Err(ResolveError::AmbiguousPoint { point: text.to_owned(), count });
+            }
+        }
         match (entries.len(), checkpoint) {
             (0, Ok(checkpoint)) => self
                 .entry_of(&checkpoint, session)
@@ -229,11 +246,24 @@ impl Workspace {
                 let (session, seq) = entries[0];
                 self.entry_point(session, seq)?.ok_or_else(|| ResolveError::Unknown { point: text.to_owned() })
             }
-            (_, found) => Err(ResolveError::AmbiguousPoint {
-                point: text.to_owned(),
-                count: entries.len() + usize::from(!matches!(found, Err(ResolveError::Unknown { .. }))),
-            }),
+            (_, _) => Err(ResolveError::AmbiguousPoint { point: text.to_owned(), count: others }),
         }
+    }
+
+    /// The prompts that have this number, each with its session and by row number.
+    fn prompts_numbered(&self, text: &str, session: Option<SessionId>) -> Result<Vec<(SessionId, i64)>, StoreError> {
+        let is_number = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
+        let number: Option<usize> = text.parse().ok().filter(|_| is_number);
+        let Some(at) = number.and_then(|number| number.checked_sub(1)) else { return Ok(Vec::new()) };
+        self.store.db().read(|connection| {
+            let mut found = Vec::new();
+            for (id, head) in heads(connection)? {
+                if session.is_none_or(|session| session == id) {
+                    found.extend(rows::prompts(connection, head)?.get(at).map(|seq| (id, *seq)));
+                }
+            }
+            Ok(found)
+        })
     }
 
     fn entries_like(&self, text: &str, session: Option<SessionId>) -> Result<Vec<(SessionId, i64)>, StoreError> {
@@ -305,15 +335,19 @@ fn begins_turn(tx: &Transaction<'_>, entry: i64, checkpoint: i64) -> Result<(), 
         .map_err(in_transaction(tx))
 }
 
-/// Row numbers of the prompts that are part of any conversation.
-fn retained_prompts(connection: &Connection) -> rusqlite::Result<HashSet<i64>> {
-    let mut statement = connection.prepare_cached("SELECT head FROM sessions WHERE kind = 1")?;
-    let heads: Vec<Option<i64>> = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-    let mut retained = HashSet::new();
-    for head in heads {
-        retained.extend(rows::prompts(connection, head)?);
+/// The conversations, each with the row number of its head, oldest first.
+fn heads(connection: &Connection) -> rusqlite::Result<Vec<(SessionId, Option<i64>)>> {
+    let mut statement = connection.prepare_cached("SELECT id, head FROM sessions WHERE kind = 1 ORDER BY seq")?;
+    statement.query_map([], |row| Ok((SessionId::from_bytes(row.get(0)?), row.get(1)?)))?.collect()
+}
+
+/// The numbers of the prompts that are part of any conversation, by row number. A prompt has the same one in a fork.
+fn numbers(connection: &Connection) -> rusqlite::Result<HashMap<i64, u64>> {
+    let mut numbers = HashMap::new();
+    for (_, head) in heads(connection)? {
+        numbers.extend(rows::prompts(connection, head)?.into_iter().zip(1..));
     }
-    Ok(retained)
+    Ok(numbers)
 }
 
 /// Writes down what turns that have ended did to the files, and the checkpoint after them.

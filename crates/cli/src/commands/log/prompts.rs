@@ -9,7 +9,7 @@ use retake_engine::session::{ForkPlace, PromptTree, SaidPrompt, TreeFork};
 use retake_engine::{Session, Timestamp, Workspace};
 use serde::Serialize;
 
-use super::counts;
+use super::{Numbers, counts};
 use crate::clock;
 use crate::forks::{self, FromFacts};
 use crate::json;
@@ -127,14 +127,15 @@ pub fn print(ui: &mut Ui, workspace: &Workspace, session: &Session, what: &What<
     }
     ui.start_pager()?;
     let now = fresh::now();
+    let numbers = Numbers::of(prompts.iter().filter_map(|prompt| prompt.said.number));
     match shown {
         Shown::Retained | Shown::All => {
             for prompt in &prompts {
-                writeln!(ui.out, "{}", line(ui.paint, prompt, now))?;
+                writeln!(ui.out, "{}", line(ui.paint, numbers, prompt, now))?;
             }
         }
         Shown::Graph => {
-            for row in graph(ui.paint, &prompts, &forks, now).into_iter().take(max_count) {
+            for row in graph(ui.paint, numbers, &prompts, &forks, now).into_iter().take(max_count) {
                 writeln!(ui.out, "{row}")?;
             }
             if let Some(from) = &session.forked_from {
@@ -168,16 +169,18 @@ fn facts(prompt: &Prompt) -> PromptFacts {
     }
 }
 
-fn line(paint: Paint, prompt: &Prompt, now: Timestamp) -> String {
+fn line(paint: Paint, numbers: Numbers, prompt: &Prompt, now: Timestamp) -> String {
     let Prompt { said, seen } = prompt;
     let (yellow, dim, bold, red) = (paint.with(YELLOW), paint.with(DIM), paint.with(BOLD), paint.with(RED));
     let (id, age, text) = (said.id.short(), clock::age(said.at, now), quote::one_line(&said.text));
+    let number = numbers.cell(said.number);
     if !prompt.is_retained() {
-        return format!("{yellow}{id}{yellow:#}  {dim}{age:<14}  {:<14}  {text}  left behind{dim:#}", "");
+        return format!("{yellow}{id}{yellow:#}{number}  {dim}{age:<14}  {:<14}  {text}  left behind{dim:#}", "");
     }
     let files = said.files.clone().unwrap_or_default();
     let changed = retake_engine::Changed { added: files.added, modified: files.modified, deleted: files.deleted };
-    let mut line = format!("{yellow}{id}{yellow:#}  {dim}{age:<14}{dim:#}  {}  {text}", counts(paint, &changed));
+    let mut line =
+        format!("{yellow}{id}{yellow:#}{number}  {dim}{age:<14}{dim:#}  {}  {text}", counts(paint, &changed));
     if let Some(label) = &said.label {
         line.push_str(&format!("  {bold}{}{bold:#}", quote::one_line(label)));
     }
@@ -200,7 +203,7 @@ fn line(paint: Paint, prompt: &Prompt, now: Timestamp) -> String {
 
 /// The prompts as a tree, newest first: what is retained is the trunk, and what was left behind branches off below the prompt after
 /// which it was said.
-fn graph(paint: Paint, newest_first: &[Prompt], forks: &[TreeFork], now: Timestamp) -> Vec<String> {
+fn graph(paint: Paint, numbers: Numbers, newest_first: &[Prompt], forks: &[TreeFork], now: Timestamp) -> Vec<String> {
     let by_id: HashMap<EntryId, &Prompt> = newest_first.iter().map(|prompt| (prompt.said.id, prompt)).collect();
     let depth = |prompt: &Prompt| {
         let mut depth = 0;
@@ -219,8 +222,8 @@ fn graph(paint: Paint, newest_first: &[Prompt], forks: &[TreeFork], now: Timesta
     for prompt in newest_first {
         rows.extend(fork_lines(ForkPlace::After(prompt.said.id)));
         rows.push(match depth(prompt) {
-            0 => format!("*  {}", line(paint, prompt, now)),
-            depth => format!("|{} o  {}", "  ".repeat(depth - 1), line(paint, prompt, now)),
+            0 => format!("*  {}", line(paint, numbers, prompt, now)),
+            depth => format!("|{} o  {}", "  ".repeat(depth - 1), line(paint, numbers, prompt, now)),
         });
         rows.extend(fork_lines(ForkPlace::Before(prompt.said.id)));
     }
