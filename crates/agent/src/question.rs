@@ -166,6 +166,7 @@ pub fn refused(error: &RewindError) -> Refusal {
         RewindError::InUse { .. } => Reason::InUse,
         RewindError::UnknownEntry { .. } | RewindError::Gone => Reason::NotFound,
         RewindError::FilesGone { .. } => Reason::NoFiles,
+        RewindError::Discarded { .. } => Reason::Nothing,
         RewindError::NotATarget { .. } => Reason::Invalid,
         RewindError::Operation(error) => match error {
             OperationError::NothingToUndo | OperationError::NothingToRedo => Reason::Nothing,

@@ -25,6 +25,9 @@ pub(super) fn for_rewind(error: &RewindError) -> Advice {
         )),
         RewindError::SessionNotOpen { .. } => failed(None),
         RewindError::ForkInUse { session, why } => refused(&fork::in_use(*session, *why)),
+        RewindError::Discarded { .. } => {
+            refused("nothing is marked undone; `retake undo OP` undoes an earlier operation, `retake ops` lists them")
+        }
         RewindError::Gone => failed(Some("`retake log --all` lists the points that are there")),
         RewindError::Pending { .. } => refused("nothing was changed; `retake recover` finishes it or takes it back"),
         RewindError::RolledBack { .. } => failed(Some("once the cause is mended, run the command again")),

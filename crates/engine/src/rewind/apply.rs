@@ -23,7 +23,7 @@ use super::intent::{self, Intent, Item, Stage};
 use super::prepare::{Preparation, Prepared, insert_operation};
 use super::swap::Done;
 use super::{Applied, Discard, HeadSeen, NewRewind, OnConflict, PathStatus, Plan, RewindError, RewindRequest, same};
-use crate::operation::{self, OperationState};
+use crate::operation::{self, OperationKind, OperationState};
 use crate::owner::window;
 use crate::session::aim::Aim;
 use crate::session::{Scope, SessionWriter, rows};
@@ -155,8 +155,8 @@ impl Workspace {
         }
     }
 
-    /// An undo or a redo whose files are there already is still one, unless something of it was left as it is; and so is a move of
-    /// the conversation.
+    /// A move of the conversation is an operation although the files are there already, and so is a redo, unless something of it was
+    /// left as it is. An undo that takes nothing back is none: what it is about may come back, out of git's stash for one.
     fn note_nothing(
         &mut self,
         plan: Plan,
@@ -168,7 +168,12 @@ impl Workspace {
         let mut conversation_moved = None;
         let left_alone = plan.conflicts().any(|path| path.choice == OnConflict::Keep);
         let moving = resolved.aim.as_ref().filter(|aim| resolved.scope == Scope::Both && aim.moves());
-        if moving.is_some() || resolved.reverses.is_some() && !left_alone {
+        let is_undo = resolved.kind == OperationKind::Undo;
+        let is_removed = plan.conversation.as_ref().is_some_and(|planned| planned.removed);
+        if let Some(operation) = resolved.reverses.as_ref().filter(|_| is_undo && is_removed && !left_alone) {
+            return Err(RewindError::Discarded { operation: operation.id, what: resolved.what.clone() });
+        }
+        if moving.is_some() || resolved.reverses.is_some() && !is_undo && !left_alone {
             let before = resolved.target_seq()?;
             let moved = self.store.db().transaction(Durability::Synced, |tx| {
                 let (seq, moved) = insert_operation(tx, resolved, new, &plan, before, request.made_by)?;

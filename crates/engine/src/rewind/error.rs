@@ -7,7 +7,8 @@ use thiserror::Error;
 
 use super::{ForkUse, PathStatus, Plan};
 use crate::{
-    CheckpointError, CheckpointId, EntryId, Operation, OperationError, ScanError, SessionId, StoreError, WorkspacePath,
+    CheckpointError, CheckpointId, EntryId, Operation, OperationError, OperationId, ScanError, SessionId, StoreError,
+    WorkspacePath,
 };
 
 /// A rewind did not happen. Unless it says otherwise nothing was changed.
@@ -59,6 +60,14 @@ pub enum RewindError {
         session: SessionId,
         /// Why not.
         why: ForkUse,
+    },
+    /// There are no files to take back, and the conversation that the operation took away was removed for good.
+    #[error("nothing was undone: the files are as they were before {what}, and what was said was removed for good")]
+    Discarded {
+        /// The operation.
+        operation: OperationId,
+        /// What it is called.
+        what: String,
     },
     /// The checkpoint is gone.
     #[error("the checkpoint is not there any more")]

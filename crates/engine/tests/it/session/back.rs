@@ -296,7 +296,10 @@ fn discarding_makes_the_conversation_half_final_and_removes_what_was_said() {
         let prompts = said.iter().filter(|entry| matches!(entry.body, Body::Prompt { .. })).count();
         assert_eq!((prompts, desk.prompts()), (1, vec!["one".to_owned()]), "only the first was kept");
         assert!(matches!(desk.rewind(second.prompt, scope), Err(RewindError::UnknownEntry { .. })));
-        desk.undo().unwrap();
+        match scope {
+            Scope::Conversation => assert!(matches!(desk.undo(), Err(RewindError::Discarded { .. }))),
+            _ => assert!(desk.undo().unwrap().operation.is_some()),
+        }
         assert_eq!(desk.prompts(), ["one"], "what was said does not come back");
         assert_eq!(desk.bench.read("a").as_deref(), Some("2"), "the files do");
         desk.rewind(first.prompt, Scope::Conversation).unwrap();

@@ -177,8 +177,11 @@ impl Play<'_> {
             return Ok(());
         }
         let verdict = self.model.timeline.of(id);
-        let Some(applied) = self.unless_in_conflict(applied, &verdict)? else { return Ok(()) };
         let outcome = self.model.reverse(&op, verdict.carried_out(self.model.files(), false));
+        if kind == OperationKind::Undo && verdict.conflicts.is_empty() && self.model.is_without_effect(&outcome) {
+            return self.is_not_used_up(applied, &op);
+        }
+        let Some(applied) = self.unless_in_conflict(applied, &verdict)? else { return Ok(()) };
         if !outcome.noted.is_empty() {
             self.met.add("note: told again");
         }
@@ -200,6 +203,17 @@ impl Play<'_> {
         self.carried_out(&applied, kind, &outcome, applied.plan.scope, Some(id))?;
         self.reversed_is(id, kind);
         Ok(())
+    }
+
+    /// An undo that takes nothing back is no operation, and is refused if what was said is gone.
+    fn is_not_used_up(&mut self, applied: Result<Applied, RewindError>, op: &Op) -> Verdict {
+        let is_final = self.model.is_final(op);
+        self.met.add(if is_final { "undo: of what was discarded" } else { "undo: without effect" });
+        match applied {
+            Err(RewindError::Discarded { operation, .. }) if is_final && operation == op.id => Ok(()),
+            Ok(applied) if !is_final && applied.operation.is_none() => Ok(()),
+            other => Err(format!("{MISMATCH}: an undo without effect, and yet {other:?}")),
+        }
     }
 
     /// An operation is reversed now, and what that one had reversed is in force again.

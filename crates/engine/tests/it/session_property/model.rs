@@ -286,6 +286,17 @@ impl Model {
         }
     }
 
+    /// Whether `outcome` changes neither files nor conversation.
+    pub(super) fn is_without_effect(&self, outcome: &Outcome) -> bool {
+        outcome.files == *self.files() && head(&outcome.entries) == head(&self.now.entries) && outcome.draft.is_none()
+    }
+
+    /// Whether what `op` took out of the conversation, or put there, is gone for good.
+    pub(super) fn is_final(&self, op: &Op) -> bool {
+        let is_gone = |entries: &[Entry]| head(entries).is_some_and(|head| self.gone.contains(&head));
+        op.moved() && (op.discarded || is_gone(&op.before) || is_gone(&op.after))
+    }
+
     /// What undoing or redoing an operation comes to, if its files become `files`.
     pub(super) fn reverse(&self, op: &Op, files: Files) -> Outcome {
         let is_gone = |entries: &[Entry]| head(entries).is_some_and(|head| self.gone.contains(&head));

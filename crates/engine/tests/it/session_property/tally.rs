@@ -85,6 +85,7 @@ const ALL: &[&str] = &[
     "undo: fork: Forked",
     "undo: fork: WentOn",
     "undo: of what was discarded",
+    "undo: without effect",
     "undo: rewind",
     "undo: summary",
     "undo: turn",
