@@ -7,8 +7,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use retake_engine::session::PlannedConversation;
 use retake_engine::{
-    Applied, Conflict, Gap, Kept, LedgerItem, OnConflict, PathStatus, Plan, PlannedPath, RewindError, Scope,
-    WorkspacePath,
+    Applied, Conflict, Gap, Kept, LedgerItem, NotRestored, OnConflict, PathStatus, Plan, PlannedPath, RewindError,
+    Scope, WorkspacePath,
 };
 use serde::{Deserialize, Serialize};
 
@@ -113,6 +113,12 @@ pub struct RewindDocument {
     pub conflicts: Vec<ConflictFacts>,
     /// What stays although it was not there.
     pub kept: Vec<KeptFacts>,
+    /// What changed since the target and did not go back, or would not.
+    #[serde(default)]
+    pub not_restored: Vec<NotRestoredFacts>,
+    /// Of an undo: paths that were as before the operation already, although it changed them.
+    #[serde(default)]
+    pub already: Vec<Bytes>,
     /// Directories that a file cannot take the place of.
     pub blocked: Vec<Bytes>,
     /// Set if another branch is checked out.
@@ -171,6 +177,19 @@ pub struct KeptFacts {
     pub text: String,
 }
 
+/// Something that changed since the target and did not go back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotRestoredFacts {
+    /// The path.
+    pub path: Bytes,
+    /// How it differs: `new`, `gone`, `changed` or, if that is all that is known, `possible`.
+    pub change: String,
+    /// Why it did not go back, for programs.
+    pub why: String,
+    /// The same in words that follow the path.
+    pub text: String,
+}
+
 /// Another branch is checked out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Branch {
@@ -190,7 +209,8 @@ impl RewindDocument {
     pub fn planned(plan: &Plan) -> Self {
         let status = |path: &PlannedPath| if path.stops() { "conflict" } else { "planned" };
         let files = plan.paths.iter().map(|path| File::new(path, status(path))).collect();
-        Self { fingerprint: Some(plan.fingerprint()), ..Self::new(plan, files) }
+        let not_restored = plan.not_restored().iter().map(NotRestoredFacts::new).collect();
+        Self { fingerprint: Some(plan.fingerprint()), not_restored, ..Self::new(plan, files) }
     }
 
     /// Of what was done.
@@ -204,6 +224,7 @@ impl RewindDocument {
             safety: applied.safety.map(|id| id.to_string()),
             still_open: applied.still_open.iter().map(|path| Bytes::new(path.as_bytes())).collect(),
             left_over: applied.left_over.iter().map(|path| Bytes::new(path.as_bytes())).collect(),
+            not_restored: applied.not_restored().iter().map(NotRestoredFacts::new).collect(),
             ..Self::new(&applied.plan, files)
         }
     }
@@ -234,6 +255,7 @@ impl RewindDocument {
             conversation: plan.conversation.clone(),
             conflicts: plan.conflicts().filter_map(ConflictFacts::new).collect(),
             kept: plan.kept.iter().map(KeptFacts::new).collect(),
+            already: plan.already.iter().map(|path| Bytes::new(path.as_bytes())).collect(),
             blocked: plan.blocked.iter().map(|path| Bytes::new(path.as_bytes())).collect(),
             branch,
             gaps: GapList::new(&plan.gaps),
@@ -259,6 +281,8 @@ impl RewindDocument {
             files,
             conflicts: Vec::new(),
             kept: Vec::new(),
+            not_restored: Vec::new(),
+            already: Vec::new(),
             blocked: Vec::new(),
             branch: None,
             gaps: GapList::new(&[]),
@@ -312,6 +336,14 @@ impl KeptFacts {
     fn new(kept: &Kept) -> Self {
         let (why, text) = (kept.why.name().to_owned(), kept.why.describe().to_owned());
         Self { path: Bytes::new(kept.path.as_bytes()), why, text }
+    }
+}
+
+impl NotRestoredFacts {
+    fn new(not_restored: &NotRestored) -> Self {
+        let NotRestored { path, difference, why, text } = not_restored;
+        let (change, why, text) = (difference.name().to_owned(), (*why).to_owned(), text.clone());
+        Self { path: Bytes::new(path.as_bytes()), change, why, text }
     }
 }
 

@@ -36,11 +36,11 @@ pub struct Options {
     /// or `merge`, which takes only these changes out of them
     #[arg(long, value_name = "CHOICE", default_value = "stop", hide_default_value = true, hide_possible_values = true)]
     on_conflict: Choice,
-    /// Show what would be done, and do nothing
+    /// Show what would be done, and do nothing, whatever else is given
     #[arg(long)]
     dry_run: bool,
     /// Do not ask
-    #[arg(short = 'y', long, conflicts_with = "dry_run")]
+    #[arg(short = 'y', long)]
     yes: bool,
     /// Wait until commands that are at work here have ended, rather than being refused
     #[arg(long, conflicts_with = "dry_run")]
@@ -224,7 +224,7 @@ fn apply(
             add_running(workspace, &mut applied.plan)?;
             match format {
                 Format::Json => Ok(ui.json(&RewindDocument::applied(&applied))?),
-                Format::Text => outcome::tell(ui, workspace, kind, &applied),
+                Format::Text => outcome::tell(ui, kind, &applied),
             }
         }
         (Err(error), format) => {

@@ -71,14 +71,15 @@ pub use path::{InvalidPath, WorkspacePath};
 pub use place::OpenError;
 pub use rewind::{
     Action, Applied, BranchMoved, Conflict, Discard, Files, ForkFate, ForkUse, Goal, HeadSeen, Kept, KeptBecause,
-    LedgerItem, Merged, NewRewind, OnConflict, PathStatus, Plan, PlannedFork, PlannedPath, Recovered, RecoveryChoice,
-    RewindError, RewindRequest,
+    LedgerItem, Merged, NewRewind, NotRestored, OnConflict, PathStatus, Plan, PlannedFork, PlannedPath, Recovered,
+    RecoveryChoice, RewindError, RewindRequest,
 };
 pub use scan::{NoProgress, Phase, Progress, ScanError, Step, WatchState};
 pub use session::entry::EntryId;
 pub use session::{ForkElsewhere, ForkError, Forked, ForkedFrom, NewFork, Point, Scope, SessionError, SessionWriter};
 pub use settings::{Breadth, Environment, Settings, Timestamp};
 pub use snapshot::aside::Gap;
+pub use snapshot::beside::{Difference, LeftOut, UncapturedChange};
 pub use snapshot::diff::{Change, Changed};
 pub use snapshot::tree::{GapKind, Kind, Node};
 pub use store::{Damage, Durability, StoreError};

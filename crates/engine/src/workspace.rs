@@ -10,14 +10,14 @@ use crate::checkpoint::{self, check_label, refuse_taken};
 use crate::rewind::intent;
 use crate::scan::rules::Rules;
 use crate::scan::{Counters, ScanError, Scanner};
-use crate::snapshot::{aside, diff};
+use crate::snapshot::{aside, beside, diff};
 use crate::store::db::in_transaction;
 use crate::store::{Kind, Store, pack};
 use crate::view::{self, Hashing};
 use crate::{
     Change, Checkpoint, CheckpointError, CheckpointId, ContentError, Current, Damage, Durability, Environment, Gap,
-    GapKind, NewCheckpoint, NoProgress, Node, OpenError, Progress, ResolveError, Side, StoreError, WatchState,
-    WorkspacePath, place,
+    GapKind, NewCheckpoint, NoProgress, Node, OpenError, Progress, ResolveError, Side, StoreError, UncapturedChange,
+    WatchState, WorkspacePath, place, take,
 };
 
 /// A directory whose states are kept.
@@ -252,6 +252,11 @@ impl Workspace {
         let late = checkpoint::missed(&self.store, checkpoint.id)?.into_iter();
         gaps.extend(late.map(|path| Gap { path, kind: GapKind::Missed }));
         Ok(gaps)
+    }
+
+    /// What changed from one checkpoint to another without being captured, by path.
+    pub fn uncaptured_changes(&self, from: &Checkpoint, to: &Checkpoint) -> Result<Vec<UncapturedChange>, StoreError> {
+        beside::changes(&take::knower(&self.store, from)?, &take::knower(&self.store, to)?)
     }
 
     /// What differs between two sides, by path.

@@ -146,6 +146,8 @@ pub struct Outcome {
     pub deleted: Vec<String>,
     /// Files that stay as they are, because somebody else changed them.
     pub kept: Vec<String>,
+    /// Files that changed since and did not go back.
+    pub not_restored: Vec<String>,
     /// Whether there is an operation that could be undone.
     pub operation: bool,
 }
@@ -181,6 +183,7 @@ macro_rules! scenarios {
             a_prompt_is_edited_and_the_old_one_is_gone
             a_head_that_has_moved_on_is_refused
             conflicts_stop_everything_until_they_are_decided
+            a_large_file_that_changed_is_named_when_it_does_not_go_back
             a_dry_run_tells_all_and_changes_nothing
             undo_and_redo_bring_both_halves_back_and_forth
             a_turn_is_undone_and_redone_across_a_restart

@@ -61,6 +61,12 @@ pub(crate) fn answer(document: &RewindDocument, last: Option<&str>, content: Opt
     if !document.kept.is_empty() {
         answer["kept"] = json!(document.kept);
     }
+    if !document.not_restored.is_empty() {
+        answer["notRestored"] = json!(document.not_restored);
+    }
+    if !document.already.is_empty() {
+        answer["already"] = json!(document.already);
+    }
     if document.gaps.gaps_total > 0 {
         answer["gaps"] = json!(document.gaps.gaps);
     }

@@ -261,6 +261,8 @@ async fn change(
         ChangeGoal::Undo { .. } => format!("`/{}` does it again.", door.chat().name(Kind::Redo)),
         _ => format!("`/{}` takes this back.", door.chat().name(Kind::Undo)),
     };
+    let is_none = document.operation.is_none() && document.conversation_moved.is_none();
+    let done = if is_none && matches!(goal, ChangeGoal::Undo { .. }) { "Nothing was undone" } else { done };
     Ok(text::done(&document, done, is_cut, &warnings, &back))
 }
 

@@ -89,10 +89,18 @@ pub(super) fn done(document: &RewindDocument, what: &str, is_cut: bool, warnings
         (true, _) => text.push_str("\nNo file had to be changed.\n"),
         (false, _) => text.push_str(&format!("\n{lines}{}", and_more(changed.len()))),
     }
-    for kept in document.kept.iter().take(MAX_PATHS) {
-        text.push_str(&line("leave", &kept.path, &kept.text));
+    for one in document.not_restored.iter().take(MAX_PATHS) {
+        text.push_str(&line("did not go back:", &one.path, &one.text));
     }
-    text.push_str(&and_more(document.kept.len()));
+    text.push_str(&and_more(document.not_restored.len()));
+    for path in document.already.iter().take(MAX_PATHS) {
+        text.push_str(&line(
+            "as before already:",
+            path,
+            "its change may come back, out of git's stash or another branch",
+        ));
+    }
+    text.push_str(&and_more(document.already.len()));
     for gap in document.gaps.gaps.iter().take(MAX_PATHS) {
         text.push_str(&line("not captured:", &gap.path, &gap.text));
     }

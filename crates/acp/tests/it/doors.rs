@@ -169,12 +169,14 @@ fn outcome(answer: &Value) -> Outcome {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let paths = |list: &str| answer["files"][list].as_array().into_iter().flatten().filter_map(text).collect();
     assert_eq!(answer["files"]["failed"].as_array().map_or(0, Vec::len), 0, "{answer:#}");
+    let not_restored = answer["notRestored"].as_array().into_iter().flatten();
     Outcome {
         last: text(&answer["lastMessageId"]),
         said: text(&answer["content"][0]["text"]),
         restored: paths("restored"),
         deleted: paths("deleted"),
         kept: paths("kept"),
+        not_restored: not_restored.filter_map(|one| text(&one["path"])).collect(),
         operation: answer["operation"].is_string(),
     }
 }

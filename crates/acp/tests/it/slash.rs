@@ -44,6 +44,23 @@ fn a_list_with_numbers_and_a_rewind_by_number() {
 }
 
 #[test]
+fn what_did_not_go_back_is_named_in_the_chat() {
+    plain(|client| {
+        let resize = |client: &Client, len: u64| {
+            let file =
+                std::fs::File::options().write(true).create(true).truncate(false).open(client.root().join("big"));
+            file.unwrap().set_len(len).unwrap();
+        };
+        resize(client, 100 << 20);
+        writes(client, "a.txt");
+        resize(client, 90 << 20);
+        client.command("/rewind");
+        let done = client.command("/rewind 1");
+        assert!(done.contains("- did not go back: `big`: has changed; larger than"), "{done}");
+    });
+}
+
+#[test]
 fn an_id_works_without_a_list() {
     plain(|client| {
         writes(client, "a.txt");

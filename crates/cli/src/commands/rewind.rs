@@ -25,11 +25,12 @@ use crate::ui::Ui;
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   retake rewind 3fa2 --dry-run
+  retake rewind 3                  before the third prompt, as numbered by `retake log`
   retake rewind \"before the refactor\"
   retake rewind 3fa2 --path src/lib.rs --path tests
   retake rewind 3fa2 --on-conflict keep --yes")]
 pub struct RewindArgs {
-    /// Prompt or checkpoint: a unique beginning of its id, or its label
+    /// Prompt or checkpoint: a unique beginning of its id, its label, or the number of a prompt
     point: String,
     /// Make the workspace exactly as it was, whoever changed it since
     #[arg(long, conflicts_with = "conversation")]

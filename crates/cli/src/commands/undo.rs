@@ -15,7 +15,8 @@ use crate::ui::{Format, Ui};
 /// Take back the last turn of `retake run`, the last command of `retake exec`, the last rewind or fork
 ///
 /// Of a turn both halves: its files, and what was said. The last is the newest that changed something and is not undone: a command that changed no file is passed over. Goes back one
-/// operation further each time. What somebody else changed since is left alone or, in the same file, is a conflict.
+/// operation further each time. What somebody else changed since is left alone or, in the same file, is a conflict. An undo that takes
+/// nothing back, because the change is in git's stash, say, is not used up.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   retake undo

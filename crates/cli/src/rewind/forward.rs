@@ -4,9 +4,10 @@ use std::io::Write;
 use std::time::Duration;
 
 use retake_agent::contract::{Change, ChangeGoal, Command, Reason, Refusal, Reply, Seen, WhileRunning};
-use retake_agent::document::{Bytes, RewindDocument};
+use retake_agent::document::{Bytes, NotRestoredFacts, RewindDocument};
 use retake_engine::{Goal, OperationKind, Plan, RewindRequest, SessionId};
 
+use super::outcome::{self, Mark};
 use super::{Options, preview};
 use crate::agent::{self, AgentError};
 use crate::quote;
@@ -92,11 +93,12 @@ fn tell(ui: &mut Ui, kind: OperationKind, document: &RewindDocument) -> anyhow::
     if ui.format == Format::Json {
         return Ok(ui.json(document)?);
     }
-    if kind == OperationKind::Undo && document.operation.is_none() && document.files.is_empty() {
+    if kind == OperationKind::Undo && document.operation.is_none() && document.conversation_moved == Some(true) {
         let what = quote::one_line(&document.what);
         writeln!(ui.out, "Undid {what}: it was stopped before anything came of it, and waits to be said again")?;
         return Ok(());
     }
+    let mark = Mark::of(document.operation.as_ref());
     let count = |wanted: &str| document.files.iter().filter(|file| file.status == wanted).count();
     let (done, kept) = (count("done") + count("displaced"), count("kept") + count("overtaken"));
     let mut parts = vec![match done {
@@ -107,13 +109,23 @@ fn tell(ui: &mut Ui, kind: OperationKind, document: &RewindDocument) -> anyhow::
     if kept > 0 {
         parts.push(format!("{kept} left as they are"));
     }
-    writeln!(ui.out, "{}: {}, in the session that is open", preview::title(kind, &document.what), parts.join(", "))?;
+    let title = match (mark, kind) {
+        (Mark::None, OperationKind::Undo) => outcome::nothing_done(kind, &document.what),
+        _ => preview::title(kind, &document.what),
+    };
+    writeln!(ui.out, "{title}: {}, in the session that is open", parts.join(", "))?;
     match (&document.conversation, document.conversation_moved) {
         (Some(planned), Some(true)) => preview::write_conversation(&mut ui.out, planned, preview::Tense::Done)?,
         (Some(planned), None) => preview::write_stays(&mut ui.out, planned)?,
         (Some(_), Some(false)) | (None, _) => {}
     }
-    if let Some(back) = preview::way_back(kind, document.files.len(), document.conversation.as_ref()) {
+    outcome::tell_already(ui, &document.already, mark)?;
+    let line = |one: &NotRestoredFacts| {
+        format!("{}: {}", quote::name(&one.path.decode().unwrap_or_default()), quote::one_line(&one.text))
+    };
+    outcome::tell_not_restored(ui, &document.not_restored.iter().map(line).collect::<Vec<_>>())?;
+    let back = preview::way_back(kind, document.files.len(), document.conversation.as_ref());
+    if let Some(back) = back.filter(|_| mark == Mark::Made) {
         let session = document.session.as_deref().map(|id| format!(" with `--session {}`", &id[..8]));
         writeln!(ui.talk()?, "{back}{}", session.unwrap_or_default())?;
     }

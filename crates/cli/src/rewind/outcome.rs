@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
+use retake_agent::document::Bytes;
 use retake_engine::{
-    Action, Applied, Conflict, GapKind, KeptBecause, Kind, LedgerItem, OperationKind, PathStatus, PlannedPath, Scope,
-    Workspace, WorkspacePath,
+    Action, Applied, GapKind, Kind, LedgerItem, OperationKind, PathStatus, PlannedPath, Scope, WorkspacePath,
 };
 
 use super::preview;
@@ -12,24 +12,26 @@ use crate::quote;
 use crate::ui::{Paint, Ui};
 use crate::words;
 
-/// Says what was done, what was left, and how to take it back.
-pub fn tell(ui: &mut Ui, workspace: &Workspace, kind: OperationKind, applied: &Applied) -> anyhow::Result<()> {
+/// Says what was done, what did not go back, and how to take it back.
+pub fn tell(ui: &mut Ui, kind: OperationKind, applied: &Applied) -> anyhow::Result<()> {
     let plan = &applied.plan;
     let all_kept = is_all_kept(applied);
-    // The files were there already, and the words are gone.
-    let nothing_left = applied.statuses.is_empty() && plan.conversation.as_ref().is_some_and(|planned| planned.removed);
+    let mark = Mark::of(applied.operation);
     match applied.operation {
         _ if all_kept => writeln!(ui.out, "{}: every path stays as it is", nothing_done(kind, &plan.what))?,
+        None if kind == OperationKind::Undo => {
+            writeln!(ui.out, "{}: the files are as they were before it", nothing_done(kind, &plan.what))?;
+        }
         None => writeln!(ui.out, "Nothing to do: the files are as they were at {}", preview::point(&plan.what))?,
-        Some(_) if nothing_left => writeln!(ui.out, "{}: {}", nothing_done(kind, &plan.what), counts(applied))?,
         Some(_) => writeln!(ui.out, "{}: {}", preview::title(kind, &plan.what), counts(applied))?,
     }
     tell_conversation(ui, applied)?;
-    tell_kept(ui, applied)?;
+    let already: Vec<Bytes> = plan.already.iter().map(|path| Bytes::new(path.as_bytes())).collect();
+    tell_already(ui, &already, mark)?;
+    let not_restored = applied.not_restored();
+    let lines = not_restored.iter().map(|one| format!("{}: {}", quote::name(one.path.as_bytes()), one.text));
+    tell_not_restored(ui, &lines.collect::<Vec<_>>())?;
     tell_meanwhile(ui, kind, applied)?;
-    let gaps = plan.gaps.iter().filter(|gap| gap.kind.is_uncaptured() && !is_there(workspace, &gap.path));
-    let gaps = quote::names(gaps.map(|gap| &gap.path));
-    ui.warn_of("was not captured then and cannot come back", "were not captured then and cannot come back", &gaps)?;
     let separated = plan.gaps.iter().filter(|gap| gap.kind == GapKind::HardLink && is_written(applied, &gap.path));
     let separated = quote::names(separated.map(|gap| &gap.path));
     ui.warn_of(
@@ -39,11 +41,11 @@ pub fn tell(ui: &mut Ui, workspace: &Workspace, kind: OperationKind, applied: &A
     )?;
     let moved = plan.ledger.iter().filter(|item| item.kind != "command" || item.remedy.is_some());
     preview::write_ledger(ui.talk()?, Paint::Colour, &moved.cloned().collect::<Vec<LedgerItem>>())?;
-    if all_kept && kind == OperationKind::Undo {
+    if kind == OperationKind::Undo && (all_kept || mark == Mark::None) {
         writeln!(ui.talk()?, "`retake undo OP` undoes an earlier operation; `retake ops` lists them")?;
     }
     let back = preview::way_back(kind, applied.statuses.len(), plan.conversation.as_ref());
-    if let Some(back) = back.filter(|_| applied.operation.is_some() && !all_kept) {
+    if let Some(back) = back.filter(|_| mark == Mark::Made && !all_kept) {
         writeln!(ui.talk()?, "{back}")?;
     }
     Ok(())
@@ -57,6 +59,40 @@ fn is_written(applied: &Applied, path: &WorkspacePath) -> bool {
     })
 }
 
+/// Names what changed since the target and did not go back, each path with why.
+pub fn tell_not_restored(ui: &mut Ui, lines: &[String]) -> anyhow::Result<()> {
+    let since = "changed since then and did not go back";
+    Ok(ui.warn_of(since, since, lines)?)
+}
+
+/// Whether an operation was recorded: an undo without one is not used up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    Made,
+    None,
+}
+
+impl Mark {
+    pub fn of<T>(operation: Option<T>) -> Self {
+        if operation.is_some() { Self::Made } else { Self::None }
+    }
+}
+
+/// Names what an undo found as it was before the operation: that was somebody's doing, and may be taken back.
+pub fn tell_already(ui: &mut Ui, paths: &[Bytes], mark: Mark) -> anyhow::Result<()> {
+    let names: Vec<String> =
+        paths.iter().map(|path| quote::name(&path.decode().unwrap_or_default()).into_owned()).collect();
+    ui.warn_of(
+        "was as before already; its change may come back, out of git's stash or another branch",
+        "were as before already; their changes may come back, out of git's stash or another branch",
+        &names,
+    )?;
+    if !names.is_empty() && mark == Mark::None {
+        writeln!(ui.talk()?, "It is not marked undone: `retake undo` takes the change back once it is there again")?;
+    }
+    Ok(())
+}
+
 /// Says what became of the conversation.
 fn tell_conversation(ui: &mut Ui, applied: &Applied) -> anyhow::Result<()> {
     let Some(planned) = &applied.plan.conversation else { return Ok(()) };
@@ -68,10 +104,6 @@ fn tell_conversation(ui: &mut Ui, applied: &Applied) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn is_there(workspace: &Workspace, path: &WorkspacePath) -> bool {
-    workspace.root().join(path.to_path()).symlink_metadata().is_ok()
-}
-
 /// Whether there was something to do, and all of it was left undone as chosen.
 fn is_all_kept(applied: &Applied) -> bool {
     let is_kept = |(_, status): &(WorkspacePath, PathStatus)| *status == PathStatus::Kept;
@@ -79,29 +111,13 @@ fn is_all_kept(applied: &Applied) -> bool {
 }
 
 /// `Nothing was undone of exec make`
-fn nothing_done(kind: OperationKind, what: &str) -> String {
+pub fn nothing_done(kind: OperationKind, what: &str) -> String {
     let what = preview::point(what);
     match kind {
         OperationKind::Undo => format!("Nothing was undone of {what}"),
         OperationKind::Redo => format!("Nothing was redone of {what}"),
         _ => format!("Nothing was rewound to {what}"),
     }
-}
-
-/// Lists what was left alone, each path with its reason.
-fn tell_kept(ui: &mut Ui, applied: &Applied) -> anyhow::Result<()> {
-    let plan = &applied.plan;
-    let kept = plan.paths.iter().zip(&applied.statuses).filter(|(_, (_, status))| *status == PathStatus::Kept);
-    let (damaged, kept): (Vec<&PlannedPath>, Vec<&PlannedPath>) =
-        kept.map(|(path, _)| path).partition(|path| path.conflict == Some(Conflict::Damaged));
-    // Without a conflict, it is a directory that turned out not to be empty.
-    let why = |path: &PlannedPath| path.conflict.map_or(KeptBecause::HoldsOthers.describe(), Conflict::describe);
-    let line = |path: &&PlannedPath| format!("{}: {}", quote::name(path.path.as_bytes()), why(path));
-    let proven = plan.kept.iter().map(|kept| format!("{}: {}", quote::name(kept.path.as_bytes()), kept.why.describe()));
-    let kept: Vec<String> = kept.iter().map(line).chain(proven).collect();
-    ui.warn_of("stays as it is", "stay as they are", &kept)?;
-    let damaged: Vec<String> = damaged.iter().map(line).collect();
-    Ok(ui.warn_of("could not be brought back", "could not be brought back", &damaged)?)
 }
 
 /// Lists what others did while it was being done.
@@ -111,11 +127,6 @@ fn tell_meanwhile(ui: &mut Ui, kind: OperationKind, applied: &Applied) -> anyhow
         quote::names(statuses.map(|(path, _)| path))
     };
     tell_displaced(ui, kind, &with(PathStatus::Displaced))?;
-    ui.warn_of(
-        "was changed by somebody else meanwhile, and is as they left it",
-        "were changed by somebody else meanwhile, and are as they left them",
-        &with(PathStatus::Overtaken),
-    )?;
     ui.warn_of(
         "is still open in some program; what it writes from now on is lost",
         "are still open in some program; what it writes from now on is lost",

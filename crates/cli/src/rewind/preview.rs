@@ -68,6 +68,14 @@ pub fn write(
             writeln!(out, "  {}  {}", quote::name(kept.path.as_bytes()), kept.why.describe())?;
         }
     }
+    let uncaptured = plan.uncaptured.iter();
+    let uncaptured = uncaptured.map(|one| format!("{}  {}", quote::name(one.path.as_bytes()), one.describe()));
+    write_some(out, "Changed since then and does not go back:", &uncaptured.collect::<Vec<_>>())?;
+    write_some(
+        out,
+        "As before already; the change may come back, out of git's stash or another branch:",
+        &plan.already.iter().map(|path| quote::name(path.as_bytes()).into_owned()).collect::<Vec<_>>(),
+    )?;
     if plan.foreign != 0 {
         let paths = words::count(plan.foreign, "path", "paths");
         writeln!(out, "{yellow}Of these, the session never wrote {paths}{yellow:#}")?;

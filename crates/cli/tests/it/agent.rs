@@ -120,12 +120,63 @@ fn what_was_discarded_is_not_said_to_come_back() {
     };
     let rewound = told(agent.retake(["rewind", text(&ended["prompt"]), "--discard"]));
     assert!(rewound.contains("removed for good") && !rewound.contains("`retake undo`"), "{rewound}");
-    let undone = told(agent.retake(["undo"]));
-    assert!(undone.contains("Nothing was undone of rewind") && undone.contains("was removed for good"), "{undone}");
-    assert!(!undone.contains("went on") && !undone.contains("`retake redo`"), "{undone}");
-    let undone = told(agent.retake(["undo"]));
-    assert!(undone.contains("Nothing was undone of turn three") && !undone.contains("`retake redo`"), "{undone}");
-    assert!(told(agent.retake(["undo"])).contains("Undid turn two"));
+    let operations = || agent.json(["ops"])["operations"].clone();
+    let before = operations();
+    let refused = agent.retake(["undo"]).fails(3);
+    refused.says("removed for good").says("`retake undo OP`");
+    assert_eq!(operations(), before, "nothing is marked undone that was not");
+    let two = text(&before[2]["id"]).to_owned();
+    assert!(told(agent.retake(["undo", &two])).contains("Undid turn two"));
+}
+
+#[test]
+fn of_a_discarding_rewind_the_files_are_undone_and_the_rest_is_said_to_be_final() {
+    let agent = Agent::new();
+    agent.sandbox.write("a.txt", "one\n");
+    agent.model.calls("bash", json!({"command": "echo two > a.txt"}));
+    agent.model.says("Changed.");
+    let ended = agent.turn("change a", []);
+    agent.retake(["rewind", text(&ended["prompt"]), "--discard"]).succeeds();
+    let run = agent.retake(["undo"]).succeeds();
+    let said = String::from_utf8_lossy(&run.stdout).into_owned();
+    assert!(said.contains("1 restored") && said.contains("was removed for good"), "{said}");
+    assert_eq!(agent.sandbox.read("a.txt"), "two\n");
+    agent.retake(["redo"]).succeeds();
+    assert_eq!(agent.sandbox.read("a.txt"), "one\n");
+}
+
+#[test]
+fn prompts_have_numbers_that_commands_take() {
+    let agent = Agent::new();
+    agent.sandbox.write("a.txt", "one\n");
+    for (prompt, more) in [("first", &[][..]), ("second", &["--continue"]), ("third", &["--continue"])] {
+        agent.model.calls("bash", json!({"command": format!("echo {prompt} > a.txt")}));
+        agent.model.says("Changed.");
+        let run = Run::of(agent.command().args(["run", "--allow", "all", "-p", prompt]).args(more));
+        run.succeeds();
+    }
+    let log = agent.retake(["log"]).text();
+    let rows: Vec<&str> = log.lines().collect();
+    assert!(rows[0].contains("  3  ") && rows[0].contains("third") && rows[2].contains("  1  "), "{log}");
+    let numbers = agent.json(["log"])["checkpoints"].clone();
+    assert_eq!((&numbers[0]["prompt"]["number"], &numbers[2]["prompt"]["number"]), (&json!(3), &json!(1)), "{numbers}");
+    let session = agent.json(["sessions"])["sessions"][0]["id"].as_str().expect("text").to_owned();
+    let listed = agent.retake(["log", "--session", &session]).text();
+    assert!(listed.lines().next().is_some_and(|row| row.contains("  3  ") && row.contains("third")), "{listed}");
+    assert_eq!(agent.retake(["show", "2:a.txt"]).text(), "first\n");
+    assert!(agent.retake(["diff", "2", "3", "--name-only"]).text().contains("a.txt"));
+    agent.retake(["rewind", "9", "--yes"]).fails(1).says("there is no");
+    agent.retake(["rewind", "3", "--yes"]).succeeds();
+    assert_eq!(agent.sandbox.read("a.txt"), "second\n");
+    agent.retake(["rewind", "3", "--yes"]).fails(1);
+    agent.model.says("Another.");
+    agent.turn("elsewhere", []);
+    agent.retake(["rewind", "1", "--yes"]).fails(3).says("2 sessions have a prompt 1").says("--session");
+    assert_eq!(agent.sandbox.read("a.txt"), "second\n");
+    agent.retake(["label", "2", "1"]).succeeds();
+    agent.retake(["rewind", "1", "--yes", "--session", &session]).fails(3).says("`1` could be");
+    agent.retake(["rewind", "2", "--yes", "--session", &session]).succeeds();
+    assert_eq!(agent.sandbox.read("a.txt"), "first\n");
 }
 
 #[test]

@@ -22,6 +22,7 @@ mod interrupt;
 mod kill;
 mod ledger;
 mod log;
+mod not_restored;
 mod odd;
 mod output;
 mod purge;

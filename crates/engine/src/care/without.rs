@@ -203,7 +203,10 @@ impl<'a, 'b> Without<'a, 'b> {
 /// The line of `name` in an aside, made if there is none.
 fn beside<'e>(entries: &'e mut Vec<AsideEntry>, name: &[u8]) -> &'e mut AsideEntry {
     let position = entries.binary_search_by(|entry| entry.name.as_slice().cmp(name)).unwrap_or_else(|position| {
-        entries.insert(position, AsideEntry { name: name.to_vec(), reasons: Reasons::default(), child: None });
+        entries.insert(
+            position,
+            AsideEntry { name: name.to_vec(), reasons: Reasons::default(), child: None, looks: None },
+        );
         position
     });
     &mut entries[position]

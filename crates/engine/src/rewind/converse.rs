@@ -36,6 +36,8 @@ impl Workspace {
             session: Some(aim.id),
             paths: Vec::new(),
             kept: Vec::new(),
+            uncaptured: Vec::new(),
+            already: Vec::new(),
             blocked: Vec::new(),
             branch: None,
             ledger,

@@ -130,6 +130,8 @@ impl Workspace {
             session: resolved.session_id,
             paths: Vec::new(),
             kept: Vec::new(),
+            uncaptured: Vec::new(),
+            already: Vec::new(),
             blocked: Vec::new(),
             branch: None,
             ledger: Vec::new(),

@@ -26,6 +26,7 @@ pub(crate) mod merge;
 pub(crate) mod plan;
 mod prepare;
 pub(crate) mod recover;
+mod remains;
 mod stage;
 pub(crate) mod structure;
 mod swap;
@@ -34,6 +35,7 @@ use std::collections::BTreeMap;
 
 use crate::operation::MadeBy;
 use crate::session::{PlannedConversation, Scope};
+use crate::snapshot::beside::UncapturedChange;
 use crate::snapshot::tree::Kind;
 use crate::{Certainty, CheckpointId, EntryId, Gap, Node, OperationId, SessionId, Timestamp, WorkspacePath};
 
@@ -42,6 +44,7 @@ pub use fork::{ForkFate, ForkUse, PlannedFork};
 pub use ledger::LedgerItem;
 pub use merge::Merged;
 pub use recover::{Recovered, RecoveryChoice};
+pub use remains::NotRestored;
 
 /// Where to go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -260,6 +263,20 @@ pub enum Conflict {
 }
 
 impl Conflict {
+    /// The conflict as a word, for programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ChangedByOthers => "changed_by_others",
+            Self::ChangedLater => "changed_later",
+            Self::ChangedSince => "changed_since",
+            Self::Contested => "contested",
+            Self::NotCaptured => "not_captured",
+            Self::UnknownThen => "unknown_then",
+            Self::InTheWay => "in_the_way",
+            Self::Damaged => "damaged",
+        }
+    }
+
     /// The conflict in words that follow a path.
     pub fn describe(self) -> &'static str {
         match self {
@@ -384,6 +401,10 @@ pub struct Plan {
     pub paths: Vec<PlannedPath>,
     /// What stays although it was not there.
     pub kept: Vec<Kept>,
+    /// What changed since and is not captured, so that it does not go back.
+    pub uncaptured: Vec<UncapturedChange>,
+    /// Of an undo: paths that are already as they were before the operation, although the operation changed them.
+    pub already: Vec<WorkspacePath>,
     /// Directories that would have to give way to a file and cannot: everything is refused.
     pub blocked: Vec<WorkspacePath>,
     /// Set if another branch is checked out, which has to be confirmed.

@@ -14,10 +14,11 @@ use super::{
     Action, BranchMoved, Conflict, Kept, KeptBecause, LedgerItem, OnConflict, Plan, PlannedPath, RewindError,
     RewindRequest, judge, ledger, merge, same,
 };
-use crate::operation::{self, MadeBy, Operation};
+use crate::operation::{self, MadeBy, Operation, OperationKind};
 use crate::owner::rows::{self, ChangeRow};
 use crate::owner::{ChangeKind, window};
 use crate::session::lineage::Lineage;
+use crate::snapshot::beside::{self, Difference, UncapturedChange};
 use crate::snapshot::known::{Knower, Known};
 use crate::snapshot::tree::Kind;
 use crate::snapshot::{aside, diff};
@@ -54,16 +55,16 @@ pub(crate) fn make(request: &RewindRequest, resolved: &Resolved, now: &Now<'_>) 
         (None, true) => draft_exact(request, resolved, now, &then, &mut draft)?,
         (None, false) => draft_selective(request, resolved, now, &then, &mut draft)?,
     }
-    let uncaptured = draft
+    let to_capture = draft
         .paths
         .values()
         .filter(|path| path.conflict == Some(Conflict::NotCaptured))
         .map(|path| path.path.clone())
         .collect();
     structure::settle(request, resolved.exact, now, &then, &mut draft)?;
-    keep_what_is_not_captured(request, now, &then, &mut draft)?;
-    let plan = finish(request, resolved, now, draft)?;
-    Ok(Made { plan, uncaptured })
+    let uncaptured = changed_beside(request, resolved, now, &then)?;
+    let plan = finish(request, resolved, now, keep_new(uncaptured, draft))?;
+    Ok(Made { plan, uncaptured: to_capture })
 }
 
 fn draft_exact(
@@ -181,10 +182,21 @@ fn draft_reverse(
         };
         let chain = families.without_cancelled(chain, ours);
         draft_path(request, &path, &chain, ours, operation.session_seq, target, now, draft)?;
+        let last = chain.iter().rfind(|change| ours(change)).and_then(|change| change.after);
+        let planned = draft.paths.get(&path).filter(|planned| planned.conflict.is_none());
+        if planned.is_some_and(|planned| planned.action == Action::Unchanged && differs(last, planned.target)) {
+            draft.already.push(path);
+        }
     }
     let of_operation = format!("operation = {}", operation.seq);
     let declared = rows::declared_at_work(now.store, operation.before_seq, &of_operation)?;
     draft_unseen(request, declared, None, now, draft)
+}
+
+/// Whether two states of a path that is no directory are not the same.
+fn differs(one: Option<Node>, other: Option<Node>) -> bool {
+    let is_directory = one.or(other).is_some_and(|node| node.kind == Kind::Directory);
+    !is_directory && !same(one.as_ref(), other.as_ref())
 }
 
 /// The operation that an undo or a redo is about in the end.
@@ -243,20 +255,38 @@ fn draft_path(
     Ok(())
 }
 
-/// What has come since and is not captured, such as a very large file, cannot go away: it could not be brought back.
-fn keep_what_is_not_captured(
+/// What changed since `then` without being captured; if an operation is reversed, only what changed while it was made.
+fn changed_beside(
     request: &RewindRequest,
+    resolved: &Resolved,
     now: &Now<'_>,
     then: &Knower<'_>,
-    draft: &mut Draft,
-) -> Result<(), RewindError> {
-    for gap in now.knower.gaps()? {
-        let is_new = gap.kind.is_uncaptured() && request.covers(&gap.path) && then.at(&gap.path)? == Known::Absent;
-        if is_new && !draft.paths.contains_key(&gap.path) {
-            draft.kept.push(Kept { path: gap.path, why: KeptBecause::NotCaptured });
+) -> Result<Vec<UncapturedChange>, RewindError> {
+    let mut changes = beside::changes(then, &now.knower)?;
+    changes.retain(|change| request.covers(&change.path));
+    let after = resolved.reverses.as_ref().and_then(|operation| operation.after).filter(|_| !changes.is_empty());
+    if let Some(after) = after.map(|id| checkpoint::by_id(now.store, id)).transpose()?.flatten() {
+        let of_operation = beside::changes(then, &knower(now.store, &after)?)?;
+        let is_its = |path: &WorkspacePath| of_operation.binary_search_by(|change| change.path.cmp(path)).is_ok();
+        changes.retain(|change| is_its(&change.path));
+    }
+    Ok(changes)
+}
+
+/// Takes what changed without being captured into the draft: what has come since, such as a very large file, cannot go away, since it
+/// could not be brought back. What is planned, kept or in conflict is told there.
+fn keep_new(changes: Vec<UncapturedChange>, mut draft: Draft) -> Draft {
+    let kept: BTreeSet<WorkspacePath> = draft.kept.iter().map(|kept| kept.path.clone()).collect();
+    for change in changes {
+        if draft.paths.contains_key(&change.path) || kept.contains(&change.path) {
+            continue;
+        }
+        match change.difference {
+            Difference::New => draft.kept.push(Kept { path: change.path, why: KeptBecause::NotCaptured }),
+            _ => draft.uncaptured.push(change),
         }
     }
-    Ok(())
+    draft
 }
 
 /// Paths of `plan` whose content would have to come from the store and cannot.
@@ -301,7 +331,9 @@ pub(super) fn planned(
 }
 
 fn finish(request: &RewindRequest, resolved: &Resolved, now: &Now<'_>, draft: Draft) -> Result<Plan, RewindError> {
-    let Draft { paths, kept, blocked, windows } = draft;
+    let Draft { paths, kept, uncaptured, mut already, blocked, windows } = draft;
+    // What is redone is where it belongs.
+    already.retain(|_| resolved.kind == OperationKind::Undo);
     // A conflict is told even if nothing is known of either side.
     let is_news = |path: &PlannedPath| path.conflict.is_some() || path.action != Action::Unchanged;
     let paths: Vec<PlannedPath> = paths.into_values().filter(is_news).collect();
@@ -335,6 +367,8 @@ fn finish(request: &RewindRequest, resolved: &Resolved, now: &Now<'_>, draft: Dr
         session: resolved.session_id,
         paths,
         kept,
+        uncaptured,
+        already,
         blocked,
         branch,
         ledger,

@@ -8,6 +8,7 @@ use rustix::io::Errno;
 use super::plan::{Now, planned};
 use super::{Conflict, Kept, KeptBecause, PlannedPath, RewindError, RewindRequest, same};
 use crate::scan::open;
+use crate::snapshot::beside::UncapturedChange;
 use crate::snapshot::known::{Knower, Known};
 use crate::snapshot::tree::Kind;
 use crate::{Node, ObjectId, StoreError, WorkspacePath};
@@ -17,6 +18,9 @@ use crate::{Node, ObjectId, StoreError, WorkspacePath};
 pub(crate) struct Draft {
     pub(crate) paths: BTreeMap<WorkspacePath, PlannedPath>,
     pub(crate) kept: Vec<Kept>,
+    pub(crate) uncaptured: Vec<UncapturedChange>,
+    /// Paths that need nothing done although what is reversed changed them.
+    pub(crate) already: Vec<WorkspacePath>,
     pub(crate) blocked: Vec<WorkspacePath>,
     /// Windows in which the session changed a path, as far as that has not been taken back.
     pub(crate) windows: BTreeMap<WorkspacePath, BTreeSet<i64>>,

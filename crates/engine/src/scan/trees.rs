@@ -3,9 +3,10 @@
 use std::cmp::Reverse;
 
 use super::index::{DirectoryId, Entry, EntryKind, Flags, ROOT, Summary};
+use super::stat::Facts;
 use super::{ScanError, Scanner, Sink};
 use crate::ObjectId;
-use crate::snapshot::tree::{self, AsideEntry, GapKind, Node, Reasons, TreeEncoder};
+use crate::snapshot::tree::{self, AsideEntry, GapKind, Looks, Node, Reasons, TreeEncoder};
 use crate::store::Kind;
 
 impl Scanner {
@@ -46,7 +47,7 @@ impl Scanner {
             gap_count += reasons.gaps().count() as u64 + child.map_or(0, |child| child.gap_count);
             let below = child.and_then(|child| child.aside);
             if reasons.0 != 0 || below.is_some() {
-                aside.push(AsideEntry { name: entry.name.to_vec(), reasons, child: below });
+                aside.push(AsideEntry { name: entry.name.to_vec(), reasons, child: below, looks: looks(entry) });
             }
         }
         let tree = put(sink, Kind::Tree, &encoder.finish())?;
@@ -91,6 +92,19 @@ fn node(entry: &Entry, child: Option<Summary>) -> Option<Node> {
         EntryKind::Ignored | EntryKind::Gap => return None,
     };
     Some(Node { kind, mode, content, size })
+}
+
+/// What a gap looks like. Of a mount point that tells nothing, and of a pipe or a device only what it is.
+fn looks(entry: &Entry) -> Option<Looks> {
+    let has = |kind: GapKind| entry.gaps & kind.bit() != 0;
+    if entry.kind != EntryKind::Gap || has(GapKind::OtherFilesystem) {
+        return None;
+    }
+    let Facts { mode, size, mtime, ctime, .. } = entry.facts;
+    match has(GapKind::Special) {
+        true => Some(Looks { mode, size: 0, mtime: 0, ctime: 0 }),
+        false => Some(Looks { mode, size, mtime, ctime }),
+    }
 }
 
 fn put(sink: &dyn Sink, kind: Kind, bytes: &[u8]) -> Result<ObjectId, ScanError> {

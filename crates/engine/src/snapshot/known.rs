@@ -7,10 +7,9 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-use super::aside;
 use super::tree::{AsideEntry, GapKind, Kind, Node, Reasons, Tree, decode_aside, decode_tree};
 use crate::store::StoreError;
-use crate::{Gap, ObjectId, WorkspacePath};
+use crate::{ObjectId, WorkspacePath};
 
 /// What is known of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,11 +72,6 @@ impl<'a> Knower<'a> {
         Self { sought, ..self }
     }
 
-    /// What was not captured, or not wholly.
-    pub(crate) fn gaps(&self) -> Result<Vec<Gap>, StoreError> {
-        aside::gaps(self.aside, &self.read)
-    }
-
     /// What is known of `path`.
     pub(crate) fn at(&self, path: &WorkspacePath) -> Result<Known, StoreError> {
         if self.missed.contains(path) {
@@ -127,17 +121,24 @@ impl<'a> Knower<'a> {
     }
 
     fn beside(&self, aside: Option<ObjectId>, name: &[u8]) -> Result<Option<AsideEntry>, StoreError> {
-        let Some(id) = aside else { return Ok(None) };
+        Ok(self.lines(aside)?.iter().find(|entry| entry.name == name).cloned())
+    }
+
+    /// The aside of the root.
+    pub(crate) fn aside(&self) -> Option<ObjectId> {
+        self.aside
+    }
+
+    /// The lines of an aside; none if there is none.
+    pub(crate) fn lines(&self, aside: Option<ObjectId>) -> Result<Rc<Vec<AsideEntry>>, StoreError> {
+        let Some(id) = aside else { return Ok(Rc::default()) };
         let known = self.asides.borrow().get(&id).map(Rc::clone);
-        let entries = match known {
-            Some(entries) => entries,
-            None => {
-                let decoded = decode_aside(&(self.read)(id)?);
-                let entries = Rc::new(decoded.map_err(|_| StoreError::Malformed { id, expected: "aside" })?);
-                self.asides.borrow_mut().insert(id, Rc::clone(&entries));
-                entries
-            }
-        };
-        Ok(entries.iter().find(|entry| entry.name == name).cloned())
+        if let Some(entries) = known {
+            return Ok(entries);
+        }
+        let decoded = decode_aside(&(self.read)(id)?);
+        let entries = Rc::new(decoded.map_err(|_| StoreError::Malformed { id, expected: "aside" })?);
+        self.asides.borrow_mut().insert(id, Rc::clone(&entries));
+        Ok(entries)
     }
 }

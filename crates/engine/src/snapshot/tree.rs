@@ -1,8 +1,8 @@
 //! Trees: one object per directory, and asides: what of a directory is not in its tree.
 //!
 //! A tree lists a directory's captured children by name; the tree of the root is the snapshot. An aside lists, for the
-//! same directory, what was left out and why (ignored, or a [gap](GapKind)), and the asides of its subdirectories. It is
-//! stored beside the checkpoint and never enters the snapshot's id. A directory with nothing to tell has no aside.
+//! same directory, what was left out and why (ignored, or a [gap](GapKind)), what gaps looked like, and the asides of its
+//! subdirectories. It is stored beside the checkpoint and never enters the snapshot's id. A directory with nothing to tell has no aside.
 //!
 //! Both encodings are canonical: equal content gives equal bytes. Decoding trusts nothing: names are checked, so that a
 //! tampered store cannot name a place outside the workspace.
@@ -154,7 +154,23 @@ pub(crate) struct AsideEntry {
     pub(crate) reasons: Reasons,
     /// The aside of that directory, if it has one.
     pub(crate) child: Option<ObjectId>,
+    /// What it looked like, if it is a gap that `lstat` tells something of.
+    pub(crate) looks: Option<Looks>,
 }
+
+/// What a path looked like whose content is not captured: enough to tell that it has changed, or may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Looks {
+    /// Type and permission bits.
+    pub(crate) mode: u32,
+    pub(crate) size: u64,
+    pub(crate) mtime: i64,
+    pub(crate) ctime: i64,
+}
+
+/// Bits of the byte before a name in an aside.
+const HAS_CHILD: u8 = 1;
+const HAS_LOOKS: u8 = 2;
 
 /// The bytes do not decode.
 #[derive(Debug, PartialEq, Eq)]
@@ -217,11 +233,19 @@ pub(crate) fn encode_aside(entries: &[AsideEntry]) -> Vec<u8> {
     let mut bytes = vec![VERSION];
     for entry in entries {
         bytes.extend_from_slice(&entry.reasons.0.to_le_bytes());
-        bytes.push(u8::from(entry.child.is_some()));
+        let child = if entry.child.is_some() { HAS_CHILD } else { 0 };
+        let looks = if entry.looks.is_some() { HAS_LOOKS } else { 0 };
+        bytes.push(child | looks);
         put_varint(&mut bytes, entry.name.len() as u64);
         bytes.extend_from_slice(&entry.name);
         if let Some(child) = entry.child {
             bytes.extend_from_slice(child.as_bytes());
+        }
+        if let Some(Looks { mode, size, mtime, ctime }) = entry.looks {
+            bytes.extend_from_slice(&mode.to_le_bytes());
+            put_varint(&mut bytes, size);
+            bytes.extend_from_slice(&mtime.to_le_bytes());
+            bytes.extend_from_slice(&ctime.to_le_bytes());
         }
     }
     bytes
@@ -233,10 +257,11 @@ pub(crate) fn decode_aside(bytes: &[u8]) -> Result<Vec<AsideEntry>, Malformed> {
     let mut entries = Vec::new();
     while !rest.is_empty() {
         let reasons = Reasons(u16::from_le_bytes(take(&mut rest, 2)?.try_into().map_err(|_| Malformed)?));
-        let has_child = take(&mut rest, 1)?[0] != 0;
+        let has = take(&mut rest, 1)?[0];
         let name = take_name(&mut rest)?;
-        let child = if has_child { Some(take_id(&mut rest)?) } else { None };
-        entries.push(AsideEntry { name, reasons, child });
+        let child = if has & HAS_CHILD != 0 { Some(take_id(&mut rest)?) } else { None };
+        let looks = if has & HAS_LOOKS != 0 { Some(take_looks(&mut rest)?) } else { None };
+        entries.push(AsideEntry { name, reasons, child, looks });
     }
     Ok(entries)
 }
@@ -258,6 +283,13 @@ fn take_name(rest: &mut &[u8]) -> Result<Vec<u8>, Malformed> {
     let len = usize::try_from(take_varint(rest)?).map_err(|_| Malformed)?;
     let name = take(rest, len)?;
     if is_plain_name(name) { Ok(name.to_vec()) } else { Err(Malformed) }
+}
+
+fn take_looks(rest: &mut &[u8]) -> Result<Looks, Malformed> {
+    let mode = u32::from_le_bytes(take(rest, 4)?.try_into().map_err(|_| Malformed)?);
+    let size = take_varint(rest)?;
+    let mut time = || Ok(i64::from_le_bytes(take(rest, 8)?.try_into().map_err(|_| Malformed)?));
+    Ok(Looks { mode, size, mtime: time()?, ctime: time()? })
 }
 
 fn take_id(rest: &mut &[u8]) -> Result<ObjectId, Malformed> {
@@ -331,10 +363,17 @@ mod tests {
 
     #[test]
     fn an_aside_decodes_to_what_was_encoded() {
+        let looks = Looks { mode: 0o100_644, size: 1 << 40, mtime: -1, ctime: i64::MAX };
+        let entry = |name: &str, reasons, child, looks| AsideEntry {
+            name: name.as_bytes().to_vec(),
+            reasons: Reasons(reasons),
+            child,
+            looks,
+        };
         let entries = vec![
-            AsideEntry { name: b"big".to_vec(), reasons: Reasons(GapKind::TooLarge.bit()), child: None },
-            AsideEntry { name: b"sub".to_vec(), reasons: Reasons(0), child: Some(ObjectId::of(b"y")) },
-            AsideEntry { name: b"target".to_vec(), reasons: Reasons(Reasons::IGNORED), child: None },
+            entry("big", GapKind::TooLarge.bit(), None, Some(looks)),
+            entry("sub", 0, Some(ObjectId::of(b"y")), None),
+            entry("target", Reasons::IGNORED, None, None),
         ];
         assert_eq!(decode_aside(&encode_aside(&entries)), Ok(entries));
     }

@@ -206,6 +206,8 @@ const MIGRATIONS: &[&str] = &[
     -- When the path was changed, if not all was said yet of a window that was open.
     ALTER TABLE changes ADD COLUMN changed INTEGER;
 ",
+    // Asides tell what gaps look like. Those of before can be read; an older program could not read these.
+    "",
 ];
 
 /// The newest format that this program knows.

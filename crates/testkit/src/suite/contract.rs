@@ -92,6 +92,8 @@ impl<C: Contract> ByContract<C> {
             };
             list.push(text_of(&file["path"]));
         }
+        let not_restored = document["not_restored"].as_array().into_iter().flatten();
+        outcome.not_restored = not_restored.map(|one| text_of(&one["path"])).collect();
         outcome
     }
 }

@@ -307,6 +307,22 @@ pub fn a_head_that_has_moved_on_is_refused(door: &mut impl Door) {
     assert_eq!(files(door), "");
 }
 
+pub fn a_large_file_that_changed_is_named_when_it_does_not_go_back(door: &mut impl Door) {
+    let big = door.root().join("big.dat");
+    let resize = |len: u64| {
+        let file = fs::File::options().write(true).create(true).truncate(false).open(&big);
+        file.expect("a file").set_len(len).expect("a sparse file");
+    };
+    resize(100 << 20);
+    let prompt = writes(door, "a.txt", "x\n");
+    resize(90 << 20);
+    let plan = door.change(&Change { dry_run: true, ..Change::new(Goal::Before(&prompt)) }).expect("it can be made");
+    assert_eq!(plan.not_restored, ["big.dat"]);
+    let back = apply(door, Goal::Before(&prompt));
+    assert_eq!((&back.deleted[..], &back.not_restored[..]), (&["a.txt".to_owned()][..], &["big.dat".to_owned()][..]));
+    assert_eq!(apply(door, Goal::Undo).not_restored, [""; 0], "the rewind had not touched it");
+}
+
 pub fn conflicts_stop_everything_until_they_are_decided(door: &mut impl Door) {
     write(door, "a.txt", "mine\n");
     door.model().calls("edit_file", json!({ "path": "a.txt", "old": "mine", "new": "its" }));
@@ -318,7 +334,7 @@ pub fn conflicts_stop_everything_until_they_are_decided(door: &mut impl Door) {
     assert_eq!((why.reason.as_str(), &why.conflicts[..]), ("conflicts", &["a.txt".to_owned()][..]));
     assert_eq!((files(door).as_str(), texts(door).len()), ("a.txt: mine again\n", 2), "nothing was changed");
     let kept = door.change(&Change { on_conflict: "keep", ..change }).expect("it is decided");
-    assert_eq!(kept.kept, ["a.txt"]);
+    assert_eq!((&kept.kept[..], &kept.not_restored[..]), (&["a.txt".to_owned()][..], &["a.txt".to_owned()][..]));
     assert_eq!((files(door).as_str(), texts(door).len()), ("a.txt: mine again\n", 0));
     apply(door, Goal::Undo);
     let overwritten = door.change(&Change { on_conflict: "overwrite", ..change }).expect("it is decided");

@@ -1,7 +1,7 @@
 //! What the session answered.
 
 use retake_agent::contract::{Command, Reason, Refusal, Reply, Summarised};
-use retake_agent::document::RewindDocument;
+use retake_agent::document::{NotRestoredFacts, RewindDocument};
 use retake_engine::session::first_line;
 
 use super::complete::{self, Completion, Typing};
@@ -9,6 +9,7 @@ use super::list::List;
 use super::notice::Tone;
 use super::{App, Asked, Difference, Effect, Next, Place};
 use crate::picker::Step;
+use crate::text::clean;
 use crate::text::diff::{DiffView, path_text};
 
 /// Conflicts that are named.
@@ -133,6 +134,10 @@ impl App {
     /// An undo or a redo was made.
     fn changed(&mut self, verb: &str, document: &RewindDocument) -> Vec<Effect> {
         let (done, back) = match verb {
+            "undo" if document.operation.is_none() && document.conversation_moved.is_none() => {
+                let what = &document.what;
+                return self.say_plain(format!("Nothing was undone of {what}: its files are as they were before it. If its change comes back, /undo takes it back"));
+            }
             "undo" => ("Undid", "/redo repeats it"),
             "redo" => ("Redid", "/undo takes it back"),
             _ => ("Went back to", "/undo takes it back"),
@@ -183,6 +188,18 @@ impl App {
     }
 }
 
+/// What changed since and did not go back, by name.
+fn not_restored(document: &RewindDocument) -> Option<String> {
+    let all = &document.not_restored;
+    let named = |one: &NotRestoredFacts| format!("{} ({})", path_text(&one.path), clean(&one.text));
+    let mut names: Vec<String> = all.iter().take(MAX_CONFLICTS).map(named).collect();
+    match all.len().saturating_sub(MAX_CONFLICTS) {
+        0 => {}
+        more => names.push(format!("{more} more")),
+    }
+    (!names.is_empty()).then(|| format!("did not go back: {}", names.join(", ")))
+}
+
 /// What became of the files, and what did not go back with them: `2 files went back, 1 was kept`.
 fn in_files(document: &RewindDocument) -> String {
     let count = |status: &str| document.files.iter().filter(|file| file.status == status).count();
@@ -200,6 +217,7 @@ fn in_files(document: &RewindDocument) -> String {
     if failed > 0 {
         words.push(format!("{failed} FAILED"));
     }
+    words.extend(not_restored(document));
     let remedies: Vec<String> =
         document.ledger.iter().filter_map(|item| item.remedy.as_ref()).map(|remedy| format!("`{remedy}`")).collect();
     if !remedies.is_empty() {

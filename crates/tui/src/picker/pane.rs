@@ -231,7 +231,7 @@ impl Writer {
         if scope == Scope::Conversation {
             return;
         }
-        self.listed("Stays although it was not there then:", warning, &kept(plan));
+        self.listed("Changed since then and does not go back:", warning, &not_restored(plan));
         let (gaps, total) = gaps(plan);
         self.listed(&format!("Not captured then: {}", count(total, "gap", "gaps")), warning, &gaps);
         let open: Vec<String> = plan.still_open.iter().map(path_text).collect();
@@ -329,9 +329,9 @@ fn ledger_line(item: &LedgerItem) -> String {
     format!("{}: {}{remedy}", clean(&item.kind), clean(&item.what))
 }
 
-/// Paths that stay, with why.
-fn kept(plan: &RewindDocument) -> Vec<String> {
-    plan.kept.iter().map(|kept| with_text(&kept.path, &kept.text)).collect()
+/// Paths that do not go back, with why.
+fn not_restored(plan: &RewindDocument) -> Vec<String> {
+    plan.not_restored.iter().map(|one| with_text(&one.path, &one.text)).collect()
 }
 
 /// What was not captured, with why, and how much there is in all.

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 use retake_engine::{
-    Change, Changed, Checkpoint, CheckpointError, Operation, OperationId, OperationKind, Owner, SessionId, Side,
-    StoreError, Workspace, WorkspacePath,
+    Change, Changed, Checkpoint, CheckpointError, Difference, LedgerItem, LeftOut, Operation, OperationId,
+    OperationKind, Owner, SessionId, Side, StoreError, UncapturedChange, Workspace, WorkspacePath,
 };
 use serde::Serialize;
 
@@ -40,18 +40,43 @@ struct ExecDocument {
     running: Vec<String>,
     /// Paths that were not captured before the command and are gone now.
     lost: Vec<json::Bytes>,
+    /// What changed while it ran and is not captured, so that nothing takes it back.
+    uncaptured: Vec<UncapturedFacts>,
+    /// What moved in git while it ran: no undo moves it back.
+    ledger: Vec<LedgerItem>,
     exit_code: u8,
+}
+
+/// A change that nothing takes back.
+#[derive(Serialize)]
+struct UncapturedFacts {
+    path: json::Bytes,
+    change: Difference,
+    why: &'static str,
+    text: String,
+}
+
+impl UncapturedFacts {
+    fn new(change: &UncapturedChange) -> Self {
+        let path = json::Bytes::new(change.path.as_bytes());
+        Self { path, change: change.difference, why: change.left_out.name(), text: change.describe() }
+    }
 }
 
 /// Says what `ran` changed and how to take that back.
 pub fn tell(ui: &mut Ui, workspace: &Workspace, ran: &Ran) -> anyhow::Result<()> {
-    let changes = workspace.diff(&Side::Stored(ran.before.snapshot), &Side::Stored(ran.after.snapshot))?;
+    let uncaptured = workspace.uncaptured_changes(&ran.before, &ran.after)?;
+    let ledger = ran.before.git_moves(&ran.after);
+    let mut changes = workspace.diff(&Side::Stored(ran.before.snapshot), &Side::Stored(ran.after.snapshot))?;
+    // A file that was captured and is too large now, say, is missing from the snapshot and is not gone.
+    let is_there =
+        |path: &WorkspacePath| uncaptured.iter().any(|one| one.path == *path && one.difference != Difference::Gone);
+    changes.retain(|change| change.after.is_some() || !is_there(&change.path));
     let changed = Changed::count(&changes);
     let contested = contested(workspace, ran, &changes)?;
     let id = ran.operation.to_string();
     let running = survivors::all().into_iter().filter(|survivor| survivor.operation == id);
     let running: Vec<String> = running.map(|survivor| survivor.name).collect();
-    let lost = lost(workspace, &ran.before)?;
     if ui.format == Format::Json {
         return Ok(ui.json(&ExecDocument {
             version: json::VERSION,
@@ -62,12 +87,27 @@ pub fn tell(ui: &mut Ui, workspace: &Workspace, ran: &Ran) -> anyhow::Result<()>
             changed: Some(json::Counts::new(&changed)),
             contested: Some(contested),
             running,
-            lost: lost.iter().map(|path| json::Bytes::new(path.as_bytes())).collect(),
+            lost: lost(&uncaptured).map(|path| json::Bytes::new(path.as_bytes())).collect(),
+            uncaptured: uncaptured.iter().map(UncapturedFacts::new).collect(),
+            ledger,
             exit_code: ran.code,
         })?);
     }
-    tell_changes(ui, workspace, ran, &changes, contested)?;
-    ui.warn_of("was not captured and is gone", "were not captured and are gone", &quote::names(&lost))?;
+    match changes.as_slice() {
+        [] if uncaptured.is_empty() && ledger.is_empty() => writeln!(ui.talk()?, "Nothing changed")?,
+        [] => writeln!(ui.talk()?, "No captured file changed, so there is nothing to undo")?,
+        changes => tell_changes(ui, workspace, ran, changes, contested)?,
+    }
+    let line = |one: &UncapturedChange| format!("{}: {}", quote::name(one.path.as_bytes()), one.describe());
+    let lines: Vec<String> = uncaptured.iter().map(line).collect();
+    ui.warn_of("is not captured: nothing takes this back", "are not captured: nothing takes this back", &lines)?;
+    if !ledger.is_empty() {
+        ui.warn("git moved, and going back does not move it back")?;
+    }
+    for item in &ledger {
+        let remedy = item.remedy.as_ref().map(|remedy| format!("  `{}` does", quote::one_line(remedy)));
+        writeln!(ui.talk()?, "  {}{}", quote::one_line(&item.what), remedy.unwrap_or_default())?;
+    }
     if !running.is_empty() {
         ui.warn("it left processes behind; what they change from now on counts as somebody else's")?;
     }
@@ -84,10 +124,6 @@ fn tell_changes(
     changes: &[Change],
     contested: u64,
 ) -> anyhow::Result<()> {
-    if changes.is_empty() {
-        writeln!(ui.talk()?, "Nothing changed")?;
-        return Ok(());
-    }
     let counts = match commands::counts(&Changed::count(changes)) {
         counts if counts == "nothing changed" => "only directories changed".to_owned(),
         counts => counts,
@@ -140,6 +176,8 @@ impl ExecDocument {
             contested: None,
             running: Vec::new(),
             lost: Vec::new(),
+            uncaptured: Vec::new(),
+            ledger: Vec::new(),
             exit_code,
         }
     }
@@ -153,11 +191,10 @@ pub fn tell_unprotected(ui: &mut Ui, code: u8) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Paths that the checkpoint `before` had to leave out and that are gone now: nothing brings them back.
-fn lost(workspace: &Workspace, before: &Checkpoint) -> Result<Vec<WorkspacePath>, StoreError> {
-    let gaps = workspace.gaps(before)?.into_iter().filter(|gap| gap.kind.is_uncaptured()).map(|gap| gap.path);
-    let is_gone = |path: &WorkspacePath| workspace.root().join(path.to_path()).symlink_metadata().is_err();
-    Ok(gaps.filter(is_gone).collect())
+/// Gaps that are gone: nothing brings them back.
+fn lost(uncaptured: &[UncapturedChange]) -> impl Iterator<Item = &WorkspacePath> {
+    let is_lost = |one: &&UncapturedChange| one.difference == Difference::Gone && one.left_out != LeftOut::Ignored;
+    uncaptured.iter().filter(is_lost).map(|one| &one.path)
 }
 
 /// Counts those of `changes` that more than one session may have made.

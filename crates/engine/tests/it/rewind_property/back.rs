@@ -200,8 +200,16 @@ impl World<'_, '_> {
             Goal::Exact(target) | Goal::Selective(_, target) => (None, target),
             Goal::Reverse(operation) => (Some(operation), self.model.operations[operation].before),
         };
-        let operation =
-            |before| Operation { id: new.operation, session, is, before, reverses, is_done: true, is_undone: false };
+        let operation = |before, after| Operation {
+            id: new.operation,
+            session,
+            is,
+            before,
+            after,
+            reverses,
+            is_done: true,
+            is_undone: false,
+        };
         let after = self.everything()?;
         check::disk(before, &after, expected)?;
         let touched = expected.touched();
@@ -210,12 +218,13 @@ impl World<'_, '_> {
             self.sandbox.note("nothing to do");
             let left_alone = |path: &Planned| path.conflict.is_some() && path.choice == OnConflict::Keep;
             let left_alone = expected.paths.values().any(left_alone);
-            let reverses = reverses.filter(|_| !left_alone);
+            // An undo that takes nothing back is none, and can still be made.
+            let reverses = reverses.filter(|_| is == OperationIs::Redo && !left_alone);
             if applied.operation.is_some() != reverses.is_some() {
                 return Err(format!("{MISMATCH}: nothing to do, and operation {:?}", applied.operation));
             }
             if reverses.is_some() {
-                self.model.operations.push(operation(target));
+                self.model.operations.push(operation(target, None));
                 self.model.mark(is, reverses);
             }
             return Ok(if left_alone { Outcome::LeftAlone } else { Outcome::Nothing });
@@ -229,7 +238,7 @@ impl World<'_, '_> {
         let saved = compare::read_back(&self.workspace, &Side::Stored(safety.snapshot))?;
         check::safety(before, &after, &saved)?;
         let at = self.record(safety, session, expected.now.clone(), None)?;
-        self.model.operations.push(operation(at));
+        self.model.operations.push(operation(at, Some(at + 1)));
         let number = self.model.operations.len() - 1;
         let tree = self.naive(&self.model.declared)?;
         // What an operation wrote is known afterwards whatever the rules say by then, or it could not be undone.
@@ -259,7 +268,7 @@ impl World<'_, '_> {
         self.met.add("round: back and forth");
         let before = self.everything()?;
         let undo = self.rewind(Aim::Undo { which: None, who: None }, choice, None, &[], false)?;
-        if !matches!(undo, Some(Outcome::Applied | Outcome::Nothing)) {
+        if !matches!(undo, Some(Outcome::Applied)) {
             return Ok(());
         }
         let redo = self.rewind(Aim::Redo(None), Choice::Stop, None, &[], true)?;

@@ -185,10 +185,19 @@ impl Planner<'_> {
         expected.paths.iter().filter(|(path, planned)| is_file(planned) && !own.contains(path)).count()
     }
 
-    /// What has come since and is not captured cannot go away.
+    /// What has come since and is not captured cannot go away; an undo is only about what came while its operation was made.
     fn keep_what_is_not_captured(&self, expected: &mut Expected) {
         for (path, _) in self.now.gaps.iter().filter(|(_, gap)| *gap != NaiveGap::HardLink) {
-            let is_new = self.is_covered(path) && self.then().known(path) == Known::Absent;
+            let mut is_new = self.is_covered(path) && self.then().known(path) == Known::Absent;
+            if let Goal::Reverse(operation) = self.wanted.goal
+                && let Some(after) = self.model.operations[operation].after
+            {
+                is_new &= self.model.points[after]
+                    .tree
+                    .gaps
+                    .iter()
+                    .any(|(gap, kind)| gap == path && *kind != NaiveGap::HardLink);
+            }
             if is_new && !expected.paths.contains_key(path) {
                 expected.kept.insert((path.clone(), name(KeptBecause::NotCaptured)));
             }

@@ -95,6 +95,8 @@ pub(super) struct Operation {
     pub(super) is: OperationIs,
     /// The point before it.
     pub(super) before: usize,
+    /// The point after it.
+    pub(super) after: Option<usize>,
     pub(super) reverses: Option<usize>,
     pub(super) is_done: bool,
     pub(super) is_undone: bool,
@@ -140,18 +142,19 @@ impl Model {
             }
             let lost = |window: &Window| window.state == WindowState::Lost;
             for number in (0..self.windows.len()).filter(|number| lost(&self.windows[*number])).collect::<Vec<_>>() {
-                self.close(number);
+                self.close(number, point);
             }
         }
         self.points.push(Point { id, session, tree });
         point
     }
 
-    /// Ends a tool call, and the operation that it is.
-    pub(super) fn close(&mut self, number: usize) {
+    /// Ends a tool call at point `after`, and the operation that it is.
+    pub(super) fn close(&mut self, number: usize, after: usize) {
         self.windows[number].state = WindowState::Closed;
         if let Some(operation) = self.windows[number].operation {
             self.operations[operation].is_done = true;
+            self.operations[operation].after = Some(after);
         }
     }
 

@@ -213,8 +213,16 @@ impl<'a, 'b> World<'a, 'b> {
         let operation = operation.map(|id| {
             let is = OperationIs::Exec;
             let session = Some(who);
-            let operation =
-                Operation { id, session, is, before: opened, reverses: None, is_done: false, is_undone: false };
+            let operation = Operation {
+                id,
+                session,
+                is,
+                before: opened,
+                after: None,
+                reverses: None,
+                is_done: false,
+                is_undone: false,
+            };
             self.model.operations.push(operation);
             self.model.operations.len() - 1
         });
@@ -234,8 +242,8 @@ impl<'a, 'b> World<'a, 'b> {
         let new = numbered(self.tick());
         let after = no_error("end", self.workspace.end(window, new, Durability::Soon, &NoProgress))?;
         let tree = self.naive(&self.model.declared)?;
-        self.record(&after, Some(self.model.windows[number].who), tree, None)?;
-        self.model.close(number);
+        let at = self.record(&after, Some(self.model.windows[number].who), tree, None)?;
+        self.model.close(number, at);
         Ok(())
     }
 

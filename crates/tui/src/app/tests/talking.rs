@@ -1,6 +1,7 @@
 //! Saying things, commands, the draft, leaving.
 
 use retake_agent::contract::{Change, ChangeGoal, DiffOf, Extent, Reason, Seen, WhileRunning};
+use retake_agent::document::RewindDocument;
 
 use super::*;
 use crate::app::{Next, Place};
@@ -196,6 +197,24 @@ fn a_file_is_completed_from_what_the_session_finds() {
         scene.enters("please"),
         [Effect::Say { parts: vec![Part::text("see @Makefile please")], draft: Vec::new() }]
     );
+}
+
+#[test]
+fn what_did_not_go_back_is_named_and_an_undo_without_effect_is_none() {
+    let mut scene = Scene::new();
+    scene.turn("mend it", "done");
+    let stays =
+        serde_json::json!([{"path": "big.dat", "change": "changed", "why": "too_large", "text": "has changed"}]);
+    let undone = RewindDocument {
+        operation: Some("op".into()),
+        not_restored: serde_json::from_value(stays).expect("it is one"),
+        ..RewindDocument::taken_back("turn mend it")
+    };
+    scene.answer(Asked::Change { verb: "undo" }, Ok(Reply::Change { document: Box::new(undone) }));
+    assert!(scene.screen(120, 8).contains("did not go back: big.dat (has changed)"));
+    let nothing = RewindDocument { conversation_moved: None, ..RewindDocument::taken_back("turn mend it") };
+    scene.answer(Asked::Change { verb: "undo" }, Ok(Reply::Change { document: Box::new(nothing) }));
+    assert!(scene.screen(160, 8).contains("Nothing was undone of turn mend it"));
 }
 
 #[test]

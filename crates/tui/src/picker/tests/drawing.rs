@@ -10,11 +10,11 @@ pub fn everything() -> RewindDocument {
         remedy: remedy.map(str::to_owned),
     };
     let gaps = json!({"gaps": [{"path": "big.iso", "kind": "too_large", "text": "too large"}], "gaps_total": 1});
-    let kept = json!([{"path": "build", "why": "ignored", "text": "holds ignored files"}]);
+    let stays = json!([{"path": "build", "change": "new", "why": "holds_others", "text": "holds ignored files"}]);
     RewindDocument {
         ledger: vec![ledger("command", "npm install", None), ledger("git", "HEAD moved", Some("git reset --soft abc"))],
         gaps: serde_json::from_value(gaps).unwrap(),
-        kept: serde_json::from_value(kept).unwrap(),
+        not_restored: serde_json::from_value(stays).unwrap(),
         foreign: 1,
         undoes: vec!["bash: npm install".to_owned()],
         still_open: vec![path("app.log")],
@@ -389,7 +389,7 @@ Of these, the session never wrote 1 path
 ! 1 effect is outside the files: no rewind takes that back
 (below)
 1 command ran; its effects outside these files stay (below)
-Stays although it was not there then:
+Changed since then and does not go back:
   build  holds ignored files
 Not captured then: 1 gap
   big.iso  too large
