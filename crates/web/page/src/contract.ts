@@ -336,7 +336,7 @@ export interface RewindDocument {
   /** What the point stands for: what this session changed since, or everything. */
   means?: 'session' | 'workspace';
   /** Paths that changed since the point and did not go back. */
-  not_restored?: { path: Bytes; why: string }[];
+  not_restored?: { path: Bytes; why: string; text?: string }[];
 }
 
 export interface Summarised {

@@ -45,7 +45,7 @@ test('the first line of a plan says what its point stands for', () => {
 });
 
 test('each path that did not go back is named with why', () => {
-  const not_restored = [{ path: 'big.dat', why: 'larger than 64 MiB' }, { path: { bytes: 'YQBi/w==' }, why: 'a pipe\u202e' }];
+  const not_restored = [{ path: 'big.dat', why: 'too_large', text: 'larger than 64 MiB' }, { path: { bytes: 'YQBi/w==' }, why: 'a pipe\u202e' }];
   assert.deepEqual(leftBehind(document([], { not_restored })), [
     { path: 'big.dat', why: 'larger than 64 MiB' },
     { path: '"a\\000b\\377"', why: 'a pipe\ufffd' },

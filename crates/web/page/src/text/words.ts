@@ -208,7 +208,7 @@ export interface Left {
   why: string;
 }
 export function leftBehind({ not_restored }: RewindDocument): Left[] {
-  return (not_restored ?? []).map(({ path, why }) => ({ path: pathText(path), why: clean(why) }));
+  return (not_restored ?? []).map(({ path, why, text }) => ({ path: pathText(path), why: clean(text ?? why) }));
 }
 
 /** An operation by the words of what it is about: `turn “mend add”`, `rewind to before “mend add”`. */
