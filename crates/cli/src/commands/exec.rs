@@ -30,9 +30,9 @@ use report::Ran;
 ///
 /// Works with any command and any agent. What changes while it runs counts as its own: `retake undo` takes exactly that back and
 /// leaves alone what you changed since. The exit code is the command's. What another session's command may have changed at the same
-/// time is contested, and going back asks about it. A `retake exec` inside the command belongs to the same session: `retake undo` takes
-/// back the inner command first, `retake rewind` to the outer one's point takes back both. Inside a command of Retake's own agent it
-/// belongs to the agent's turn, and goes back with it.
+/// time, or somebody between its end and the checkpoint, is contested, and going back asks about it. A `retake exec` inside the command
+/// belongs to the same session: `retake undo` takes back the inner command first, `retake rewind` to the outer one's point takes back
+/// both. Inside a command of Retake's own agent it belongs to the agent's turn, and goes back with it.
 ///
 /// With `--json` the command's standard output goes to standard error, so that standard output is the one document.
 #[derive(clap::Args, Debug)]

@@ -141,8 +141,7 @@ fn what_another_session_may_have_changed_is_said_to_be_contested() {
     let mut outer = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     let mut ready = [0; 6];
     outer.stdout.as_mut().expect("it is piped").read_exact(&mut ready).expect("the command runs");
-    let contested =
-        "warning: 1 path is contested: another session was at work meanwhile and could have made the change";
+    let contested = "warning: 1 path is contested: another session, or somebody after the command had ended, could have made the change";
     let inner = s.exec("echo 2 > b").succeeds();
     inner.says("1 modified; `retake undo` or `retake rewind ");
     inner.says(" takes that back, once you decide on what is contested\n");

@@ -135,7 +135,9 @@ fn tell_changes(
     }
     writeln!(ui.talk()?, "{counts}; {back}, once you decide on what is contested")?;
     let paths = words::count(contested, "path is", "paths are");
-    ui.warn(&format!("{paths} contested: another session was at work meanwhile and could have made the change"))?;
+    ui.warn(&format!(
+        "{paths} contested: another session, or somebody after the command had ended, could have made the change"
+    ))?;
     Ok(())
 }
 
