@@ -64,8 +64,8 @@ fn nothing_watches_over_an_agent_that_has_ended() {
     let children = || {
         let found = std::process::Command::new("pgrep").args(["-P", &proxy]).output();
         let found = found.expect("there is `pgrep`");
-        let all = String::from_utf8_lossy(&found.stdout).split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-        all
+        let text = String::from_utf8_lossy(&found.stdout).into_owned();
+        text.split_whitespace().map(str::to_owned).collect::<Vec<String>>()
     };
     let started = children();
     assert_eq!(started.len(), 2, "the agent, and the one that ends it: {started:?}");
