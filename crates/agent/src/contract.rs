@@ -93,9 +93,8 @@ pub enum Command {
         /// Where the client saw the head: it is refused if it is somewhere else. Inside, null means that there was nothing yet.
         #[serde(default)]
         head_seen: Option<Seen>,
-        /// The fingerprint of the plan that the user saw: it is refused if what is there, or what it would come to, is another by now.
-        /// It is about what files are and could become. What is to be done with them, the scope and the choices, is said by the change
-        /// alone, so that a client may show one plan and let the user choose after that.
+        /// The fingerprint of the plan that the user saw. The engine compares it under its lock: the change is refused if the plan is
+        /// another by now. Where the plan still needed decisions, the change brings them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         plan_seen: Option<String>,
         /// Whether a turn that runs is stopped first.

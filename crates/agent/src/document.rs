@@ -7,8 +7,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use retake_engine::session::PlannedConversation;
 use retake_engine::{
-    Applied, Conflict, Gap, Kept, LedgerItem, NotRestored, OnConflict, PathStatus, Plan, PlannedPath, RewindError,
-    Scope, WorkspacePath,
+    Applied, Conflict, Gap, Kept, LedgerItem, Means, NotRestored, OnConflict, PathStatus, Plan, PlannedPath,
+    RewindError, Scope, WorkspacePath,
 };
 use serde::{Deserialize, Serialize};
 
@@ -96,6 +96,10 @@ pub struct RewindDocument {
     pub what: String,
     /// The session whose it is.
     pub session: Option<String>,
+    /// What the point means for files: the changes of one session or the whole workspace. Left out for an undo or a redo, and where
+    /// files stay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub means: Option<Means>,
     /// What goes back: `code`, `conversation` or `both`.
     pub scope: Option<Scope>,
     /// What becomes of the conversation.
@@ -104,7 +108,8 @@ pub struct RewindDocument {
     pub conversation_moved: Option<bool>,
     /// The checkpoint that was taken before anything was touched.
     pub safety: Option<String>,
-    /// What the plan saw and would do, in short: an apply that names it is refused if that is another by then.
+    /// The plan in short: an apply that names it is refused if the plan is another by then. It ends in `-open` as long as something is
+    /// undecided; then only what the plan saw is compared, and the choices are those of the apply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
     /// What becomes of each path.
@@ -149,6 +154,9 @@ pub struct File {
     pub status: String,
     /// Null where it does not matter who changed it.
     pub certainty: Option<String>,
+    /// In an exact rewind: whether it holds a change that no agent and no command made.
+    #[serde(default)]
+    pub yours: bool,
 }
 
 /// A path that needs a decision.
@@ -207,7 +215,9 @@ impl Branch {
 impl RewindDocument {
     /// Of what would be done, or was refused.
     pub fn planned(plan: &Plan) -> Self {
-        let status = |path: &PlannedPath| if path.stops() { "conflict" } else { "planned" };
+        // A change of the user's own is no conflict: the plan replaces it once the user agrees.
+        let is_conflict = |path: &PlannedPath| path.stops() && path.conflict != Some(Conflict::Yours);
+        let status = |path: &PlannedPath| if is_conflict(path) { "conflict" } else { "planned" };
         let files = plan.paths.iter().map(|path| File::new(path, status(path))).collect();
         let not_restored = plan.not_restored().iter().map(NotRestoredFacts::new).collect();
         Self { fingerprint: Some(plan.fingerprint()), not_restored, ..Self::new(plan, files) }
@@ -241,6 +251,12 @@ impl RewindDocument {
         }
     }
 
+    /// The fingerprint of this plan for choices that were made after it was shown.
+    pub fn fingerprint_before_choices(&self) -> Option<String> {
+        let (sight, _) = self.fingerprint.as_ref()?.split_once('-')?;
+        Some(format!("{sight}-{}", retake_engine::OPEN))
+    }
+
     /// Of a turn that came to nothing and was taken back.
     pub fn taken_back(what: &str) -> Self {
         Self { applied: true, what: what.to_owned(), conversation_moved: Some(true), ..Self::empty(Vec::new()) }
@@ -251,6 +267,7 @@ impl RewindDocument {
         Self {
             what: plan.what.clone(),
             session: plan.session.map(|id| id.to_string()),
+            means: plan.means,
             scope: Some(plan.scope),
             conversation: plan.conversation.clone(),
             conflicts: plan.conflicts().filter_map(ConflictFacts::new).collect(),
@@ -273,6 +290,7 @@ impl RewindDocument {
             applied: false,
             what: String::new(),
             session: None,
+            means: None,
             scope: None,
             conversation: None,
             conversation_moved: None,
@@ -302,12 +320,13 @@ impl File {
             action: Some(path.action.name().to_owned()),
             status: status.to_owned(),
             certainty: path.certainty.map(|certainty| certainty.name().to_owned()),
+            yours: path.yours,
         }
     }
 
     fn without_plan(path: &WorkspacePath, status: PathStatus) -> Self {
         let status = name(status).to_owned();
-        Self { path: Bytes::new(path.as_bytes()), action: None, status, certainty: None }
+        Self { path: Bytes::new(path.as_bytes()), action: None, status, certainty: None, yours: false }
     }
 }
 

@@ -41,11 +41,11 @@ pub fn answer(
         Command::Diff { of } => match of {
             DiffOf::Change { change } => to_request(workspace, session, &change)
                 .and_then(|request| workspace.plan(&request, &NoProgress).map_err(|err| refused(&err)))
-                .map(|plan| diff::of_plan(workspace, &plan)),
-            DiffOf::Turn { prompt } => compare::turn(workspace, prompt),
-            DiffOf::Between { from, to } => compare::points(workspace, session, &from, &to),
+                .map(|plan| (diff::of_plan(workspace, &plan), Some(Box::new(RewindDocument::planned(&plan))))),
+            DiffOf::Turn { prompt } => compare::turn(workspace, prompt).map(|files| (files, None)),
+            DiffOf::Between { from, to } => compare::points(workspace, session, &from, &to).map(|files| (files, None)),
         }
-        .map(|files| Reply::Diff { files }),
+        .map(|(files, plan)| Reply::Diff { files, plan }),
         Command::Label { prompt, label } => set_label(workspace, session, prompt, label.as_deref()),
         Command::Tree => listing::tree(workspace, session)
             .map(|(head, prompts)| Reply::Tree { head, prompts })
@@ -140,6 +140,7 @@ pub fn to_request(workspace: &Workspace, session: SessionId, change: &Change) ->
     request.on_conflict = change.on_conflict;
     let choices = change.choices.iter().map(|(bytes, choice)| Ok((path(bytes)?, *choice)));
     request.choices = choices.collect::<Result<_, Refusal>>()?;
+    request.on_yours = change.on_yours;
     request.across_branches = change.across_branches;
     Ok(request)
 }

@@ -39,12 +39,15 @@ pub struct Options {
     /// Show what would be done, and do nothing, whatever else is given
     #[arg(long)]
     dry_run: bool,
-    /// Do not ask
+    /// Do not ask, and let an exact rewind replace what you changed yourself
     #[arg(short = 'y', long)]
     yes: bool,
     /// Wait until commands that are at work here have ended, rather than being refused
     #[arg(long, conflicts_with = "dry_run")]
     wait: bool,
+    /// Apply only the plan with this fingerprint, which `--dry-run --json` prints; refused if the plan is another by now
+    #[arg(long, value_name = "FINGERPRINT", conflicts_with = "dry_run")]
+    plan: Option<String>,
     /// Go ahead although another branch is checked out than then
     #[arg(long)]
     across_branches: bool,
@@ -100,7 +103,7 @@ impl Options {
     fn manner(&self, ui: &Ui) -> Manner {
         if self.dry_run {
             Manner::Show
-        } else if self.yes || ui.format == Format::Json || !io::stdin().is_terminal() {
+        } else if self.yes || self.plan.is_some() || ui.format == Format::Json || !io::stdin().is_terminal() {
             Manner::Apply
         } else {
             Manner::Ask
@@ -134,18 +137,19 @@ pub fn run(
 ) -> anyhow::Result<()> {
     let Place { here, workspace, session } = place;
     request.on_conflict = options.on_conflict.into();
+    request.on_yours = if options.yes { OnConflict::Overwrite } else { OnConflict::Stop };
     request.across_branches = options.across_branches;
-    let expected = match options.manner(ui) {
+    let seen = match options.manner(ui) {
         Manner::Show => return show(ui, workspace, kind, &request),
-        Manner::Apply => None,
+        Manner::Apply => options.plan.clone(),
         Manner::Ask => match choose::agree(ui, workspace, kind, &mut request)? {
-            Some(plan) => Some(plan),
+            Some(plan) => Some(plan.fingerprint()),
             None => return Err(CommandError::Declined.into()),
         },
     };
     match maker(here, workspace, session)? {
-        Maker::Here(writer) => apply(ui, workspace, writer, kind, &request, expected.as_ref()),
-        Maker::Elsewhere(session) => forward::apply(ui, here, session, kind, &request, expected.as_ref(), options),
+        Maker::Here(writer) => apply(ui, workspace, writer, kind, &request, seen.as_deref()),
+        Maker::Elsewhere(session) => forward::apply(ui, here, session, kind, &request, seen.as_deref(), options),
     }
 }
 
@@ -199,7 +203,8 @@ fn show(ui: &mut Ui, workspace: &Workspace, kind: OperationKind, request: &Rewin
             ui.finish()?;
         }
     }
-    if plan.is_applicable() { Ok(()) } else { Err(RewindError::Refused { plan: Box::new(plan) }.into()) }
+    // A dry run replaces nothing, so it needs nobody to agree.
+    if plan.needs_only_consent() { Ok(()) } else { Err(RewindError::Refused { plan: Box::new(plan) }.into()) }
 }
 
 fn apply(
@@ -208,15 +213,15 @@ fn apply(
     writer: Option<Box<SessionWriter>>,
     kind: OperationKind,
     request: &RewindRequest,
-    expected: Option<&Plan>,
+    seen: Option<&str>,
 ) -> anyhow::Result<()> {
     let new = fresh::rewind();
     let applied = {
         let progress = ui.progress();
         let progress = &progress as &dyn Progress;
         match writer {
-            Some(mut writer) => workspace.apply_in(&mut writer, request, expected, &new, progress),
-            None => workspace.apply(request, expected, &new, progress),
+            Some(mut writer) => workspace.apply_in(&mut writer, request, seen, &new, progress),
+            None => workspace.apply(request, seen, &new, progress),
         }
     };
     match (applied, ui.format) {

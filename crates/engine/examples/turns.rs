@@ -67,7 +67,8 @@ impl Bench {
             (0..10).try_for_each(|n| write(format!("file{n}"), &format!("edit {round} {n}\n")))?;
             (10..12).try_for_each(|n| std::fs::remove_file(dir.join(format!("file{n}"))))?;
             (12..15).try_for_each(|n| write(format!("file{n}"), "new\n"))?;
-            let request = RewindRequest::new(Goal::Exact { checkpoint: before.id, session: None });
+            let mut request = RewindRequest::new(Goal::Exact { checkpoint: before.id, session: None });
+            request.on_yours = OnConflict::Overwrite;
             let new = self.identities()?;
             let started = Instant::now();
             let applied = self.workspace.apply(&request, None, &new, &NoProgress)?;

@@ -21,12 +21,17 @@ pub(crate) fn moment() {
     step().ok();
 }
 
-/// A place at which a test lets something happen.
+/// A place at which a test lets something happen: in this process by a callback, in another one by a command, as in
+/// `FAILPOINTS="rewind-begins=return(cp mine file)"`.
 #[inline]
 #[cfg_attr(not(feature = "faults"), allow(unused_variables))]
 pub(crate) fn place(name: &str) {
     #[cfg(feature = "faults")]
-    fail::fail_point!(name);
+    fail::fail_point!(name, |command| {
+        let command = command.unwrap_or_default();
+        let status = std::process::Command::new("sh").args(["-c", &command]).status();
+        assert!(status.is_ok_and(|status| status.success()), "`{command}` at {name}");
+    });
 }
 
 /// Whether the test switch `name` is on.

@@ -65,14 +65,14 @@ pub use id::{CheckpointId, InvalidObjectId, ObjectId, OperationId, SessionId, Sn
 pub use operation::{MadeBy, Operation, OperationError, OperationKind, OperationState};
 pub use owner::{
     Began, Certainty, Claim, Counts, FileTime, NewSession, NewWindow, Owner, PartOf, PathChange, Reach, Runs, Session,
-    SessionKind, Span, Spans, Window,
+    SessionKind, Span, Spans, Window, WindowId,
 };
 pub use path::{InvalidPath, WorkspacePath};
 pub use place::OpenError;
 pub use rewind::{
     Action, Applied, BranchMoved, Conflict, Discard, Files, ForkFate, ForkUse, Goal, HeadSeen, Kept, KeptBecause,
-    LedgerItem, Merged, NewRewind, NotRestored, OnConflict, PathStatus, Plan, PlannedFork, PlannedPath, Recovered,
-    RecoveryChoice, RewindError, RewindRequest,
+    LedgerItem, Means, Merged, NewRewind, NotRestored, OPEN, OnConflict, PathStatus, Plan, PlannedFork, PlannedPath,
+    Recovered, RecoveryChoice, RewindError, RewindRequest,
 };
 pub use scan::{NoProgress, Phase, Progress, ScanError, Step, WatchState};
 pub use session::entry::EntryId;

@@ -52,6 +52,12 @@ pub(crate) fn answer(document: &RewindDocument, last: Option<&str>, content: Opt
     if let Some(content) = content {
         answer["content"] = content.into();
     }
+    if let Some(fingerprint) = &document.fingerprint {
+        answer["fingerprint"] = fingerprint.as_str().into();
+    }
+    if let Some(means) = document.means {
+        answer["means"] = json!(means);
+    }
     if document.scope != Some(Scope::Conversation) {
         answer["files"] = files(document);
     }

@@ -234,7 +234,8 @@ fn wanted(door: &impl Door, params: &Params, goal: ChangeGoal, standing: &Standi
         true => WhileRunning::Interrupt,
         false => WhileRunning::Refuse,
     };
-    Ok(Wanted { change, head_seen: head_seen(door, params, standing)?, plan_seen: None, running })
+    let plan_seen = params.text_if_given("expectedPlan")?.map(str::to_owned);
+    Ok(Wanted { change, head_seen: head_seen(door, params, standing)?, plan_seen, running })
 }
 
 /// Where the client saw the head: as it was told it with the points, or its last message.

@@ -35,7 +35,8 @@ pub(super) async fn decide(
     plan: &RewindDocument,
     title: &str,
 ) -> Result<Option<Vec<(Bytes, OnConflict)>>, RpcError> {
-    let text = text::conflicts(&plan.conflicts);
+    let means = plan.means.map(|means| format!("Rewind: {}\n\n", means.describe())).unwrap_or_default();
+    let text = format!("{means}{}", text::conflicts(&plan.conflicts));
     let call = json!({
         "toolCallId": format!("command-{}", fresh::entry()),
         "title": title,

@@ -78,7 +78,8 @@ pub(super) fn conflicts(conflicts: &[ConflictFacts]) -> String {
 
 /// What was done, what the user has to know of it, and `back`: how that is reversed.
 pub(super) fn done(document: &RewindDocument, what: &str, is_cut: bool, warnings: &[String], back: &str) -> String {
-    let mut text = format!("{what}.\n");
+    let means = document.means.map(|means| format!(": {}", means.describe())).unwrap_or_default();
+    let mut text = format!("{what}{means}.\n");
     let changed: Vec<_> = document.files.iter().filter(|file| file.action.is_some()).collect();
     let line = |action: &str, path: &Bytes, status: &str| format!("- {action} `{}`: {status}\n", name(path));
     let lines = changed.iter().take(MAX_PATHS);

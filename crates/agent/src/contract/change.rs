@@ -21,6 +21,9 @@ pub struct Change {
     /// What to do with the conflicts of single paths.
     #[serde(default)]
     pub choices: Vec<(Bytes, OnConflict)>,
+    /// What an exact rewind does with the changes of a person where neither of these decides: it stops or overwrites them.
+    #[serde(default)]
+    pub on_yours: OnConflict,
     /// Go ahead although another branch is checked out than then.
     #[serde(default)]
     pub across_branches: bool,
@@ -29,7 +32,14 @@ pub struct Change {
 impl Change {
     /// A change of everything that stops at conflicts.
     pub fn new(goal: ChangeGoal) -> Self {
-        Self { goal, paths: Vec::new(), on_conflict: OnConflict::Stop, choices: Vec::new(), across_branches: false }
+        Self {
+            goal,
+            paths: Vec::new(),
+            on_conflict: OnConflict::Stop,
+            choices: Vec::new(),
+            on_yours: OnConflict::Stop,
+            across_branches: false,
+        }
     }
 }
 
@@ -64,8 +74,8 @@ pub enum ChangeGoal {
     Checkpoint {
         /// A unique beginning of its id, or its label.
         checkpoint: String,
-        /// Which files.
-        #[serde(default)]
+        /// Which files: all of them, unless the client asks for the changes of the session alone.
+        #[serde(default = "whole_workspace")]
         files: Files,
     },
     /// Take back an operation.
@@ -81,6 +91,10 @@ pub enum ChangeGoal {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         operation: Option<String>,
     },
+}
+
+fn whole_workspace() -> Files {
+    Files::Exact
 }
 
 /// Where a client saw the head.

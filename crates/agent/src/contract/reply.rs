@@ -123,6 +123,9 @@ pub enum Reply {
     Diff {
         /// What changes in each.
         files: Vec<FileDiff>,
+        /// The plan that they belong to, if they are what a change would do.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        plan: Option<Box<RewindDocument>>,
     },
     /// A session was forked from this one.
     Forked {

@@ -2,7 +2,9 @@
 
 use retake_engine::session::entry::{Body, Entry, EntryId};
 use retake_engine::session::{ForkError, Moment};
-use retake_engine::{Durability, HeadSeen, MadeBy, NoProgress, Origin, Plan, RewindError, RewindRequest, Scope};
+use retake_engine::{
+    Durability, HeadSeen, MadeBy, NoProgress, Origin, Plan, RewindError, RewindRequest, Scope, WindowId,
+};
 use tokio::sync::oneshot;
 
 use super::publish::in_words;
@@ -108,13 +110,11 @@ impl Controller {
     }
 
     fn change(&mut self, change: Change, plan_seen: Option<String>) -> Result<Reply, Refusal> {
-        if let Some(seen) = plan_seen {
-            self.check_seen(&change, seen)?;
-        }
+        let seen = plan_seen.map(|seen| self.check_seen(&change, seen)).transpose()?;
         let held = self.held.iter().flat_map(|held| held.parts.clone()).collect();
         self.return_held();
         let draft = self.draft.clone();
-        self.end_jobs_since(&change, self.made_by)?;
+        let Ended { seen, .. } = self.end_jobs_since(&change, seen, self.made_by)?;
         let (session, head, made_by) = (self.writer().id(), self.writer().conversation().head(), self.made_by);
         let keeper = self.keeper.clone();
         // The writer is the keeper's for as long as that takes, and nobody else's.
@@ -124,7 +124,8 @@ impl Controller {
                 let result = to_request(workspace, session, &change).and_then(|mut request| {
                     request.made_by = made_by;
                     request.head_seen = Some(HeadSeen(head));
-                    let applied = workspace.apply_in(&mut writer, &request, None, &fresh::rewind(), &NoProgress);
+                    let applied =
+                        workspace.apply_in(&mut writer, &request, seen.as_deref(), &fresh::rewind(), &NoProgress);
                     applied.map_err(|err| refused(&err))
                 });
                 (writer, result)
@@ -140,23 +141,28 @@ impl Controller {
         Ok(Reply::Change { document: Box::new(RewindDocument::applied(&applied)) })
     }
 
-    /// Refuses a change that would come to something else by now than what the user saw. Before jobs are ended for it: what they still
-    /// write goes with them.
-    fn check_seen(&self, change: &Change, seen: String) -> Result<(), Refusal> {
+    /// Refuses a change whose plan is already another than the one that the user saw, before prompts that are held go back to the draft
+    /// and jobs are ended. The engine compares again under its lock.
+    fn check_seen(&self, change: &Change, fingerprint: String) -> Result<Sighted, Refusal> {
         let (session, change) = (self.writer().id(), change.clone());
         self.keeper.ask(move |workspace| {
             let request = to_request(workspace, session, &change)?;
             let plan = workspace.plan(&request, &NoProgress).map_err(|err| refused(&err))?;
-            match plan.fingerprint() == seen {
-                true => Ok(()),
+            match plan.is_as_seen(&fingerprint) {
+                true => Ok(Sighted { fingerprint, plan }),
                 false => Err(refused(&RewindError::Stale { plan: Box::new(plan) })),
             }
         })
     }
 
-    /// Ends background jobs that were started at or after the place that files go back to; none, if nothing will go back. Returns their
-    /// commands.
-    pub(super) fn end_jobs_since(&mut self, change: &Change, made_by: MadeBy) -> Result<Vec<String>, Refusal> {
+    /// Ends background jobs that were started at or after the place that files go back to; none, if nothing will go back. Their last
+    /// writes are no reason to refuse a plan that was `seen`; a save of a person is.
+    pub(super) fn end_jobs_since(
+        &mut self,
+        change: &Change,
+        seen: Option<Sighted>,
+        made_by: MadeBy,
+    ) -> Result<Ended, Refusal> {
         let goal = &change.goal;
         let jobs = self.toolbox.jobs().clone();
         let is_running = |job: &Job| matches!(job.state, JobState::Running);
@@ -166,7 +172,7 @@ impl Controller {
                 | ChangeGoal::KeepPrompt { scope: Scope::Conversation, .. }
         );
         if leaves_files || !jobs.list().iter().any(is_running) {
-            return Ok(Vec::new());
+            return Ok(Ended { commands: Vec::new(), seen: seen.map(|seen| seen.fingerprint) });
         }
         let plan = self.plan_to_apply(change, made_by)?;
         let entries = self.writer().conversation().entries();
@@ -175,16 +181,52 @@ impl Controller {
             let entry = self.job_entries.get(&job.id);
             is_running(job) && !entry.is_some_and(|entry| retained.iter().any(|one| one.id == *entry))
         };
-        let mut ended = Vec::new();
+        let (mut commands, mut windows) = (Vec::new(), Vec::new());
         for job in self.runtime.block_on(jobs.end_if(is_later)) {
             if let Some(window) = self.job_windows.remove(&job.id) {
+                windows.push(window.id());
                 self.end_window(window);
             }
-            ended.push(job.command);
+            commands.push(job.command);
         }
         self.publish_jobs();
-        Ok(ended)
+        let seen = seen.map(|seen| self.seen_after(change, made_by, seen.plan, windows)).transpose()?;
+        Ok(Ended { commands, seen })
     }
+
+    /// The fingerprint of the plan now that the jobs of `windows` have ended, if it differs from `before` only in what they wrote last.
+    fn seen_after(
+        &self,
+        change: &Change,
+        made_by: MadeBy,
+        before: Plan,
+        windows: Vec<WindowId>,
+    ) -> Result<String, Refusal> {
+        let (session, change) = (self.writer().id(), change.clone());
+        self.keeper.ask(move |workspace| {
+            let request = RewindRequest { made_by, ..to_request(workspace, session, &change)? };
+            let plan = workspace.plan(&request, &NoProgress).map_err(|err| refused(&err))?;
+            match workspace.differs_by_last_writes(&before, &plan, &windows) {
+                Ok(true) => Ok(plan.fingerprint()),
+                Ok(false) => Err(refused(&RewindError::Stale { plan: Box::new(plan) })),
+                Err(error) => Err(refusal(Reason::Failed, in_words(&error))),
+            }
+        })
+    }
+}
+
+/// The plan that the user saw, as it was worked out again.
+pub(super) struct Sighted {
+    fingerprint: String,
+    plan: Plan,
+}
+
+/// What ending jobs came to.
+pub(super) struct Ended {
+    /// Their commands.
+    pub(super) commands: Vec<String>,
+    /// The fingerprint of the plan that was seen, with what they wrote last.
+    seen: Option<String>,
 }
 
 /// How many of the entries were there at the place that files go back to.

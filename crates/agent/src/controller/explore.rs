@@ -99,8 +99,8 @@ impl Controller {
     fn restore_files(&mut self, mark: &Mark) -> (Restored, Vec<String>) {
         let goal =
             ChangeGoal::Rewind { entry: mark.entry, scope: Scope::Code, files: Files::Selective, discard: Discard::No };
-        let ended = match self.end_jobs_since(&Change::new(goal), MadeBy::Model) {
-            Ok(ended) => ended,
+        let ended = match self.end_jobs_since(&Change::new(goal), None, MadeBy::Model) {
+            Ok(ended) => ended.commands,
             Err(refusal) => return (Restored::Refused(reasons(&refusal)), Vec::new()),
         };
         let (keeper, mark) = (self.keeper.clone(), mark.clone());

@@ -3,14 +3,14 @@
 use retake_agent::contract::{Change, ChangeGoal, Command, DiffOf, Reason, Reply, WhileRunning};
 use retake_agent::diff::{FileDiff, LineKind};
 use retake_agent::document::Bytes;
-use retake_engine::{Files, Scope};
+use retake_engine::{Files, OnConflict, Scope};
 use serde_json::json;
 
 use crate::scene::{Scene, rewind_goal};
 
 fn diff(scene: &Scene, of: DiffOf) -> Vec<FileDiff> {
     match scene.request(Command::Diff { of }).expect("it can be told") {
-        Reply::Diff { files } => files,
+        Reply::Diff { files, .. } => files,
         other => panic!("no diff: {other:?}"),
     }
 }
@@ -110,7 +110,8 @@ fn a_single_file_comes_back_from_any_point_and_nothing_else_does() {
     assert_eq!(scene.files(), "a.txt: one\nb.txt: mine\n");
     let ways: [&dyn Fn(Files) -> ChangeGoal; 2] = [&of_rewind, &goal];
     for to_first in ways {
-        scene.apply(only(to_first(Files::Exact), "b.txt"), WhileRunning::Refuse).unwrap();
+        let change = Change { on_yours: OnConflict::Overwrite, ..only(to_first(Files::Exact), "b.txt") };
+        scene.apply(change, WhileRunning::Refuse).unwrap();
         assert_eq!(scene.files(), "a.txt: one\nb.txt: b\n");
         scene.undo();
         assert_eq!(scene.files(), "a.txt: one\nb.txt: mine\n");

@@ -1,7 +1,7 @@
 //! R34: background jobs and rewinds.
 
-use retake_agent::contract::{Command, EventKind, Reason};
-use retake_engine::Scope;
+use retake_agent::contract::{Change, Command, EventKind, Reason, Refusal, Reply, WhileRunning};
+use retake_engine::{EntryId, OnConflict, Scope};
 use serde_json::json;
 
 use crate::scene::{Scene, rewind_goal};
@@ -66,6 +66,56 @@ fn a_rewind_that_is_refused_ends_no_job() {
     assert_eq!(refusal.reason, Reason::Conflicts, "{refusal:?}");
     assert_eq!(running(&mut scene), ["sleep 301"], "nothing was changed, so nothing was ended");
     assert_eq!(scene.files(), "a.txt: mine\n");
+    scene.check();
+}
+
+/// Asks for a plan, and then for just that plan.
+fn rewind_as_seen(scene: &mut Scene, change: Change) -> Result<Reply, Refusal> {
+    let Ok(Reply::Change { document }) = scene.request(Command::Plan { change: change.clone() }) else {
+        panic!("there is a plan")
+    };
+    let running = WhileRunning::Refuse;
+    scene.request(Command::Apply { change, head_seen: None, plan_seen: document.fingerprint, running })
+}
+
+/// A job that writes `job.txt`, and at its end `last` too; returns the prompt before it.
+fn start_job_with_a_last_write(scene: &mut Scene, last: &str) -> EntryId {
+    let command = format!("trap 'echo last >> {last}; exit' TERM; echo run > job.txt; while :; do sleep 0.05; done");
+    let prompt = start_job(scene, "start it", &command);
+    while scene.read("job.txt").is_none_or(|text| text.is_empty()) {
+        std::thread::yield_now();
+    }
+    prompt
+}
+
+#[test]
+fn what_a_job_writes_last_does_not_make_the_plan_stale() {
+    for last in ["job.txt", "new.txt"] {
+        let mut scene = Scene::new().file("a.txt", "one\n").start();
+        scene.model.calls("bash", json!({"command": "echo two > a.txt"}));
+        scene.model.says("Done.");
+        let first = scene.prompt("first");
+        start_job_with_a_last_write(&mut scene, last);
+        let rewound = rewind_as_seen(&mut scene, Change::new(rewind_goal(first, Scope::Both)));
+        assert!(rewound.is_ok(), "{last}: {rewound:?}");
+        assert_eq!((running(&mut scene), scene.files()), (Vec::new(), "a.txt: one\n".to_owned()), "{last}");
+        scene.check();
+    }
+}
+
+#[test]
+fn a_save_while_jobs_are_ended_makes_the_plan_stale() {
+    let mut scene = Scene::new().file("a.txt", "one\n").start();
+    scene.model.calls("bash", json!({"command": "echo two > a.txt"}));
+    scene.model.says("Done.");
+    let first = scene.prompt("first");
+    // The job has not written this file, and the plan has something to do with it: so this stands for a person's save.
+    start_job_with_a_last_write(&mut scene, "a.txt");
+    let on_conflict = OnConflict::Overwrite;
+    let change = Change { on_conflict, ..Change::new(rewind_goal(first, Scope::Both)) };
+    let refusal = rewind_as_seen(&mut scene, change).unwrap_err();
+    assert_eq!(refusal.reason, Reason::StalePlan, "{refusal:?}");
+    assert_eq!(scene.read("a.txt").as_deref(), Some("two\nlast\n"));
     scene.check();
 }
 

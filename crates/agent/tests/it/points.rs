@@ -1,8 +1,9 @@
 //! Going back to a checkpoint inside a session: it is the session's, like everything else that is done in it.
 
-use retake_agent::contract::{Change, ChangeGoal, Command, OperationFacts, Reason, Reply};
+use retake_agent::contract::{Change, ChangeGoal, Command, OperationFacts, Reason, Reply, WhileRunning};
+use retake_agent::document::RewindDocument;
 use retake_agent::fresh;
-use retake_engine::{Durability, Files, NewCheckpoint, NoProgress};
+use retake_engine::{Durability, Files, NewCheckpoint, NoProgress, OnConflict};
 use serde_json::json;
 
 use crate::scene::Scene;
@@ -20,6 +21,12 @@ fn after_a_checkpoint() -> (Scene, ChangeGoal) {
     (scene, ChangeGoal::Checkpoint { checkpoint: taken.id.to_string(), files: Files::Exact })
 }
 
+/// Goes back, and agrees that the user's own changes are replaced.
+fn replace_all(scene: &mut Scene, goal: ChangeGoal) -> RewindDocument {
+    let change = Change { on_yours: OnConflict::Overwrite, ..Change::new(goal) };
+    scene.apply(change, WhileRunning::Refuse).unwrap()
+}
+
 fn to_undo(scene: &Scene) -> OperationFacts {
     match scene.request(Command::Operations).unwrap() {
         Reply::Operations { undo: Some(undo), .. } => *undo,
@@ -35,7 +42,7 @@ fn going_back_to_a_checkpoint_is_an_operation_of_the_session_and_is_undone_there
     let planned = scene.request(Command::Plan { change: Change::new(goal.clone()) }).unwrap();
     let Reply::Change { document: plan } = planned else { panic!("no plan") };
     assert_eq!((plan.foreign, plan.files.len()), (2, 3), "two of the three paths are not the session's");
-    let done = scene.change(goal).unwrap();
+    let done = replace_all(&mut scene, goal);
     assert_eq!((done.session, done.foreign), (Some(scene.session().to_string()), 2));
     assert_eq!(scene.files(), "u.txt: user\n");
     let operation = done.operation.unwrap();
@@ -55,7 +62,7 @@ fn going_back_to_a_checkpoint_is_an_operation_of_the_session_and_is_undone_there
 #[test]
 fn the_model_is_told_which_files_went_back_to_a_checkpoint() {
     let (mut scene, goal) = after_a_checkpoint();
-    scene.change(goal).unwrap();
+    replace_all(&mut scene, goal);
     scene.model.says("I see.");
     scene.prompt("go on");
     let transcript = scene.last_request().transcript();
@@ -72,7 +79,7 @@ fn a_checkpoint_of_another_session_is_gone_back_to_in_this_one() {
     scene.say_beside(&opened.handle, "write two");
     let theirs = scene.workspace().checkpoints().unwrap().into_iter().rfind(|one| one.session == Some(other)).unwrap();
     let goal = ChangeGoal::Checkpoint { checkpoint: theirs.id.to_string(), files: Files::Exact };
-    let done = scene.change(goal).unwrap();
+    let done = replace_all(&mut scene, goal);
     assert_eq!(done.session, Some(scene.session().to_string()));
     assert_eq!(scene.files(), CHANGED);
     let runtime = scene.runtime();

@@ -20,8 +20,8 @@ use crate::ui::Ui;
 ///
 /// At a prompt, which `retake log --session SESSION` lists, files and conversation go back to before it, and what you had said waits
 /// to be said again. There and at a point of `retake exec` only what its session changed since goes back, and what anybody else changed is left alone or, in the
-/// same file, is a conflict; at any other point, and with `--exact`, the whole workspace becomes as it was. On a terminal the plan is
-/// shown first. What is there now is saved before anything is touched, so that `retake undo` takes the rewind back.
+/// same file, is a conflict; at any other point, and with `--exact`, the whole workspace becomes as it was, and what you changed yourself
+/// is replaced only if you agree: with `--yes`, with `--on-conflict`, or on a terminal. There the plan is shown first. What is there now is saved before anything is touched, so that `retake undo` takes the rewind back.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   retake rewind 3fa2 --dry-run

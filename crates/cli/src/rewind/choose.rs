@@ -4,13 +4,16 @@
 
 use std::io::{self, Write};
 
-use retake_engine::{Change, OnConflict, OperationKind, Plan, PlannedPath, RewindError, RewindRequest, Workspace};
+use retake_engine::{
+    Change, Conflict, OnConflict, OperationKind, Plan, PlannedPath, RewindError, RewindRequest, Workspace,
+};
 
 use super::preview::{self, Length};
 use crate::diff::patch::{self, Binary};
 use crate::diff::{Comparison, Source};
 use crate::quote;
 use crate::ui::{BOLD, Paint, RED, Ui};
+use crate::words;
 
 /// Shows the plan and asks until everything is decided. The plan that was agreed to, with `request` now saying so too; `None` if the
 /// user does not want it.
@@ -23,7 +26,8 @@ pub fn agree(
     loop {
         let plan = super::plan(ui, workspace, request)?;
         preview::write(ui.talk()?, Paint::Colour, workspace, kind, &plan, Length::Screen)?;
-        if !plan.blocked.is_empty() {
+        // A directory may be blocked by a path that is still to be decided about.
+        if !plan.blocked.is_empty() && !plan.paths.iter().any(PlannedPath::stops) {
             return Err(RewindError::Refused { plan: Box::new(plan) }.into());
         }
         if plan.is_empty() && plan.is_applicable() {
@@ -38,12 +42,41 @@ pub fn agree(
             }
             request.across_branches = true;
         }
+        let (yours, stopping): (Vec<&PlannedPath>, Vec<&PlannedPath>) =
+            plan.paths.iter().filter(|path| path.stops()).partition(|path| path.conflict == Some(Conflict::Yours));
+        if !yours.is_empty() {
+            match ask_of_yours(ui, &yours)? {
+                OnConflict::Stop => return Ok(None),
+                OnConflict::Overwrite if stopping.is_empty() => {
+                    request.on_yours = OnConflict::Overwrite;
+                    return Ok(Some(plan));
+                }
+                OnConflict::Overwrite => request.on_yours = OnConflict::Overwrite,
+                choice => request.choices.extend(yours.iter().map(|path| (path.path.clone(), choice))),
+            }
+        }
         // Deciding on a path can raise another question, for a directory above it say: hence the loop.
-        for path in plan.paths.iter().filter(|path| path.stops()) {
+        for path in stopping {
             match ask(ui, workspace, path)? {
                 OnConflict::Stop => return Ok(None),
                 choice => request.choices.insert(path.path.clone(), choice),
             };
+        }
+    }
+}
+
+/// Asks what to do with the paths that hold changes of the user's own: one question for all, which is also the one whether to apply.
+fn ask_of_yours(ui: &mut Ui, yours: &[&PlannedPath]) -> io::Result<OnConflict> {
+    let paths = words::count(yours.len() as u64, "path holds", "paths hold");
+    let merge = if yours.iter().all(|path| path.merged.is_some()) { "/merge" } else { "" };
+    loop {
+        let answer = ui.question(&format!("{paths} your own changes. Apply and replace them? [y/N/keep{merge}]"))?;
+        match answer.trim() {
+            "y" | "Y" | "yes" | "Yes" => return Ok(OnConflict::Overwrite),
+            "" | "n" | "N" | "no" | "No" => return Ok(OnConflict::Stop),
+            "k" | "keep" => return Ok(OnConflict::Keep),
+            "m" | "merge" if !merge.is_empty() => return Ok(OnConflict::Merge),
+            _ => {}
         }
     }
 }

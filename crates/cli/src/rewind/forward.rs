@@ -3,9 +3,9 @@
 use std::io::Write;
 use std::time::Duration;
 
-use retake_agent::contract::{Change, ChangeGoal, Command, Reason, Refusal, Reply, Seen, WhileRunning};
+use retake_agent::contract::{Change, ChangeGoal, Command, Reason, Refusal, Reply, WhileRunning};
 use retake_agent::document::{Bytes, NotRestoredFacts, RewindDocument};
-use retake_engine::{Goal, OperationKind, Plan, RewindRequest, SessionId};
+use retake_engine::{Goal, OperationKind, RewindRequest, SessionId};
 
 use super::outcome::{self, Mark};
 use super::{Options, preview};
@@ -24,14 +24,13 @@ pub fn apply(
     session: SessionId,
     kind: OperationKind,
     request: &RewindRequest,
-    expected: Option<&Plan>,
+    seen: Option<&str>,
     options: &Options,
 ) -> anyhow::Result<()> {
-    let head_seen = expected.and_then(|plan| plan.conversation.as_ref()).map(|planned| Seen { head: planned.from });
     let running = if options.interrupt { WhileRunning::Interrupt } else { WhileRunning::Refuse };
-    let change = change(request);
+    let (change, plan_seen) = (change(request), seen.map(str::to_owned));
     loop {
-        let command = Command::Apply { change: change.clone(), head_seen, plan_seen: None, running };
+        let command = Command::Apply { change: change.clone(), head_seen: None, plan_seen: plan_seen.clone(), running };
         let reply = agent::ask_live(here, session, command)?;
         match reply.ok_or_else(|| AgentError::unreachable(session))? {
             Ok(Reply::Change { document }) => return tell(ui, kind, &document),
@@ -71,6 +70,7 @@ fn change(request: &RewindRequest) -> Change {
         paths: request.paths.iter().map(|path| Bytes::new(path.as_bytes())).collect(),
         on_conflict: request.on_conflict,
         choices: request.choices.iter().map(|(path, choice)| (Bytes::new(path.as_bytes()), *choice)).collect(),
+        on_yours: request.on_yours,
         across_branches: request.across_branches,
         ..Change::new(goal)
     }

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 pub use retake_agent::document::choices;
 use retake_engine::session::{PlannedConversation, first_line};
 use retake_engine::{
-    Action, Change, ForkFate, LedgerItem, OnConflict, OperationKind, Plan, PlannedFork, PlannedPath, Scope, Side,
-    SnapshotId, Workspace,
+    Action, Change, Conflict, ForkFate, LedgerItem, OnConflict, OperationKind, Plan, PlannedFork, PlannedPath, Scope,
+    Side, SnapshotId, Workspace,
 };
 use unicode_width::UnicodeWidthStr;
 
@@ -21,6 +21,9 @@ use crate::words;
 const MAX_SHOWN: usize = 60;
 /// Lines of what cannot be undone, and of what is undone too.
 const MAX_LISTED: usize = 10;
+
+/// Marks a path that holds a change which no agent and no command made.
+const YOURS: &str = "yours";
 
 /// How much of a plan is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,12 +46,15 @@ pub fn write(
     if let Some(fork) = &plan.fork {
         return writeln!(out, "{bold}{title}{bold:#}: {}; files stay as they are", fate(fork, Tense::Planned));
     }
+    let mut about: Vec<&str> = plan.means.iter().map(|means| means.describe()).collect();
     if plan.scope == Scope::Conversation {
-        writeln!(out, "{bold}{title}{bold:#}: the conversation only; files and side effects stay")?;
+        about.push("the conversation only; files and side effects stay");
     } else if plan.paths.is_empty() && plan.blocked.is_empty() {
-        writeln!(out, "{bold}{title}{bold:#}: nothing to do, the files are there already")?;
-    } else {
-        writeln!(out, "{bold}{title}{bold:#}:")?;
+        about.push("nothing to do, the files are there already");
+    }
+    match about.is_empty() {
+        true => writeln!(out, "{bold}{title}{bold:#}:")?,
+        false => writeln!(out, "{bold}{title}{bold:#}: {}", about.join("; "))?,
     }
     write_paths(out, paint, workspace, plan, length)?;
     if let Some(planned) = &plan.conversation {
@@ -94,7 +100,7 @@ pub fn write(
     write_ledger(out, paint, &plan.ledger)
 }
 
-pub const BLOCKED: &str = "holds files that are not captured, so nothing can take its place";
+pub const BLOCKED: &str = "holds files that stay, so nothing can take its place";
 
 /// Says what stays as it is whatever happens to files.
 pub fn write_ledger(out: &mut dyn Write, paint: Paint, ledger: &[LedgerItem]) -> io::Result<()> {
@@ -148,9 +154,12 @@ fn write_paths(
             let dim = paint.with(DIM);
             write!(out, "  {dim}{}{dim:#}", certainty.name())?;
         }
-        if let Some(conflict) = path.conflict {
-            let (red, dim) = (paint.with(RED), paint.with(DIM));
-            write!(out, "  {red}{}{red:#} {dim}({}){dim:#}", conflict.describe(), outcome(path))?;
+        let (yellow, red, dim) = (paint.with(YELLOW), paint.with(RED), paint.with(DIM));
+        match path.conflict {
+            Some(Conflict::Yours) => write!(out, "  {yellow}{YOURS}{yellow:#} {dim}({}){dim:#}", outcome(path))?,
+            Some(conflict) => write!(out, "  {red}{}{red:#} {dim}({}){dim:#}", conflict.describe(), outcome(path))?,
+            None if path.yours => write!(out, "  {yellow}{YOURS}{yellow:#}")?,
+            None => {}
         }
         writeln!(out)?;
     }
@@ -192,12 +201,12 @@ pub fn target_side(path: &PlannedPath) -> Source<'static> {
 
 fn letter(path: &PlannedPath) -> (char, anstyle::Style) {
     match (path.conflict, path.action) {
-        (Some(_), _) => ('!', RED),
-        (None, Action::Restore) => ('R', YELLOW),
-        (None, Action::Delete) => ('D', RED),
-        (None, Action::Recreate) => ('A', GREEN),
-        (None, Action::Mode) => ('M', CYAN),
-        (None, Action::Unchanged) => (' ', DIM),
+        (Some(conflict), _) if conflict != Conflict::Yours => ('!', RED),
+        (_, Action::Restore) => ('R', YELLOW),
+        (_, Action::Delete) => ('D', RED),
+        (_, Action::Recreate) => ('A', GREEN),
+        (_, Action::Mode) => ('M', CYAN),
+        (_, Action::Unchanged) => (' ', DIM),
     }
 }
 
@@ -206,6 +215,7 @@ fn outcome(path: &PlannedPath) -> &'static str {
     match (path.stops(), path.choice) {
         (true, OnConflict::Merge) => "does not merge, stops everything",
         (true, OnConflict::Overwrite) => "cannot be overwritten, stops everything",
+        (true, OnConflict::Stop) if path.conflict == Some(Conflict::Yours) => "needs your decision",
         (true, OnConflict::Stop | OnConflict::Keep) | (false, OnConflict::Stop) => "stops everything",
         (false, OnConflict::Keep) => "is kept",
         (false, OnConflict::Overwrite) => "is overwritten",

@@ -10,7 +10,18 @@ use crate::words;
 /// Everything that keeps `plan` from being carried out, and what can be done about it, as the lines of a hint.
 pub fn why_refused(plan: &Plan) -> String {
     let mut lines = Vec::new();
-    let stopping: Vec<&PlannedPath> = plan.paths.iter().filter(|path| path.stops()).collect();
+    let (yours, stopping): (Vec<&PlannedPath>, Vec<&PlannedPath>) = plan
+        .paths
+        .iter()
+        .filter(|path| path.stops())
+        .partition(|path| path.conflict == Some(Conflict::Yours) && path.choice == OnConflict::Stop);
+    if !yours.is_empty() {
+        lines.push(decision_on_yours(&yours));
+        lines.extend(yours.iter().take(MAX_NAMED).map(|path| format!("  {}", quote::name(path.path.as_bytes()))));
+        if MAX_NAMED < yours.len() {
+            lines.push(format!("  … and {} more", yours.len() - MAX_NAMED));
+        }
+    }
     if !stopping.is_empty() {
         lines.push(decision(&stopping));
         for path in stopping.iter().take(MAX_NAMED) {
@@ -38,6 +49,15 @@ pub fn why_refused(plan: &Plan) -> String {
 /// Whether HEAD was detached, so that a commit is what was checked out.
 fn is_commit(name: &str) -> bool {
     matches!(name.len(), 40 | 64) && name.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// What decides on paths that hold changes of the user's own.
+fn decision_on_yours(yours: &[&PlannedPath]) -> String {
+    let paths = words::count(yours.len() as u64, "path holds", "paths hold");
+    let can_merge = yours.iter().all(|path| path.merged.is_some());
+    let merge = if can_merge { ", `--on-conflict merge` merges them" } else { "" };
+    let choices = "`--yes` replaces them, `--on-conflict keep` keeps them";
+    format!("{paths} your own changes, made by no agent and no command: {choices}{merge}")
 }
 
 /// What decides on all of `stopping`: leaving a path as it is can always be done, everything else only for some.

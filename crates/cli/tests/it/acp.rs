@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::agent::Agent;
 use crate::sandbox::{Run, Sandbox};
+use crate::seen::saving;
 
 /// How long a test waits for what has to come.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -281,4 +282,32 @@ fn what_an_agent_writes_that_is_no_message_is_shown_without_commands_to_a_termin
         "{:?}",
         run.stderr
     );
+}
+
+#[test]
+fn a_save_after_the_plan_was_shown_refuses_the_rewind_of_the_editor() {
+    let agent = Agent::new();
+    agent.sandbox.write("a.txt", "one\n");
+    let mut editor = Editor::start(saving(&agent.sandbox, agent.command()));
+    let session = editor.begin(&agent);
+    agent.model.calls("bash", json!({ "command": "echo two > a.txt" }));
+    agent.model.says("written");
+    editor.turn(&session, "write it");
+    refuses_a_stale_plan(&mut editor, &session);
+    assert_eq!(agent.sandbox.read("a.txt"), "mine\n");
+}
+
+/// Asks for the plan of going back to before the last prompt, and for that plan; a person saves in between.
+fn refuses_a_stale_plan(editor: &mut Editor, session: &str) {
+    let points = editor.call("_session/rewind_points", json!({ "sessionId": session }));
+    let last = &points["points"][0]["messageId"];
+    let mut params =
+        json!({ "sessionId": session, "beforeMessageId": last, "onConflict": "overwrite", "dryRun": true });
+    let plan = editor.call("_session/rewind", params.clone());
+    assert_eq!(plan["means"], "session", "{plan:#}");
+    params["expectedPlan"] = plan["fingerprint"].clone();
+    params["dryRun"] = false.into();
+    let id = editor.send("_session/rewind", params);
+    let answer = editor.answer(id);
+    assert_eq!(answer["error"]["data"]["reason"], "stale_plan", "{answer:#}");
 }

@@ -39,7 +39,7 @@ fn the_plan_is_shown_and_nothing_is_done_without_a_yes() {
     for answer in ["n\n", "\n", "\u{4}"] {
         let (seen, status) = typing(retake(&s, &["rewind", &id]), answer);
         assert_eq!(status.code(), Some(1), "{seen}");
-        assert!(seen.contains("R a  +1 -1") && seen.contains("Apply? [y/N]"), "{seen}");
+        assert!(seen.contains("R a  +1 -1") && seen.contains("Apply and replace them? [y/N/keep]"), "{seen}");
         assert!(seen.contains("nothing was changed"), "{seen}");
         assert_eq!(s.read("a"), "2\n");
     }
@@ -98,13 +98,13 @@ fn a_plan_that_does_not_hold_any_more_is_not_applied() {
     s.write("a", "1\n").write("b", "1\n");
     let id = s.checkpoint();
     s.write("a", "2\n");
-    let prompt = "Apply? [y/N]";
+    let prompt = "Apply and replace them? [y/N/keep]";
     let save = |path, content| {
         s.write(path, content);
     };
     let (seen, status) = answering(retake(&s, &["rewind", &id]), prompt, || save("a", "saved meanwhile\n"), "y\n");
     assert_eq!(status.code(), Some(3), "{seen}");
-    assert!(seen.contains("nothing was changed: files have changed since the plan was made"), "{seen}");
+    assert!(seen.contains("nothing was changed: the plan has changed since it was shown"), "{seen}");
     assert_eq!(s.read("a"), "saved meanwhile\n");
     let (seen, status) = answering(retake(&s, &["rewind", &id, "--path", "a"]), prompt, || save("b", "2\n"), "y\n");
     assert!(status.success(), "what is not affected does not matter: {seen}");

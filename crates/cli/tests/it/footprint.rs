@@ -39,7 +39,7 @@ fn no_command_touches_version_control_or_the_workspace() {
             &["exec", "-m", "named", "--", "git", "--version"],
             &["rewind", &id, "--dry-run"],
             &["rewind", "named", "--dry-run", "--json"],
-            &["rewind", &id],
+            &["rewind", &id, "--yes"],
             &["rewind", &id, "--exact", "--yes"],
             &["ops"],
             &["ops", "--json"],

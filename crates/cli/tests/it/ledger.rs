@@ -88,14 +88,14 @@ fn a_stash_that_was_made_or_is_gone_is_told() {
     };
     let before = s.checkpoint();
     git(&s.path("ws"), &["stash", "--quiet"]);
-    let items = git_items(&s.retake(["rewind", &before, "--json"]).json());
+    let items = git_items(&s.retake(["rewind", &before, "--yes", "--json"]).json());
     assert!(items.contains(&("the stash has changed".to_owned(), "git stash list".to_owned())), "{items:?}");
     assert_eq!(s.read("b"), "mine\n");
     let stash = git(&s.path("ws"), &["rev-parse", "refs/stash"]);
     let with_stash = s.checkpoint();
     git(&s.path("ws"), &["stash", "drop", "--quiet"]);
     s.write("b", "else\n");
-    let items = git_items(&s.retake(["rewind", &with_stash, "--json"]).json());
+    let items = git_items(&s.retake(["rewind", &with_stash, "--yes", "--json"]).json());
     let remedy = format!("git stash store -m 'WIP' {}", stash.trim());
     assert!(items.contains(&("the stash is gone".to_owned(), remedy.clone())), "{items:?}");
     Run::of(s.command("sh").args(["-c", &remedy])).succeeds();

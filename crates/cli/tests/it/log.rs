@@ -66,7 +66,7 @@ fn the_history_of_a_path_tells_who_changed_it() {
     s.retake(["exec", "-m", "start", "--", "sh", "-c", "echo 2 > src/a"]).succeeds();
     s.write("src/a", "mine\n").chmod("src/a", 0o600).write("src/new", "");
     s.checkpoint();
-    s.retake(["rewind", "start", "--exact"]).succeeds();
+    s.retake(["rewind", "start", "--exact", "--yes"]).succeeds();
     let text = s.retake(["log", "--", "src"]).text();
     let lines: Vec<&str> =
         text.lines().map(|line| line.split_once("just now").map_or(line, |(_, rest)| rest.trim())).collect();

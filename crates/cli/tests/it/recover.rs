@@ -40,7 +40,7 @@ impl Scene {
     fn rewind(&self) -> std::process::Command {
         self.set_up();
         let mut command = self.s.retake_command();
-        command.args(["rewind", &self.id]);
+        command.args(["rewind", &self.id, "--yes"]);
         command
     }
 
@@ -111,7 +111,7 @@ fn a_rewind_survives_a_crash_at_every_step() {
             other => panic!("step {step}: {other:?}"),
         }
         assert_eq!(s.retake(["recover"]).text(), "Nothing was interrupted\n");
-        s.retake(["rewind", &scene.id]).succeeds();
+        s.retake(["rewind", &scene.id, "--yes"]).succeeds();
         assert!(history::on_disk(s) == scene.after, "step {step}: it goes on");
         s.retake(["undo"]).succeeds();
         assert!(history::on_disk(s) == scene.before, "step {step}: it can be undone");
@@ -142,7 +142,7 @@ fn a_rewind_survives_an_error_at_every_step() {
             let said_done = String::from_utf8_lossy(&output.stderr).contains("everything was done");
             let is_done = output.status.success() || said_done || outcome == "finished";
             assert_same(&files, if is_done { &scene.after } else { &scene.before }, &context);
-            s.retake(["rewind", &scene.id]).succeeds();
+            s.retake(["rewind", &scene.id, "--yes"]).succeeds();
             assert_same(&history::on_disk(s), &scene.after, &context);
         });
         assert!(refused > 0, "no {error} was noticed");

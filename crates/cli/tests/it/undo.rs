@@ -13,7 +13,7 @@ fn a_rewind_is_undone_and_redone() {
     s.write("a", "1\n");
     let id = s.checkpoint();
     s.write("a", "2\n").write("uncommitted", "never checkpointed\n");
-    s.retake(["rewind", &id]).succeeds();
+    s.retake(["rewind", &id, "--yes"]).succeeds();
     assert!(!s.ws("uncommitted").exists());
     let document = s.retake(["undo", "--json"]).json();
     assert_eq!(document["applied"], true);
@@ -95,7 +95,7 @@ fn points_that_rewinds_made_are_listed_on_demand() {
     s.write("a", "1\n");
     let id = s.checkpoint();
     s.write("a", "2\n");
-    s.retake(["rewind", &id]).succeeds();
+    s.retake(["rewind", &id, "--yes"]).succeeds();
     assert_eq!(s.retake(["log"]).text().lines().count(), 1);
     let all = s.retake(["log", "--all", "--json"]).json()["checkpoints"].clone();
     let origins: Vec<&str> = all.as_array().expect("a list").iter().filter_map(|p| p["origin"].as_str()).collect();

@@ -20,7 +20,7 @@ use crate::{CheckpointId, Node, OperationId, SessionId, Timestamp, WorkspacePath
 
 pub use claim::Runs;
 pub use span::{Claim, Counts, FileTime, Span, Spans};
-pub use window::{Began, NewSession, NewWindow, PartOf, Reach, Session, SessionKind, Window};
+pub use window::{Began, NewSession, NewWindow, PartOf, Reach, Session, SessionKind, Window, WindowId};
 
 /// How sure it is that a session made a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]

@@ -143,6 +143,18 @@ fn since(store: &Store, seq: i64, condition: &str) -> Result<BTreeMap<WorkspaceP
     Ok(by_path)
 }
 
+/// Everything that happened to `paths` after checkpoint `seq`, by path and in order.
+pub(crate) fn of_paths<'a>(
+    store: &Store,
+    seq: i64,
+    paths: impl Iterator<Item = &'a WorkspacePath>,
+) -> Result<BTreeMap<WorkspacePath, Vec<ChangeRow>>, StoreError> {
+    let wanted: BTreeSet<&WorkspacePath> = paths.collect();
+    let mut by_path = if wanted.is_empty() { BTreeMap::new() } else { since(store, seq, "1")? };
+    by_path.retain(|path, _| wanted.contains(path));
+    Ok(by_path)
+}
+
 /// A condition for changes by whose windows match `owner`, or that they contest with others.
 fn by(owner: &str, windows: &str) -> String {
     format!(

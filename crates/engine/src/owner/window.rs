@@ -119,6 +119,10 @@ pub struct Window {
     lock: File,
 }
 
+/// Which window it is, also after its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WindowId(pub(crate) i64);
+
 /// A window, and the checkpoint before it.
 #[derive(Debug)]
 pub struct Began {
@@ -129,6 +133,11 @@ pub struct Began {
 }
 
 impl Window {
+    /// Which window it is.
+    pub fn id(&self) -> WindowId {
+        WindowId(self.seq)
+    }
+
     /// Says that the tool has ended: a change after `at` is not taken for its own. Checkpoints of other processes go by that too.
     pub fn stop(&self, at: FileTime) {
         // On a full disk nothing is written, and a save that comes before the next checkpoint counts as the tool's.

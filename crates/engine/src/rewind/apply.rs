@@ -45,25 +45,26 @@ impl Workspace {
         &mut self,
         writer: &mut SessionWriter,
         request: &RewindRequest,
-        expected: Option<&Plan>,
+        seen: Option<&str>,
         new: &NewRewind,
         progress: &dyn Progress,
     ) -> Result<Applied, RewindError> {
-        let applied = self.apply_for(Some(writer.id()), request, expected, new, progress);
+        let applied = self.apply_for(Some(writer.id()), request, seen, new, progress);
         writer.reload()?;
         applied
     }
 
-    /// Carries out what `request` asks for, if it comes to what `expected` says (or to anything without a conflict, if
-    /// nothing was shown to anybody). One operation that can be undone. What belongs to a conversation needs its writer.
+    /// Carries out what `request` asks for. `seen` is the [fingerprint](Plan::fingerprint) of the plan that the user saw: the request is
+    /// refused if the plan under the lock is another. Without one, anything that needs no decision is applied. One operation that can be
+    /// undone. What belongs to a conversation needs its writer.
     pub fn apply(
         &mut self,
         request: &RewindRequest,
-        expected: Option<&Plan>,
+        seen: Option<&str>,
         new: &NewRewind,
         progress: &dyn Progress,
     ) -> Result<Applied, RewindError> {
-        self.apply_for(None, request, expected, new, progress)
+        self.apply_for(None, request, seen, new, progress)
     }
 
     /// What [`apply_in`](Self::apply_in) would come to in the conversation `session`, refused as far as that can be known beforehand.
@@ -103,18 +104,19 @@ impl Workspace {
         &mut self,
         open: Option<SessionId>,
         request: &RewindRequest,
-        expected: Option<&Plan>,
+        seen: Option<&str>,
         new: &NewRewind,
         progress: &dyn Progress,
     ) -> Result<Applied, RewindError> {
         let _own = self.store.own()?;
+        fault::place("rewind-begins");
         if let Some(operation) = operation::pending(&self.store)? {
             return Err(RewindError::Pending { operation: Box::new(operation) });
         }
         self.clean_up_again()?;
         let resolved = goal::resolve(&self.store, &request.goal)?;
         if let Some(fork) = resolved.fork {
-            return self.apply_fork(request, &resolved, fork, new);
+            return self.apply_fork(request, seen, &resolved, fork, new);
         }
         if let Some(aim) = resolved.aim.as_ref().filter(|aim| Some(aim.id) != open) {
             return Err(RewindError::SessionNotOpen { session: aim.id });
@@ -124,8 +126,8 @@ impl Workspace {
             self.store.db().erase_deleted()?;
         }
         let applied = match converse::only_conversation(&resolved) {
-            Some(_) => self.apply_conversation(request, expected, &resolved, new, progress),
-            None => self.apply_files(request, expected, &resolved, new, progress),
+            Some(_) => self.apply_conversation(request, seen, &resolved, new, progress),
+            None => self.apply_files(request, seen, &resolved, new, progress),
         };
         if discards && applied.is_ok() {
             self.store.db().erase();
@@ -137,7 +139,7 @@ impl Workspace {
     fn apply_files(
         &mut self,
         request: &RewindRequest,
-        expected: Option<&Plan>,
+        seen: Option<&str>,
         resolved: &Resolved,
         new: &NewRewind,
         progress: &dyn Progress,
@@ -146,7 +148,7 @@ impl Workspace {
         self.refuse_in_use(resolved)?;
         let target_seq = resolved.target_seq()?;
         let prepared = self.making_room(Some(target_seq), |this, effort| {
-            this.prepare(request, expected, resolved, new, effort, progress)
+            this.prepare(request, seen, resolved, new, effort, progress)
         })?;
         match prepared {
             Preparation::Refused(err) => Err(err),

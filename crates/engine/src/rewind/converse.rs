@@ -34,12 +34,14 @@ impl Workspace {
         Ok(Plan {
             what: what.to_owned(),
             session: Some(aim.id),
+            means: None,
             paths: Vec::new(),
             kept: Vec::new(),
             uncaptured: Vec::new(),
             already: Vec::new(),
             blocked: Vec::new(),
             branch: None,
+            checked_out: None,
             ledger,
             gaps: Vec::new(),
             foreign: 0,
@@ -47,6 +49,7 @@ impl Workspace {
             scope: Scope::Conversation,
             conversation: Some(aim.planned(store)?),
             fork: None,
+            newest: 0,
         })
     }
 
@@ -54,7 +57,7 @@ impl Workspace {
     pub(super) fn apply_conversation(
         &mut self,
         request: &RewindRequest,
-        expected: Option<&Plan>,
+        seen: Option<&str>,
         resolved: &Resolved,
         new: &NewRewind,
         progress: &dyn Progress,
@@ -62,7 +65,7 @@ impl Workspace {
         let aim = resolved.aim.as_ref().ok_or(RewindError::Gone)?;
         refuse_stale_head(&self.store, request, Some(aim))?;
         let plan = self.plan_conversation(aim, &resolved.what)?;
-        if expected.is_some_and(|expected| !expected.agrees_with(&plan)) {
+        if seen.is_some_and(|seen| !plan.is_as_seen(seen)) {
             return Err(RewindError::Stale { plan: Box::new(plan) });
         }
         let session = Some((aim.session, aim.id));

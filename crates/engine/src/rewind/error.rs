@@ -20,8 +20,8 @@ pub enum RewindError {
         /// The plan.
         plan: Box<Plan>,
     },
-    /// Things have changed since the plan was shown.
-    #[error("nothing was changed: files have changed since the plan was made")]
+    /// The plan is another than the one that was shown: files, the head or the branch have changed.
+    #[error("nothing was changed: the plan has changed since it was shown")]
     Stale {
         /// The plan as it would be now.
         plan: Box<Plan>,

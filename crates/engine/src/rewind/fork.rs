@@ -128,12 +128,14 @@ impl Workspace {
         Ok(Plan {
             what: resolved.what.clone(),
             session: resolved.session_id,
+            means: None,
             paths: Vec::new(),
             kept: Vec::new(),
             uncaptured: Vec::new(),
             already: Vec::new(),
             blocked: Vec::new(),
             branch: None,
+            checked_out: None,
             ledger: Vec::new(),
             gaps: Vec::new(),
             foreign: 0,
@@ -141,6 +143,7 @@ impl Workspace {
             scope: Scope::Conversation,
             conversation: None,
             fork: Some(reversal.planned()),
+            newest: 0,
         })
     }
 
@@ -148,11 +151,15 @@ impl Workspace {
     pub(super) fn apply_fork(
         &mut self,
         request: &RewindRequest,
+        seen: Option<&str>,
         resolved: &Resolved,
         reversal: Reversal,
         new: &NewRewind,
     ) -> Result<Applied, RewindError> {
         let plan = self.plan_fork(resolved, reversal)?;
+        if seen.is_some_and(|seen| !plan.is_as_seen(seen)) {
+            return Err(RewindError::Stale { plan: Box::new(plan) });
+        }
         let session = reversal.session;
         // As long as this is held nobody opens it, so that nothing is said in it meanwhile.
         let lock = writer::lock(self.store.dir(), session)?;

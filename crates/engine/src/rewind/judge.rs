@@ -32,7 +32,7 @@ pub(crate) fn judge(
 }
 
 /// Whether the changes lead from `target` to `now` without a step that nobody recorded.
-fn is_unbroken(chain: &[ChangeRow], target: Option<&Node>, now: Option<&Node>) -> bool {
+pub(super) fn is_unbroken(chain: &[ChangeRow], target: Option<&Node>, now: Option<&Node>) -> bool {
     let mut state = target;
     for change in chain {
         if change.kind != ChangeKind::Changed || !same(state, change.before.as_ref()) {

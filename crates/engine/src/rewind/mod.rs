@@ -11,16 +11,20 @@
 
 pub(crate) mod apply;
 mod cancel;
+mod chain;
 pub(crate) mod converse;
 mod displaced;
 mod doubt;
 mod error;
+mod exact;
 pub(crate) mod files;
+mod fingerprint;
 mod finish;
 pub(crate) mod fork;
 mod goal;
 pub(crate) mod intent;
 pub(crate) mod judge;
+mod last_writes;
 pub(crate) mod ledger;
 pub(crate) mod merge;
 pub(crate) mod plan;
@@ -40,6 +44,7 @@ use crate::snapshot::tree::Kind;
 use crate::{Certainty, CheckpointId, EntryId, Gap, Node, OperationId, SessionId, Timestamp, WorkspacePath};
 
 pub use error::RewindError;
+pub use fingerprint::OPEN;
 pub use fork::{ForkFate, ForkUse, PlannedFork};
 pub use ledger::LedgerItem;
 pub use merge::Merged;
@@ -149,6 +154,8 @@ pub struct RewindRequest {
     pub on_conflict: OnConflict,
     /// What to do with the conflicts of single paths.
     pub choices: BTreeMap<WorkspacePath, OnConflict>,
+    /// What an exact rewind does with the changes of a person where neither of these decides: it stops or overwrites them.
+    pub on_yours: OnConflict,
     /// Go ahead although another branch is checked out than at the target.
     pub across_branches: bool,
     /// Where the caller saw the head; it is refused if it is somewhere else.
@@ -169,6 +176,7 @@ impl RewindRequest {
             paths: Vec::new(),
             on_conflict: OnConflict::Stop,
             choices: BTreeMap::new(),
+            on_yours: OnConflict::Stop,
             across_branches: false,
             head_seen: None,
             made_by: MadeBy::Command,
@@ -181,6 +189,13 @@ impl RewindRequest {
 
     fn choice(&self, path: &WorkspacePath) -> OnConflict {
         self.choices.get(path).copied().unwrap_or(self.on_conflict)
+    }
+
+    /// Whether changes of a person are replaced without a decision about single paths.
+    fn replaces_yours(&self, path: &WorkspacePath) -> bool {
+        self.on_yours == OnConflict::Overwrite
+            && self.choice(path) == OnConflict::Stop
+            && !self.choices.contains_key(path)
     }
 }
 
@@ -260,6 +275,8 @@ pub enum Conflict {
     InTheWay,
     /// The content of the target is damaged in the store.
     Damaged,
+    /// The rewind is exact, and a change that no agent and no command made would be lost.
+    Yours,
 }
 
 impl Conflict {
@@ -288,12 +305,13 @@ impl Conflict {
             Self::UnknownThen => "what was there then was not captured",
             Self::InTheWay => "something that stays is in the way",
             Self::Damaged => "its content is damaged in the store",
+            Self::Yours => "changed by you: by no agent and no command",
         }
     }
 
     /// Whether the target's state can be had at the price of the present one.
     pub fn can_overwrite(self) -> bool {
-        matches!(self, Self::ChangedByOthers | Self::ChangedLater | Self::ChangedSince | Self::Contested)
+        matches!(self, Self::ChangedByOthers | Self::ChangedLater | Self::ChangedSince | Self::Contested | Self::Yours)
     }
 }
 
@@ -310,6 +328,8 @@ pub struct PlannedPath {
     pub choice: OnConflict,
     /// How sure it is that the changes taken back are ours; `None` where that does not matter.
     pub certainty: Option<Certainty>,
+    /// In an exact rewind: whether it holds a change that no agent and no command made.
+    pub yours: bool,
     /// Its state now.
     pub now: Option<Node>,
     /// Its state at the target.
@@ -381,6 +401,26 @@ impl KeptBecause {
     }
 }
 
+/// What the point of a rewind means for files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Means {
+    /// The changes of one session since then go back.
+    Session,
+    /// Every captured file becomes as it was then.
+    Workspace,
+}
+
+impl Means {
+    /// The meaning in words, for the first line of a plan.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::Session => "this session's changes",
+            Self::Workspace => "the whole workspace",
+        }
+    }
+}
+
 /// Another branch is checked out than at the target.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct BranchMoved {
@@ -397,6 +437,8 @@ pub struct Plan {
     pub what: String,
     /// The session whose changes are taken back; `None` for all.
     pub session: Option<SessionId>,
+    /// What the point means for files; `None` for an undo or a redo, and where files stay.
+    pub means: Option<Means>,
     /// Paths that would change, and conflicts, by path.
     pub paths: Vec<PlannedPath>,
     /// What stays although it was not there.
@@ -409,6 +451,8 @@ pub struct Plan {
     pub blocked: Vec<WorkspacePath>,
     /// Set if another branch is checked out, which has to be confirmed.
     pub branch: Option<BranchMoved>,
+    /// The branch that is checked out, or the commit of a detached HEAD; `None` without a repository, and where files stay.
+    pub checked_out: Option<String>,
     /// What cannot be undone. Callers may add to it.
     pub ledger: Vec<LedgerItem>,
     /// What the target could not capture.
@@ -423,6 +467,8 @@ pub struct Plan {
     pub conversation: Option<PlannedConversation>,
     /// What would become of a forked session.
     pub fork: Option<PlannedFork>,
+    /// The newest checkpoint that the plan knew of, by row number; 0 where files stay.
+    pub(crate) newest: i64,
 }
 
 impl Plan {
@@ -436,38 +482,16 @@ impl Plan {
         self.paths.iter().all(|path| same(path.now.as_ref(), path.result().as_ref()))
     }
 
+    /// Whether the plan can be applied once the user agrees that it replaces their own changes.
+    pub fn needs_only_consent(&self) -> bool {
+        let is_yours = |path: &PlannedPath| path.conflict == Some(Conflict::Yours) && path.choice == OnConflict::Stop;
+        let is_free = |path: &PlannedPath| !path.stops() || is_yours(path);
+        self.blocked.is_empty() && self.branch.is_none() && self.paths.iter().all(is_free)
+    }
+
     /// Whether the plan can be applied as it is.
     pub fn is_applicable(&self) -> bool {
         self.blocked.is_empty() && self.branch.is_none() && !self.paths.iter().any(PlannedPath::stops)
-    }
-
-    /// What the plan saw: each path as it is and as it would be, whatever was chosen for it. Another plan with the same saw the same.
-    pub fn fingerprint(&self) -> String {
-        let mut hasher = blake3::Hasher::new();
-        for path in &self.paths {
-            let merged = path.merged.as_ref().map(|merged| merged.node);
-            let nodes = [path.now.as_ref(), path.target.as_ref(), merged.as_ref()].map(outer);
-            let name = path.path.as_bytes();
-            hasher.update(&(name.len() as u64).to_le_bytes()).update(name);
-            hasher.update(format!("{:?}{nodes:?}", path.conflict).as_bytes());
-        }
-        hasher.finalize().to_hex()[..32].to_owned()
-    }
-
-    /// Whether applying `other` would do the same to the same files.
-    fn agrees_with(&self, other: &Self) -> bool {
-        let state = |plan: &Self| -> Vec<_> {
-            let paths = plan.paths.iter();
-            paths
-                .map(|path| {
-                    let result = path.result();
-                    (path.path.clone(), path.conflict, outer(path.now.as_ref()), outer(result.as_ref()))
-                })
-                .collect()
-        };
-        let head = |plan: &Self| plan.conversation.as_ref().map(|planned| (planned.from, planned.to));
-        let same_conversation = head(self) == head(other);
-        same_conversation && self.blocked == other.blocked && self.branch == other.branch && state(self) == state(other)
     }
 }
 

@@ -7,21 +7,22 @@ use std::os::fd::BorrowedFd;
 use rusqlite::OptionalExtension;
 
 use super::cancel::Families;
+use super::chain;
 use super::doubt::Doubtful;
 use super::goal::Resolved;
 use super::structure::{self, Draft};
 use super::{
-    Action, BranchMoved, Conflict, Kept, KeptBecause, LedgerItem, OnConflict, Plan, PlannedPath, RewindError,
-    RewindRequest, judge, ledger, merge, same,
+    Action, BranchMoved, Conflict, Kept, KeptBecause, LedgerItem, Means, Merged, OnConflict, Plan, PlannedPath,
+    RewindError, RewindRequest, exact, judge, ledger, merge, same,
 };
 use crate::operation::{self, MadeBy, Operation, OperationKind};
 use crate::owner::rows::{self, ChangeRow};
 use crate::owner::{ChangeKind, window};
 use crate::session::lineage::Lineage;
+use crate::snapshot::aside;
 use crate::snapshot::beside::{self, Difference, UncapturedChange};
 use crate::snapshot::known::{Knower, Known};
 use crate::snapshot::tree::Kind;
-use crate::snapshot::{aside, diff};
 use crate::store::{CopyError, Store};
 use crate::take::knower;
 use crate::{Gap, GapKind, GitState, Node, SnapshotId, StoreError, WorkspacePath, checkpoint, fault};
@@ -52,7 +53,7 @@ pub(crate) fn make(request: &RewindRequest, resolved: &Resolved, now: &Now<'_>) 
     let mut draft = Draft::default();
     match (&resolved.reverses, resolved.exact) {
         (Some(operation), _) => draft_reverse(request, operation, now, &mut draft)?,
-        (None, true) => draft_exact(request, resolved, now, &then, &mut draft)?,
+        (None, true) => exact::draft(request, resolved, now, &then, &mut draft)?,
         (None, false) => draft_selective(request, resolved, now, &then, &mut draft)?,
     }
     let to_capture = draft
@@ -65,31 +66,6 @@ pub(crate) fn make(request: &RewindRequest, resolved: &Resolved, now: &Now<'_>) 
     let uncaptured = changed_beside(request, resolved, now, &then)?;
     let plan = finish(request, resolved, now, keep_new(uncaptured, draft))?;
     Ok(Made { plan, uncaptured: to_capture })
-}
-
-fn draft_exact(
-    request: &RewindRequest,
-    resolved: &Resolved,
-    now: &Now<'_>,
-    then: &Knower<'_>,
-    draft: &mut Draft,
-) -> Result<(), RewindError> {
-    let target = resolved.target()?;
-    let changes = diff::diff(
-        Some((now.snapshot.0, &|id| Ok(now.knower.tree(id)?.to_vec()))),
-        Some((target.snapshot.0, &|id| Ok(then.tree(id)?.to_vec()))),
-    )?;
-    for change in changes.into_iter().filter(|change| request.covers(&change.path)) {
-        let known_now = change.before.map_or_else(|| now.knower.at(&change.path), |node| Ok(Known::There(node)))?;
-        let known_then = change.after.map_or_else(|| then.at(&change.path), |node| Ok(Known::There(node)))?;
-        if known_then == Known::Unknown && !fault::seeded("bug-delete-unproven") {
-            draft.kept.push(Kept { path: change.path, why: KeptBecause::NotProven });
-            continue;
-        }
-        let conflict = (known_now == Known::Unknown).then_some(Conflict::NotCaptured);
-        draft.add(planned(request, change.path, conflict, change.before, change.after));
-    }
-    Ok(())
 }
 
 fn draft_selective(
@@ -241,18 +217,29 @@ fn draft_path(
     let mut planned = planned(request, path.clone(), conflict, node(known_now), node(target));
     planned.certainty = Some(judge::certainty(chain, ours));
     if conflict.is_some_and(Conflict::can_overwrite) {
-        let current = planned.now;
-        planned.merged = merge::merge(chain, ours, current.as_ref(), |wanted| {
-            if current.as_ref() == Some(wanted) {
-                return (now.read)(path, wanted);
-            }
-            readable(now.store, wanted)
-        })?;
+        planned.merged = merged(now, path, planned.now, chain, ours)?;
     }
-    let own = chain.iter().filter(|change| ours(change)).filter_map(|change| change.by.window);
-    draft.windows.insert(path.clone(), own.collect());
+    let mut in_force = chain::in_force(chain, planned.target.as_ref());
+    in_force.retain(ours);
+    draft.windows.insert(path.clone(), chain::windows(&in_force).collect());
     draft.add(planned);
     Ok(())
+}
+
+/// What is left of the file at `path`, which is `current` now, without our changes in `chain`; `None` if they do not come out cleanly.
+pub(super) fn merged(
+    now: &Now<'_>,
+    path: &WorkspacePath,
+    current: Option<Node>,
+    chain: &[ChangeRow],
+    ours: impl Fn(&ChangeRow) -> bool,
+) -> Result<Option<Merged>, StoreError> {
+    merge::merge(chain, ours, current.as_ref(), |wanted| {
+        if current.as_ref() == Some(wanted) {
+            return (now.read)(path, wanted);
+        }
+        readable(now.store, wanted)
+    })
 }
 
 /// What changed since `then` without being captured; if an operation is reversed, only what changed while it was made.
@@ -327,7 +314,7 @@ pub(super) fn planned(
 ) -> PlannedPath {
     let choice = if conflict.is_some() { request.choice(&path) } else { OnConflict::Stop };
     let action = Action::between(now.as_ref(), target.as_ref());
-    PlannedPath { path, action, conflict, choice, certainty: None, now, target, merged: None }
+    PlannedPath { path, action, conflict, choice, certainty: None, yours: false, now, target, merged: None }
 }
 
 fn finish(request: &RewindRequest, resolved: &Resolved, now: &Now<'_>, draft: Draft) -> Result<Plan, RewindError> {
@@ -338,7 +325,12 @@ fn finish(request: &RewindRequest, resolved: &Resolved, now: &Now<'_>, draft: Dr
     let is_news = |path: &PlannedPath| path.conflict.is_some() || path.action != Action::Unchanged;
     let paths: Vec<PlannedPath> = paths.into_values().filter(is_news).collect();
     let (target, target_seq) = (resolved.target()?, resolved.target_seq()?);
+    let goes = |path: &&PlannedPath| !same(path.now.as_ref(), path.result().as_ref());
+    let authors = paths.iter().filter(goes).filter_map(|path| windows.get(&path.path));
+    let undoes = tools_of(now.store, &authors.flatten().copied().collect())?;
     let mut ledger = commands_since(now.store, target_seq)?;
+    // A command is named once: where it is taken back, or where it stays.
+    ledger.retain(|item| !undoes.contains(&item.what));
     let running = window::at_work(now.store)?.into_iter();
     ledger.extend(running.map(|at_work| LedgerItem { kind: "running".to_owned(), what: at_work.tool, remedy: None }));
     ledger.extend(ledger::git_moves(&target.git, &now.git));
@@ -353,24 +345,22 @@ fn finish(request: &RewindRequest, resolved: &Resolved, now: &Now<'_>, draft: Dr
         _ => 0,
     };
     let branch = branch_moved(&target.git, &now.git).filter(|_| !request.across_branches && !paths.is_empty());
-    let undoes = match resolved.reverses {
-        Some(_) => Vec::new(),
-        None if resolved.exact => tools_since(now.store, target_seq)?,
-        None => {
-            let goes = |path: &&PlannedPath| !same(path.now.as_ref(), path.result().as_ref());
-            let own = paths.iter().filter(goes).filter_map(|path| windows.get(&path.path));
-            tools_of(now.store, &own.flatten().copied().collect())?
-        }
+    let means = match (&resolved.reverses, resolved.exact) {
+        (Some(_), _) => None,
+        (None, true) => Some(Means::Workspace),
+        (None, false) => Some(Means::Session),
     };
     Ok(Plan {
         what: resolved.what.clone(),
         session: resolved.session_id,
+        means,
         paths,
         kept,
         uncaptured,
         already,
         blocked,
         branch,
+        checked_out: checked_out(&now.git),
         ledger,
         gaps,
         foreign,
@@ -378,6 +368,7 @@ fn finish(request: &RewindRequest, resolved: &Resolved, now: &Now<'_>, draft: Dr
         scope: resolved.scope,
         conversation: resolved.aim.as_ref().map(|aim| aim.planned(now.store)).transpose()?,
         fork: None,
+        newest: newest(now.store)?,
     })
 }
 
@@ -401,30 +392,35 @@ fn is_directory(path: &PlannedPath) -> bool {
 }
 
 fn branch_moved(then: &GitState, now: &GitState) -> Option<BranchMoved> {
-    let known = |git: &GitState| git.branch.clone().or_else(|| git.head.clone());
     // Moving along one branch is no reason to stop, and without a repository there is nothing to compare.
     if then.branch == now.branch && (then.branch.is_some() || then.head == now.head) {
         return None;
     }
-    Some(BranchMoved { then: known(then)?, now: known(now)? })
+    Some(BranchMoved { then: checked_out(then)?, now: checked_out(now)? })
 }
 
-/// Commands that ran since checkpoint `seq`, oldest first.
+/// The branch, or the commit of a detached HEAD.
+fn checked_out(git: &GitState) -> Option<String> {
+    git.branch.clone().or_else(|| git.head.clone())
+}
+
+/// The newest checkpoint, by row number.
+fn newest(store: &Store) -> Result<i64, StoreError> {
+    store
+        .db()
+        .read(|connection| connection.query_row("SELECT coalesce(max(seq), 0) FROM checkpoints", [], |row| row.get(0)))
+}
+
+/// Commands that ran since checkpoint `seq` and are not undone, oldest first.
 pub(super) fn commands_since(store: &Store, seq: i64) -> Result<Vec<LedgerItem>, StoreError> {
     let tools: Vec<String> = store.db().read(|connection| {
-        let mut statement = connection
-            .prepare_cached("SELECT tool FROM windows WHERE opened >= ? AND everything IN (1, 3) ORDER BY seq")?;
+        let mut statement = connection.prepare_cached(
+            "SELECT tool FROM windows LEFT JOIN operations ON operations.seq = windows.operation
+             WHERE opened >= ? AND everything IN (1, 3) AND coalesce(operations.undone, 0) = 0 ORDER BY windows.seq",
+        )?;
         statement.query_map([seq], |row| row.get(0))?.collect()
     })?;
     Ok(tools.into_iter().map(|what| LedgerItem { kind: "command".to_owned(), what, remedy: None }).collect())
-}
-
-/// Tool calls of all sessions since checkpoint `seq`, oldest first.
-fn tools_since(store: &Store, seq: i64) -> Result<Vec<String>, StoreError> {
-    store.db().read(|connection| {
-        let mut statement = connection.prepare_cached("SELECT tool FROM windows WHERE opened >= ? ORDER BY seq")?;
-        statement.query_map([seq], |row| row.get(0))?.collect()
-    })
 }
 
 /// The tool calls of these windows, oldest first.

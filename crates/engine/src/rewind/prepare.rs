@@ -9,7 +9,7 @@ use super::goal::{self, Resolved};
 use super::intent::{self, Intent, Item, Stage};
 use super::plan::{self, Made, Now};
 use super::stage::mark_damaged;
-use super::{Conflict, NewRewind, OnConflict, Plan, PlannedPath, RewindError, RewindRequest, same};
+use super::{NewRewind, OnConflict, Plan, PlannedPath, RewindError, RewindRequest, same};
 use crate::checkpoint::{Origin, Purpose};
 use crate::operation::{self, MadeBy, NewOperation};
 use crate::owner::rows;
@@ -91,7 +91,7 @@ impl Workspace {
     pub(super) fn prepare(
         &mut self,
         request: &RewindRequest,
-        expected: Option<&Plan>,
+        seen: Option<&str>,
         resolved: &Resolved,
         new: &NewRewind,
         effort: Effort,
@@ -106,7 +106,7 @@ impl Workspace {
             let outcome = match made {
                 Err(err) => Err(Preparation::Refused(err)),
                 Ok(Made { ref uncaptured, .. }) if declare(&mut rules, uncaptured) => Ok(None),
-                Ok(Made { plan, .. }) => verdict(plan, expected, request).map(Some),
+                Ok(Made { plan, .. }) => verdict(&self.store, plan, seen, request).map(Some),
             };
             match outcome {
                 Ok(Some(plan)) => {
@@ -151,13 +151,13 @@ fn make(
     plan::make(request, resolved, &now)
 }
 
-/// The plan, if it can be carried out and is what somebody agreed to.
-fn verdict(mut plan: Plan, expected: Option<&Plan>, request: &RewindRequest) -> Result<Plan, Preparation> {
-    if let Some(expected) = expected {
-        // That a content is damaged is found out by reading it, which was done when the plan was shown.
-        let damaged = expected.paths.iter().filter(|path| path.conflict == Some(Conflict::Damaged));
-        mark_damaged(&mut plan, &damaged.map(|path| path.path.clone()).collect(), request);
-        if !expected.agrees_with(&plan) {
+/// The plan, if it can be carried out and is the one that the user saw.
+fn verdict(store: &Store, mut plan: Plan, seen: Option<&str>, request: &RewindRequest) -> Result<Plan, Preparation> {
+    if let Some(seen) = seen.filter(|seen| !plan.is_as_seen(seen)) {
+        // A plan that is shown has read every content. Only damage can then explain a difference, and reading is slow.
+        let damaged = plan::damaged(store, &plan).map_err(|err| Preparation::Refused(err.into()))?;
+        mark_damaged(&mut plan, &damaged, request);
+        if !plan.is_as_seen(seen) {
             return Err(Preparation::Refused(RewindError::Stale { plan: Box::new(plan) }));
         }
     }

@@ -10,11 +10,11 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use retake_engine::{
-    Durability, Goal, NewCheckpoint, NewRewind, NoProgress, OperationId, RewindRequest, Side, Timestamp, Workspace,
-    WorkspacePath,
+    Durability, NewCheckpoint, NewRewind, NoProgress, OperationId, Side, Timestamp, Workspace, WorkspacePath,
 };
 use retake_testkit::{Scratch, rerun};
 
+use crate::rewind::exactly;
 use crate::scanners::{environment, numbered};
 
 const CHILD: &str = "collecting::works_in_a_child_process";
@@ -112,7 +112,7 @@ fn work(workspace: &mut Workspace, root: &Path, who: &str, round: i64) {
     }
     let back = round - (round - 1) % LABEL_EVERY;
     let target = workspace.resolve(&format!("{who} {back}")).unwrap();
-    let mut request = RewindRequest::new(Goal::Exact { checkpoint: target.id, session: None });
+    let mut request = exactly(&target);
     request.paths = vec![WorkspacePath::parse(who.as_bytes()).unwrap()];
     let id = |n: i64| numbered(number + n).id;
     let new = NewRewind {

@@ -2,6 +2,7 @@
 
 mod corners;
 mod killed;
+mod yours;
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -16,6 +17,12 @@ use retake_engine::{
 use retake_testkit::Scratch;
 
 use crate::scanners::{environment, numbered};
+
+/// An exact rewind that replaces what a person changed.
+pub(crate) fn exactly(to: &Checkpoint) -> RewindRequest {
+    let request = RewindRequest::new(Goal::Exact { checkpoint: to.id, session: None });
+    RewindRequest { on_yours: OnConflict::Overwrite, ..request }
+}
 
 /// A workspace and a clock that gives out identities.
 pub(crate) struct Bench {
@@ -133,7 +140,7 @@ impl Bench {
     }
 
     pub(crate) fn exact(&mut self, to: &Checkpoint) -> Result<Applied, RewindError> {
-        self.apply(&RewindRequest::new(Goal::Exact { checkpoint: to.id, session: None }))
+        self.apply(&exactly(to))
     }
 
     pub(crate) fn selective(
@@ -448,11 +455,11 @@ fn a_plan_that_was_shown_is_what_is_applied_or_nothing_is() {
     bench.write("file", "1");
     let start = bench.checkpoint();
     bench.write("file", "2");
-    let request = RewindRequest::new(Goal::Exact { checkpoint: start.id, session: None });
+    let request = exactly(&start);
     let plan = bench.workspace.plan(&request, &NoProgress).unwrap();
     bench.write("file", "3");
     let new = bench.identities();
-    let stale = bench.workspace.apply(&request, Some(&plan), &new, &NoProgress);
+    let stale = bench.workspace.apply(&request, Some(&plan.fingerprint()), &new, &NoProgress);
     assert!(matches!(stale, Err(RewindError::Stale { .. })), "{stale:?}");
     assert_eq!(bench.read("file").as_deref(), Some("3"));
     bench.write("unrelated", "may change meanwhile");
@@ -461,7 +468,7 @@ fn a_plan_that_was_shown_is_what_is_applied_or_nothing_is() {
     bench.write("unrelated", "again");
     let new = bench.identities();
     let request = RewindRequest { paths: vec![path("file")], ..request };
-    bench.workspace.apply(&request, Some(&plan), &new, &NoProgress).unwrap();
+    bench.workspace.apply(&request, Some(&plan.fingerprint()), &new, &NoProgress).unwrap();
     assert_eq!(bench.read("file").as_deref(), Some("1"));
 }
 

@@ -13,6 +13,7 @@ use retake_engine::{
 };
 use retake_testkit::{Ended, Killer, Lasting, Scratch, rerun};
 
+use crate::rewind::exactly;
 use crate::scanners::{environment, numbered};
 
 const CHILD: &str = "rewind_crash::child";
@@ -121,7 +122,7 @@ fn open(scratch: &Path) -> Workspace {
 
 fn rewind_to_the_first(workspace: &mut Workspace, number: i64) -> Result<(), RewindError> {
     let first = workspace.checkpoints()?.pop().unwrap();
-    let request = RewindRequest::new(Goal::Exact { checkpoint: first.id, session: None });
+    let request = exactly(&first);
     workspace.apply(&request, None, &identities(number), &NoProgress).map(drop)
 }
 

@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use retake_engine::{
-    Conflict, Goal, NoProgress, Node, ObjectId, OnConflict, PathStatus, RewindError, RewindRequest, Side, Workspace,
+    Conflict, NoProgress, Node, ObjectId, OnConflict, PathStatus, RewindError, RewindRequest, Side, Workspace,
 };
 use retake_testkit::privilege::{assert_denied, give_to_nobody, run_as_nobody};
 use retake_testkit::rerun;
 use retake_testkit::tinyfs::{Ran, TinyFs, within_mounts};
 
-use crate::rewind::{Bench, conflicts, path};
+use crate::rewind::{Bench, conflicts, exactly, path};
 use crate::scanners::environment;
 
 /// Lets `event` happen once, when a rewind of this thread comes to `place`.
@@ -106,16 +106,14 @@ fn a_damaged_content_is_told_before_anything_is_changed_and_only_its_path_fails(
     fs::write(&pack, bytes).unwrap();
     bench.write("damaged", "two");
     bench.write("sound", "two");
-    let plan = bench
-        .workspace
-        .plan(&RewindRequest::new(Goal::Exact { checkpoint: start.id, session: None }), &NoProgress)
-        .unwrap();
+    let plan = bench.workspace.plan(&exactly(&start), &NoProgress).unwrap();
     let told: Vec<_> = plan.conflicts().map(|path| path.path.display().to_string()).collect();
     assert_eq!(told, ["damaged"]);
     assert_eq!(conflicts(bench.exact(&start)), [("damaged".to_owned(), Conflict::Damaged)]);
     assert_eq!((bench.read("damaged").as_deref(), bench.read("sound").as_deref()), (Some("two"), Some("two")));
-    let request = RewindRequest::new(Goal::Exact { checkpoint: start.id, session: None });
-    let applied = bench.apply(&RewindRequest { on_conflict: OnConflict::Keep, ..request }).unwrap();
+    let request = exactly(&start);
+    let choices = [(path("damaged"), OnConflict::Keep)].into();
+    let applied = bench.apply(&RewindRequest { choices, ..request }).unwrap();
     assert_eq!(applied.statuses, [(path("damaged"), PathStatus::Kept), (path("sound"), PathStatus::Done)]);
     assert_eq!((bench.read("damaged").as_deref(), bench.read("sound").as_deref()), (Some("two"), Some("one")));
     assert_eq!(bench.names(), ["damaged", "sound"]);
@@ -204,8 +202,9 @@ fn what_is_mounted_below_is_not_touched() {
     bench.write("mounted/more", "more");
     let not_captured = ["mounted", "mounted/inside"].map(|path| (path.to_owned(), Conflict::NotCaptured));
     assert_eq!(conflicts(bench.exact(&start)), not_captured);
-    let request = RewindRequest::new(Goal::Exact { checkpoint: start.id, session: None });
-    bench.apply(&RewindRequest { on_conflict: OnConflict::Keep, ..request }).unwrap();
+    let request = exactly(&start);
+    let choices = ["mounted", "mounted/inside"].map(|name| (path(name), OnConflict::Keep)).into();
+    bench.apply(&RewindRequest { choices, ..request }).unwrap();
     assert_eq!(bench.read("file").as_deref(), Some("one"));
     assert_eq!(bench.read("mounted/inside").as_deref(), Some("on the other file system"));
     assert_eq!(bench.names(), ["file", "mounted", "mounted/inside", "mounted/more"]);
@@ -250,7 +249,7 @@ fn another_branch_has_to_be_confirmed() {
     let start = bench.checkpoint();
     bench.write("file", "two");
     bench.write(".git/HEAD", "ref: refs/heads/other\n");
-    let request = RewindRequest::new(Goal::Exact { checkpoint: start.id, session: None });
+    let request = exactly(&start);
     match bench.apply(&request) {
         Err(RewindError::Refused { plan }) => {
             let moved = plan.branch.unwrap();

@@ -10,7 +10,7 @@ use retake_engine::{Conflict, Owner, PathStatus, Recovered, RecoveryChoice, Rewi
 use retake_testkit::privilege::{assert_denied, give_to_nobody, run_as_nobody};
 use retake_testkit::rerun;
 
-use crate::rewind::{Bench, conflicts, path};
+use crate::rewind::{Bench, conflicts, exactly, path};
 use crate::rewind_hostile::{take_turn, when};
 
 /// A bench with `file` and `other` changed from one to two by a tool.
@@ -353,10 +353,8 @@ fn a_directory_that_was_not_read_proves_nothing(mut bench: Bench) {
     // And back to when it could be read: its permissions are the only thing to change.
     let read = bench.checkpoint();
     chmod(&bench, "dir", 0o000);
-    let keep = retake_engine::RewindRequest {
-        on_conflict: retake_engine::OnConflict::Keep,
-        ..retake_engine::RewindRequest::new(retake_engine::Goal::Exact { checkpoint: read.id, session: None })
-    };
+    let choices = [(path("dir/file"), retake_engine::OnConflict::Keep)].into();
+    let keep = retake_engine::RewindRequest { choices, ..exactly(&read) };
     bench.apply(&keep).unwrap();
     assert_eq!(bench.read("dir/file").as_deref(), Some("there all the time"));
 }

@@ -51,6 +51,11 @@ fn a_deletion_without_proof_of_absence_is_noticed() {
 }
 
 #[test]
+fn an_overwritten_change_of_a_person_is_noticed() {
+    assert_noticed(rewinds().env("RETAKE_SEEDED_BUG", "bug-ignore-yours"));
+}
+
+#[test]
 fn a_forgotten_mode_is_noticed() {
     assert_noticed(rewinds().env("RETAKE_SEEDED_BUG", "bug-forget-mode"));
 }

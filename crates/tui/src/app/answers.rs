@@ -1,13 +1,14 @@
 //! What the session answered.
 
 use retake_agent::contract::{Command, Reason, Refusal, Reply, Summarised};
-use retake_agent::document::{NotRestoredFacts, RewindDocument};
+use retake_agent::diff::FileDiff;
+use retake_agent::document::{ConflictFacts, NotRestoredFacts, RewindDocument};
 use retake_engine::session::first_line;
 
 use super::complete::{self, Completion, Typing};
 use super::list::List;
 use super::notice::Tone;
-use super::{App, Asked, Difference, Effect, Next, Place};
+use super::{App, Asked, Difference, Effect, Next, Offer, Place};
 use crate::picker::Step;
 use crate::text::clean;
 use crate::text::diff::{DiffView, path_text};
@@ -60,10 +61,10 @@ impl App {
             (Asked::Model(_), Err(refusal)) => self.say_bad(refusal.message),
             (_, Err(refusal)) => self.refused(&refusal),
             (Asked::Change { verb }, Ok(Reply::Change { document })) => self.changed(verb, &document),
-            (Asked::Diff, Ok(Reply::Diff { files })) if files.is_empty() => {
+            (Asked::Diff, Ok(Reply::Diff { files, .. })) if files.is_empty() => {
                 self.say_plain("The last turn changed no files")
             }
-            (Asked::Diff, Ok(Reply::Diff { files })) => {
+            (Asked::Diff, Ok(Reply::Diff { files, .. })) => {
                 let title = "What the last turn changed".to_owned();
                 self.place = Place::Diff(Box::new(Difference {
                     title,
@@ -74,20 +75,8 @@ impl App {
                 }));
                 Vec::new()
             }
-            (Asked::Preview(_), Ok(Reply::Diff { files })) if files.is_empty() => {
-                self.close_place();
-                self.say_plain("The files are as they were at that checkpoint")
-            }
-            (Asked::Preview(change), Ok(Reply::Diff { files })) => {
-                let title = "Enter brings these files back; files that others changed too: k keeps, o overwrites, m merges; Esc leaves".to_owned();
-                let apply = Some(change);
-                self.place = Place::Diff(Box::new(Difference {
-                    title,
-                    diff: DiffView::new(files),
-                    scroll: 0,
-                    width: 80,
-                    apply,
-                }));
+            (Asked::Preview(change), Ok(Reply::Diff { files, plan: Some(plan) })) => {
+                self.show_plan(Offer { change, plan }, files);
                 Vec::new()
             }
             (Asked::Fork, Ok(Reply::Forked { session, .. })) => self.go(Next::Forked(session)),
@@ -105,12 +94,32 @@ impl App {
         }
     }
 
+    /// Shows what going back to a checkpoint would change, and what the user has to decide first.
+    fn show_plan(&mut self, offer: Offer, files: Vec<FileDiff>) {
+        let plan = &offer.plan;
+        let means = plan.means.map(|means| format!(": {}", means.describe())).unwrap_or_default();
+        let title = format!("Rewind to {}{means}", plan.what);
+        if files.is_empty() && plan.conflicts.is_empty() {
+            self.close_place();
+            self.say_plain(format!("{title}; no captured file has to change"));
+            return;
+        }
+        let names: Vec<String> = plan.conflicts.iter().map(name_conflict).collect();
+        let keys = match names.is_empty() {
+            true => "Enter applies this; Esc leaves".to_owned(),
+            false => format!("k keeps, o overwrites, m merges, Esc leaves: {}", names.join(", ")),
+        };
+        let title = format!("{title}\n{keys}");
+        let diff = DiffView::new(files);
+        self.place = Place::Diff(Box::new(Difference { title, diff, scroll: 0, width: 80, apply: Some(offer) }));
+    }
+
     /// Files were changed by somebody else since: nothing was done, and the user says what is to become of them.
     fn needs_a_decision(&mut self, verb: &str, refusal: &Refusal) -> Vec<Effect> {
         let conflicts = refusal.document.as_ref().map(|document| document.conflicts.as_slice()).unwrap_or_default();
         let mut lines = vec![format!("{}: nothing was changed yet", refusal.message)];
         let shown = conflicts.iter().take(MAX_CONFLICTS);
-        lines.extend(shown.map(|conflict| format!("  {}: {}", path_text(&conflict.path), conflict.text)));
+        lines.extend(shown.map(|conflict| format!("  {}", name_conflict(conflict))));
         match conflicts.len().saturating_sub(MAX_CONFLICTS) {
             0 => {}
             more => lines.push(format!("  and {more} more")),
@@ -198,6 +207,11 @@ fn not_restored(document: &RewindDocument) -> Option<String> {
         more => names.push(format!("{more} more")),
     }
     (!names.is_empty()).then(|| format!("did not go back: {}", names.join(", ")))
+}
+
+/// A path that needs a decision, and why.
+fn name_conflict(conflict: &ConflictFacts) -> String {
+    format!("{} ({})", path_text(&conflict.path), conflict.text)
 }
 
 /// What became of the files, and what did not go back with them: `2 files went back, 1 was kept`.

@@ -149,11 +149,13 @@ fn draw_list(list: &List, area: Rect, buf: &mut Buffer, theme: Theme, now: Times
 }
 
 fn draw_difference(shown: &mut Difference, area: Rect, buf: &mut Buffer, theme: Theme) {
-    let body = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
+    let above = u16::try_from(shown.title.lines().count()).unwrap_or(1).min(area.height);
+    let body = Rect { y: area.y + above, height: area.height - above, ..area };
     let last = shown.diff.height(area.width).saturating_sub(usize::from(body.height));
     shown.scroll = shown.scroll.min(last);
     shown.width = area.width;
-    let title = text::fit(&shown.title, usize::from(area.width));
-    buf.set_string(area.x, area.y, title, theme.bold());
+    for (row, line) in (area.y..area.y + above).zip(shown.title.lines()) {
+        buf.set_string(area.x, row, text::fit(&text::clean(line), usize::from(area.width)), theme.bold());
+    }
     shown.diff.draw(shown.scroll, body, buf, &theme);
 }

@@ -6,7 +6,7 @@ use retake_agent::contract::{Change, Command, State, WhileRunning};
 use retake_engine::OnConflict;
 
 use super::notice::{Lasts, Notice, Tone};
-use super::{App, Asked, Effect, Next, Place};
+use super::{App, Asked, Effect, Next, Offer, Place};
 use crate::picker::Picker;
 
 /// Within this many milliseconds a second key belongs to the first.
@@ -226,16 +226,25 @@ impl App {
         matches!(&self.place, Place::Diff(diff) if diff.apply.is_some())
     }
 
-    /// Makes the change that a page shows, if it shows one, and closes it.
+    /// Makes the change that a page shows, if it shows one, and closes it. What the user has to decide first keeps it open.
     fn page_enter(&mut self, on_conflict: OnConflict) -> Vec<Effect> {
+        if let Place::Diff(diff) = &self.place
+            && let Some(offer) = &diff.apply
+            && on_conflict == OnConflict::Stop
+            && !offer.plan.conflicts.is_empty()
+        {
+            return self
+                .say(Tone::Warning, "Nothing was changed yet: k keeps those files, o overwrites them, m merges");
+        }
         let apply = match &mut self.place {
             Place::Diff(diff) => diff.apply.take(),
             _ => None,
         };
         self.close_place();
-        let Some(change) = apply else { return Vec::new() };
+        let Some(Offer { change, plan }) = apply else { return Vec::new() };
         let change = Change { on_conflict, ..change };
-        let command = Command::Apply { change, head_seen: None, plan_seen: None, running: WhileRunning::Refuse };
+        let plan_seen = plan.fingerprint_before_choices();
+        let command = Command::Apply { change, head_seen: None, plan_seen, running: WhileRunning::Refuse };
         vec![Effect::Ask(Asked::Change { verb: "rewind" }, command)]
     }
 

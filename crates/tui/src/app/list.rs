@@ -147,7 +147,7 @@ impl App {
             }
             Target::Session(session) => self.leave_for(Next::Open(session)),
             Target::Checkpoint(checkpoint) => {
-                let change = Change::new(ChangeGoal::Checkpoint { checkpoint, files: Files::Selective });
+                let change = Change::new(ChangeGoal::Checkpoint { checkpoint, files: Files::Exact });
                 let command = Command::Diff { of: DiffOf::Change { change: change.clone() } };
                 vec![Effect::Ask(Asked::Preview(change), command)]
             }

@@ -29,6 +29,7 @@ use std::sync::Arc;
 
 use crossterm::event::KeyEvent;
 use retake_agent::contract::{Change, Command, Event, Refusal, Reply};
+use retake_agent::document::RewindDocument;
 use retake_agent::view::View;
 use retake_engine::Timestamp;
 use retake_engine::session::entry::{EntryId, Part};
@@ -174,7 +175,15 @@ pub struct Difference {
     /// The columns that it was last drawn in.
     pub width: u16,
     /// The change that would do this: Enter makes it.
-    pub apply: Option<Change>,
+    pub apply: Option<Offer>,
+}
+
+/// A change that a page shows.
+pub struct Offer {
+    /// The change.
+    pub change: Change,
+    /// The plan that is shown.
+    pub plan: Box<RewindDocument>,
 }
 
 /// The terminal client.

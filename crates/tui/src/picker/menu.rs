@@ -187,7 +187,7 @@ pub const RUNNING: &str = "a turn is running: stop it first, or wait until it ha
 /// Why it is not yet known what would change.
 pub const WAITING: &str = "working out what would change …";
 /// Why a directory stops everything.
-pub const BLOCKED: &str = "holds files that are not captured, so nothing can take its place";
+pub const BLOCKED: &str = "holds files that stay, so nothing can take its place";
 
 /// How many paths a plan changes.
 pub fn changes(plan: &RewindDocument) -> usize {

@@ -159,6 +159,9 @@ impl Writer {
             }
         };
         let scope = if plan.scope == Some(Scope::Conversation) { Scope::Conversation } else { scope };
+        if let Some(means) = plan.means.filter(|_| scope != Scope::Conversation) {
+            self.text(&format!("Rewind: {}", means.describe()), self.theme.plain());
+        }
         self.text(&summary(plan, scope), self.theme.bold());
         if scope == Scope::Conversation {
             let stay = count(changes(plan), "file keeps", "files keep");

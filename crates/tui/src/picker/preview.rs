@@ -148,7 +148,13 @@ impl Preview {
         if let Some(shown) = self.shown.as_mut().filter(|shown| shown.generation == generation) {
             shown.diffs_of = Some(generation);
             shown.diffs = match answer {
-                Ok(Reply::Diff { files }) => Some(files),
+                Ok(Reply::Diff { files, plan }) => {
+                    // The lines are of this plan, which may be newer.
+                    if let Some(plan) = plan {
+                        shown.plan = Ok(plan);
+                    }
+                    Some(files)
+                }
                 // The plan says what matters; its lines are a help.
                 Ok(_) | Err(_) => Some(Vec::new()),
             };
@@ -174,6 +180,16 @@ impl Preview {
     /// The plan, if there is one and nothing has happened since.
     pub fn plan(&self) -> Option<&RewindDocument> {
         self.fresh().and_then(|shown| shown.plan.as_deref().ok())
+    }
+
+    /// The fingerprint of the plan that is shown. Choices that it does not have yet were made after it.
+    pub fn seen(&self) -> Option<String> {
+        let shown = self.fresh()?;
+        let plan = shown.plan.as_deref().ok()?;
+        match shown.generation == self.generation {
+            true => plan.fingerprint.clone(),
+            false => plan.fingerprint_before_choices(),
+        }
     }
 
     /// Whether something is still being worked out.

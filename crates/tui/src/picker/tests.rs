@@ -86,6 +86,7 @@ fn plan(number: u8) -> RewindDocument {
         action: Some(action.to_owned()),
         status: "planned".to_owned(),
         certainty: Some(certainty.to_owned()),
+        yours: false,
     };
     let line = |number| PromptLine { id: id(number), text: format!("Prompt {number}") };
     RewindDocument {
@@ -117,6 +118,7 @@ fn with_conflicts(number: u8) -> RewindDocument {
         action: Some("restore".to_owned()),
         status: "conflict".to_owned(),
         certainty: None,
+        yours: false,
     };
     let files = plan(number).files.into_iter().chain([file("a.rs"), file("b.rs")]).collect();
     RewindDocument { conflicts, files, ..plan(number) }
@@ -259,7 +261,7 @@ impl Scene {
                 Asked::Found { .. } => Reply::Targets { head: Some(id(40)), targets: Vec::new() },
                 Asked::Tree { .. } => Reply::Tree { head: Some(id(4)), prompts: tree::prompts() },
                 Asked::Plan { .. } => Reply::Change { document: Box::new(document.clone()) },
-                Asked::Diff { .. } => Reply::Diff { files: diffs() },
+                Asked::Diff { .. } => Reply::Diff { files: diffs(), plan: None },
                 Asked::Apply | Asked::Fork | Asked::Summarise | Asked::Label => return,
             };
             self.answer(Ok(reply));

@@ -107,7 +107,7 @@ impl Picker {
         let goal = ChangeGoal::Rewind { entry, scope, files: Files::Selective, discard: Discard::No };
         let across_branches = crossing == CrossingAnswer::GoOn;
         let change = Change { choices, across_branches, ..Change::new(goal) };
-        let seen = self.preview.plan().and_then(|plan| plan.fingerprint.clone());
+        let seen = self.preview.seen();
         // The plan of a conversation alone is not the one that is shown.
         let plan_seen = seen.filter(|_| scope != Scope::Conversation);
         let command = Command::Apply { change, head_seen: self.head, plan_seen, running: WhileRunning::Refuse };

@@ -192,6 +192,8 @@ export type Change = ChangeGoal & {
   paths?: Bytes[];
   on_conflict?: OnConflict;
   choices?: [Bytes, OnConflict][];
+  /** What an exact rewind does with a person's own changes where nothing else decides. */
+  on_yours?: 'stop' | 'overwrite';
   across_branches?: boolean;
 };
 
@@ -302,6 +304,8 @@ export interface PlannedFile {
   action: string | null;
   status: string;
   certainty: string | null;
+  /** It holds a change that no agent and no command made. */
+  yours?: boolean;
 }
 export interface ConflictFacts {
   path: Bytes;
@@ -361,7 +365,7 @@ export type Reply =
   | { type: 'sessions'; sessions: SessionFacts[] }
   | { type: 'files'; paths: string[] }
   | { type: 'store'; bytes: number; budget: number }
-  | { type: 'diff'; files: FileDiff[] }
+  | { type: 'diff'; files: FileDiff[]; plan?: RewindDocument }
   | { type: 'forked'; session: string; operation: string; draft: Part[]; differing: Bytes[] }
   | { type: 'summarised'; summary: Summarised | null }
   | { type: 'context'; body: string };

@@ -280,7 +280,7 @@ fn going_back_to_a_checkpoint_is_undone_by_its_operation() {
     let listed = browser.done(&session, &json!({"type": "checkpoints"}));
     let oldest = listed["checkpoints"].as_array().unwrap().last().unwrap()["checkpoint"].clone();
     stage.write("mine.txt", "precious\n");
-    let change = json!({"do": "checkpoint", "checkpoint": oldest, "files": "exact"});
+    let change = json!({"do": "checkpoint", "checkpoint": oldest, "files": "exact", "on_yours": "overwrite"});
     let document = browser.done(&session, &json!({"type": "apply", "change": change}))["document"].clone();
     assert_eq!((stage.read("a.txt"), stage.read("mine.txt")), (None, None));
     assert_eq!((&document["session"], &document["foreign"]), (&json!(session), &json!(1)));

@@ -9,7 +9,7 @@ use retake_agent::document::RewindDocument;
 use retake_agent::fresh;
 use retake_agent::question::{refusal, refused, to_request};
 use retake_engine::session::entry::{Body, Entry, EntryId};
-use retake_engine::{HeadSeen, MadeBy, NoProgress, Plan, RewindError, RewindRequest, SessionId, Workspace};
+use retake_engine::{HeadSeen, MadeBy, NoProgress, RewindError, RewindRequest, SessionId, Workspace};
 
 use super::Scribe;
 use crate::extension::door::Wanted;
@@ -29,7 +29,8 @@ pub(in super::super) struct Changed {
 pub(in super::super) struct Rehearsed {
     change: Change,
     head: Option<EntryId>,
-    plan: Plan,
+    /// The fingerprint of the plan: just that one is applied.
+    seen: String,
     /// What will be retained of the conversation, and all that was ever said, if that is not what is retained now.
     pub(in super::super) cut: Option<(Vec<Entry>, Vec<Entry>)>,
 }
@@ -49,14 +50,16 @@ impl Scribe {
         }
         self.keeper.ask(move |workspace| {
             let request = request(workspace, session, &change, head)?;
-            check_seen(workspace, &request, plan_seen.as_deref())?;
             let plan = workspace.rehearse(session, &request, &NoProgress).map_err(|error| refused(&error))?;
+            if plan_seen.is_some_and(|seen| !plan.is_as_seen(&seen)) {
+                return Err(refused(&RewindError::Stale { plan: Box::new(plan) }));
+            }
             let moves = plan.conversation.as_ref().filter(|planned| planned.from != planned.to);
             let cut = moves.map(|planned| {
                 let all = workspace.all_entries(session).unwrap_or_default();
                 (chain(&all, planned.to), all)
             });
-            Ok(Rehearsed { change, head, plan, cut })
+            Ok(Rehearsed { change, head, seen: plan.fingerprint(), cut })
         })
     }
 
@@ -66,12 +69,12 @@ impl Scribe {
         if self.turn.is_some() {
             return Err(refusal(Reason::Running, "nothing was changed: a turn is running"));
         }
-        let Rehearsed { change, head, plan, .. } = rehearsed;
+        let Rehearsed { change, head, seen, .. } = rehearsed;
         let (session, before) = (self.id(), self.entries().to_vec());
         let mut writer = self.writer.take().expect("the writer is away only while a change is being made");
         let (writer, applied) = self.keeper.ask(move |workspace| {
             let applied = request(workspace, session, &change, head).and_then(|request| {
-                let applied = workspace.apply_in(&mut writer, &request, Some(&plan), &fresh::rewind(), &NoProgress);
+                let applied = workspace.apply_in(&mut writer, &request, Some(&seen), &fresh::rewind(), &NoProgress);
                 applied.map_err(|error| refused(&error))
             });
             (writer, applied)
@@ -97,16 +100,6 @@ fn request(
     request.made_by = MadeBy::Client;
     request.head_seen = Some(HeadSeen(head));
     Ok(request)
-}
-
-/// Refuses a change that would come to something else by now than what the user saw.
-fn check_seen(workspace: &mut Workspace, request: &RewindRequest, seen: Option<&str>) -> Result<(), Refusal> {
-    let Some(seen) = seen else { return Ok(()) };
-    let plan = workspace.plan(request, &NoProgress).map_err(|error| refused(&error))?;
-    match plan.fingerprint() == seen {
-        true => Ok(()),
-        false => Err(refused(&RewindError::Stale { plan: Box::new(plan) })),
-    }
 }
 
 /// The entries from the first one to `head`.

@@ -1,13 +1,15 @@
 //! `retake acp -- AGENT` as a process, with a fake agent inside, and what commands of other processes see and do meanwhile.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use retake_testkit::inner;
 use serde_json::{Value, json};
 
-use super::Editor;
+use super::{Editor, refuses_a_stale_plan};
 use crate::agent::Agent;
 use crate::sandbox::Run;
+use crate::seen::saving;
 
 /// An editor, the program between, and the fake agent, which has these habits.
 pub(super) struct Stage {
@@ -23,7 +25,11 @@ impl Stage {
     }
 
     pub(super) fn editor(&self) -> Editor {
-        let mut command = self.agent.command();
+        self.editor_with(self.agent.command())
+    }
+
+    /// With this `retake`.
+    fn editor_with(&self, mut command: Command) -> Editor {
         let directory = self.agent.sandbox.path("inner");
         command.current_dir(self.agent.sandbox.path("ws"));
         command.env(inner::VARIABLE, format!("{},{}", directory.display(), self.habits));
@@ -235,4 +241,15 @@ fn what_is_beside_an_agent_that_is_named_by_its_path_is_found() {
     let stdin = child.stdin.take();
     assert_eq!(child.wait().expect("it ends").code(), Some(23));
     drop(stdin);
+}
+
+#[test]
+fn a_save_after_the_plan_was_shown_refuses_the_rewind_of_another_agent() {
+    let stage = Stage::new("");
+    let mut editor = stage.editor_with(saving(&stage.agent.sandbox, stage.agent.command()));
+    let session = editor.begin(&stage.agent);
+    editor.turn(&session, "write a.txt one");
+    editor.turn(&session, "write a.txt two");
+    refuses_a_stale_plan(&mut editor, &session);
+    assert_eq!(stage.file(), "mine\n");
 }

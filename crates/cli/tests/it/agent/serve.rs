@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -10,15 +10,19 @@ use serde_json::{Value, json};
 use super::Agent;
 
 /// A server, and a browser that is signed in.
-struct Served {
+pub(crate) struct Served {
     child: Child,
-    browser: Browser,
+    pub(crate) browser: Browser,
     started: Value,
 }
 
 impl Served {
     fn start<const N: usize>(agent: &Agent, args: [&str; N]) -> Self {
-        let mut command = agent.command();
+        Self::start_with(agent.command(), args)
+    }
+
+    /// With this `retake`.
+    pub(crate) fn start_with<const N: usize>(mut command: Command, args: [&str; N]) -> Self {
         let mut child = command.args(["serve", "--json"]).args(args).stdout(Stdio::piped()).spawn().expect("it starts");
         let mut line = String::new();
         let out = child.stdout.as_mut().expect("its output is ours");

@@ -183,13 +183,37 @@ fn checkpoints_are_listed_shown_and_gone_back_to() {
     let terminal = scene.open();
     say_two_turns(&scene, &terminal);
     terminal.say("/checkpoints").wait_for("Checkpoints of this directory").type_text("before all");
-    terminal.wait_for("before all").key("Enter").wait_for("Enter brings these files back");
+    terminal.wait_for("before all").key("Enter").wait_for("\"before all\": the whole workspace").shows("Enter applies");
     terminal.shows("a.txt").shows("b.txt").shows("− two").shows("+ one");
     assert_eq!(scene.read("a.txt"), "two\n");
     terminal.key("Enter").wait_for("Went back to").wait_for("Second done.");
     assert_eq!((scene.read("a.txt"), scene.exists("b.txt")), ("one\n".into(), false));
     terminal.say("/undo").wait_for("Undid");
     assert_eq!((scene.read("a.txt"), scene.read("b.txt")), ("two\n".into(), "new\n".into()));
+}
+
+#[test]
+fn a_checkpoint_means_the_whole_workspace_and_a_persons_changes_are_asked_about() {
+    let scene = Scene::new();
+    scene.write("a.txt", "one\n").write("mine.txt", "one\n");
+    scene.agent.sandbox.retake(["checkpoint", "-m", "before all"]).succeeds();
+    let terminal = scene.open();
+    say_two_turns(&scene, &terminal);
+    scene.write("mine.txt", "my own\n");
+    terminal.say("/checkpoints").wait_for("Checkpoints of this directory").type_text("before all");
+    terminal
+        .wait_for("before all")
+        .key("Enter")
+        .wait_for("the whole workspace")
+        .shows("k keeps")
+        .shows("changed by you");
+    terminal.key("Enter").wait_for("Nothing was changed yet");
+    assert_eq!((scene.read("a.txt"), scene.read("mine.txt")), ("two\n".into(), "my own\n".into()));
+    terminal.key("k").wait_for("Went back to").wait_for("1 is kept as it is now");
+    assert_eq!((scene.read("a.txt"), scene.read("mine.txt")), ("one\n".into(), "my own\n".into()));
+    terminal.say("/checkpoints").wait_for("Checkpoints of this directory").type_text("before all");
+    terminal.wait_for("before all").key("Enter").wait_for("the whole workspace").key("o").wait_for("Went back to");
+    assert_eq!(scene.read("mine.txt"), "one\n");
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use retake_testkit::Terminal;
 use serde_json::json;
 
-use super::{READY, Scene, User};
+use super::{LARGE, READY, Scene, User, ready};
+use crate::seen::saving;
 
 const FILES: [&str; 3] = ["keep.txt", "merge.txt", "overwrite.txt"];
 
@@ -85,4 +86,20 @@ fn a_file_that_changes_while_it_is_decided_about_is_not_overwritten_blindly() {
     FILES.iter().for_each(|name| assert_eq!(scene.read(name), content("first", "last"), "{name}"));
     terminal.wait_for("> change them").key("C-u").say("/undo").wait_for("Undid");
     FILES.iter().for_each(|name| assert_eq!(scene.read(name), content("AGENT", "MINE"), "{name}"));
+}
+
+#[test]
+fn a_save_after_the_plan_was_shown_refuses_the_rewind_of_the_terminal() {
+    let scene = Scene::new();
+    scene.write("a.txt", "one\n");
+    let terminal = ready(&saving(&scene.agent.sandbox, scene.command([])), LARGE);
+    scene.model().calls("bash", json!({"command": "echo two > a.txt"}));
+    scene.model().says("Changed.");
+    terminal.say("change it").is_asked("May it?").key("y").wait_for("Changed.").wait_for(READY);
+    scene.write("a.txt", "three\n");
+    terminal.key("C-r").wait_for("1 conflict").shows("this session's changes").key("Enter");
+    terminal.wait_for("› 1 Code and conversation").key("Enter").wait_for("1 file needs a decision");
+    terminal.key("o").wait_for("[overwrite]").wait_for("is overwritten;").key("Enter");
+    terminal.wait_for("the plan has changed since it was shown");
+    assert_eq!(scene.read("a.txt"), "mine\n");
 }

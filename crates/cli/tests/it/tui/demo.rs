@@ -58,14 +58,28 @@ fn a_prompt_that_is_sent_again_unchanged_is_met_with_a_hint_that_says_so() {
 fn a_newcomer_who_denies_and_wanders_is_led_on() {
     let scene = Scene::new();
     let terminal = Terminal::start(&scene.command(["demo"]), LARGE);
-    terminal.wait_for("Demo 1/10").key("C-r").wait_for("this is the picker").key("Escape").wait_for("Demo 1/10: the agent");
+    terminal
+        .wait_for("Demo 1/10")
+        .key("C-r")
+        .wait_for("this is the picker")
+        .key("Escape")
+        .wait_for("Demo 1/10: the agent");
     terminal.key("Enter").wait_for("Demo 2/10").is_asked("y Yes, this once").key("n");
     terminal.wait_for("I have not done it").wait_for("Demo 3/10: you did not allow it");
-    terminal.key("C-u").say("how are you?").wait_for("know this little project only").wait_for("Demo 3/10: that was one turn");
+    terminal
+        .key("C-u")
+        .say("how are you?")
+        .wait_for("know this little project only")
+        .wait_for("Demo 3/10: that was one turn");
     terminal.say("Tidy up!").wait_for("Demo 4/10").is_asked("y Yes, this once").key("n");
     terminal.wait_for("Demo 3/10: you stopped it, and notes.txt is still there");
     assert!(!terminal.screen().contains("Tidied up"), "a denied command is not reported as done");
-    terminal.wait_for("> Tidy up the project").key("Enter").wait_for("Demo 4/10").is_asked("› y Yes, this once").key("Enter");
+    terminal
+        .wait_for("> Tidy up the project")
+        .key("Enter")
+        .wait_for("Demo 4/10")
+        .is_asked("› y Yes, this once")
+        .key("Enter");
     terminal.wait_for("Demo 5/10").wait_for("Tidied up: the script is in");
     terminal.say("/undo").wait_for("Demo 7/10: notes.txt is back");
     terminal.key("C-c").key("C-d");

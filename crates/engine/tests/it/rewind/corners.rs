@@ -67,8 +67,7 @@ fn permissions_go_back_without_the_other_names_of_the_file() {
     fs::set_permissions(bench.root.join("one"), fs::Permissions::from_mode(0o600)).unwrap();
     let start = bench.checkpoint();
     fs::set_permissions(bench.root.join("one"), fs::Permissions::from_mode(0o644)).unwrap();
-    let goal = Goal::Exact { checkpoint: start.id, session: None };
-    bench.apply(&RewindRequest { paths: vec![path("one")], ..RewindRequest::new(goal) }).unwrap();
+    bench.apply(&RewindRequest { paths: vec![path("one")], ..exactly(&start) }).unwrap();
     assert_eq!((mode(&bench, "one"), mode(&bench, "two")), (0o600, 0o644));
     assert_eq!(bench.read("one").as_deref(), Some("shared"));
     bench.undo().unwrap();
@@ -156,7 +155,7 @@ fn a_plan_that_has_to_look_twice_forgets_nothing() {
     bench.write("data.txt", "now, ignored");
     bench.write("deep/er/file", "2");
     bench.write(".gitignore", "*.txt\n");
-    let request = RewindRequest::new(Goal::Exact { checkpoint: start.id, session: None });
+    let request = exactly(&start);
     let plan = bench.workspace.plan(&request, &NoProgress).unwrap();
     let paths: Vec<_> = plan.paths.iter().map(|path| path.path.display().to_string()).collect();
     assert_eq!(paths, [".gitignore", "data.txt", "deep/er/file"]);

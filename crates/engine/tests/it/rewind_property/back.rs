@@ -97,6 +97,7 @@ impl World<'_, '_> {
         let choice = on_conflict(choice);
         let mut request = RewindRequest::new(goal);
         request.on_conflict = choice;
+        request.on_yours = if self.model.points.len() % 2 == 0 { OnConflict::Overwrite } else { OnConflict::Stop };
         request.choices = choices.iter().map(|(path, choice)| (parse(path), *choice)).collect();
         request.paths = only.iter().map(|path| parse(path)).collect();
         let paths: Vec<_> = only.iter().map(|path| path.escape_ascii().to_string()).collect();
@@ -120,7 +121,7 @@ impl World<'_, '_> {
                 return self.unchanged(&before).map(|()| None);
             }
         };
-        let wanted = Wanted { goal, choice, choices, only };
+        let wanted = Wanted { goal, choice, choices, on_yours: request.on_yours, only };
         let expected = expect(&self.model, &wanted, &before, &|declared| self.naive(declared))?;
         self.count(&wanted, &expected, shown);
         let plan = match shown {
@@ -131,7 +132,8 @@ impl World<'_, '_> {
             check::plan(plan, &expected)?;
             self.unchanged(&before)?;
         }
-        let outcome = self.workspace.apply(&request, plan.as_ref(), &new, &NoProgress);
+        let seen = plan.as_ref().map(|plan| plan.fingerprint());
+        let outcome = self.workspace.apply(&request, seen.as_deref(), &new, &NoProgress);
         if self.model.is_in_use(self.session(goal), goal.target(&self.model)) {
             self.met.add("outcome: in use");
             self.sandbox.note("in use");

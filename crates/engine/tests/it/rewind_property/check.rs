@@ -62,6 +62,7 @@ pub(super) fn plan(found: &Plan, expected: &Expected) -> Verdict {
             && planned.conflict == wanted.conflict
             && (planned.conflict.is_none() || planned.choice == wanted.choice)
             && planned.certainty == wanted.certainty
+            && planned.yours == wanted.yours
             && is_same(planned.now.as_ref(), wanted.now.as_ref())
             && is_same(planned.target.as_ref(), wanted.target.as_ref())
             && is_same(merged.as_ref(), wanted.merged.as_ref());
@@ -164,6 +165,7 @@ pub(super) fn count(expected: &Expected, met: &mut Met) {
             Some(Conflict::UnknownThen) => met.add("conflict: unknown then"),
             Some(Conflict::InTheWay) => met.add("conflict: in the way"),
             Some(Conflict::Damaged) => met.add("conflict: damaged"),
+            Some(Conflict::Yours) => met.add("conflict: yours"),
         }
         match planned.choice {
             _ if expected.is_refused() => {}

@@ -40,6 +40,8 @@ pub(super) struct Wanted {
     pub(super) choice: OnConflict,
     /// What becomes of the conflicts of single paths.
     pub(super) choices: BTreeMap<Path, OnConflict>,
+    /// What becomes of a person's changes where nothing else decides.
+    pub(super) on_yours: OnConflict,
     pub(super) only: Vec<Path>,
 }
 
@@ -51,6 +53,7 @@ pub(super) struct Planned {
     pub(super) conflict: Option<Conflict>,
     pub(super) choice: OnConflict,
     pub(super) certainty: Option<Certainty>,
+    pub(super) yours: bool,
     pub(super) merged: Option<NaiveNode>,
 }
 
@@ -109,7 +112,11 @@ impl Expected {
 fn is_overwritable(conflict: Conflict) -> bool {
     matches!(
         conflict,
-        Conflict::ChangedByOthers | Conflict::ChangedLater | Conflict::ChangedSince | Conflict::Contested
+        Conflict::ChangedByOthers
+            | Conflict::ChangedLater
+            | Conflict::ChangedSince
+            | Conflict::Contested
+            | Conflict::Yours
     )
 }
 
@@ -217,11 +224,11 @@ impl Planner<'_> {
     ) -> Planned {
         let choice = if conflict.is_some() { self.choice(path) } else { OnConflict::Stop };
         let (now, target) = (now.cloned(), target.cloned());
-        Planned { now, target, conflict, choice, certainty: None, merged: None }
+        Planned { now, target, conflict, choice, certainty: None, yours: false, merged: None }
     }
 
-    fn draft_exact(&self, target: usize, expected: &mut Expected) {
-        let then = &self.model.points[target].tree;
+    fn draft_exact(&self, target_point: usize, expected: &mut Expected) {
+        let then = &self.model.points[target_point].tree;
         let paths: BTreeSet<&Path> = self.now.nodes.keys().chain(then.nodes.keys()).collect();
         for path in paths.into_iter().filter(|path| self.is_covered(path)) {
             let (now, target) = (self.now.known(path), then.known(path));
@@ -235,10 +242,45 @@ impl Planner<'_> {
                     self.planned(path, Some(Conflict::NotCaptured), None, Some(node))
                 }
                 (Known::Unknown, Known::Absent) => continue,
-                (now, target) => self.planned(path, None, now.state().flatten(), target.state().flatten()),
+                (now, then) => self.planned_exact(path, target_point, now.state().flatten(), then.state().flatten()),
             };
             expected.paths.insert(path.clone(), planned);
         }
+    }
+
+    /// A path of an exact rewind: the changes in it are what leads from the target to now without a detour.
+    fn planned_exact(&self, path: &Path, point: usize, now: Option<&NaiveNode>, then: Option<&NaiveNode>) -> Planned {
+        let all = self.model.rows.iter().filter(|row| row.point > point && row.path == *path);
+        let mut chain: Vec<&Row> = Vec::new();
+        for row in all {
+            chain.push(row);
+            let is_there = |happening: Happening, node: Option<&NaiveNode>| {
+                row.happening == Happening::Changed && happening == Happening::Changed && node == row.after.as_ref()
+            };
+            let last = chain.len() - 1;
+            let back = chain[..last].iter().position(|one| is_there(one.happening, one.after.as_ref()));
+            if is_there(Happening::Changed, then) {
+                chain.clear();
+            } else if let Some(at) = back {
+                chain.truncate(at + 1);
+            }
+        }
+        let is_whole = chain.iter().all(|row| row.happening == Happening::Changed);
+        let ends = chain.iter().map(|row| row.after.as_ref());
+        let starts = chain.iter().map(|row| row.before.as_ref());
+        let is_told = is_whole && std::iter::once(then).chain(ends).eq(starts.chain([now]));
+        let yours =
+            chain.iter().any(|row| row.by == By::Outside) || !is_told && self.model.attribute(path) == By::Outside;
+        let is_single = self.wanted.choices.contains_key(path);
+        let is_agreed =
+            self.wanted.on_yours == OnConflict::Overwrite && self.wanted.choice == OnConflict::Stop && !is_single;
+        let needs_decision = yours && now.is_some() && !is_agreed;
+        let mut planned = self.planned(path, needs_decision.then_some(Conflict::Yours), now, then);
+        planned.yours = yours;
+        if yours && now.is_some() {
+            planned.merged = merge(&chain, &|row| row.by != By::Outside, now);
+        }
+        planned
     }
 
     fn draft_selective(&self, who: Who, target: usize, expected: &mut Expected) {

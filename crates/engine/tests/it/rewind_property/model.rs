@@ -169,7 +169,7 @@ impl Model {
     }
 
     /// Who changed `path` since the last point: a tool that declared it, else one that may change anything, else nobody.
-    fn attribute(&self, path: &[u8]) -> By {
+    pub(super) fn attribute(&self, path: &[u8]) -> By {
         let declaring: Vec<_> = self.open().filter(|(_, window)| window.declared.contains(path)).collect();
         let reaching: Vec<_> = self.open().filter(|(_, window)| window.everything).collect();
         let certain = !declaring.is_empty();

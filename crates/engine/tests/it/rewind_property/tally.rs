@@ -30,6 +30,7 @@ const ALL: &[&str] = &[
     "conflict: in the way",
     "conflict: not captured",
     "conflict: unknown then",
+    "conflict: yours",
     "goal: exact",
     "goal: redo",
     "goal: selective",

@@ -108,7 +108,8 @@ fn a_plan_that_was_made_before_the_head_moved_is_refused() {
     desk.turn("two", |_| {});
     let new = super::identities(&mut desk.bench);
     let Desk { bench, writer, .. } = &mut desk;
-    let refused = bench.workspace.apply_in(writer.as_mut().unwrap(), &request, Some(&plan), &new, &NoProgress);
+    let refused =
+        bench.workspace.apply_in(writer.as_mut().unwrap(), &request, Some(&plan.fingerprint()), &new, &NoProgress);
     assert!(matches!(refused, Err(RewindError::Stale { .. })), "{refused:?}");
 }
 

@@ -156,7 +156,7 @@ fn all_keys_and_commands() {
 #[test]
 fn what_a_turn_changed() {
     let mut scene = conversation();
-    scene.answer(Asked::Diff, Ok(Reply::Diff { files: vec![edit()] }));
+    scene.answer(Asked::Diff, Ok(Reply::Diff { files: vec![edit()], plan: None }));
     looks("diff", &mut scene, 16);
 }
 

@@ -164,7 +164,7 @@ fn another_branch_needs_a_second_yes_and_no_is_the_default() {
 fn a_directory_that_nothing_can_replace_stops_files_only() {
     let mut scene = menu(RewindDocument { blocked: vec![path("build")], ..plan(4) });
     assert_eq!(scene.press(KeyCode::Char('1')), []);
-    assert!(scene.drawn(80, 20).contains("holds files that are not captured"));
+    assert!(scene.drawn(80, 20).contains("holds files that stay"));
     assert_eq!(scene.press(KeyCode::Char('2')), apply(rewind(4, Scope::Conversation)));
 }
 

@@ -38,7 +38,7 @@ fn each_file_gets_its_own_and_the_preview_follows() {
     let line = DiffLine { kind: LineKind::Added, text: "merged line".to_owned() };
     let hunks = vec![HunkLines { start: (7, 7), lines: vec![line] }];
     let file = FileDiff { path: path("a.rs"), added: 1, removed: 0, instead: None, hunks, left_out: 0, about: None };
-    scene.answer(Ok(Reply::Diff { files: vec![file] }));
+    scene.answer(Ok(Reply::Diff { files: vec![file], plan: None }));
     let drawn = scene.drawn(80, 20);
     assert!(drawn.contains("[merge]") && drawn.contains("7 + merged line"), "{drawn}");
     scene.press(KeyCode::Down);

@@ -21,7 +21,7 @@ fn the_newest_prompt_is_planned_first_and_then_its_lines() {
     scene.answer(change(plan(4)));
     let diff = Command::Diff { of: DiffOf::Change { change: rewind(4, Scope::Both) } };
     assert_eq!(scene.commands(), [&diff]);
-    scene.answer(Ok(Reply::Diff { files: diffs() }));
+    scene.answer(Ok(Reply::Diff { files: diffs(), plan: None }));
     assert_eq!(scene.commands(), [&Command::Ping; 0]);
 }
 
@@ -55,7 +55,7 @@ fn late_lines_are_dropped() {
     scene.press(KeyCode::Down);
     scene.answer(change(plan(3)));
     scene.press(KeyCode::Down);
-    scene.answer(Ok(Reply::Diff { files: diffs() }));
+    scene.answer(Ok(Reply::Diff { files: diffs(), plan: None }));
     assert_eq!(scene.commands(), [&planned(2)]);
 }
 

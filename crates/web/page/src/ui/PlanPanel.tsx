@@ -64,7 +64,9 @@ export function PlanPanel({ wanted: goal }: { wanted: Wanted }) {
       const needsLines = plan.scope !== 'conversation' && plan.files.length > 0;
       const lines = needsLines ? await send({ type: 'diff', of: { what: 'change', change } }) : null;
       if (!isMine()) return undefined;
-      setShown({ head: place, plan, refusal: null, diffs: lines?.ok?.type === 'diff' ? lines.ok.files : [] });
+      // The lines are of the plan that comes with them, which may be newer.
+      const drawn = lines?.ok?.type === 'diff' ? lines.ok : null;
+      setShown({ head: place, plan: drawn?.plan ?? plan, refusal: null, diffs: drawn?.files ?? [] });
       return setWaiting(false);
     };
     void work();

@@ -1,0 +1,66 @@
+//! The fingerprint of a plan: what the user saw, in a few letters.
+//!
+//! It has two halves. The first is about the world: the head, the branch, and each path with its states. The second is about the
+//! choices and where they lead; it is [`OPEN`] as long as something is undecided, so that a user may see a plan, decide, and send the
+//! decisions with the fingerprint of that plan. The ledger is in neither half.
+
+use super::{Conflict, Plan, PlannedPath, outer};
+use crate::snapshot::tree::Kind;
+
+/// In the place of the choices of a plan that still needs some.
+pub const OPEN: &str = "open";
+
+impl Plan {
+    /// The plan in short. Equal ones saw the same and would do the same.
+    pub fn fingerprint(&self) -> String {
+        let choices = match self.paths.iter().any(PlannedPath::stops) {
+            true => OPEN.to_owned(),
+            false => self.outcome(),
+        };
+        format!("{}-{choices}", self.sight())
+    }
+
+    /// Whether the user saw this plan: the same world, and the same choices unless they were open.
+    pub fn is_as_seen(&self, fingerprint: &str) -> bool {
+        match fingerprint.split_once('-') {
+            Some((sight, OPEN)) => sight == self.sight(),
+            _ => fingerprint == self.fingerprint(),
+        }
+    }
+
+    /// The world as this plan found it. Choices do not change it: directories come and go with what is in them, and what is in the way
+    /// of a path depends on the choices for others.
+    fn sight(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        let head = self.conversation.as_ref().map(|planned| planned.from);
+        let fork = self.fork.as_ref().map(|fork| (fork.session, fork.fate));
+        hasher.update(format!("{head:?} {fork:?} {:?}", self.checked_out).as_bytes());
+        for path in self.paths.iter().filter(|path| !is_directory(path)) {
+            let nodes = [path.now.as_ref(), path.target.as_ref()].map(outer);
+            let is_choice = |conflict| matches!(conflict, Conflict::InTheWay | Conflict::Yours);
+            let is_contested = path.conflict.is_some_and(|conflict| !is_choice(conflict));
+            add(&mut hasher, path, &format!("{is_contested} {} {nodes:?}", path.yours));
+        }
+        hasher.finalize().to_hex()[..32].to_owned()
+    }
+
+    /// Where the choices lead.
+    fn outcome(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        for path in &self.paths {
+            add(&mut hasher, path, &format!("{:?} {:?}", path.choice, outer(path.result().as_ref())));
+        }
+        hasher.finalize().to_hex()[..16].to_owned()
+    }
+}
+
+fn add(hasher: &mut blake3::Hasher, path: &PlannedPath, facts: &str) {
+    for bytes in [path.path.as_bytes(), facts.as_bytes()] {
+        hasher.update(&(bytes.len() as u64).to_le_bytes()).update(bytes);
+    }
+}
+
+/// Whether the path is a directory or nothing, now and at the target.
+fn is_directory(path: &PlannedPath) -> bool {
+    [path.now, path.target].iter().flatten().all(|node| node.kind == Kind::Directory)
+}
