@@ -291,6 +291,7 @@ impl Conflict {
             Self::UnknownThen => "unknown_then",
             Self::InTheWay => "in_the_way",
             Self::Damaged => "damaged",
+            Self::Yours => "yours",
         }
     }
 

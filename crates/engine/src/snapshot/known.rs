@@ -7,9 +7,10 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
+use super::aside;
 use super::tree::{AsideEntry, GapKind, Kind, Node, Reasons, Tree, decode_aside, decode_tree};
 use crate::store::StoreError;
-use crate::{ObjectId, WorkspacePath};
+use crate::{Gap, ObjectId, WorkspacePath};
 
 /// What is known of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +71,11 @@ impl<'a> Knower<'a> {
     /// Takes it that `paths` were looked for whatever the rules say.
     pub(crate) fn having_sought(self, sought: BTreeSet<WorkspacePath>) -> Self {
         Self { sought, ..self }
+    }
+
+    /// What was not captured, or not wholly.
+    pub(crate) fn gaps(&self) -> Result<Vec<Gap>, StoreError> {
+        aside::gaps(self.aside, &self.read)
     }
 
     /// What is known of `path`.
