@@ -299,10 +299,12 @@ impl Terminal {
 impl Drop for Terminal {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            match self.keep_screen() {
-                Ok(path) => eprintln!("the terminal's screen is in {}", path.display()),
-                Err(error) => eprintln!("the terminal's screen could not be kept: {error}"),
-            }
+            let told = match self.keep_screen() {
+                Ok(path) => format!("the terminal's screen is in {}", path.display()),
+                Err(error) => format!("the terminal's screen could not be kept: {error}"),
+            };
+            // Beside the message of the failure; if nobody reads that, there is nobody to tell.
+            writeln!(std::io::stderr(), "{told}").ok();
         }
         // A server that has gone already needs no end.
         self.tmux(["kill-server"]).stderr(Stdio::null()).status().ok();
