@@ -72,7 +72,7 @@ pub use place::OpenError;
 pub use rewind::{
     Action, Applied, BranchMoved, Conflict, Discard, Files, ForkFate, ForkUse, Goal, HeadSeen, Kept, KeptBecause,
     LedgerItem, Means, Merged, NewRewind, NotRestored, OPEN, OnConflict, PathStatus, Plan, PlannedFork, PlannedPath,
-    Recovered, RecoveryChoice, RewindError, RewindRequest,
+    Recovered, RecoveryChoice, RewindError, RewindRequest, with_any_head,
 };
 pub use scan::{NoProgress, Phase, Progress, ScanError, Step, WatchState};
 pub use session::entry::EntryId;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use retake_agent::contract::{ChangeGoal, Reason, Refusal, WhileRunning};
 use retake_agent::document::{Bytes, GapFacts, RewindDocument};
 use retake_agent::question::refusal;
-use retake_engine::Scope;
+use retake_engine::{Scope, with_any_head};
 use serde_json::{Value, json};
 
 use super::Proxy;
@@ -51,6 +51,7 @@ impl Proxy {
                         let text = "the conversation has moved on since; nothing was changed";
                         return Err(refusal(Reason::StaleHead, text));
                     }
+                    wanted.plan_seen = wanted.plan_seen.map(|seen| with_any_head(&seen));
                     self.stop(session).await?;
                 }
             }

@@ -3,7 +3,7 @@
 use retake_engine::session::entry::{Body, Entry, EntryId};
 use retake_engine::session::{ForkError, Moment};
 use retake_engine::{
-    Durability, HeadSeen, MadeBy, NoProgress, Origin, Plan, RewindError, RewindRequest, Scope, WindowId,
+    Durability, HeadSeen, MadeBy, NoProgress, Origin, Plan, RewindError, RewindRequest, Scope, WindowId, with_any_head,
 };
 use tokio::sync::oneshot;
 
@@ -44,7 +44,7 @@ impl Controller {
 
     /// Makes a change: now if nothing goes on, else when the turn has come to its end.
     pub(super) fn apply(&mut self, mut request: Request, answer: oneshot::Sender<Outcome>) {
-        let Command::Apply { head_seen, running, .. } = &mut request.command else { return };
+        let Command::Apply { head_seen, plan_seen, running, .. } = &mut request.command else { return };
         let head = self.writer().conversation().head();
         // What was seen is compared with what is there now: the end of the turn adds to it.
         if head_seen.take().is_some_and(|Seen { head: seen }| seen != head) {
@@ -52,6 +52,9 @@ impl Controller {
             return drop(answer.send(Outcome::Refused(refusal(Reason::StaleHead, text))));
         }
         let running = *running;
+        if self.turn.activity() != Activity::Idle {
+            *plan_seen = plan_seen.take().map(|seen| with_any_head(&seen));
+        }
         match self.turn.activity() {
             Activity::Idle => self.apply_now(request, answer),
             Activity::Running if running == WhileRunning::Refuse => {

@@ -251,7 +251,7 @@ fn a_plan_changes_nothing_and_says_what_would_happen() {
     let Reply::Change { document } = scene.request(Command::Plan { change }).unwrap() else { panic!("no document") };
     assert!(!document.applied && document.operation.is_none());
     assert_eq!(document.files.len(), 1);
-    assert!(!document.ledger.is_empty());
+    assert_eq!((document.undoes.len(), document.ledger.len()), (1, 0), "a command is named once: {document:?}");
     assert_eq!((scene.view(), scene.files().as_str()), (before, "a.txt: a\n"));
     scene.check();
 }

@@ -233,7 +233,7 @@ fn a_directory_with_uncaptured_content_stays_or_refuses() {
     assert!(!s.ws("dir/a").exists());
     s.remove("was-file").write("was-file/x.log", "precious\n");
     s.retake(["rewind", &id, "--yes"]).fails(3).says("holds files that stay, so nothing can take its place");
-    let document = s.retake(["rewind", &id, "--json"]).refused_with_json();
+    let document = s.retake(["rewind", &id, "--yes", "--json"]).refused_with_json();
     assert_eq!(document["blocked"], json!(["was-file"]));
     assert_eq!(s.read("was-file/x.log"), "precious\n");
 }

@@ -1,14 +1,23 @@
 //! The fingerprint of a plan: what the user saw, in a few letters.
 //!
-//! It has two halves. The first is about the world: the head, the branch, and each path with its states. The second is about the
-//! choices and where they lead; it is [`OPEN`] as long as something is undecided, so that a user may see a plan, decide, and send the
-//! decisions with the fingerprint of that plan. The ledger is in neither half.
+//! `HEAD.WORLD-CHOICES`: the head of the conversation; the branch and each path with its states; the choices and where they lead. The
+//! choices are [`OPEN`] as long as something is undecided, so that a user may see a plan, decide, and send the decisions with the
+//! fingerprint of that plan. The ledger is in no part.
 
 use super::{Conflict, Plan, PlannedPath, outer};
 use crate::snapshot::tree::Kind;
 
+/// In the place of the head: a turn was stopped for the rewind, and its end has moved the head.
+const ANY: &str = "any";
+
 /// In the place of the choices of a plan that still needs some.
 pub const OPEN: &str = "open";
+
+/// `fingerprint` for a head that moves when the running turn ends. The caller has compared the head before that.
+pub fn with_any_head(fingerprint: &str) -> String {
+    let rest = fingerprint.split_once('.').map_or(fingerprint, |(_, rest)| rest);
+    format!("{ANY}.{rest}")
+}
 
 impl Plan {
     /// The plan in short. Equal ones saw the same and would do the same.
@@ -17,24 +26,28 @@ impl Plan {
             true => OPEN.to_owned(),
             false => self.outcome(),
         };
-        format!("{}-{choices}", self.sight())
+        format!("{}.{}-{choices}", self.head(), self.world())
     }
 
     /// Whether the user saw this plan: the same world, and the same choices unless they were open.
     pub fn is_as_seen(&self, fingerprint: &str) -> bool {
-        match fingerprint.split_once('-') {
-            Some((sight, OPEN)) => sight == self.sight(),
-            _ => fingerprint == self.fingerprint(),
-        }
+        let Some((head, rest)) = fingerprint.split_once('.') else { return false };
+        let Some((world, choices)) = rest.split_once('-') else { return false };
+        let is_decided = || !self.paths.iter().any(PlannedPath::stops) && choices == self.outcome();
+        (head == ANY || head == self.head()) && world == self.world() && (choices == OPEN || is_decided())
+    }
+
+    fn head(&self) -> String {
+        let head = self.conversation.as_ref().map(|planned| planned.from);
+        blake3::hash(format!("{head:?}").as_bytes()).to_hex()[..8].to_owned()
     }
 
     /// The world as this plan found it. Choices do not change it: directories come and go with what is in them, and what is in the way
     /// of a path depends on the choices for others.
-    fn sight(&self) -> String {
+    fn world(&self) -> String {
         let mut hasher = blake3::Hasher::new();
-        let head = self.conversation.as_ref().map(|planned| planned.from);
         let fork = self.fork.as_ref().map(|fork| (fork.session, fork.fate));
-        hasher.update(format!("{head:?} {fork:?} {:?}", self.checked_out).as_bytes());
+        hasher.update(format!("{fork:?} {:?}", self.checked_out).as_bytes());
         for path in self.paths.iter().filter(|path| !is_directory(path)) {
             let nodes = [path.now.as_ref(), path.target.as_ref()].map(outer);
             let is_choice = |conflict| matches!(conflict, Conflict::InTheWay | Conflict::Yours);

@@ -44,7 +44,7 @@ use crate::snapshot::tree::Kind;
 use crate::{Certainty, CheckpointId, EntryId, Gap, Node, OperationId, SessionId, Timestamp, WorkspacePath};
 
 pub use error::RewindError;
-pub use fingerprint::OPEN;
+pub use fingerprint::{OPEN, with_any_head};
 pub use fork::{ForkFate, ForkUse, PlannedFork};
 pub use ledger::LedgerItem;
 pub use merge::Merged;
