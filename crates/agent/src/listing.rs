@@ -91,7 +91,8 @@ fn idle(workspace: &Workspace, points: &[PointOf]) -> Result<HashSet<CheckpointI
     for operation in workspace.operations()?.iter().filter(|operation| operation.kind == OperationKind::Exec) {
         let place = |id: Option<CheckpointId>| id.and_then(|id| places.get(&id).copied());
         let (Some(before), Some(after)) = (place(operation.before), place(operation.after)) else { continue };
-        if !is_same(before, after) {
+        // A commit changes no file and is something all the same.
+        if !is_same(before, after) || points[before].0.git != points[after].0.git {
             continue;
         }
         idle.insert(points[after].0.id);

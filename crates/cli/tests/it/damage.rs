@@ -196,7 +196,7 @@ fn a_store_from_a_newer_version_is_refused_and_not_touched() {
     let before = fs::read(&path).expect("it is there");
     for args in [["log"], ["checkpoint"], ["diff"], ["du"]] {
         let run = s.retake(args).fails(1);
-        run.says("has format 99, this program knows formats up to 5");
+        run.says("has format 99, this program knows formats up to 6");
         run.says("hint: update Retake; the store was not touched");
     }
     assert!(fs::read(&path).expect("it is there") == before);
@@ -265,7 +265,7 @@ fn damaged_content_is_told_before_and_after_going_back() {
     s.retake(["rewind", "second"]).fails(3);
     s.retake(["rewind", "second", "--dry-run", "--on-conflict", "keep"]).succeeds();
     let run = s.retake(["rewind", "second", "--on-conflict", "keep"]).succeeds();
-    run.says("warning: 1 path could not be brought back\n  c: its content is damaged in the store\n");
+    run.says("warning: 1 path changed since then and did not go back\n  c: its content is damaged in the store\n");
     assert!(!run.stderr.contains("stays as it is"), "{}", run.stderr);
     assert_eq!(fs::read(s.ws("a")).expect("it is back"), noise(1, 5_000));
 }

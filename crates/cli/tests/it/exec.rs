@@ -257,9 +257,9 @@ fn what_was_not_captured_and_is_gone_is_told() {
     s.write("small", "1\n");
     fs::File::create(s.ws("big")).expect("it works").set_len(70 << 20).expect("it works");
     let run = s.exec("rm big small").succeeds();
-    run.says("1 path was not captured and is gone\n  big\n");
+    run.says("1 path is not captured: nothing takes this back\n  big: is gone; larger than `capture.max_file`");
     let undo = s.retake(["undo", "--yes"]).succeeds();
-    undo.says("1 path was not captured then and cannot come back\n  big\n");
+    undo.says("1 path changed since then and did not go back\n  big: is gone; larger than `capture.max_file`");
     assert_eq!(s.read("small"), "1\n");
     assert!(!s.exec("rm small").succeeds().stderr.contains("big"));
 }

@@ -186,6 +186,18 @@ fn the_log_leaves_out_commands_that_changed_nothing() {
 }
 
 #[test]
+fn a_command_that_moved_git_stays_in_the_log() {
+    let s = Sandbox::new();
+    s.git_init().write("a", "1\n");
+    git(&s.path("ws"), &["add", "."]);
+    git(&s.path("ws"), &["commit", "--quiet", "-m", "one"]);
+    s.checkpoint();
+    s.exec("git -c user.name=a -c user.email=a@b commit --quiet --allow-empty -m two").succeeds();
+    let log = s.retake(["log"]).text();
+    assert!(log.lines().next().is_some_and(|line| line.contains("after sh -c")), "{log}");
+}
+
+#[test]
 fn a_refused_rewind_leaves_no_point_in_the_log() {
     use std::io::{Read, Write};
     use std::process::Stdio;

@@ -154,7 +154,7 @@ fn what_was_all_kept_is_not_announced_as_undone() {
     let run = s.retake(["undo", "--on-conflict", "keep"]).succeeds();
     let text = String::from_utf8_lossy(&run.stdout);
     assert_eq!(text, "Nothing was undone of exec sh -c 'echo 2 > a': every path stays as it is\n");
-    run.says("warning: 1 path stays as it is\n  a: changed since by you or another program\n");
+    run.says("warning: 1 path changed since then and did not go back\n  a: changed since by you or another program\n");
     assert!(!run.stderr.contains("`retake redo`"), "{}", run.stderr);
     let operations = s.retake(["ops", "--json"]).json()["operations"].clone();
     assert_eq!((operations.as_array().map(Vec::len), &operations[0]["undone"]), (Some(1), &json!(false)));
