@@ -169,7 +169,8 @@ fn whatever_a_command_did_goes_back_exactly_and_comes_again_by_undo() {
         assert_ne!(after, before, "`{command}` does something");
         let document = scene.rewind(prompt, scope);
         assert_eq!(tree(&scene.root()), before, "`{command}`: {document:#?}");
-        assert_eq!(kinds(&document, "command"), [format!("bash: {command}").lines().next().unwrap()], "{command}");
+        assert_eq!(document.undoes, [format!("bash: {command}").lines().next().unwrap()], "{command}");
+        assert!(kinds(&document, "command").is_empty(), "what is taken back does not stay: {document:#?}");
         assert!(document.files.iter().all(|file| file.certainty.as_deref() == Some("presumed")), "{document:#?}");
         scene.check();
         scene.undo();
