@@ -158,7 +158,8 @@ impl Workspace {
     }
 
     /// A move of the conversation is an operation although the files are there already, and so is a redo, unless something of it was
-    /// left as it is. An undo that takes nothing back is none: what it is about may come back, out of git's stash for one.
+    /// left as it is. An undo is none if what the operation did is there no more and could come back: files out of git's stash, a
+    /// conversation that went on since.
     fn note_nothing(
         &mut self,
         plan: Plan,
@@ -175,7 +176,9 @@ impl Workspace {
         if let Some(operation) = resolved.reverses.as_ref().filter(|_| is_undo && is_removed && !left_alone) {
             return Err(RewindError::Discarded { operation: operation.id, what: resolved.what.clone() });
         }
-        if moving.is_some() || resolved.reverses.is_some() && !is_undo && !left_alone {
+        let went_on = plan.conversation.as_ref().is_some_and(|planned| planned.went_on);
+        let without_effect = is_undo && (went_on || !plan.already.is_empty());
+        if moving.is_some() || resolved.reverses.is_some() && !without_effect && !left_alone {
             let before = resolved.target_seq()?;
             let moved = self.store.db().transaction(Durability::Synced, |tx| {
                 let (seq, moved) = insert_operation(tx, resolved, new, &plan, before, request.made_by)?;

@@ -1,6 +1,6 @@
 //! Going back: asking the engine for a rewind, an undo or a redo, and comparing all that comes of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt;
 
 use retake_engine::{
@@ -197,6 +197,12 @@ impl World<'_, '_> {
         if expected.is_refused() {
             return Err(format!("{MISMATCH}: applied what had to be refused: {expected:?}"));
         }
+        if is == OperationIs::Undo {
+            let already: BTreeSet<Path> = applied.plan.already.iter().map(|path| path.as_bytes().to_vec()).collect();
+            if already != expected.already {
+                return Err(format!("{MISMATCH}: {already:?} as before already, not {:?}", expected.already));
+            }
+        }
         let session = self.session(goal);
         let (reverses, target) = match goal {
             Goal::Exact(target) | Goal::Selective(_, target) => (None, target),
@@ -220,8 +226,9 @@ impl World<'_, '_> {
             self.sandbox.note("nothing to do");
             let left_alone = |path: &Planned| path.conflict.is_some() && path.choice == OnConflict::Keep;
             let left_alone = expected.paths.values().any(left_alone);
-            // An undo that takes nothing back is none, and can still be made.
-            let reverses = reverses.filter(|_| is == OperationIs::Redo && !left_alone);
+            // An undo without effect is none, and can still be made.
+            let without_effect = is == OperationIs::Undo && !expected.already.is_empty();
+            let reverses = reverses.filter(|_| !without_effect && !left_alone);
             if applied.operation.is_some() != reverses.is_some() {
                 return Err(format!("{MISMATCH}: nothing to do, and operation {:?}", applied.operation));
             }
@@ -270,7 +277,8 @@ impl World<'_, '_> {
         self.met.add("round: back and forth");
         let before = self.everything()?;
         let undo = self.rewind(Aim::Undo { which: None, who: None }, choice, None, &[], false)?;
-        if !matches!(undo, Some(Outcome::Applied)) {
+        let is_made = self.model.operations.last().is_some_and(|operation| operation.is == OperationIs::Undo);
+        if !is_made || !matches!(undo, Some(Outcome::Applied | Outcome::Nothing)) {
             return Ok(());
         }
         let redo = self.rewind(Aim::Redo(None), Choice::Stop, None, &[], true)?;

@@ -63,6 +63,8 @@ pub(super) struct Expected {
     pub(super) paths: BTreeMap<Path, Planned>,
     pub(super) kept: BTreeSet<(Path, &'static str)>,
     pub(super) blocked: BTreeSet<Path>,
+    /// Files that what is reversed changed and that are as before already.
+    pub(super) already: BTreeSet<Path>,
     /// Paths that the rules leave out and that have to be captured, because they are about to be touched.
     pub(super) captured: BTreeSet<Path>,
     /// How many files go to the state of a session's point that the session never wrote.
@@ -330,6 +332,14 @@ impl Planner<'_> {
                 (_, None) => Known::Absent,
             };
             self.draft_path(path, chain, &is_ours, target, expected);
+            let chain = self.without_cancelled(chain, &is_ours);
+            let last = chain.iter().rfind(|row| is_ours(row)).and_then(|row| row.after.as_ref());
+            let planned = &expected.paths[path];
+            let is_there = planned.conflict.is_none() && planned.now == planned.target;
+            let target = planned.target.as_ref();
+            if is_there && last != target && !is_directory(last.or(target)) {
+                expected.already.insert(path.clone());
+            }
         }
     }
 

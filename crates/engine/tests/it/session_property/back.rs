@@ -178,7 +178,9 @@ impl Play<'_> {
         }
         let verdict = self.model.timeline.of(id);
         let outcome = self.model.reverse(&op, verdict.carried_out(self.model.files(), false));
-        if kind == OperationKind::Undo && verdict.conflicts.is_empty() && self.model.is_without_effect(&outcome) {
+        let had_one = op.moved() || self.model.timeline.changed_files(id);
+        let is_undo = kind == OperationKind::Undo && verdict.conflicts.is_empty();
+        if is_undo && had_one && self.model.is_without_effect(&outcome) {
             return self.is_not_used_up(applied, &op);
         }
         let Some(applied) = self.unless_in_conflict(applied, &verdict)? else { return Ok(()) };

@@ -32,7 +32,7 @@ impl Op {
         !matches!(self.kind, OperationKind::Undo | OperationKind::Redo)
     }
 
-    fn moved(&self) -> bool {
+    pub(super) fn moved(&self) -> bool {
         head(&self.before) != head(&self.after)
     }
 }

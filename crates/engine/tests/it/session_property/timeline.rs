@@ -140,6 +140,20 @@ impl Timeline {
         verdict
     }
 
+    /// Whether an operation, with its undos and redos, made a file another one.
+    pub(super) fn changed_files(&self, operation: OperationId) -> bool {
+        let root = self.root(operation);
+        let ours = |event: &Event| event.operation.is_some_and(|id| self.root(id) == root);
+        OURS.into_iter().any(|name| {
+            let is_first = |event: &&Event| event.name == name && event.operation == Some(operation);
+            let Some(first) = self.events.iter().find(is_first) else { return false };
+            let chain: Vec<&Event> =
+                self.events.iter().filter(|event| event.at >= first.at && event.name == name).collect();
+            let last = self.in_force(&chain, &ours).into_iter().rfind(|event| ours(event));
+            last.is_some_and(|last| last.after != first.before)
+        })
+    }
+
     fn judge(
         &self,
         verdict: &mut Verdict,
