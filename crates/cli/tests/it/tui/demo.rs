@@ -44,7 +44,13 @@ fn a_prompt_that_is_sent_again_unchanged_is_met_with_a_hint_that_says_so() {
     allow_until(&terminal, "Demo 5/10");
     terminal.key("C-r").wait_for("Demo 6/10").wait_for("5 files · undoes this prompt only").key("Enter");
     terminal.wait_for("› 1 Code and conversation").key("Enter").wait_for("Demo 7/10").wait_for("> Tidy up the project");
-    terminal.type_text("\n").wait_for("Demo 8/10").wait_for("the same words, so the same command");
+    // Two lines to read: an Enter right after a rewind is taken for the picker's.
+    terminal
+        .is_asked("Demo 7/10")
+        .is_asked("and press Enter")
+        .key("Enter")
+        .wait_for("Demo 8/10")
+        .wait_for("the same words, so the same command");
     assert!(!terminal.screen().contains("it goes another way now"));
     terminal.is_asked("y Yes, this once").key("n").wait_for("I have not done it").wait_for("Demo 7/10");
     terminal.wait_for("notes.txt is still there");

@@ -84,7 +84,12 @@ fn while_something_is_asked_another_prompt_can_be_typed_and_is_held() {
     terminal.say("make a file").is_asked("May it?").key("Tab").wait_for("goes back to the answers");
     terminal.say("say more").wait_for("1 held");
     assert!(!scene.exists("one.txt"));
-    terminal.wait_until_gone("goes back to the answers").key("y").wait_for("And this.").wait_for(READY);
+    terminal
+        .wait_until_gone("goes back to the answers")
+        .is_asked("› y Yes")
+        .key("y")
+        .wait_for("And this.")
+        .wait_for(READY);
     assert!(scene.exists("one.txt"));
     assert!(scene.model().last_request().transcript().ends_with("user: say more"));
 }
