@@ -16,7 +16,7 @@ use crate::words;
 pub fn tell(ui: &mut Ui, kind: OperationKind, applied: &Applied) -> anyhow::Result<()> {
     let plan = &applied.plan;
     let all_kept = is_all_kept(applied);
-    let mark = Mark::of(applied.operation);
+    let mark = Mark::of(applied.operation.is_some());
     match applied.operation {
         _ if all_kept => writeln!(ui.out, "{}: every path stays as it is", nothing_done(kind, &plan.what))?,
         None if kind == OperationKind::Undo => {
@@ -73,8 +73,8 @@ pub enum Mark {
 }
 
 impl Mark {
-    pub fn of<T>(operation: Option<T>) -> Self {
-        if operation.is_some() { Self::Made } else { Self::None }
+    pub const fn of(recorded: bool) -> Self {
+        if recorded { Self::Made } else { Self::None }
     }
 }
 

@@ -16,7 +16,14 @@ fn ten_bytes() -> Sandbox {
 }
 
 fn resize(s: &Sandbox, name: &str, len: u64) {
-    File::options().write(true).create(true).truncate(false).open(s.ws(name)).expect("it opens").set_len(len).unwrap();
+    File::options()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(s.ws(name))
+        .expect("it opens")
+        .set_len(len)
+        .expect("its length is set");
 }
 
 /// The paths of a list of facts, each with why.
@@ -180,7 +187,7 @@ fn the_log_leaves_out_commands_that_changed_nothing() {
     assert!(lines[0].contains("~1") && lines[0].contains("before sh -c true"), "it holds what somebody changed: {log}");
     assert!(lines[1].contains("named") && lines[2].starts_with(&id[..8]), "{log}");
     assert_eq!(s.retake(["log", "--all"]).text().lines().count(), 7);
-    fs::create_dir(s.ws("dir")).unwrap();
+    fs::create_dir(s.ws("dir")).expect("a directory");
     s.exec("rmdir dir").succeeds();
     assert_eq!(s.retake(["log"]).text().lines().count(), 5, "a directory is something");
 }
