@@ -478,10 +478,11 @@ fn a_directory_that_is_not_the_users_own_is_neither_connected_to_nor_listened_in
 fn listen_and_count(path: &std::path::Path) {
     let listener = net::UnixListener::bind(path).unwrap();
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o777)).unwrap();
-    println!("listening");
+    let mut out = std::io::stdout();
+    writeln!(out, "listening").unwrap();
     let mut bytes = Vec::new();
     std::io::Read::read_to_end(&mut listener.accept().unwrap().0, &mut bytes).unwrap();
-    println!("{} bytes came", bytes.len());
+    writeln!(out, "came: {} bytes", bytes.len()).unwrap();
 }
 
 #[test]
@@ -516,7 +517,7 @@ fn nothing_is_sent_to_a_process_of_another_user() {
     assert!(lines.by_ref().any(|line| line.unwrap().contains("listening")));
     let said = why_untrusted(scene.runtime().block_on(Client::connect(&directory, scene.session())));
     assert!(said.contains("a process of another user answers there"), "{said}");
-    assert!(lines.any(|line| line.unwrap().contains("0 bytes came")));
+    assert!(lines.any(|line| line.unwrap().contains("came: 0 bytes")));
     child.wait().unwrap();
 }
 
@@ -527,7 +528,8 @@ fn a_client_of_another_user_is_not_served() {
         stream.write_all(b"{\"id\":\"1\",\"type\":\"ping\"}\n").ok();
         let mut answer = String::new();
         std::io::Read::read_to_string(&mut stream, &mut answer).ok();
-        return println!("answer: {answer:?}");
+        let mut out = std::io::stdout();
+        return writeln!(out, "answer: {answer:?}").unwrap();
     }
     if !is_root() {
         return;

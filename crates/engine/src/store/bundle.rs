@@ -120,7 +120,7 @@ mod tests {
         let mut lying = record.clone();
         lying[HEAD_LEN + 33..HEAD_LEN + ENTRY_LEN].copy_from_slice(&u32::MAX.to_le_bytes());
         assert!(decode(&record::forged(&lying, None, u64::from(u32::MAX))).is_err());
-        let mut lying = record.clone();
+        let mut lying = record;
         lying[HEADER_LEN..HEAD_LEN].copy_from_slice(&u32::MAX.to_le_bytes());
         assert!(decode(&record::forged(&lying, None, 3800)).is_err());
     }

@@ -97,7 +97,8 @@ impl World<'_, '_> {
         let choice = on_conflict(choice);
         let mut request = RewindRequest::new(goal);
         request.on_conflict = choice;
-        request.on_yours = if self.model.points.len() % 2 == 0 { OnConflict::Overwrite } else { OnConflict::Stop };
+        request.on_yours =
+            if self.model.points.len().is_multiple_of(2) { OnConflict::Overwrite } else { OnConflict::Stop };
         request.choices = choices.iter().map(|(path, choice)| (parse(path), *choice)).collect();
         request.paths = only.iter().map(|path| parse(path)).collect();
         let paths: Vec<_> = only.iter().map(|path| path.escape_ascii().to_string()).collect();
