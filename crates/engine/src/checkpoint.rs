@@ -83,8 +83,21 @@ pub(crate) struct Purpose<'a> {
     pub(crate) note: Option<String>,
     /// What an operation has just done itself.
     pub(crate) own: Option<Own<'a>>,
+    /// What becomes of captured paths that a rule has come to leave out.
+    pub(crate) rule_changes: RuleChanges,
+    /// Hidden files that it is the first to capture, with all that is below them, and who created them.
+    pub(crate) created: Option<&'a BTreeMap<WorkspacePath, By>>,
     /// Runs in the checkpoint's transaction, with its row number.
     pub(crate) also: &'a dyn Fn(&Transaction<'_>, i64) -> Result<(), StoreError>,
+}
+
+/// What becomes of captured paths that a rule has come to leave out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RuleChanges {
+    /// They stay captured where an agent or a command may have changed the rule.
+    Judge,
+    /// The user has confirmed it: they are not captured any more.
+    Apply,
 }
 
 /// What an operation has done to the files.
@@ -95,12 +108,30 @@ pub(crate) struct Own<'a> {
     pub(crate) put: &'a BTreeMap<WorkspacePath, Option<Node>>,
     /// States that it displaced without having captured them before.
     pub(crate) displaced: &'a BTreeMap<WorkspacePath, Node>,
+    /// The point that it went to, if that is known: paths that it did not capture need not stay captured.
+    pub(crate) target: Option<&'a Checkpoint>,
 }
 
 impl Purpose<'_> {
     /// Somebody asked for it.
-    pub(crate) const ASKED: Self =
-        Self { origin: Origin::Checkpoint, session: None, entry: None, note: None, own: None, also: &|_, _| Ok(()) };
+    pub(crate) const ASKED: Self = Self {
+        origin: Origin::Checkpoint,
+        session: None,
+        entry: None,
+        note: None,
+        own: None,
+        rule_changes: RuleChanges::Judge,
+        created: None,
+        also: &|_, _| Ok(()),
+    };
+}
+
+impl Purpose<'_> {
+    /// Who created `path`, if it was hidden until now.
+    pub(crate) fn creator(&self, path: &WorkspacePath) -> Option<By> {
+        let created = self.created.filter(|created| !created.is_empty())?;
+        std::iter::successors(Some(path.clone()), WorkspacePath::parent).find_map(|above| created.get(&above).copied())
+    }
 }
 
 /// What the caller gives to a new checkpoint.

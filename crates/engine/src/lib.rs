@@ -64,8 +64,8 @@ pub use git::{GitAction, GitState};
 pub use id::{CheckpointId, InvalidObjectId, ObjectId, OperationId, SessionId, SnapshotId};
 pub use operation::{MadeBy, Operation, OperationError, OperationKind, OperationState};
 pub use owner::{
-    Began, Certainty, Claim, Counts, FileTime, NewSession, NewWindow, Owner, PartOf, PathChange, Reach, Runs, Session,
-    SessionKind, Span, Spans, Window, WindowId,
+    Began, Certainty, Claim, Counts, Coverage, FileTime, NewSession, NewWindow, Owner, PartOf, PathChange, Reach, Runs,
+    Session, SessionKind, Span, Spans, Window, WindowId,
 };
 pub use path::{InvalidPath, WorkspacePath};
 pub use place::OpenError;
@@ -83,5 +83,5 @@ pub use snapshot::beside::{Difference, LeftOut, UncapturedChange};
 pub use snapshot::diff::{Change, Changed};
 pub use snapshot::tree::{GapKind, Kind, Node};
 pub use store::{Damage, Durability, StoreError};
-pub use view::{ContentError, Current, Side};
+pub use view::{Beside, ContentError, Current, Side};
 pub use workspace::{Integrity, Usage, Verified, Workspace};

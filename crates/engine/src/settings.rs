@@ -23,6 +23,8 @@ pub struct Settings {
     pub budget: u64,
     /// Days after which an unlabelled checkpoint may go.
     pub keep_days: u32,
+    /// Bytes of hidden files that a rewind saves before it deletes them; what is larger stays.
+    pub save_hidden: u64,
 }
 
 impl Default for Settings {
@@ -32,6 +34,7 @@ impl Default for Settings {
             max_file: 64 << 20,
             budget: 4 << 30,
             keep_days: 30,
+            save_hidden: 256 << 20,
         }
     }
 }

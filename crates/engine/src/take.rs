@@ -6,16 +6,16 @@
 use std::collections::{BTreeSet, HashMap};
 use std::io::Read;
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use rusqlite::Transaction;
 
-use crate::checkpoint::{self, Own, Purpose, check_label, refuse_taken};
+use crate::checkpoint::{self, Own, Purpose, RuleChanges, check_label, refuse_taken};
 use crate::owner::life::Abandoned;
 use crate::owner::rows::{self, Attributed};
-use crate::owner::{By, ChangeKind, OpenWindow, claim, window};
+use crate::owner::{By, ChangeKind, OpenWindow, claim, held, hidden, window};
 use crate::rewind::same;
-use crate::scan::rules::Rules;
+use crate::scan::rules::{Outer, Rules};
 use crate::scan::{Counters, Scanned, Scanner, Sink};
 use crate::session::rows as session_rows;
 use crate::snapshot::diff;
@@ -100,6 +100,11 @@ impl Workspace {
                 Ok(value) => return Ok(value),
                 // Somebody cleaned up meanwhile: look again at what is still there.
                 Err(Failure::Other(CheckpointError::Store(StoreError::Collected))) => self.reopen_scanner()?,
+                // The index on disk still knows what they hold.
+                Err(Failure::LeftOut { paths }) => {
+                    self.hold(&paths)?;
+                    self.reopen_scanner()?;
+                }
                 Err(Failure::OverBudget { smaller: true, .. }) => {
                     self.reopen_scanner()?;
                     effort = Effort::Small;
@@ -147,8 +152,9 @@ impl Workspace {
 
 /// What is on disk, with its contents on the way into the store.
 pub(crate) struct Scene<'a> {
-    store: &'a Store,
-    root: PathBuf,
+    pub(crate) store: &'a Store,
+    pub(crate) root: PathBuf,
+    pub(crate) outer: Arc<Outer>,
     pub(crate) sink: Storing<'a>,
     pub(crate) scanned: Scanned,
     rules: ObjectId,
@@ -156,11 +162,13 @@ pub(crate) struct Scene<'a> {
     sought: BTreeSet<WorkspacePath>,
     /// Whether times of files are this machine's.
     clock_is_ours: bool,
+    /// Held paths that no rule leaves out any more.
+    released: Vec<Vec<u8>>,
 }
 
 /// Paths that `rules` have looked for.
 pub(crate) fn sought(rules: &Rules) -> BTreeSet<WorkspacePath> {
-    rules.declared.iter().filter_map(|path| WorkspacePath::parse(path).ok()).collect()
+    rules.declared.iter().chain(&rules.held).filter_map(|path| WorkspacePath::parse(path).ok()).collect()
 }
 
 /// Scans into the store; nothing is committed yet.
@@ -180,8 +188,19 @@ pub(crate) fn scan<'a>(
     let root = scanner.root_path().to_owned();
     let rules_id = ObjectId::of(&rules.described);
     sink.batch.put(Kind::Rules, rules_id, &rules.described)?;
+    let released = scanner.released(rules);
     let clock_is_ours = scanner.clock_is_ours();
-    let scene = Scene { store, root, sink, scanned, rules: rules_id, sought: sought(rules), clock_is_ours };
+    let scene = Scene {
+        store,
+        root,
+        outer: rules.outer.clone(),
+        sink,
+        scanned,
+        rules: rules_id,
+        sought: sought(rules),
+        clock_is_ours,
+        released,
+    };
     scene.check_budget()?;
     Ok(scene)
 }
@@ -202,8 +221,19 @@ pub(crate) fn scan_touched<'a>(
     let root = scanner.root_path().to_owned();
     let rules_id = ObjectId::of(&rules.described);
     sink.batch.put(Kind::Rules, rules_id, &rules.described)?;
+    let released = scanner.released(rules);
     let clock_is_ours = scanner.clock_is_ours();
-    let mut scene = Scene { store, root, sink, scanned, rules: rules_id, sought: sought(rules), clock_is_ours };
+    let mut scene = Scene {
+        store,
+        root,
+        outer: rules.outer.clone(),
+        sink,
+        scanned,
+        rules: rules_id,
+        sought: sought(rules),
+        clock_is_ours,
+        released,
+    };
     let mut unknown = BTreeSet::new();
     let knower = scene.knower();
     for path in wanted {
@@ -260,6 +290,7 @@ impl Scene<'_> {
             };
             rows::insert(tx, seq, attributed)?;
             rows::note_sought(tx, seq, &self.sought)?;
+            held::note(tx, seq, &self.sought, &self.released)?;
             for window in &abandoned {
                 // What its last tools did may have been found before they were announced, as with one that ends.
                 claim::judge_again(tx, window, seq)?;
@@ -277,28 +308,38 @@ impl Scene<'_> {
     }
 
     /// What changed since the checkpoint before and who did it, and the windows whose processes are gone.
-    fn attribute(&self, purpose: &Purpose<'_>) -> Result<(Changed, Vec<Attributed>, Vec<OpenWindow>), StoreError> {
+    fn attribute(&self, purpose: &Purpose<'_>) -> Result<(Changed, Vec<Attributed>, Vec<OpenWindow>), Failure> {
         let (changes, previous) = self.changes()?;
-        let changed = Changed::count(&changes);
-        let Some(previous) = previous else { return Ok((changed, Vec::new(), Vec::new())) };
+        let Some(previous) = previous else { return Ok((Changed::count(&changes), Vec::new(), Vec::new())) };
         let mut windows = rows::open_windows(self.store)?;
         if !self.clock_is_ours {
             windows.iter_mut().for_each(|window| window.ended = None);
         }
         let abandoned = Abandoned::find(self.store.dir(), &mut windows);
-        if changes.is_empty() {
-            return Ok((changed, Vec::new(), abandoned.of(windows)));
+        if changes.is_empty() && previous.aside == self.scanned.aside {
+            return Ok((Changed::default(), Vec::new(), abandoned.of(windows)));
         }
         let (then, now) = (knower(self.store, &previous)?, self.knower());
+        let mut kinds = Vec::with_capacity(changes.len());
+        for change in &changes {
+            kinds.push(kind_of(change, purpose, &then, &now)?);
+        }
+        let paths = self.to_hold(purpose, &windows, changes.iter().zip(&kinds))?;
+        if !paths.is_empty() {
+            return Err(Failure::LeftOut { paths });
+        }
+        let is_counted = |(_, kind): &(&Change, &ChangeKind)| **kind != ChangeKind::LeftOut;
+        let changed = Changed::count(changes.iter().zip(&kinds).filter(is_counted).map(|(change, _)| change));
         let mut attributed = Vec::with_capacity(changes.len());
-        for change in changes {
-            let kind = if change.before.is_none() && then.at(&change.path)? == Known::Unknown {
-                ChangeKind::Captured
-            } else if change.after.is_none() && now.at(&change.path)? == Known::Unknown {
-                ChangeKind::Uncaptured
-            } else {
-                ChangeKind::Changed
-            };
+        for (path, by, changed) in hidden::created(self, &previous, &windows, &abandoned, &then)? {
+            let change = Change { path, before: None, after: None };
+            attributed.push(Attributed { change, kind: ChangeKind::Hidden, by, changed });
+        }
+        for (change, kind) in changes.into_iter().zip(kinds) {
+            if let Some(by) = purpose.creator(&change.path).filter(|_| change.before.is_none()) {
+                attributed.push(Attributed { change, kind: ChangeKind::Changed, by, changed: None });
+                continue;
+            }
             let (by, changed) = abandoned.attribute(&self.root, &change.path, &windows, &then)?;
             match purpose.own.as_ref().and_then(|own| Some((own, *own.put.get(&change.path)?))) {
                 Some((own, put)) => attributed.extend(own_steps(change, kind, own, put, by)),
@@ -306,6 +347,40 @@ impl Scene<'_> {
             }
         }
         Ok((changed, attributed, abandoned.of(windows)))
+    }
+
+    /// Those of `changes` that have to stay captured: an agent or a command may have changed the rule that leaves them out, or an operation
+    /// has brought such a rule back.
+    fn to_hold<'c>(
+        &self,
+        purpose: &Purpose<'_>,
+        windows: &[OpenWindow],
+        changes: impl Iterator<Item = (&'c Change, &'c ChangeKind)>,
+    ) -> Result<BTreeSet<WorkspacePath>, StoreError> {
+        let mut paths = BTreeSet::new();
+        let is_left_out = |(change, kind): &(&Change, &ChangeKind)| {
+            let is_file = held::is_holdable(change.before.map(|before| before.kind));
+            **kind == ChangeKind::LeftOut && is_file && !self.sought.contains(&change.path)
+        };
+        let mut left_out = changes.filter(is_left_out).map(|(change, _)| &change.path).peekable();
+        if purpose.rule_changes == RuleChanges::Apply || left_out.peek().is_none() {
+            return Ok(paths);
+        }
+        let at_work = windows.iter().any(OpenWindow::may_change_rules);
+        let target = purpose.own.as_ref().and_then(|own| own.target);
+        let target = target.map(|target| knower(self.store, target)).transpose()?;
+        for path in left_out {
+            let was_captured = match (&purpose.own, &target) {
+                (None, _) => false,
+                (Some(_), None) => true,
+                (Some(_), Some(target)) => target.at(path)? != Known::Unknown,
+            };
+            let is_file = self.root.join(path.to_path()).symlink_metadata().is_ok_and(|meta| !meta.is_dir());
+            if (at_work || was_captured) && is_file {
+                paths.insert(path.clone());
+            }
+        }
+        Ok(paths)
     }
 
     /// What changed since the checkpoint before, which is returned too; since the last one that can be read, if that is
@@ -341,7 +416,7 @@ impl Scene<'_> {
             .map_err(|_| StoreError::Malformed { id, expected: "directory" })
     }
 
-    fn read(&self, id: ObjectId) -> Result<Vec<u8>, StoreError> {
+    pub(crate) fn read(&self, id: ObjectId) -> Result<Vec<u8>, StoreError> {
         match lock(&self.sink.trees).get(&id) {
             Some(bytes) => Ok(bytes.clone()),
             None => Ok(self.store.read(id)?.1),
@@ -353,6 +428,25 @@ impl Scene<'_> {
         Knower::new(self.scanned.snapshot.0, self.scanned.aside, BTreeSet::new(), |id| self.read(id))
             .having_sought(self.sought.clone())
     }
+}
+
+/// Whether `change` is one at all.
+fn kind_of(
+    change: &Change,
+    purpose: &Purpose<'_>,
+    then: &Knower<'_>,
+    now: &Knower<'_>,
+) -> Result<ChangeKind, StoreError> {
+    let path = &change.path;
+    if change.before.is_none() && then.at(path)? == Known::Unknown {
+        let is_uncovered =
+            purpose.own.as_ref().is_some_and(|own| !own.put.contains_key(path)) && then.is_left_out(path)?;
+        return Ok(if is_uncovered { ChangeKind::Uncovered } else { ChangeKind::Captured });
+    }
+    if change.after.is_none() && now.at(path)? == Known::Unknown {
+        return Ok(if now.is_left_out(path)? { ChangeKind::LeftOut } else { ChangeKind::Uncaptured });
+    }
+    Ok(ChangeKind::Changed)
 }
 
 /// Pairs the checkpoint with an entry of its session: with the head, if none is named.
@@ -369,7 +463,8 @@ fn own_steps(change: Change, kind: ChangeKind, own: &Own<'_>, put: Option<Node>,
     let Change { path, before, after } = change;
     let is = |a: &Option<Node>, b: &Option<Node>| same(a.as_ref(), b.as_ref());
     // What cannot be captured now cannot be told from what was put there.
-    let put = if kind == ChangeKind::Uncaptured || is(&put, &after) { after } else { put };
+    let is_unknown = matches!(kind, ChangeKind::Uncaptured | ChangeKind::LeftOut);
+    let put = if is_unknown || is(&put, &after) { after } else { put };
     let found = own.displaced.get(&path).copied().or(before);
     let theirs = if is(&found, &put) { kind } else { ChangeKind::Changed };
     let states =
@@ -394,6 +489,8 @@ pub(crate) fn knower<'a>(store: &'a Store, checkpoint: &Checkpoint) -> Result<Kn
 pub(crate) enum Failure {
     /// `smaller`: with more time, less room would be needed.
     OverBudget { needed: u64, smaller: bool },
+    /// An agent's or a command's rule leaves out paths that were captured: they have to be held.
+    LeftOut { paths: BTreeSet<WorkspacePath> },
     /// Anything else.
     Other(CheckpointError),
 }

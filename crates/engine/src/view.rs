@@ -1,6 +1,6 @@
 //! Looking at a snapshot, or at what is on disk now, without changing anything.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -10,9 +10,10 @@ use thiserror::Error;
 
 use crate::scan::{Scanned, Sink, open};
 use crate::snapshot::aside;
+use crate::snapshot::known::Knower;
 use crate::snapshot::tree::{Kind, Node, Tree, decode_tree};
 use crate::store::{self, CopyError, PutError, Store, StoreError, lock};
-use crate::{Gap, ObjectId, SnapshotId, WorkspacePath};
+use crate::{Checkpoint, Gap, ObjectId, SnapshotId, WorkspacePath};
 
 /// What is on disk now: hashed, but not stored.
 #[derive(Debug)]
@@ -41,6 +42,14 @@ impl Current {
         Ok(self)
     }
 
+    /// Answers for what is on disk. Whatever of the index was not hashed anew has to be in `store`.
+    pub(crate) fn knower<'a>(&'a self, store: &'a Store) -> Knower<'a> {
+        Knower::new(self.scanned.snapshot.0, self.scanned.aside, BTreeSet::new(), |id| match self.objects.get(&id) {
+            Some(bytes) => Ok(bytes.clone()),
+            None => Ok(store.read(id)?.1),
+        })
+    }
+
     /// The id that a checkpoint taken now would have.
     pub fn snapshot(&self) -> SnapshotId {
         self.scanned.snapshot
@@ -57,6 +66,15 @@ impl Current {
 pub enum Side<'a> {
     /// A stored snapshot.
     Stored(SnapshotId),
+    /// What is on disk now.
+    Now(&'a Current),
+}
+
+/// The later side of a comparison, with what was left out beside it.
+#[derive(Clone, Copy, Debug)]
+pub enum Beside<'a> {
+    /// A checkpoint.
+    Checkpoint(&'a Checkpoint),
     /// What is on disk now.
     Now(&'a Current),
 }

@@ -13,7 +13,8 @@ use crate::scan::{Counters, ScanError, Scanner};
 use crate::snapshot::{aside, beside, diff};
 use crate::store::db::in_transaction;
 use crate::store::{Kind, Store, pack};
-use crate::view::{self, Hashing};
+use crate::take::knower;
+use crate::view::{self, Beside, Hashing};
 use crate::{
     Change, Checkpoint, CheckpointError, CheckpointId, ContentError, Current, Damage, Durability, Environment, Gap,
     GapKind, NewCheckpoint, NoProgress, Node, OpenError, Progress, ResolveError, Side, StoreError, UncapturedChange,
@@ -134,12 +135,15 @@ impl Workspace {
     }
 
     pub(crate) fn rules(&self) -> Result<Rules, StoreError> {
-        let declared = self.store.db().read(|connection| {
-            let mut statement = connection.prepare_cached("SELECT path FROM declared")?;
-            let rows = statement.query_map([], |row| row.get::<_, Vec<u8>>(0))?;
-            rows.collect::<rusqlite::Result<BTreeSet<_>>>()
+        let (declared, held) = self.store.db().read(|connection| {
+            let paths = |sql: &str| {
+                let mut statement = connection.prepare_cached(sql)?;
+                let rows = statement.query_map([], |row| row.get::<_, Vec<u8>>(0))?;
+                rows.collect::<rusqlite::Result<BTreeSet<_>>>()
+            };
+            Ok((paths("SELECT path FROM declared")?, paths("SELECT path FROM held")?))
         })?;
-        Ok(Rules::collect(&self.env, declared, intent::temporary_names(&self.store)?))
+        Ok(Rules::collect(&self.env, declared, held, intent::temporary_names(&self.store)?))
     }
 
     pub(crate) fn reopen_scanner(&mut self) -> Result<(), ScanError> {
@@ -265,6 +269,24 @@ impl Workspace {
             Some((view::root_tree(from), &|id| view::load_tree(&self.store, from, id))),
             Some((view::root_tree(to), &|id| view::load_tree(&self.store, to, id))),
         )
+    }
+
+    /// Splits off those of `changes` that are no deletions: an ignore rule leaves out what may still be there.
+    pub fn split_left_out(
+        &self,
+        changes: Vec<Change>,
+        to: &Beside<'_>,
+    ) -> Result<(Vec<Change>, Vec<Change>), StoreError> {
+        let knower = match to {
+            Beside::Checkpoint(checkpoint) => knower(&self.store, checkpoint)?,
+            Beside::Now(current) => current.knower(&self.store),
+        };
+        let (mut proven, mut left_out) = (Vec::new(), Vec::new());
+        for change in changes {
+            let is_left_out = change.after.is_none() && knower.is_left_out(&change.path)?;
+            if is_left_out { &mut left_out } else { &mut proven }.push(change);
+        }
+        Ok((proven, left_out))
     }
 
     /// Everything that is on one side, by path.

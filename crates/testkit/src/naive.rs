@@ -71,6 +71,16 @@ pub struct NaiveTree {
     pub partly: BTreeSet<Vec<u8>>,
     /// Paths that were looked for whatever the rules say.
     pub sought: BTreeSet<Vec<u8>>,
+    /// Captured paths that the rules leave out.
+    pub helped: BTreeSet<Vec<u8>>,
+    /// Directories that a rule left out.
+    pub directories_left_out: BTreeSet<Vec<u8>>,
+    /// Version-control directories.
+    pub version_control: BTreeSet<Vec<u8>>,
+    /// The rules that lie in each directory that was entered.
+    own: BTreeMap<Vec<u8>, OwnRules>,
+    /// Global excludes.
+    global: Option<Vec<u8>>,
     /// Which rules really decided something.
     pub decisions: Decisions,
 }
@@ -90,6 +100,8 @@ pub struct Decisions {
     pub version_control: u64,
     /// Ignored files captured because the root's repository tracks them.
     pub tracked: u64,
+    /// Ignore files captured although a rule ignores them.
+    pub rule_files: u64,
 }
 
 /// How to read: the inputs besides the directory itself.
@@ -103,6 +115,10 @@ pub struct Reading {
     pub dialect: Dialect,
     /// Paths that are captured whatever the rules and the limit say; of a directory, that it is there.
     pub declared: BTreeSet<Vec<u8>>,
+    /// Paths that are captured whatever the rules say.
+    pub held: BTreeSet<Vec<u8>>,
+    /// Paths that are captured with all that is below them, whatever the rules and the limit say.
+    pub saved: BTreeSet<Vec<u8>>,
 }
 
 /// Whose rules apply.
@@ -116,7 +132,14 @@ pub enum Dialect {
 
 impl Default for Reading {
     fn default() -> Self {
-        Self { global_excludes: None, max_file: 64 << 20, dialect: Dialect::Retake, declared: BTreeSet::new() }
+        Self {
+            global_excludes: None,
+            max_file: 64 << 20,
+            dialect: Dialect::Retake,
+            declared: BTreeSet::new(),
+            held: BTreeSet::new(),
+            saved: BTreeSet::new(),
+        }
     }
 }
 
@@ -130,8 +153,9 @@ pub fn read(root: &Path, reading: &Reading) -> io::Result<NaiveTree> {
         (Dialect::Retake, Ok(index)) => names_in_index(&index),
         _ => BTreeSet::new(),
     };
-    let tree = NaiveTree { sought: reading.declared.clone(), ..NaiveTree::default() };
-    let mut reader = Reader { reading, global, tracked, tree };
+    let sought = reading.declared.union(&reading.held).cloned().collect();
+    let tree = NaiveTree { sought, global, ..NaiveTree::default() };
+    let mut reader = Reader { reading, tracked, tree };
     let directory = rustix::fs::open(root, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     reader.directory(&directory, b"", &Scope::default(), Entered::ForAll)?;
     Ok(reader.tree)
@@ -148,7 +172,7 @@ pub fn diff<'a>(
 }
 
 /// The rules in force in one directory.
-#[derive(Clone, Default)]
+#[derive(Debug, Clone, Default)]
 struct Scope {
     /// `.gitignore` files from the nearest repository boundary down.
     git: Vec<RuleFile>,
@@ -158,7 +182,29 @@ struct Scope {
     base: Vec<RuleFile>,
 }
 
+/// The rules that lie in one directory.
+#[derive(Debug, Clone, Default)]
+struct OwnRules {
+    is_repository: bool,
+    exclude: Option<Vec<u8>>,
+    gitignore: Option<Vec<u8>>,
+    retakeignore: Option<Vec<u8>>,
+}
+
 impl Scope {
+    /// The rules in the directory `path`, in which `own` lie.
+    fn descend(&self, path: &[u8], own: &OwnRules, global: Option<&[u8]>) -> Self {
+        let mut scope = self.clone();
+        let parse = |text: &[u8]| RuleFile::parse(text, path);
+        if path.is_empty() || own.is_repository {
+            scope.git.clear();
+            scope.base = own.exclude.as_deref().into_iter().chain(global).map(parse).collect();
+        }
+        scope.git.extend(own.gitignore.as_deref().map(parse));
+        scope.retake.extend(own.retakeignore.as_deref().map(parse));
+        scope
+    }
+
     /// Ours decide before git's, the deeper file before the higher one, and git's own before what applies to the whole repository.
     fn verdict(&self, path: &[u8], is_directory: bool) -> Option<Verdict> {
         let ours = self.retake.iter().rev();
@@ -168,7 +214,6 @@ impl Scope {
 
 struct Reader<'a> {
     reading: &'a Reading,
-    global: Option<Vec<u8>>,
     /// What the root's repository tracks.
     tracked: BTreeSet<Vec<u8>>,
     tree: NaiveTree,
@@ -194,14 +239,21 @@ impl Reader<'_> {
             let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
             if is_directory && VERSION_CONTROL.contains(&name.as_slice()) {
                 self.tree.decisions.version_control += 1;
+                self.tree.version_control.insert(below(path, name));
                 self.tree.left_out.insert(below(path, name));
                 continue;
             }
             let path = below(path, name);
             let why = self.decide(&scope, &path, name, &stat, entered);
             if why == Entered::Not {
+                if is_directory {
+                    self.tree.directories_left_out.insert(path.clone());
+                }
                 self.tree.left_out.insert(path);
             } else {
+                if why == Entered::ForTracked {
+                    self.tree.helped.insert(path.clone());
+                }
                 self.entry(directory, &path, name, &stat, &scope, why)?;
             }
         }
@@ -209,31 +261,30 @@ impl Reader<'_> {
     }
 
     fn scope(&mut self, directory: &OwnedFd, names: &[Vec<u8>], path: &[u8], outer: &Scope) -> io::Result<Scope> {
-        let mut scope = outer.clone();
         let is_repository = names.iter().any(|name| name == b".git");
-        if path.is_empty() || is_repository {
-            self.tree.decisions.boundaries += u64::from(!path.is_empty());
-            scope.git.clear();
-            scope.base.clear();
-            if is_repository && let Some(text) = rule_text(directory, b".git/info/exclude")? {
-                scope.base.push(RuleFile::parse(&text, path));
-            }
-            scope.base.extend(self.global.as_ref().map(|text| RuleFile::parse(text, path)));
-        }
-        if let Some(text) = rule_text(directory, b".gitignore")? {
-            scope.git.push(RuleFile::parse(&text, path));
-        }
-        if self.reading.dialect == Dialect::Retake
-            && let Some(text) = rule_text(directory, b".retakeignore")?
-        {
-            scope.retake.push(RuleFile::parse(&text, path));
-        }
+        self.tree.decisions.boundaries += u64::from(is_repository && !path.is_empty());
+        let own = OwnRules {
+            is_repository,
+            exclude: if is_repository { rule_text(directory, b".git/info/exclude")? } else { None },
+            gitignore: rule_text(directory, b".gitignore")?,
+            retakeignore: match self.reading.dialect {
+                Dialect::Retake => rule_text(directory, b".retakeignore")?,
+                Dialect::Git => None,
+            },
+        };
+        let scope = outer.descend(path, &own, self.tree.global.as_deref());
+        self.tree.own.insert(path.to_vec(), own);
         Ok(scope)
     }
 
     fn decide(&mut self, scope: &Scope, path: &[u8], name: &[u8], stat: &Stat, parent: Entered) -> Entered {
         let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
         if parent == Entered::ForAll {
+            // Ignore files are captured whatever they ignore.
+            if self.reading.dialect == Dialect::Retake && !is_directory && is_rule_file(name) {
+                self.tree.decisions.rule_files += u64::from(scope.verdict(path, false) == Some(Verdict::Ignored));
+                return Entered::ForAll;
+            }
             match scope.verdict(path, is_directory) {
                 None => return Entered::ForAll,
                 Some(Verdict::Kept) => {
@@ -260,11 +311,17 @@ impl Reader<'_> {
             self.tree.decisions.tracked += 1;
             return Entered::ForTracked;
         }
-        if is_among(&self.reading.declared) || self.reading.declared.contains(path) {
+        let declared = &self.reading.declared;
+        if is_among(declared) || declared.contains(path) || is_among(&self.reading.held) || self.is_saved(path) {
             return Entered::ForTracked;
         }
         self.tree.decisions.ignored += 1;
         Entered::Not
+    }
+
+    fn is_saved(&self, path: &[u8]) -> bool {
+        let is_in = |saved: &Vec<u8>| path == saved || path.starts_with(&[saved.as_slice(), b"/"].concat());
+        self.reading.saved.iter().any(is_in)
     }
 
     fn entry(
@@ -292,7 +349,7 @@ impl Reader<'_> {
                     self.tree.gaps.insert((path.to_vec(), NaiveGap::HardLink));
                 }
                 let is_too_large = u64::try_from(stat.st_size).is_ok_and(|size| size > self.reading.max_file);
-                if is_too_large && !self.reading.declared.contains(path) {
+                if is_too_large && !self.reading.declared.contains(path) && !self.is_saved(path) {
                     self.tree.gaps.insert((path.to_vec(), NaiveGap::TooLarge));
                     self.tree.left_out.insert(path.to_vec());
                     return Ok(());
@@ -311,6 +368,57 @@ impl Reader<'_> {
         };
         self.tree.nodes.insert(path.to_vec(), NaiveNode { kind, mode, content });
         Ok(())
+    }
+}
+
+fn is_rule_file(name: &[u8]) -> bool {
+    name == b".gitignore" || name == b".retakeignore"
+}
+
+impl NaiveTree {
+    /// Whether an ignore rule left out `path`, or a directory above it, and that was there.
+    pub fn is_left_out(&self, path: &[u8]) -> bool {
+        let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+        let mut in_partly = false;
+        for prefix in slashes.chain([path.len()]).map(|end| &path[..end]) {
+            let is_gap = self.gaps.iter().any(|(gap, kind)| gap == prefix && *kind != NaiveGap::HardLink);
+            match self.nodes.get(prefix) {
+                Some(node) if node.kind == NaiveKind::Directory => in_partly |= self.partly.contains(prefix),
+                Some(_) => return false,
+                None if self.left_out.contains(prefix) => return !is_gap,
+                None => return in_partly && !self.sought.contains(path),
+            }
+        }
+        false
+    }
+
+    /// Names that a rule left out, and directories that were entered only in part.
+    pub fn names_left_out(&self) -> impl Iterator<Item = &Vec<u8>> {
+        let is_gap = |path: &Vec<u8>| self.gaps.iter().any(|(gap, kind)| gap == path && *kind != NaiveGap::HardLink);
+        self.left_out.iter().filter(move |path| !is_gap(path)).chain(&self.partly)
+    }
+
+    /// Whether the ignore files of this read leave out `path`, which is there `now`, or a directory above it. Rules from outside the
+    /// directory are those of `now`.
+    pub fn would_leave_out(&self, path: &[u8], is_directory: bool, now: &Self) -> bool {
+        let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+        let own = |directory: &[u8]| {
+            let then = self.own.get(directory).cloned().unwrap_or_default();
+            let now = now.own.get(directory).cloned().unwrap_or_default();
+            OwnRules { is_repository: now.is_repository, exclude: now.exclude, ..then }
+        };
+        let mut scope = Scope::default().descend(b"", &own(b""), now.global.as_deref());
+        for prefix in slashes.chain([path.len()]).map(|end| &path[..end]) {
+            let is_directory = is_directory || prefix.len() < path.len();
+            let name = prefix.rsplit(|&byte| byte == b'/').next().unwrap_or(prefix);
+            let is_included = !is_directory && INCLUDE.iter().any(|glob| rules::matches(glob, name, true));
+            let is_ignored = scope.verdict(prefix, is_directory) == Some(Verdict::Ignored);
+            if is_ignored && !is_included && (is_directory || !is_rule_file(name)) {
+                return true;
+            }
+            scope = scope.descend(prefix, &own(prefix), now.global.as_deref());
+        }
+        false
     }
 }
 

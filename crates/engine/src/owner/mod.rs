@@ -9,6 +9,8 @@
 //! see [`life`].
 
 pub(crate) mod claim;
+pub(crate) mod held;
+pub(crate) mod hidden;
 pub(crate) mod life;
 pub(crate) mod rows;
 pub(crate) mod span;
@@ -19,6 +21,7 @@ use std::collections::BTreeSet;
 use crate::{CheckpointId, Node, OperationId, SessionId, Timestamp, WorkspacePath};
 
 pub use claim::Runs;
+pub use held::Coverage;
 pub use span::{Claim, Counts, FileTime, Span, Spans};
 pub use window::{Began, NewSession, NewWindow, PartOf, Reach, Session, SessionKind, Window, WindowId};
 
@@ -93,8 +96,14 @@ pub(crate) enum ChangeKind {
     Changed = 0,
     /// It may have been there before, but was not captured.
     Captured = 1,
-    /// It may still be there, but is not captured any more.
+    /// It may still be there, but is a gap now.
     Uncaptured = 2,
+    /// It was created where an ignore rule hides it that is newer than the session; neither state is captured.
+    Hidden = 3,
+    /// A rewind took away the rule that hid it.
+    Uncovered = 4,
+    /// It is still there, but an ignore rule leaves it out now.
+    LeftOut = 5,
 }
 
 /// A verdict on ownership, in terms of the database.

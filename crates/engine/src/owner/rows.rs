@@ -109,6 +109,9 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Option<ChangeRow>> {
     let kind = match row.get::<_, u8>(2)? {
         0 => ChangeKind::Changed,
         1 => ChangeKind::Captured,
+        3 => ChangeKind::Hidden,
+        4 => ChangeKind::Uncovered,
+        5 => ChangeKind::LeftOut,
         _ => ChangeKind::Uncaptured,
     };
     let verdict = match row.get::<_, u8>(5)? {
@@ -126,12 +129,15 @@ fn select(connection: &Connection, rest: &str, values: impl rusqlite::Params) ->
     statement.query_map(values, from_row)?.filter_map(Result::transpose).collect()
 }
 
+/// Files that were created hidden have no states that a chain could be made of: see `hidden`.
+const HIDDEN: u8 = ChangeKind::Hidden as u8;
+
 /// All changes after checkpoint `seq` of paths that a change matching `condition` touched, by path and in order.
 fn since(store: &Store, seq: i64, condition: &str) -> Result<BTreeMap<WorkspacePath, Vec<ChangeRow>>, StoreError> {
     let rows = store.db().read(|connection| {
         let rest = format!(
-            "WHERE changes.checkpoint > ?1 AND path IN
-                 (SELECT path FROM changes WHERE checkpoint > ?1 AND {condition})
+            "WHERE changes.checkpoint > ?1 AND kind != {HIDDEN} AND path IN
+                 (SELECT path FROM changes WHERE checkpoint > ?1 AND kind != {HIDDEN} AND {condition})
              ORDER BY changes.seq"
         );
         select(connection, &rest, [seq])
@@ -184,6 +190,41 @@ pub(crate) fn of_operation(
     operation: i64,
 ) -> Result<BTreeMap<WorkspacePath, Vec<ChangeRow>>, StoreError> {
     since(store, seq, &by(&format!("operation = {operation}"), &format!("windows.operation = {operation}")))
+}
+
+/// Hidden files that tools created after checkpoint `seq`, oldest first.
+pub(crate) fn hidden_since(store: &Store, seq: i64) -> Result<Vec<ChangeRow>, StoreError> {
+    let rest = format!("WHERE changes.kind = {HIDDEN} AND changes.checkpoint > ?1 ORDER BY changes.seq");
+    store.db().read(|connection| select(connection, &rest, [seq]))
+}
+
+/// Paths that a rewind after checkpoint `seq` uncovered and that nothing has created anew since.
+pub(crate) fn uncovered_since(store: &Store, seq: i64) -> Result<BTreeSet<WorkspacePath>, StoreError> {
+    let paths: Vec<Vec<u8>> = store.db().read(|connection| {
+        let mut statement = connection.prepare_cached(&format!(
+            "SELECT path FROM changes uncovered WHERE kind = {} AND checkpoint > ?1 AND NOT EXISTS (
+                 SELECT 1 FROM changes later WHERE later.path = uncovered.path AND later.seq > uncovered.seq
+                     AND later.kind = 0 AND later.before IS NULL)",
+            ChangeKind::Uncovered as u8
+        ))?;
+        statement.query_map([seq], |row| row.get(0))?.collect()
+    })?;
+    Ok(paths.iter().filter_map(|path| WorkspacePath::parse(path).ok()).collect())
+}
+
+/// When the last tool ended that was at work after checkpoint `seq`, by the clock of files: of those whose windows match `condition`.
+/// While one is at work, it has not ended.
+pub(crate) fn last_end(store: &Store, seq: i64, condition: &str) -> Result<Option<FileTime>, StoreError> {
+    store.db().read(|connection| {
+        connection
+            .prepare_cached(&format!(
+                "SELECT max(CASE WHEN closed IS NULL THEN {} ELSE ended END) FROM windows
+                 WHERE (closed IS NULL OR closed > ?1) AND {condition}",
+                i64::MAX
+            ))?
+            .query_row([seq], |row| row.get::<_, Option<i64>>(0))
+            .map(|ended| ended.map(FileTime))
+    })
 }
 
 /// The paths that a session ever wrote.
@@ -424,8 +465,10 @@ pub(crate) fn note_sought(tx: &Transaction<'_>, seq: i64, paths: &BTreeSet<Works
 /// Paths that a checkpoint looked for whatever the rules said.
 pub(crate) fn sought_by(store: &Store, checkpoint: CheckpointId) -> Result<BTreeSet<WorkspacePath>, StoreError> {
     let paths: Vec<Vec<u8>> = store.db().read(|connection| {
-        let mut statement = connection
-            .prepare_cached("SELECT path FROM declared WHERE since <= (SELECT seq FROM checkpoints WHERE id = ?)")?;
+        let mut statement = connection.prepare_cached(
+            "SELECT path FROM declared WHERE since <= (SELECT seq FROM checkpoints WHERE id = ?1)
+                 UNION SELECT path FROM held WHERE since <= (SELECT seq FROM checkpoints WHERE id = ?1)",
+        )?;
         statement.query_map([&checkpoint.as_bytes()[..]], |row| row.get(0))?.collect()
     })?;
     Ok(paths.iter().filter_map(|path| WorkspacePath::parse(path).ok()).collect())

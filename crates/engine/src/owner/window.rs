@@ -13,7 +13,7 @@ use rusqlite::{OptionalExtension, Transaction, params};
 use super::life::Pulse;
 use super::span::Spans;
 use super::{FileTime, claim, rows};
-use crate::checkpoint::{Origin, Purpose};
+use crate::checkpoint::{Origin, Purpose, RuleChanges};
 use crate::operation::{self, MadeBy, NewOperation, OperationKind, OperationState};
 use crate::session::{ForkElsewhere, ForkedFrom, fork, points};
 use crate::store::db::in_transaction;
@@ -217,6 +217,8 @@ impl Workspace {
             entry: None,
             note: Some(window.tool.clone()),
             own: None,
+            rule_changes: RuleChanges::Judge,
+            created: None,
             also: &|tx, seq| {
                 let operation = match window.operation {
                     PartOf::Own(id) => {
@@ -262,6 +264,8 @@ impl Workspace {
             entry: None,
             note: Some(window.tool.clone()),
             own: None,
+            rule_changes: RuleChanges::Judge,
+            created: None,
             also: &|tx, seq| {
                 if let Some(window) = rows::window_with_spans(tx, &window)? {
                     claim::judge_again(tx, &window, i64::MAX)?;
@@ -353,7 +357,11 @@ fn insert(
 /// Closes a window at checkpoint `closed`, and the operation that it is. What it did counts with its turn, even if that has ended.
 pub(crate) fn close(tx: &Transaction<'_>, window: i64, closed: i64) -> Result<(), StoreError> {
     let wrap = in_transaction(tx);
-    tx.execute("UPDATE windows SET closed = ? WHERE seq = ? AND closed IS NULL", [closed, window]).map_err(&wrap)?;
+    tx.execute(
+        "UPDATE windows SET closed = ?, ended = ? WHERE seq = ? AND closed IS NULL",
+        [closed, FileTime::now().0, window],
+    )
+    .map_err(&wrap)?;
     tx.execute(
         "UPDATE operations SET state = ?, after = ?
          WHERE state = 0 AND kind = 0 AND seq = (SELECT operation FROM windows WHERE seq = ?)",

@@ -233,6 +233,7 @@ impl Workspace {
             after: new.after,
             at: new.at,
             state: OperationState::Done,
+            target: resolved.target().ok().cloned(),
             put: put(&intent.items, &swapped.kept),
         };
         let held = displaced::held_by(&intent.items, &swapped.done);

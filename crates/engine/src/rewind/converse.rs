@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::apply::refuse_stale_head;
 use super::goal::{self, Resolved};
 use super::{Applied, NewRewind, Plan, RewindError, RewindRequest, ledger, plan, same};
-use crate::checkpoint::{self, Origin, Purpose};
+use crate::checkpoint::{self, Origin, Purpose, RuleChanges};
 use crate::operation::{self, OperationState};
 use crate::owner::{rows, window};
 use crate::rewind::prepare::insert_operation;
@@ -103,8 +103,16 @@ impl Workspace {
         at: Timestamp,
         progress: &dyn Progress,
     ) -> Result<i64, CheckpointError> {
-        let purpose =
-            Purpose { origin: Origin::Safety, session, entry: None, note: Some(note), own: None, also: &|_, _| Ok(()) };
+        let purpose = Purpose {
+            origin: Origin::Safety,
+            session,
+            entry: None,
+            note: Some(note),
+            own: None,
+            rule_changes: RuleChanges::Judge,
+            created: None,
+            also: &|_, _| Ok(()),
+        };
         let checkpoint = NewCheckpoint { id, at, label: None };
         let newest = |store: &Store| Ok::<_, StoreError>(checkpoint::newest(store)?.map(|newest| newest.id));
         let id = match self.take_owned(&checkpoint, &purpose, Durability::Soon, progress) {

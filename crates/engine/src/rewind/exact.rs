@@ -7,12 +7,13 @@ use std::collections::BTreeMap;
 
 use super::chain;
 use super::goal::Resolved;
+use super::hidden::{self, HiddenReach, Scope};
 use super::judge::is_unbroken;
 use super::plan::{Now, merged, planned};
 use super::structure::Draft;
 use super::{Conflict, Kept, KeptBecause, RewindError, RewindRequest};
 use crate::owner::rows::{self, ChangeRow};
-use crate::owner::{OpenWindow, Verdict, attribute};
+use crate::owner::{By, OpenWindow, Verdict, attribute};
 use crate::snapshot::diff;
 use crate::snapshot::known::{Knower, Known};
 use crate::{Change, StoreError, WorkspacePath, fault};
@@ -24,22 +25,24 @@ struct Past {
     open: Vec<OpenWindow>,
 }
 
-/// Drafts every path that differs from the target.
+/// Drafts every path that differs from the target. Returns hidden files that have to be saved before they go, and who created them.
 pub(super) fn draft(
     request: &RewindRequest,
     resolved: &Resolved,
     now: &Now<'_>,
     then: &Knower<'_>,
     draft: &mut Draft,
-) -> Result<(), RewindError> {
+) -> Result<BTreeMap<WorkspacePath, By>, RewindError> {
     let target = resolved.target()?;
+    let target_seq = resolved.target_seq()?;
+    let uncovered = rows::uncovered_since(now.store, target_seq)?;
     let mut changes = diff::diff(
         Some((now.snapshot.0, &|id| Ok(now.knower.tree(id)?.to_vec()))),
         Some((target.snapshot.0, &|id| Ok(then.tree(id)?.to_vec()))),
     )?;
-    changes.retain(|change| request.covers(&change.path));
+    changes.retain(|change| request.covers(&change.path) && !now.has_saved(&change.path));
     let past = Past {
-        changes: rows::of_paths(now.store, resolved.target_seq()?, changes.iter().map(|change| &change.path))?,
+        changes: rows::of_paths(now.store, target_seq, changes.iter().map(|change| &change.path))?,
         open: rows::open_windows(now.store)?,
     };
     for change in changes {
@@ -47,13 +50,20 @@ pub(super) fn draft(
         let known_then = change.after.map_or_else(|| then.at(&change.path), |node| Ok(Known::There(node)))?;
         if known_then == Known::Unknown && !fault::seeded("bug-delete-unproven") {
             draft.kept.push(Kept { path: change.path, why: KeptBecause::NotProven });
+        } else if known_then == Known::Absent && uncovered.contains(&change.path) {
+            // A rewind has left it, and taking it away the next time would not be the same rewind.
+            if change.path.parent().is_none_or(|parent| !uncovered.contains(&parent)) {
+                draft.kept.push(Kept { path: change.path, why: KeptBecause::Hidden });
+            }
         } else if known_now == Known::Unknown {
             draft.add(planned(request, change.path, Some(Conflict::NotCaptured), change.before, change.after));
         } else {
             past.draft(request, change, now, draft)?;
         }
     }
-    Ok(())
+    let ours = |row: &ChangeRow| row.by.window.is_some();
+    let scope = Scope { target, target_seq, ours: &ours, windows: "1".to_owned(), reach: HiddenReach::All };
+    hidden::draft(&scope, request, now, then, draft)
 }
 
 impl Past {

@@ -8,7 +8,7 @@ use super::displaced::{self, Captured, Displaced, Held, Patience};
 use super::files::Files;
 use super::intent::{self, Intent, Item, Stage};
 use super::{RewindError, same};
-use crate::checkpoint::{Origin, Own, Purpose};
+use crate::checkpoint::{Origin, Own, Purpose, RuleChanges};
 use crate::operation::{self, OperationKind, OperationState};
 use crate::owner::{By, rows};
 use crate::scan::stat::Facts;
@@ -18,8 +18,8 @@ use crate::store::{Durability, Effort};
 use crate::take::{self, Failure, Scene};
 use crate::workspace::counters;
 use crate::{
-    CheckpointId, NewCheckpoint, Node, OperationId, SessionId, StoreError, Timestamp, Workspace, WorkspacePath, fault,
-    git,
+    Checkpoint, CheckpointId, NewCheckpoint, Node, OperationId, SessionId, StoreError, Timestamp, Workspace,
+    WorkspacePath, fault, git,
 };
 
 /// What is needed to finish an operation whose files have been swapped.
@@ -32,6 +32,8 @@ pub(super) struct Finish {
     pub(super) after: CheckpointId,
     pub(super) at: Timestamp,
     pub(super) state: OperationState,
+    /// The point that it went to, if that is known.
+    pub(super) target: Option<Checkpoint>,
     /// The states that it gave to paths.
     pub(super) put: BTreeMap<WorkspacePath, Option<Node>>,
 }
@@ -110,7 +112,9 @@ impl Workspace {
             session: finish.session,
             entry: None,
             note: Some(format!("{} {}", finish.kind.name(), finish.what)),
-            own: Some(Own { by, put: &finish.put, displaced: &displaced.nodes }),
+            own: Some(Own { by, put: &finish.put, displaced: &displaced.nodes, target: finish.target.as_ref() }),
+            rule_changes: RuleChanges::Judge,
+            created: None,
             also: &|tx, seq| {
                 moved.set(move_conversation(tx, finish, &intent.items, &overtaken)?);
                 // A half that was skipped is never announced as done.

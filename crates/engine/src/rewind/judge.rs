@@ -23,12 +23,27 @@ pub(crate) fn judge(
     if chain.iter().any(|change| change.by.verdict == Verdict::Contested) {
         return Some(Conflict::Contested);
     }
-    let mut others = chain.iter().filter(|change| !ours(change)).peekable();
+    // A rule that leaves a path out does not change it.
+    let is_change = |change: &&ChangeRow| change.kind != ChangeKind::LeftOut;
+    let mut others = chain.iter().filter(is_change).filter(|change| !ours(change)).peekable();
     if others.peek().is_some() && !fault::seeded("bug-ignore-others") {
         let is_same = |change: &ChangeRow| session.is_some() && change.by.session == session;
         return Some(if others.all(is_same) { Conflict::ChangedLater } else { Conflict::ChangedByOthers });
     }
-    (!is_unbroken(chain, target.as_ref(), now.as_ref())).then_some(Conflict::ChangedSince)
+    if is_unbroken(chain, target.as_ref(), now.as_ref()) {
+        return None;
+    }
+    // What is there now may be what our last change left: no checkpoint has captured that.
+    let known = chain.iter().take_while(|change| !is_lost(change)).count();
+    let (known, lost) = chain.split_at(known);
+    let state = known.last().map_or(target.as_ref(), |change| change.after.as_ref());
+    let is_lost_since = !lost.is_empty() && lost.iter().all(is_lost) && is_unbroken(known, target.as_ref(), state);
+    Some(if is_lost_since { Conflict::UncapturedSince } else { Conflict::ChangedSince })
+}
+
+/// Whether nobody knows what a change left.
+fn is_lost(change: &ChangeRow) -> bool {
+    matches!(change.kind, ChangeKind::Uncaptured | ChangeKind::LeftOut)
 }
 
 /// Whether the changes lead from `target` to `now` without a step that nobody recorded.

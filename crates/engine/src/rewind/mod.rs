@@ -22,6 +22,7 @@ mod fingerprint;
 mod finish;
 pub(crate) mod fork;
 mod goal;
+mod hidden;
 pub(crate) mod intent;
 pub(crate) mod judge;
 mod last_writes;
@@ -265,6 +266,8 @@ pub enum Conflict {
     ChangedLater,
     /// Somebody else changed it after our last change.
     ChangedSince,
+    /// We changed it, and no checkpoint has captured it since: nobody knows whether somebody else did too.
+    UncapturedSince,
     /// More than one may have changed it: two sessions, or a tool that was killed and whoever came after it.
     Contested,
     /// What is there now cannot be saved, so it is not touched.
@@ -286,6 +289,7 @@ impl Conflict {
             Self::ChangedByOthers => "changed_by_others",
             Self::ChangedLater => "changed_later",
             Self::ChangedSince => "changed_since",
+            Self::UncapturedSince => "uncaptured_since",
             Self::Contested => "contested",
             Self::NotCaptured => "not_captured",
             Self::UnknownThen => "unknown_then",
@@ -301,6 +305,7 @@ impl Conflict {
             Self::ChangedByOthers => "somebody else changed it too",
             Self::ChangedLater => "a later operation of the same session changed it too",
             Self::ChangedSince => "changed since by you or another program",
+            Self::UncapturedSince => "not captured since: what is there now may be more than that",
             Self::Contested => "more than one may have changed it",
             Self::NotCaptured => "what is there now cannot be saved, so it is not touched",
             Self::UnknownThen => "what was there then was not captured",
@@ -312,7 +317,15 @@ impl Conflict {
 
     /// Whether the target's state can be had at the price of the present one.
     pub fn can_overwrite(self) -> bool {
-        matches!(self, Self::ChangedByOthers | Self::ChangedLater | Self::ChangedSince | Self::Contested | Self::Yours)
+        matches!(
+            self,
+            Self::ChangedByOthers
+                | Self::ChangedLater
+                | Self::ChangedSince
+                | Self::UncapturedSince
+                | Self::Contested
+                | Self::Yours
+        )
     }
 }
 
@@ -337,9 +350,20 @@ pub struct PlannedPath {
     pub target: Option<Node>,
     /// What a merge would make of it, if it merges cleanly.
     pub merged: Option<Merged>,
+    /// The tool whose change was the last before the path was not captured any more, if that is the conflict.
+    pub changed_by: Option<String>,
 }
 
 impl PlannedPath {
+    /// Why it cannot simply go back, in words that follow the path; the command is named where one is known to be the cause.
+    pub fn why(&self) -> Option<String> {
+        let conflict = self.conflict?;
+        Some(match &self.changed_by {
+            Some(tool) => format!("changed by `{tool}`, and {}", conflict.describe()),
+            None => conflict.describe().to_owned(),
+        })
+    }
+
     /// Whether this path keeps everything from being done.
     pub fn stops(&self) -> bool {
         let Some(conflict) = self.conflict else { return false };
@@ -380,6 +404,10 @@ pub enum KeptBecause {
     HoldsOthers,
     /// It is not captured, so it could not be brought back.
     NotCaptured,
+    /// An ignore rule that is newer than the target hides it, and no tool whose changes are taken back made it as it is.
+    Hidden,
+    /// An ignore rule hides it, and it is too large to be saved before it would be deleted.
+    SaveLimit,
 }
 
 impl KeptBecause {
@@ -389,6 +417,8 @@ impl KeptBecause {
             Self::NotProven => "not_proven",
             Self::HoldsOthers => "holds_others",
             Self::NotCaptured => "not_captured",
+            Self::Hidden => "hidden",
+            Self::SaveLimit => "save_limit",
         }
     }
 
@@ -398,6 +428,10 @@ impl KeptBecause {
             Self::NotProven => "may have been there then: it was not captured",
             Self::HoldsOthers => "holds files that are not captured or not ours",
             Self::NotCaptured => "is new since then, but not captured: it could not be brought back",
+            Self::Hidden => "is new since then and was hidden by an ignore rule: yours, or changed since by you",
+            Self::SaveLimit => {
+                "hidden by an ignore rule, and larger than `rewind.save_hidden`: not saved, so not deleted"
+            }
         }
     }
 }

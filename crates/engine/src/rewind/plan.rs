@@ -3,6 +3,8 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::BorrowedFd;
+use std::path::Path;
+use std::sync::Arc;
 
 use rusqlite::OptionalExtension;
 
@@ -10,6 +12,7 @@ use super::cancel::Families;
 use super::chain;
 use super::doubt::Doubtful;
 use super::goal::Resolved;
+use super::hidden::{self, HiddenReach, Scope};
 use super::structure::{self, Draft};
 use super::{
     Action, BranchMoved, Conflict, Kept, KeptBecause, LedgerItem, Means, Merged, OnConflict, Plan, PlannedPath,
@@ -17,7 +20,8 @@ use super::{
 };
 use crate::operation::{self, MadeBy, Operation, OperationKind};
 use crate::owner::rows::{self, ChangeRow};
-use crate::owner::{ChangeKind, window};
+use crate::owner::{By, ChangeKind, window};
+use crate::scan::rules::Outer;
 use crate::session::lineage::Lineage;
 use crate::snapshot::aside;
 use crate::snapshot::beside::{self, Difference, UncapturedChange};
@@ -25,7 +29,7 @@ use crate::snapshot::known::{Knower, Known};
 use crate::snapshot::tree::Kind;
 use crate::store::{CopyError, Store};
 use crate::take::knower;
-use crate::{Gap, GapKind, GitState, Node, SnapshotId, StoreError, WorkspacePath, checkpoint, fault};
+use crate::{Gap, GapKind, GitState, Node, ObjectId, SnapshotId, StoreError, WorkspacePath, checkpoint, fault};
 
 /// What is on disk, as far as a plan needs it.
 pub(crate) struct Now<'a> {
@@ -36,6 +40,28 @@ pub(crate) struct Now<'a> {
     pub(crate) git: GitState,
     /// Gives the content of a file that is on disk.
     pub(crate) read: &'a Read<'a>,
+    pub(crate) root_path: &'a Path,
+    pub(crate) aside: Option<ObjectId>,
+    /// The rules from outside the workspace.
+    pub(crate) outer: Arc<Outer>,
+    /// Hidden paths that this scan captured so that they can go.
+    pub(crate) saved: &'a BTreeSet<Vec<u8>>,
+    /// Bytes of hidden files that a rewind may save.
+    pub(crate) save_hidden: u64,
+}
+
+impl Now<'_> {
+    /// Whether this scan captured `path`, or a directory that it is in, only so that it can go.
+    pub(crate) fn has_saved(&self, path: &WorkspacePath) -> bool {
+        let mut within = Some(path.clone());
+        while let Some(place) = within {
+            if self.saved.contains(place.as_bytes()) {
+                return true;
+            }
+            within = place.parent();
+        }
+        false
+    }
 }
 
 /// Gives a content; `None` if it is not to be had.
@@ -45,17 +71,19 @@ pub(crate) type Read<'a> = dyn Fn(&WorkspacePath, &Node) -> Result<Option<Vec<u8
 pub(crate) struct Made {
     pub(crate) plan: Plan,
     pub(crate) uncaptured: BTreeSet<WorkspacePath>,
+    /// Hidden paths that have to be saved, with all that is below them, before they go, and who created them.
+    pub(crate) save: BTreeMap<WorkspacePath, By>,
 }
 
 /// Makes the plan for `request`, which `resolved` is about.
 pub(crate) fn make(request: &RewindRequest, resolved: &Resolved, now: &Now<'_>) -> Result<Made, RewindError> {
     let then = knower(now.store, resolved.target()?)?;
     let mut draft = Draft::default();
-    match (&resolved.reverses, resolved.exact) {
-        (Some(operation), _) => draft_reverse(request, operation, now, &mut draft)?,
+    let save = match (&resolved.reverses, resolved.exact) {
+        (Some(operation), _) => draft_reverse(request, resolved, operation, now, &then, &mut draft)?,
         (None, true) => exact::draft(request, resolved, now, &then, &mut draft)?,
         (None, false) => draft_selective(request, resolved, now, &then, &mut draft)?,
-    }
+    };
     let to_capture = draft
         .paths
         .values()
@@ -65,7 +93,7 @@ pub(crate) fn make(request: &RewindRequest, resolved: &Resolved, now: &Now<'_>) 
     structure::settle(request, resolved.exact, now, &then, &mut draft)?;
     let uncaptured = changed_beside(request, resolved, now, &then)?;
     let plan = finish(request, resolved, now, keep_new(uncaptured, draft))?;
-    Ok(Made { plan, uncaptured: to_capture })
+    Ok(Made { plan, uncaptured: to_capture, save })
 }
 
 fn draft_selective(
@@ -74,7 +102,7 @@ fn draft_selective(
     now: &Now<'_>,
     then: &Knower<'_>,
     draft: &mut Draft,
-) -> Result<(), RewindError> {
+) -> Result<BTreeMap<WorkspacePath, By>, RewindError> {
     let session = resolved.session.ok_or(RewindError::Gone)?;
     let lineage = lineage(now.store, session)?;
     let doubtful = match request.made_by {
@@ -105,7 +133,11 @@ fn draft_selective(
         draft_path(request, &path, &chain, ours, Some(session), target, now, draft)?;
     }
     let declared = rows::declared_at_work(now.store, target_seq, &lineage.condition("session", "opened"))?;
-    draft_unseen(request, declared, Some(then), now, draft)
+    draft_unseen(request, declared, Some(then), now, draft)?;
+    let windows = lineage.condition("session", "opened");
+    let target = resolved.target()?;
+    let scope = Scope { target, target_seq, ours: &ours, windows, reach: HiddenReach::Own };
+    hidden::draft(&scope, request, now, then, draft)
 }
 
 /// Paths that a tool declared too late for anybody to know what it found there have to be decided about, changed or not.
@@ -138,10 +170,12 @@ fn draft_unseen(
 
 fn draft_reverse(
     request: &RewindRequest,
+    resolved: &Resolved,
     operation: &Operation,
     now: &Now<'_>,
+    then: &Knower<'_>,
     draft: &mut Draft,
-) -> Result<(), RewindError> {
+) -> Result<BTreeMap<WorkspacePath, By>, RewindError> {
     let root = root_of(now.store, operation)?;
     let family = family(now.store, root)?;
     let ours = |change: &ChangeRow| change.by.operation.is_some_and(|seq| family.contains(&seq));
@@ -166,7 +200,17 @@ fn draft_reverse(
     }
     let of_operation = format!("operation = {}", operation.seq);
     let declared = rows::declared_at_work(now.store, operation.before_seq, &of_operation)?;
-    draft_unseen(request, declared, None, now, draft)
+    draft_unseen(request, declared, None, now, draft)?;
+    let target = resolved.target()?;
+    let created = |row: &ChangeRow| row.by.operation == Some(operation.seq);
+    let scope = Scope {
+        target,
+        target_seq: operation.before_seq,
+        ours: &created,
+        windows: of_operation,
+        reach: HiddenReach::Own,
+    };
+    hidden::draft(&scope, request, now, then, draft)
 }
 
 /// Whether two states of a path that is no directory are not the same.
@@ -221,7 +265,11 @@ fn draft_path(
     }
     let mut in_force = chain::in_force(chain, planned.target.as_ref());
     in_force.retain(ours);
-    draft.windows.insert(path.clone(), chain::windows(&in_force).collect());
+    let own: BTreeSet<i64> = chain::windows(&in_force).collect();
+    if conflict == Some(Conflict::UncapturedSince) {
+        planned.changed_by = tools_of(now.store, &own.last().copied().into_iter().collect())?.pop();
+    }
+    draft.windows.insert(path.clone(), own);
     draft.add(planned);
     Ok(())
 }
@@ -314,7 +362,18 @@ pub(super) fn planned(
 ) -> PlannedPath {
     let choice = if conflict.is_some() { request.choice(&path) } else { OnConflict::Stop };
     let action = Action::between(now.as_ref(), target.as_ref());
-    PlannedPath { path, action, conflict, choice, certainty: None, yours: false, now, target, merged: None }
+    PlannedPath {
+        path,
+        action,
+        conflict,
+        choice,
+        certainty: None,
+        yours: false,
+        now,
+        target,
+        merged: None,
+        changed_by: None,
+    }
 }
 
 fn finish(request: &RewindRequest, resolved: &Resolved, now: &Now<'_>, draft: Draft) -> Result<Plan, RewindError> {

@@ -10,9 +10,9 @@ use super::intent::{self, Intent, Item, Stage};
 use super::plan::{self, Made, Now};
 use super::stage::mark_damaged;
 use super::{NewRewind, OnConflict, Plan, PlannedPath, RewindError, RewindRequest, same};
-use crate::checkpoint::{Origin, Purpose};
+use crate::checkpoint::{Origin, Purpose, RuleChanges};
 use crate::operation::{self, MadeBy, NewOperation};
-use crate::owner::rows;
+use crate::owner::{By, rows};
 use crate::scan::rules::Rules;
 use crate::scan::stat;
 use crate::scan::{Scanner, open};
@@ -23,7 +23,9 @@ use crate::store::{Durability, Effort, Kind as ObjectKind, Store};
 use crate::take::{self, Failure, Scene};
 use crate::view::Hashing;
 use crate::workspace::counters;
-use crate::{Checkpoint, GitState, NewCheckpoint, Node, Progress, StoreError, Workspace, WorkspacePath, git};
+use crate::{
+    Checkpoint, Environment, GitState, NewCheckpoint, Node, Progress, StoreError, Workspace, WorkspacePath, git,
+};
 
 /// A plan that is about to be carried out: its safety snapshot is taken and its intent is durable.
 pub(super) struct Prepared {
@@ -75,10 +77,15 @@ impl Workspace {
                 knower: knower.having_sought(take::sought(&rules)),
                 git: git.clone(),
                 read: &read,
+                root_path: &self.env.root,
+                aside: scanned.aside,
+                outer: rules.outer.clone(),
+                saved: &rules.saved,
+                save_hidden: self.env.settings.save_hidden,
             };
-            let Made { mut plan, uncaptured } = plan::make(request, &resolved, &now)?;
+            let Made { mut plan, uncaptured, save } = plan::make(request, &resolved, &now)?;
             drop(now);
-            if !declare(&mut rules, &uncaptured) {
+            if !capture(&mut rules, &uncaptured, &save) {
                 let damaged = plan::damaged(store, &plan)?;
                 mark_damaged(&mut plan, &damaged, request);
                 return Ok(plan);
@@ -102,18 +109,18 @@ impl Workspace {
         let known = rules.declared.clone();
         loop {
             let scene = take::scan(&self.store, &mut self.scanner, &rules, effort, progress)?;
-            let made = make(request, resolved, &self.store, self.scanner.root_fd(), &scene, &git);
+            let made = make(request, resolved, self.scanner.root_fd(), &scene, &git, &rules, &self.env);
             let outcome = match made {
                 Err(err) => Err(Preparation::Refused(err)),
-                Ok(Made { ref uncaptured, .. }) if declare(&mut rules, uncaptured) => Ok(None),
-                Ok(Made { plan, .. }) => verdict(&self.store, plan, seen, request).map(Some),
+                Ok(Made { ref uncaptured, ref save, .. }) if capture(&mut rules, uncaptured, save) => Ok(None),
+                Ok(Made { plan, save, .. }) => verdict(&self.store, plan, seen, request).map(|plan| Some((plan, save))),
             };
             match outcome {
-                Ok(Some(plan)) => {
+                Ok(Some((plan, save))) => {
                     let extra: Vec<_> = rules.declared.difference(&known).cloned().collect();
                     let root = self.scanner.root_fd();
                     let made_by = request.made_by;
-                    let (intent, safety) = commit(&scene, root, &plan, resolved, new, &git, &extra, made_by)?;
+                    let (intent, safety) = commit(&scene, root, &plan, resolved, new, &git, &extra, &save, made_by)?;
                     let after = counters(&self.store);
                     drop(scene);
                     let facts = |item: &Item| {
@@ -140,14 +147,26 @@ impl Workspace {
 fn make(
     request: &RewindRequest,
     resolved: &Resolved,
-    store: &Store,
     root: BorrowedFd<'_>,
     scene: &Scene<'_>,
     git: &GitState,
+    rules: &Rules,
+    env: &Environment,
 ) -> Result<Made, RewindError> {
     let read = |path: &WorkspacePath, node: &Node| read_current(root, path, node);
-    let now =
-        Now { store, root, snapshot: scene.scanned.snapshot, knower: scene.knower(), git: git.clone(), read: &read };
+    let now = Now {
+        store: scene.store,
+        root,
+        snapshot: scene.scanned.snapshot,
+        knower: scene.knower(),
+        git: git.clone(),
+        read: &read,
+        root_path: &env.root,
+        aside: scene.scanned.aside,
+        outer: rules.outer.clone(),
+        saved: &rules.saved,
+        save_hidden: env.settings.save_hidden,
+    };
     plan::make(request, resolved, &now)
 }
 
@@ -180,6 +199,7 @@ fn commit(
     new: &NewRewind,
     git: &GitState,
     extra: &[Vec<u8>],
+    save: &BTreeMap<WorkspacePath, By>,
     made_by: MadeBy,
 ) -> Result<(Intent, Checkpoint), Failure> {
     for merged in plan.paths.iter().filter(|path| path.choice == OnConflict::Merge).filter_map(|p| p.merged.as_ref()) {
@@ -195,6 +215,8 @@ fn commit(
         entry: None,
         note: Some(format!("{} {}", resolved.kind.name(), resolved.what)),
         own: None,
+        rule_changes: RuleChanges::Judge,
+        created: Some(save),
         also: &|tx, seq| {
             operation.set(insert_operation(tx, resolved, new, plan, seq, made_by)?.0);
             rows::declare(tx, extra, seq)?;
@@ -288,11 +310,12 @@ fn loosened(root: BorrowedFd<'_>, items: &[Item]) -> Vec<(WorkspacePath, u16)> {
         .collect()
 }
 
-/// Has `paths` captured by the next scan; returns whether that is news.
-fn declare(rules: &mut Rules, paths: &BTreeSet<WorkspacePath>) -> bool {
-    let before = rules.declared.len();
+/// Has `paths`, and `save` with all that is below, captured by the next scan; returns whether that is news.
+fn capture(rules: &mut Rules, paths: &BTreeSet<WorkspacePath>, save: &BTreeMap<WorkspacePath, By>) -> bool {
+    let before = (rules.declared.len(), rules.saved.len());
     rules.declared.extend(paths.iter().map(|path| path.as_bytes().to_vec()));
-    rules.declared.len() > before
+    rules.saved.extend(save.keys().map(|path| path.as_bytes().to_vec()));
+    (rules.declared.len(), rules.saved.len()) != before
 }
 
 /// A file's content as it is on disk; `None` if it is not what `node` says.

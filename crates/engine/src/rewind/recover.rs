@@ -162,6 +162,7 @@ impl Workspace {
             after,
             at,
             state,
+            target: None,
             // What belongs to others is not ours to record, but its temporary files are ours to remove. What was taken back
             // is as it was.
             put: if back { BTreeMap::new() } else { apply::put(&intent.items, &(&others | &swapped.kept)) },

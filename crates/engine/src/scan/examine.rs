@@ -154,14 +154,15 @@ impl Scanner {
 }
 
 impl Scanner {
-    /// Adds names that the rules leave out and that git has come to track, or tracks no more.
-    pub(super) fn find_tracked(&self, rules: &Rules, work: &mut Work) {
+    /// Adds names that the rules leave out and that are captured all the same from now on, or no more.
+    pub(super) fn find_kept(&self, rules: &Rules, work: &mut Work) {
         for id in self.index.ids() {
             let Some(directory) = self.index.path(id) else { continue };
             let mut check = |name: &[u8], kind: EntryKind| {
                 let path = join(directory, name);
-                let is_tracked = rules.is_tracked(&path) || rules.tracks_below(&path);
-                if is_tracked == (kind == EntryKind::Ignored) {
+                // Of a name that was not looked into it is not known what it is.
+                let is_kept = rules.keeps(&path, false) || rules.keeps(&path, true);
+                if is_kept == (kind == EntryKind::Ignored) {
                     work.names.push((id, name.into(), None));
                 }
             };

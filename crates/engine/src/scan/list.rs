@@ -179,8 +179,8 @@ impl Scanner {
         let own_hash = own.hash();
         self.chains.remove(&id);
         let parent = self.index.place(id).map_or(ROOT, |(parent, _)| parent);
-        let above = if id == ROOT { listing.rules.top() } else { self.chain(parent, listing.rules) };
-        let chain = listing.rules.descend(&above, path, &own);
+        let above = if id == ROOT { listing.rules.outer.top() } else { self.chain(parent, listing.rules) };
+        let chain = listing.rules.outer.descend(&above, path, &own);
         self.chains.insert(id, chain.clone());
         let Some(directory) = self.index.open(id) else { return Ok(()) };
         let rematch = if directory.rules == own_hash { rematch } else { Rematch::Yes };
@@ -280,16 +280,18 @@ impl Scanner {
             // It is never entered, and yet it is there: its absence from the snapshot proves nothing.
             _ if is_directory && is_version_control(name) => true,
             _ => {
+                // A file of rules is captured whatever it ignores: a rule that hides itself could not be taken back.
+                let is_captured_rule_file = !is_directory && is_rule_file(name);
                 rules.is_store(path)
                     || self.index.open(parent).is_some_and(|directory| directory.flags.declared_only)
-                    || rules.verdict(chain, path, is_directory) == Verdict::LeftOut
+                    || (!is_captured_rule_file && rules.outer.verdict(chain, path, is_directory) == Verdict::LeftOut)
             }
         };
-        let declared = !is_directory && rules.is_declared(path);
-        let kept = !is_directory && left_out && (declared || rules.is_tracked(path));
-        let enterable = is_directory && !is_version_control(name);
-        let wanted_below = || rules.is_declared(path) || rules.declares_below(path) || rules.tracks_below(path);
-        let kept_below = enterable && left_out && wanted_below();
+        // These are captured whatever their size.
+        let declared = !is_directory && (rules.is_declared(path) || rules.is_saved(path));
+        let enterable = is_directory && !is_version_control(name) && !rules.is_store(path);
+        let kept = !is_directory && left_out && rules.keeps(path, false);
+        let kept_below = enterable && left_out && rules.keeps(path, true);
         let mut entry = Entry {
             name: name.into(),
             kind: EntryKind::Ignored,
@@ -416,10 +418,10 @@ impl Scanner {
         let path = self.index.path(id).unwrap_or_default().to_vec();
         let above = match self.index.place(id) {
             Some((parent, _)) if id != ROOT => self.chain(parent, rules),
-            _ => rules.top(),
+            _ => rules.outer.top(),
         };
         let own = listed::own_rules(&self.root_path, self.root(), &path);
-        let chain = rules.descend(&above, &path, &own);
+        let chain = rules.outer.descend(&above, &path, &own);
         self.chains.insert(id, chain.clone());
         chain
     }

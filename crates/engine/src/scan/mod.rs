@@ -20,6 +20,7 @@ mod listed;
 pub(crate) mod open;
 mod read;
 pub(crate) mod rules;
+pub(crate) mod rules_then;
 pub(crate) mod stat;
 mod trees;
 mod watch;
@@ -294,12 +295,13 @@ impl Scanner {
             work.relist.insert(ROOT, list::Rematch::Yes);
         }
         self.find_declared(rules, &mut work);
-        if !rematch && self.seal.is_none_or(|seal| seal.tracked != rules.tracked_stamp) {
-            self.find_tracked(rules, &mut work);
+        let kept = rules.kept_stamp();
+        if !rematch && self.seal.is_none_or(|seal| seal.tracked != kept) {
+            self.find_kept(rules, &mut work);
         }
         let scanned = self.bring_in_step(work, rules, started, sink, progress)?;
         let seal = self.seal.unwrap_or_default();
-        self.seal = Some(Seal { rules: rules.fingerprint, tracked: rules.tracked_stamp, ..seal });
+        self.seal = Some(Seal { rules: rules.fingerprint, tracked: kept, ..seal });
         Ok(scanned)
     }
 
@@ -337,6 +339,16 @@ impl Scanner {
             work.relist.insert(known.unwrap_or(ROOT), list::Rematch::No);
         }
         self.bring_in_step(work, rules, stat::file_clock(), sink, &NoProgress)
+    }
+
+    /// Those of the held paths that no rule leaves out any more.
+    pub(crate) fn released(&self, rules: &Rules) -> Vec<Vec<u8>> {
+        let is_plain = |path: &&Vec<u8>| {
+            let name_at = path.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
+            let directory = self.index.lookup(&path[..name_at.saturating_sub(1)]);
+            directory.and_then(|id| self.index.left_out(id, &path[name_at..])) == Some(false)
+        };
+        rules.held.iter().filter(is_plain).cloned().collect()
     }
 
     /// What a captured file or link looked like when it was last scanned, and whether a change since would show.

@@ -87,20 +87,30 @@ pub(crate) struct Chain {
     global: Option<Arc<Layer>>,
 }
 
+/// The rules from outside the workspace and the settings.
+#[derive(Debug)]
+pub(crate) struct Outer {
+    include: Gitignore,
+    top: Chain,
+}
+
 /// The rules that hold everywhere.
 #[derive(Debug)]
 pub(crate) struct Rules {
-    include: Gitignore,
-    top: Chain,
+    pub(crate) outer: Arc<Outer>,
     /// Paths captured whatever the rules say.
     pub(crate) declared: BTreeSet<Vec<u8>>,
+    /// Paths that an agent's or a command's rule change leaves out: they stay captured until the user confirms the change.
+    pub(crate) held: BTreeSet<Vec<u8>>,
+    /// Hidden paths that a rewind saves before it deletes them, with all that is below them. For one scan only.
+    pub(crate) saved: BTreeSet<Vec<u8>>,
     /// Temporary files of a rewind under way.
     pub(crate) temporary: BTreeSet<Vec<u8>>,
     root: PathBuf,
     /// What git tracks; read when it is first needed.
     tracked: OnceLock<Vec<Vec<u8>>>,
     /// Changes whenever what git tracks may have.
-    pub(crate) tracked_stamp: ObjectId,
+    index_stamp: [u64; 3],
     pub(crate) max_file: u64,
     /// The store, if it is inside the workspace; relative to the root.
     store: Option<Vec<u8>>,
@@ -110,45 +120,7 @@ pub(crate) struct Rules {
     pub(crate) described: Vec<u8>,
 }
 
-impl Rules {
-    /// Collects the rules from outside the workspace and from the settings.
-    pub(crate) fn collect(env: &Environment, declared: BTreeSet<Vec<u8>>, temporary: BTreeSet<Vec<u8>>) -> Self {
-        let mut described = Vec::new();
-        let mut note = |what: &str, bytes: &[u8]| {
-            described.extend_from_slice(format!("{what} {}\n", bytes.len()).as_bytes());
-            described.extend_from_slice(bytes);
-            described.push(b'\n');
-        };
-        let include = env.settings.include.join("\n");
-        note("include", include.as_bytes());
-        note("max_file", env.settings.max_file.to_string().as_bytes());
-        let mut layer = |what: &str, path: &Path, base: Base| {
-            let bytes = open::read_small(path)?;
-            note(what, &bytes);
-            parse(&bytes, base)
-        };
-        let global = env.global_excludes.as_deref().and_then(|path| layer("global", path, outermost(&env.root)));
-        let mut top = Chain { global, ..Chain::default() };
-        for (file, base) in outer_files(&env.root) {
-            top.git.extend(layer("outer", &file, base));
-        }
-        let store = env.data_dir.strip_prefix(&env.root).ok().map(|path| path.as_os_str().as_bytes().to_vec());
-        let fingerprint = ObjectId::of(&described);
-        Self {
-            include: build(include.as_bytes()),
-            top,
-            declared,
-            temporary,
-            root: env.root.clone(),
-            tracked: OnceLock::new(),
-            tracked_stamp: stamp(&env.root),
-            max_file: env.settings.max_file,
-            store,
-            fingerprint,
-            described,
-        }
-    }
-
+impl Outer {
     /// The rules above the workspace's root.
     pub(crate) fn top(&self) -> Chain {
         self.top.clone()
@@ -181,6 +153,54 @@ impl Rules {
         let precious = !is_directory && self.include.matched(OsStr::from_bytes(path), false).is_ignore();
         if precious { Verdict::Captured } else { Verdict::LeftOut }
     }
+}
+
+impl Rules {
+    /// Collects the rules from outside the workspace and from the settings.
+    pub(crate) fn collect(
+        env: &Environment,
+        declared: BTreeSet<Vec<u8>>,
+        held: BTreeSet<Vec<u8>>,
+        temporary: BTreeSet<Vec<u8>>,
+    ) -> Self {
+        let mut described = Vec::new();
+        let mut note = |what: &str, bytes: &[u8]| {
+            described.extend_from_slice(format!("{what} {}\n", bytes.len()).as_bytes());
+            described.extend_from_slice(bytes);
+            described.push(b'\n');
+        };
+        let include = env.settings.include.join("\n");
+        note("include", include.as_bytes());
+        note("max_file", env.settings.max_file.to_string().as_bytes());
+        // An index of a version that left out ignore files which ignore themselves is matched again.
+        note("rule_files", b"captured");
+        let mut layer = |what: &str, path: &Path, base: Base| {
+            let bytes = open::read_small(path)?;
+            note(what, &bytes);
+            parse(&bytes, base)
+        };
+        let global = env.global_excludes.as_deref().and_then(|path| layer("global", path, outermost(&env.root)));
+        let mut top = Chain { global, ..Chain::default() };
+        for (file, base) in outer_files(&env.root) {
+            top.git.extend(layer("outer", &file, base));
+        }
+        let store = env.data_dir.strip_prefix(&env.root).ok().map(|path| path.as_os_str().as_bytes().to_vec());
+        let fingerprint = ObjectId::of(&described);
+        Self {
+            outer: Arc::new(Outer { include: build(include.as_bytes()), top }),
+            declared,
+            held,
+            saved: BTreeSet::new(),
+            temporary,
+            root: env.root.clone(),
+            tracked: OnceLock::new(),
+            index_stamp: tracked::index_stamp(&env.root).unwrap_or_default(),
+            max_file: env.settings.max_file,
+            store,
+            fingerprint,
+            described,
+        }
+    }
 
     /// Whether `path` is the store, which never captures itself.
     pub(crate) fn is_store(&self, path: &[u8]) -> bool {
@@ -191,30 +211,57 @@ impl Rules {
         self.declared.contains(path)
     }
 
+    /// Changes whenever another set of paths may be captured although the rules leave them out.
+    pub(crate) fn kept_stamp(&self) -> ObjectId {
+        let mut bytes = self.index_stamp.map(u64::to_le_bytes).concat();
+        for path in self.held.iter().chain(&self.saved) {
+            bytes.extend_from_slice(path);
+            bytes.push(0);
+        }
+        ObjectId::of(&bytes)
+    }
+
+    /// Whether `path`, which the rules leave out, is captured all the same; of a directory, whether something below it is.
+    pub(crate) fn keeps(&self, path: &[u8], is_directory: bool) -> bool {
+        let own = self.is_declared(path) || self.is_saved(path);
+        match is_directory {
+            true => {
+                own || contains_below(&self.declared, path)
+                    || contains_below(&self.held, path)
+                    || self.tracks_below(path)
+            }
+            false => own || self.held.contains(path) || self.is_tracked(path),
+        }
+    }
+
+    /// Whether a rewind saves `path` before it deletes it.
+    pub(crate) fn is_saved(&self, path: &[u8]) -> bool {
+        let is_at_or_above = |saved: &Vec<u8>| match path.strip_prefix(saved.as_slice()) {
+            Some(rest) => rest.is_empty() || rest[0] == b'/',
+            None => false,
+        };
+        !self.saved.is_empty() && self.saved.iter().any(is_at_or_above)
+    }
+
     fn tracked(&self) -> &[Vec<u8>] {
         self.tracked.get_or_init(|| tracked::tracked(&self.root))
     }
 
     /// Whether git tracks `path`, and so does not ignore it.
-    pub(crate) fn is_tracked(&self, path: &[u8]) -> bool {
+    fn is_tracked(&self, path: &[u8]) -> bool {
         tracked::contains(self.tracked(), path)
     }
 
     /// Whether git tracks something below the directory `path`.
-    pub(crate) fn tracks_below(&self, path: &[u8]) -> bool {
+    fn tracks_below(&self, path: &[u8]) -> bool {
         tracked::contains_below(self.tracked(), path)
-    }
-
-    /// Whether something below the directory `path` was declared.
-    pub(crate) fn declares_below(&self, path: &[u8]) -> bool {
-        let prefix = join(path, b"");
-        self.declared.range(prefix.clone()..).next().is_some_and(|next| next.starts_with(&prefix))
     }
 }
 
-fn stamp(root: &Path) -> ObjectId {
-    let numbers = tracked::index_stamp(root).unwrap_or_default();
-    ObjectId::of(&numbers.map(u64::to_le_bytes).concat())
+/// Whether one of `paths` is below the directory `path`.
+fn contains_below(paths: &BTreeSet<Vec<u8>>, path: &[u8]) -> bool {
+    let prefix = join(path, b"");
+    paths.range(prefix.clone()..).next().is_some_and(|next| next.starts_with(&prefix))
 }
 
 /// The rule files of one directory.

@@ -17,7 +17,7 @@ use super::entry::{Body, Entry, EntryId, Part};
 use super::fork::{ForkError, NewFork, Origin, Shown};
 use super::heads;
 use super::{load, rows};
-use crate::checkpoint::{self, Origin as PointOrigin, Purpose};
+use crate::checkpoint::{self, Origin as PointOrigin, Purpose, RuleChanges};
 use crate::snapshot::lay_out::{LaidOut, LayOutError, lay_out};
 use crate::store::db::in_transaction;
 use crate::store::{Durability, Store};
@@ -131,6 +131,8 @@ impl Workspace {
             entry: None,
             note: Some(format!("fork {}", new.session.short())),
             own: None,
+            rule_changes: RuleChanges::Judge,
+            created: None,
             also: &|tx, seq| {
                 let (id, handle) = (new.session.as_bytes(), new.session.to_string());
                 tx.execute(

@@ -11,7 +11,7 @@ use super::lineage::{self, Lineage};
 use super::outside;
 use super::rows::{self, EntryRow};
 use super::writer::SessionError;
-use crate::checkpoint::{self, Origin, Purpose};
+use crate::checkpoint::{self, Origin, Purpose, RuleChanges};
 use crate::owner::rows::decode_node;
 use crate::snapshot::tree::Kind;
 use crate::store::StoreError;
@@ -125,6 +125,8 @@ impl Workspace {
             entry,
             note,
             own: None,
+            rule_changes: RuleChanges::Judge,
+            created: None,
             also: &|tx, seq| match (moment.origin, entry) {
                 (Origin::Prompt, Some(entry)) => begins_turn(tx, entry, seq),
                 (Origin::Turn, _) => summarise_turns(tx, standing.seq, seq),

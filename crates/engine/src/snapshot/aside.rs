@@ -1,6 +1,8 @@
 //! Reading asides: the gaps of a checkpoint, and whether absence from it proves anything.
 
-use super::tree::{GapKind, decode_aside};
+use std::collections::BTreeMap;
+
+use super::tree::{AsideEntry, GapKind, Reasons, decode_aside};
 use crate::path::join;
 use crate::store::StoreError;
 use crate::{ObjectId, WorkspacePath};
@@ -32,4 +34,36 @@ pub(crate) fn gaps(
     }
     gaps.sort_unstable_by(|a, b| (&a.path, a.kind).cmp(&(&b.path, b.kind)));
     Ok(gaps)
+}
+
+/// Paths that the rules left out beside `now` and not beside `then`. Equal asides are never read.
+pub(crate) fn newly_left_out(
+    then: Option<ObjectId>,
+    now: Option<ObjectId>,
+    read: impl Fn(ObjectId) -> Result<Vec<u8>, StoreError>,
+) -> Result<Vec<WorkspacePath>, StoreError> {
+    let load = |id: Option<ObjectId>| -> Result<Vec<AsideEntry>, StoreError> {
+        let Some(id) = id else { return Ok(Vec::new()) };
+        decode_aside(&read(id)?).map_err(|_| StoreError::Malformed { id, expected: "aside" })
+    };
+    let is_left_out = |entry: &AsideEntry| entry.reasons.0 & Reasons::IGNORED != 0;
+    let mut found = Vec::new();
+    let mut queue = vec![(Vec::new(), then, now)];
+    while let Some((directory, then, now)) = queue.pop() {
+        if then == now {
+            continue;
+        }
+        let old: BTreeMap<Vec<u8>, AsideEntry> =
+            load(then)?.into_iter().map(|entry| (entry.name.clone(), entry)).collect();
+        for entry in load(now)? {
+            let old = old.get(&entry.name);
+            let path = join(&directory, &entry.name);
+            if is_left_out(&entry) && !old.is_some_and(is_left_out) {
+                found.push(WorkspacePath::parse(&path).expect("asides hold plain names only"));
+            }
+            queue.extend(entry.child.map(|child| (path, old.and_then(|old| old.child), Some(child))));
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
 }

@@ -78,6 +78,11 @@ impl<'a> Knower<'a> {
         aside::gaps(self.aside, &self.read)
     }
 
+    /// The bytes of an object.
+    pub(crate) fn read_object(&self, id: ObjectId) -> Result<Vec<u8>, StoreError> {
+        (self.read)(id)
+    }
+
     /// What is known of `path`.
     pub(crate) fn at(&self, path: &WorkspacePath) -> Result<Known, StoreError> {
         if self.missed.contains(path) {
@@ -108,6 +113,26 @@ impl<'a> Knower<'a> {
             }
         }
         Ok(Known::Unknown)
+    }
+
+    /// Whether a rule left out `path`, or a directory above it, and that was there.
+    pub(crate) fn is_left_out(&self, path: &WorkspacePath) -> Result<bool, StoreError> {
+        let (mut tree, mut aside) = (self.root, self.aside);
+        let mut in_left_out = false;
+        for name in path.components() {
+            let beside = self.beside(aside, name)?;
+            let is_left_out = beside.as_ref().is_some_and(|entry| entry.reasons.0 & Reasons::IGNORED != 0);
+            match self.child(tree, name)? {
+                Some(node) if node.kind == Kind::Directory => {
+                    tree = node.content;
+                    aside = beside.and_then(|entry| entry.child);
+                    in_left_out |= is_left_out;
+                }
+                Some(_) => return Ok(false),
+                None => return Ok(is_left_out || (in_left_out && !self.sought.contains(path))),
+            }
+        }
+        Ok(false)
     }
 
     fn child(&self, tree: ObjectId, name: &[u8]) -> Result<Option<Node>, StoreError> {

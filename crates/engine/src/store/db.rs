@@ -208,6 +208,16 @@ const MIGRATIONS: &[&str] = &[
 ",
     // Asides tell what gaps look like. Those of before can be read; an older program could not read these.
     "",
+    "
+    -- Paths that a rule change of an agent or a command leaves out: captured until the user confirms it. The first checkpoint that held
+    -- the path.
+    CREATE TABLE held (
+        path BLOB PRIMARY KEY,
+        since INTEGER
+    ) WITHOUT ROWID;
+    -- When the tool had ended, by the clock of files.
+    ALTER TABLE windows ADD COLUMN ended INTEGER;
+",
 ];
 
 /// The newest format that this program knows.

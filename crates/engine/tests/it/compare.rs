@@ -70,11 +70,13 @@ pub(crate) fn changes(what: &str, found: &[Change], before: &NaiveNodes, after: 
 }
 
 /// Compares the counts that a checkpoint carries: files and links, against the one before.
-pub(crate) fn counted(what: &str, changed: Changed, before: &NaiveNodes, after: &NaiveNodes) -> Verdict {
+pub(crate) fn counted(what: &str, changed: Changed, before: &NaiveNodes, found: &NaiveTree) -> Verdict {
     let is_leaf = |node: Option<&NaiveNode>| node.is_some_and(|node| node.kind != NaiveKind::Directory);
     let mut truth = Changed { added: 0, modified: 0, deleted: 0 };
-    for (before, after) in naive::diff(before, after).into_values() {
+    for (path, (before, after)) in naive::diff(before, &found.nodes) {
         match (is_leaf(before), is_leaf(after)) {
+            // What a rule has come to leave out is not deleted.
+            (true, false) if found.is_left_out(path) => {}
             (false, true) => truth.added += 1,
             (true, true) => truth.modified += 1,
             (true, false) => truth.deleted += 1,

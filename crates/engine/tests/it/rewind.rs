@@ -1,6 +1,7 @@
 //! Going back: exact and selective rewinds, conflicts, undo and redo, on real directories.
 
 mod corners;
+mod hiding;
 mod killed;
 mod yours;
 

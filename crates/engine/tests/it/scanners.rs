@@ -88,7 +88,7 @@ impl Scanners {
         compare::gaps("the kept scanner's", &self.kept, &kept, truth)?;
         let none = NaiveNodes::new();
         let before = self.points.last().map_or(&none, |point| &point.nodes);
-        compare::counted("the kept scanner's checkpoint", kept.changed, before, &truth.nodes)?;
+        compare::counted("the kept scanner's checkpoint", kept.changed, before, truth)?;
 
         let watched = take(&mut self.watched, self.clock)?;
         same("the watched scanner's", &self.watched, &watched, &kept, truth)?;

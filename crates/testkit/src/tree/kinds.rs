@@ -104,6 +104,7 @@ kinds! {
     Included: "an ignored file captured by the include list",
     Boundary: "rules that start afresh in a nested repository",
     KeptByTracking: "an ignored path captured because git tracks it",
+    RuleFileKept: "an ignore file captured although a rule ignores it",
     PassedOver: "a version-control directory passed over",
 }
 
@@ -131,6 +132,7 @@ impl Counts {
             (Happened::Included, decisions.included),
             (Happened::Boundary, decisions.boundaries),
             (Happened::KeptByTracking, decisions.tracked),
+            (Happened::RuleFileKept, decisions.rule_files),
             (Happened::PassedOver, decisions.version_control),
         ];
         for (kind, count) in all {

@@ -56,6 +56,9 @@ pub(super) const FILE_MODES: &[u32] = &[0o644, 0o644, 0o600, 0o755, 0o4755, 0o44
 /// Modes for directories.
 pub(super) const DIRECTORY_MODES: &[u32] = &[0o755, 0o755, 0o700, 0o1777];
 
+/// The line for rule files that ignores everything.
+pub(super) const EVERYTHING: u8 = 10;
+
 /// Lines for rule files. Several differ in one letter, so that a changed rule file can keep its size.
 pub(super) const RULE_LINES: &[&[u8]] = &[
     b"*.o",

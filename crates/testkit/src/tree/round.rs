@@ -8,9 +8,9 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use super::pools::FILE_MODES;
+use super::pools::{EVERYTHING, FILE_MODES};
 use super::save::{Save, Spot};
-use super::step::{Pick, Step, change, content, create, pick, place, rules};
+use super::step::{Pick, RuleChange, RuleName, Step, change, content, create, pick, place, rules};
 
 /// One of the two sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -127,6 +127,7 @@ pub fn story() -> impl Strategy<Value = Story> {
         3 => overlap(),
         2 => two_hands(),
         1 => in_its_place(),
+        2 => hiding(),
         1 => begin().prop_map(|begin| vec![begin]),
         1 => pick().prop_map(|which| vec![Round::End(which)]),
         1 => lost(),
@@ -249,6 +250,28 @@ fn in_its_place() -> impl Strategy<Value = Vec<Round>> {
         let rewind = Round::Rewind { aim, choice, but: None, only: Vec::new(), shown: false };
         vec![begin, edit, Round::End(Pick(u16::MAX)), rewind]
     })
+}
+
+/// A command hides files by an ignore rule of its own and makes new ones, somebody else may do so too, and all goes back, twice.
+fn hiding() -> impl Strategy<Value = Vec<Round>> {
+    let rule = (select(&[RuleName::Git, RuleName::Ours][..]), select(&[EVERYTHING, 0, 23][..]))
+        .prop_map(|(name, line)| Step::Rules { dir: Pick(0), name, change: RuleChange::Lines(vec![line]) });
+    let made = || vec(create().prop_map(Deed::Step), 1..=2);
+    (who(), any::<bool>(), rule, made(), option::weighted(0.3, made()), 0..3_u8, choice()).prop_map(
+        |(who, operation, rule, made, others, aim, choice)| {
+            let aim = match aim {
+                0 => Aim::Exact(Pick(1)),
+                1 => Aim::Selective(who, Pick(1)),
+                _ => Aim::Undo { which: None, who: Some(who) },
+            };
+            let back = |aim| Round::Rewind { aim, choice, but: None, only: Vec::new(), shown: true };
+            let begin = Round::Begin { who, tool: Tool::Shell, operation };
+            let work = std::iter::once(Deed::Step(rule)).chain(made).collect();
+            let others = others.map(|deeds| vec![Round::Edit(deeds)]).unwrap_or_default();
+            let tail = [back(aim), back(Aim::Exact(Pick(3)))];
+            [vec![begin, Round::Edit(work), Round::End(Pick(u16::MAX))], others, tail.to_vec()].concat()
+        },
+    )
 }
 
 fn rewind() -> BoxedStrategy<Round> {

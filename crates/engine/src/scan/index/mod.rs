@@ -117,7 +117,7 @@ impl Directory {
 pub(crate) struct Seal {
     /// Fingerprint of the ignore rules from outside the workspace.
     pub(crate) rules: ObjectId,
-    /// Stamp of git's index file: what it tracks is not ignored.
+    /// Stamp of what is captured although the rules leave it out: what git tracks, and what is held.
     pub(crate) tracked: ObjectId,
     /// How often the store had been cleaned up: contents in the index may be gone after another time.
     pub(crate) collections: u64,
@@ -289,6 +289,14 @@ impl Index {
             return Some((entry.facts, !entry.unsettled));
         }
         self.block(id)?.find(name).map(|entry| (entry.facts(), !entry.unsettled()))
+    }
+
+    /// Whether the rules leave out a name; `None` if it is not there.
+    pub(crate) fn left_out(&self, id: DirectoryId, name: &[u8]) -> Option<bool> {
+        match self.open.get(&id) {
+            Some(directory) => directory.find(name).map(|found| directory.entries[found].left_out),
+            None => self.block(id)?.find(name).map(|entry| entry.left_out()),
+        }
     }
 
     fn child(&self, id: DirectoryId, name: &[u8]) -> Option<DirectoryId> {

@@ -123,7 +123,17 @@ impl World<'_, '_> {
             }
         };
         let wanted = Wanted { goal, choice, choices, on_yours: request.on_yours, only };
-        let expected = expect(&self.model, &wanted, &before, &|declared| self.naive(declared))?;
+        let mut expected =
+            expect(&self.model, &wanted, &before, &self.root, &|declared, saved| self.naive(declared, saved))?;
+        if !expected.is_refused() && !expected.touched().is_empty() && !self.is_in_use(goal) {
+            let held = self.model.to_hold(&expected.now, None, &before);
+            if !held.is_empty() {
+                self.met.add("change: held by a safety checkpoint");
+                self.model.held.extend(held);
+                expected =
+                    expect(&self.model, &wanted, &before, &self.root, &|declared, saved| self.naive(declared, saved))?;
+            }
+        }
         self.count(&wanted, &expected, shown);
         let plan = match shown {
             true => Some(no_error("plan", self.workspace.plan(&request, &NoProgress))?),
@@ -135,7 +145,7 @@ impl World<'_, '_> {
         }
         let seen = plan.as_ref().map(|plan| plan.fingerprint());
         let outcome = self.workspace.apply(&request, seen.as_deref(), &new, &NoProgress);
-        if self.model.is_in_use(self.session(goal), goal.target(&self.model)) {
+        if self.is_in_use(goal) {
             self.met.add("outcome: in use");
             self.sandbox.note("in use");
             if !matches!(outcome, Err(RewindError::InUse { .. })) {
@@ -247,17 +257,21 @@ impl World<'_, '_> {
         self.model.declared.extend(expected.captured.iter().cloned());
         let saved = compare::read_back(&self.workspace, &Side::Stored(safety.snapshot))?;
         check::safety(before, &after, &saved)?;
-        let at = self.record(safety, session, expected.now.clone(), None)?;
+        let at = self.record(safety, session, expected.now.clone(), None, &expected.saved)?;
         self.model.operations.push(operation(at, Some(at + 1)));
         let number = self.model.operations.len() - 1;
-        let tree = self.naive(&self.model.declared)?;
+        let tree = self.naive(&self.model.declared, &BTreeSet::new())?;
         // What an operation wrote is known afterwards whatever the rules say by then, or it could not be undone.
         let unknown = touched.iter().filter(|path| tree.known(path) == Known::Unknown);
         self.model.declared.extend(unknown.cloned());
-        let tree = self.naive(&self.model.declared)?;
-        self.record(afterwards, session, tree, Some((&touched, number)))?;
+        let tree = self.look(Some(target))?;
+        self.record(afterwards, session, tree, Some((&touched, number)), &BTreeMap::new())?;
         self.model.mark(is, reverses);
         Ok(Outcome::Applied)
+    }
+
+    fn is_in_use(&self, goal: Goal) -> bool {
+        self.model.is_in_use(self.session(goal), goal.target(&self.model))
     }
 
     /// The session that going to `goal` is an operation of.

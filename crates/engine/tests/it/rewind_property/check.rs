@@ -160,6 +160,7 @@ pub(super) fn count(expected: &Expected, met: &mut Met) {
             Some(Conflict::ChangedByOthers) => met.add("conflict: changed by others"),
             Some(Conflict::ChangedLater) => met.add("conflict: changed later"),
             Some(Conflict::ChangedSince) => met.add("conflict: changed since"),
+            Some(Conflict::UncapturedSince) => met.add("conflict: uncaptured since"),
             Some(Conflict::Contested) => met.add("conflict: contested"),
             Some(Conflict::NotCaptured) => met.add("conflict: not captured"),
             Some(Conflict::UnknownThen) => met.add("conflict: unknown then"),
@@ -179,6 +180,9 @@ pub(super) fn count(expected: &Expected, met: &mut Met) {
     expected.blocked.iter().for_each(|_| met.add("refused: a directory cannot give way"));
     if !expected.captured.is_empty() {
         met.add("rewind: captured what the rules leave out");
+    }
+    if !expected.saved.is_empty() {
+        met.add("rewind: saved what a tool hid");
     }
 }
 
@@ -287,6 +291,9 @@ pub(super) fn attribution(workspace: &Workspace, model: &Model, sessions: &[Sess
         met.add(match (row.happening, row.by) {
             (Happening::Captured, _) => "change: captured for the first time",
             (Happening::Uncaptured, _) => "change: not captured any more",
+            (Happening::Hidden, _) => "change: created hidden",
+            (Happening::Uncovered, _) => "change: uncovered",
+            (Happening::LeftOut, _) => "change: left out",
             (_, By::Outside) => "by: outside",
             (_, By::Contested) => "by: contested",
             (_, By::Window { certain: true, .. }) => "by: session, certain",

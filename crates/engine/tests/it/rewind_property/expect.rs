@@ -4,13 +4,16 @@
 //! nothing is deleted without proof of its absence; a directory stays with whatever in it stays.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 
 use retake_engine::{Certainty, Conflict, KeptBecause, OnConflict};
-use retake_testkit::naive::{Everything, Known, NaiveGap, NaiveKind, NaiveNode, NaiveTree};
+use retake_testkit::naive::{Everything, Known, NaiveGap, NaiveKind, NaiveNode, NaiveTree, Shape, Thing};
 use retake_testkit::tree::Who;
 
 use super::judge::{judge, merge};
-use super::model::{By, Happening, Model, Path, Row};
+use super::model::{By, Happening, Model, Path, Row, Window};
+use super::world::SAVE_HIDDEN;
 
 /// Where a rewind goes, with everything looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +70,8 @@ pub(super) struct Expected {
     pub(super) already: BTreeSet<Path>,
     /// Paths that the rules leave out and that have to be captured, because they are about to be touched.
     pub(super) captured: BTreeSet<Path>,
+    /// Hidden paths that are saved before they go.
+    pub(super) saved: BTreeMap<Path, By>,
     /// How many files go to the state of a session's point that the session never wrote.
     pub(super) foreign: usize,
     /// What is there now, these paths included.
@@ -117,6 +122,7 @@ fn is_overwritable(conflict: Conflict) -> bool {
         Conflict::ChangedByOthers
             | Conflict::ChangedLater
             | Conflict::ChangedSince
+            | Conflict::UncapturedSince
             | Conflict::Contested
             | Conflict::Yours
     )
@@ -135,26 +141,32 @@ pub(super) fn expect(
     model: &Model,
     wanted: &Wanted,
     disk: &Everything,
-    read: &dyn Fn(&BTreeSet<Path>) -> Result<NaiveTree, String>,
+    root: &std::path::Path,
+    read: &dyn Fn(&BTreeSet<Path>, &BTreeSet<Path>) -> Result<NaiveTree, String>,
 ) -> Result<Expected, String> {
     let mut declared = model.declared.clone();
+    let mut saved: BTreeSet<Path> = BTreeSet::new();
     loop {
-        let now = read(&declared)?;
-        let plan = Planner { model, wanted, disk, now: &now };
+        let now = read(&declared, &saved)?;
+        let plan = Planner { model, wanted, disk, root, now: &now, saved: &saved };
         let mut expected = plan.draft();
+        let save = plan.draft_hidden(&mut expected);
+        let is_saved = save.keys().all(|path| saved.contains(path));
         // What must be touched is captured first, if it can be.
         let uncaptured = expected.paths.iter().filter(|(_, planned)| planned.conflict == Some(Conflict::NotCaptured));
         let before = declared.len();
         declared.extend(uncaptured.map(|(path, _)| path.clone()));
-        if declared.len() == before {
+        if declared.len() == before && is_saved {
             plan.settle(&mut expected);
             plan.keep_what_is_not_captured(&mut expected);
             expected.paths.retain(|_, planned| planned.conflict.is_some() || planned.now != planned.target);
             expected.foreign = plan.foreign(&expected);
             expected.captured = declared.difference(&model.declared).cloned().collect();
+            expected.saved = save;
             expected.now = now;
             return Ok(expected);
         }
+        saved.extend(save.into_keys());
     }
 }
 
@@ -162,7 +174,9 @@ struct Planner<'a> {
     model: &'a Model,
     wanted: &'a Wanted,
     disk: &'a Everything,
+    root: &'a std::path::Path,
     now: &'a NaiveTree,
+    saved: &'a BTreeSet<Path>,
 }
 
 impl Planner<'_> {
@@ -179,6 +193,11 @@ impl Planner<'_> {
     fn is_covered(&self, path: &[u8]) -> bool {
         let is_in = |wanted: &Path| path == wanted || path.starts_with(&[wanted.as_slice(), b"/"].concat());
         self.wanted.only.is_empty() || self.wanted.only.iter().any(is_in)
+    }
+
+    /// Whether `path` was captured only so that it can go.
+    fn has_saved(&self, path: &[u8]) -> bool {
+        self.saved.iter().any(|saved| path == saved || path.starts_with(&[saved.as_slice(), b"/"].concat()))
     }
 
     fn then(&self) -> &NaiveTree {
@@ -231,8 +250,9 @@ impl Planner<'_> {
 
     fn draft_exact(&self, target_point: usize, expected: &mut Expected) {
         let then = &self.model.points[target_point].tree;
+        let uncovered = self.uncovered(target_point);
         let paths: BTreeSet<&Path> = self.now.nodes.keys().chain(then.nodes.keys()).collect();
-        for path in paths.into_iter().filter(|path| self.is_covered(path)) {
+        for path in paths.into_iter().filter(|path| self.is_covered(path) && !self.has_saved(path)) {
             let (now, target) = (self.now.known(path), then.known(path));
             let planned = match (now, target) {
                 _ if now == target => continue,
@@ -244,6 +264,12 @@ impl Planner<'_> {
                     self.planned(path, Some(Conflict::NotCaptured), None, Some(node))
                 }
                 (Known::Unknown, Known::Absent) => continue,
+                (Known::There(_), Known::Absent) if uncovered.contains(path) => {
+                    if parent(path).is_none_or(|parent| !uncovered.contains(parent)) {
+                        expected.kept.insert((path.clone(), name(KeptBecause::Hidden)));
+                    }
+                    continue;
+                }
                 (now, then) => self.planned_exact(path, target_point, now.state().flatten(), then.state().flatten()),
             };
             expected.paths.insert(path.clone(), planned);
@@ -252,7 +278,11 @@ impl Planner<'_> {
 
     /// A path of an exact rewind: the changes in it are what leads from the target to now without a detour.
     fn planned_exact(&self, path: &Path, point: usize, now: Option<&NaiveNode>, then: Option<&NaiveNode>) -> Planned {
-        let all = self.model.rows.iter().filter(|row| row.point > point && row.path == *path);
+        let all = self
+            .model
+            .rows
+            .iter()
+            .filter(|row| row.point > point && row.path == *path && row.happening != Happening::Hidden);
         let mut chain: Vec<&Row> = Vec::new();
         for row in all {
             chain.push(row);
@@ -285,6 +315,90 @@ impl Planner<'_> {
         planned
     }
 
+    /// Paths that a rewind has left and that nothing has made anew since.
+    fn uncovered(&self, target: usize) -> BTreeSet<Path> {
+        let rows = &self.model.rows;
+        let is_made = |at: usize| {
+            let is_later = |row: &Row| row.path == rows[at].path && row.happening == Happening::Changed;
+            rows[at + 1..].iter().any(|row| is_later(row) && row.before.is_none())
+        };
+        let is_uncovered = |at: &usize| rows[*at].happening == Happening::Uncovered && rows[*at].point > target;
+        (0..rows.len()).filter(is_uncovered).filter(|at| !is_made(*at)).map(|at| rows[at].path.clone()).collect()
+    }
+
+    /// What tools hid goes back; what else a rule hides that is newer than the target stays and is named. Returns what has to be saved.
+    fn draft_hidden(&self, expected: &mut Expected) -> BTreeMap<Path, By> {
+        let model = self.model;
+        let target = self.wanted.goal.target(model);
+        let is_ours = |by: By| match (self.wanted.goal, by) {
+            (Goal::Exact(_), By::Window { .. }) => true,
+            (Goal::Selective(who, _), By::Window { number, .. }) => model.windows[number].who == who,
+            (Goal::Reverse(operation), By::Window { number, .. }) => model.windows[number].operation == Some(operation),
+            _ => false,
+        };
+        let is_its = |window: &Window| match self.wanted.goal {
+            Goal::Exact(_) => true,
+            Goal::Selective(who, _) => window.who == who,
+            Goal::Reverse(operation) => window.operation == Some(operation),
+        };
+        let ended = |window: &Window| match window.closed {
+            Some((point, ended)) => (point > target).then_some(i128::from(ended.0)),
+            None => Some(i128::MAX),
+        };
+        let ended = model.windows.iter().filter(|window| is_its(window)).filter_map(ended).max();
+        let is_exact = matches!(self.wanted.goal, Goal::Exact(_));
+        let mut candidates: BTreeMap<&Path, Option<By>> = BTreeMap::new();
+        if is_exact {
+            let before: BTreeSet<&Path> = self.then().names_left_out().collect();
+            candidates.extend(self.now.names_left_out().filter(|path| !before.contains(path)).map(|path| (path, None)));
+        }
+        let rows = model.rows.iter().filter(|row| row.happening == Happening::Hidden && row.point > target);
+        let rows = rows.filter(|row| is_exact || is_ours(row.by));
+        candidates.extend(rows.map(|row| (&row.path, Some(row.by))));
+        let (mut save, mut bytes) = (BTreeMap::new(), 0);
+        for (path, by) in candidates {
+            let is_saved = self.saved.contains(path);
+            let Some(top) = self.disk.get(path) else { continue };
+            if !self.is_covered(path) || !(is_saved || self.now.is_left_out(path)) {
+                continue;
+            }
+            let is_directory = top.shape == Shape::Directory;
+            if self.now.version_control.contains(path) {
+                continue;
+            }
+            let is_in = |below: &Path| below == path || below.starts_with(&[path.as_slice(), b"/"].concat());
+            let below: Vec<(&Path, &Thing)> = self.disk.iter().filter(|(below, _)| is_in(below)).collect();
+            let is_proven =
+                self.then().known(path) == Known::Absent && !self.then().would_leave_out(path, is_directory, self.now);
+            let changed =
+                below.iter().map(|(path, _)| changed(&self.root.join(std::ffi::OsStr::from_bytes(path)))).max();
+            let is_older = changed.zip(ended).is_some_and(|(changed, ended)| changed <= ended);
+            if !(is_proven && is_older && by.is_some_and(is_ours)) {
+                if is_proven || by.is_some() {
+                    expected.kept.insert((path.clone(), name(KeptBecause::Hidden)));
+                }
+                continue;
+            }
+            let size: u64 = below.iter().map(|(_, thing)| thing.content.len() as u64).sum();
+            if bytes + size > SAVE_HIDDEN {
+                expected.kept.insert((path.clone(), name(KeptBecause::SaveLimit)));
+                continue;
+            }
+            bytes += size;
+            save.extend(by.map(|by| (path.clone(), by)));
+            if is_saved && !expected.paths.contains_key(path) {
+                for (path, node) in self.now.nodes.iter().filter(|(below, _)| is_in(below)) {
+                    let mut planned = self.planned(path, None, Some(node), None);
+                    let is_certain = matches!(by, Some(By::Window { certain: true, .. }));
+                    let certainty = if is_certain { Certainty::Certain } else { Certainty::Presumed };
+                    planned.certainty = (!is_exact).then_some(certainty);
+                    expected.paths.insert(path.clone(), planned);
+                }
+            }
+        }
+        save
+    }
+
     fn draft_selective(&self, who: Who, target: usize, expected: &mut Expected) {
         let model = self.model;
         // Retake's writes for nobody in particular were the user's decision, and count as the session's.
@@ -292,7 +406,8 @@ impl Planner<'_> {
             By::Retake(operation) => model.operations[operation].session.is_none_or(|other| other == who),
             by => model.session_of(by) == Some(who),
         };
-        let since: Vec<&Row> = model.rows.iter().filter(|row| row.point > target).collect();
+        let is_step = |row: &&Row| row.point > target && row.happening != Happening::Hidden;
+        let since: Vec<&Row> = model.rows.iter().filter(is_step).collect();
         // What it contests with others is its affair too.
         let is_contender = |row: &Row| row.by == By::Contested && row.open.iter().any(|n| model.windows[*n].who == who);
         let is_of_session = |row: &&&Row| model.session_of(row.by) == Some(who) || is_contender(row);
@@ -320,11 +435,12 @@ impl Planner<'_> {
         let is_its = |row: &Row| model.operation_of(row.by) == Some(operation);
         let is_at_work = |number: &usize| model.windows[*number].operation == Some(operation);
         let is_contender = |row: &Row| row.by == By::Contested && row.open.iter().any(is_at_work);
-        let its = model.rows.iter().filter(|row| is_its(row) || is_contender(row));
+        let steps = || model.rows.iter().filter(|row| row.happening != Happening::Hidden);
+        let its = steps().filter(|row| is_its(row) || is_contender(row));
         let paths: BTreeSet<&Path> = its.map(|row| &row.path).collect();
         for path in paths.into_iter().filter(|path| self.is_covered(path)) {
             let since = model.operations[operation].before;
-            let rows: Vec<&Row> = model.rows.iter().filter(|row| row.path == *path && row.point > since).collect();
+            let rows: Vec<&Row> = steps().filter(|row| row.path == *path && row.point > since).collect();
             let chain = &rows[rows.iter().position(|row| is_its(row)).unwrap_or(0)..];
             let target = match (chain[0].happening, &chain[0].before) {
                 (Happening::Captured, _) => Known::Unknown,
@@ -502,11 +618,19 @@ impl Planner<'_> {
     }
 }
 
+/// When something at `path` last changed, by the clock of files.
+fn changed(path: &std::path::Path) -> i128 {
+    let meta = path.symlink_metadata().expect("it is there");
+    i128::from(meta.ctime()) * 1_000_000_000 + i128::from(meta.ctime_nsec())
+}
+
 /// The reason as a word, because it has no order.
 pub(super) fn name(why: KeptBecause) -> &'static str {
     match why {
         KeptBecause::NotProven => "kept: not proven",
         KeptBecause::HoldsOthers => "kept: holds others",
         KeptBecause::NotCaptured => "kept: not captured",
+        KeptBecause::Hidden => "kept: hidden",
+        KeptBecause::SaveLimit => "kept: over the limit",
     }
 }

@@ -22,17 +22,28 @@ pub(super) fn judge(
     if chain.iter().any(|row| row.by == By::Contested) {
         return Some(Conflict::Contested);
     }
-    let (ours, others): (Vec<&Row>, Vec<&Row>) = chain.iter().partition(|row| is_ours(row));
+    // A rule that leaves a path out does not change it.
+    let changes = chain.iter().filter(|row| row.happening != Happening::LeftOut);
+    let (ours, others): (Vec<&Row>, Vec<&Row>) = changes.partition(|row| is_ours(row));
     if !others.is_empty() {
         let session = ours.first().and_then(|row| session_of(row));
         let is_same = session.is_some() && others.iter().all(|row| session_of(row) == session);
         return Some(if is_same { Conflict::ChangedLater } else { Conflict::ChangedByOthers });
     }
-    let ends = chain.iter().map(|row| row.after.as_ref());
-    let starts = chain.iter().map(|row| row.before.as_ref());
-    let is_whole = chain.iter().all(|row| row.happening == Happening::Changed);
-    let is_unbroken = std::iter::once(target).chain(ends).eq(starts.chain([now]));
-    (!is_whole || !is_unbroken).then_some(Conflict::ChangedSince)
+    let leads = |chain: &[&Row], to: Option<&NaiveNode>| {
+        let ends = chain.iter().map(|row| row.after.as_ref());
+        let starts = chain.iter().map(|row| row.before.as_ref());
+        let is_whole = chain.iter().all(|row| row.happening == Happening::Changed);
+        is_whole && std::iter::once(target).chain(ends).eq(starts.chain([to]))
+    };
+    if leads(chain, now) {
+        return None;
+    }
+    let is_lost = |row: &&Row| matches!(row.happening, Happening::Uncaptured | Happening::LeftOut);
+    let lost = chain.iter().rev().take_while(|row| is_lost(row)).count();
+    let known = &chain[..chain.len() - lost];
+    let last = known.last().map_or(target, |row| row.after.as_ref());
+    Some(if lost > 0 && leads(known, last) { Conflict::UncapturedSince } else { Conflict::ChangedSince })
 }
 
 /// What is left of `now` without our changes, the newest of which goes first; of what we deleted, what was there before that. How three

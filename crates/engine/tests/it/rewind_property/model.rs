@@ -2,10 +2,10 @@
 //!
 //! It keeps whole trees and compares them path by path; nothing in it comes from the engine but the words for ids.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use retake_engine::{CheckpointId, OperationId};
-use retake_testkit::naive::{self, Known, NaiveNode, NaiveTree};
+use retake_engine::{CheckpointId, FileTime, OperationId};
+use retake_testkit::naive::{self, Everything, Known, NaiveKind, NaiveNode, NaiveTree, Shape};
 use retake_testkit::tree::Who;
 
 /// A path relative to the root.
@@ -27,6 +27,12 @@ pub(super) enum Happening {
     Captured,
     /// Nobody knows what is there after.
     Uncaptured,
+    /// A tool created it where a rule hides it that is newer than the session.
+    Hidden,
+    /// A rewind took away the rule that hid it.
+    Uncovered,
+    /// It is there, and a rule leaves it out.
+    LeftOut,
 }
 
 /// Who did it.
@@ -67,6 +73,8 @@ pub(super) struct Window {
     /// The point that was taken before it.
     pub(super) opened: usize,
     pub(super) state: WindowState,
+    /// The point that closed it, and when that was, by the clock of files.
+    pub(super) closed: Option<(usize, FileTime)>,
 }
 
 /// How far a tool call is.
@@ -111,50 +119,116 @@ pub(super) struct Model {
     pub(super) operations: Vec<Operation>,
     /// Paths that are captured whatever the rules say.
     pub(super) declared: BTreeSet<Path>,
+    /// Paths that a tool's rule leaves out and that are captured all the same.
+    pub(super) held: BTreeSet<Path>,
 }
 
 impl Model {
-    /// Adds a point. `own` are paths that an operation has just written.
+    /// Adds a point. `own` are paths that an operation has just written, `created` hidden paths that are captured for the first time.
     pub(super) fn record(
         &mut self,
         id: CheckpointId,
         session: Option<Who>,
         tree: NaiveTree,
         own: Option<(&BTreeSet<Path>, usize)>,
+        created: &BTreeMap<Path, By>,
     ) -> usize {
         let point = self.points.len();
         if let Some(last) = self.points.last() {
+            let mut rows = self.hidden(point, &last.tree, &tree);
             for (path, (before, after)) in naive::diff(&last.tree.nodes, &tree.nodes) {
+                let is_uncovered = own.is_some_and(|(paths, _)| !paths.contains(path)) && last.tree.is_left_out(path);
                 let happening = if before.is_none() && last.tree.known(path) == Known::Unknown {
-                    Happening::Captured
+                    if is_uncovered { Happening::Uncovered } else { Happening::Captured }
                 } else if after.is_none() && tree.known(path) == Known::Unknown {
-                    Happening::Uncaptured
+                    if tree.is_left_out(path) { Happening::LeftOut } else { Happening::Uncaptured }
                 } else {
                     Happening::Changed
                 };
+                let is_in = |above: &Path| path == above || path.starts_with(&[above.as_slice(), b"/"].concat());
+                let creator = created.iter().find(|(above, _)| is_in(above)).filter(|_| before.is_none());
+                let happening = if creator.is_some() { Happening::Changed } else { happening };
                 let by = match own {
+                    _ if creator.is_some() => creator.map_or(By::Outside, |(_, by)| *by),
                     Some((paths, operation)) if paths.contains(path) => By::Retake(operation),
                     _ => self.attribute(path),
                 };
                 let (before, after) = (before.cloned(), after.cloned());
                 let open = self.open().map(|(number, _)| number).collect();
-                self.rows.push(Row { point, path: path.to_vec(), happening, before, after, by, open });
+                rows.push(Row { point, path: path.to_vec(), happening, before, after, by, open });
             }
+            self.rows.extend(rows);
             let lost = |window: &Window| window.state == WindowState::Lost;
             for number in (0..self.windows.len()).filter(|number| lost(&self.windows[*number])).collect::<Vec<_>>() {
                 self.close(number, point);
             }
         }
+        let is_gap = |path: &Path| tree.gaps.iter().any(|(gap, _)| gap == path);
+        let is_released = |path: &Path| (tree.nodes.contains_key(path) || is_gap(path)) && !tree.helped.contains(path);
+        let released: Vec<Path> = self.held.iter().filter(|path| is_released(path)).cloned().collect();
         self.points.push(Point { id, session, tree });
+        // Nobody knows any more which points looked for it.
+        for path in released {
+            self.held.remove(&path);
+            if !self.declared.contains(&path) {
+                for point in &mut self.points {
+                    point.tree.sought.remove(&path);
+                }
+            }
+        }
         point
     }
 
-    /// Ends a tool call at point `after`, and the operation that it is.
-    pub(super) fn close(&mut self, number: usize, after: usize) {
+    /// What came where a rule hides it that no tool at work began with.
+    fn hidden(&self, point: usize, last: &NaiveTree, tree: &NaiveTree) -> Vec<Row> {
+        let first = |who: Who| self.windows.iter().filter(|window| window.who == who).map(|window| window.opened).min();
+        let Some(start) = self.open().filter_map(|(_, window)| first(window.who)).min() else { return Vec::new() };
+        let before: BTreeSet<&Path> = last.names_left_out().collect();
+        let open: Vec<usize> = self.open().map(|(number, _)| number).collect();
+        let is_new = |path: &&Path| {
+            !before.contains(path) && last.known(path) == Known::Absent && !tree.version_control.contains(*path)
+        };
+        let is_directory = |path: &Path| tree.partly.contains(path) || tree.directories_left_out.contains(path);
+        let is_free = |path: &&Path| !self.points[start].tree.would_leave_out(path, is_directory(path), tree);
+        let row = |path: &Path| {
+            let by = self.attribute(path);
+            let happening = Happening::Hidden;
+            Row { point, path: path.clone(), happening, before: None, after: None, by, open: open.clone() }
+        };
+        tree.names_left_out().filter(is_new).filter(is_free).map(row).filter(|row| row.by != By::Outside).collect()
+    }
+
+    /// Paths that were captured, are there, and would not be captured any more: a tool is at work, or an operation that went to the point
+    /// `target` has brought the rule back.
+    pub(super) fn to_hold(&self, tree: &NaiveTree, target: Option<usize>, disk: &Everything) -> BTreeSet<Path> {
+        let Some(last) = self.points.last() else { return BTreeSet::new() };
+        let is_at_work = self.open().next().is_some();
+        let is_wanted = |path: &Path| {
+            let was_captured = target.is_some_and(|point| self.points[point].tree.known(path) != Known::Unknown);
+            let is_left_out = !tree.nodes.contains_key(path) && tree.known(path) == Known::Unknown;
+            let is_file = disk.get(path).is_some_and(|thing| thing.shape != Shape::Directory);
+            (is_at_work || was_captured)
+                && is_left_out
+                && tree.is_left_out(path)
+                && is_file
+                && !tree.sought.contains(path)
+        };
+        let files = last.tree.nodes.iter().filter(|(_, node)| node.kind != NaiveKind::Directory);
+        files.map(|(path, _)| path).filter(|path| is_wanted(path)).cloned().collect()
+    }
+
+    /// Ends a tool call at point `point`, and the operation that it is.
+    pub(super) fn close(&mut self, number: usize, point: usize) {
+        let ended = FileTime::now();
+        // What changes from now on has a later time.
+        while FileTime::floor() <= ended {
+            std::thread::yield_now();
+        }
         self.windows[number].state = WindowState::Closed;
+        self.windows[number].closed = Some((point, ended));
         if let Some(operation) = self.windows[number].operation {
             self.operations[operation].is_done = true;
-            self.operations[operation].after = Some(after);
+            self.operations[operation].after = Some(point);
         }
     }
 

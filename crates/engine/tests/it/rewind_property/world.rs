@@ -1,6 +1,6 @@
 //! Playing a story on a real directory, with the engine and the model side by side.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
@@ -13,16 +13,19 @@ use retake_testkit::naive::{self, Everything, NaiveTree, Reading};
 use retake_testkit::tree::{Deed, MAX_FILE, Pick, Round, Sandbox, Save, Story, Tool, Who};
 
 use super::check;
-use super::model::{Model, Operation, OperationIs, Path, Window, WindowState};
+use super::model::{By, Model, Operation, OperationIs, Path, Window, WindowState};
 use super::tally::Met;
 use crate::compare::{self, MISMATCH, Read, Verdict, no_error};
 use crate::scanners::{environment, numbered};
+
+/// Bytes of hidden files that a rewind saves.
+pub(super) const SAVE_HIDDEN: u64 = 64 << 10;
 
 /// A directory, the engine that looks after it, and what should be true of both.
 pub(super) struct World<'a, 'b> {
     pub(super) sandbox: &'a mut Sandbox<'b>,
     pub(super) met: &'a mut Met,
-    root: PathBuf,
+    pub(super) root: PathBuf,
     env: Environment,
     pub(super) workspace: Workspace,
     pub(super) sessions: [SessionId; 2],
@@ -44,7 +47,7 @@ impl<'a, 'b> World<'a, 'b> {
     ) -> Result<Self, String> {
         let root = scratch.dir("root");
         let plain = environment(&root, scratch.path().join("store"));
-        let settings = Settings { max_file: MAX_FILE, ..plain.settings };
+        let settings = Settings { max_file: MAX_FILE, save_hidden: SAVE_HIDDEN, ..plain.settings };
         let env = Environment { global_excludes: Some(sandbox.global_excludes()), threads, settings, ..plain };
         let mut workspace = no_error("open", Workspace::open_or_create(env.clone()))?;
         let mut session = |number: i64| {
@@ -136,11 +139,25 @@ impl<'a, 'b> World<'a, 'b> {
         }
     }
 
-    pub(super) fn naive(&self, declared: &BTreeSet<Path>) -> Result<NaiveTree, String> {
+    pub(super) fn naive(&self, declared: &BTreeSet<Path>, saved: &BTreeSet<Path>) -> Result<NaiveTree, String> {
         let global_excludes = Some(self.sandbox.global_excludes());
-        let declared = declared.clone();
-        let reading = Reading { global_excludes, max_file: MAX_FILE, declared, ..Reading::default() };
+        let (declared, held, saved) = (declared.clone(), self.model.held.clone(), saved.clone());
+        let reading = Reading { global_excludes, max_file: MAX_FILE, declared, held, saved, ..Reading::default() };
         naive::read(&self.root, &reading).map_err(|error| format!("ERROR: the naive read: {error}"))
+    }
+
+    /// What a checkpoint has to hold now, after an operation to the point `target` if there was one. Paths that a tool's rule leaves out
+    /// stay captured.
+    pub(super) fn look(&mut self, target: Option<usize>) -> Result<NaiveTree, String> {
+        let none = BTreeSet::new();
+        let tree = self.naive(&self.model.declared, &none)?;
+        let held = self.model.to_hold(&tree, target, &self.everything()?);
+        if held.is_empty() {
+            return Ok(tree);
+        }
+        self.met.add("change: held");
+        self.model.held.extend(held);
+        self.naive(&self.model.declared, &none)
     }
 
     pub(super) fn everything(&self) -> Result<Everything, String> {
@@ -156,8 +173,8 @@ impl<'a, 'b> World<'a, 'b> {
         let new = numbered(self.tick());
         let taken = no_error("checkpoint", self.workspace.checkpoint(new, Durability::Soon, &NoProgress))?;
         self.sandbox.note(format!("checkpoint {}", self.model.points.len()));
-        let tree = self.naive(&self.model.declared)?;
-        self.record(&taken, None, tree, None).map(drop)
+        let tree = self.look(None)?;
+        self.record(&taken, None, tree, None, &BTreeMap::new()).map(drop)
     }
 
     /// Takes a checkpoint into the model, after comparing it with what is there.
@@ -167,6 +184,7 @@ impl<'a, 'b> World<'a, 'b> {
         session: Option<Who>,
         tree: NaiveTree,
         own: Option<(&BTreeSet<Path>, usize)>,
+        created: &BTreeMap<Path, By>,
     ) -> Result<usize, String> {
         let what = format!("checkpoint {}", self.model.points.len());
         compare::tree_but(&what, &self.workspace, &Side::Stored(taken.snapshot), &tree.nodes, &mut self.read)?;
@@ -175,7 +193,7 @@ impl<'a, 'b> World<'a, 'b> {
         if own.is_none() {
             compare::gaps(&what, &self.workspace, taken, &tree)?;
         }
-        Ok(self.model.record(taken.id, session, tree, own))
+        Ok(self.model.record(taken.id, session, tree, own, created))
     }
 
     fn begin(&mut self, who: Who, tool: &Tool, is_operation: bool) -> Verdict {
@@ -208,8 +226,8 @@ impl<'a, 'b> World<'a, 'b> {
         self.sandbox.note(format!("tool {number} of {who:?} begins at point {point}: {shown:?}"));
         let began = no_error("begin", self.workspace.begin(window, new, &NoProgress))?;
         self.model.declared.extend(declared.iter().cloned());
-        let tree = self.naive(&self.model.declared)?;
-        let opened = self.record(&began.before, Some(who), tree, None)?;
+        let tree = self.look(None)?;
+        let opened = self.record(&began.before, Some(who), tree, None, &BTreeMap::new())?;
         let operation = operation.map(|id| {
             let is = OperationIs::Exec;
             let session = Some(who);
@@ -226,7 +244,15 @@ impl<'a, 'b> World<'a, 'b> {
             self.model.operations.push(operation);
             self.model.operations.len() - 1
         });
-        self.model.windows.push(Window { who, everything, declared, operation, opened, state: WindowState::Open });
+        self.model.windows.push(Window {
+            who,
+            everything,
+            declared,
+            operation,
+            opened,
+            state: WindowState::Open,
+            closed: None,
+        });
         self.windows.push((number, began.window));
         for (path, save) in saves {
             self.sandbox.save(&path, save);
@@ -241,9 +267,9 @@ impl<'a, 'b> World<'a, 'b> {
         self.sandbox.note(format!("tool {number} ends at point {}", self.model.points.len()));
         let new = numbered(self.tick());
         let after = no_error("end", self.workspace.end(window, new, Durability::Soon, &NoProgress))?;
-        let tree = self.naive(&self.model.declared)?;
-        let at = self.record(&after, Some(self.model.windows[number].who), tree, None)?;
-        self.model.close(number, at);
+        let tree = self.look(None)?;
+        let point = self.record(&after, Some(self.model.windows[number].who), tree, None, &BTreeMap::new())?;
+        self.model.close(number, point);
         Ok(())
     }
 
@@ -261,7 +287,7 @@ impl<'a, 'b> World<'a, 'b> {
             return Err(format!("{MISMATCH}: the store is damaged: {integrity:?}"));
         }
         let now = no_error("current", self.workspace.current(&NoProgress))?;
-        let tree = self.naive(&self.model.declared)?;
+        let tree = self.naive(&self.model.declared, &BTreeSet::new())?;
         compare::tree("what is there now", &self.workspace, &Side::Now(&now), &tree.nodes)
     }
 }

@@ -1,0 +1,296 @@
+//! Ignore rules that hide files: what stays captured, what goes back, what is named.
+
+use retake_engine::{Changed, Coverage, GapKind, Kept, Settings, Side};
+
+use super::*;
+
+fn kept(applied: &Applied) -> Vec<(String, KeptBecause)> {
+    applied.plan.kept.iter().map(|kept| (kept.path.display().to_string(), kept.why)).collect()
+}
+
+fn deleted(bench: &Bench, checkpoint: &Checkpoint) -> u64 {
+    let stored = bench.workspace.checkpoints().unwrap();
+    stored.iter().find(|point| point.id == checkpoint.id).unwrap().changed.deleted
+}
+
+impl Bench {
+    fn newest(&self) -> Checkpoint {
+        self.workspace.newest().unwrap().unwrap()
+    }
+
+    fn is_captured(&self, checkpoint: &Checkpoint, text: &str) -> bool {
+        self.workspace.entry(&Side::Stored(checkpoint.snapshot), &path(text)).unwrap().is_some()
+    }
+}
+
+#[test]
+fn an_ignore_file_that_ignores_itself_goes_back() {
+    for name in [".gitignore", ".retakeignore"] {
+        let mut bench = Bench::new();
+        bench.write("a", "mine");
+        bench.write("dir/b", "mine");
+        bench.checkpoint();
+        bench.command(|root| fs::write(root.join(name), "*\n").unwrap());
+        let after = bench.newest();
+        assert!(bench.is_captured(&after, name), "{name}");
+        assert_eq!(after.changed, Changed { added: 1, modified: 0, deleted: 0 }, "nothing was deleted");
+        bench.undo().unwrap();
+        assert_eq!(bench.names(), ["a", "dir", "dir/b"]);
+    }
+}
+
+#[test]
+fn paths_that_a_command_hides_stay_captured_until_the_user_confirms_it() {
+    let mut bench = Bench::new();
+    bench.write("a", "mine");
+    bench.write("dir/b", "mine");
+    bench.checkpoint();
+    bench.command(|root| fs::write(root.join(".gitignore"), "*\n").unwrap());
+    let hidden = bench.newest();
+    assert_eq!(bench.workspace.coverage(&hidden).unwrap(), Coverage { newly_held: 2, held: 2, no_longer: 0 });
+    bench.write("dir/b", "overwritten");
+    let later = bench.checkpoint();
+    assert_eq!(later.changed, Changed { added: 0, modified: 1, deleted: 0 });
+    fs::remove_file(bench.root.join("dir/b")).unwrap();
+    assert_eq!(bench.checkpoint().changed.deleted, 1, "a real deletion is one");
+    bench.exact(&later).unwrap();
+    assert_eq!(bench.read("dir/b").as_deref(), Some("overwritten"));
+    assert!(bench.workspace.index_agrees(&NoProgress).unwrap());
+
+    let new = numbered(bench.tick());
+    let confirmed = bench.workspace.checkpoint_applying_rules(new, Durability::Soon, &NoProgress).unwrap();
+    assert!(!bench.is_captured(&confirmed, "a") && bench.is_captured(&confirmed, ".gitignore"));
+    assert_eq!(bench.workspace.coverage(&confirmed).unwrap(), Coverage { newly_held: 0, held: 0, no_longer: 2 });
+    assert_eq!(confirmed.changed.deleted, 0);
+    assert!(bench.workspace.index_agrees(&NoProgress).unwrap());
+}
+
+#[test]
+fn a_users_own_rule_applies_at_once_and_deletes_nothing() {
+    let mut bench = Bench::new();
+    bench.write("a", "1");
+    bench.write("logs/x", "1");
+    let start = bench.checkpoint();
+    bench.write(".gitignore", "logs\n");
+    let now = bench.checkpoint();
+    assert!(!bench.is_captured(&now, "logs/x"));
+    assert_eq!(bench.workspace.coverage(&now).unwrap(), Coverage { newly_held: 0, held: 0, no_longer: 1 });
+    assert_eq!(deleted(&bench, &now), 0);
+    assert!(bench.workspace.changes(&start, None).unwrap().iter().all(|change| change.after.is_some()));
+    bench.exact(&start).unwrap();
+    assert_eq!(bench.names(), ["a", "logs", "logs/x"]);
+}
+
+#[test]
+fn a_new_directory_that_a_command_ignores_is_not_captured() {
+    let mut bench = Bench::new();
+    bench.write(".gitignore", "*.log\n");
+    bench.checkpoint();
+    bench.command(|root| {
+        fs::write(root.join(".gitignore"), "*.log\nnode_modules\n").unwrap();
+        fs::create_dir_all(root.join("node_modules/left-pad")).unwrap();
+        fs::write(root.join("node_modules/left-pad/index.js"), "pad").unwrap();
+    });
+    let after = bench.newest();
+    assert!(!bench.is_captured(&after, "node_modules"));
+    assert_eq!(bench.workspace.coverage(&after).unwrap(), Coverage::default());
+    bench.undo().unwrap();
+    assert_eq!(bench.names(), [".gitignore"]);
+    for _ in 0..2 {
+        bench.redo().unwrap();
+        assert_eq!(bench.read("node_modules/left-pad/index.js").as_deref(), Some("pad"));
+        bench.undo().unwrap();
+        assert_eq!(bench.names(), [".gitignore"]);
+    }
+}
+
+#[test]
+fn files_that_a_command_created_and_hid_go_back_by_any_rewind() {
+    let hide = |root: &Path| {
+        fs::write(root.join(".gitignore"), "evil.sh\n").unwrap();
+        fs::write(root.join("evil.sh"), "evil").unwrap();
+    };
+    let mut bench = Bench::new();
+    bench.write("a", "1");
+    let start = bench.checkpoint();
+    for exact in [true, false] {
+        let session = bench.session();
+        let before = bench.tool(session, &[], hide);
+        let applied = match exact {
+            true => bench.exact(&start).unwrap(),
+            false => bench.selective(session, &before, OnConflict::Stop).unwrap(),
+        };
+        assert_eq!(bench.names(), ["a"], "exact: {exact}");
+        assert_eq!(applied.plan.undoes, ["bash: work"]);
+        assert!(bench.exact(&start).unwrap().operation.is_none(), "a second one changes nothing");
+        bench.undo().unwrap();
+        assert_eq!(bench.read("evil.sh").as_deref(), Some("evil"), "exact: {exact}");
+        bench.redo().unwrap();
+        assert_eq!(bench.names(), ["a"], "exact: {exact}");
+    }
+    assert!(bench.workspace.index_agrees(&NoProgress).unwrap());
+}
+
+#[test]
+fn a_file_that_a_later_command_of_the_session_hides_goes_back_to_before_the_rule() {
+    let mut bench = Bench::new();
+    bench.write("a", "1");
+    bench.checkpoint();
+    let session = bench.session();
+    let before_rule = bench.tool(session, &[], |root| fs::write(root.join(".gitignore"), "out\n").unwrap());
+    let before_file = bench.tool(session, &[], |root| fs::write(root.join("out"), "made").unwrap());
+    let applied = bench.selective(session, &before_file, OnConflict::Stop).unwrap();
+    assert_eq!(kept(&applied), [("out".to_owned(), KeptBecause::Hidden)], "the rule hid the name at that point");
+    bench.selective(session, &before_rule, OnConflict::Stop).unwrap();
+    assert_eq!(bench.names(), ["a"]);
+}
+
+#[test]
+fn what_a_user_made_under_a_commands_rule_stays_and_is_named_every_time() {
+    let mut bench = Bench::new();
+    bench.write("a", "1");
+    let start = bench.checkpoint();
+    bench.command(|root| {
+        fs::write(root.join(".gitignore"), "hidden\nmine\n").unwrap();
+        fs::write(root.join("hidden"), "the command's").unwrap();
+    });
+    bench.write("mine/file", "the user's");
+    bench.checkpoint();
+    let first = bench.exact(&start).unwrap();
+    let names = ["a", "mine", "mine/file"];
+    assert_eq!(
+        (bench.names(), kept(&first)),
+        (names.map(str::to_owned).to_vec(), vec![("mine".to_owned(), KeptBecause::Hidden)])
+    );
+    for _ in 0..2 {
+        let again = bench.exact(&start).unwrap();
+        assert!(again.operation.is_none(), "{:?}", again.plan);
+        assert_eq!(kept(&again), [("mine".to_owned(), KeptBecause::Hidden)]);
+        assert_eq!(bench.names(), names);
+        bench.checkpoint();
+    }
+}
+
+#[test]
+fn a_hidden_file_that_a_user_changed_since_stays() {
+    let mut bench = Bench::new();
+    let start = bench.checkpoint();
+    bench.command(|root| {
+        fs::write(root.join(".gitignore"), "out\n").unwrap();
+        fs::write(root.join("out"), "the command's").unwrap();
+    });
+    let ended = retake_engine::FileTime::now();
+    while retake_engine::FileTime::floor() <= ended {
+        std::thread::yield_now();
+    }
+    bench.write("out", "the user's");
+    let applied = bench.undo().unwrap();
+    assert_eq!(bench.read("out").as_deref(), Some("the user's"));
+    assert_eq!(kept(&applied), [("out".to_owned(), KeptBecause::Hidden)]);
+    assert!(bench.exact(&start).unwrap().operation.is_none());
+    assert_eq!(bench.read("out").as_deref(), Some("the user's"));
+}
+
+#[test]
+fn hidden_files_beyond_the_limit_stay_and_are_named() {
+    let mut bench = Bench::new();
+    let place = bench.scratch.path().to_owned();
+    let env = environment(&bench.root, place.join("store"));
+    let settings = Settings { save_hidden: 10, ..env.settings };
+    bench.workspace = Workspace::open(retake_engine::Environment { settings, ..env }).unwrap();
+    let start = bench.checkpoint();
+    bench.command(|root| {
+        fs::write(root.join(".gitignore"), "large\nsmall\n").unwrap();
+        fs::write(root.join("large"), "more than ten bytes").unwrap();
+        fs::write(root.join("small"), "ten bytes!").unwrap();
+    });
+    let applied = bench.undo().unwrap();
+    assert_eq!(kept(&applied), [("large".to_owned(), KeptBecause::SaveLimit)]);
+    assert_eq!(bench.names(), ["large"]);
+    let again = bench.exact(&start).unwrap();
+    assert!(again.operation.is_none());
+    assert_eq!(bench.names(), ["large"]);
+}
+
+#[test]
+fn a_repository_that_a_command_made_is_never_taken_back() {
+    let mut bench = Bench::new();
+    let start = bench.checkpoint();
+    bench.command(|root| {
+        fs::write(root.join(".gitignore"), "sub\n").unwrap();
+        for place in [root.to_owned(), root.join("sub")] {
+            fs::create_dir_all(place.join(".git")).unwrap();
+            fs::write(place.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+        }
+        fs::write(root.join("sub/file"), "1").unwrap();
+    });
+    let applied = bench.exact(&start).unwrap();
+    assert_eq!(kept(&applied), [("sub".to_owned(), KeptBecause::HoldsOthers)]);
+    assert_eq!(bench.read(".git/HEAD").as_deref(), Some("ref: refs/heads/main\n"));
+    assert_eq!(bench.read("sub/.git/HEAD").as_deref(), Some("ref: refs/heads/main\n"));
+    assert_eq!(bench.read("sub/file"), None);
+}
+
+#[test]
+fn names_that_the_rules_hid_before_stay_without_a_word() {
+    let mut bench = Bench::new();
+    bench.write(".gitignore", "target\n*.o\n");
+    let start = bench.checkpoint();
+    bench.command(|root| {
+        fs::create_dir(root.join("target")).unwrap();
+        fs::write(root.join("target/a"), "built").unwrap();
+        fs::write(root.join("x.o"), "built").unwrap();
+        fs::write(root.join("source"), "made").unwrap();
+    });
+    let applied = bench.exact(&start).unwrap();
+    assert_eq!(applied.plan.kept, Vec::<Kept>::new());
+    assert_eq!(bench.names(), [".gitignore", "target", "target/a", "x.o"]);
+}
+
+#[test]
+fn a_redone_rule_does_not_stop_the_capture() {
+    let mut bench = Bench::new();
+    bench.write("a", "1");
+    bench.checkpoint();
+    bench.command(|root| fs::write(root.join(".gitignore"), "*\n").unwrap());
+    bench.undo().unwrap();
+    bench.redo().unwrap();
+    bench.write("a", "2");
+    let now = bench.checkpoint();
+    assert_eq!(now.changed.modified, 1);
+    // A rule that hid a path at the target is not held up by going back to it.
+    bench.write(".gitignore", "notes\n");
+    bench.write("notes/n", "1");
+    let ignoring = bench.checkpoint();
+    bench.remove(".gitignore");
+    bench.checkpoint();
+    bench.exact(&ignoring).unwrap();
+    assert!(!bench.is_captured(&bench.newest(), "notes/n"));
+}
+
+#[test]
+fn a_file_that_a_command_grew_beyond_the_limit_names_the_command() {
+    let mut bench = Bench::new();
+    let place = bench.scratch.path().to_owned();
+    let env = environment(&bench.root, place.join("store"));
+    let settings = Settings { max_file: 10, ..env.settings };
+    bench.workspace = Workspace::open(retake_engine::Environment { settings, ..env }).unwrap();
+    bench.write("file", "small");
+    bench.checkpoint();
+    bench.command(|root| fs::write(root.join("file"), "more than ten bytes").unwrap());
+    let gaps = bench.workspace.gaps(&bench.newest()).unwrap();
+    assert_eq!(gaps.iter().map(|gap| gap.kind).collect::<Vec<_>>(), [GapKind::TooLarge]);
+    match bench.undo() {
+        Err(RewindError::Refused { plan }) => {
+            let path = plan.conflicts().next().unwrap();
+            assert_eq!(path.conflict, Some(Conflict::UncapturedSince));
+            assert_eq!(path.changed_by.as_deref(), Some("bash: work"));
+        }
+        other => panic!("{other:?}"),
+    }
+    let undo = RewindRequest::new(Goal::Undo { operation: None, session: None });
+    bench.apply(&RewindRequest { on_conflict: OnConflict::Overwrite, ..undo }).unwrap();
+    assert_eq!(bench.read("file").as_deref(), Some("small"));
+    bench.redo().unwrap();
+    assert_eq!(bench.read("file").as_deref(), Some("more than ten bytes"));
+}
