@@ -346,7 +346,7 @@ pub fn choices(path: &PlannedPath) -> Vec<OnConflict> {
 impl ConflictFacts {
     fn new(path: &PlannedPath) -> Option<Self> {
         let why = path.conflict?;
-        let (text, choices) = (why.describe().to_owned(), choices(path));
+        let (text, choices) = (path.why().unwrap_or_default(), choices(path));
         Some(Self { path: Bytes::new(path.path.as_bytes()), why, text, choices, choice: path.choice })
     }
 }

@@ -19,6 +19,7 @@
 pub mod attachment;
 pub mod contract;
 pub mod controller;
+pub mod coverage;
 pub mod diff;
 pub mod document;
 mod explore;

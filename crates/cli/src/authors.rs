@@ -5,7 +5,7 @@
 use std::collections::{HashMap, HashSet};
 
 use retake_engine::{
-    Change, Checkpoint, Current, Owner, PathChange, SessionId, Side, StoreError, Workspace, WorkspacePath,
+    Beside, Change, Checkpoint, Current, Owner, PathChange, SessionId, Side, StoreError, Workspace, WorkspacePath,
 };
 
 /// Whose changes are wanted.
@@ -43,7 +43,8 @@ impl Authors {
             authors.by_path.entry(path).or_default().push(owner);
         }
         if let (Some(current), Some(newest)) = (current, newest_first.first()) {
-            for Change { path, .. } in workspace.diff(&Side::Stored(newest.snapshot), &Side::Now(current))? {
+            let changes = workspace.diff(&Side::Stored(newest.snapshot), &Side::Now(current))?;
+            for Change { path, .. } in workspace.split_left_out(changes, &Beside::Now(current))?.0 {
                 authors.by_path.entry(path).or_default().push(Owner::Outside);
             }
         }

@@ -4,7 +4,7 @@
 
 pub use retake_agent::document::{Bytes, GapList, VERSION};
 use retake_agent::listing::PointOf;
-use retake_engine::{Changed, Checkpoint, Gap, Kind, Node, Origin};
+use retake_engine::{Changed, Checkpoint, Coverage, Gap, Kind, Node, Origin};
 use serde::Serialize;
 
 use crate::clock;
@@ -35,14 +35,39 @@ pub struct CheckpointDocument {
     version: u32,
     checkpoint: CheckpointWithGaps,
     changed: Counts,
+    /// Only for a checkpoint that was just made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ignores: Option<Ignores>,
+}
+
+/// Files that changed ignore rules leave out.
+#[derive(Serialize, Debug)]
+pub struct Ignores {
+    /// Still captured, because an agent or a command may have changed the rule; and those that this checkpoint is the first to hold.
+    held: u64,
+    newly_held: u64,
+    /// Captured by the checkpoint before, and not by this one.
+    no_longer_captured: u64,
+}
+
+impl Ignores {
+    pub fn new(coverage: &Coverage) -> Self {
+        let Coverage { newly_held, held, no_longer } = *coverage;
+        Self { held, newly_held, no_longer_captured: no_longer }
+    }
 }
 
 impl CheckpointDocument {
+    pub fn with(self, coverage: &Coverage) -> Self {
+        Self { ignores: Some(Ignores::new(coverage)), ..self }
+    }
+
     pub fn new(checkpoint: &Checkpoint, gaps: &[Gap]) -> Self {
         Self {
             version: VERSION,
             checkpoint: CheckpointWithGaps { facts: Facts::new(checkpoint), gaps: GapList::new(gaps) },
             changed: Counts::new(&checkpoint.changed),
+            ignores: None,
         }
     }
 }

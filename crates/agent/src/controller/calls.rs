@@ -13,7 +13,7 @@ use retake_engine::{
 };
 use tokio::sync::{mpsc, watch};
 
-use super::publish::{in_words, snapshot};
+use super::publish::{in_words, rule_warnings, snapshot};
 use super::{Controller, Fact, Terms, Unprotected, refusal};
 use crate::contract::{Answer, EventKind, Question, Reason, Refusal, Reply, Rule};
 use crate::diff::FileDiff;
@@ -481,5 +481,8 @@ fn take(slot: &Slot) -> Option<Window> {
 fn end(workspace: &mut Workspace, window: Window, request: Option<String>, facts: &mpsc::UnboundedSender<Fact>) {
     let began = Instant::now();
     let result = workspace.end(window, fresh::checkpoint(), Durability::Soon, &NoProgress);
-    facts.send(Fact::Told { request, kind: snapshot("after", began, result.as_ref()) }).ok();
+    let warnings = rule_warnings(workspace, result.as_ref().ok());
+    for kind in std::iter::once(snapshot("after", began, result.as_ref())).chain(warnings) {
+        facts.send(Fact::Told { request: request.clone(), kind }).ok();
+    }
 }

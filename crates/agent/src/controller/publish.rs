@@ -5,10 +5,11 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use retake_engine::session::entry::EntryId;
-use retake_engine::{Checkpoint, CheckpointError};
+use retake_engine::{Checkpoint, CheckpointError, Workspace};
 
 use super::{Attached, Beginning, Controller};
 use crate::contract::{Event, EventKind, JobFacts, State};
+use crate::coverage;
 use crate::limits;
 pub(super) use crate::question::in_words;
 use crate::tool::JobState;
@@ -98,6 +99,12 @@ impl Controller {
         };
         Attached { beginning, events }
     }
+}
+
+/// Warnings about files that changed ignore rules leave out of `checkpoint`. A count that cannot be read is no reason to stop.
+pub(super) fn rule_warnings(workspace: &Workspace, checkpoint: Option<&Checkpoint>) -> Vec<Box<EventKind>> {
+    let coverage = checkpoint.and_then(|checkpoint| workspace.coverage(checkpoint).ok()).unwrap_or_default();
+    coverage::warnings(&coverage).into_iter().map(|text| Box::new(EventKind::Warning { text })).collect()
 }
 
 /// What is told of a snapshot.

@@ -6,7 +6,7 @@ use retake_engine::session::entry::{Block, Body, EndReason, Entry, EntryId, Part
 use retake_engine::session::{Moment, NewEntry, NewTurn, SessionError, first_line, joined, last_words};
 use retake_engine::{Durability, NoProgress, OperationId, Origin};
 
-use super::publish::{in_words, snapshot};
+use super::publish::{in_words, rule_warnings, snapshot};
 use super::{Controller, Current, Fact, Terms, Unprotected, refusal};
 use crate::contract::{self, Allow, ChangeGoal, Command, EventKind, Outcome, Reason, Refusal, Reply};
 use crate::document::RewindDocument;
@@ -85,7 +85,10 @@ impl Controller {
         self.keeper.run(move |workspace| {
             let began = Instant::now();
             let result = workspace.checkpoint_at(moment, fresh::checkpoint(), Durability::Soon, &NoProgress);
-            facts.send(Fact::Told { request, kind: snapshot(name, began, result.as_ref()) }).ok();
+            let warnings = rule_warnings(workspace, result.as_ref().ok());
+            for kind in std::iter::once(snapshot(name, began, result.as_ref())).chain(warnings) {
+                facts.send(Fact::Told { request: request.clone(), kind }).ok();
+            }
         });
     }
 

@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use retake_agent::fresh;
-use retake_engine::{Checkpoint, Durability, Gap, NewCheckpoint, Workspace, check_label};
+use retake_agent::{coverage, fresh};
+use retake_engine::{Checkpoint, Coverage, Durability, Gap, NewCheckpoint, Workspace, check_label};
 
 use super::CommandError;
 use crate::gaps::{self, Detail};
@@ -15,12 +15,16 @@ use crate::ui::{Format, Ui};
 /// Make a checkpoint of the workspace as it is now
 ///
 /// Captures every file, symlink and directory that is not ignored, with content and permissions. What could not be captured is said.
+/// Ignore files are always captured. Files that a rule of an agent or a command hides stay captured until `--apply-ignores`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  retake checkpoint\n  retake checkpoint -m \"before the refactor\"")]
 pub struct CheckpointArgs {
     /// Name the checkpoint; a labelled one is kept until the label is removed, and no other can have the same label
     #[arg(short = 'm', long, value_name = "LABEL")]
     label: Option<String>,
+    /// Apply ignore rules that an agent or a command changed: files that they hide are not captured any more
+    #[arg(long)]
+    apply_ignores: bool,
 }
 
 pub fn run(ui: &mut Ui, here: Surroundings, args: &CheckpointArgs) -> anyhow::Result<()> {
@@ -32,17 +36,31 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &CheckpointArgs) -> anyhow::Re
     let new = NewCheckpoint { id: fresh::checkpoint().id, at, label: args.label.clone() };
     let made = {
         let progress = ui.progress();
-        workspace.checkpoint(new, Durability::Synced, &progress)?
+        match args.apply_ignores {
+            true => workspace.checkpoint_applying_rules(new, Durability::Synced, &progress)?,
+            false => workspace.checkpoint(new, Durability::Synced, &progress)?,
+        }
     };
     let gaps = workspace.gaps(&made);
     let gaps = gaps.map_err(|source| CommandError::GapsUnread { point: made.id.short(), source })?;
+    let coverage = workspace.coverage(&made)?;
     match ui.format {
-        Format::Json => ui.json(&CheckpointDocument::new(&made, &gaps))?,
+        Format::Json => ui.json(&CheckpointDocument::new(&made, &gaps).with(&coverage))?,
         Format::Text => {
             writeln!(ui.out, "Checkpoint {}: {}", super::title(ui.paint, &made), super::counts(&made.changed))?
         }
     }
+    warn_of_rules(ui, &coverage)?;
     warn_of_gaps(ui, &made, &gaps)
+}
+
+/// Tells which files changed ignore rules leave out.
+fn warn_of_rules(ui: &mut Ui, coverage: &Coverage) -> anyhow::Result<()> {
+    let mut warnings = coverage::warnings(coverage);
+    if coverage.newly_held == 0 {
+        warnings.extend(coverage::held(coverage));
+    }
+    warnings.iter().try_for_each(|warning| Ok(ui.warn(warning)?))
 }
 
 fn warn_of_gaps(ui: &mut Ui, made: &Checkpoint, gaps: &[Gap]) -> anyhow::Result<()> {

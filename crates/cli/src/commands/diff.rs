@@ -6,8 +6,8 @@ use std::io::Write;
 
 use anyhow::Error;
 use retake_engine::{
-    Change, Checkpoint, ContentError, Current, Gap, ResolveError, ScanError, SessionId, Side, StoreError, Workspace,
-    WorkspacePath,
+    Beside, Change, Checkpoint, ContentError, Current, Gap, ResolveError, ScanError, SessionId, Side, StoreError,
+    Workspace, WorkspacePath,
 };
 
 use super::CommandError;
@@ -88,20 +88,21 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &DiffArgs) -> anyhow::Result<(
     let (from, to) = points(&workspace, args, session)?;
     let author = args.by.as_deref().map(|who| author(&workspace, who)).transpose()?;
     let current;
-    let (to_side, mut gaps, after) = match &to {
+    let (to_side, mut gaps, after, beside) = match &to {
         Some(checkpoint) => {
             let gaps = workspace.gaps(checkpoint)?;
             let unheld = Unheld::by_checkpoint(&gaps);
-            (Side::Stored(checkpoint.snapshot), gaps, unheld)
+            (Side::Stored(checkpoint.snapshot), gaps, unheld, Beside::Checkpoint(checkpoint))
         }
         None => {
             current = scan(ui, &mut workspace)?;
-            (Side::Now(&current), current.gaps().to_vec(), Unheld::now(current.gaps(), workspace.root()))
+            let unheld = Unheld::now(current.gaps(), workspace.root());
+            (Side::Now(&current), current.gaps().to_vec(), unheld, Beside::Now(&current))
         }
     };
     let uncaptured = Uncaptured { before: Unheld::by_checkpoint(&workspace.gaps(&from)?), after };
     let from_side = Side::Stored(from.snapshot);
-    let mut changes = workspace.diff(&from_side, &to_side)?;
+    let (mut changes, mut left_out) = workspace.split_left_out(workspace.diff(&from_side, &to_side)?, &beside)?;
     let authors = match (author, to_side) {
         (None, _) => None,
         (Some(author), Side::Now(current)) => Some((author, Authors::between(&workspace, &from, None, Some(current))?)),
@@ -113,16 +114,23 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &DiffArgs) -> anyhow::Result<(
     let (source, destination) = (Source::Side(from_side), Source::Side(to_side));
     let comparison = Comparison { workspace: &workspace, from: source, to: destination, uncaptured };
     changes.retain(|change| places.is_empty() || places.iter().any(|place| place.holds(&change.path)));
+    left_out.retain(|change| places.is_empty() || places.iter().any(|place| place.holds(&change.path)));
+    let left_out: Vec<WorkspacePath> = left_out.into_iter().map(|change| change.path).collect();
     gaps.retain(|gap| places.is_empty() || places.iter().any(|place| place.meets(&gap.path)));
 
     if ui.format == Format::Json {
         let document = document::DiffDocument::new(&comparison, &changes, &gaps, &from, to.as_ref())?;
-        return Ok(ui.json(&document)?);
+        return Ok(ui.json(&document.with_left_out(&left_out))?);
     }
     print(ui, &comparison, &changes, args)?;
     // A pager would hide what is said while it is open.
     ui.finish()?;
     warn_of_uncaptured(ui, &comparison, &changes)?;
+    ui.warn_of(
+        "is not captured any more and not deleted: an ignore rule leaves it out",
+        "are not captured any more and not deleted: an ignore rule leaves them out",
+        &quote::names(&left_out),
+    )?;
     if let Some((author, authors)) = &authors {
         warn_of_shared(ui, &authors.shared(*author), &changes)?;
     }

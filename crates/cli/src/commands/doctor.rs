@@ -104,11 +104,25 @@ fn examine(workspace: &mut Workspace, progress: &dyn Progress) -> Vec<Check> {
         or_failed("purge", "whether a purge was interrupted", purge(workspace)),
         or_failed("commands", "which commands are running", commands(workspace)),
         or_failed("index", "the index", index(workspace, progress)),
+        or_failed("ignores", "which ignore rules changed", ignores(workspace)),
     ];
     // Last, because a checkpoint is taken for it.
     checks.push(or_failed("git", "that git is left alone", git(workspace, progress)));
     checks.push(or_failed("budget", "the budget", budget(workspace)));
     checks
+}
+
+/// Files that a command's ignore rule hides and that are captured all the same.
+fn ignores(workspace: &Workspace) -> anyhow::Result<Check> {
+    let Some(newest) = workspace.newest()? else { return Ok(Check::ok("ignores", "nothing is captured yet")) };
+    Ok(match workspace.coverage(&newest)?.held {
+        0 => Check::ok("ignores", "no command has hidden a captured file by an ignore rule"),
+        held => {
+            let files = words::count(held, "file is", "files are");
+            let text = format!("{files} captured although an ignore rule that a command changed hides them");
+            Check::note("ignores", text, "`retake checkpoint --apply-ignores` applies the rule")
+        }
+    })
 }
 
 fn store(workspace: &Workspace, progress: &dyn Progress) -> anyhow::Result<Check> {

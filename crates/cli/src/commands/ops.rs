@@ -5,7 +5,7 @@ use std::io::Write;
 
 use retake_agent::fresh;
 use retake_engine::{
-    Changed, CheckpointId, OpenError, Operation, OperationId, OperationState, Side, StoreError, Workspace,
+    Beside, Changed, CheckpointId, OpenError, Operation, OperationId, OperationState, Side, StoreError, Workspace,
 };
 use serde::Serialize;
 
@@ -128,8 +128,9 @@ fn changes(workspace: &Workspace, operations: &[Operation]) -> Result<HashMap<Op
             continue;
         }
         let sides = [before, after].map(|at| Side::Stored(points[at].snapshot));
-        match workspace.diff(&sides[0], &sides[1]) {
-            Ok(changes) => drop(changed.insert(operation.id, Changed::count(&changes))),
+        let split = |changes| workspace.split_left_out(changes, &Beside::Checkpoint(&points[after]));
+        match workspace.diff(&sides[0], &sides[1]).and_then(split) {
+            Ok((changes, _)) => drop(changed.insert(operation.id, Changed::count(&changes))),
             // What cannot be compared is not counted; all else still is.
             Err(StoreError::Damaged { .. } | StoreError::Missing { .. }) => {}
             Err(error) => return Err(error),

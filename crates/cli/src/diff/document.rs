@@ -1,6 +1,6 @@
 //! `diff --json`: what changed, for programs.
 
-use retake_engine::{Change, Checkpoint, ContentError, Gap};
+use retake_engine::{Change, Checkpoint, ContentError, Gap, WorkspacePath};
 use serde::Serialize;
 
 use super::lines::LineDiff;
@@ -14,6 +14,8 @@ pub struct DiffDocument {
     from: String,
     to: Option<String>,
     files: Vec<FileChange>,
+    /// Paths that `from` captured and `to` does not, because an ignore rule leaves them out.
+    left_out: Vec<Bytes>,
     /// What `to` could not capture.
     #[serde(flatten)]
     gaps: GapList,
@@ -46,8 +48,13 @@ impl DiffDocument {
             from: from.id.to_string(),
             to: to.map(|checkpoint| checkpoint.id.to_string()),
             files: changes.iter().map(|change| FileChange::new(comparison, change)).collect::<Result<_, _>>()?,
+            left_out: Vec::new(),
             gaps: GapList::new(gaps),
         })
+    }
+
+    pub fn with_left_out(self, paths: &[WorkspacePath]) -> Self {
+        Self { left_out: paths.iter().map(|path| Bytes::new(path.as_bytes())).collect(), ..self }
     }
 }
 

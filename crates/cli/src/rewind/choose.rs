@@ -83,7 +83,8 @@ fn ask_of_yours(ui: &mut Ui, yours: &[&PlannedPath]) -> io::Result<OnConflict> {
 
 /// Shows the diff of one conflict and asks what to do with it.
 fn ask(ui: &mut Ui, workspace: &Workspace, path: &PlannedPath) -> anyhow::Result<OnConflict> {
-    let why = path.conflict.map(retake_engine::Conflict::describe).unwrap_or_default();
+    let why = path.why().unwrap_or_default();
+    let why = quote::one_line(&why).into_owned();
     let name = quote::name(path.path.as_bytes()).into_owned();
     writeln!(ui.talk()?, "\n{BOLD}{name}{BOLD:#}: {RED}{why}{RED:#}")?;
     draw(

@@ -157,7 +157,10 @@ fn write_paths(
         let (yellow, red, dim) = (paint.with(YELLOW), paint.with(RED), paint.with(DIM));
         match path.conflict {
             Some(Conflict::Yours) => write!(out, "  {yellow}{YOURS}{yellow:#} {dim}({}){dim:#}", outcome(path))?,
-            Some(conflict) => write!(out, "  {red}{}{red:#} {dim}({}){dim:#}", conflict.describe(), outcome(path))?,
+            Some(_) => {
+                let why = path.why().unwrap_or_default();
+                write!(out, "  {red}{}{red:#} {dim}({}){dim:#}", quote::one_line(&why), outcome(path))?;
+            }
             None if path.yours => write!(out, "  {yellow}{YOURS}{yellow:#}")?,
             None => {}
         }

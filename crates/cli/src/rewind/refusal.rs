@@ -1,6 +1,6 @@
 //! Why a plan is refused, and what can be done about it: only choices that can work for the paths it is about.
 
-use retake_engine::{Conflict, OnConflict, Plan, PlannedPath};
+use retake_engine::{OnConflict, Plan, PlannedPath};
 
 use super::preview::{BLOCKED, choice_name, choices};
 use crate::quote;
@@ -26,7 +26,8 @@ pub fn why_refused(plan: &Plan) -> String {
         lines.push(decision(&stopping));
         for path in stopping.iter().take(MAX_NAMED) {
             let names: Vec<&str> = choices(path).into_iter().map(choice_name).collect();
-            let why = path.conflict.map(Conflict::describe).unwrap_or_default();
+            let why = path.why().unwrap_or_default();
+            let why = quote::one_line(&why);
             lines.push(format!("  {}: {why} ({})", quote::name(path.path.as_bytes()), names.join(", ")));
         }
         if MAX_NAMED < stopping.len() {

@@ -107,7 +107,7 @@ fn parse(path: &Path, text: &str) -> Result<Loaded, SettingsError> {
     })?;
     let mut settings = Loaded::default();
     for (section, value) in &table {
-        if !matches!(section.as_str(), "capture" | "store" | "model" | "permissions" | "tools" | "mcp") {
+        if !matches!(section.as_str(), "capture" | "store" | "rewind" | "model" | "permissions" | "tools" | "mcp") {
             return Err(SettingsError::UnknownKey { path: path.to_owned(), key: section.clone() });
         }
         let entry = Entry { path, key: section.clone(), value };
@@ -125,6 +125,7 @@ fn set(settings: &mut Loaded, entry: &Entry<'_>) -> Result<(), SettingsError> {
         "capture.max_file" => engine.max_file = entry.size()?,
         "store.budget" => engine.budget = entry.size()?,
         "store.keep_days" => engine.keep_days = entry.days()?,
+        "rewind.save_hidden" => engine.save_hidden = entry.size()?,
         "model.name" => agent.model = Some(entry.text()?),
         "model.base_url" => agent.base_url = Some(entry.text()?),
         "model.max_output" => agent.max_output = Some(entry.count("a number of tokens")?),
@@ -249,9 +250,14 @@ mod tests {
 
     #[test]
     fn every_key_is_read() {
-        let text = "[capture]\ninclude = ['a', '*.b']\nmax_file = '1 MiB'\n[store]\nbudget = 1000\nkeep_days = 7\n";
-        let wanted =
-            Settings { include: vec!["a".into(), "*.b".into()], max_file: 1 << 20, budget: 1000, keep_days: 7 };
+        let text = "[capture]\ninclude = ['a', '*.b']\nmax_file = '1 MiB'\n[store]\nbudget = 1000\nkeep_days = 7\n[rewind]\nsave_hidden = '2 MiB'\n";
+        let wanted = Settings {
+            include: vec!["a".into(), "*.b".into()],
+            max_file: 1 << 20,
+            budget: 1000,
+            keep_days: 7,
+            save_hidden: 2 << 20,
+        };
         assert_eq!(parse(Path::new("/c.toml"), text).expect("it is valid").engine, wanted);
         let text = "[model]\nname = 'openai/x'\nbase_url = 'http://127.0.0.1:1'\nmax_output = 10\neffort = 'low'\n\
             prices = { input = 3, output = 15.5 }\n[permissions]\nallow = ['edits']\ndeny = ['bash: rm']\nask = ['bash']\n\

@@ -227,8 +227,11 @@ fn a_path_that_is_ignored_now_is_not_passed_off_as_a_deletion() {
     s.write("noise.log", "1");
     s.checkpoint();
     s.write(".gitignore", "*.log\n");
-    s.retake(["diff"]).succeeds().says("noise.log: still on disk, but ignored now");
-    assert_eq!(file(&s.retake(["diff", "--json"]).json(), "noise.log")["uncaptured"], "still_there");
+    let says = "1 path is not captured any more and not deleted: an ignore rule leaves it out\n  noise.log";
+    s.retake(["diff"]).succeeds().says(says);
+    let document = s.retake(["diff", "--json"]).json();
+    assert_eq!(document["left_out"], serde_json::json!(["noise.log"]));
+    assert_eq!(document["files"].as_array().unwrap().len(), 1, "{document}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use retake_testkit::repos::git;
 use serde_json::json;
 
 use crate::history;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Run, Sandbox};
 
 fn edited() -> (Sandbox, String) {
     let s = Sandbox::new();
@@ -295,4 +295,71 @@ fn an_empty_path_does_not_stand_for_everything() {
     run.says("an empty path is outside the workspace");
     assert_eq!(run.code(), Some(2));
     assert_eq!(s.read("a"), "2\n");
+}
+
+fn printed(run: &Run) -> String {
+    String::from_utf8_lossy(&run.stdout).into_owned()
+}
+
+#[test]
+fn a_command_that_ignores_everything_hides_nothing() {
+    let s = Sandbox::new();
+    s.write("a", "1\n").write("dir/b", "1\n");
+    s.checkpoint();
+    let run = s.retake(["exec", "--", "sh", "-c", "echo '*' > .gitignore"]).succeeds();
+    run.says("1 added");
+    run.says(
+        "a command changed an ignore rule that hides 2 files: still captured; `retake checkpoint --apply-ignores`",
+    );
+    s.write("a", "2\n");
+    let run = s.retake(["checkpoint"]).succeeds();
+    run.says("2 files still captured although");
+    assert!(printed(&run).contains("1 modified"), "{}", printed(&run));
+    let doctor = printed(&s.retake(["doctor"]).succeeds());
+    assert!(doctor.contains("2 files are captured although an ignore rule that a command changed"), "{doctor}");
+    let undone = printed(&s.retake(["undo"]).succeeds());
+    assert!(undone.contains("1 deleted"), "{undone}");
+    assert!(!s.ws(".gitignore").exists());
+    assert_eq!(s.read("a"), "2\n");
+}
+
+#[test]
+fn a_confirmed_rule_is_applied_and_counted() {
+    let s = Sandbox::new();
+    s.write("a", "1\n");
+    s.checkpoint();
+    s.retake(["exec", "--", "sh", "-c", "echo a > .gitignore"]).succeeds();
+    let document = s.retake(["checkpoint", "--json"]).json();
+    assert_eq!(document["ignores"], json!({ "held": 1, "newly_held": 0, "no_longer_captured": 0 }));
+    let run = s.retake(["checkpoint", "--apply-ignores"]).succeeds();
+    run.says("1 file no longer captured: an ignore rule leaves them out, nothing was deleted");
+    assert!(printed(&run).contains("nothing changed"), "{}", printed(&run));
+}
+
+#[test]
+fn files_that_a_command_hid_go_back_and_the_rest_is_named() {
+    let s = Sandbox::new();
+    s.write("a", "1\n");
+    let id = s.checkpoint();
+    let script = "printf 'evil.sh\\nmine\\n' > .gitignore; echo x > evil.sh";
+    s.retake(["exec", "--", "sh", "-c", script]).succeeds();
+    s.write("mine", "the user's\n");
+    let document = s.retake(["rewind", &id, "--yes", "--json"]).json();
+    assert_eq!(document["kept"][0]["path"], "mine");
+    assert_eq!(document["kept"][0]["why"], "hidden");
+    assert!(!s.ws("evil.sh").exists() && !s.ws(".gitignore").exists());
+    s.retake(["rewind", &id, "--yes"]).succeeds().says("mine: is new since then and was hidden by an ignore rule");
+    assert_eq!(s.read("mine"), "the user's\n");
+}
+
+#[test]
+fn a_file_that_the_command_grew_beyond_the_limit_names_the_command() {
+    let s = Sandbox::new();
+    s.write("big", "1\n");
+    s.checkpoint();
+    s.retake(["exec", "--", "truncate", "-s", "70M", "big"]).succeeds();
+    let run = s.retake(["undo"]).fails(3);
+    run.says("big: changed by `truncate -s 70M big`, and not captured since: what is there now may be more than that");
+    s.retake(["undo", "--on-conflict", "overwrite"]).succeeds();
+    assert_eq!(s.read("big"), "1\n");
 }

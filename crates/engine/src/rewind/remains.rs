@@ -34,7 +34,7 @@ impl NotRestored {
         let is_known = path.now.is_some() || path.target.is_some();
         let is_known = is_known && !matches!(conflict, Conflict::NotCaptured | Conflict::UnknownThen);
         let difference = if is_known { Difference::Changed } else { Difference::Possible };
-        Self { path: path.path.clone(), difference, why: conflict.name(), text: conflict.describe().to_owned() }
+        Self { path: path.path.clone(), difference, why: conflict.name(), text: path.why().unwrap_or_default() }
     }
 
     fn overtaken(path: &WorkspacePath) -> Self {

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::io::Write;
 
+use retake_agent::coverage;
 use retake_engine::{
-    Change, Changed, Checkpoint, CheckpointError, Difference, LedgerItem, LeftOut, Operation, OperationId,
+    Beside, Change, Changed, Checkpoint, CheckpointError, Difference, LedgerItem, LeftOut, Operation, OperationId,
     OperationKind, Owner, SessionId, Side, StoreError, UncapturedChange, Workspace, WorkspacePath,
 };
 use serde::Serialize;
@@ -44,6 +45,8 @@ struct ExecDocument {
     uncaptured: Vec<UncapturedFacts>,
     /// What moved in git while it ran: no undo moves it back.
     ledger: Vec<LedgerItem>,
+    /// Files that changed ignore rules leave out.
+    ignores: Option<json::Ignores>,
     exit_code: u8,
 }
 
@@ -67,8 +70,10 @@ impl UncapturedFacts {
 pub fn tell(ui: &mut Ui, workspace: &Workspace, ran: &Ran) -> anyhow::Result<()> {
     let uncaptured = workspace.uncaptured_changes(&ran.before, &ran.after)?;
     let ledger = ran.before.git_moves(&ran.after);
-    let mut changes = workspace.diff(&Side::Stored(ran.before.snapshot), &Side::Stored(ran.after.snapshot))?;
+    let changes = workspace.diff(&Side::Stored(ran.before.snapshot), &Side::Stored(ran.after.snapshot))?;
     // A file that was captured and is too large now, say, is missing from the snapshot and is not gone.
+    let (mut changes, _) = workspace.split_left_out(changes, &Beside::Checkpoint(&ran.after))?;
+    let coverage = workspace.coverage(&ran.after)?;
     let is_there =
         |path: &WorkspacePath| uncaptured.iter().any(|one| one.path == *path && one.difference != Difference::Gone);
     changes.retain(|change| change.after.is_some() || !is_there(&change.path));
@@ -90,6 +95,7 @@ pub fn tell(ui: &mut Ui, workspace: &Workspace, ran: &Ran) -> anyhow::Result<()>
             lost: lost(&uncaptured).map(|path| json::Bytes::new(path.as_bytes())).collect(),
             uncaptured: uncaptured.iter().map(UncapturedFacts::new).collect(),
             ledger,
+            ignores: Some(json::Ignores::new(&coverage)),
             exit_code: ran.code,
         })?);
     }
@@ -107,6 +113,9 @@ pub fn tell(ui: &mut Ui, workspace: &Workspace, ran: &Ran) -> anyhow::Result<()>
     for item in &ledger {
         let remedy = item.remedy.as_ref().map(|remedy| format!("  `{}` does", quote::one_line(remedy)));
         writeln!(ui.talk()?, "  {}{}", quote::one_line(&item.what), remedy.unwrap_or_default())?;
+    }
+    for warning in coverage::warnings(&coverage) {
+        ui.warn(&warning)?;
     }
     if !running.is_empty() {
         ui.warn("it left processes behind; what they change from now on counts as somebody else's")?;
@@ -180,6 +189,7 @@ impl ExecDocument {
             lost: Vec::new(),
             uncaptured: Vec::new(),
             ledger: Vec::new(),
+            ignores: None,
             exit_code,
         }
     }
