@@ -308,7 +308,7 @@ impl Controller {
         } else {
             window.stop(at);
             self.keeper.run(move |workspace| {
-                end(workspace, window, request, &facts);
+                end(workspace, window, request.as_deref(), &facts);
                 facts.send(Fact::WindowClosed { turn, call: number, output }).ok();
             });
         }
@@ -355,7 +355,7 @@ impl Controller {
         let (facts, request) = (self.facts.clone(), self.request.clone());
         self.keeper.run(move |workspace| {
             if let Some(window) = take(&slot) {
-                end(workspace, window, request, &facts);
+                end(workspace, window, request.as_deref(), &facts);
             }
         });
     }
@@ -363,7 +363,7 @@ impl Controller {
     /// Has a window closed by a snapshot.
     pub(super) fn end_window(&self, window: Window) {
         let (facts, request) = (self.facts.clone(), self.request.clone());
-        self.keeper.run(move |workspace| end(workspace, window, request, &facts));
+        self.keeper.run(move |workspace| end(workspace, window, request.as_deref(), &facts));
     }
 
     pub(super) fn job_ended(&mut self, ended: &JobEnded) {
@@ -478,11 +478,11 @@ fn take(slot: &Slot) -> Option<Window> {
     slot.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
-fn end(workspace: &mut Workspace, window: Window, request: Option<String>, facts: &mpsc::UnboundedSender<Fact>) {
+fn end(workspace: &mut Workspace, window: Window, request: Option<&str>, facts: &mpsc::UnboundedSender<Fact>) {
     let began = Instant::now();
     let result = workspace.end(window, fresh::checkpoint(), Durability::Soon, &NoProgress);
     let warnings = rule_warnings(workspace, result.as_ref().ok());
     for kind in std::iter::once(snapshot("after", began, result.as_ref())).chain(warnings) {
-        facts.send(Fact::Told { request: request.clone(), kind }).ok();
+        facts.send(Fact::Told { request: request.map(str::to_owned), kind }).ok();
     }
 }

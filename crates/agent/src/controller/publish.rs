@@ -102,9 +102,12 @@ impl Controller {
 }
 
 /// Warnings about files that changed ignore rules leave out of `checkpoint`. A count that cannot be read is no reason to stop.
-pub(super) fn rule_warnings(workspace: &Workspace, checkpoint: Option<&Checkpoint>) -> Vec<Box<EventKind>> {
+pub(super) fn rule_warnings(
+    workspace: &Workspace,
+    checkpoint: Option<&Checkpoint>,
+) -> impl Iterator<Item = Box<EventKind>> {
     let coverage = checkpoint.and_then(|checkpoint| workspace.coverage(checkpoint).ok()).unwrap_or_default();
-    coverage::warnings(&coverage).into_iter().map(|text| Box::new(EventKind::Warning { text })).collect()
+    coverage::warnings(&coverage).into_iter().map(|text| Box::new(EventKind::Warning { text }))
 }
 
 /// What is told of a snapshot.

@@ -231,7 +231,7 @@ fn a_path_that_is_ignored_now_is_not_passed_off_as_a_deletion() {
     s.retake(["diff"]).succeeds().says(says);
     let document = s.retake(["diff", "--json"]).json();
     assert_eq!(document["left_out"], serde_json::json!(["noise.log"]));
-    assert_eq!(document["files"].as_array().unwrap().len(), 1, "{document}");
+    assert_eq!(document["files"].as_array().expect("a list").len(), 1, "{document}");
 }
 
 #[test]

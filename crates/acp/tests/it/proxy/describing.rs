@@ -103,7 +103,7 @@ async fn a_tool_without_a_kind_that_runs_a_command_is_listed() {
     let told = json!({ "toolCallId": "c1", "title": "make", "status": "in_progress", "rawInput": raw });
     let (mut client, session) = begin(&world).await;
     let ended = json!({ "toolCallId": "c1", "status": "completed" });
-    let id = say(&mut client, &session, &format!("call {told}\nput agent.txt x\nupdate {ended}")).await;
+    let id = say(&mut client, &session, &format!("call {told}\nupdate {ended}")).await;
     client.answer(id).await.expect("it ends");
     let rewound = client.rewind(&session, 0).await.expect("nothing is in the way");
     assert_eq!(rewound["ledger"], json!([{ "kind": "command", "what": "make" }]), "{rewound}");
@@ -118,7 +118,7 @@ async fn a_command_that_is_announced_and_asked_about_is_listed_once() {
         let (mut client, session) = begin(&world).await;
         let begins = json!({ "toolCallId": "c1", "title": "make", "kind": "execute", "status": status });
         let ended = json!({ "toolCallId": "c1", "status": "completed" });
-        let script = format!("call {begins}\npermit c1\nput agent.txt x\nupdate {ended}");
+        let script = format!("call {begins}\npermit c1\nupdate {ended}");
         let id = say(&mut client, &session, &script).await;
         let asked = client.wait(|message| message["method"] == "session/request_permission").await;
         client.reply(&asked["id"], json!({ "outcome": { "outcome": "selected", "optionId": "yes" } })).await;

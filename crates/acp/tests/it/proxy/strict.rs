@@ -77,13 +77,13 @@ async fn a_plan_tells_what_is_kept() {
 async fn only_commands_are_told_to_have_effects_that_stay() {
     let world = World::new("");
     let (mut client, session, point) = one_turn(&world).await;
-    client.prompt(&session, "shell touch b.txt").await;
+    client.prompt(&session, "shell true b.txt").await;
     client.prompt(&session, "say that was it").await;
     let target = json!({ "sessionId": session, "beforeMessageId": point });
     let answer = client.ask("_session/rewind", target).await.expect("it can");
     let ledger: Vec<&str> =
         answer["ledger"].as_array().expect("a list").iter().filter_map(|item| item["what"].as_str()).collect();
-    assert!(matches!(ledger[..], [command] if command.contains("touch b.txt")), "{answer}");
+    assert!(matches!(ledger[..], [command] if command.contains("true b.txt")), "{answer}");
     client.hang_up().await;
 }
 
