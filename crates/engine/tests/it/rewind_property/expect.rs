@@ -136,13 +136,16 @@ fn parent(path: &[u8]) -> Option<&[u8]> {
     path.iter().rposition(|byte| *byte == b'/').map(|at| &path[..at])
 }
 
+/// Reads the disk with these paths declared, and with these saved.
+type Read<'a> = dyn Fn(&BTreeSet<Path>, &BTreeSet<Path>) -> Result<NaiveTree, String> + 'a;
+
 /// Works out what `wanted` must come to. `read` reads the disk with more paths captured than the model has declared.
 pub(super) fn expect(
     model: &Model,
     wanted: &Wanted,
     disk: &Everything,
     root: &std::path::Path,
-    read: &dyn Fn(&BTreeSet<Path>, &BTreeSet<Path>) -> Result<NaiveTree, String>,
+    read: &Read<'_>,
 ) -> Result<Expected, String> {
     let mut declared = model.declared.clone();
     let mut saved: BTreeSet<Path> = BTreeSet::new();
