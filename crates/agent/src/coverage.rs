@@ -14,7 +14,7 @@ pub fn warnings(coverage: &Coverage) -> Vec<String> {
     }
     if coverage.no_longer > 0 {
         let files = files(coverage.no_longer);
-        warnings.push(format!("{files} no longer captured: an ignore rule leaves them out, nothing was deleted"));
+        warnings.push(format!("{files} no longer captured, because of an ignore rule; nothing was deleted"));
     }
     warnings
 }
@@ -22,8 +22,7 @@ pub fn warnings(coverage: &Coverage) -> Vec<String> {
 /// What to tell of the files that are held; `None` if there are none.
 pub fn held(coverage: &Coverage) -> Option<String> {
     let files = files(coverage.held);
-    (coverage.held > 0)
-        .then(|| format!("{files} still captured although a command's ignore rule hides them; {CONFIRM}"))
+    (coverage.held > 0).then(|| format!("{files} hidden by a command's ignore rule and still captured; {CONFIRM}"))
 }
 
 fn files(count: u64) -> String {

@@ -13,7 +13,7 @@ fn a_healthy_workspace_is_said_to_be_so() {
     s.git_init().write("a", "1");
     s.checkpoint();
     let text = s.retake(["doctor"]).text();
-    assert_eq!(text.lines().count(), 8, "{text}");
+    assert_eq!(text.lines().count(), 9, "{text}");
     assert!(text.lines().all(|line| line.starts_with("ok ")), "{text}");
     assert!(text.contains("of the git repository as they were"), "{text}");
     let document = s.retake(["doctor", "--json"]).json();
