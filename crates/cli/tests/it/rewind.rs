@@ -313,7 +313,7 @@ fn a_command_that_ignores_everything_hides_nothing() {
     );
     s.write("a", "2\n");
     let run = s.retake(["checkpoint"]).succeeds();
-    run.says("2 files still captured although");
+    run.says("2 files hidden by a command's ignore rule and still captured");
     assert!(printed(&run).contains("1 modified"), "{}", printed(&run));
     let doctor = printed(&s.retake(["doctor"]).succeeds());
     assert!(doctor.contains("2 files are captured although an ignore rule that a command changed"), "{doctor}");
@@ -332,7 +332,7 @@ fn a_confirmed_rule_is_applied_and_counted() {
     let document = s.retake(["checkpoint", "--json"]).json();
     assert_eq!(document["ignores"], json!({ "held": 1, "newly_held": 0, "no_longer_captured": 0 }));
     let run = s.retake(["checkpoint", "--apply-ignores"]).succeeds();
-    run.says("1 file no longer captured: an ignore rule leaves them out, nothing was deleted");
+    run.says("1 file no longer captured, because of an ignore rule; nothing was deleted");
     assert!(printed(&run).contains("nothing changed"), "{}", printed(&run));
 }
 
