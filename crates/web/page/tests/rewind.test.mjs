@@ -27,7 +27,7 @@ test('code and conversation go back, the prompt waits in the composer, and undo 
   await plan.locator('.summary-line', { hasText: 'restores' }).waitFor();
   const text = await plan.innerText();
   assert.match(text, /restores 1 file, deletes 1 · removes 2 prompts/);
-  assert.match(text, /Only file changes are undone, nothing else that these commands did:\s+bash: echo three/);
+  assert.match(text, /Undoes what these did to the files:[^]*bash: echo three/);
   assert.match(await plan.locator('.with-button', { hasText: 'b.txt' }).innerText(), /will be deleted/);
   assert.doesNotMatch(text, /Also undoes|Cannot be undone/);
   assert.match(text, /Removed from the conversation:\s+write two\s+make b/);

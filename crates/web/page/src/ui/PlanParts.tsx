@@ -145,7 +145,8 @@ export function Stays({ plan, isPart }: { plan: RewindDocument; isPart: boolean 
     <div class="stays">
       {isPart ? null : (
         <>
-          <Listed title="Only file changes are undone, nothing else that these commands did:" items={commands} />
+          <Listed title="Undoes what these did to the files:" items={counted(plan.undoes)} />
+          <Listed title="Nothing that these commands did is undone:" items={commands} />
           <Listed title="Not undone:" items={rest} />
         </>
       )}
