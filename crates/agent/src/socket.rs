@@ -1,6 +1,6 @@
 //! The local socket of a live session: the contract, one JSON document a line.
 //!
-//! It is in a directory that only the user can enter and is itself readable by nobody else; both ends check that ([`trust`]). Whoever
+//! It is in a directory that only the user can enter and is itself readable by nobody else; both ends check that (`trust`). Whoever
 //! serves a session holds its lock, so a socket that is there already is a dead process's and makes way.
 
 mod trust;
