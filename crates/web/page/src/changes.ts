@@ -101,6 +101,16 @@ export function openPlan(change: Change, verb: Verb, name: string): void {
   panel.value = { kind: 'plan', wanted: byName({ change, verb, name }) };
 }
 
+/** Opens the plan of undoing what was done last, or of redoing what was undone last, as the session knows it now: what this tab knew may
+ * be undone already. */
+export async function planNewest(verb: 'Undo' | 'Redo'): Promise<void> {
+  const here = session.value;
+  await refreshOperations();
+  if (session.value !== here) return;
+  if (verb === 'Undo') openPlan({ do: 'undo' }, verb, 'the last turn or rewind');
+  else openPlan({ do: 'redo' }, verb, 'what was undone last');
+}
+
 /** Undo of whatever was done last is undo of that, by its name. */
 function byName(wanted: Wanted): Wanted {
   const { change } = wanted;

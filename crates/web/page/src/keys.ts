@@ -1,7 +1,7 @@
 // Keys of the page, wherever nothing is being typed.
 
 import { interrupt } from './actions';
-import { openPlan, showTurnDiff } from './changes';
+import { planNewest, showTurnDiff } from './changes';
 import { composer, current, finding, isUnderWay, menuOf, panel, sidebarOpen, theFacts, theView, toggleMenu } from './store';
 import { isText } from './ui/focus';
 import { transcript } from './ui/Transcript';
@@ -88,8 +88,8 @@ const actions: Record<string, () => void> = {
   },
   t: () => (panel.value = { kind: 'timeline' }),
   // A single key shows what it would do before it does it.
-  u: () => openPlan({ do: 'undo' }, 'Undo', 'the last turn or rewind'),
-  U: () => openPlan({ do: 'redo' }, 'Redo', 'what was undone last'),
+  u: () => void planNewest('Undo'),
+  U: () => void planNewest('Redo'),
   '/': () => (finding.value = true),
   s: searchSessions,
   g: () => transcript()?.toTop(),

@@ -7,6 +7,7 @@ import { ask, link, session } from './store';
 const PAUSE_MS = 1_000;
 
 export interface Question {
+  /** Ends when the newest answer is there, this one or one that was asked for meanwhile. */
   ask(): Promise<void>;
   /** Whatever is still answered does not count. */
   forget(): void;
@@ -14,16 +15,20 @@ export interface Question {
 
 export function question(command: Command, take: (reply: Reply) => void): Question {
   let asked = 0;
+  let newest = 0;
+  let latest: Promise<void> = Promise.resolve();
   const again = async (): Promise<void> => {
     const id = session.value;
     asked += 1;
     const mine = asked;
+    newest = mine;
     if (!id) return;
     const answer = await ask(id, command);
-    if (mine !== asked) return;
+    if (mine !== asked) return mine === newest ? undefined : latest;
     if (answer.ok) take(answer.ok);
     // While the stream is cut off nobody need try: everything is asked when it goes on.
-    else if (answer.refused.reason === 'gone') setTimeout(() => mine === asked && link.value.kind === 'open' && void again(), PAUSE_MS);
+    else if (answer.refused.reason === 'gone') setTimeout(() => mine === asked && link.value.kind === 'open' && void askAgain(), PAUSE_MS);
   };
-  return { ask: again, forget: () => void (asked += 1) };
+  const askAgain = () => (latest = again());
+  return { ask: askAgain, forget: () => void (asked += 1) };
 }

@@ -105,3 +105,15 @@ test('a session that is picked while a new one is asked for stays in sight', asy
   assert.equal(page.url(), picked);
   assert.deepEqual(await prompts(page), ['about apples']);
 });
+
+test('what a key would undo is what is newest in the session, not in the tab', async (t) => {
+  const operation = (id, what) => ({ type: 'operations', undo: { operation: id, kind: 'turn', what, at: 0 }, redo: null });
+  const replies = { plan: { type: 'change', document: plan }, operations: operation('o2', 'second') };
+  const { page } = await play(t, { view: { entries: TALK }, replies });
+  await page.locator('.top button', { hasText: 'Undo' }).waitFor();
+  // Another client has undone the second turn, and no event has told so yet.
+  replies.operations = operation('o1', 'first');
+  await page.evaluate(() => document.activeElement?.blur());
+  await page.keyboard.press('u');
+  await page.locator('#side-title', { hasText: 'Undo turn “first”' }).waitFor();
+});
