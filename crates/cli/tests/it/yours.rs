@@ -132,3 +132,33 @@ fn authors_are_those_of_the_files_in_the_plan_and_no_command_is_in_both_lists() 
     plan(&[]).succeeds();
     assert_eq!(s.read("a"), "1\n");
 }
+
+#[test]
+fn work_that_was_brought_back_needs_a_decision_too() {
+    let s = Sandbox::new();
+    s.write("a", "1\n");
+    s.retake(["checkpoint", "-m", "start"]).succeeds();
+    s.write("a", "mine\n").write("thesis", "t\n");
+    s.retake(["rewind", "start", "--yes"]).succeeds();
+    s.retake(["undo", "--yes"]).succeeds();
+    let refused = s.retake(["rewind", "start"]).fails(3);
+    refused.says("2 paths hold your own changes").says("  a\n").says("  thesis\n");
+    s.exec("rm thesis").succeeds();
+    s.retake(["undo", "--yes"]).succeeds();
+    s.retake(["rewind", "start"]).fails(3).says("  thesis\n");
+    assert_eq!((s.read("a"), s.read("thesis")), ("mine\n".to_owned(), "t\n".to_owned()));
+}
+
+#[test]
+fn what_a_command_left_uncaptured_names_the_command() {
+    let s = Sandbox::new();
+    s.config("[capture]\nmax_file = 10\n");
+    s.write("a", "1\n");
+    s.retake(["checkpoint", "-m", "start"]).succeeds();
+    s.exec("printf 'more than ten bytes' > a").succeeds();
+    let refused = s.retake(["rewind", "start"]).fails(3);
+    refused.says("  a: changed by `").says("and not captured since");
+    assert!(!refused.stderr.contains("your own changes"), "{}", refused.stderr);
+    s.retake(["rewind", "start", "--yes"]).succeeds();
+    assert_eq!(s.read("a"), "1\n");
+}

@@ -50,7 +50,8 @@ impl Plan {
         hasher.update(format!("{fork:?} {:?}", self.checked_out).as_bytes());
         for path in self.paths.iter().filter(|path| !is_directory(path)) {
             let nodes = [path.now.as_ref(), path.target.as_ref()].map(outer);
-            let is_choice = |conflict| matches!(conflict, Conflict::InTheWay | Conflict::Yours);
+            let is_choice =
+                |conflict| matches!(conflict, Conflict::InTheWay | Conflict::Yours | Conflict::UncapturedSince);
             let is_contested = path.conflict.is_some_and(|conflict| !is_choice(conflict));
             add(&mut hasher, path, &format!("{is_contested} {} {nodes:?}", path.yours));
         }

@@ -10,7 +10,6 @@
 //! it was not there.
 
 pub(crate) mod apply;
-mod cancel;
 mod chain;
 pub(crate) mod converse;
 mod displaced;
@@ -32,6 +31,7 @@ pub(crate) mod plan;
 mod prepare;
 pub(crate) mod recover;
 mod remains;
+mod replaced;
 mod stage;
 pub(crate) mod structure;
 mod swap;
@@ -155,7 +155,8 @@ pub struct RewindRequest {
     pub on_conflict: OnConflict,
     /// What to do with the conflicts of single paths.
     pub choices: BTreeMap<WorkspacePath, OnConflict>,
-    /// What an exact rewind does with the changes of a person where neither of these decides: it stops or overwrites them.
+    /// What an exact rewind does with the changes of a person, and with what no checkpoint has captured since a command changed it, where
+    /// neither of these decides: it stops or overwrites them.
     pub on_yours: OnConflict,
     /// Go ahead although another branch is checked out than at the target.
     pub across_branches: bool,
@@ -192,7 +193,7 @@ impl RewindRequest {
         self.choices.get(path).copied().unwrap_or(self.on_conflict)
     }
 
-    /// Whether changes of a person are replaced without a decision about single paths.
+    /// Whether changes that are or may be a person's are replaced without a decision about single paths.
     fn replaces_yours(&self, path: &WorkspacePath) -> bool {
         self.on_yours == OnConflict::Overwrite
             && self.choice(path) == OnConflict::Stop
@@ -342,7 +343,7 @@ pub struct PlannedPath {
     pub choice: OnConflict,
     /// How sure it is that the changes taken back are ours; `None` where that does not matter.
     pub certainty: Option<Certainty>,
-    /// In an exact rewind: whether it holds a change that no agent and no command made.
+    /// In an exact rewind: whether a person made what is there, or a part of it.
     pub yours: bool,
     /// Its state now.
     pub now: Option<Node>,

@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use rusqlite::OptionalExtension;
 
-use super::cancel::Families;
-use super::chain;
+use super::chain::{self, InForce};
 use super::doubt::Doubtful;
 use super::goal::Resolved;
 use super::hidden::{self, HiddenReach, Scope};
@@ -115,21 +114,20 @@ fn draft_selective(
         Some(owner) => lineage.owns(owner, change.checkpoint),
         None => change.by.operation.is_some(),
     };
-    let families = Families::load(now.store)?;
     let target_seq = resolved.target_seq()?;
-    for (path, mut chain) in rows::of_session(now.store, target_seq, &lineage)? {
+    for (path, history) in rows::of_session(now.store, target_seq, &lineage)? {
         if !request.covers(&path) {
             continue;
         }
-        let mut target = then.at(&path)?;
+        let (mut target, mut seen) = (then.at(&path)?, target_seq);
         if target == Known::Unknown
             && let Some(seq) = rows::first_declared(now.store, &lineage, &path, target_seq)?
             && let Some(before_tool) = checkpoint::by_seq(now.store, seq)?
         {
             target = knower(now.store, &before_tool)?.at(&path)?;
-            chain.retain(|change| change.checkpoint > seq);
+            seen = seq;
         }
-        let chain = families.without_cancelled(&chain, ours);
+        let chain = in_force_since(&history, seen);
         draft_path(request, &path, &chain, ours, Some(session), target, now, draft)?;
     }
     let declared = rows::declared_at_work(now.store, target_seq, &lineage.condition("session", "opened"))?;
@@ -179,20 +177,20 @@ fn draft_reverse(
     let root = root_of(now.store, operation)?;
     let family = family(now.store, root)?;
     let ours = |change: &ChangeRow| change.by.operation.is_some_and(|seq| family.contains(&seq));
-    let families = Families::load(now.store)?;
-    for (path, chain) in rows::of_operation(now.store, operation.before_seq, operation.seq)? {
-        let first = chain.iter().position(|change| change.by.operation == Some(operation.seq)).unwrap_or(0);
-        let chain = &chain[first..];
+    for (path, mut history) in rows::of_operation(now.store, operation.before_seq, operation.seq)? {
+        history.retain(|change| change.checkpoint > operation.before_seq);
+        let first = history.iter().position(|change| change.by.operation == Some(operation.seq)).unwrap_or(0);
+        let history = &history[first..];
         if !request.covers(&path) || (fault::seeded("bug-undo-skips-a-path") && !draft.paths.is_empty()) {
             continue;
         }
-        let target = match chain.first() {
+        let target = match history.first() {
             Some(change) if change.kind != ChangeKind::Captured => change.before.map_or(Known::Absent, Known::There),
             _ => Known::Unknown,
         };
-        let chain = families.without_cancelled(chain, ours);
+        let chain = chain::in_force(history, 0);
         draft_path(request, &path, &chain, ours, operation.session_seq, target, now, draft)?;
-        let last = chain.iter().rfind(|change| ours(change)).and_then(|change| change.after);
+        let last = history.iter().rfind(|change| ours(change)).and_then(|change| change.after);
         let planned = draft.paths.get(&path).filter(|planned| planned.conflict.is_none());
         if planned.is_some_and(|planned| planned.action == Action::Unchanged && differs(last, planned.target)) {
             draft.already.push(path);
@@ -248,7 +246,7 @@ fn family(store: &Store, root: i64) -> Result<BTreeSet<i64>, StoreError> {
 fn draft_path(
     request: &RewindRequest,
     path: &WorkspacePath,
-    chain: &[ChangeRow],
+    chain: &[InForce],
     ours: impl Fn(&ChangeRow) -> bool + Copy,
     session: Option<i64>,
     target: Known,
@@ -261,13 +259,11 @@ fn draft_path(
     let mut planned = planned(request, path.clone(), conflict, node(known_now), node(target));
     planned.certainty = Some(judge::certainty(chain, ours));
     if conflict.is_some_and(Conflict::can_overwrite) {
-        planned.merged = merged(now, path, planned.now, chain, ours)?;
+        planned.merged = merged(now, path, planned.now, chain, |one| one.is_all(ours))?;
     }
-    let mut in_force = chain::in_force(chain, planned.target.as_ref());
-    in_force.retain(ours);
-    let own: BTreeSet<i64> = chain::windows(&in_force).collect();
+    let own = chain::windows(chain, ours);
     if conflict == Some(Conflict::UncapturedSince) {
-        planned.changed_by = tools_of(now.store, &own.last().copied().into_iter().collect())?.pop();
+        planned.changed_by = last_tool(now.store, &own)?;
     }
     draft.windows.insert(path.clone(), own);
     draft.add(planned);
@@ -279,15 +275,20 @@ pub(super) fn merged(
     now: &Now<'_>,
     path: &WorkspacePath,
     current: Option<Node>,
-    chain: &[ChangeRow],
-    ours: impl Fn(&ChangeRow) -> bool,
+    chain: &[InForce],
+    ours: impl Fn(&InForce) -> bool,
 ) -> Result<Option<Merged>, StoreError> {
-    merge::merge(chain, ours, current.as_ref(), |wanted| {
-        if current.as_ref() == Some(wanted) {
-            return (now.read)(path, wanted);
-        }
-        readable(now.store, wanted)
-    })
+    merge::merge(chain, ours, current.as_ref(), |wanted| content_of(now, path, current, wanted))
+}
+
+/// The content of `wanted`, which is a state of `path` that may be on disk: that is `current`.
+pub(super) fn content_of(
+    now: &Now<'_>,
+    path: &WorkspacePath,
+    current: Option<Node>,
+    wanted: &Node,
+) -> Result<Option<Vec<u8>>, StoreError> {
+    if current.as_ref() == Some(wanted) { (now.read)(path, wanted) } else { readable(now.store, wanted) }
 }
 
 /// What changed since `then` without being captured; if an operation is reversed, only what changed while it was made.
@@ -480,6 +481,16 @@ pub(super) fn commands_since(store: &Store, seq: i64) -> Result<Vec<LedgerItem>,
         statement.query_map([seq], |row| row.get(0))?.collect()
     })?;
     Ok(tools.into_iter().map(|what| LedgerItem { kind: "command".to_owned(), what, remedy: None }).collect())
+}
+
+/// The changes in force of `history` since checkpoint `seq`.
+pub(super) fn in_force_since(history: &[ChangeRow], seq: i64) -> Vec<InForce> {
+    chain::in_force(history, history.partition_point(|change| change.checkpoint <= seq))
+}
+
+/// The tool call of the newest of these windows.
+pub(super) fn last_tool(store: &Store, windows: &BTreeSet<i64>) -> Result<Option<String>, StoreError> {
+    Ok(tools_of(store, &windows.last().copied().into_iter().collect())?.pop())
 }
 
 /// The tool calls of these windows, oldest first.
