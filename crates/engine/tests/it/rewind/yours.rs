@@ -182,6 +182,19 @@ fn a_command_is_the_author_again_when_an_undo_brings_its_change_back() {
 }
 
 #[test]
+fn an_open_decision_names_the_command_that_the_plan_would_take_back() {
+    let mut bench = Bench::new();
+    bench.write("a", "1");
+    let start = bench.checkpoint();
+    bench.command(|root| fs::write(root.join("a"), "2").unwrap());
+    bench.write("a", "mine");
+    let open = plan(&bench, &undecided(&start));
+    assert_eq!((open.undoes.len(), open.ledger.len()), (1, 0), "{:?} {:?}", open.undoes, open.ledger);
+    let kept = plan(&bench, &RewindRequest { on_conflict: OnConflict::Keep, ..undecided(&start) });
+    assert_eq!((kept.undoes.len(), kept.ledger.len()), (0, 1), "{:?} {:?}", kept.undoes, kept.ledger);
+}
+
+#[test]
 fn a_persons_change_is_theirs_until_a_command_replaces_it_whole() {
     let mut bench = Bench::new();
     bench.write("a", "1\n");
