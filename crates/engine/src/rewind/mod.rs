@@ -503,6 +503,8 @@ pub struct Plan {
     pub conversation: Option<PlannedConversation>,
     /// What would become of a forked session.
     pub fork: Option<PlannedFork>,
+    /// Directories that are not as they were, before choices decide which of them go.
+    pub(crate) directories: Vec<fingerprint::ChangingDirectory>,
     /// The newest checkpoint that the plan knew of, by row number; 0 where files stay.
     pub(crate) newest: i64,
 }

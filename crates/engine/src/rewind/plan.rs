@@ -10,6 +10,7 @@ use rusqlite::OptionalExtension;
 
 use super::chain::{self, InForce};
 use super::doubt::Doubtful;
+use super::fingerprint::ChangingDirectory;
 use super::goal::Resolved;
 use super::hidden::{self, HiddenReach, Scope};
 use super::structure::{self, Draft};
@@ -89,9 +90,11 @@ pub(crate) fn make(request: &RewindRequest, resolved: &Resolved, now: &Now<'_>) 
         .filter(|path| path.conflict == Some(Conflict::NotCaptured))
         .map(|path| path.path.clone())
         .collect();
+    // Choices decide which of them go, so they are noted before choices are looked at.
+    let directories = draft.paths.values().filter_map(ChangingDirectory::of).collect();
     structure::settle(request, resolved.exact, now, &then, &mut draft)?;
     let uncaptured = changed_beside(request, resolved, now, &then)?;
-    let plan = finish(request, resolved, now, keep_new(uncaptured, draft))?;
+    let plan = finish(request, resolved, now, keep_new(uncaptured, draft), directories)?;
     Ok(Made { plan, uncaptured: to_capture, save })
 }
 
@@ -377,7 +380,13 @@ pub(super) fn planned(
     }
 }
 
-fn finish(request: &RewindRequest, resolved: &Resolved, now: &Now<'_>, draft: Draft) -> Result<Plan, RewindError> {
+fn finish(
+    request: &RewindRequest,
+    resolved: &Resolved,
+    now: &Now<'_>,
+    draft: Draft,
+    directories: Vec<ChangingDirectory>,
+) -> Result<Plan, RewindError> {
     let Draft { paths, kept, uncaptured, mut already, blocked, windows } = draft;
     // What is redone is where it belongs.
     already.retain(|_| resolved.kind == OperationKind::Undo);
@@ -433,6 +442,7 @@ fn finish(request: &RewindRequest, resolved: &Resolved, now: &Now<'_>, draft: Dr
         scope: resolved.scope,
         conversation: resolved.aim.as_ref().map(|aim| aim.planned(now.store)).transpose()?,
         fork: None,
+        directories,
         newest: newest(now.store)?,
     })
 }

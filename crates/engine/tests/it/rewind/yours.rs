@@ -214,6 +214,25 @@ fn a_persons_change_is_theirs_until_a_command_replaces_it_whole() {
 }
 
 #[test]
+fn a_directory_that_comes_after_the_plan_makes_it_stale() {
+    let mut bench = Bench::new();
+    bench.write("file", "1");
+    let start = bench.checkpoint();
+    bench.write("file", "2");
+    bench.write("mine/file", "2");
+    let seen = plan(&bench, &undecided(&start)).fingerprint();
+    for on_conflict in [OnConflict::Keep, OnConflict::Overwrite] {
+        let decided = plan(&bench, &RewindRequest { on_conflict, ..undecided(&start) });
+        assert!(decided.is_as_seen(&seen), "whether a directory goes depends on the choices: {on_conflict:?}");
+    }
+    fs::create_dir_all(bench.root.join("empty/below")).unwrap();
+    assert!(!plan(&bench, &exactly(&start)).is_as_seen(&seen));
+    let new = bench.identities();
+    bench.workspace.apply(&exactly(&start), Some(&seen), &new, &NoProgress).unwrap_err();
+    assert!(bench.root.join("empty/below").is_dir());
+}
+
+#[test]
 fn what_a_command_left_uncaptured_is_not_called_a_persons() {
     let mut bench = Bench::new();
     let env = environment(&bench.root, bench.scratch.path().join("store"));
