@@ -148,13 +148,13 @@ pub struct RewindDocument {
 pub struct File {
     /// The path.
     pub path: Bytes,
-    /// Null if a failure left only the outcome known.
+    /// `merge` if only some changes go out of it. Null if a failure left only the outcome known.
     pub action: Option<String>,
     /// What became of it.
     pub status: String,
     /// Null where it does not matter who changed it.
     pub certainty: Option<String>,
-    /// In an exact rewind: whether it holds a change that no agent and no command made.
+    /// In an exact rewind: whether a person made what is there, or a part of it.
     #[serde(default)]
     pub yours: bool,
 }
@@ -317,7 +317,7 @@ impl File {
     fn new(path: &PlannedPath, status: &str) -> Self {
         Self {
             path: Bytes::new(path.path.as_bytes()),
-            action: Some(path.action.name().to_owned()),
+            action: Some(if path.is_merged() { "merge" } else { path.action.name() }.to_owned()),
             status: status.to_owned(),
             certainty: path.certainty.map(|certainty| certainty.name().to_owned()),
             yours: path.yours,

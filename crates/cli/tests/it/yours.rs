@@ -150,6 +150,26 @@ fn work_that_was_brought_back_needs_a_decision_too() {
 }
 
 #[test]
+fn a_merge_is_announced_as_one() {
+    let s = Sandbox::new();
+    s.write("a", "1\n2\n3\n4\n5\n");
+    s.retake(["checkpoint", "-m", "start"]).succeeds();
+    s.exec("sed -i s/1/x/ a").succeeds();
+    s.write("a", "x\n2\n3\n4\nmine\n");
+    let merge = ["rewind", "start", "--on-conflict", "merge"];
+    let merged = s.retake(merge).succeeds();
+    assert!(String::from_utf8_lossy(&merged.stdout).trim_end().ends_with(": 1 merged"));
+    merged.says("1 path changed since then and did not go back\n  a: merged: what others changed in it stays");
+    assert_eq!(s.read("a"), "1\n2\n3\n4\nmine\n");
+    let again = s.retake(merge).succeeds();
+    assert!(String::from_utf8_lossy(&again.stdout).contains("every path stays as it is"), "a fixed point");
+    s.retake(["undo"]).succeeds();
+    let document = Run::of(s.retake_command().args(merge).arg("--json")).json();
+    assert_eq!((&document["files"][0]["action"], &document["files"][0]["status"]), (&json!("merge"), &json!("done")));
+    assert_eq!(document["not_restored"][0]["why"], "merged");
+}
+
+#[test]
 fn what_a_command_left_uncaptured_names_the_command() {
     let s = Sandbox::new();
     s.config("[capture]\nmax_file = 10\n");

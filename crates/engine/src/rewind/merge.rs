@@ -1,7 +1,6 @@
 //! Taking our changes out of a file that somebody else changed too, by three-way merge.
 
 use super::chain::InForce;
-use super::same;
 use crate::Node;
 use crate::owner::ChangeKind;
 use crate::snapshot::tree::Kind;
@@ -17,7 +16,8 @@ pub struct Merged {
 }
 
 /// Reverses our changes in `chain`, newest first, in the file that is `now`; `None` if that does not go cleanly. If we deleted it last, it
-/// is what it was before that, with what somebody else had changed until then. `read` gives contents.
+/// is what it was before that, with what somebody else had changed until then. The result is the file itself where our changes are out
+/// of it already. `read` gives contents.
 pub(super) fn merge(
     chain: &[InForce],
     ours: impl Fn(&InForce) -> bool,
@@ -36,7 +36,9 @@ pub(super) fn merge(
         return Ok(None);
     }
     let Some(mut content) = read(&start)? else { return Ok(None) };
+    let mut has_ours = now.is_none();
     for InForce { change, .. } in chain.iter().rev().filter(|one| ours(one)) {
+        has_ours = true;
         let (Some(before), Some(after)) = (&change.before, &change.after) else { return Ok(None) };
         let usable = change.kind == ChangeKind::Changed && is_mergeable(before) && is_mergeable(after);
         if !usable {
@@ -55,7 +57,7 @@ pub(super) fn merge(
         }
     }
     let node = Node { content: ObjectId::of(&content), size: content.len() as u64, ..start };
-    Ok((!same(Some(&node), now)).then_some(Merged { node, content }))
+    Ok(has_ours.then_some(Merged { node, content }))
 }
 
 pub(super) fn is_mergeable(node: &Node) -> bool {

@@ -376,6 +376,12 @@ impl PlannedPath {
         }
     }
 
+    /// Whether only our changes go out of it, and what others changed in it stays.
+    pub fn is_merged(&self) -> bool {
+        let is_chosen = self.conflict.is_some() && self.choice == OnConflict::Merge && self.merged.is_some();
+        is_chosen && !same(self.result().as_ref(), self.target.as_ref())
+    }
+
     /// The state that applying the plan brings; the present one where it is left alone.
     pub fn result(&self) -> Option<Node> {
         match (self.conflict, self.choice) {
@@ -539,7 +545,7 @@ impl Plan {
 pub enum PathStatus {
     /// It is as planned.
     Done,
-    /// It was left alone, as chosen.
+    /// It was left alone, as chosen, or because a merge has nothing to take out of it.
     Kept,
     /// It could not be done.
     Failed,

@@ -3,7 +3,7 @@
 use std::fs;
 
 use retake_engine::{
-    Conflict, Environment, Goal, Means, NoProgress, OnConflict, Plan, RewindRequest, Settings, Workspace,
+    Conflict, Environment, Goal, Means, NoProgress, OnConflict, PathStatus, Plan, RewindRequest, Settings, Workspace,
 };
 
 use super::{Bench, conflicts, exactly, path};
@@ -211,6 +211,26 @@ fn a_persons_change_is_theirs_until_a_command_replaces_it_whole() {
     bench.command(|root| fs::write(root.join("b"), "3\n").unwrap());
     bench.apply(&undecided(&start)).unwrap();
     assert_eq!((bench.read("a").as_deref(), bench.read("b").as_deref()), (Some("1\n"), Some("1\n2\n")));
+}
+
+#[test]
+fn a_merge_says_so_and_repeating_it_changes_nothing() {
+    let mut bench = Bench::new();
+    bench.write("a", "1\n2\n3\n4\n5\n");
+    let start = bench.checkpoint();
+    bench.command(|root| fs::write(root.join("a"), "x\n2\n3\n4\n5\n").unwrap());
+    bench.write("a", "x\n2\n3\n4\ny\n");
+    let merge = RewindRequest { on_conflict: OnConflict::Merge, ..undecided(&start) };
+    let applied = bench.apply(&merge).unwrap();
+    assert!(applied.plan.paths[0].is_merged());
+    let remains =
+        |applied: &retake_engine::Applied| -> Vec<&str> { applied.not_restored().iter().map(|one| one.why).collect() };
+    assert_eq!(remains(&applied), ["merged"]);
+    assert_eq!(bench.read("a").as_deref(), Some("1\n2\n3\n4\ny\n"));
+    let again = bench.apply(&merge).unwrap();
+    assert_eq!((again.operation, again.statuses[0].1, remains(&again)), (None, PathStatus::Kept, vec!["merged"]));
+    bench.undo().unwrap();
+    assert_eq!(bench.read("a").as_deref(), Some("x\n2\n3\n4\ny\n"), "the first one is undone");
 }
 
 #[test]

@@ -42,7 +42,7 @@ pub(super) fn judge(
 }
 
 /// What is left of `now` without our changes, the newest of which goes first; of what we deleted, what was there before that. How three
-/// texts merge is not what is tested here.
+/// texts merge is not what is tested here. Nothing is merged if nothing is ours.
 pub(super) fn merge(
     chain: &[Step<'_>],
     is_ours: &dyn Fn(&Step<'_>) -> bool,
@@ -60,7 +60,9 @@ pub(super) fn merge(
         }
     };
     let mut content = is_file(start).then(|| start.content.clone())?;
+    let mut is_touched = now.is_none();
     for step in chain.iter().rev().filter(|step| is_ours(step)) {
+        is_touched = true;
         let (before, after) = step.before.zip(step.after)?;
         if step.happening != Happening::Changed || !is_file(before) || !is_file(after) {
             return None;
@@ -73,6 +75,5 @@ pub(super) fn merge(
         }
         content = diffy::merge_bytes(&after.content, &content, &before.content).ok()?;
     }
-    let is_other = now.is_none_or(|now| now.content != content);
-    is_other.then(|| NaiveNode { content, ..start.clone() })
+    is_touched.then(|| NaiveNode { content, ..start.clone() })
 }
