@@ -215,9 +215,7 @@ impl Branch {
 impl RewindDocument {
     /// Of what would be done, or was refused.
     pub fn planned(plan: &Plan) -> Self {
-        // A change of the user's own is no conflict: the plan replaces it once the user agrees.
-        let is_conflict = |path: &PlannedPath| path.stops() && path.conflict != Some(Conflict::Yours);
-        let status = |path: &PlannedPath| if is_conflict(path) { "conflict" } else { "planned" };
+        let status = |path: &PlannedPath| if path.stops() { "conflict" } else { "planned" };
         let files = plan.paths.iter().map(|path| File::new(path, status(path))).collect();
         let not_restored = plan.not_restored().iter().map(NotRestoredFacts::new).collect();
         Self { fingerprint: Some(plan.fingerprint()), not_restored, ..Self::new(plan, files) }

@@ -203,8 +203,7 @@ fn show(ui: &mut Ui, workspace: &Workspace, kind: OperationKind, request: &Rewin
             ui.finish()?;
         }
     }
-    // A dry run replaces nothing, so it needs nobody to agree.
-    if plan.needs_only_consent() { Ok(()) } else { Err(RewindError::Refused { plan: Box::new(plan) }.into()) }
+    if plan.is_applicable() { Ok(()) } else { Err(RewindError::Refused { plan: Box::new(plan) }.into()) }
 }
 
 fn apply(

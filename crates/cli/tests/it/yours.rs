@@ -43,7 +43,7 @@ fn without_a_terminal_changes_of_a_person_need_yes_or_a_choice() {
 #[test]
 fn json_marks_the_paths_that_are_yours_and_says_what_the_point_means() {
     let (s, id) = changed();
-    let plan = s.retake(["rewind", &id, "--dry-run", "--json"]).json();
+    let plan = s.retake(["rewind", &id, "--dry-run", "--json"]).refused_with_json();
     let yours = |document: &Value| -> Vec<String> {
         let files = document["files"].as_array().expect("a list").iter().filter(|file| file["yours"] == true);
         files.map(|file| file["path"].as_str().expect("a name").to_owned()).collect()
@@ -147,6 +147,23 @@ fn work_that_was_brought_back_needs_a_decision_too() {
     s.retake(["undo", "--yes"]).succeeds();
     s.retake(["rewind", "start"]).fails(3).says("  thesis\n");
     assert_eq!((s.read("a"), s.read("thesis")), ("mine\n".to_owned(), "t\n".to_owned()));
+}
+
+#[test]
+fn a_dry_run_needs_the_decisions_that_the_rewind_needs() {
+    let (s, id) = changed();
+    let dry = s.retake(["rewind", &id, "--dry-run"]);
+    dry.says("2 paths hold your own changes");
+    assert_eq!(dry.code(), Some(3));
+    let plan = s.retake(["rewind", &id, "--dry-run", "--json"]).refused_with_json();
+    let status = |document: &Value, path: &str| -> Value {
+        let files = document["files"].as_array().expect("a list");
+        files.iter().find(|file| file["path"] == path).expect("it is in the plan")["status"].clone()
+    };
+    assert_eq!((status(&plan, "mine"), status(&plan, "theirs")), (json!("conflict"), json!("planned")));
+    let decided = s.retake(["rewind", &id, "--yes", "--dry-run", "--json"]).json();
+    assert_eq!((status(&decided, "mine"), decided["applied"].clone()), (json!("planned"), json!(false)));
+    s.retake(["rewind", &id, "--on-conflict", "keep", "--dry-run"]).succeeds();
 }
 
 #[test]

@@ -526,13 +526,6 @@ impl Plan {
         self.paths.iter().all(|path| same(path.now.as_ref(), path.result().as_ref()))
     }
 
-    /// Whether the plan can be applied once the user agrees that it replaces their own changes.
-    pub fn needs_only_consent(&self) -> bool {
-        let is_yours = |path: &PlannedPath| path.conflict == Some(Conflict::Yours) && path.choice == OnConflict::Stop;
-        let is_free = |path: &PlannedPath| !path.stops() || is_yours(path);
-        self.blocked.is_empty() && self.branch.is_none() && self.paths.iter().all(is_free)
-    }
-
     /// Whether the plan can be applied as it is.
     pub fn is_applicable(&self) -> bool {
         self.blocked.is_empty() && self.branch.is_none() && !self.paths.iter().any(PlannedPath::stops)
