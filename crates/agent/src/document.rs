@@ -96,8 +96,8 @@ pub struct RewindDocument {
     pub what: String,
     /// The session whose it is.
     pub session: Option<String>,
-    /// What the point means for files: the changes of one session or the whole workspace. Left out for an undo or a redo, and where
-    /// files stay.
+    /// What the point means for files: the changes of one session or the whole workspace. An undo or a redo has no point; the command
+    /// line says `session` there. Left out where files stay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub means: Option<Means>,
     /// What goes back: `code`, `conversation` or `both`.

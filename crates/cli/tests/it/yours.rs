@@ -187,6 +187,20 @@ fn a_merge_is_announced_as_one() {
 }
 
 #[test]
+fn an_undo_and_a_redo_mean_the_changes_of_one_operation() {
+    let s = Sandbox::new();
+    s.write("a", "1\n");
+    s.exec("echo 2 > a").succeeds();
+    for command in ["undo", "redo"] {
+        let plan = s.retake([command, "--dry-run", "--json"]).json();
+        let done = s.retake([command, "--json"]).json();
+        assert_eq!((&plan["means"], &done["means"]), (&json!("session"), &json!("session")), "{command}");
+    }
+    s.write("a", "mine\n");
+    assert_eq!(s.retake(["undo", "--json"]).refused_with_json()["means"], "session");
+}
+
+#[test]
 fn what_a_command_left_uncaptured_names_the_command() {
     let s = Sandbox::new();
     s.config("[capture]\nmax_file = 10\n");
