@@ -4,9 +4,9 @@
 //! after that state. A state that an undo, a redo or a rewind brings back has the authors of the change that made it, so that a
 //! person's work stays theirs through any number of rewinds.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::same;
+use super::{Outer, outer, same};
 use crate::Node;
 use crate::owner::rows::ChangeRow;
 use crate::owner::{ChangeKind, Verdict};
@@ -74,12 +74,15 @@ struct Replay<'a> {
     places: Vec<Place>,
     /// Where the path was before the first change, and after each.
     moments: Vec<usize>,
+    /// The last place of each state.
+    latest: BTreeMap<Outer, usize>,
 }
 
 impl<'a> Replay<'a> {
     fn new(history: &'a [ChangeRow]) -> Self {
         let root = Place { row: None, under: ROOT, makers: Vec::new() };
-        Self { history, places: vec![root], moments: vec![ROOT] }
+        let latest = history.first().and_then(before).map(|state| (outer(state), ROOT)).into_iter().collect();
+        Self { history, places: vec![root], moments: vec![ROOT], latest }
     }
 
     /// The state at `place`; `None` if it was not captured.
@@ -108,11 +111,10 @@ impl<'a> Replay<'a> {
         // After a step that nobody recorded, no change leads back.
         let is_recorded = before(change).zip(self.state(here)).is_none_or(|(before, state)| same(before, state));
         let reached = after(change).filter(|_| is_recorded);
-        let is_there =
-            |place: &usize| reached.zip(self.state(*place)).is_some_and(|(reached, state)| same(reached, state));
-        let below = self.down(here).find(is_there);
-        let before = self.moments.iter().rev().copied().find(is_there);
-        let next = match (below, before) {
+        let earlier = reached.and_then(|reached| self.latest.get(&outer(reached)).copied());
+        let is_there = |place: &usize| self.state(*place).map(outer) == reached.map(outer);
+        let below = earlier.and_then(|_| self.down(here).find(is_there));
+        let next = match (below, earlier) {
             (Some(earlier), _) => self.go_back(earlier, here, row),
             (None, Some(earlier)) if is_retakes(change) => earlier,
             (None, earlier) => {
@@ -126,6 +128,9 @@ impl<'a> Replay<'a> {
             }
         };
         self.moments.push(next);
+        if let Some(state) = after(change) {
+            self.latest.insert(outer(state), next);
+        }
     }
 
     /// Goes back from `here` to `earlier` by the change `row`. A person who takes back what others did decides for the state that was

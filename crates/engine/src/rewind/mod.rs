@@ -573,6 +573,9 @@ pub(crate) fn same(a: Option<&Node>, b: Option<&Node>) -> bool {
     outer(a) == outer(b)
 }
 
-pub(crate) fn outer(node: Option<&Node>) -> Option<(Kind, u16, Option<crate::ObjectId>)> {
+/// What a state of a path is compared by; `None` if nothing is there.
+pub(crate) type Outer = Option<(Kind, u16, Option<crate::ObjectId>)>;
+
+pub(crate) fn outer(node: Option<&Node>) -> Outer {
     node.map(|node| (node.kind, node.mode, (node.kind != Kind::Directory).then_some(node.content)))
 }
