@@ -131,6 +131,10 @@ fn draft_selective(
             seen = seq;
         }
         let chain = in_force_since(&history, seen);
+        // What the session did is taken back already, and what is there now is somebody else's.
+        if !chain.is_empty() && !chain.iter().any(|one| one.is_contested() || one.makers.iter().any(ours)) {
+            continue;
+        }
         draft_path(request, &path, &chain, ours, Some(session), target, now, draft)?;
     }
     let declared = rows::declared_at_work(now.store, target_seq, &lineage.condition("session", "opened"))?;

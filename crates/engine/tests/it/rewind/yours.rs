@@ -170,6 +170,22 @@ fn a_persons_work_that_the_session_brought_back_is_not_the_sessions() {
 }
 
 #[test]
+fn work_of_others_that_an_exact_rewind_and_its_undo_touched_is_left_alone() {
+    let mut bench = Bench::new();
+    let session = bench.session();
+    bench.write("a", "1");
+    bench.write("b", "1");
+    let start = bench.checkpoint();
+    bench.write("a", "mine");
+    bench.tool(session, &["b"], |root| fs::write(root.join("b"), "2").unwrap());
+    let goal = Goal::Exact { checkpoint: start.id, session: Some(session) };
+    bench.apply(&RewindRequest { on_yours: OnConflict::Overwrite, ..RewindRequest::new(goal) }).unwrap();
+    bench.undo().unwrap();
+    bench.selective(session, &start, OnConflict::Stop).unwrap();
+    assert_eq!((bench.read("a").as_deref(), bench.read("b").as_deref()), (Some("mine"), Some("1")));
+}
+
+#[test]
 fn a_command_is_the_author_again_when_an_undo_brings_its_change_back() {
     let mut bench = Bench::new();
     bench.write("a", "1");

@@ -426,7 +426,10 @@ impl Planner<'_> {
             }
             let past: Vec<&Row> = steps().filter(|row| row.path == *path).collect();
             let chain = in_force(&past, past.iter().filter(|row| row.point <= from).count());
-            self.draft_path(path, &chain, &is_ours, Some(who), state, expected);
+            let is_affair = |row: &&Row| is_ours(row) || row.by == By::Contested;
+            if chain.is_empty() || chain.iter().flat_map(|step| &step.makers).any(is_affair) {
+                self.draft_path(path, &chain, &is_ours, Some(who), state, expected);
+            }
         }
     }
 
