@@ -96,8 +96,8 @@ pub struct RewindDocument {
     pub what: String,
     /// The session whose it is.
     pub session: Option<String>,
-    /// What the point means for files: the changes of one session or the whole workspace. Left out for an undo or a redo, and where
-    /// files stay.
+    /// What the point means for files: the changes of one session or the whole workspace. An undo or a redo has no point; the command
+    /// line says `session` there. Left out where files stay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub means: Option<Means>,
     /// What goes back: `code`, `conversation` or `both`.
@@ -148,13 +148,13 @@ pub struct RewindDocument {
 pub struct File {
     /// The path.
     pub path: Bytes,
-    /// Null if a failure left only the outcome known.
+    /// `merge` if only some changes go out of it. Null if a failure left only the outcome known.
     pub action: Option<String>,
     /// What became of it.
     pub status: String,
     /// Null where it does not matter who changed it.
     pub certainty: Option<String>,
-    /// In an exact rewind: whether it holds a change that no agent and no command made.
+    /// In an exact rewind: whether a person made what is there, or a part of it.
     #[serde(default)]
     pub yours: bool,
 }
@@ -215,9 +215,7 @@ impl Branch {
 impl RewindDocument {
     /// Of what would be done, or was refused.
     pub fn planned(plan: &Plan) -> Self {
-        // A change of the user's own is no conflict: the plan replaces it once the user agrees.
-        let is_conflict = |path: &PlannedPath| path.stops() && path.conflict != Some(Conflict::Yours);
-        let status = |path: &PlannedPath| if is_conflict(path) { "conflict" } else { "planned" };
+        let status = |path: &PlannedPath| if path.stops() { "conflict" } else { "planned" };
         let files = plan.paths.iter().map(|path| File::new(path, status(path))).collect();
         let not_restored = plan.not_restored().iter().map(NotRestoredFacts::new).collect();
         Self { fingerprint: Some(plan.fingerprint()), not_restored, ..Self::new(plan, files) }
@@ -317,7 +315,7 @@ impl File {
     fn new(path: &PlannedPath, status: &str) -> Self {
         Self {
             path: Bytes::new(path.path.as_bytes()),
-            action: Some(path.action.name().to_owned()),
+            action: Some(if path.is_merged() { "merge" } else { path.action.name() }.to_owned()),
             status: status.to_owned(),
             certainty: path.certainty.map(|certainty| certainty.name().to_owned()),
             yours: path.yours,

@@ -17,8 +17,8 @@ use anyhow::Error;
 use retake_agent::document::RewindDocument;
 use retake_agent::fresh;
 use retake_engine::{
-    CheckpointError, LedgerItem, OnConflict, OperationKind, Plan, Progress, RewindError, RewindRequest, ScanError,
-    SessionId, SessionKind, SessionWriter, StoreError, Workspace,
+    CheckpointError, LedgerItem, Means, OnConflict, OperationKind, Plan, Progress, RewindError, RewindRequest,
+    ScanError, Scope, SessionId, SessionKind, SessionWriter, StoreError, Workspace,
 };
 
 use crate::agent;
@@ -194,7 +194,7 @@ fn add_running(workspace: &Workspace, plan: &mut Plan) -> Result<(), StoreError>
 fn show(ui: &mut Ui, workspace: &Workspace, kind: OperationKind, request: &RewindRequest) -> anyhow::Result<()> {
     let plan = plan(ui, workspace, request)?;
     match ui.format {
-        Format::Json => ui.json(&RewindDocument::planned(&plan))?,
+        Format::Json => print(ui, kind, RewindDocument::planned(&plan))?,
         Format::Text => {
             ui.start_pager()?;
             let paint = ui.paint;
@@ -203,8 +203,7 @@ fn show(ui: &mut Ui, workspace: &Workspace, kind: OperationKind, request: &Rewin
             ui.finish()?;
         }
     }
-    // A dry run replaces nothing, so it needs nobody to agree.
-    if plan.needs_only_consent() { Ok(()) } else { Err(RewindError::Refused { plan: Box::new(plan) }.into()) }
+    if plan.is_applicable() { Ok(()) } else { Err(RewindError::Refused { plan: Box::new(plan) }.into()) }
 }
 
 fn apply(
@@ -228,17 +227,26 @@ fn apply(
         (Ok(mut applied), format) => {
             add_running(workspace, &mut applied.plan)?;
             match format {
-                Format::Json => Ok(ui.json(&RewindDocument::applied(&applied))?),
+                Format::Json => print(ui, kind, RewindDocument::applied(&applied)),
                 Format::Text => outcome::tell(ui, kind, &applied),
             }
         }
         (Err(error), format) => {
             if let (Format::Json, Some(document)) = (format, RewindDocument::failed(&error)) {
-                ui.json(&document)?;
+                print(ui, kind, document)?;
             }
             Err(as_cancelled(error))
         }
     }
+}
+
+/// Prints `document` for programs. An undo or a redo takes back the changes of one operation and no others, as a session's point does.
+fn print(ui: &mut Ui, kind: OperationKind, mut document: RewindDocument) -> anyhow::Result<()> {
+    let is_reversal = matches!(kind, OperationKind::Undo | OperationKind::Redo);
+    if is_reversal && document.scope.is_some_and(|scope| scope != Scope::Conversation) {
+        document.means = Some(Means::Session);
+    }
+    Ok(ui.json(&document)?)
 }
 
 /// A rewind that was cancelled has read something and done nothing.

@@ -92,7 +92,7 @@ pub(crate) fn taken_back(document: &RewindDocument) -> Option<EntryId> {
 
 /// What becomes, or has become, of each path.
 pub(crate) fn files(document: &RewindDocument) -> Value {
-    let mut lists = json!({ "restored": [], "deleted": [], "kept": [], "conflicts": [], "failed": [] });
+    let mut lists = json!({ "restored": [], "merged": [], "deleted": [], "kept": [], "conflicts": [], "failed": [] });
     for file in &document.files {
         let list = match (file.status.as_str(), file.action.as_deref()) {
             ("conflict", _) => "conflicts",
@@ -100,6 +100,7 @@ pub(crate) fn files(document: &RewindDocument) -> Value {
             ("kept" | "overtaken", _) => "kept",
             _ if is_to_be_kept(document, file) => "kept",
             (_, Some("delete")) => "deleted",
+            (_, Some("merge")) => "merged",
             _ => "restored",
         };
         if let Value::Array(list) = &mut lists[list] {

@@ -38,7 +38,7 @@ pub fn apply(
             Err(Refusal { reason: Reason::Running | Reason::InUse, .. }) if options.wait => std::thread::sleep(POLL),
             Err(refusal) => {
                 match (ui.format, &refusal.document) {
-                    (Format::Json, Some(document)) => ui.json(document)?,
+                    (Format::Json, Some(document)) => super::print(ui, kind, document.as_ref().clone())?,
                     (Format::Text, Some(document)) => tell_conflicts(ui, document)?,
                     (_, None) => {}
                 }
@@ -91,7 +91,7 @@ fn tell_conflicts(ui: &mut Ui, document: &RewindDocument) -> anyhow::Result<()> 
 
 fn tell(ui: &mut Ui, kind: OperationKind, document: &RewindDocument) -> anyhow::Result<()> {
     if ui.format == Format::Json {
-        return Ok(ui.json(document)?);
+        return super::print(ui, kind, document.clone());
     }
     if kind == OperationKind::Undo && document.operation.is_none() && document.conversation_moved == Some(true) {
         let what = quote::one_line(&document.what);

@@ -168,10 +168,11 @@ fn counts(applied: &Applied) -> String {
         (Action::Delete, "deleted"),
         (Action::Mode, "with permissions restored"),
     ];
-    let count = |wanted: Action| counted.iter().filter(|path| path.action == wanted).count();
-    let parts = parts.map(|(action, word)| (count(action), word));
+    let (merged, whole): (Vec<&PlannedPath>, Vec<_>) = counted.iter().partition(|path| path.is_merged());
+    let count = |wanted: Action| whole.iter().filter(|path| path.action == wanted).count();
+    let parts = parts.map(|(action, word)| (count(action), word)).into_iter().chain([(merged.len(), "merged")]);
     let parts: Vec<String> =
-        parts.into_iter().filter(|(count, _)| *count != 0).map(|(count, word)| format!("{count} {word}")).collect();
+        parts.filter(|(count, _)| *count != 0).map(|(count, word)| format!("{count} {word}")).collect();
     if let Some(fork) = &applied.plan.fork {
         return preview::fate(fork, preview::Tense::Done);
     }

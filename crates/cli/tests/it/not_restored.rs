@@ -45,14 +45,14 @@ fn a_rewind_names_a_large_file_that_changed_and_stays() {
     let id = s.checkpoint();
     s.write("s.txt", "t\n");
     resize(&s, "big.dat", 90);
-    let plan = s.retake(["rewind", &id, "--dry-run", "--json"]).json();
+    let plan = s.retake(["rewind", &id, "--yes", "--dry-run", "--json"]).json();
     assert_eq!(named(&plan["not_restored"]), [pair("big.dat", "too_large")], "{plan}");
     let run = s.retake(["rewind", &id, "--yes"]).succeeds();
     assert!(String::from_utf8_lossy(&run.stdout).contains("1 restored"));
     run.says("1 path changed since then and did not go back\n  big.dat: has changed; larger than `capture.max_file`");
     assert!(!run.stderr.contains("same.dat"), "{}", run.stderr);
     s.retake(["undo"]).succeeds();
-    let document = s.retake(["rewind", &id, "--json"]).json();
+    let document = s.retake(["rewind", &id, "--yes", "--json"]).json();
     assert_eq!(named(&document["not_restored"]), [pair("big.dat", "too_large")], "{document}");
     assert_eq!(document["not_restored"][0]["change"], "changed");
 }

@@ -73,13 +73,13 @@ fn json_tells_what_was_done() {
 fn a_dry_run_shows_the_plan_and_touches_nothing() {
     let (s, id) = edited();
     let before = s.everything_in_the_workspace();
-    let plan = s.retake(["rewind", &id, "--dry-run"]).text();
+    let plan = s.retake(["rewind", &id, "--yes", "--dry-run"]).text();
     for line in ["  R a         +1 -1", "  A gone      +1 -0", "  D new/deep  +0 -1", "  M run       mode 0755 to 0644"]
     {
         let is_it = |shown: &str| shown.strip_prefix(line).is_some_and(|rest| rest.starts_with("  yours"));
         assert!(plan.lines().any(is_it), "`{line}` is not in:\n{plan}");
     }
-    let document = s.retake(["rewind", &id, "--dry-run", "--json"]).json();
+    let document = s.retake(["rewind", &id, "--yes", "--dry-run", "--json"]).json();
     assert_eq!((&document["applied"], &document["files"][0]["status"]), (&json!(false), &json!("planned")));
     assert_eq!(s.everything_in_the_workspace(), before);
     assert_eq!(s.retake(["log", "--all"]).text().lines().count(), 1, "no point was made");

@@ -37,7 +37,7 @@ fn a_save_after_the_fingerprint_was_taken_refuses_the_plan_of_the_command_line()
     let seen = planned["fingerprint"].as_str().expect("a plan has one");
     rewind(seen).fails(3).says("nothing was changed: the plan has changed since it was shown");
     assert_eq!(s.read("a.txt"), "mine\n");
-    let planned = s.retake(["rewind", &id, "--dry-run", "--json"]).json();
+    let planned = s.retake(["rewind", &id, "--dry-run", "--json"]).refused_with_json();
     rewind(planned["fingerprint"].as_str().expect("a plan has one")).succeeds();
     assert_eq!(s.read("a.txt"), "one\n", "the same file again is the same plan");
     s.retake(["rewind", &id, "--plan", "nonsense"]).fails(3).says("the plan has changed");

@@ -43,7 +43,7 @@ fn without_a_terminal_changes_of_a_person_need_yes_or_a_choice() {
 #[test]
 fn json_marks_the_paths_that_are_yours_and_says_what_the_point_means() {
     let (s, id) = changed();
-    let plan = s.retake(["rewind", &id, "--dry-run", "--json"]).json();
+    let plan = s.retake(["rewind", &id, "--dry-run", "--json"]).refused_with_json();
     let yours = |document: &Value| -> Vec<String> {
         let files = document["files"].as_array().expect("a list").iter().filter(|file| file["yours"] == true);
         files.map(|file| file["path"].as_str().expect("a name").to_owned()).collect()
@@ -130,5 +130,86 @@ fn authors_are_those_of_the_files_in_the_plan_and_no_command_is_in_both_lists() 
     assert!(undoes.is_empty(), "a person made these changes: {undoes:?}");
     assert!(stays.iter().all(|what| what.contains("true")), "undone commands are not named: {stays:?}");
     plan(&[]).succeeds();
+    assert_eq!(s.read("a"), "1\n");
+}
+
+#[test]
+fn work_that_was_brought_back_needs_a_decision_too() {
+    let s = Sandbox::new();
+    s.write("a", "1\n");
+    s.retake(["checkpoint", "-m", "start"]).succeeds();
+    s.write("a", "mine\n").write("thesis", "t\n");
+    s.retake(["rewind", "start", "--yes"]).succeeds();
+    s.retake(["undo", "--yes"]).succeeds();
+    let refused = s.retake(["rewind", "start"]).fails(3);
+    refused.says("2 paths hold your own changes").says("  a\n").says("  thesis\n");
+    s.exec("rm thesis").succeeds();
+    s.retake(["undo", "--yes"]).succeeds();
+    s.retake(["rewind", "start"]).fails(3).says("  thesis\n");
+    assert_eq!((s.read("a"), s.read("thesis")), ("mine\n".to_owned(), "t\n".to_owned()));
+}
+
+#[test]
+fn a_dry_run_needs_the_decisions_that_the_rewind_needs() {
+    let (s, id) = changed();
+    let dry = s.retake(["rewind", &id, "--dry-run"]);
+    dry.says("2 paths hold your own changes");
+    assert_eq!(dry.code(), Some(3));
+    let plan = s.retake(["rewind", &id, "--dry-run", "--json"]).refused_with_json();
+    let status = |document: &Value, path: &str| -> Value {
+        let files = document["files"].as_array().expect("a list");
+        files.iter().find(|file| file["path"] == path).expect("it is in the plan")["status"].clone()
+    };
+    assert_eq!((status(&plan, "mine"), status(&plan, "theirs")), (json!("conflict"), json!("planned")));
+    let decided = s.retake(["rewind", &id, "--yes", "--dry-run", "--json"]).json();
+    assert_eq!((status(&decided, "mine"), decided["applied"].clone()), (json!("planned"), json!(false)));
+    s.retake(["rewind", &id, "--on-conflict", "keep", "--dry-run"]).succeeds();
+}
+
+#[test]
+fn a_merge_is_announced_as_one() {
+    let s = Sandbox::new();
+    s.write("a", "1\n2\n3\n4\n5\n");
+    s.retake(["checkpoint", "-m", "start"]).succeeds();
+    s.exec("sed -i s/1/x/ a").succeeds();
+    s.write("a", "x\n2\n3\n4\nmine\n");
+    let merge = ["rewind", "start", "--on-conflict", "merge"];
+    let merged = s.retake(merge).succeeds();
+    assert!(String::from_utf8_lossy(&merged.stdout).trim_end().ends_with(": 1 merged"));
+    merged.says("1 path changed since then and did not go back\n  a: merged: what others changed in it stays");
+    assert_eq!(s.read("a"), "1\n2\n3\n4\nmine\n");
+    let again = s.retake(merge).succeeds();
+    assert!(String::from_utf8_lossy(&again.stdout).contains("every path stays as it is"), "a fixed point");
+    s.retake(["undo"]).succeeds();
+    let document = Run::of(s.retake_command().args(merge).arg("--json")).json();
+    assert_eq!((&document["files"][0]["action"], &document["files"][0]["status"]), (&json!("merge"), &json!("done")));
+    assert_eq!(document["not_restored"][0]["why"], "merged");
+}
+
+#[test]
+fn an_undo_and_a_redo_mean_the_changes_of_one_operation() {
+    let s = Sandbox::new();
+    s.write("a", "1\n");
+    s.exec("echo 2 > a").succeeds();
+    for command in ["undo", "redo"] {
+        let plan = s.retake([command, "--dry-run", "--json"]).json();
+        let done = s.retake([command, "--json"]).json();
+        assert_eq!((&plan["means"], &done["means"]), (&json!("session"), &json!("session")), "{command}");
+    }
+    s.write("a", "mine\n");
+    assert_eq!(s.retake(["undo", "--json"]).refused_with_json()["means"], "session");
+}
+
+#[test]
+fn what_a_command_left_uncaptured_names_the_command() {
+    let s = Sandbox::new();
+    s.config("[capture]\nmax_file = 10\n");
+    s.write("a", "1\n");
+    s.retake(["checkpoint", "-m", "start"]).succeeds();
+    s.exec("printf 'more than ten bytes' > a").succeeds();
+    let refused = s.retake(["rewind", "start"]).fails(3);
+    refused.says("  a: changed by `").says("and not captured since");
+    assert!(!refused.stderr.contains("your own changes"), "{}", refused.stderr);
+    s.retake(["rewind", "start", "--yes"]).succeeds();
     assert_eq!(s.read("a"), "1\n");
 }

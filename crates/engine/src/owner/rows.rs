@@ -132,11 +132,11 @@ fn select(connection: &Connection, rest: &str, values: impl rusqlite::Params) ->
 /// Files that were created hidden have no states that a chain could be made of: see `hidden`.
 const HIDDEN: u8 = ChangeKind::Hidden as u8;
 
-/// All changes after checkpoint `seq` of paths that a change matching `condition` touched, by path and in order.
+/// All changes, by path and in order, of paths that a change after checkpoint `seq` matching `condition` touched.
 fn since(store: &Store, seq: i64, condition: &str) -> Result<BTreeMap<WorkspacePath, Vec<ChangeRow>>, StoreError> {
     let rows = store.db().read(|connection| {
         let rest = format!(
-            "WHERE changes.checkpoint > ?1 AND kind != {HIDDEN} AND path IN
+            "WHERE kind != {HIDDEN} AND path IN
                  (SELECT path FROM changes WHERE checkpoint > ?1 AND kind != {HIDDEN} AND {condition})
              ORDER BY changes.seq"
         );
@@ -149,16 +149,15 @@ fn since(store: &Store, seq: i64, condition: &str) -> Result<BTreeMap<WorkspaceP
     Ok(by_path)
 }
 
-/// Everything that happened to `paths` after checkpoint `seq`, by path and in order.
+/// Everything that ever happened to `paths`, by path and in order.
 pub(crate) fn of_paths<'a>(
     store: &Store,
-    seq: i64,
     paths: impl Iterator<Item = &'a WorkspacePath>,
 ) -> Result<BTreeMap<WorkspacePath, Vec<ChangeRow>>, StoreError> {
-    let wanted: BTreeSet<&WorkspacePath> = paths.collect();
-    let mut by_path = if wanted.is_empty() { BTreeMap::new() } else { since(store, seq, "1")? };
-    by_path.retain(|path, _| wanted.contains(path));
-    Ok(by_path)
+    let rest = format!("WHERE path = ?1 AND kind != {HIDDEN} ORDER BY changes.seq");
+    store.db().read(|connection| {
+        paths.map(|path| Ok((path.clone(), select(connection, &rest, [path.as_bytes()])?))).collect()
+    })
 }
 
 /// A condition for changes by whose windows match `owner`, or that they contest with others.
@@ -171,8 +170,8 @@ fn by(owner: &str, windows: &str) -> String {
     )
 }
 
-/// Everything that happened after checkpoint `seq` to paths that a session changed since, or may have, by path and in order. What it
-/// was forked from is its own past.
+/// Everything that ever happened to paths that a session changed after checkpoint `seq`, or may have, by path and in order. What it was
+/// forked from is its own past.
 pub(crate) fn of_session(
     store: &Store,
     seq: i64,
@@ -182,8 +181,7 @@ pub(crate) fn of_session(
     since(store, seq, &by(&own("changes.session"), &own("windows.session")))
 }
 
-/// Everything that happened since operation `operation` began (at checkpoint `seq`) to the paths that it changed, or may
-/// have.
+/// Everything that ever happened to the paths that operation `operation`, which began at checkpoint `seq`, changed, or may have.
 pub(crate) fn of_operation(
     store: &Store,
     seq: i64,

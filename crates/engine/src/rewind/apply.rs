@@ -407,7 +407,9 @@ pub(super) fn rolled_back(failed: Failed) -> RewindError {
 
 fn statuses(plan: &Plan, kept: &BTreeSet<WorkspacePath>, meanwhile: &Meanwhile) -> Vec<(WorkspacePath, PathStatus)> {
     let status = |path: &super::PlannedPath| {
-        if path.conflict.is_some() && matches!(path.choice, OnConflict::Keep) || kept.contains(&path.path) {
+        let is_kept = path.conflict.is_some() && path.choice == OnConflict::Keep;
+        let has_nothing_to_merge = path.is_merged() && same(path.now.as_ref(), path.result().as_ref());
+        if is_kept || has_nothing_to_merge || kept.contains(&path.path) {
             PathStatus::Kept
         } else if meanwhile.overtaken.contains(&path.path) {
             PathStatus::Overtaken

@@ -1,40 +1,210 @@
-//! The changes of one path that are still in it: the ones that a rewind takes back, and whose they are.
+//! The changes in force: the ones that made a path what it is, and who made them.
 //!
-//! A change that was taken back has left nothing in the file, whoever took it back and however. So it is named as no author's.
+//! One history per path is replayed from its first recorded change. A change that leads back to an earlier state takes back everything
+//! after that state. A state that an undo, a redo or a rewind brings back has the authors of the change that made it, so that a
+//! person's work stays theirs through any number of rewinds.
 
-use super::same;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Outer, outer, same};
 use crate::Node;
 use crate::owner::rows::ChangeRow;
 use crate::owner::{ChangeKind, Verdict};
 
-/// `chain`, everything that happened to a path since it was `target`, without the changes that led back to an earlier state.
-pub(super) fn in_force(chain: &[ChangeRow], target: Option<&Node>) -> Vec<ChangeRow> {
-    // What an uncaptured path was is not known, so nothing leads back to it.
-    let state = |change: &ChangeRow| (change.kind == ChangeKind::Changed).then_some(change.after);
-    let mut left: Vec<ChangeRow> = Vec::with_capacity(chain.len());
-    for change in chain {
-        left.push(change.clone());
-        let Some(after) = state(change) else { continue };
-        let is_after = |node: Option<&Node>| same(node, after.as_ref());
-        let earlier =
-            left[..left.len() - 1].iter().position(|one| state(one).is_some_and(|node| is_after(node.as_ref())));
-        match earlier {
-            _ if is_after(target) => left.clear(),
-            Some(at) => left.truncate(at + 1),
-            None => {}
-        }
-    }
-    left
+/// A change that is in force since the target.
+#[derive(Clone, Debug)]
+pub(super) struct InForce {
+    pub(super) change: ChangeRow,
+    /// The recorded changes that the state after it is made of: usually the change itself.
+    pub(super) makers: Vec<ChangeRow>,
 }
 
-/// The windows in which `chain` was changed.
-pub(super) fn windows(chain: &[ChangeRow]) -> impl Iterator<Item = i64> {
-    chain.iter().filter_map(|change| change.by.window)
+impl InForce {
+    /// Whether a person had a part in it.
+    pub(super) fn is_of_a_person(&self) -> bool {
+        self.makers.iter().any(is_outside)
+    }
+
+    pub(super) fn is_contested(&self) -> bool {
+        self.makers.iter().any(|maker| maker.by.verdict == Verdict::Contested)
+    }
+
+    /// Whether all who had a part in it are `ours`.
+    pub(super) fn is_all(&self, ours: impl Fn(&ChangeRow) -> bool) -> bool {
+        self.makers.iter().all(ours)
+    }
 }
 
 /// Whether no agent and no command made the change.
-pub(super) fn is_outside(change: &ChangeRow) -> bool {
+fn is_outside(change: &ChangeRow) -> bool {
     change.by.verdict == Verdict::Outside && change.by.operation.is_none()
+}
+
+/// The windows in which `ours` of `chain` were made.
+pub(super) fn windows(chain: &[InForce], ours: impl Fn(&ChangeRow) -> bool) -> BTreeSet<i64> {
+    let makers = chain.iter().flat_map(|one| &one.makers).filter(|maker| ours(maker));
+    makers.filter_map(|maker| maker.by.window).collect()
+}
+
+/// The changes in force since the target, of `history`: all recorded changes of a path in order, of which the target has seen the
+/// first `seen`. They lead from the target's state to the last one, unless the path was not captured in between.
+pub(super) fn in_force(history: &[ChangeRow], seen: usize) -> Vec<InForce> {
+    let mut replay = Replay::new(history);
+    for row in 0..history.len() {
+        replay.take(row);
+    }
+    replay.since(seen)
+}
+
+/// Where the root is in [`Replay::places`].
+const ROOT: usize = 0;
+
+/// A state of the path together with the changes that led to it: a place in the tree of all such.
+struct Place {
+    /// The change that led here; `None` for the root.
+    row: Option<usize>,
+    /// The place that it led here from.
+    under: usize,
+    /// The changes that the state here is made of.
+    makers: Vec<usize>,
+}
+
+struct Replay<'a> {
+    history: &'a [ChangeRow],
+    places: Vec<Place>,
+    /// Where the path was before the first change, and after each.
+    moments: Vec<usize>,
+    /// The last place of each state.
+    latest: BTreeMap<Outer, usize>,
+}
+
+impl<'a> Replay<'a> {
+    fn new(history: &'a [ChangeRow]) -> Self {
+        let root = Place { row: None, under: ROOT, makers: Vec::new() };
+        let latest = history.first().and_then(before).map(|state| (outer(state), ROOT)).into_iter().collect();
+        Self { history, places: vec![root], moments: vec![ROOT], latest }
+    }
+
+    /// The state at `place`; `None` if it was not captured.
+    fn state(&self, place: usize) -> Option<Option<&'a Node>> {
+        match (self.places[place].row, self.history.first()) {
+            (Some(row), _) => after(&self.history[row]),
+            (None, Some(first)) => before(first),
+            (None, None) => None,
+        }
+    }
+
+    /// `place` and all that it stands on, down to the root.
+    fn down(&self, place: usize) -> impl Iterator<Item = usize> {
+        std::iter::successors(Some(place), |place| (*place != ROOT).then(|| self.places[*place].under))
+    }
+
+    fn add(&mut self, place: Place) -> usize {
+        self.places.push(place);
+        self.places.len() - 1
+    }
+
+    /// Takes the change `row`.
+    fn take(&mut self, row: usize) {
+        let change = &self.history[row];
+        let here = self.moments.last().copied().unwrap_or(ROOT);
+        // After a step that nobody recorded, no change leads back.
+        let is_recorded = before(change).zip(self.state(here)).is_none_or(|(before, state)| same(before, state));
+        let reached = after(change).filter(|_| is_recorded);
+        let earlier = reached.and_then(|reached| self.latest.get(&outer(reached)).copied());
+        let is_there = |place: &usize| self.state(*place).map(outer) == reached.map(outer);
+        let below = earlier.and_then(|_| self.down(here).find(is_there));
+        let next = match (below, earlier) {
+            (Some(earlier), _) => self.go_back(earlier, here, row),
+            (None, Some(earlier)) if is_retakes(change) => earlier,
+            (None, earlier) => {
+                let mut makers = vec![row];
+                // A command that brings a person's state again, out of git's stash, say, has not written it.
+                if let Some(earlier) = earlier.filter(|_| change.by.window.is_some()) {
+                    let of_a_person = |maker: &&usize| is_outside(&self.history[**maker]);
+                    makers.extend(self.places[earlier].makers.iter().filter(of_a_person));
+                }
+                self.add(Place { row: Some(row), under: here, makers })
+            }
+        };
+        self.moments.push(next);
+        if let Some(state) = after(change) {
+            self.latest.insert(outer(state), next);
+        }
+    }
+
+    /// Goes back from `here` to `earlier` by the change `row`. A person who takes back what others did decides for the state that was
+    /// there before.
+    fn go_back(&mut self, earlier: usize, here: usize, row: usize) -> usize {
+        let is_outside = |row: &usize| is_outside(&self.history[*row]);
+        let is_others = |place: usize| !self.places[place].makers.iter().all(is_outside);
+        let takes_back_others = self.down(here).take_while(|place| *place != earlier).any(is_others);
+        if earlier == ROOT || !is_outside(&row) || !takes_back_others {
+            return earlier;
+        }
+        let Place { row: made, under, ref makers } = self.places[earlier];
+        let makers = makers.iter().copied().chain([row]).collect();
+        self.add(Place { row: made, under, makers })
+    }
+
+    /// The changes in force that the first `seen` do not hold.
+    fn since(&self, seen: usize) -> Vec<InForce> {
+        let line = |moment: usize| -> Vec<usize> {
+            let mut line: Vec<usize> = self.down(self.moments[moment]).filter(|place| *place != ROOT).collect();
+            line.reverse();
+            line
+        };
+        let rows = |line: &[usize]| -> Vec<usize> { line.iter().filter_map(|place| self.places[*place].row).collect() };
+        let (then, now) = (line(seen), line(self.history.len()));
+        let (then, known) = (rows(&then), rows(&now).partition_point(|row| *row < seen));
+        let (old, new) = now.split_at(known);
+        let mut left = Vec::new();
+        if rows(old) != then {
+            left.extend(self.jump(seen, old, &then));
+        }
+        left.extend(new.iter().filter_map(|place| {
+            let Place { row, ref makers, .. } = self.places[*place];
+            Some(InForce { change: self.history[row?].clone(), makers: self.rows(makers.iter().copied()) })
+        }));
+        left
+    }
+
+    /// The change from the target, which stood on the rows `then`, to the older state that the places `old` lead to.
+    fn jump(&self, seen: usize, old: &[usize], then: &[usize]) -> Option<InForce> {
+        let top = old.last().copied().unwrap_or(ROOT);
+        let is_there = |row: &usize| self.places[self.moments[row + 1]].row == self.places[top].row;
+        let row = (seen..self.history.len()).find(is_there)?;
+        let target = self.state(self.moments[seen]);
+        let kind = if target.is_some() { ChangeKind::Changed } else { ChangeKind::Captured };
+        let (before, after) = (target.flatten().copied(), self.state(top).flatten().copied());
+        let is_new = |place: &&usize| self.places[**place].row.is_some_and(|row| !then.contains(&row));
+        let makers = old.iter().filter(is_new).flat_map(|place| self.places[*place].makers.iter().copied());
+        let makers = self.rows(makers.chain([row]));
+        let change = ChangeRow { kind, before, after, ..self.history[row].clone() };
+        let is_change = kind != ChangeKind::Changed || !same(before.as_ref(), after.as_ref());
+        is_change.then_some(InForce { change, makers })
+    }
+
+    fn rows(&self, rows: impl Iterator<Item = usize>) -> Vec<ChangeRow> {
+        rows.map(|row| self.history[row].clone()).collect()
+    }
+}
+
+/// The state before `change`; `None` if it was not captured.
+fn before(change: &ChangeRow) -> Option<Option<&Node>> {
+    let is_known = matches!(change.kind, ChangeKind::Changed | ChangeKind::Uncaptured | ChangeKind::LeftOut);
+    is_known.then_some(change.before.as_ref())
+}
+
+/// The state after `change`; `None` if it was not captured.
+pub(super) fn after(change: &ChangeRow) -> Option<Option<&Node>> {
+    let is_known = matches!(change.kind, ChangeKind::Changed | ChangeKind::Captured | ChangeKind::Uncovered);
+    is_known.then_some(change.after.as_ref())
+}
+
+/// Whether Retake made the change: an undo, a redo or a rewind.
+fn is_retakes(change: &ChangeRow) -> bool {
+    change.by.window.is_none() && change.by.operation.is_some()
 }
 
 #[cfg(test)]
@@ -46,26 +216,88 @@ mod tests {
 
     fn file(content: &str) -> Option<Node> {
         let size = content.len() as u64;
-        Some(Node { kind: Kind::File, mode: 0o644, content: ObjectId::of(content.as_bytes()), size })
+        let node = Node { kind: Kind::File, mode: 0o644, content: ObjectId::of(content.as_bytes()), size };
+        (content != "-").then_some(node)
     }
 
-    fn change(checkpoint: i64, kind: ChangeKind, before: Option<Node>, after: Option<Node>) -> ChangeRow {
-        let path = WorkspacePath::parse(b"a").expect("plain");
-        ChangeRow { checkpoint, path, kind, before, after, by: By::OUTSIDE }
+    /// The changes `story`, such as `p12`: a person, the command of window 7 (`c`) or 8 (`d`) or Retake (`r`) leads from 1 to 2.
+    fn history(story: &[&str]) -> Vec<ChangeRow> {
+        let row = |(at, step): (usize, &&str)| {
+            let window =
+                |window| By { verdict: Verdict::Presumed, session: Some(1), window: Some(window), operation: None };
+            let by = match &step[..1] {
+                "c" => window(7),
+                "d" => window(8),
+                "r" => By::operation(None, 9),
+                _ => By::OUTSIDE,
+            };
+            let (before, after) = (file(&step[1..2]), file(&step[2..3]));
+            let kind = match &step[2..3] {
+                "?" => ChangeKind::Uncaptured,
+                _ if &step[1..2] == "?" => ChangeKind::Captured,
+                _ => ChangeKind::Changed,
+            };
+            let (before, after) = match kind {
+                ChangeKind::Uncaptured => (before, None),
+                ChangeKind::Captured => (None, after),
+                _ => (before, after),
+            };
+            let path = WorkspacePath::parse(b"a").expect("plain");
+            ChangeRow { checkpoint: at as i64, path, kind, before, after, by }
+        };
+        story.iter().enumerate().map(row).collect()
+    }
+
+    /// The changes in force since the first `seen`: each by the number of its row, with those of its makers.
+    fn left(story: &[&str], seen: usize) -> Vec<(i64, Vec<i64>)> {
+        let makers = |one: &InForce| one.makers.iter().map(|maker| maker.checkpoint).collect();
+        in_force(&history(story), seen).iter().map(|one| (one.change.checkpoint, makers(one))).collect()
+    }
+
+    fn plain(rows: &[i64]) -> Vec<(i64, Vec<i64>)> {
+        rows.iter().map(|row| (*row, vec![*row])).collect()
     }
 
     #[test]
     fn changes_that_lead_back_to_an_earlier_state_are_not_in_force() {
-        let [one, two, three] = ["1", "2", "3"].map(file);
-        let step = |number, before, after| change(number, ChangeKind::Changed, before, after);
-        let left = |chain: &[ChangeRow]| -> Vec<i64> {
-            in_force(chain, one.as_ref()).iter().map(|change| change.checkpoint).collect()
-        };
-        assert_eq!(left(&[step(1, one, two), step(2, two, three)]), [1, 2]);
-        assert_eq!(left(&[step(1, one, two), step(2, two, three), step(3, three, two)]), [1]);
-        assert_eq!(left(&[step(1, one, two), step(2, two, one), step(3, one, three)]), [3]);
-        assert_eq!(left(&[step(1, one, None), step(2, None, two), step(3, two, None)]), [1]);
-        let hidden = change(2, ChangeKind::Uncaptured, two, None);
-        assert_eq!(left(&[step(1, one, two), hidden, step(3, None, three), step(4, three, None)]), [1, 2, 3, 4]);
+        assert_eq!(left(&["c12", "p23"], 0), plain(&[0, 1]));
+        assert_eq!(left(&["c12", "p23", "p32"], 0), plain(&[0]));
+        assert_eq!(left(&["c12", "p21", "d13"], 0), plain(&[2]));
+        assert_eq!(left(&["c1-", "d-2", "d2-"], 0), plain(&[0]));
+        assert_eq!(
+            left(&["c12", "c2?", "p?3", "p3-"], 0),
+            plain(&[0, 1, 2, 3]),
+            "nothing is known of the time between"
+        );
+        assert_eq!(left(&["c12", "d21", "d12"], 0), plain(&[2]), "the second command has made it");
+    }
+
+    #[test]
+    fn a_state_that_retake_brings_back_has_its_first_author() {
+        assert_eq!(left(&["p12", "r21", "r12"], 0), plain(&[0]), "a rewind and its undo");
+        assert_eq!(left(&["p-1", "c1-", "r-1"], 0), plain(&[0]), "the undo of a command that deleted it");
+        assert_eq!(left(&["p12", "c21", "r12"], 0), plain(&[0]), "a command wrote the target's content");
+        assert_eq!(left(&["p12", "d23", "r31", "r13"], 0), plain(&[0, 1]));
+        assert_eq!(left(&["c12", "d23", "r32", "r21", "r12"], 0), plain(&[0]));
+    }
+
+    #[test]
+    fn a_state_from_before_the_target_has_its_first_author_too() {
+        assert_eq!(
+            left(&["p12", "r21", "r12"], 2),
+            vec![(2, vec![0, 2])],
+            "taken back before the target, and back since"
+        );
+        assert_eq!(left(&["p12", "c23", "r32"], 2), plain(&[2]), "the target holds it");
+        assert_eq!(left(&["p12", "c23", "r32", "d24"], 2), plain(&[2, 3]));
+        assert_eq!(left(&["p12", "c23", "p34", "r42"], 2), plain(&[3]), "and what came since is gone");
+        assert_eq!(left(&["c12", "p21"], 1), plain(&[1]), "a person has taken it back");
+    }
+
+    #[test]
+    fn a_state_that_a_person_returns_to_is_theirs_too() {
+        assert_eq!(left(&["c12", "d23", "p32"], 0), vec![(0, vec![0, 2])], "in place of a command's");
+        assert_eq!(left(&["c12", "r21", "p12"], 0), plain(&[2]), "after an undo");
+        assert_eq!(left(&["p12", "c21", "d12"], 0), vec![(2, vec![2, 0])], "a command brings it out of a stash");
     }
 }

@@ -49,6 +49,7 @@ impl Workspace {
             scope: Scope::Conversation,
             conversation: Some(aim.planned(store)?),
             fork: None,
+            directories: Vec::new(),
             newest: 0,
         })
     }

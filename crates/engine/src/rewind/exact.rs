@@ -1,25 +1,28 @@
 //! The draft of an exact rewind: every path that differs from the snapshot, with its authors.
 //!
-//! A path that a person changed since is *yours*: it needs a decision where its present state would be lost. A path that is contested
-//! is not called yours, since an agent or a command may have changed it.
+//! A path is *yours* if a person made the state that is on disk, or a part of it: then it needs a decision where that would be lost. A
+//! person's change that a command has since replaced whole is not on disk any more, and is in a checkpoint. A path that is contested is
+//! not called yours, since an agent or a command may have changed it, nor is one that a command changed and no checkpoint captured:
+//! that has a conflict of its own.
 
 use std::collections::BTreeMap;
 
-use super::chain;
+use super::chain::{self, InForce};
 use super::goal::Resolved;
 use super::hidden::{self, HiddenReach, Scope};
 use super::judge::is_unbroken;
-use super::plan::{Now, merged, planned};
+use super::plan::{Now, content_of, in_force_since, last_tool, merged, planned};
 use super::structure::Draft;
-use super::{Conflict, Kept, KeptBecause, RewindError, RewindRequest};
+use super::{Conflict, Kept, KeptBecause, RewindError, RewindRequest, replaced, same};
 use crate::owner::rows::{self, ChangeRow};
-use crate::owner::{By, OpenWindow, Verdict, attribute};
+use crate::owner::{By, ChangeKind, OpenWindow, attribute};
 use crate::snapshot::diff;
 use crate::snapshot::known::{Knower, Known};
-use crate::{Change, StoreError, WorkspacePath, fault};
+use crate::{Change, Node, StoreError, WorkspacePath, fault};
 
-/// Who changed paths since the target.
+/// Who changed paths.
 struct Past {
+    target_seq: i64,
     changes: BTreeMap<WorkspacePath, Vec<ChangeRow>>,
     /// Tool calls that are at work: changes since the last checkpoint may be theirs.
     open: Vec<OpenWindow>,
@@ -42,7 +45,8 @@ pub(super) fn draft(
     )?;
     changes.retain(|change| request.covers(&change.path) && !now.has_saved(&change.path));
     let past = Past {
-        changes: rows::of_paths(now.store, target_seq, changes.iter().map(|change| &change.path))?,
+        target_seq,
+        changes: rows::of_paths(now.store, changes.iter().map(|change| &change.path))?,
         open: rows::open_windows(now.store)?,
     };
     for change in changes {
@@ -75,23 +79,57 @@ impl Past {
         now: &Now<'_>,
         draft: &mut Draft,
     ) -> Result<(), StoreError> {
+        let chain = self.in_force(&change);
         let Change { path, before: current, after: target } = change;
-        let all = self.changes.get(&path).map(Vec::as_slice).unwrap_or_default();
-        let chain = chain::in_force(all, target.as_ref());
-        let is_recorded = is_unbroken(&chain, target.as_ref(), current.as_ref());
-        let is_of_nobody = || attribute(&path, &self.open, None).verdict == Verdict::Outside;
-        let yours = chain.iter().any(chain::is_outside) || !is_recorded && is_of_nobody();
-        draft.windows.insert(path.clone(), chain::windows(&chain).collect());
+        draft.windows.insert(path.clone(), chain::windows(&chain, |_| true));
+        let yours = is_yours(now, &path, current, &chain)?;
+        let is_known = yours || is_unbroken(&chain, target.as_ref(), current.as_ref());
+        let doubt = if yours { Some(Conflict::Yours) } else { (!is_known).then_some(Conflict::UncapturedSince) };
         // To bring back a file that a person deleted loses nothing.
-        let would_lose = yours && current.is_some();
-        let is_conflict = would_lose && !request.replaces_yours(&path) && !fault::seeded("bug-ignore-yours");
-        let conflict = is_conflict.then_some(Conflict::Yours);
+        let doubt = doubt.filter(|_| current.is_some());
+        let conflict = doubt.filter(|_| !request.replaces_yours(&path) && !fault::seeded("bug-ignore-yours"));
         let mut planned = planned(request, path, conflict, current, target);
         planned.yours = yours;
-        if would_lose {
-            planned.merged = merged(now, &planned.path, current, &chain, |change| !chain::is_outside(change))?;
+        if doubt.is_some() {
+            planned.merged = merged(now, &planned.path, current, &chain, |one| !one.is_of_a_person())?;
+        }
+        if conflict == Some(Conflict::UncapturedSince) {
+            planned.changed_by = last_tool(now.store, &chain::windows(&chain, |_| true))?;
         }
         draft.add(planned);
         Ok(())
     }
+
+    /// The changes in force of a path, with the one that no checkpoint has seen yet.
+    fn in_force(&self, change: &Change) -> Vec<InForce> {
+        let Change { path, before: current, after: target } = change;
+        let mut history = self.changes.get(path).cloned().unwrap_or_default();
+        let last = history.last().map_or(Some(target.as_ref()), chain::after);
+        if let Some(last) = last.filter(|last| !same(*last, current.as_ref())) {
+            let (before, by) = (last.copied(), attribute(path, &self.open, None));
+            let (kind, checkpoint) = (ChangeKind::Changed, i64::MAX);
+            history.push(ChangeRow { checkpoint, path: path.clone(), kind, before, after: *current, by });
+        }
+        in_force_since(&history, self.target_seq)
+    }
+}
+
+/// Whether a person made the state that is on disk, or a part of it.
+fn is_yours(now: &Now<'_>, path: &WorkspacePath, current: Option<Node>, chain: &[InForce]) -> Result<bool, StoreError> {
+    let Some((last, earlier)) = chain.split_last() else { return Ok(false) };
+    if last.is_of_a_person() || current.is_none() {
+        return Ok(last.is_of_a_person());
+    }
+    let is_persons = |(at, one): &(usize, &InForce)| one.is_of_a_person() && *at < earlier.len();
+    for (at, one) in chain.iter().enumerate().filter(is_persons) {
+        let mut later = chain[at + 1..].iter().map(|one| chain::after(&one.change));
+        let is_replaced = |later: Option<Option<&Node>>| match later {
+            Some(later) => replaced::is_replaced(&one.change, later, |node| content_of(now, path, current, node)),
+            None => Ok(false),
+        };
+        if !later.try_fold(false, |replaced, later| Ok::<_, StoreError>(replaced || is_replaced(later)?))? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

@@ -1,11 +1,12 @@
 //! The fingerprint of a plan: what the user saw, in a few letters.
 //!
-//! `HEAD.WORLD-CHOICES`: the head of the conversation; the branch and each path with its states; the choices and where they lead. The
-//! choices are [`OPEN`] as long as something is undecided, so that a user may see a plan, decide, and send the decisions with the
+//! `HEAD.WORLD-CHOICES`: the head of the conversation; the branch and each path with its states, directories included; the choices and
+//! where they lead. The choices are [`OPEN`] as long as something is undecided, so that a user may see a plan, decide, and send the decisions with the
 //! fingerprint of that plan. The ledger is in no part.
 
-use super::{Conflict, Plan, PlannedPath, outer};
+use super::{Conflict, Plan, PlannedPath, outer, same};
 use crate::snapshot::tree::Kind;
+use crate::{Node, WorkspacePath};
 
 /// In the place of the head: a turn was stopped for the rewind, and its end has moved the head.
 const ANY: &str = "any";
@@ -17,6 +18,21 @@ pub const OPEN: &str = "open";
 pub fn with_any_head(fingerprint: &str) -> String {
     let rest = fingerprint.split_once('.').map_or(fingerprint, |(_, rest)| rest);
     format!("{ANY}.{rest}")
+}
+
+/// A directory that is not as it was, whether or not it goes back: that depends on the choices for what is in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ChangingDirectory {
+    path: WorkspacePath,
+    states: [Option<Node>; 2],
+}
+
+impl ChangingDirectory {
+    /// The directory at `path`, if it is one that changes.
+    pub(super) fn of(path: &PlannedPath) -> Option<Self> {
+        let changes = is_directory(path) && !same(path.now.as_ref(), path.target.as_ref());
+        changes.then(|| Self { path: path.path.clone(), states: [path.now, path.target] })
+    }
 }
 
 impl Plan {
@@ -42,17 +58,22 @@ impl Plan {
         blake3::hash(format!("{head:?}").as_bytes()).to_hex()[..8].to_owned()
     }
 
-    /// The world as this plan found it. Choices do not change it: directories come and go with what is in them, and what is in the way
-    /// of a path depends on the choices for others.
+    /// The world as this plan found it. Choices do not change it, although directories come and go with what is in them, and what is in
+    /// the way of a path depends on the choices for others.
     fn world(&self) -> String {
         let mut hasher = blake3::Hasher::new();
         let fork = self.fork.as_ref().map(|fork| (fork.session, fork.fate));
         hasher.update(format!("{fork:?} {:?}", self.checked_out).as_bytes());
         for path in self.paths.iter().filter(|path| !is_directory(path)) {
             let nodes = [path.now.as_ref(), path.target.as_ref()].map(outer);
-            let is_choice = |conflict| matches!(conflict, Conflict::InTheWay | Conflict::Yours);
+            let is_choice =
+                |conflict| matches!(conflict, Conflict::InTheWay | Conflict::Yours | Conflict::UncapturedSince);
             let is_contested = path.conflict.is_some_and(|conflict| !is_choice(conflict));
-            add(&mut hasher, path, &format!("{is_contested} {} {nodes:?}", path.yours));
+            add(&mut hasher, &path.path, &format!("{is_contested} {} {nodes:?}", path.yours));
+        }
+        for directory in &self.directories {
+            let [now, target] = &directory.states;
+            add(&mut hasher, &directory.path, &format!("{:?}", [now.as_ref(), target.as_ref()].map(outer)));
         }
         hasher.finalize().to_hex()[..32].to_owned()
     }
@@ -61,14 +82,14 @@ impl Plan {
     fn outcome(&self) -> String {
         let mut hasher = blake3::Hasher::new();
         for path in &self.paths {
-            add(&mut hasher, path, &format!("{:?} {:?}", path.choice, outer(path.result().as_ref())));
+            add(&mut hasher, &path.path, &format!("{:?} {:?}", path.choice, outer(path.result().as_ref())));
         }
         hasher.finalize().to_hex()[..16].to_owned()
     }
 }
 
-fn add(hasher: &mut blake3::Hasher, path: &PlannedPath, facts: &str) {
-    for bytes in [path.path.as_bytes(), facts.as_bytes()] {
+fn add(hasher: &mut blake3::Hasher, path: &WorkspacePath, facts: &str) {
+    for bytes in [path.as_bytes(), facts.as_bytes()] {
         hasher.update(&(bytes.len() as u64).to_le_bytes()).update(bytes);
     }
 }

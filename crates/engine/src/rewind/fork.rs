@@ -143,6 +143,7 @@ impl Workspace {
             scope: Scope::Conversation,
             conversation: None,
             fork: Some(reversal.planned()),
+            directories: Vec::new(),
             newest: 0,
         })
     }

@@ -1,16 +1,17 @@
 //! The judgement on one path of a selective rewind: may it go back, or did somebody else have a hand in it?
 
+use super::chain::InForce;
 use super::{Conflict, same};
 use crate::owner::rows::ChangeRow;
 use crate::owner::{ChangeKind, Verdict};
 use crate::snapshot::known::Known;
 use crate::{Certainty, Node, fault};
 
-/// Whether `chain`, everything that happened to a path since the target in order, can simply be taken back. `ours` says
-/// whose changes are to be taken back, which are those of `session` or of what it was forked from.
-pub(crate) fn judge(
-    chain: &[ChangeRow],
-    ours: impl Fn(&ChangeRow) -> bool,
+/// Whether `chain`, the changes in force since the target, can simply be taken back. `ours` says whose changes are to be taken back,
+/// which are those of `session` or of what it was forked from.
+pub(super) fn judge(
+    chain: &[InForce],
+    ours: impl Fn(&ChangeRow) -> bool + Copy,
     session: Option<i64>,
     target: Known,
     now: Known,
@@ -20,36 +21,36 @@ pub(crate) fn judge(
     if same(now.as_ref(), target.as_ref()) {
         return None;
     }
-    if chain.iter().any(|change| change.by.verdict == Verdict::Contested) {
+    if chain.iter().any(InForce::is_contested) {
         return Some(Conflict::Contested);
     }
     // A rule that leaves a path out does not change it.
-    let is_change = |change: &&ChangeRow| change.kind != ChangeKind::LeftOut;
-    let mut others = chain.iter().filter(is_change).filter(|change| !ours(change)).peekable();
+    let changes = chain.iter().filter(|one| one.change.kind != ChangeKind::LeftOut);
+    let mut others = changes.flat_map(|one| &one.makers).filter(|maker| !ours(maker)).peekable();
     if others.peek().is_some() && !fault::seeded("bug-ignore-others") {
-        let is_same = |change: &ChangeRow| session.is_some() && change.by.session == session;
+        let is_same = |maker: &ChangeRow| session.is_some() && maker.by.session == session;
         return Some(if others.all(is_same) { Conflict::ChangedLater } else { Conflict::ChangedByOthers });
     }
     if is_unbroken(chain, target.as_ref(), now.as_ref()) {
         return None;
     }
     // What is there now may be what our last change left: no checkpoint has captured that.
-    let known = chain.iter().take_while(|change| !is_lost(change)).count();
+    let known = chain.iter().take_while(|one| !is_lost(one)).count();
     let (known, lost) = chain.split_at(known);
-    let state = known.last().map_or(target.as_ref(), |change| change.after.as_ref());
+    let state = known.last().map_or(target.as_ref(), |one| one.change.after.as_ref());
     let is_lost_since = !lost.is_empty() && lost.iter().all(is_lost) && is_unbroken(known, target.as_ref(), state);
     Some(if is_lost_since { Conflict::UncapturedSince } else { Conflict::ChangedSince })
 }
 
 /// Whether nobody knows what a change left.
-fn is_lost(change: &ChangeRow) -> bool {
-    matches!(change.kind, ChangeKind::Uncaptured | ChangeKind::LeftOut)
+fn is_lost(one: &InForce) -> bool {
+    matches!(one.change.kind, ChangeKind::Uncaptured | ChangeKind::LeftOut)
 }
 
 /// Whether the changes lead from `target` to `now` without a step that nobody recorded.
-pub(super) fn is_unbroken(chain: &[ChangeRow], target: Option<&Node>, now: Option<&Node>) -> bool {
+pub(super) fn is_unbroken(chain: &[InForce], target: Option<&Node>, now: Option<&Node>) -> bool {
     let mut state = target;
-    for change in chain {
+    for InForce { change, .. } in chain {
         if change.kind != ChangeKind::Changed || !same(state, change.before.as_ref()) {
             return false;
         }
@@ -59,13 +60,15 @@ pub(super) fn is_unbroken(chain: &[ChangeRow], target: Option<&Node>, now: Optio
 }
 
 /// How sure it is that our changes in `chain` are ours.
-pub(crate) fn certainty(chain: &[ChangeRow], ours: impl Fn(&ChangeRow) -> bool) -> Certainty {
-    let presumed = chain.iter().any(|change| ours(change) && change.by.verdict == Verdict::Presumed);
+pub(super) fn certainty(chain: &[InForce], ours: impl Fn(&ChangeRow) -> bool) -> Certainty {
+    let mut makers = chain.iter().flat_map(|one| &one.makers);
+    let presumed = makers.any(|maker| ours(maker) && maker.by.verdict == Verdict::Presumed);
     if presumed { Certainty::Presumed } else { Certainty::Certain }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::chain::in_force;
     use super::*;
     use crate::owner::By;
     use crate::snapshot::tree::Kind;
@@ -91,7 +94,7 @@ mod tests {
     fn only_an_unbroken_chain_of_ours_goes_back() {
         let (one, two, three) = (file("1"), file("2"), file("3"));
         let ours = |change: &ChangeRow| change.by.session == Some(1);
-        let verdict = |chain: &[ChangeRow], now| judge(chain, ours, Some(1), known(one), known(now));
+        let verdict = |chain: &[ChangeRow], now| judge(&in_force(chain, 0), ours, Some(1), known(one), known(now));
         let mine = [change(Some(1), one, two), change(Some(1), two, three)];
         assert_eq!(verdict(&mine, three), None);
         assert_eq!(verdict(&mine, two), Some(Conflict::ChangedSince), "somebody changed it since");
@@ -105,11 +108,12 @@ mod tests {
             change
         };
         let turns = [turn(7, one, two), turn(8, two, three)];
-        let of = |session| judge(&turns, first, session, known(one), known(three));
+        let of = |session| judge(&in_force(&turns, 0), first, session, known(one), known(three));
         assert_eq!(of(Some(1)), Some(Conflict::ChangedLater), "another turn");
         assert_eq!(of(Some(2)), Some(Conflict::ChangedByOthers), "a fork of that session");
         let hole = [change(Some(1), one, two), change(Some(1), three, two)];
         assert_eq!(verdict(&hole, two), Some(Conflict::ChangedSince), "a step that nobody recorded");
+        let mine = in_force(&mine, 0);
         assert_eq!(judge(&mine, ours, Some(1), Known::Unknown, known(three)), Some(Conflict::UnknownThen));
         assert_eq!(judge(&mine, ours, Some(1), known(one), Known::Unknown), Some(Conflict::NotCaptured));
     }

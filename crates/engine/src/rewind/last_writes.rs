@@ -18,7 +18,7 @@ impl Workspace {
             return Ok(false);
         }
         let other = differing(seen, plan);
-        let past = rows::of_paths(&self.store, 0, other.keys().copied())?;
+        let past = rows::of_paths(&self.store, other.keys().copied())?;
         let is_theirs = |change: &ChangeRow| {
             change.by.verdict != Verdict::Contested
                 && change.by.window.is_some_and(|window| ended.contains(&WindowId(window)))

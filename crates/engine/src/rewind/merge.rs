@@ -1,9 +1,8 @@
 //! Taking our changes out of a file that somebody else changed too, by three-way merge.
 
-use super::same;
+use super::chain::InForce;
 use crate::Node;
 use crate::owner::ChangeKind;
-use crate::owner::rows::ChangeRow;
 use crate::snapshot::tree::Kind;
 use crate::{ObjectId, StoreError, limits};
 
@@ -17,17 +16,18 @@ pub struct Merged {
 }
 
 /// Reverses our changes in `chain`, newest first, in the file that is `now`; `None` if that does not go cleanly. If we deleted it last, it
-/// is what it was before that, with what somebody else had changed until then. `read` gives contents.
-pub(crate) fn merge(
-    chain: &[ChangeRow],
-    ours: impl Fn(&ChangeRow) -> bool,
+/// is what it was before that, with what somebody else had changed until then. The result is the file itself where our changes are out
+/// of it already. `read` gives contents.
+pub(super) fn merge(
+    chain: &[InForce],
+    ours: impl Fn(&InForce) -> bool,
     now: Option<&Node>,
     read: impl Fn(&Node) -> Result<Option<Vec<u8>>, StoreError>,
 ) -> Result<Option<Merged>, StoreError> {
     let (start, chain) = match (now, chain.split_last()) {
         (Some(now), _) => (*now, chain),
-        (None, Some((deletion, earlier))) if ours(deletion) && deletion.after.is_none() => match deletion.before {
-            Some(before) if deletion.kind == ChangeKind::Changed => (before, earlier),
+        (None, Some((one, earlier))) if ours(one) && one.change.after.is_none() => match one.change.before {
+            Some(before) if one.change.kind == ChangeKind::Changed => (before, earlier),
             _ => return Ok(None),
         },
         (None, _) => return Ok(None),
@@ -36,7 +36,9 @@ pub(crate) fn merge(
         return Ok(None);
     }
     let Some(mut content) = read(&start)? else { return Ok(None) };
-    for change in chain.iter().rev().filter(|change| ours(change)) {
+    let mut has_ours = now.is_none();
+    for InForce { change, .. } in chain.iter().rev().filter(|one| ours(one)) {
+        has_ours = true;
         let (Some(before), Some(after)) = (&change.before, &change.after) else { return Ok(None) };
         let usable = change.kind == ChangeKind::Changed && is_mergeable(before) && is_mergeable(after);
         if !usable {
@@ -55,13 +57,13 @@ pub(crate) fn merge(
         }
     }
     let node = Node { content: ObjectId::of(&content), size: content.len() as u64, ..start };
-    Ok((!same(Some(&node), now)).then_some(Merged { node, content }))
+    Ok(has_ours.then_some(Merged { node, content }))
 }
 
-fn is_mergeable(node: &Node) -> bool {
+pub(super) fn is_mergeable(node: &Node) -> bool {
     node.kind == Kind::File && node.size <= limits::MAX_MERGE
 }
 
-fn is_binary(bytes: &[u8]) -> bool {
+pub(super) fn is_binary(bytes: &[u8]) -> bool {
     bytes.iter().take(8_000).any(|&byte| byte == 0)
 }

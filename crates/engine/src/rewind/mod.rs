@@ -10,7 +10,6 @@
 //! it was not there.
 
 pub(crate) mod apply;
-mod cancel;
 mod chain;
 pub(crate) mod converse;
 mod displaced;
@@ -32,6 +31,7 @@ pub(crate) mod plan;
 mod prepare;
 pub(crate) mod recover;
 mod remains;
+mod replaced;
 mod stage;
 pub(crate) mod structure;
 mod swap;
@@ -155,7 +155,8 @@ pub struct RewindRequest {
     pub on_conflict: OnConflict,
     /// What to do with the conflicts of single paths.
     pub choices: BTreeMap<WorkspacePath, OnConflict>,
-    /// What an exact rewind does with the changes of a person where neither of these decides: it stops or overwrites them.
+    /// What an exact rewind does with the changes of a person, and with what no checkpoint has captured since a command changed it, where
+    /// neither of these decides: it stops or overwrites them.
     pub on_yours: OnConflict,
     /// Go ahead although another branch is checked out than at the target.
     pub across_branches: bool,
@@ -192,7 +193,7 @@ impl RewindRequest {
         self.choices.get(path).copied().unwrap_or(self.on_conflict)
     }
 
-    /// Whether changes of a person are replaced without a decision about single paths.
+    /// Whether changes that are or may be a person's are replaced without a decision about single paths.
     fn replaces_yours(&self, path: &WorkspacePath) -> bool {
         self.on_yours == OnConflict::Overwrite
             && self.choice(path) == OnConflict::Stop
@@ -342,7 +343,7 @@ pub struct PlannedPath {
     pub choice: OnConflict,
     /// How sure it is that the changes taken back are ours; `None` where that does not matter.
     pub certainty: Option<Certainty>,
-    /// In an exact rewind: whether it holds a change that no agent and no command made.
+    /// In an exact rewind: whether a person made what is there, or a part of it.
     pub yours: bool,
     /// Its state now.
     pub now: Option<Node>,
@@ -373,6 +374,12 @@ impl PlannedPath {
             OnConflict::Overwrite => !conflict.can_overwrite(),
             OnConflict::Merge => self.merged.is_none(),
         }
+    }
+
+    /// Whether only our changes go out of it, and what others changed in it stays.
+    pub fn is_merged(&self) -> bool {
+        let is_chosen = self.conflict.is_some() && self.choice == OnConflict::Merge && self.merged.is_some();
+        is_chosen && !same(self.result().as_ref(), self.target.as_ref())
     }
 
     /// The state that applying the plan brings; the present one where it is left alone.
@@ -502,6 +509,8 @@ pub struct Plan {
     pub conversation: Option<PlannedConversation>,
     /// What would become of a forked session.
     pub fork: Option<PlannedFork>,
+    /// Directories that are not as they were, before choices decide which of them go.
+    pub(crate) directories: Vec<fingerprint::ChangingDirectory>,
     /// The newest checkpoint that the plan knew of, by row number; 0 where files stay.
     pub(crate) newest: i64,
 }
@@ -517,13 +526,6 @@ impl Plan {
         self.paths.iter().all(|path| same(path.now.as_ref(), path.result().as_ref()))
     }
 
-    /// Whether the plan can be applied once the user agrees that it replaces their own changes.
-    pub fn needs_only_consent(&self) -> bool {
-        let is_yours = |path: &PlannedPath| path.conflict == Some(Conflict::Yours) && path.choice == OnConflict::Stop;
-        let is_free = |path: &PlannedPath| !path.stops() || is_yours(path);
-        self.blocked.is_empty() && self.branch.is_none() && self.paths.iter().all(is_free)
-    }
-
     /// Whether the plan can be applied as it is.
     pub fn is_applicable(&self) -> bool {
         self.blocked.is_empty() && self.branch.is_none() && !self.paths.iter().any(PlannedPath::stops)
@@ -536,7 +538,7 @@ impl Plan {
 pub enum PathStatus {
     /// It is as planned.
     Done,
-    /// It was left alone, as chosen.
+    /// It was left alone, as chosen, or because a merge has nothing to take out of it.
     Kept,
     /// It could not be done.
     Failed,
@@ -571,6 +573,9 @@ pub(crate) fn same(a: Option<&Node>, b: Option<&Node>) -> bool {
     outer(a) == outer(b)
 }
 
-pub(crate) fn outer(node: Option<&Node>) -> Option<(Kind, u16, Option<crate::ObjectId>)> {
+/// What a state of a path is compared by; `None` if nothing is there.
+pub(crate) type Outer = Option<(Kind, u16, Option<crate::ObjectId>)>;
+
+pub(crate) fn outer(node: Option<&Node>) -> Outer {
     node.map(|node| (node.kind, node.mode, (node.kind != Kind::Directory).then_some(node.content)))
 }

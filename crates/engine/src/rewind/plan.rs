@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use rusqlite::OptionalExtension;
 
-use super::cancel::Families;
-use super::chain;
+use super::chain::{self, InForce};
 use super::doubt::Doubtful;
+use super::fingerprint::ChangingDirectory;
 use super::goal::Resolved;
 use super::hidden::{self, HiddenReach, Scope};
 use super::structure::{self, Draft};
@@ -90,9 +90,11 @@ pub(crate) fn make(request: &RewindRequest, resolved: &Resolved, now: &Now<'_>) 
         .filter(|path| path.conflict == Some(Conflict::NotCaptured))
         .map(|path| path.path.clone())
         .collect();
+    // Choices decide which of them go, so they are noted before choices are looked at.
+    let directories = draft.paths.values().filter_map(ChangingDirectory::of).collect();
     structure::settle(request, resolved.exact, now, &then, &mut draft)?;
     let uncaptured = changed_beside(request, resolved, now, &then)?;
-    let plan = finish(request, resolved, now, keep_new(uncaptured, draft))?;
+    let plan = finish(request, resolved, now, keep_new(uncaptured, draft), directories)?;
     Ok(Made { plan, uncaptured: to_capture, save })
 }
 
@@ -115,21 +117,24 @@ fn draft_selective(
         Some(owner) => lineage.owns(owner, change.checkpoint),
         None => change.by.operation.is_some(),
     };
-    let families = Families::load(now.store)?;
     let target_seq = resolved.target_seq()?;
-    for (path, mut chain) in rows::of_session(now.store, target_seq, &lineage)? {
+    for (path, history) in rows::of_session(now.store, target_seq, &lineage)? {
         if !request.covers(&path) {
             continue;
         }
-        let mut target = then.at(&path)?;
+        let (mut target, mut seen) = (then.at(&path)?, target_seq);
         if target == Known::Unknown
             && let Some(seq) = rows::first_declared(now.store, &lineage, &path, target_seq)?
             && let Some(before_tool) = checkpoint::by_seq(now.store, seq)?
         {
             target = knower(now.store, &before_tool)?.at(&path)?;
-            chain.retain(|change| change.checkpoint > seq);
+            seen = seq;
         }
-        let chain = families.without_cancelled(&chain, ours);
+        let chain = in_force_since(&history, seen);
+        // What the session did is taken back already, and what is there now is somebody else's.
+        if !chain.is_empty() && !chain.iter().any(|one| one.is_contested() || one.makers.iter().any(ours)) {
+            continue;
+        }
         draft_path(request, &path, &chain, ours, Some(session), target, now, draft)?;
     }
     let declared = rows::declared_at_work(now.store, target_seq, &lineage.condition("session", "opened"))?;
@@ -179,20 +184,20 @@ fn draft_reverse(
     let root = root_of(now.store, operation)?;
     let family = family(now.store, root)?;
     let ours = |change: &ChangeRow| change.by.operation.is_some_and(|seq| family.contains(&seq));
-    let families = Families::load(now.store)?;
-    for (path, chain) in rows::of_operation(now.store, operation.before_seq, operation.seq)? {
-        let first = chain.iter().position(|change| change.by.operation == Some(operation.seq)).unwrap_or(0);
-        let chain = &chain[first..];
+    for (path, mut history) in rows::of_operation(now.store, operation.before_seq, operation.seq)? {
+        history.retain(|change| change.checkpoint > operation.before_seq);
+        let first = history.iter().position(|change| change.by.operation == Some(operation.seq)).unwrap_or(0);
+        let history = &history[first..];
         if !request.covers(&path) || (fault::seeded("bug-undo-skips-a-path") && !draft.paths.is_empty()) {
             continue;
         }
-        let target = match chain.first() {
+        let target = match history.first() {
             Some(change) if change.kind != ChangeKind::Captured => change.before.map_or(Known::Absent, Known::There),
             _ => Known::Unknown,
         };
-        let chain = families.without_cancelled(chain, ours);
+        let chain = chain::in_force(history, 0);
         draft_path(request, &path, &chain, ours, operation.session_seq, target, now, draft)?;
-        let last = chain.iter().rfind(|change| ours(change)).and_then(|change| change.after);
+        let last = history.iter().rfind(|change| ours(change)).and_then(|change| change.after);
         let planned = draft.paths.get(&path).filter(|planned| planned.conflict.is_none());
         if planned.is_some_and(|planned| planned.action == Action::Unchanged && differs(last, planned.target)) {
             draft.already.push(path);
@@ -248,7 +253,7 @@ fn family(store: &Store, root: i64) -> Result<BTreeSet<i64>, StoreError> {
 fn draft_path(
     request: &RewindRequest,
     path: &WorkspacePath,
-    chain: &[ChangeRow],
+    chain: &[InForce],
     ours: impl Fn(&ChangeRow) -> bool + Copy,
     session: Option<i64>,
     target: Known,
@@ -261,13 +266,11 @@ fn draft_path(
     let mut planned = planned(request, path.clone(), conflict, node(known_now), node(target));
     planned.certainty = Some(judge::certainty(chain, ours));
     if conflict.is_some_and(Conflict::can_overwrite) {
-        planned.merged = merged(now, path, planned.now, chain, ours)?;
+        planned.merged = merged(now, path, planned.now, chain, |one| one.is_all(ours))?;
     }
-    let mut in_force = chain::in_force(chain, planned.target.as_ref());
-    in_force.retain(ours);
-    let own: BTreeSet<i64> = chain::windows(&in_force).collect();
+    let own = chain::windows(chain, ours);
     if conflict == Some(Conflict::UncapturedSince) {
-        planned.changed_by = tools_of(now.store, &own.last().copied().into_iter().collect())?.pop();
+        planned.changed_by = last_tool(now.store, &own)?;
     }
     draft.windows.insert(path.clone(), own);
     draft.add(planned);
@@ -279,15 +282,20 @@ pub(super) fn merged(
     now: &Now<'_>,
     path: &WorkspacePath,
     current: Option<Node>,
-    chain: &[ChangeRow],
-    ours: impl Fn(&ChangeRow) -> bool,
+    chain: &[InForce],
+    ours: impl Fn(&InForce) -> bool,
 ) -> Result<Option<Merged>, StoreError> {
-    merge::merge(chain, ours, current.as_ref(), |wanted| {
-        if current.as_ref() == Some(wanted) {
-            return (now.read)(path, wanted);
-        }
-        readable(now.store, wanted)
-    })
+    merge::merge(chain, ours, current.as_ref(), |wanted| content_of(now, path, current, wanted))
+}
+
+/// The content of `wanted`, which is a state of `path` that may be on disk: that is `current`.
+pub(super) fn content_of(
+    now: &Now<'_>,
+    path: &WorkspacePath,
+    current: Option<Node>,
+    wanted: &Node,
+) -> Result<Option<Vec<u8>>, StoreError> {
+    if current.as_ref() == Some(wanted) { (now.read)(path, wanted) } else { readable(now.store, wanted) }
 }
 
 /// What changed since `then` without being captured; if an operation is reversed, only what changed while it was made.
@@ -376,7 +384,13 @@ pub(super) fn planned(
     }
 }
 
-fn finish(request: &RewindRequest, resolved: &Resolved, now: &Now<'_>, draft: Draft) -> Result<Plan, RewindError> {
+fn finish(
+    request: &RewindRequest,
+    resolved: &Resolved,
+    now: &Now<'_>,
+    draft: Draft,
+    directories: Vec<ChangingDirectory>,
+) -> Result<Plan, RewindError> {
     let Draft { paths, kept, uncaptured, mut already, blocked, windows } = draft;
     // What is redone is where it belongs.
     already.retain(|_| resolved.kind == OperationKind::Undo);
@@ -384,7 +398,12 @@ fn finish(request: &RewindRequest, resolved: &Resolved, now: &Now<'_>, draft: Dr
     let is_news = |path: &PlannedPath| path.conflict.is_some() || path.action != Action::Unchanged;
     let paths: Vec<PlannedPath> = paths.into_values().filter(is_news).collect();
     let (target, target_seq) = (resolved.target()?, resolved.target_seq()?);
-    let goes = |path: &&PlannedPath| !same(path.now.as_ref(), path.result().as_ref());
+    // As long as a decision is open, the plan is about what it would take back.
+    let aim = |path: &PlannedPath| match (path.conflict, path.choice) {
+        (Some(conflict), OnConflict::Stop) if conflict.can_overwrite() => path.target,
+        _ => path.result(),
+    };
+    let goes = |path: &&PlannedPath| !same(path.now.as_ref(), aim(path).as_ref());
     let authors = paths.iter().filter(goes).filter_map(|path| windows.get(&path.path));
     let undoes = tools_of(now.store, &authors.flatten().copied().collect())?;
     let mut ledger = commands_since(now.store, target_seq)?;
@@ -427,6 +446,7 @@ fn finish(request: &RewindRequest, resolved: &Resolved, now: &Now<'_>, draft: Dr
         scope: resolved.scope,
         conversation: resolved.aim.as_ref().map(|aim| aim.planned(now.store)).transpose()?,
         fork: None,
+        directories,
         newest: newest(now.store)?,
     })
 }
@@ -480,6 +500,16 @@ pub(super) fn commands_since(store: &Store, seq: i64) -> Result<Vec<LedgerItem>,
         statement.query_map([seq], |row| row.get(0))?.collect()
     })?;
     Ok(tools.into_iter().map(|what| LedgerItem { kind: "command".to_owned(), what, remedy: None }).collect())
+}
+
+/// The changes in force of `history` since checkpoint `seq`.
+pub(super) fn in_force_since(history: &[ChangeRow], seq: i64) -> Vec<InForce> {
+    chain::in_force(history, history.partition_point(|change| change.checkpoint <= seq))
+}
+
+/// The tool call of the newest of these windows.
+pub(super) fn last_tool(store: &Store, windows: &BTreeSet<i64>) -> Result<Option<String>, StoreError> {
+    Ok(tools_of(store, &windows.last().copied().into_iter().collect())?.pop())
 }
 
 /// The tool calls of these windows, oldest first.

@@ -37,6 +37,11 @@ impl NotRestored {
         Self { path: path.path.clone(), difference, why: conflict.name(), text: path.why().unwrap_or_default() }
     }
 
+    fn merged(path: &PlannedPath) -> Self {
+        let text = "merged: what others changed in it stays".to_owned();
+        Self { path: path.path.clone(), difference: Difference::Changed, why: "merged", text }
+    }
+
     fn overtaken(path: &WorkspacePath) -> Self {
         let text = "was changed by somebody else meanwhile, and is as they left it".to_owned();
         Self { path: path.clone(), difference: Difference::Changed, why: "overtaken", text }
@@ -61,6 +66,7 @@ impl Plan {
             (_, _, PathStatus::Overtaken) if !same(path.now.as_ref(), path.result().as_ref()) => {
                 Some(NotRestored::overtaken(&path.path))
             }
+            _ if path.is_merged() => Some(NotRestored::merged(path)),
             _ => None,
         };
         let mut all: Vec<NotRestored> = self.paths.iter().filter_map(of_path).collect();

@@ -2,7 +2,7 @@
 
 use retake_agent::contract::{Command, Reason, Refusal, Reply, Summarised};
 use retake_agent::diff::FileDiff;
-use retake_agent::document::{ConflictFacts, NotRestoredFacts, RewindDocument};
+use retake_agent::document::{ConflictFacts, File, NotRestoredFacts, RewindDocument};
 use retake_engine::session::first_line;
 
 use super::complete::{self, Completion, Typing};
@@ -217,12 +217,18 @@ fn name_conflict(conflict: &ConflictFacts) -> String {
 /// What became of the files, and what did not go back with them: `2 files went back, 1 was kept`.
 fn in_files(document: &RewindDocument) -> String {
     let count = |status: &str| document.files.iter().filter(|file| file.status == status).count();
-    let (done, kept, failed) = (count("done"), count("kept"), count("failed"));
+    let is_merged = |file: &&File| file.status == "done" && file.action.as_deref() == Some("merge");
+    let merged = document.files.iter().filter(is_merged).count();
+    let (done, kept, failed) = (count("done") - merged, count("kept"), count("failed"));
     let mut words = vec![match done {
+        0 if merged > 0 => format!("{merged} merged"),
         0 => "no file changed".to_owned(),
         1 => "1 file went back".to_owned(),
         _ => format!("{done} files went back"),
     }];
+    if done > 0 && merged > 0 {
+        words.push(format!("{merged} merged"));
+    }
     match kept {
         0 => {}
         1 => words.push("1 is kept as it is now".to_owned()),

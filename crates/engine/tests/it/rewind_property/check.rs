@@ -102,6 +102,8 @@ fn verdict(what: &str, wrong: &[String]) -> Verdict {
 pub(super) fn statuses(applied: &Applied, expected: &Expected) -> Verdict {
     let status = |planned: &Planned| match (planned.conflict, planned.choice) {
         (Some(_), OnConflict::Keep) => PathStatus::Kept,
+        // Nothing of ours is left in it to take out.
+        (Some(_), OnConflict::Merge) if planned.result() == planned.now.as_ref() => PathStatus::Kept,
         _ => PathStatus::Done,
     };
     let found: Vec<_> = applied.statuses.iter().map(|(path, status)| (path.as_bytes().to_vec(), *status)).collect();

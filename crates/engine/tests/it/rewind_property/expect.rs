@@ -11,6 +11,7 @@ use retake_engine::{Certainty, Conflict, KeptBecause, OnConflict};
 use retake_testkit::naive::{Everything, Known, NaiveGap, NaiveKind, NaiveNode, NaiveTree, Shape, Thing};
 use retake_testkit::tree::Who;
 
+use super::force::{Step, after, in_force, is_yours, leads};
 use super::judge::{judge, merge};
 use super::model::{By, Happening, Model, Path, Row, Window};
 use super::world::SAVE_HIDDEN;
@@ -279,41 +280,38 @@ impl Planner<'_> {
         }
     }
 
-    /// A path of an exact rewind: the changes in it are what leads from the target to now without a detour.
+    /// A path of an exact rewind. What is on disk and in no point yet is a change like the recorded ones.
     fn planned_exact(&self, path: &Path, point: usize, now: Option<&NaiveNode>, then: Option<&NaiveNode>) -> Planned {
-        let all = self
-            .model
-            .rows
-            .iter()
-            .filter(|row| row.point > point && row.path == *path && row.happening != Happening::Hidden);
-        let mut chain: Vec<&Row> = Vec::new();
-        for row in all {
-            chain.push(row);
-            let is_there = |happening: Happening, node: Option<&NaiveNode>| {
-                row.happening == Happening::Changed && happening == Happening::Changed && node == row.after.as_ref()
-            };
-            let last = chain.len() - 1;
-            let back = chain[..last].iter().position(|one| is_there(one.happening, one.after.as_ref()));
-            if is_there(Happening::Changed, then) {
-                chain.clear();
-            } else if let Some(at) = back {
-                chain.truncate(at + 1);
-            }
+        let is_step = |row: &&Row| row.path == *path && row.happening != Happening::Hidden;
+        let mut past: Vec<&Row> = self.model.rows.iter().filter(is_step).collect();
+        let last = past.last().map_or(Some(then), |row| after(row));
+        let unseen = Row {
+            point: usize::MAX,
+            path: path.clone(),
+            happening: Happening::Changed,
+            before: last.flatten().cloned(),
+            after: now.cloned(),
+            by: self.model.attribute(path),
+            open: Vec::new(),
+        };
+        if last.is_some_and(|last| last != now) {
+            past.push(&unseen);
         }
-        let is_whole = chain.iter().all(|row| row.happening == Happening::Changed);
-        let ends = chain.iter().map(|row| row.after.as_ref());
-        let starts = chain.iter().map(|row| row.before.as_ref());
-        let is_told = is_whole && std::iter::once(then).chain(ends).eq(starts.chain([now]));
-        let yours =
-            chain.iter().any(|row| row.by == By::Outside) || !is_told && self.model.attribute(path) == By::Outside;
+        let chain = in_force(&past, past.iter().filter(|row| row.point <= point).count());
+        let yours = is_yours(&chain, now);
+        let conflict = match (yours, leads(&chain, then, now)) {
+            (true, _) => Some(Conflict::Yours),
+            (false, false) => Some(Conflict::UncapturedSince),
+            (false, true) => None,
+        };
+        let doubt = conflict.filter(|_| now.is_some());
         let is_single = self.wanted.choices.contains_key(path);
         let is_agreed =
             self.wanted.on_yours == OnConflict::Overwrite && self.wanted.choice == OnConflict::Stop && !is_single;
-        let needs_decision = yours && now.is_some() && !is_agreed;
-        let mut planned = self.planned(path, needs_decision.then_some(Conflict::Yours), now, then);
+        let mut planned = self.planned(path, doubt.filter(|_| !is_agreed), now, then);
         planned.yours = yours;
-        if yours && now.is_some() {
-            planned.merged = merge(&chain, &|row| row.by != By::Outside, now);
+        if doubt.is_some() {
+            planned.merged = merge(&chain, &|step| !step.is_persons(), now);
         }
         planned
     }
@@ -409,12 +407,12 @@ impl Planner<'_> {
             By::Retake(operation) => model.operations[operation].session.is_none_or(|other| other == who),
             by => model.session_of(by) == Some(who),
         };
-        let is_step = |row: &&Row| row.point > target && row.happening != Happening::Hidden;
-        let since: Vec<&Row> = model.rows.iter().filter(is_step).collect();
+        let steps = || model.rows.iter().filter(|row| row.happening != Happening::Hidden);
         // What it contests with others is its affair too.
         let is_contender = |row: &Row| row.by == By::Contested && row.open.iter().any(|n| model.windows[*n].who == who);
-        let is_of_session = |row: &&&Row| model.session_of(row.by) == Some(who) || is_contender(row);
-        let paths: BTreeSet<&Path> = since.iter().filter(is_of_session).map(|row| &row.path).collect();
+        let is_of_session = |row: &&Row| model.session_of(row.by) == Some(who) || is_contender(row);
+        let since = steps().filter(|row| row.point > target);
+        let paths: BTreeSet<&Path> = since.filter(is_of_session).map(|row| &row.path).collect();
         for path in paths.into_iter().filter(|path| self.is_covered(path)) {
             let mut state = model.points[target].tree.known(path);
             let mut from = target;
@@ -426,8 +424,12 @@ impl Planner<'_> {
                     from = opened;
                 }
             }
-            let chain: Vec<&Row> = since.iter().filter(|row| row.path == *path && row.point > from).copied().collect();
-            self.draft_path(path, &chain, &is_ours, state, expected);
+            let past: Vec<&Row> = steps().filter(|row| row.path == *path).collect();
+            let chain = in_force(&past, past.iter().filter(|row| row.point <= from).count());
+            let is_affair = |row: &&Row| is_ours(row) || row.by == By::Contested;
+            if chain.is_empty() || chain.iter().flat_map(|step| &step.makers).any(is_affair) {
+                self.draft_path(path, &chain, &is_ours, Some(who), state, expected);
+            }
         }
     }
 
@@ -450,8 +452,8 @@ impl Planner<'_> {
                 (_, Some(node)) => Known::There(node),
                 (_, None) => Known::Absent,
             };
-            self.draft_path(path, chain, &is_ours, target, expected);
-            let chain = self.without_cancelled(chain, &is_ours);
+            let session = model.operations[operation].session;
+            self.draft_path(path, &in_force(chain, 0), &is_ours, session, target, expected);
             let last = chain.iter().rfind(|row| is_ours(row)).and_then(|row| row.after.as_ref());
             let planned = &expected.paths[path];
             let is_there = planned.conflict.is_none() && planned.now == planned.target;
@@ -465,47 +467,24 @@ impl Planner<'_> {
     fn draft_path(
         &self,
         path: &Path,
-        chain: &[&Row],
+        chain: &[Step<'_>],
         is_ours: &dyn Fn(&Row) -> bool,
+        session: Option<Who>,
         target: Known<'_>,
         expected: &mut Expected,
     ) {
         let now = self.now.known(path);
-        let chain = &self.without_cancelled(chain, is_ours)[..];
         let session_of = |row: &Row| self.model.session_of(row.by);
-        let conflict = judge(chain, is_ours, &session_of, target, now);
+        let conflict = judge(chain, is_ours, &session_of, session, target, now);
         let mut planned = self.planned(path, conflict, now.state().flatten(), target.state().flatten());
-        let is_presumed = |row: &&&Row| is_ours(row) && matches!(row.by, By::Window { certain: false, .. });
-        let presumed = chain.iter().any(|row| is_presumed(&row));
+        let is_presumed = |row: &&Row| is_ours(row) && matches!(row.by, By::Window { certain: false, .. });
+        let presumed = chain.iter().flat_map(|step| &step.makers).any(is_presumed);
         planned.certainty = Some(if presumed { Certainty::Presumed } else { Certainty::Certain });
         if conflict.is_some_and(is_overwritable) {
-            planned.merged = merge(chain, is_ours, planned.now.as_ref());
+            let is_all_ours = |step: &Step<'_>| step.makers.iter().all(|row| is_ours(row));
+            planned.merged = merge(chain, &is_all_ours, planned.now.as_ref());
         }
         expected.paths.insert(path.clone(), planned);
-    }
-
-    /// What others did and took back at once is as if it had not been.
-    fn without_cancelled<'r>(&self, chain: &[&'r Row], is_ours: &dyn Fn(&Row) -> bool) -> Vec<&'r Row> {
-        let operation = |row: &Row| self.model.operation_of(row.by);
-        let root = |row: &Row| operation(row).filter(|_| !is_ours(row)).map(|number| self.model.root_of(number));
-        // Steps of one operation and of its undos and redos that come to nothing, unless it is in force and alone.
-        let is_taken_back = |steps: &[&Row]| {
-            let (first, last) = (steps[0], steps[steps.len() - 1]);
-            let family = root(first);
-            let is_undone = family.is_some_and(|root| self.model.operations[root].is_undone);
-            family.is_some()
-                && steps.iter().all(|step| root(step) == family)
-                && (is_undone || steps.iter().any(|step| operation(step) != operation(last)))
-                && first.before == last.after
-        };
-        let mut left: Vec<&Row> = Vec::new();
-        for row in chain {
-            left.push(row);
-            if let Some(first) = (0..left.len()).rev().find(|first| is_taken_back(&left[*first..])) {
-                left.truncate(first);
-            }
-        }
-        left
     }
 
     /// Directories that cannot go, and directories that must come first.

@@ -4,13 +4,15 @@ use retake_engine::Conflict;
 use retake_testkit::naive::{Known, NaiveKind, NaiveNode};
 use retake_testkit::tree::Who;
 
+use super::force::{Step, leads};
 use super::model::{By, Happening, Row};
 
-/// Why a path cannot simply go back, if it cannot.
+/// Why a path cannot simply go back, if it cannot. `session` is whose operation it is.
 pub(super) fn judge(
-    chain: &[&Row],
+    chain: &[Step<'_>],
     is_ours: &dyn Fn(&Row) -> bool,
     session_of: &dyn Fn(&Row) -> Option<Who>,
+    session: Option<Who>,
     target: Known<'_>,
     now: Known<'_>,
 ) -> Option<Conflict> {
@@ -19,36 +21,33 @@ pub(super) fn judge(
     if now == target {
         return None;
     }
-    if chain.iter().any(|row| row.by == By::Contested) {
+    if chain.iter().flat_map(|step| &step.makers).any(|row| row.by == By::Contested) {
         return Some(Conflict::Contested);
     }
     // A rule that leaves a path out does not change it.
-    let changes = chain.iter().filter(|row| row.happening != Happening::LeftOut);
-    let (ours, others): (Vec<&Row>, Vec<&Row>) = changes.partition(|row| is_ours(row));
+    let changes = chain.iter().filter(|step| step.happening != Happening::LeftOut);
+    let others: Vec<&Row> = changes.flat_map(|step| step.makers.clone()).filter(|row| !is_ours(row)).collect();
     if !others.is_empty() {
-        let session = ours.first().and_then(|row| session_of(row));
         let is_same = session.is_some() && others.iter().all(|row| session_of(row) == session);
         return Some(if is_same { Conflict::ChangedLater } else { Conflict::ChangedByOthers });
     }
-    let leads = |chain: &[&Row], to: Option<&NaiveNode>| {
-        let ends = chain.iter().map(|row| row.after.as_ref());
-        let starts = chain.iter().map(|row| row.before.as_ref());
-        let is_whole = chain.iter().all(|row| row.happening == Happening::Changed);
-        is_whole && std::iter::once(target).chain(ends).eq(starts.chain([to]))
-    };
-    if leads(chain, now) {
+    if leads(chain, target, now) {
         return None;
     }
-    let is_lost = |row: &&Row| matches!(row.happening, Happening::Uncaptured | Happening::LeftOut);
-    let lost = chain.iter().rev().take_while(|row| is_lost(row)).count();
+    let is_lost = |step: &&Step<'_>| matches!(step.happening, Happening::Uncaptured | Happening::LeftOut);
+    let lost = chain.iter().rev().take_while(|step| is_lost(step)).count();
     let known = &chain[..chain.len() - lost];
-    let last = known.last().map_or(target, |row| row.after.as_ref());
-    Some(if lost > 0 && leads(known, last) { Conflict::UncapturedSince } else { Conflict::ChangedSince })
+    let last = known.last().map_or(target, |step| step.after);
+    Some(if lost > 0 && leads(known, target, last) { Conflict::UncapturedSince } else { Conflict::ChangedSince })
 }
 
 /// What is left of `now` without our changes, the newest of which goes first; of what we deleted, what was there before that. How three
-/// texts merge is not what is tested here.
-pub(super) fn merge(chain: &[&Row], is_ours: &dyn Fn(&Row) -> bool, now: Option<&NaiveNode>) -> Option<NaiveNode> {
+/// texts merge is not what is tested here. Nothing is merged if nothing is ours.
+pub(super) fn merge(
+    chain: &[Step<'_>],
+    is_ours: &dyn Fn(&Step<'_>) -> bool,
+    now: Option<&NaiveNode>,
+) -> Option<NaiveNode> {
     let is_file = |node: &NaiveNode| node.kind == NaiveKind::File && node.content.len() <= 1 << 20;
     let is_binary = |bytes: &[u8]| bytes.iter().take(8_000).any(|byte| *byte == 0);
     let mut chain = chain.to_vec();
@@ -56,14 +55,16 @@ pub(super) fn merge(chain: &[&Row], is_ours: &dyn Fn(&Row) -> bool, now: Option<
         Some(now) => now,
         None => {
             let deletion = chain.pop()?;
-            let is_ours = is_ours(deletion) && deletion.after.is_none() && deletion.happening == Happening::Changed;
-            deletion.before.as_ref().filter(|_| is_ours)?
+            let is_ours = is_ours(&deletion) && deletion.after.is_none() && deletion.happening == Happening::Changed;
+            deletion.before.filter(|_| is_ours)?
         }
     };
     let mut content = is_file(start).then(|| start.content.clone())?;
-    for row in chain.iter().rev().filter(|row| is_ours(row)) {
-        let (before, after) = row.before.as_ref().zip(row.after.as_ref())?;
-        if row.happening != Happening::Changed || !is_file(before) || !is_file(after) {
+    let mut is_touched = now.is_none();
+    for step in chain.iter().rev().filter(|step| is_ours(step)) {
+        is_touched = true;
+        let (before, after) = step.before.zip(step.after)?;
+        if step.happening != Happening::Changed || !is_file(before) || !is_file(after) {
             return None;
         }
         if before.content == after.content {
@@ -74,6 +75,5 @@ pub(super) fn merge(chain: &[&Row], is_ours: &dyn Fn(&Row) -> bool, now: Option<
         }
         content = diffy::merge_bytes(&after.content, &content, &before.content).ok()?;
     }
-    let is_other = now.is_none_or(|now| now.content != content);
-    is_other.then(|| NaiveNode { content, ..start.clone() })
+    is_touched.then(|| NaiveNode { content, ..start.clone() })
 }

@@ -6,6 +6,7 @@
 mod back;
 mod check;
 mod expect;
+mod force;
 mod judge;
 mod model;
 mod tally;
