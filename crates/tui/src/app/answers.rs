@@ -106,7 +106,7 @@ impl App {
         }
         let names: Vec<String> = plan.conflicts.iter().map(name_conflict).collect();
         let keys = match names.is_empty() {
-            true => "Enter applies this; Esc leaves".to_owned(),
+            true => "Enter applies this, and the conversation stays; Esc leaves".to_owned(),
             false => format!("k keeps, o overwrites, m merges, Esc leaves: {}", names.join(", ")),
         };
         let title = format!("{title}\n{keys}");

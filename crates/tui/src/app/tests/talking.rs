@@ -1,7 +1,8 @@
 //! Saying things, commands, the draft, leaving.
 
 use retake_agent::contract::{Change, ChangeGoal, DiffOf, Extent, Reason, Seen, WhileRunning};
-use retake_agent::document::RewindDocument;
+use retake_agent::document::{Bytes, ConflictFacts, RewindDocument};
+use retake_engine::{Conflict, Means, OnConflict};
 
 use super::*;
 use crate::app::{Next, Place};
@@ -352,4 +353,27 @@ fn the_history_goes_on_past_a_prompt_that_begins_with_a_slash() {
     assert_eq!(scene.app.composer.parts(), [Part::text("/help")]);
     scene.key(KeyCode::Backspace);
     assert!(scene.screen(80, 20).contains("/help"), "once it is edited, commands are offered again");
+}
+
+/// A plan with a conflict that each of `choices` can decide.
+fn conflicting(choices: &[OnConflict]) -> RewindDocument {
+    let conflict = ConflictFacts {
+        path: Bytes::Text("a.txt".into()),
+        why: Conflict::Yours,
+        text: "changed by you".into(),
+        choices: choices.to_vec(),
+        choice: OnConflict::Stop,
+    };
+    RewindDocument { conflicts: vec![conflict], ..RewindDocument::taken_back("15f0a9b2 before \"go\"") }
+}
+
+#[test]
+fn the_meaning_of_a_point_is_in_sight_however_long_its_prompt_is() {
+    let mut scene = Scene::new();
+    let change = Change::new(ChangeGoal::Checkpoint { checkpoint: "start".into(), files: None });
+    let what = format!("15f0a9b2 before \"{}\"", "many words ".repeat(15));
+    let plan = RewindDocument { means: Some(Means::Session), what, ..conflicting(&[OnConflict::Keep]) };
+    scene.answer(Asked::Preview(change), Ok(Reply::Diff { files: Vec::new(), plan: Some(Box::new(plan)) }));
+    let screen = scene.screen(60, 14).replace('\n', " ");
+    assert!(screen.contains("this session's changes"), "{screen}");
 }
