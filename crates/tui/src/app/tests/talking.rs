@@ -368,6 +368,37 @@ fn conflicting(choices: &[OnConflict]) -> RewindDocument {
 }
 
 #[test]
+fn only_choices_that_can_work_are_offered_and_taken() {
+    for (choices, words) in [
+        (&[OnConflict::Keep, OnConflict::Overwrite][..], "k keeps it, o overwrites it"),
+        (&[OnConflict::Keep, OnConflict::Overwrite, OnConflict::Merge], "k keeps it, o overwrites it, m merges it"),
+    ] {
+        let mut scene = Scene::new();
+        let change = Change::new(ChangeGoal::Checkpoint { checkpoint: "start".into(), files: None });
+        let plan = Some(Box::new(conflicting(choices)));
+        scene.answer(Asked::Preview(change), Ok(Reply::Diff { files: Vec::new(), plan }));
+        assert!(scene.screen(100, 12).contains(&format!("{words}, Esc leaves: a.txt (changed by you)")));
+        assert_eq!(scene.key(KeyCode::Enter), []);
+        assert!(scene.screen(100, 12).contains(&format!("Nothing was changed yet: {words}")));
+        let merged = scene.key(KeyCode::Char('m'));
+        assert_eq!(merged.is_empty(), !choices.contains(&OnConflict::Merge), "{merged:?}");
+    }
+}
+
+#[test]
+fn an_undo_that_needs_a_decision_names_only_choices_that_can_work() {
+    let mut scene = Scene::new();
+    scene.turn("mend it", "done");
+    scene.enters("/undo");
+    let document = Some(Box::new(conflicting(&[OnConflict::Keep, OnConflict::Overwrite])));
+    let refusal = Refusal { reason: Reason::Conflicts, message: "1 conflict".into(), hint: None, document };
+    scene.answer(Asked::Change { verb: "undo" }, Err(refusal));
+    let screen = scene.screen(100, 12);
+    assert!(screen.contains("/undo keep leaves it as it is, /undo overwrite replaces it"), "{screen}");
+    assert!(!screen.contains("/undo merge"), "{screen}");
+}
+
+#[test]
 fn the_meaning_of_a_point_is_in_sight_however_long_its_prompt_is() {
     let mut scene = Scene::new();
     let change = Change::new(ChangeGoal::Checkpoint { checkpoint: "start".into(), files: None });
