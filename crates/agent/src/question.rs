@@ -9,8 +9,8 @@ use std::sync::{Mutex, PoisonError};
 
 use retake_engine::session::entry::EntryId;
 use retake_engine::{
-    CheckpointError, Goal, NoProgress, Operation, OperationError, OperationKind, ResolveError, RewindError,
-    RewindRequest, SessionId, Workspace, WorkspacePath,
+    CheckpointError, Discard, Files, Goal, NoProgress, Operation, OperationError, OperationKind, Point, ResolveError,
+    RewindError, RewindRequest, Scope, SessionId, Workspace, WorkspacePath,
 };
 
 use crate::contract::{Change, ChangeGoal, Command, DiffOf, Reason, Refusal, Reply};
@@ -98,14 +98,7 @@ pub fn to_request(workspace: &Workspace, session: SessionId, change: &Change) ->
         ChangeGoal::KeepPrompt { prompt, scope, files } => {
             Goal::AfterPrompt { session, prompt: *prompt, scope: *scope, files: *files }
         }
-        ChangeGoal::Checkpoint { checkpoint, files } => {
-            let checkpoint = workspace.resolve(checkpoint).map_err(|err| not_found(&err))?.id;
-            match files {
-                retake_engine::Files::Selective => Goal::Selective { session, checkpoint },
-                // Whatever is done in a session is the session's, and is undone there.
-                retake_engine::Files::Exact => Goal::Exact { checkpoint, session: Some(session) },
-            }
-        }
+        ChangeGoal::Checkpoint { checkpoint, files } => to_checkpoint(workspace, session, checkpoint, *files)?,
         ChangeGoal::Undo { operation: None } => Goal::Undo { operation: None, session: Some(session) },
         ChangeGoal::Undo { operation: Some(text) } => {
             let operation = workspace.resolve_operation(text).map_err(|err| not_found(&err))?;
@@ -143,6 +136,38 @@ pub fn to_request(workspace: &Workspace, session: SessionId, change: &Change) ->
     request.on_yours = change.on_yours;
     request.across_branches = change.across_branches;
     Ok(request)
+}
+
+/// The goal of a rewind to a checkpoint. Without `files` the checkpoint means the same as on the command line.
+///
+/// Every goal belongs to this session, so that the session's undo takes it back: the changes of another session are refused.
+fn to_checkpoint(
+    workspace: &Workspace,
+    session: SessionId,
+    named: &str,
+    files: Option<Files>,
+) -> Result<Goal, Refusal> {
+    let not_found = |err: ResolveError| refusal(Reason::NotFound, in_words(&err));
+    let checkpoint = workspace.resolve(named).map_err(not_found)?;
+    let point = workspace.resolve_point(&checkpoint.id.to_string(), Some(session)).map_err(not_found)?;
+    let owner = match point {
+        Point::Entry { session: owner, entry, .. } if owner == session => {
+            let files = files.unwrap_or(Files::Selective);
+            return Ok(Goal::Entry { session, entry: entry.id, scope: Scope::Code, files, discard: Discard::No });
+        }
+        Point::Entry { session: owner, .. } => Some(owner),
+        Point::Checkpoint(_) => checkpoint.session,
+    };
+    let (id, short) = (checkpoint.id, checkpoint.id.short());
+    match (files, owner) {
+        (Some(Files::Exact), _) | (None, None) => Ok(Goal::Exact { checkpoint: id, session: Some(session) }),
+        (Some(Files::Selective), _) => Ok(Goal::Selective { session, checkpoint: id }),
+        (None, Some(owner)) if owner == session => Ok(Goal::Selective { session, checkpoint: id }),
+        (None, Some(_)) => Err(Refusal {
+            hint: Some(format!("`retake rewind {short}` rewinds that session's changes")),
+            ..refusal(Reason::Invalid, format!("nothing was changed: {short} is a point of another session"))
+        }),
+    }
 }
 
 /// Refuses if a redo would not repeat `named`, which is that operation or its undo.

@@ -101,7 +101,7 @@ impl Proxy {
                 Ok(inner) => (inner, lacks),
                 Err(_) if may_pass => continue,
                 Err(miss) => {
-                    unloaded = unloaded.or_else(|| miss.unloaded().map(str::to_owned));
+                    unloaded = unloaded.or_else(|| miss.unloaded());
                     may_pass = miss.may_pass();
                     missed = miss;
                     continue;

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use retake_engine::session::entry::{Block, Body, Entry, EntryId, Part};
+use retake_engine::session::entry::{Block, Body, EndReason, Entry, EntryId, Part};
 use serde_json::{Map, Value, json};
 
 use super::ties::{Known, Piece};
@@ -57,6 +57,7 @@ pub(super) fn replay(version: Version, known: &Known, entries: &[Entry]) -> Vec<
     let mut updates = Vec::new();
     // Version 2 takes the later for the earlier by itself, as it did when they came.
     let replaced = if version == Version::V1 { replaced(known, entries) } else { HashSet::new() };
+    let cut_short = cut_short(entries);
     for entry in entries.iter().filter(|entry| !replaced.contains(&entry.id)) {
         let id = known.outer(entry.id);
         let mut adds = known.pieces.get(&entry.id) == Some(&Piece::Adds);
@@ -74,7 +75,13 @@ pub(super) fn replay(version: Version, known: &Known, entries: &[Entry]) -> Vec<
                         Block::Reasoning { text, .. } => {
                             message(version, "agent_thought", &id, adds, vec![text_block(text)], &mut updates);
                         }
-                        Block::Call { arguments, .. } => updates.extend(call(version, arguments)),
+                        Block::Call { arguments, .. } => {
+                            let mut told = call(version, arguments);
+                            told.iter_mut()
+                                .filter(|_| cut_short.contains(&entry.id))
+                                .for_each(|told| stop(version, told));
+                            updates.extend(told);
+                        }
                     }
                     adds = true;
                 }
@@ -83,6 +90,20 @@ pub(super) fn replay(version: Version, known: &Known, entries: &[Entry]) -> Vec<
         }
     }
     updates
+}
+
+/// Entries of turns that were interrupted or failed: no tool of theirs runs any more.
+fn cut_short(entries: &[Entry]) -> HashSet<EntryId> {
+    let mut is_whole = false;
+    let mut found = HashSet::new();
+    for entry in entries.iter().rev() {
+        match &entry.body {
+            Body::Ended { reason } => is_whole = *reason == EndReason::Done,
+            _ if !is_whole => drop(found.insert(entry.id)),
+            _ => {}
+        }
+    }
+    found
 }
 
 /// The entries that still say what their messages do.
@@ -136,4 +157,14 @@ fn call(version: Version, json: &str) -> Option<Value> {
     fields.entry("title").or_insert_with(|| "tool".into());
     fields.insert("sessionUpdate".to_owned(), kind.into());
     Some(Value::Object(fields))
+}
+
+/// Ends a tool call that was cut short, unless the agent has reported its end.
+fn stop(version: Version, call: &mut Value) {
+    if !matches!(call["status"].as_str(), Some("completed" | "failed" | "cancelled")) {
+        call["status"] = match version {
+            Version::V1 => "failed".into(),
+            Version::V2 => "cancelled".into(),
+        };
+    }
 }

@@ -70,13 +70,14 @@ pub enum ChangeGoal {
         #[serde(default)]
         files: Files,
     },
-    /// Bring files back to a checkpoint.
+    /// Bring files back to a checkpoint; the conversation stays.
     Checkpoint {
         /// A unique beginning of its id, or its label.
         checkpoint: String,
-        /// Which files: all of them, unless the client asks for the changes of the session alone.
-        #[serde(default = "whole_workspace")]
-        files: Files,
+        /// Which files. Null for the meaning that the checkpoint has on the command line: a prompt of this session means the session's
+        /// changes since, a checkpoint of `retake checkpoint` means the whole workspace. One of another session is refused.
+        #[serde(default)]
+        files: Option<Files>,
     },
     /// Take back an operation.
     Undo {
@@ -91,10 +92,6 @@ pub enum ChangeGoal {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         operation: Option<String>,
     },
-}
-
-fn whole_workspace() -> Files {
-    Files::Exact
 }
 
 /// Where a client saw the head.

@@ -3,7 +3,8 @@
 use retake_engine::session::entry::{Body, Entry, EntryId};
 use retake_engine::session::{ForkError, Moment};
 use retake_engine::{
-    Durability, HeadSeen, MadeBy, NoProgress, Origin, Plan, RewindError, RewindRequest, Scope, WindowId, with_any_head,
+    Durability, Goal, HeadSeen, MadeBy, NoProgress, Origin, Plan, RewindError, RewindRequest, Scope, WindowId,
+    with_any_head,
 };
 use tokio::sync::oneshot;
 
@@ -84,19 +85,20 @@ impl Controller {
         self.plan_to_apply(change, self.made_by).err().filter(is_known)
     }
 
-    /// The plan of a change that can be made as it is.
-    fn plan_to_apply(&self, change: &Change, made_by: MadeBy) -> Result<Plan, Refusal> {
+    /// The plan of a change that can be made as it is, and the engine's goal.
+    fn plan_to_apply(&self, change: &Change, made_by: MadeBy) -> Result<(Goal, Plan), Refusal> {
         let (session, change) = (self.writer().id(), change.clone());
-        let plan = self.keeper.ask(move |workspace| {
+        let (goal, plan) = self.keeper.ask(move |workspace| {
             let request = RewindRequest { made_by, ..to_request(workspace, session, &change)? };
             // What tools at work have changed until now is theirs, and a plan has to know it.
             let moment = Moment { session, entry: None, origin: Origin::After };
             let taken = workspace.checkpoint_at(moment, fresh::checkpoint(), Durability::Soon, &NoProgress);
             taken.map_err(|err| refusal(Reason::Failed, in_words(&err)))?;
-            workspace.plan(&request, &NoProgress).map_err(|err| refused(&err))
+            let plan = workspace.plan(&request, &NoProgress).map_err(|err| refused(&err))?;
+            Ok::<_, Refusal>((request.goal, plan))
         })?;
         match plan.is_applicable() {
-            true => Ok(plan),
+            true => Ok((goal, plan)),
             false => Err(refused(&RewindError::Refused { plan: Box::new(plan) })),
         }
     }
@@ -166,20 +168,19 @@ impl Controller {
         seen: Option<Sighted>,
         made_by: MadeBy,
     ) -> Result<Ended, Refusal> {
-        let goal = &change.goal;
         let jobs = self.toolbox.jobs().clone();
         let is_running = |job: &Job| matches!(job.state, JobState::Running);
         let leaves_files = matches!(
-            goal,
+            change.goal,
             ChangeGoal::Rewind { scope: Scope::Conversation, .. }
                 | ChangeGoal::KeepPrompt { scope: Scope::Conversation, .. }
         );
         if leaves_files || !jobs.list().iter().any(is_running) {
             return Ok(Ended { commands: Vec::new(), seen: seen.map(|seen| seen.fingerprint) });
         }
-        let plan = self.plan_to_apply(change, made_by)?;
+        let (goal, plan) = self.plan_to_apply(change, made_by)?;
         let entries = self.writer().conversation().entries();
-        let retained = &entries[..retained(entries, goal, &plan)];
+        let retained = &entries[..retained(entries, &goal, &plan)];
         let is_later = |job: &Job| {
             let entry = self.job_entries.get(&job.id);
             is_running(job) && !entry.is_some_and(|entry| retained.iter().any(|one| one.id == *entry))
@@ -233,13 +234,13 @@ pub(super) struct Ended {
 }
 
 /// How many of the entries were there at the place that files go back to.
-fn retained(entries: &[Entry], goal: &ChangeGoal, plan: &Plan) -> usize {
+fn retained(entries: &[Entry], goal: &Goal, plan: &Plan) -> usize {
     let position = |wanted: EntryId| entries.iter().position(|one| one.id == wanted);
-    if let ChangeGoal::Rewind { entry, scope: Scope::Code, .. } = goal {
+    if let Goal::Entry { entry, scope: Scope::Code, .. } = goal {
         let is_prompt = |at: usize| matches!(entries[at].body, Body::Prompt { .. });
         return position(*entry).map_or(0, |at| if is_prompt(at) { at } else { at + 1 });
     }
-    if let ChangeGoal::KeepPrompt { prompt, scope: Scope::Code, .. } = goal {
+    if let Goal::AfterPrompt { prompt, scope: Scope::Code, .. } = goal {
         return position(*prompt).map_or(0, |at| at + 1);
     }
     let Some(conversation) = &plan.conversation else { return entries.len() };

@@ -98,7 +98,7 @@ fn a_single_file_comes_back_from_any_point_and_nothing_else_does() {
     assert_eq!(scene.files(), "a.txt: three\nb.txt: mine\n");
     let Reply::Checkpoints { checkpoints } = scene.request(Command::Checkpoints).unwrap() else { panic!("no list") };
     let oldest = checkpoints.last().unwrap().checkpoint.clone();
-    let goal = |files| ChangeGoal::Checkpoint { checkpoint: oldest.clone(), files };
+    let goal = |files| ChangeGoal::Checkpoint { checkpoint: oldest.clone(), files: Some(files) };
     scene.apply(only(goal(Files::Selective), "a.txt"), WhileRunning::Refuse).unwrap();
     assert_eq!(scene.files(), "a.txt: one\nb.txt: mine\n");
     // A selective one leaves alone what only others have changed; an exact one brings it back all the same.

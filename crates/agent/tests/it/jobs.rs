@@ -1,6 +1,6 @@
 //! R34: background jobs and rewinds.
 
-use retake_agent::contract::{Change, Command, EventKind, Reason, Refusal, Reply, WhileRunning};
+use retake_agent::contract::{Change, ChangeGoal, Command, EventKind, Reason, Refusal, Reply, WhileRunning};
 use retake_engine::{EntryId, OnConflict, Scope};
 use serde_json::json;
 
@@ -42,6 +42,21 @@ fn jobs_since_the_target_are_ended_and_older_ones_stay() {
         scene.check();
         scene.model.assert_exhausted();
     }
+}
+
+#[test]
+fn jobs_since_a_prompt_are_ended_when_its_checkpoint_is_named() {
+    let mut scene = Scene::new().file("a.txt", "a\n").start();
+    start_job(&mut scene, "first", "echo 1 > one.txt; sleep 300");
+    until_written(&scene, "one.txt");
+    start_job(&mut scene, "second", "echo 2 > two.txt; sleep 301");
+    until_written(&scene, "two.txt");
+    let Reply::Checkpoints { checkpoints } = scene.request(Command::Checkpoints).unwrap() else { panic!("no list") };
+    let second = checkpoints.into_iter().find(|one| one.note.as_deref() == Some("> second")).unwrap().checkpoint;
+    scene.change(ChangeGoal::Checkpoint { checkpoint: second, files: None }).unwrap();
+    assert_eq!(running(&mut scene), ["echo 1 > one.txt; sleep 300"]);
+    assert_eq!(scene.files(), "a.txt: a\none.txt: 1\n");
+    scene.check();
 }
 
 #[test]

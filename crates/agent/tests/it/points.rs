@@ -3,7 +3,8 @@
 use retake_agent::contract::{Change, ChangeGoal, Command, OperationFacts, Reason, Reply, WhileRunning};
 use retake_agent::document::RewindDocument;
 use retake_agent::fresh;
-use retake_engine::{Durability, Files, NewCheckpoint, NoProgress, OnConflict};
+use retake_engine::session::entry::Body;
+use retake_engine::{Durability, Files, Means, NewCheckpoint, NoProgress, OnConflict};
 use serde_json::json;
 
 use crate::scene::Scene;
@@ -18,7 +19,7 @@ fn after_a_checkpoint() -> (Scene, ChangeGoal) {
     scene.prompt("write one");
     scene.write("u.txt", "changed\n");
     scene.write("mine.txt", "precious\n");
-    (scene, ChangeGoal::Checkpoint { checkpoint: taken.id.to_string(), files: Files::Exact })
+    (scene, ChangeGoal::Checkpoint { checkpoint: taken.id.to_string(), files: Some(Files::Exact) })
 }
 
 /// Goes back, and agrees that the user's own changes are replaced.
@@ -59,6 +60,71 @@ fn going_back_to_a_checkpoint_is_an_operation_of_the_session_and_is_undone_there
     scene.model.assert_exhausted();
 }
 
+/// The checkpoint that was taken at the prompt `text`.
+fn point_of(scene: &Scene, text: &str) -> String {
+    let Reply::Checkpoints { checkpoints } = scene.request(Command::Checkpoints).unwrap() else { panic!("no list") };
+    let note = Some(format!("> {text}"));
+    checkpoints.into_iter().find(|one| one.note == note).unwrap().checkpoint
+}
+
+/// A rewind to a checkpoint, as a client asks for it that names no files.
+fn to_point(checkpoint: &str) -> Change {
+    serde_json::from_value(json!({"do": "checkpoint", "checkpoint": checkpoint})).unwrap()
+}
+
+fn plan_of(scene: &Scene, change: Change) -> RewindDocument {
+    match scene.request(Command::Plan { change }).unwrap() {
+        Reply::Change { document } => *document,
+        other => panic!("no plan: {other:?}"),
+    }
+}
+
+#[test]
+fn the_checkpoint_of_a_prompt_means_the_sessions_changes_and_any_other_the_workspace() {
+    let (mut scene, _) = after_a_checkpoint();
+    let point = point_of(&scene, "write one");
+    let plan = plan_of(&scene, to_point(&point));
+    assert_eq!((plan.means, plan.files.len()), (Some(Means::Session), 1), "{plan:?}");
+    assert!(plan.what.ends_with(" before \"write one\""), "{}", plan.what);
+    let entire = plan_of(&scene, to_point("good"));
+    assert_eq!((entire.means, entire.files.len()), (Some(Means::Workspace), 3), "{entire:?}");
+    let done = scene.apply(to_point(&point), WhileRunning::Refuse).unwrap();
+    assert_eq!(scene.files(), "mine.txt: precious\nu.txt: changed\n");
+    assert_eq!(to_undo(&scene).operation, done.operation.unwrap());
+    assert_eq!(scene.view().entries.iter().filter(|entry| matches!(entry.body, Body::Prompt { .. })).count(), 1);
+    scene.undo();
+    assert_eq!(scene.files(), CHANGED);
+    // With files named, the checkpoint of a prompt is still a point before it.
+    let exact = ChangeGoal::Checkpoint { checkpoint: point, files: Some(Files::Exact) };
+    let exact = plan_of(&scene, Change::new(exact));
+    assert_eq!(exact.means, Some(Means::Workspace));
+    assert!(exact.what.ends_with(" before \"write one\""), "{}", exact.what);
+    scene.check();
+}
+
+#[test]
+fn a_point_of_another_session_is_refused_as_long_as_no_files_are_named() {
+    let (scene, _) = after_a_checkpoint();
+    let (model, opened, _) = scene.beside();
+    model.calls("bash", json!({"command": "echo 2 > two.txt"}));
+    model.says("Done.");
+    scene.say_beside(&opened.handle, "write two");
+    let theirs = point_of(&scene, "write two");
+    for command in [
+        Command::Plan { change: to_point(&theirs) },
+        Command::Apply { change: to_point(&theirs), head_seen: None, plan_seen: None, running: WhileRunning::Refuse },
+    ] {
+        let refusal = scene.request(command).unwrap_err();
+        assert_eq!(refusal.reason, Reason::Invalid);
+        assert!(refusal.message.contains("a point of another session"), "{refusal:?}");
+        assert!(refusal.hint.is_some_and(|hint| hint.contains(&format!("retake rewind {}", &theirs[..8]))));
+    }
+    assert_eq!(scene.read("two.txt").as_deref(), Some("2\n"));
+    let runtime = scene.runtime();
+    runtime.block_on(opened.handle.request(Command::Close)).unwrap();
+    opened.served.join().unwrap();
+}
+
 #[test]
 fn the_model_is_told_which_files_went_back_to_a_checkpoint() {
     let (mut scene, goal) = after_a_checkpoint();
@@ -78,7 +144,7 @@ fn a_checkpoint_of_another_session_is_gone_back_to_in_this_one() {
     model.says("Done.");
     scene.say_beside(&opened.handle, "write two");
     let theirs = scene.workspace().checkpoints().unwrap().into_iter().rfind(|one| one.session == Some(other)).unwrap();
-    let goal = ChangeGoal::Checkpoint { checkpoint: theirs.id.to_string(), files: Files::Exact };
+    let goal = ChangeGoal::Checkpoint { checkpoint: theirs.id.to_string(), files: Some(Files::Exact) };
     let done = replace_all(&mut scene, goal);
     assert_eq!(done.session, Some(scene.session().to_string()));
     assert_eq!(scene.files(), CHANGED);

@@ -119,7 +119,8 @@ fn ignores(workspace: &Workspace) -> anyhow::Result<Check> {
         0 => Check::ok("ignores", "no command has hidden a captured file by an ignore rule"),
         held => {
             let files = words::count(held, "file is", "files are");
-            let text = format!("{files} captured although an ignore rule that a command changed hides them");
+            let them = if held == 1 { "it" } else { "them" };
+            let text = format!("{files} captured although an ignore rule that a command changed hides {them}");
             Check::note("ignores", text, "`retake checkpoint --apply-ignores` applies the rule")
         }
     })

@@ -194,7 +194,7 @@ impl<W: Write> Stream<'_, W> {
                 Some(dir) => dir.join(&name)?,
                 None => WorkspacePath::parse(&name)?,
             };
-            if name.eq_ignore_ascii_case(b".git") {
+            if name == b".git" {
                 left_out.unkept += 1;
                 continue;
             }

@@ -94,7 +94,13 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &LogArgs) -> anyhow::Result<()
         return Ok(ui.json(&LogDocument::new(&points))?);
     }
     if is_empty {
-        writeln!(ui.talk()?, "No checkpoints here yet. Make the first one with `retake checkpoint`.")?;
+        let newest = workspace.as_ref().map(Workspace::newest).transpose()?.flatten();
+        let text = match (newest, args.all) {
+            (None, _) => "No checkpoints here yet. Make the first one with `retake checkpoint`.",
+            (Some(_), false) => "No points to list. `--all` lists also those that rewinds left behind.",
+            (Some(_), true) => "No points to list.",
+        };
+        writeln!(ui.talk()?, "{text}")?;
         return Ok(());
     }
     ui.start_pager()?;

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::io::Write;
 
-use retake_agent::fresh;
+use retake_agent::{fresh, listing};
 use retake_engine::{
-    Beside, Changed, CheckpointId, OpenError, Operation, OperationId, OperationState, Side, StoreError, Workspace,
+    Beside, Changed, CheckpointId, OpenError, Operation, OperationId, OperationKind, OperationState, Side, StoreError,
+    Workspace,
 };
 use serde::Serialize;
 
@@ -19,7 +20,8 @@ use crate::ui::{DIM, Format, RED, Ui, YELLOW};
 
 /// List what `retake` did or ran, newest first
 ///
-/// For each: its id, its age, the session it belongs to, what it was, how many files changed meanwhile, and whether it is undone.
+/// For each: its id, its age, the session it belongs to, what it was, how many files changed meanwhile (of a turn: how many the turn
+/// changed), and whether it is undone.
 #[derive(clap::Args, Debug)]
 pub struct OpsArgs {
     /// Only operations of this session
@@ -38,7 +40,7 @@ struct OperationFacts {
     id: String,
     at: String,
     session: Option<String>,
-    kind: retake_engine::OperationKind,
+    kind: OperationKind,
     what: String,
     state: OperationState,
     undone: bool,
@@ -46,7 +48,7 @@ struct OperationFacts {
     reverses: Option<String>,
     before: Option<String>,
     after: Option<String>,
-    /// What changed from `before` to `after`; null if there is no checkpoint after it.
+    /// What a turn changed, else what changed from `before` to `after`; null if there is no checkpoint after it.
     changed: Option<json::Counts>,
 }
 
@@ -114,14 +116,22 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &OpsArgs) -> anyhow::Result<()
     Ok(())
 }
 
-/// What changed between the points before and after each of `operations`, whoever did it.
+/// What each turn among `operations` changed, as `retake log` counts it, and what changed between the points before and after each of the
+/// others, whoever did it.
 fn changes(workspace: &Workspace, operations: &[Operation]) -> Result<HashMap<OperationId, Changed>, StoreError> {
+    let prompts = workspace.prompts_at()?;
     let points = workspace.checkpoints()?;
     let places: HashMap<CheckpointId, usize> = points.iter().enumerate().map(|(at, point)| (point.id, at)).collect();
     let mut changed = HashMap::new();
     for operation in operations {
         let place = |id: Option<CheckpointId>| id.and_then(|id| places.get(&id).copied());
         let (Some(before), Some(after)) = (place(operation.before), place(operation.after)) else { continue };
+        if operation.kind == OperationKind::Turn
+            && let Some(prompt) = prompts.get(&points[before].id)
+        {
+            changed.insert(operation.id, listing::came_of(prompt));
+            continue;
+        }
         // A point knows what changed since the one before it.
         if before == after + 1 {
             changed.insert(operation.id, points[after].changed);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use retake_agent::contract::{Change, ChangeGoal, Command, Reason, Refusal, Reply, WhileRunning};
 use retake_agent::document::{Bytes, NotRestoredFacts, RewindDocument};
-use retake_engine::{Goal, OperationKind, RewindRequest, SessionId};
+use retake_engine::{Files, Goal, OperationKind, RewindRequest, SessionId};
 
 use super::outcome::{self, Mark};
 use super::{Options, preview};
@@ -58,10 +58,10 @@ fn change(request: &RewindRequest) -> Change {
             ChangeGoal::KeepPrompt { prompt: *prompt, scope: *scope, files: *files }
         }
         Goal::Selective { checkpoint, .. } => {
-            ChangeGoal::Checkpoint { checkpoint: checkpoint.to_string(), files: retake_engine::Files::Selective }
+            ChangeGoal::Checkpoint { checkpoint: checkpoint.to_string(), files: Some(Files::Selective) }
         }
         Goal::Exact { checkpoint, .. } => {
-            ChangeGoal::Checkpoint { checkpoint: checkpoint.to_string(), files: retake_engine::Files::Exact }
+            ChangeGoal::Checkpoint { checkpoint: checkpoint.to_string(), files: Some(Files::Exact) }
         }
         Goal::Undo { operation, .. } => ChangeGoal::Undo { operation: operation.map(|id| id.to_string()) },
         Goal::Redo { .. } => ChangeGoal::Redo { operation: None },

@@ -154,25 +154,30 @@ pub fn tell_displaced(ui: &mut Ui, kind: OperationKind, names: &[String]) -> any
     Ok(())
 }
 
-/// `2 restored, 1 deleted`
+/// `2 restored, 1 deleted, 1 directory deleted`
 fn counts(applied: &Applied) -> String {
     let paths = applied.plan.paths.iter().zip(&applied.statuses);
     let done = paths.filter(|(_, (_, status))| !matches!(status, PathStatus::Kept | PathStatus::Overtaken));
     let (directories, files): (Vec<&PlannedPath>, Vec<_>) =
         done.map(|(path, _)| path).partition(|path| is_directory(path));
-    // Files are what people count, as `exec` and `log` do.
-    let counted = if files.is_empty() { &directories } else { &files };
-    let parts = [
+    let actions = [
         (Action::Restore, "restored"),
         (Action::Recreate, "recreated"),
         (Action::Delete, "deleted"),
         (Action::Mode, "with permissions restored"),
     ];
-    let (merged, whole): (Vec<&PlannedPath>, Vec<_>) = counted.iter().partition(|path| path.is_merged());
-    let count = |wanted: Action| whole.iter().filter(|path| path.action == wanted).count();
-    let parts = parts.map(|(action, word)| (count(action), word)).into_iter().chain([(merged.len(), "merged")]);
-    let parts: Vec<String> =
-        parts.filter(|(count, _)| *count != 0).map(|(count, word)| format!("{count} {word}")).collect();
+    let of = |paths: &[&PlannedPath], name: &dyn Fn(usize) -> String| -> Vec<String> {
+        let count = |wanted: Action| paths.iter().filter(|path| path.action == wanted).count();
+        let counted = actions.iter().map(|(action, word)| (count(*action), word)).filter(|(count, _)| *count != 0);
+        counted.map(|(count, word)| format!("{} {word}", name(count))).collect()
+    };
+    // Files come first and without a noun, as `exec` and `log` count them.
+    let (merged, whole): (Vec<&PlannedPath>, Vec<_>) = files.iter().partition(|path| path.is_merged());
+    let mut parts = of(&whole, &|count| count.to_string());
+    if !merged.is_empty() {
+        parts.push(format!("{} merged", merged.len()));
+    }
+    parts.extend(of(&directories, &|count| words::count(count as u64, "directory", "directories")));
     if let Some(fork) = &applied.plan.fork {
         return preview::fate(fork, preview::Tense::Done);
     }

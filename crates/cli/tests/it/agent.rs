@@ -356,6 +356,23 @@ fn a_branch_that_was_left_behind_is_shown_as_one() {
 }
 
 #[test]
+fn a_log_without_retained_prompts_names_the_way_to_those_that_were_left_behind() {
+    let agent = Agent::new();
+    agent.retake(["log"]).succeeds().says("No checkpoints here yet");
+    agent.model.says("One.");
+    let first = agent.turn("first", []);
+    agent.retake(["rewind", &text(&first["prompt"])[..8]]).succeeds();
+    let session = text(&first["session"]);
+    for args in [vec!["log"], vec!["log", "--session", session]] {
+        let run = Run::of(agent.command().args(args)).succeeds();
+        assert!(run.stdout.is_empty());
+        run.says("to list. `--all` lists also those that rewinds left behind");
+    }
+    assert!(agent.retake(["log", "--all"]).text().contains("> first"));
+    assert!(agent.retake(["log", "--session", session, "--all"]).text().contains("first"));
+}
+
+#[test]
 fn prompts_are_found_by_their_words_and_by_the_files_they_changed() {
     let agent = Agent::new();
     agent.model.calls("write_file", json!({"path": "src/Widget.rs", "content": "x\n"}));

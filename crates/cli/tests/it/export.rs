@@ -100,17 +100,19 @@ fn a_workspace_that_is_a_part_of_a_repository_keeps_the_rest_of_it() {
 #[test]
 fn names_that_git_refuses_are_left_out_and_listed() {
     let s = repository();
-    for name in ["git~1", "GIT~1 .", ".g\u{200c}it", ".git::$INDEX_ALLOCATION", "dir/git~1/inside"] {
+    for name in ["git~1", "GIT~1 .", ".g\u{200c}it", ".git::$INDEX_ALLOCATION", "dir/git~1/inside", "sub/.GIT/x"] {
         s.write(name, "refused\n");
     }
     s.write("dir/beside", "kept\n").write("git~2", "kept\n").symlink("a", ".gitmodules");
     s.retake(["checkpoint", "-m", "odd"]).succeeds();
     let run = s.retake(["export", "--git-branch", "text", "odd"]).succeeds();
-    run.says("6 paths are not in it: git refuses their names").says("  git~1\n").says("  dir/git~1\n");
+    run.says("7 paths are not in it: git refuses their names").says("  git~1\n").says("  dir/git~1\n");
+    run.says("  sub/.GIT\n");
     let document = s.retake(["export", "--git-branch", "odd", "odd", "--json"]).json();
     let refused: Vec<_> =
         document["refused"].as_array().expect("a list").iter().filter_map(|path| path.as_str()).collect();
-    assert_eq!(refused, [".git::$INDEX_ALLOCATION", ".gitmodules", ".g\u{200c}it", "GIT~1 .", "dir/git~1", "git~1"]);
+    let names = [".git::$INDEX_ALLOCATION", ".gitmodules", ".g\u{200c}it", "GIT~1 .", "dir/git~1", "git~1", "sub/.GIT"];
+    assert_eq!(refused, names);
     let out = s.path("checked out");
     in_ws(
         &s,

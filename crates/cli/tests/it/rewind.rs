@@ -331,6 +331,11 @@ fn a_confirmed_rule_is_applied_and_counted() {
     s.retake(["exec", "--", "sh", "-c", "echo a > .gitignore"]).succeeds();
     let document = s.retake(["checkpoint", "--json"]).json();
     assert_eq!(document["ignores"], json!({ "held": 1, "newly_held": 0, "no_longer_captured": 0 }));
+    let doctor = printed(&s.retake(["doctor"]).succeeds());
+    assert!(
+        doctor.contains("1 file is captured although an ignore rule that a command changed hides it\n"),
+        "{doctor}"
+    );
     let run = s.retake(["checkpoint", "--apply-ignores"]).succeeds();
     run.says("1 file no longer captured, because of an ignore rule; nothing was deleted");
     assert!(printed(&run).contains("nothing changed"), "{}", printed(&run));

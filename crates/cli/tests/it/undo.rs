@@ -59,6 +59,21 @@ fn later_changes_to_the_same_file_are_conflicts() {
 }
 
 #[test]
+fn directories_are_counted_beside_files() {
+    let s = Sandbox::new();
+    s.write("a", "1\n");
+    let said = |script: &str| {
+        s.exec(script).succeeds();
+        let undone = s.retake(["undo"]).text();
+        undone.lines().next().and_then(|line| line.rsplit_once(": ")).expect("a line of counts").1.to_owned()
+    };
+    assert_eq!(said("mkdir -p new/empty; echo 2 > new/b; echo 2 > a"), "1 restored, 1 deleted, 2 directories deleted");
+    assert_eq!(said("mkdir only"), "1 directory deleted");
+    s.write("old/c", "1\n");
+    assert_eq!(said("rm -r old"), "1 recreated, 1 directory recreated");
+}
+
+#[test]
 fn operations_are_listed_newest_first() {
     let s = Sandbox::new();
     assert_eq!(s.retake(["ops", "--json"]).json()["operations"], json!([]));

@@ -17,6 +17,11 @@ impl Agent {
             Some("session/load" | "session/resume") if self.once("busy_load") => {
                 self.refuse(id, -32603, "database is locked, try again");
             }
+            Some("session/load" | "session/resume") if self.refuses_load(params) && self.has("vague_load") => {
+                let data = json!({ "details": "the rollout file is empty\n    at load (/agent.js:7)" });
+                let error = json!({ "code": -32603, "message": "Internal error", "data": data });
+                self.send(&json!({ "jsonrpc": "2.0", "id": id, "error": error }));
+            }
             Some("session/load" | "session/resume") if self.refuses_load(params) => {
                 let (code, text) = self.load_error(params);
                 self.refuse(id, code, &text);
@@ -32,10 +37,10 @@ impl Agent {
         true
     }
 
-    /// Whether it does not load a session: `strange_load`, `invalid_load`, `locked_load` and `unauthorized_load` until there is a file
-    /// `repaired`, `unsaved_forks` what it forked itself.
+    /// Whether it does not load a session: `strange_load`, `invalid_load`, `vague_load`, `locked_load` and `unauthorized_load` until there
+    /// is a file `repaired`, `unsaved_forks` what it forked itself.
     fn refuses_load(&self, params: &Value) -> bool {
-        let is_refused = ["strange_load", "invalid_load", "locked_load", "unauthorized_load"].iter();
+        let is_refused = ["strange_load", "invalid_load", "vague_load", "locked_load", "unauthorized_load"].iter();
         let is_fork = self.tools.is_fork(params["sessionId"].as_str().unwrap_or_default());
         is_refused.into_iter().any(|habit| self.has(habit)) && !self.sessions.directory().join("repaired").exists()
             || self.has("unsaved_forks") && is_fork

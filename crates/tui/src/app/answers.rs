@@ -8,7 +8,7 @@ use retake_engine::session::first_line;
 use super::complete::{self, Completion, Typing};
 use super::list::List;
 use super::notice::Tone;
-use super::{App, Asked, Difference, Effect, Next, Offer, Place};
+use super::{App, Asked, Difference, Effect, Next, Offer, Place, deciding};
 use crate::picker::Step;
 use crate::text::clean;
 use crate::text::diff::{DiffView, path_text};
@@ -104,10 +104,9 @@ impl App {
             self.say_plain(format!("{title}; no captured file has to change"));
             return;
         }
-        let names: Vec<String> = plan.conflicts.iter().map(name_conflict).collect();
-        let keys = match names.is_empty() {
-            true => "Enter applies this; Esc leaves".to_owned(),
-            false => format!("k keeps, o overwrites, m merges, Esc leaves: {}", names.join(", ")),
+        let keys = match plan.conflicts.as_slice() {
+            [] => "Enter applies this, and the conversation stays; Esc leaves".to_owned(),
+            conflicts => format!("{}, Esc leaves: {}", deciding::keys(conflicts), names(conflicts).join(", ")),
         };
         let title = format!("{title}\n{keys}");
         let diff = DiffView::new(files);
@@ -118,15 +117,10 @@ impl App {
     fn needs_a_decision(&mut self, verb: &str, refusal: &Refusal) -> Vec<Effect> {
         let conflicts = refusal.document.as_ref().map(|document| document.conflicts.as_slice()).unwrap_or_default();
         let mut lines = vec![format!("{}: nothing was changed yet", refusal.message)];
-        let shown = conflicts.iter().take(MAX_CONFLICTS);
-        lines.extend(shown.map(|conflict| format!("  {}", name_conflict(conflict))));
-        match conflicts.len().saturating_sub(MAX_CONFLICTS) {
-            0 => {}
-            more => lines.push(format!("  and {more} more")),
-        }
+        lines.extend(names(conflicts).into_iter().map(|name| format!("  {name}")));
         lines.push(match verb {
-            "rewind" => "/checkpoints once more: k keeps them, o overwrites them, m merges".to_owned(),
-            _ => format!("/{verb} keep leaves them as they are, /{verb} overwrite does not, /{verb} merge takes out only what the session did"),
+            "rewind" => format!("/checkpoints once more: {}", deciding::keys(conflicts)),
+            _ => deciding::arguments(verb, conflicts),
         });
         self.say(Tone::Warning, lines.join("\n"))
     }
@@ -209,9 +203,15 @@ fn not_restored(document: &RewindDocument) -> Option<String> {
     (!names.is_empty()).then(|| format!("did not go back: {}", names.join(", ")))
 }
 
-/// A path that needs a decision, and why.
-fn name_conflict(conflict: &ConflictFacts) -> String {
-    format!("{} ({})", path_text(&conflict.path), conflict.text)
+/// The first paths that need a decision, each with why, and how many more there are.
+fn names(conflicts: &[ConflictFacts]) -> Vec<String> {
+    let named = |one: &ConflictFacts| format!("{} ({})", path_text(&one.path), one.text);
+    let mut names: Vec<String> = conflicts.iter().take(MAX_CONFLICTS).map(named).collect();
+    match conflicts.len().saturating_sub(MAX_CONFLICTS) {
+        0 => {}
+        more => names.push(format!("and {more} more")),
+    }
+    names
 }
 
 /// What became of the files, and what did not go back with them: `2 files went back, 1 was kept`.

@@ -9,6 +9,7 @@ use super::list::{self, List};
 use super::{App, Difference, Place, help, welcome};
 use crate::composer::Rows;
 use crate::text;
+use crate::text::wrap::{Breaks, Margin, wrap_text};
 use crate::theme::Theme;
 
 /// Rows of the composer at most; it scrolls beyond.
@@ -149,13 +150,16 @@ fn draw_list(list: &List, area: Rect, buf: &mut Buffer, theme: Theme, now: Times
 }
 
 fn draw_difference(shown: &mut Difference, area: Rect, buf: &mut Buffer, theme: Theme) {
-    let above = u16::try_from(shown.title.lines().count()).unwrap_or(1).min(area.height);
+    let lines = shown
+        .title
+        .lines()
+        .flat_map(|line| wrap_text(line, theme.bold(), usize::from(area.width), &Margin::default(), Breaks::Words));
+    let title: Vec<Line<'static>> = lines.collect();
+    let above = u16::try_from(title.len()).unwrap_or(1).min(area.height);
     let body = Rect { y: area.y + above, height: area.height - above, ..area };
     let last = shown.diff.height(area.width).saturating_sub(usize::from(body.height));
     shown.scroll = shown.scroll.min(last);
     shown.width = area.width;
-    for (row, line) in (area.y..area.y + above).zip(shown.title.lines()) {
-        buf.set_string(area.x, row, text::fit(&text::clean(line), usize::from(area.width)), theme.bold());
-    }
+    draw_lines(&title, Rect { height: above, ..area }, buf);
     shown.diff.draw(shown.scroll, body, buf, &theme);
 }

@@ -6,7 +6,7 @@ use retake_agent::contract::{Change, Command, State, WhileRunning};
 use retake_engine::OnConflict;
 
 use super::notice::{Lasts, Notice, Tone};
-use super::{App, Asked, Effect, Next, Offer, Place};
+use super::{App, Asked, Effect, Next, Offer, Place, deciding};
 use crate::picker::Picker;
 
 /// Within this many milliseconds a second key belongs to the first.
@@ -230,11 +230,10 @@ impl App {
     fn page_enter(&mut self, on_conflict: OnConflict) -> Vec<Effect> {
         if let Place::Diff(diff) = &self.place
             && let Some(offer) = &diff.apply
-            && on_conflict == OnConflict::Stop
-            && !offer.plan.conflicts.is_empty()
+            && !deciding::can_be(on_conflict, &offer.plan.conflicts)
         {
-            return self
-                .say(Tone::Warning, "Nothing was changed yet: k keeps those files, o overwrites them, m merges");
+            let keys = deciding::keys(&offer.plan.conflicts);
+            return self.say(Tone::Warning, format!("Nothing was changed yet: {keys}"));
         }
         let apply = match &mut self.place {
             Place::Diff(diff) => diff.apply.take(),

@@ -2,7 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use retake_agent::contract::{Change, ChangeGoal, CheckpointFacts, Command, DiffOf, SessionFacts};
-use retake_engine::{Files, Timestamp};
+use retake_engine::Timestamp;
 
 use super::{App, Asked, Effect, Next, Place};
 use crate::text::age;
@@ -147,7 +147,7 @@ impl App {
             }
             Target::Session(session) => self.leave_for(Next::Open(session)),
             Target::Checkpoint(checkpoint) => {
-                let change = Change::new(ChangeGoal::Checkpoint { checkpoint, files: Files::Exact });
+                let change = Change::new(ChangeGoal::Checkpoint { checkpoint, files: None });
                 let command = Command::Diff { of: DiffOf::Change { change: change.clone() } };
                 vec![Effect::Ask(Asked::Preview(change), command)]
             }

@@ -6,6 +6,7 @@
 mod answers;
 mod commands;
 mod complete;
+mod deciding;
 mod draw;
 mod events;
 mod facts;

@@ -280,6 +280,8 @@ export interface CheckpointFacts {
   label: string | null;
   note: string | null;
   changed: { added: number; modified: number; deleted: number };
+  /** Of the checkpoint of a prompt: what its turn changed. */
+  turn?: { added: number; modified: number; deleted: number };
   gaps: number;
 }
 

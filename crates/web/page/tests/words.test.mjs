@@ -160,10 +160,14 @@ test('a long prompt is folded until all of it is wanted', async (t) => {
 const planned = (more) => ({ version: 1, what: 'rewind', operation: null, applied: false, session: null, scope: 'both', conversation: { leaves: [], returns: [] }, conversation_moved: null, safety: null, files: [], conflicts: [], kept: [], blocked: [], branch: null, gaps: [], gaps_total: 0, ledger: [], undoes: [], foreign: 0, still_open: [], left_over: [], fingerprint: 'f', ...more });
 
 test('the first line of a plan says what its point stands for', async (t) => {
-  const checkpoints = [{ checkpoint: 'c0ffee00', at: 0, label: 'good', note: null, changed: { added: 0, modified: 0, deleted: 0 }, gaps: 0 }];
+  const none = { added: 0, modified: 0, deleted: 0 };
+  const checkpoints = [
+    { checkpoint: 'c0ffee00', at: 0, label: 'good', note: null, changed: none, gaps: 0 },
+    { checkpoint: 'beadfeed', at: 0, label: null, note: '> write', changed: none, turn: none, gaps: 0 },
+  ];
   const entries = [prompted(1, 'write'), replied(2, 'Done.')];
   const replies = { plan: { type: 'change', document: planned({ means: 'session' }) }, checkpoints: { type: 'checkpoints', checkpoints } };
-  const { page } = await play(t, { view: { entries }, replies });
+  const { page, commands } = await play(t, { view: { entries }, replies });
   const first = () => page.locator('.plan > :first-child');
   await choose(page, 1, 'Code and conversation');
   await page.locator('.plan .means').waitFor();
@@ -173,12 +177,23 @@ test('the first line of a plan says what its point stands for', async (t) => {
   await page.locator('.scopes label', { hasText: 'Conversation only' }).click();
   await page.locator('.plan .means').waitFor({ state: 'detached' });
   await page.keyboard.press('Escape');
-  replies.plan.document = planned({ means: 'workspace', scope: 'code', conversation: null });
-  await page.locator('#composer').fill('/checkpoints');
-  await page.locator('#composer').press('Enter');
-  await page.locator('.tree-row .point', { hasText: 'good' }).click();
-  await page.locator('.plan .means').waitFor();
-  assert.equal(await first().innerText(), 'The whole workspace as of checkpoint “good”');
+  const points = [
+    ['good', 'workspace', 'The whole workspace as of checkpoint “good”', 'Rewind to checkpoint “good”'],
+    ['> write', 'session', 'This session’s changes since the prompt “write”', 'Rewind to before “write”'],
+  ];
+  for (const [row, means, line, title] of points) {
+    replies.plan.document = planned({ means, scope: 'code', conversation: null });
+    await page.locator('#composer').fill('/checkpoints');
+    await page.locator('#composer').press('Enter');
+    await page.locator('.tree-row .point', { hasText: row }).click();
+    await page.locator('.plan .means').waitFor();
+    assert.equal(await first().innerText(), line);
+    await page.locator('#side-title', { hasText: title }).waitFor();
+    // The session knows what the point means; the page names no files.
+    assert.equal(commands.findLast((command) => command.type === 'plan').change.files, undefined);
+    await page.keyboard.press('Escape');
+    await page.locator('.plan').waitFor({ state: 'detached' });
+  }
 });
 
 test('a rewind names each path that changed and did not go back, after a reload too', async (t) => {

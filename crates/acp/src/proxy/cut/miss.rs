@@ -38,10 +38,10 @@ impl Miss {
         }
     }
 
-    /// Why the agent does not load a session that it should have.
-    pub(super) fn unloaded(&self) -> Option<&str> {
+    /// Why the agent does not load a session that it should have, in the agent's words.
+    pub(super) fn unloaded(&self) -> Option<String> {
         match self {
-            Self::Unloadable(error) => Some(&error.message),
+            Self::Unloadable(error) => Some(in_its_words(error)),
             Self::Closed(_) | Self::Failed(_) => None,
         }
     }
@@ -128,14 +128,26 @@ fn misses_session(error: &RpcError) -> bool {
         ])
 }
 
-/// Whether it says that something is in the way now: a lock, a limit, the network, a login. Only the first line counts: what is below it is
-/// where in its program the agent found the error, and says nothing.
+/// Whether it says that something is in the way now: a lock, a limit, the network, a login.
 fn is_held_up(error: &RpcError) -> bool {
-    let data = error.data.as_ref().unwrap_or(&Value::Null);
-    let said = [data, &data["details"], &data["message"], &data["error"]].into_iter().filter_map(Value::as_str);
-    let said = said.chain([error.message.as_str()]).filter_map(|text| text.lines().next());
-    let said = said.collect::<Vec<_>>().join(" ").to_lowercase();
+    let said = said(error).collect::<Vec<_>>().join(" ").to_lowercase();
     HELD_UP.iter().any(|words| said.contains(words))
+}
+
+/// An error with the details that the agent gives: many have one message for all errors, such as `Internal error`.
+fn in_its_words(error: &RpcError) -> String {
+    let message = error.message.as_str();
+    match said(error).find(|detail| !message.contains(detail.trim())) {
+        Some(detail) => format!("{}: {}", message.trim_end_matches('.'), detail.trim()),
+        None => message.to_owned(),
+    }
+}
+
+/// The first lines of an error's message and details: the lines below are where in its program the agent found the error.
+fn said(error: &RpcError) -> impl Iterator<Item = &str> {
+    let data = error.data.as_ref().unwrap_or(&Value::Null);
+    let details = [data, &data["details"], &data["message"], &data["error"]].into_iter().filter_map(Value::as_str);
+    details.chain([error.message.as_str()]).filter_map(|text| text.lines().next())
 }
 
 const HELD_UP: [&str; 29] = [
@@ -199,5 +211,18 @@ mod tests {
         assert_eq!(Load::of(&traced("connection refused")), Load::MayPass);
         let silent = RpcError::new(RpcError::INTERNAL, "no such session").with_reason("silence");
         assert_eq!(Load::of(&silent), Load::MayPass);
+    }
+
+    #[test]
+    fn the_reason_of_a_failed_load_has_the_details_that_the_agent_gives() {
+        let reason = |error: RpcError| Miss::of_load(error).unloaded();
+        let internal = RpcError::new(RpcError::INTERNAL, "Internal error");
+        assert_eq!(reason(internal.clone()).as_deref(), Some("Internal error"));
+        let detailed = internal.clone().with("details", "rollout x is empty\n    at load (/a.js)");
+        assert_eq!(reason(detailed).as_deref(), Some("Internal error: rollout x is empty"));
+        let plain = RpcError { data: Some("rollout x is empty".into()), ..internal };
+        assert_eq!(reason(plain).as_deref(), Some("Internal error: rollout x is empty"));
+        let twice = RpcError::new(RpcError::INTERNAL, "rollout x is empty").with("details", "rollout x is empty");
+        assert_eq!(reason(twice).as_deref(), Some("rollout x is empty"));
     }
 }

@@ -34,9 +34,11 @@ fn notes(client: &Client) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_that_the_agent_cannot_load_goes_on_from_the_transcript_and_the_user_is_told() {
-    for (habit, words) in
-        [("strange_load", "No previous sessions found"), ("invalid_load", "Invalid session identifier")]
-    {
+    for (habit, words) in [
+        ("strange_load", "(No previous sessions found for this project)"),
+        ("invalid_load", "Invalid session identifier"),
+        ("vague_load", "(Internal error: the rollout file is empty)"),
+    ] {
         for version in [1, 2] {
             let world = World::new(habit);
             let session = one_turn(&world).await;
@@ -51,6 +53,35 @@ async fn a_session_that_the_agent_cannot_load_goes_on_from_the_transcript_and_th
             assert!(saw.contains("<conversation-so-far>") && saw.contains("say one"), "{habit} {version}: {saw}");
             client.hang_up().await;
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_that_was_cut_short_is_not_shown_as_running_when_its_session_is_loaded() {
+    for (version, status) in [(1, "failed"), (2, "cancelled")] {
+        let world = World::new("strange_load");
+        let mut client = start(&world, version).await;
+        let session = client.new_session().await;
+        let text = "write b.txt one\nedit a.txt\nhang";
+        let params = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": text }] });
+        let id = client.send("session/prompt", params).await;
+        let is_edit = |told: &Value| told["params"]["update"]["toolCallId"] == "call-0-1";
+        let shown = client.wait(is_edit).await["params"]["update"].clone();
+        assert_eq!(shown["status"], "in_progress", "{version}: {shown}");
+        client.notify("session/cancel", json!({ "sessionId": session })).await;
+        match version {
+            1 => drop(client.answer(id).await),
+            _ => drop(client.wait(|told| told["params"]["update"]["state"] == "idle").await),
+        }
+        client.hang_up().await;
+        let mut client = start(&world, version).await;
+        client.load(&session).await.unwrap_or_else(|error| panic!("{version}: {error}"));
+        let told: Vec<Value> = client.told.iter().map(|told| told["params"]["update"].clone()).collect();
+        let status_of =
+            |id: &str| told.iter().rfind(|told| told["toolCallId"] == id).map(|told| told["status"].clone());
+        assert_eq!(status_of("call-0-1"), Some(status.into()), "{version}: {told:#?}");
+        assert_eq!(status_of("call-0-0"), Some("completed".into()), "{version}: {told:#?}");
+        client.hang_up().await;
     }
 }
 

@@ -95,6 +95,7 @@ pub fn print(ui: &mut Ui, workspace: &Workspace, session: &Session, what: &What<
     let conversation = workspace.conversation(session.id)?;
     let PromptTree { prompts, forks } = workspace.prompt_tree(session.id)?;
     let unseen = conversation.unseen();
+    let has_prompts = !prompts.is_empty();
     let newest_first = prompts.into_iter().rev();
     let mut prompts: Vec<Prompt> =
         newest_first.map(|said| Prompt { seen: said.number.is_some() && !unseen.contains(&said.id), said }).collect();
@@ -121,6 +122,9 @@ pub fn print(ui: &mut Ui, workspace: &Workspace, session: &Session, what: &What<
     if prompts.is_empty() {
         match search {
             Some(query) => writeln!(ui.talk()?, "No prompt here matches \"{}\".", quote::one_line(query))?,
+            None if has_prompts => {
+                writeln!(ui.talk()?, "No prompts to list. `--all` lists also those that rewinds left behind.")?;
+            }
             None => writeln!(ui.talk()?, "Nothing has been said in this session.")?,
         }
         return Ok(());

@@ -103,6 +103,25 @@ fn a_prompt_to_a_session_that_runs_elsewhere_is_said_there_when_its_turn_has_end
 }
 
 #[test]
+fn a_file_of_the_user_counts_neither_for_the_turn_beside_it_nor_for_its_operation() {
+    let agent = Agent::new();
+    agent.model.calls("bash", json!({"command": "echo 1 > one.txt"}));
+    let gate = agent.model.says("Done.").pauses();
+    let mut turn = Turn::begin(&agent, "write one");
+    gate.wait_until_reached();
+    agent.sandbox.write("mine.txt", "my own\n");
+    gate.open();
+    turn.until("turn_ended");
+    turn.child.wait().expect("it ends");
+    let session = text(&agent.json(["sessions"])["sessions"][0]["id"]).to_owned();
+    let listed = agent.json(["log", "--session", &session]);
+    assert_eq!(listed["prompts"][0]["files"]["added"], 1, "{listed}");
+    let operations = agent.json(["ops"]);
+    assert_eq!(operations["operations"][0]["kind"], "turn", "{operations}");
+    assert_eq!(operations["operations"][0]["changed"]["added"], 1, "{operations}");
+}
+
+#[test]
 fn a_turn_that_runs_can_be_stopped_and_undone_at_once() {
     let agent = Agent::new();
     agent.sandbox.write("a.txt", "one\n");

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::{Value, json};
 
 use super::Agent;
@@ -39,6 +39,14 @@ impl Served {
     fn end(mut self, signal: Signal) -> Option<i32> {
         kill_process(Pid::from_child(&self.child), signal).expect("it runs");
         self.child.wait().expect("it ends").code()
+    }
+}
+
+impl Drop for Served {
+    /// No server outlives its test; one that has ended already is left alone.
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
     }
 }
 
@@ -111,6 +119,16 @@ fn a_session_of_the_command_line_goes_on_in_the_browser_and_after_the_server_was
     assert_eq!(targets["ok"]["targets"].as_array().map(Vec::len), Some(2), "{targets}");
     assert_eq!(again.end(Signal::TERM), Some(0));
     assert_eq!(agent.json(["sessions"])["sessions"][0]["live"], false);
+}
+
+#[test]
+fn a_server_that_a_test_does_not_end_ends_with_the_test() {
+    let agent = Agent::new();
+    let served = Served::start(&agent, ["--port", "0"]);
+    let process = Pid::from_child(&served.child);
+    test_kill_process(process).expect("it runs");
+    drop(served);
+    assert!(test_kill_process(process).is_err(), "it is gone");
 }
 
 #[test]

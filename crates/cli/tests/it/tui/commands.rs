@@ -217,6 +217,32 @@ fn a_checkpoint_means_the_whole_workspace_and_a_persons_changes_are_asked_about(
 }
 
 #[test]
+fn a_prompts_checkpoint_means_this_sessions_changes_as_on_the_command_line() {
+    let scene = Scene::new();
+    scene.write("a.txt", "one\n").write("mine.txt", "one\n");
+    let terminal = scene.open();
+    say_two_turns(&scene, &terminal);
+    scene.write("mine.txt", "my own\n");
+    let listed = scene.json(["log"]);
+    let points = listed["checkpoints"].as_array().expect("a list");
+    let second = points.iter().find(|point| point["note"] == "make another").expect("the prompt's point");
+    let plan = scene.json(["rewind", text(&second["id"]), "--dry-run"]);
+    let what = text(&plan["what"]);
+    assert!(what.ends_with(" before \"make another\"") && plan["means"] == "session", "{plan}");
+    terminal
+        .say("/checkpoints")
+        .wait_for("Checkpoints of this directory")
+        .type_text("make another")
+        .wait_for("> make another");
+    terminal.key("Enter").wait_for(&format!("Rewind to {what}: this session's changes"));
+    terminal.shows("b.txt").shows_no("mine.txt").shows("the conversation stays");
+    terminal.key("Enter").wait_for("Went back to").wait_for("Second done.");
+    assert_eq!((scene.exists("b.txt"), scene.read("mine.txt")), (false, "my own\n".into()));
+    terminal.say("/undo").wait_for("Undid");
+    assert_eq!(scene.read("b.txt"), "new\n");
+}
+
+#[test]
 fn another_model_is_asked_from_the_next_prompt_on_and_nonsense_is_refused() {
     let scene = Scene::new();
     scene.model().says("Hello from the other one.");

@@ -1,7 +1,8 @@
 //! Saying things, commands, the draft, leaving.
 
 use retake_agent::contract::{Change, ChangeGoal, DiffOf, Extent, Reason, Seen, WhileRunning};
-use retake_agent::document::RewindDocument;
+use retake_agent::document::{Bytes, ConflictFacts, RewindDocument};
+use retake_engine::{Conflict, Means, OnConflict};
 
 use super::*;
 use crate::app::{Next, Place};
@@ -352,4 +353,58 @@ fn the_history_goes_on_past_a_prompt_that_begins_with_a_slash() {
     assert_eq!(scene.app.composer.parts(), [Part::text("/help")]);
     scene.key(KeyCode::Backspace);
     assert!(scene.screen(80, 20).contains("/help"), "once it is edited, commands are offered again");
+}
+
+/// A plan with a conflict that each of `choices` can decide.
+fn conflicting(choices: &[OnConflict]) -> RewindDocument {
+    let conflict = ConflictFacts {
+        path: Bytes::Text("a.txt".into()),
+        why: Conflict::Yours,
+        text: "changed by you".into(),
+        choices: choices.to_vec(),
+        choice: OnConflict::Stop,
+    };
+    RewindDocument { conflicts: vec![conflict], ..RewindDocument::taken_back("15f0a9b2 before \"go\"") }
+}
+
+#[test]
+fn only_choices_that_can_work_are_offered_and_taken() {
+    for (choices, words) in [
+        (&[OnConflict::Keep, OnConflict::Overwrite][..], "k keeps it, o overwrites it"),
+        (&[OnConflict::Keep, OnConflict::Overwrite, OnConflict::Merge], "k keeps it, o overwrites it, m merges it"),
+    ] {
+        let mut scene = Scene::new();
+        let change = Change::new(ChangeGoal::Checkpoint { checkpoint: "start".into(), files: None });
+        let plan = Some(Box::new(conflicting(choices)));
+        scene.answer(Asked::Preview(change), Ok(Reply::Diff { files: Vec::new(), plan }));
+        assert!(scene.screen(100, 12).contains(&format!("{words}, Esc leaves: a.txt (changed by you)")));
+        assert_eq!(scene.key(KeyCode::Enter), []);
+        assert!(scene.screen(100, 12).contains(&format!("Nothing was changed yet: {words}")));
+        let merged = scene.key(KeyCode::Char('m'));
+        assert_eq!(merged.is_empty(), !choices.contains(&OnConflict::Merge), "{merged:?}");
+    }
+}
+
+#[test]
+fn an_undo_that_needs_a_decision_names_only_choices_that_can_work() {
+    let mut scene = Scene::new();
+    scene.turn("mend it", "done");
+    scene.enters("/undo");
+    let document = Some(Box::new(conflicting(&[OnConflict::Keep, OnConflict::Overwrite])));
+    let refusal = Refusal { reason: Reason::Conflicts, message: "1 conflict".into(), hint: None, document };
+    scene.answer(Asked::Change { verb: "undo" }, Err(refusal));
+    let screen = scene.screen(100, 12);
+    assert!(screen.contains("/undo keep leaves it as it is, /undo overwrite replaces it"), "{screen}");
+    assert!(!screen.contains("/undo merge"), "{screen}");
+}
+
+#[test]
+fn the_meaning_of_a_point_is_in_sight_however_long_its_prompt_is() {
+    let mut scene = Scene::new();
+    let change = Change::new(ChangeGoal::Checkpoint { checkpoint: "start".into(), files: None });
+    let what = format!("15f0a9b2 before \"{}\"", "many words ".repeat(15));
+    let plan = RewindDocument { means: Some(Means::Session), what, ..conflicting(&[OnConflict::Keep]) };
+    scene.answer(Asked::Preview(change), Ok(Reply::Diff { files: Vec::new(), plan: Some(Box::new(plan)) }));
+    let screen = scene.screen(60, 14).replace('\n', " ");
+    assert!(screen.contains("this session's changes"), "{screen}");
 }

@@ -31,7 +31,7 @@ export function Checkpoints() {
             <button
               type="button"
               class="point"
-              onClick={() => openPlan({ do: 'checkpoint', checkpoint: one.checkpoint, files: 'exact' }, 'Rewind', nameOf(one))}
+              onClick={() => openPlan({ do: 'checkpoint', checkpoint: one.checkpoint }, 'Rewind', nameOf(one))}
             >
               <span class="first">
                 <code>{one.checkpoint.slice(0, 8)}</code> <span class="text">{name(one)}</span>
@@ -49,8 +49,9 @@ export function Checkpoints() {
   );
 }
 
-/** `checkpoint “good”`; by its id only if it has no other name. */
+/** `before “mend add”` for the checkpoint of a prompt, else `checkpoint “good”`; by its id only if it has no other name. */
 function nameOf(one: CheckpointFacts): string {
+  if (one.turn && one.note) return `before “${one.note.replace(/^> /, '')}”`;
   const words = one.label ?? one.note;
   return words ? `checkpoint “${words}”` : `checkpoint ${one.checkpoint.slice(0, 8)}`;
 }
