@@ -28,6 +28,19 @@ fn a_command_gets_a_point_before_and_after() {
 }
 
 #[test]
+fn a_command_that_redirects_gits_global_excludes_stops_no_capture() {
+    let s = Sandbox::new();
+    s.write("f", "f\n");
+    s.checkpoint();
+    let redirect = "printf '[core]\\n\\texcludesFile = ~/ex\\n' > ~/.gitconfig; echo f > ~/ex";
+    s.exec(redirect).succeeds().says("a command changed an ignore rule that hides 1 file: still captured");
+    s.write("f", "a day of work\n");
+    s.exec("echo CLOBBER > f").succeeds().says("1 modified");
+    s.retake(["undo", "--yes"]).succeeds();
+    assert_eq!(s.read("f"), "a day of work\n");
+}
+
+#[test]
 fn the_exit_code_is_the_commands() {
     let s = Sandbox::new();
     s.write("not-executable", "#!/bin/sh\n");

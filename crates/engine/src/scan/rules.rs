@@ -179,7 +179,8 @@ impl Rules {
             note(what, &bytes);
             parse(&bytes, base)
         };
-        let global = env.global_excludes.as_deref().and_then(|path| layer("global", path, outermost(&env.root)));
+        let global = env.global_excludes.as_ref().and_then(|excludes| excludes.file(&env.root));
+        let global = global.and_then(|path| layer("global", &path, outermost(&env.root)));
         let mut top = Chain { global, ..Chain::default() };
         for (file, base) in outer_files(&env.root) {
             top.git.extend(layer("outer", &file, base));

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use retake_engine::{
-    Breadth, Checkpoint, CheckpointId, Durability, Environment, NewCheckpoint, NoProgress, Settings, Side, Timestamp,
-    WatchState, Workspace,
+    Breadth, Checkpoint, CheckpointId, Durability, Environment, GlobalExcludes, NewCheckpoint, NoProgress, Settings,
+    Side, Timestamp, WatchState, Workspace,
 };
 use retake_testkit::naive::{NaiveNodes, NaiveTree};
 use retake_testkit::tree::MAX_FILE;
@@ -58,7 +58,7 @@ impl Scanners {
         let environment = |name: &str| {
             let plain = environment(root, stores.join(name));
             let settings = Settings { max_file: MAX_FILE, ..plain.settings };
-            Environment { global_excludes: Some(global_excludes.to_owned()), threads, settings, ..plain }
+            Environment { global_excludes: Some(GlobalExcludes::at(global_excludes)), threads, settings, ..plain }
         };
         let open = |name| no_error("open", Workspace::open_or_create(environment(name)));
         let watched = watch(environment("watched"))?;
