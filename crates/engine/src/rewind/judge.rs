@@ -41,6 +41,13 @@ pub(crate) fn judge(
     Some(if is_lost_since { Conflict::UncapturedSince } else { Conflict::ChangedSince })
 }
 
+/// Whether `chain` tells only that the path came to be captured, or not to be: nothing is known to have changed it.
+pub(crate) fn is_coverage_alone(chain: &[ChangeRow]) -> bool {
+    let is_coverage =
+        |change: &ChangeRow| matches!(change.kind, ChangeKind::Captured | ChangeKind::Uncovered | ChangeKind::LeftOut);
+    !chain.is_empty() && chain.iter().all(is_coverage)
+}
+
 /// Whether nobody knows what a change left.
 fn is_lost(change: &ChangeRow) -> bool {
     matches!(change.kind, ChangeKind::Uncaptured | ChangeKind::LeftOut)

@@ -12,7 +12,7 @@ use super::cancel::Families;
 use super::chain;
 use super::doubt::Doubtful;
 use super::goal::Resolved;
-use super::hidden::{self, HiddenReach, Scope};
+use super::hidden::{self, HiddenReach, Saves, Scope};
 use super::structure::{self, Draft};
 use super::{
     Action, BranchMoved, Conflict, Kept, KeptBecause, LedgerItem, Means, Merged, OnConflict, Plan, PlannedPath,
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::operation::{self, MadeBy, Operation, OperationKind};
 use crate::owner::rows::{self, ChangeRow};
-use crate::owner::{By, ChangeKind, window};
+use crate::owner::{ChangeKind, window};
 use crate::scan::rules::Outer;
 use crate::session::lineage::Lineage;
 use crate::snapshot::aside;
@@ -46,6 +46,8 @@ pub(crate) struct Now<'a> {
     pub(crate) outer: Arc<Outer>,
     /// Hidden paths that this scan captured so that they can go.
     pub(crate) saved: &'a BTreeSet<Vec<u8>>,
+    /// Hidden directories that this scan entered only for some of `saved`.
+    pub(crate) parted: &'a BTreeSet<Vec<u8>>,
     /// Bytes of hidden files that a rewind may save.
     pub(crate) save_hidden: u64,
 }
@@ -71,8 +73,7 @@ pub(crate) type Read<'a> = dyn Fn(&WorkspacePath, &Node) -> Result<Option<Vec<u8
 pub(crate) struct Made {
     pub(crate) plan: Plan,
     pub(crate) uncaptured: BTreeSet<WorkspacePath>,
-    /// Hidden paths that have to be saved, with all that is below them, before they go, and who created them.
-    pub(crate) save: BTreeMap<WorkspacePath, By>,
+    pub(crate) save: Saves,
 }
 
 /// Makes the plan for `request`, which `resolved` is about.
@@ -102,7 +103,7 @@ fn draft_selective(
     now: &Now<'_>,
     then: &Knower<'_>,
     draft: &mut Draft,
-) -> Result<BTreeMap<WorkspacePath, By>, RewindError> {
+) -> Result<Saves, RewindError> {
     let session = resolved.session.ok_or(RewindError::Gone)?;
     let lineage = lineage(now.store, session)?;
     let doubtful = match request.made_by {
@@ -117,6 +118,7 @@ fn draft_selective(
     };
     let families = Families::load(now.store)?;
     let target_seq = resolved.target_seq()?;
+    let mut covered = BTreeSet::new();
     for (path, mut chain) in rows::of_session(now.store, target_seq, &lineage)? {
         if !request.covers(&path) {
             continue;
@@ -130,13 +132,15 @@ fn draft_selective(
             chain.retain(|change| change.checkpoint > seq);
         }
         let chain = families.without_cancelled(&chain, ours);
+        if target == Known::Unknown && is_only_covered(&path, &chain, then, now, &mut covered, draft)? {
+            continue;
+        }
         draft_path(request, &path, &chain, ours, Some(session), target, now, draft)?;
     }
     let declared = rows::declared_at_work(now.store, target_seq, &lineage.condition("session", "opened"))?;
     draft_unseen(request, declared, Some(then), now, draft)?;
-    let windows = lineage.condition("session", "opened");
     let target = resolved.target()?;
-    let scope = Scope { target, target_seq, ours: &ours, windows, reach: HiddenReach::Own };
+    let scope = Scope { target, target_seq, ours: &ours, reach: HiddenReach::Own };
     hidden::draft(&scope, request, now, then, draft)
 }
 
@@ -175,11 +179,12 @@ fn draft_reverse(
     now: &Now<'_>,
     then: &Knower<'_>,
     draft: &mut Draft,
-) -> Result<BTreeMap<WorkspacePath, By>, RewindError> {
+) -> Result<Saves, RewindError> {
     let root = root_of(now.store, operation)?;
     let family = family(now.store, root)?;
     let ours = |change: &ChangeRow| change.by.operation.is_some_and(|seq| family.contains(&seq));
     let families = Families::load(now.store)?;
+    let mut covered = BTreeSet::new();
     for (path, chain) in rows::of_operation(now.store, operation.before_seq, operation.seq)? {
         let first = chain.iter().position(|change| change.by.operation == Some(operation.seq)).unwrap_or(0);
         let chain = &chain[first..];
@@ -191,6 +196,9 @@ fn draft_reverse(
             _ => Known::Unknown,
         };
         let chain = families.without_cancelled(chain, ours);
+        if target == Known::Unknown && is_only_covered(&path, &chain, then, now, &mut covered, draft)? {
+            continue;
+        }
         draft_path(request, &path, &chain, ours, operation.session_seq, target, now, draft)?;
         let last = chain.iter().rfind(|change| ours(change)).and_then(|change| change.after);
         let planned = draft.paths.get(&path).filter(|planned| planned.conflict.is_none());
@@ -203,14 +211,30 @@ fn draft_reverse(
     draft_unseen(request, declared, None, now, draft)?;
     let target = resolved.target()?;
     let created = |row: &ChangeRow| row.by.operation == Some(operation.seq);
-    let scope = Scope {
-        target,
-        target_seq: operation.before_seq,
-        ours: &created,
-        windows: of_operation,
-        reach: HiddenReach::Own,
-    };
+    let scope = Scope { target, target_seq: operation.before_seq, ours: &created, reach: HiddenReach::Own };
     hidden::draft(&scope, request, now, then, draft)
+}
+
+/// Whether rules that came and went are all that happened to `path` since `then`, when one left it out: then it stays. Where it is captured
+/// now it is one of the `covered`, and named unless its directory is.
+fn is_only_covered(
+    path: &WorkspacePath,
+    chain: &[ChangeRow],
+    then: &Knower<'_>,
+    now: &Now<'_>,
+    covered: &mut BTreeSet<WorkspacePath>,
+    draft: &mut Draft,
+) -> Result<bool, StoreError> {
+    if !judge::is_coverage_alone(chain) || !then.is_left_out(path)? {
+        return Ok(false);
+    }
+    if now.knower.at(path)? != Known::Unknown {
+        if path.parent().is_none_or(|parent| !covered.contains(&parent)) {
+            draft.kept.push(Kept { path: path.clone(), why: KeptBecause::NotProven });
+        }
+        covered.insert(path.clone());
+    }
+    Ok(true)
 }
 
 /// Whether two states of a path that is no directory are not the same.
