@@ -42,6 +42,14 @@ impl Served {
     }
 }
 
+/// A server must not outlive its test: it would keep what it inherited, a lock of the test run included.
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
 /// As much of a browser as is needed here.
 pub(crate) struct Browser {
     host: String,
