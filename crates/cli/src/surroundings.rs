@@ -1,5 +1,5 @@
 //! What the engine is told about the world: which directory is the workspace, where the store is, whose home is whose, which settings
-//! and global excludes are in force. The engine looks none of this up itself.
+//! are in force, where git's settings are. The engine looks none of this up itself.
 
 mod excludes;
 mod homes;
@@ -65,7 +65,7 @@ impl Surroundings {
         let root = root.canonicalize().map_err(|source| SurroundingsError::Workspace { path: root, source })?;
         let settings::Loaded { engine: settings, agent } = settings::load(settings_file(dirs.as_ref()))?;
         let environment = Environment {
-            global_excludes: excludes::find(dirs.as_ref(), &root),
+            global_excludes: Some(excludes::find(dirs.as_ref())),
             homes: homes::find(dirs.as_ref().map(|dirs| dirs.home.as_path())),
             breadth: if global.allow_broad { Breadth::AllowBroad } else { Breadth::Guarded },
             threads: thread::available_parallelism().map_or(1, usize::from),

@@ -132,6 +132,14 @@ impl Purpose<'_> {
         let created = self.created.filter(|created| !created.is_empty())?;
         std::iter::successors(Some(path.clone()), WorkspacePath::parent).find_map(|above| created.get(&above).copied())
     }
+
+    /// Whether `path` is a directory that was hidden until now and is captured only for what is saved below it.
+    pub(crate) fn enters(&self, path: &WorkspacePath) -> bool {
+        let is_below = |created: &WorkspacePath| {
+            std::iter::successors(created.parent(), WorkspacePath::parent).any(|above| above == *path)
+        };
+        self.created.is_some_and(|created| created.keys().any(is_below))
+    }
 }
 
 /// What the caller gives to a new checkpoint.
@@ -408,6 +416,16 @@ pub(crate) fn resolve(store: &Store, point: &str) -> Result<Checkpoint, ResolveE
         1 => Ok(candidates.remove(0)),
         _ => Err(ResolveError::Ambiguous { point: point.to_owned(), candidates }),
     }
+}
+
+/// The description of the rules that were in force outside the workspace.
+pub(crate) fn rules(store: &Store, id: CheckpointId) -> Result<Option<ObjectId>, StoreError> {
+    store.db().read(|connection| {
+        connection
+            .prepare_cached("SELECT rules FROM checkpoints WHERE id = ?")?
+            .query_row([&id.as_bytes()[..]], |row| row.get::<_, [u8; 32]>(0).map(ObjectId::from_bytes))
+            .optional()
+    })
 }
 
 /// A checkpoint's row number.

@@ -60,7 +60,7 @@ mod workspace;
 
 pub use care::{Collectable, Collected, Footprint, PurgeError, Purged, SelfTestError, UnderWay};
 pub use checkpoint::{Checkpoint, CheckpointError, InvalidLabel, NewCheckpoint, Origin, ResolveError, check_label};
-pub use git::{GitAction, GitState};
+pub use git::{GitAction, GitState, GlobalExcludes};
 pub use id::{CheckpointId, InvalidObjectId, ObjectId, OperationId, SessionId, SnapshotId};
 pub use operation::{MadeBy, Operation, OperationError, OperationKind, OperationState};
 pub use owner::{

@@ -7,6 +7,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::GlobalExcludes;
+
 /// Milliseconds since the Unix epoch, as the caller's clock says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -55,8 +57,8 @@ pub struct Environment {
     pub root: PathBuf,
     /// Where all stores are; never inside what is captured.
     pub data_dir: PathBuf,
-    /// Git's `core.excludesFile`; need not exist.
-    pub global_excludes: Option<PathBuf>,
+    /// Where git's global excludes are found; `None` for none.
+    pub global_excludes: Option<GlobalExcludes>,
     /// Home directories, for the guard.
     pub homes: Vec<PathBuf>,
     /// Whether the guard holds.

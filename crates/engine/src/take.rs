@@ -4,8 +4,8 @@
 //! is before it. While files are being rewound no checkpoint is taken.
 
 use std::collections::{BTreeSet, HashMap};
-use std::io::Read;
-use std::path::PathBuf;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use rusqlite::Transaction;
@@ -23,8 +23,8 @@ use crate::snapshot::known::{Knower, Known};
 use crate::store::{Batch, Effort, Kind, PutError, Store, lock, take_turn};
 use crate::workspace::counters;
 use crate::{
-    Change, Changed, Checkpoint, CheckpointError, Durability, GitState, NewCheckpoint, Node, ObjectId, Progress, Side,
-    SnapshotId, StoreError, Workspace, WorkspacePath, git, operation, view,
+    Change, Changed, Checkpoint, CheckpointError, Durability, FileTime, GitState, NewCheckpoint, Node, ObjectId,
+    Progress, Side, SnapshotId, StoreError, Workspace, WorkspacePath, git, operation, view,
 };
 
 impl Workspace {
@@ -149,6 +149,9 @@ impl Workspace {
         Ok(checkpoint)
     }
 }
+
+/// A window whose process is gone, and when its tool ended at the latest.
+type Gone = (OpenWindow, FileTime);
 
 /// What is on disk, with its contents on the way into the store.
 pub(crate) struct Scene<'a> {
@@ -291,10 +294,10 @@ impl Scene<'_> {
             rows::insert(tx, seq, attributed)?;
             rows::note_sought(tx, seq, &self.sought)?;
             held::note(tx, seq, &self.sought, &self.released)?;
-            for window in &abandoned {
+            for (window, ended) in &abandoned {
                 // What its last tools did may have been found before they were announced, as with one that ends.
                 claim::judge_again(tx, window, seq)?;
-                window::close(tx, window.seq, seq)?;
+                window::close(tx, window.seq, seq, *ended)?;
             }
             (purpose.also)(tx, seq)?;
             if let Some(session) = session {
@@ -303,12 +306,12 @@ impl Scene<'_> {
             Ok(None)
         })?;
         refuse_taken(checkpoint.label.as_deref(), taken)?;
-        abandoned.iter().for_each(|window| window::forget_abandoned(self.store.dir(), window.seq));
+        abandoned.iter().for_each(|(window, _)| window::forget_abandoned(self.store.dir(), window.seq));
         Ok(checkpoint)
     }
 
     /// What changed since the checkpoint before and who did it, and the windows whose processes are gone.
-    fn attribute(&self, purpose: &Purpose<'_>) -> Result<(Changed, Vec<Attributed>, Vec<OpenWindow>), Failure> {
+    fn attribute(&self, purpose: &Purpose<'_>) -> Result<(Changed, Vec<Attributed>, Vec<Gone>), Failure> {
         let (changes, previous) = self.changes()?;
         let Some(previous) = previous else { return Ok((Changed::count(&changes), Vec::new(), Vec::new())) };
         let mut windows = rows::open_windows(self.store)?;
@@ -322,17 +325,25 @@ impl Scene<'_> {
         let (then, now) = (knower(self.store, &previous)?, self.knower());
         let mut kinds = Vec::with_capacity(changes.len());
         for change in &changes {
-            kinds.push(kind_of(change, purpose, &then, &now)?);
+            kinds.push(self.kind_of(change, purpose, &then, &now)?);
         }
         let paths = self.to_hold(purpose, &windows, changes.iter().zip(&kinds))?;
         if !paths.is_empty() {
             return Err(Failure::LeftOut { paths });
         }
-        let is_counted = |(_, kind): &(&Change, &ChangeKind)| **kind != ChangeKind::LeftOut;
-        let changed = Changed::count(changes.iter().zip(&kinds).filter(is_counted).map(|(change, _)| change));
+        let mut counted = Vec::with_capacity(changes.len());
+        for (change, kind) in changes.iter().zip(&kinds) {
+            let is_new = matches!(kind, ChangeKind::Captured | ChangeKind::Uncovered);
+            // A rule that comes deletes nothing, and one that goes adds nothing.
+            if *kind != ChangeKind::LeftOut && !(is_new && then.is_left_out(&change.path)?) {
+                counted.push(change);
+            }
+        }
+        let changed = Changed::count(counted);
         let mut attributed = Vec::with_capacity(changes.len());
         for (path, by, changed) in hidden::created(self, &previous, &windows, &abandoned, &then)? {
-            let change = Change { path, before: None, after: None };
+            let after = hidden::directory_at(&self.root, &path);
+            let change = Change { path, before: None, after };
             attributed.push(Attributed { change, kind: ChangeKind::Hidden, by, changed });
         }
         for (change, kind) in changes.into_iter().zip(kinds) {
@@ -347,6 +358,26 @@ impl Scene<'_> {
             }
         }
         Ok((changed, attributed, abandoned.of(windows)))
+    }
+
+    /// Whether `change` is one at all.
+    fn kind_of(
+        &self,
+        change: &Change,
+        purpose: &Purpose<'_>,
+        then: &Knower<'_>,
+        now: &Knower<'_>,
+    ) -> Result<ChangeKind, StoreError> {
+        let path = &change.path;
+        if change.before.is_none() && then.at(path)? == Known::Unknown {
+            let is_left = purpose.own.as_ref().is_some_and(|own| !own.put.contains_key(path)) || purpose.enters(path);
+            let is_uncovered = is_left && then.is_left_out(path)?;
+            return Ok(if is_uncovered { ChangeKind::Uncovered } else { ChangeKind::Captured });
+        }
+        if change.after.is_none() && now.at(path)? == Known::Unknown && may_be_there(&self.root, path) {
+            return Ok(if now.is_left_out(path)? { ChangeKind::LeftOut } else { ChangeKind::Uncaptured });
+        }
+        Ok(ChangeKind::Changed)
     }
 
     /// Those of `changes` that have to stay captured: an agent or a command may have changed the rule that leaves them out, or an operation
@@ -430,23 +461,10 @@ impl Scene<'_> {
     }
 }
 
-/// Whether `change` is one at all.
-fn kind_of(
-    change: &Change,
-    purpose: &Purpose<'_>,
-    then: &Knower<'_>,
-    now: &Knower<'_>,
-) -> Result<ChangeKind, StoreError> {
-    let path = &change.path;
-    if change.before.is_none() && then.at(path)? == Known::Unknown {
-        let is_uncovered =
-            purpose.own.as_ref().is_some_and(|own| !own.put.contains_key(path)) && then.is_left_out(path)?;
-        return Ok(if is_uncovered { ChangeKind::Uncovered } else { ChangeKind::Captured });
-    }
-    if change.after.is_none() && now.at(path)? == Known::Unknown {
-        return Ok(if now.is_left_out(path)? { ChangeKind::LeftOut } else { ChangeKind::Uncaptured });
-    }
-    Ok(ChangeKind::Changed)
+/// Whether something may be at `path` of the workspace at `root`. A name that is gone from a hidden directory was deleted.
+pub(crate) fn may_be_there(root: &Path, path: &WorkspacePath) -> bool {
+    let looked = root.join(path.to_path()).symlink_metadata();
+    !looked.is_err_and(|err| matches!(err.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory))
 }
 
 /// Pairs the checkpoint with an entry of its session: with the head, if none is named.
@@ -481,7 +499,7 @@ pub(crate) fn knower<'a>(store: &'a Store, checkpoint: &Checkpoint) -> Result<Kn
     let missed = checkpoint::missed(store, checkpoint.id)?.into_iter().collect();
     let sought = rows::sought_by(store, checkpoint.id)?;
     let knower = Knower::new(checkpoint.snapshot.0, checkpoint.aside, missed, |id| Ok(store.read(id)?.1));
-    Ok(knower.having_sought(sought))
+    Ok(knower.having_sought(sought).having_missed(rows::deleted_at(store, checkpoint.id)?))
 }
 
 /// Why an attempt at a checkpoint ended.

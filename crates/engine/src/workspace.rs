@@ -284,9 +284,25 @@ impl Workspace {
         let (mut proven, mut left_out) = (Vec::new(), Vec::new());
         for change in changes {
             let is_left_out = change.after.is_none() && knower.is_left_out(&change.path)?;
-            if is_left_out { &mut left_out } else { &mut proven }.push(change);
+            let is_gone = matches!(to, Beside::Now(_)) && !take::may_be_there(&self.env.root, &change.path);
+            if is_left_out && !is_gone { &mut left_out } else { &mut proven }.push(change);
         }
         Ok((proven, left_out))
+    }
+
+    /// Splits off those of `changes` since `from` that are no additions: an ignore rule left out what was there.
+    pub fn split_newly_captured(
+        &self,
+        changes: Vec<Change>,
+        from: &Checkpoint,
+    ) -> Result<(Vec<Change>, Vec<Change>), StoreError> {
+        let knower = knower(&self.store, from)?;
+        let (mut known, mut first) = (Vec::new(), Vec::new());
+        for change in changes {
+            let is_first = change.before.is_none() && knower.is_left_out(&change.path)?;
+            if is_first { &mut first } else { &mut known }.push(change);
+        }
+        Ok((known, first))
     }
 
     /// Everything that is on one side, by path.

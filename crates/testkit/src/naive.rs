@@ -71,10 +71,16 @@ pub struct NaiveTree {
     pub partly: BTreeSet<Vec<u8>>,
     /// Paths that were looked for whatever the rules say.
     pub sought: BTreeSet<Vec<u8>>,
+    /// Paths that were captured before and were not there, although they are not read because of the rules.
+    pub absent: BTreeSet<Vec<u8>>,
     /// Captured paths that the rules leave out.
     pub helped: BTreeSet<Vec<u8>>,
     /// Directories that a rule left out.
     pub directories_left_out: BTreeSet<Vec<u8>>,
+    /// The inodes of directories.
+    pub inodes: BTreeMap<Vec<u8>, u64>,
+    /// What is below directories that a rule left out, and whether it is a directory.
+    pub hidden: BTreeMap<Vec<u8>, bool>,
     /// Version-control directories.
     pub version_control: BTreeSet<Vec<u8>>,
     /// The rules that lie in each directory that was entered.
@@ -244,10 +250,14 @@ impl Reader<'_> {
                 continue;
             }
             let path = below(path, name);
+            if is_directory {
+                self.tree.inodes.insert(path.clone(), stat.st_ino);
+            }
             let why = self.decide(&scope, &path, name, &stat, entered);
             if why == Entered::Not {
                 if is_directory {
                     self.tree.directories_left_out.insert(path.clone());
+                    self.look_below(directory, name, &path)?;
                 }
                 self.tree.left_out.insert(path);
             } else {
@@ -255,6 +265,26 @@ impl Reader<'_> {
                     self.tree.helped.insert(path.clone());
                 }
                 self.entry(directory, &path, name, &stat, &scope, why)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes what is in the hidden directory `name`, which is at `path`.
+    fn look_below(&mut self, parent: &OwnedFd, name: &[u8], path: &[u8]) -> io::Result<()> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let directory = rustix::fs::openat(parent, name, flags, Mode::empty())?;
+        for name in names(&directory)? {
+            let stat = rustix::fs::statat(&directory, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW)?;
+            let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+            let path = below(path, &name);
+            self.tree.hidden.insert(path.clone(), is_directory);
+            if is_directory {
+                self.tree.inodes.insert(path.clone(), stat.st_ino);
+                if VERSION_CONTROL.contains(&name.as_slice()) {
+                    self.tree.version_control.insert(path.clone());
+                }
+                self.look_below(&directory, &name, &path)?;
             }
         }
         Ok(())
@@ -312,7 +342,12 @@ impl Reader<'_> {
             return Entered::ForTracked;
         }
         let declared = &self.reading.declared;
-        if is_among(declared) || declared.contains(path) || is_among(&self.reading.held) || self.is_saved(path) {
+        if is_among(declared)
+            || declared.contains(path)
+            || is_among(&self.reading.held)
+            || self.is_saved(path)
+            || is_among(&self.reading.saved)
+        {
             return Entered::ForTracked;
         }
         self.tree.decisions.ignored += 1;
@@ -378,6 +413,9 @@ fn is_rule_file(name: &[u8]) -> bool {
 impl NaiveTree {
     /// Whether an ignore rule left out `path`, or a directory above it, and that was there.
     pub fn is_left_out(&self, path: &[u8]) -> bool {
+        if self.absent.contains(path) {
+            return false;
+        }
         let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
         let mut in_partly = false;
         for prefix in slashes.chain([path.len()]).map(|end| &path[..end]) {
@@ -392,22 +430,33 @@ impl NaiveTree {
         false
     }
 
+    /// Paths that `last` captured and that are not there any more, although this read did not look where they were.
+    pub fn gone_since(&self, last: &Self) -> BTreeSet<Vec<u8>> {
+        let is_there = |path: &Vec<u8>| self.left_out.contains(path) || self.hidden.contains_key(path);
+        let is_gone =
+            |path: &&Vec<u8>| !self.nodes.contains_key(*path) && self.known(path) == Known::Unknown && !is_there(path);
+        last.nodes.keys().filter(is_gone).cloned().collect()
+    }
+
     /// Names that a rule left out, and directories that were entered only in part.
     pub fn names_left_out(&self) -> impl Iterator<Item = &Vec<u8>> {
         let is_gap = |path: &Vec<u8>| self.gaps.iter().any(|(gap, kind)| gap == path && *kind != NaiveGap::HardLink);
         self.left_out.iter().filter(move |path| !is_gap(path)).chain(&self.partly)
     }
 
-    /// Whether the ignore files of this read leave out `path`, which is there `now`, or a directory above it. Rules from outside the
-    /// directory are those of `now`.
+    /// Whether the rules of this read leave out `path`, which is there `now`, or a directory above it. What is in the repositories below
+    /// the root is as it is `now`.
     pub fn would_leave_out(&self, path: &[u8], is_directory: bool, now: &Self) -> bool {
         let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
         let own = |directory: &[u8]| {
             let then = self.own.get(directory).cloned().unwrap_or_default();
             let now = now.own.get(directory).cloned().unwrap_or_default();
+            if directory.is_empty() {
+                return then;
+            }
             OwnRules { is_repository: now.is_repository, exclude: now.exclude, ..then }
         };
-        let mut scope = Scope::default().descend(b"", &own(b""), now.global.as_deref());
+        let mut scope = Scope::default().descend(b"", &own(b""), self.global.as_deref());
         for prefix in slashes.chain([path.len()]).map(|end| &path[..end]) {
             let is_directory = is_directory || prefix.len() < path.len();
             let name = prefix.rsplit(|&byte| byte == b'/').next().unwrap_or(prefix);
@@ -416,7 +465,7 @@ impl NaiveTree {
             if is_ignored && !is_included && (is_directory || !is_rule_file(name)) {
                 return true;
             }
-            scope = scope.descend(prefix, &own(prefix), now.global.as_deref());
+            scope = scope.descend(prefix, &own(prefix), self.global.as_deref());
         }
         false
     }

@@ -139,7 +139,8 @@ fn changes(workspace: &Workspace, operations: &[Operation]) -> Result<HashMap<Op
         }
         let sides = [before, after].map(|at| Side::Stored(points[at].snapshot));
         let split = |changes| workspace.split_left_out(changes, &Beside::Checkpoint(&points[after]));
-        match workspace.diff(&sides[0], &sides[1]).and_then(split) {
+        let split_first = |(changes, _)| workspace.split_newly_captured(changes, &points[before]);
+        match workspace.diff(&sides[0], &sides[1]).and_then(split).and_then(split_first) {
             Ok((changes, _)) => drop(changed.insert(operation.id, Changed::count(&changes))),
             // What cannot be compared is not counted; all else still is.
             Err(StoreError::Damaged { .. } | StoreError::Missing { .. }) => {}

@@ -17,8 +17,12 @@ pub fn tell(ui: &mut Ui, kind: OperationKind, applied: &Applied) -> anyhow::Resu
     let plan = &applied.plan;
     let all_kept = is_all_kept(applied);
     let mark = Mark::of(applied.operation.is_some());
+    let not_restored = applied.not_restored();
     match applied.operation {
         _ if all_kept => writeln!(ui.out, "{}: every path stays as it is", nothing_done(kind, &plan.what))?,
+        None if !not_restored.is_empty() => {
+            writeln!(ui.out, "{}: no path that differs can go back", nothing_done(kind, &plan.what))?;
+        }
         None if kind == OperationKind::Undo => {
             writeln!(ui.out, "{}: the files are as they were before it", nothing_done(kind, &plan.what))?;
         }
@@ -28,7 +32,6 @@ pub fn tell(ui: &mut Ui, kind: OperationKind, applied: &Applied) -> anyhow::Resu
     tell_conversation(ui, applied)?;
     let already: Vec<Bytes> = plan.already.iter().map(|path| Bytes::new(path.as_bytes())).collect();
     tell_already(ui, &already, mark)?;
-    let not_restored = applied.not_restored();
     let lines = not_restored.iter().map(|one| format!("{}: {}", quote::name(one.path.as_bytes()), one.text));
     tell_not_restored(ui, &lines.collect::<Vec<_>>())?;
     tell_meanwhile(ui, kind, applied)?;

@@ -28,6 +28,48 @@ fn a_command_gets_a_point_before_and_after() {
 }
 
 #[test]
+fn a_command_that_redirects_gits_global_excludes_stops_no_capture() {
+    let s = Sandbox::new();
+    s.write("f", "f\n");
+    s.checkpoint();
+    let redirect = "printf '[core]\\n\\texcludesFile = ~/ex\\n' > ~/.gitconfig; echo f > ~/ex";
+    s.exec(redirect).succeeds().says("a command changed an ignore rule that hides 1 file: still captured");
+    s.write("f", "a day of work\n");
+    s.exec("echo CLOBBER > f").succeeds().says("1 modified");
+    s.retake(["undo", "--yes"]).succeeds();
+    assert_eq!(s.read("f"), "a day of work\n");
+}
+
+#[test]
+fn new_paths_that_a_command_hides_are_named() {
+    let s = Sandbox::new();
+    s.write("a/file", "1");
+    let id = s.checkpoint();
+    let hide = "echo 'X*' > .gitignore; echo > Xhid; mkdir Xd; echo > Xd/z; mv a b; echo b/ >> .gitignore";
+    let run = s.exec(hide).succeeds();
+    run.says("1 added, 1 deleted; `retake undo`");
+    run.says("3 paths are new and hidden by an ignore rule: not captured and not counted; going back deletes them");
+    run.says("\n  Xd\n  Xhid\n  b\n");
+    s.retake(["rewind", &id, "--yes"]).succeeds();
+    assert_eq!(s.read("a/file"), "1");
+    assert!(["Xhid", "Xd", "b", ".gitignore"].iter().all(|name| !s.ws(name).exists()));
+    let document = s.retake(["exec", "--json", "--", "sh", "-c", hide]).json();
+    assert_eq!(document["hidden"], json!(["Xd", "Xhid", "b"]), "{document}");
+}
+
+#[test]
+fn a_file_that_a_command_hides_in_gits_own_excludes_goes_back() {
+    let s = Sandbox::new();
+    s.git_init();
+    let id = s.checkpoint();
+    s.exec("mkdir -p .git/info; echo 'x*' >> .git/info/exclude; echo h > xhid; echo v > v").succeeds().says("  xhid\n");
+    s.retake(["rewind", &id, "--yes"]).succeeds();
+    assert!(!s.ws("xhid").exists() && !s.ws("v").exists());
+    s.retake(["undo"]).succeeds();
+    assert_eq!(s.read("xhid"), "h\n");
+}
+
+#[test]
 fn the_exit_code_is_the_commands() {
     let s = Sandbox::new();
     s.write("not-executable", "#!/bin/sh\n");

@@ -223,3 +223,67 @@ fn a_refused_rewind_leaves_no_point_in_the_log() {
     running.stdin.take().expect("it is piped").write_all(b"go\n").expect("it waits");
     Run::from_output(running.wait_with_output().expect("it ends")).succeeds();
 }
+
+#[test]
+fn a_large_file_that_a_command_changed_and_hid_is_named() {
+    let s = ten_bytes();
+    resize(&s, "big.dat", 100);
+    s.write("s.txt", "s\n");
+    s.checkpoint();
+    let run = s.exec("truncate -s 90 big.dat; echo big.dat > .gitignore; echo t > s.txt").succeeds();
+    run.says("1 path is not captured: nothing takes this back\n  big.dat: may have changed; larger than");
+    s.retake(["undo", "--yes"])
+        .succeeds()
+        .says("1 path changed since then and did not go back\n  big.dat: may have changed; larger than");
+}
+
+#[test]
+fn a_captured_file_that_a_command_grew_beyond_the_limit_can_be_brought_back_and_exec_says_so() {
+    let s = ten_bytes();
+    s.write("f", "one\n");
+    let id = s.checkpoint();
+    let run = s.exec("echo 'far more than ten bytes' > f").succeeds();
+    run.says("1 captured file changed and cannot be captured now; `retake undo` or `retake rewind ");
+    run.says(
+        "1 path is not captured as it is now: going back restores how it was before the command\n  f: has changed",
+    );
+    assert!(!run.stderr.contains("nothing to undo") && !run.stderr.contains("nothing takes"), "{}", run.stderr);
+    s.retake(["rewind", &id, "--yes"]).succeeds();
+    assert_eq!(s.read("f"), "one\n");
+    s.write("g", "one\n");
+    let command =
+        ["exec", "--json", "--", "sh", "-c", "echo 'far more than ten bytes' > g; echo 'more than ten' > new"];
+    let document = s.retake(command).json();
+    let facts = document["uncaptured"].as_array().expect("a list");
+    let facts: Vec<_> = facts.iter().map(|one| (&one["path"], &one["was_captured"])).collect();
+    assert_eq!(facts, [(&json!("g"), &json!(true)), (&json!("new"), &json!(false))], "{document}");
+}
+
+#[test]
+fn a_command_that_removes_a_rule_adds_nothing_and_goes_back() {
+    let s = Sandbox::new();
+    s.write(".gitignore", "node_modules\n").write("node_modules/a", "1").write("node_modules/b", "1");
+    let run = s.retake(["exec", "--", "rm", ".gitignore"]).succeeds();
+    run.says("1 deleted; `retake undo`");
+    run.says("2 files are captured now and not before the command");
+    assert!(!run.stderr.contains("added"), "{}", run.stderr);
+    s.retake(["undo", "--yes"]).succeeds();
+    assert_eq!(s.read(".gitignore"), "node_modules\n");
+    let document = s.retake(["exec", "--json", "--", "rm", ".gitignore"]).json();
+    let counts = json!({"added": 0, "modified": 0, "deleted": 1});
+    assert_eq!((&document["changed"], &document["newly_captured"]), (&counts, &json!(2)), "{document}");
+}
+
+#[test]
+fn a_rewind_that_leaves_something_does_not_claim_that_the_files_are_as_they_were() {
+    let s = Sandbox::new();
+    s.write("d/a", "1");
+    let id = s.checkpoint();
+    s.exec("echo '*' > d/.retakeignore").succeeds();
+    s.write("d/mine", "m");
+    s.retake(["rewind", &id, "--yes"]).succeeds();
+    let again = s.retake(["rewind", &id, "--yes"]).succeeds();
+    let said = String::from_utf8_lossy(&again.stdout);
+    assert!(said.starts_with("Nothing was rewound to ") && !said.contains("as they were"), "{said}");
+    again.says("d/mine");
+}

@@ -1,5 +1,6 @@
 //! What Retake reads of a git repository. It reads files and never runs git, never writes, never takes a lock.
 
+mod excludes;
 pub(crate) mod tracked;
 
 use std::fs;
@@ -9,6 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::regular;
+pub use excludes::GlobalExcludes;
 
 /// Where a repository stood when a checkpoint was taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -88,9 +88,13 @@ impl Abandoned {
         Self(abandoned.map(|seq| (seq, until(seq))).collect())
     }
 
-    /// Those of `windows` whose processes are gone.
-    pub(crate) fn of(&self, windows: Vec<OpenWindow>) -> Vec<OpenWindow> {
-        windows.into_iter().filter(|window| self.0.contains_key(&window.seq)).collect()
+    /// Those of `windows` whose processes are gone, and when their tools ended at the latest.
+    pub(crate) fn of(&self, windows: Vec<OpenWindow>) -> Vec<(OpenWindow, FileTime)> {
+        let ended = |window: &OpenWindow| {
+            let until = self.0.get(&window.seq)?.and_then(|until| i64::try_from(until).ok()).map(FileTime);
+            window.ended.into_iter().chain(until).chain([FileTime::now()]).min()
+        };
+        windows.into_iter().filter_map(|window| ended(&window).map(|ended| (window, ended))).collect()
     }
 
     /// Decides who changed `path` of the workspace at `root` while `windows` were open, `then` being what was there before; with when it

@@ -100,7 +100,7 @@ pub(crate) enum ChangeKind {
     Uncaptured = 2,
     /// It was created where an ignore rule hides it that is newer than the session; neither state is captured.
     Hidden = 3,
-    /// A rewind took away the rule that hid it.
+    /// A rewind took away the rule that hid it, or something below it.
     Uncovered = 4,
     /// It is still there, but an ignore rule leaves it out now.
     LeftOut = 5,

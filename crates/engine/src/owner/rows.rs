@@ -190,39 +190,65 @@ pub(crate) fn of_operation(
     since(store, seq, &by(&format!("operation = {operation}"), &format!("windows.operation = {operation}")))
 }
 
+/// A path that was created where an ignore rule hides it.
+#[derive(Clone, Debug)]
+pub(crate) struct HiddenRow {
+    pub(crate) row: ChangeRow,
+    /// The inode of the directory that it was.
+    pub(crate) directory: Option<u64>,
+    /// When the tool that created it ended, by the clock of files; while it is at work, it has not ended.
+    pub(crate) ended: Option<FileTime>,
+}
+
+/// A hidden directory in place of a state, which no checkpoint has: its inode stands where a size would.
+pub(crate) fn hidden_directory(inode: u64) -> Node {
+    Node { kind: Kind::Directory, mode: 0, content: ObjectId::default(), size: inode }
+}
+
 /// Hidden files that tools created after checkpoint `seq`, oldest first.
-pub(crate) fn hidden_since(store: &Store, seq: i64) -> Result<Vec<ChangeRow>, StoreError> {
-    let rest = format!("WHERE changes.kind = {HIDDEN} AND changes.checkpoint > ?1 ORDER BY changes.seq");
-    store.db().read(|connection| select(connection, &rest, [seq]))
-}
-
-/// Paths that a rewind after checkpoint `seq` uncovered and that nothing has created anew since.
-pub(crate) fn uncovered_since(store: &Store, seq: i64) -> Result<BTreeSet<WorkspacePath>, StoreError> {
-    let paths: Vec<Vec<u8>> = store.db().read(|connection| {
-        let mut statement = connection.prepare_cached(&format!(
-            "SELECT path FROM changes uncovered WHERE kind = {} AND checkpoint > ?1 AND NOT EXISTS (
-                 SELECT 1 FROM changes later WHERE later.path = uncovered.path AND later.seq > uncovered.seq
-                     AND later.kind = 0 AND later.before IS NULL)",
-            ChangeKind::Uncovered as u8
-        ))?;
-        statement.query_map([seq], |row| row.get(0))?.collect()
-    })?;
-    Ok(paths.iter().filter_map(|path| WorkspacePath::parse(path).ok()).collect())
-}
-
-/// When the last tool ended that was at work after checkpoint `seq`, by the clock of files: of those whose windows match `condition`.
-/// While one is at work, it has not ended.
-pub(crate) fn last_end(store: &Store, seq: i64, condition: &str) -> Result<Option<FileTime>, StoreError> {
+pub(crate) fn hidden_since(store: &Store, seq: i64) -> Result<Vec<HiddenRow>, StoreError> {
     store.db().read(|connection| {
-        connection
-            .prepare_cached(&format!(
-                "SELECT max(CASE WHEN closed IS NULL THEN {} ELSE ended END) FROM windows
-                 WHERE (closed IS NULL OR closed > ?1) AND {condition}",
-                i64::MAX
-            ))?
-            .query_row([seq], |row| row.get::<_, Option<i64>>(0))
-            .map(|ended| ended.map(FileTime))
+        let mut statement = connection.prepare_cached(&format!(
+            "SELECT {COLUMNS}, CASE WHEN windows.closed IS NULL THEN {} ELSE windows.ended END
+             FROM changes LEFT JOIN windows ON windows.seq = changes.window
+             WHERE changes.kind = {HIDDEN} AND changes.checkpoint > ?1 ORDER BY changes.seq",
+            i64::MAX
+        ))?;
+        let rows = statement.query_map([seq], |row| {
+            let ended = row.get::<_, Option<i64>>(9)?.map(FileTime);
+            let directory = |row: &ChangeRow| row.after.map(|node| node.size);
+            Ok(from_row(row)?.map(|row| HiddenRow { directory: directory(&row), row, ended }))
+        })?;
+        rows.filter_map(Result::transpose).collect()
     })
+}
+
+/// Hidden paths that tools of `session` created after checkpoint `from`, up to checkpoint `to`.
+pub(crate) fn hidden_by(
+    store: &Store,
+    session: SessionId,
+    from: i64,
+    to: i64,
+) -> Result<BTreeSet<WorkspacePath>, StoreError> {
+    let rest = format!(
+        "WHERE changes.kind = {HIDDEN} AND changes.checkpoint > ?1 AND changes.checkpoint <= ?2
+             AND changes.session = (SELECT seq FROM sessions WHERE id = ?3)"
+    );
+    let values = params![from, to, &session.as_bytes()[..]];
+    let rows = store.db().read(|connection| select(connection, &rest, values))?;
+    Ok(rows.into_iter().map(|row| row.path).collect())
+}
+
+/// Paths that a rewind after checkpoint `seq` uncovered and that nothing has changed since, each as it was found.
+pub(crate) fn uncovered_since(store: &Store, seq: i64) -> Result<BTreeMap<WorkspacePath, Option<Node>>, StoreError> {
+    let rest = format!(
+        "WHERE changes.kind = {} AND changes.checkpoint > ?1 AND NOT EXISTS (
+             SELECT 1 FROM changes later WHERE later.path = changes.path AND later.seq > changes.seq AND later.kind = 0)
+         ORDER BY changes.seq",
+        ChangeKind::Uncovered as u8
+    );
+    let rows = store.db().read(|connection| select(connection, &rest, [seq]))?;
+    Ok(rows.into_iter().map(|row| (row.path, row.after)).collect())
 }
 
 /// The paths that a session ever wrote.
@@ -458,6 +484,18 @@ pub(crate) fn note_sought(tx: &Transaction<'_>, seq: i64, paths: &BTreeSet<Works
         tx.execute("UPDATE declared SET since = ? WHERE path = ?", params![seq, path]).map_err(in_transaction(tx))?;
     }
     Ok(())
+}
+
+/// Paths that a checkpoint found deleted: they were not there, whatever the rules left out around them.
+pub(crate) fn deleted_at(store: &Store, checkpoint: CheckpointId) -> Result<BTreeSet<WorkspacePath>, StoreError> {
+    let paths: Vec<Vec<u8>> = store.db().read(|connection| {
+        let mut statement = connection.prepare_cached(
+            "SELECT path FROM changes WHERE kind = 0 AND after IS NULL
+                 AND checkpoint = (SELECT seq FROM checkpoints WHERE id = ?1)",
+        )?;
+        statement.query_map([&checkpoint.as_bytes()[..]], |row| row.get(0))?.collect()
+    })?;
+    Ok(paths.iter().filter_map(|path| WorkspacePath::parse(path).ok()).collect())
 }
 
 /// Paths that a checkpoint looked for whatever the rules said.

@@ -258,6 +258,7 @@ impl Workspace {
         progress: &dyn Progress,
     ) -> Result<Checkpoint, CheckpointError> {
         let session = sequence(&self.store, window.session)?.ok_or(CheckpointError::UnknownSession)?;
+        let store_dir = self.store.dir().to_owned();
         let purpose = Purpose {
             origin: Origin::After,
             session: Some((session, window.session)),
@@ -270,7 +271,7 @@ impl Workspace {
                 if let Some(window) = rows::window_with_spans(tx, &window)? {
                     claim::judge_again(tx, &window, i64::MAX)?;
                 }
-                close(tx, window.seq, seq)
+                close(tx, window.seq, seq, ended(&store_dir, window.seq).unwrap_or_else(FileTime::now))
             },
         };
         let after = self.take(&new, &purpose, durability, progress)?;
@@ -318,6 +319,19 @@ impl Workspace {
         rows::history(&self.store, path)
     }
 
+    /// Paths that tools of `session` created after checkpoint `from`, up to checkpoint `to`, where an ignore rule of theirs hides them:
+    /// they are not captured, and a rewind takes them back all the same.
+    pub fn hidden_by(
+        &self,
+        session: SessionId,
+        from: &Checkpoint,
+        to: &Checkpoint,
+    ) -> Result<BTreeSet<WorkspacePath>, StoreError> {
+        let seq = |checkpoint: &Checkpoint| crate::checkpoint::sequence_of(&self.store, checkpoint.id);
+        let (Some(from), Some(to)) = (seq(from)?, seq(to)?) else { return Ok(BTreeSet::new()) };
+        rows::hidden_by(&self.store, session, from, to)
+    }
+
     /// Who changed what after checkpoint `from`, up to checkpoint `to` or the newest one, in order.
     pub fn changes(&self, from: &Checkpoint, to: Option<&Checkpoint>) -> Result<Vec<PathChange>, StoreError> {
         let seq = |checkpoint: &Checkpoint| crate::checkpoint::sequence_of(&self.store, checkpoint.id);
@@ -354,14 +368,12 @@ fn insert(
     Ok(seq)
 }
 
-/// Closes a window at checkpoint `closed`, and the operation that it is. What it did counts with its turn, even if that has ended.
-pub(crate) fn close(tx: &Transaction<'_>, window: i64, closed: i64) -> Result<(), StoreError> {
+/// Closes a window, whose tool ended at `ended`, at checkpoint `closed`, and the operation that it is. What it did counts with its turn,
+/// even if that has ended.
+pub(crate) fn close(tx: &Transaction<'_>, window: i64, closed: i64, ended: FileTime) -> Result<(), StoreError> {
     let wrap = in_transaction(tx);
-    tx.execute(
-        "UPDATE windows SET closed = ?, ended = ? WHERE seq = ? AND closed IS NULL",
-        [closed, FileTime::now().0, window],
-    )
-    .map_err(&wrap)?;
+    tx.execute("UPDATE windows SET closed = ?, ended = ? WHERE seq = ? AND closed IS NULL", [closed, ended.0, window])
+        .map_err(&wrap)?;
     tx.execute(
         "UPDATE operations SET state = ?, after = ?
          WHERE state = 0 AND kind = 0 AND seq = (SELECT operation FROM windows WHERE seq = ?)",

@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 
 use super::chain::{self, InForce};
 use super::goal::Resolved;
-use super::hidden::{self, HiddenReach, Scope};
+use super::hidden::{self, HiddenReach, Saves, Scope};
 use super::judge::is_unbroken;
 use super::plan::{Now, content_of, in_force_since, last_tool, merged, planned};
 use super::structure::Draft;
 use super::{Conflict, Kept, KeptBecause, RewindError, RewindRequest, replaced, same};
 use crate::owner::rows::{self, ChangeRow};
-use crate::owner::{By, ChangeKind, OpenWindow, attribute};
+use crate::owner::{ChangeKind, OpenWindow, attribute};
 use crate::snapshot::diff;
 use crate::snapshot::known::{Knower, Known};
 use crate::{Change, Node, StoreError, WorkspacePath, fault};
@@ -28,14 +28,14 @@ struct Past {
     open: Vec<OpenWindow>,
 }
 
-/// Drafts every path that differs from the target. Returns hidden files that have to be saved before they go, and who created them.
+/// Drafts every path that differs from the target. Returns hidden files that have to be saved before they go.
 pub(super) fn draft(
     request: &RewindRequest,
     resolved: &Resolved,
     now: &Now<'_>,
     then: &Knower<'_>,
     draft: &mut Draft,
-) -> Result<BTreeMap<WorkspacePath, By>, RewindError> {
+) -> Result<Saves, RewindError> {
     let target = resolved.target()?;
     let target_seq = resolved.target_seq()?;
     let uncovered = rows::uncovered_since(now.store, target_seq)?;
@@ -49,14 +49,16 @@ pub(super) fn draft(
         changes: rows::of_paths(now.store, changes.iter().map(|change| &change.path))?,
         open: rows::open_windows(now.store)?,
     };
+    let is_uncovered =
+        |change: &Change| uncovered.get(&change.path).is_some_and(|found| same(found.as_ref(), change.before.as_ref()));
     for change in changes {
         let known_now = change.before.map_or_else(|| now.knower.at(&change.path), |node| Ok(Known::There(node)))?;
         let known_then = change.after.map_or_else(|| then.at(&change.path), |node| Ok(Known::There(node)))?;
         if known_then == Known::Unknown && !fault::seeded("bug-delete-unproven") {
             draft.kept.push(Kept { path: change.path, why: KeptBecause::NotProven });
-        } else if known_then == Known::Absent && uncovered.contains(&change.path) {
+        } else if known_then == Known::Absent && is_uncovered(&change) {
             // A rewind has left it, and taking it away the next time would not be the same rewind.
-            if change.path.parent().is_none_or(|parent| !uncovered.contains(&parent)) {
+            if change.path.parent().is_none_or(|parent| !uncovered.contains_key(&parent)) {
                 draft.kept.push(Kept { path: change.path, why: KeptBecause::Hidden });
             }
         } else if known_now == Known::Unknown {
@@ -66,7 +68,7 @@ pub(super) fn draft(
         }
     }
     let ours = |row: &ChangeRow| row.by.window.is_some();
-    let scope = Scope { target, target_seq, ours: &ours, windows: "1".to_owned(), reach: HiddenReach::All };
+    let scope = Scope { target, target_seq, ours: &ours, reach: HiddenReach::All };
     hidden::draft(&scope, request, now, then, draft)
 }
 

@@ -1,16 +1,20 @@
 //! Files that tools created and hid by an ignore rule of their own: they go back with the rest.
 //!
 //! A hidden file is captured by no checkpoint, so it is saved first, as far as the limit allows: the plan names it, and the scan is
-//! repeated with it. It goes only if a tool whose changes are taken back created it, nothing has touched it since such a tool ended, and
-//! the target proves that it was not there and that no rule hid it then. Everything else stays and is named.
+//! repeated with it. It goes only if a tool whose changes are taken back created it, nothing has touched it since that tool ended, and
+//! the target proves that it was not there and that no rule hid it then. Everything else stays and is named, file by file in a directory
+//! that the tool created.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::Metadata;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::plan::{Now, planned};
 use super::structure::Draft;
 use super::{Kept, KeptBecause, RewindError, RewindRequest};
-use crate::owner::rows::{self, ChangeRow};
+use crate::owner::rows::{self, ChangeRow, HiddenRow};
 use crate::owner::{By, Verdict};
 use crate::scan::rules::is_version_control;
 use crate::scan::rules_then::RulesThen;
@@ -25,8 +29,6 @@ pub(super) struct Scope<'a> {
     pub(super) target_seq: i64,
     /// Whether the tool that created a file is one whose changes are taken back.
     pub(super) ours: &'a dyn Fn(&ChangeRow) -> bool,
-    /// The same, as a condition for windows.
-    pub(super) windows: String,
     pub(super) reach: HiddenReach,
 }
 
@@ -39,60 +41,90 @@ pub(super) enum HiddenReach {
     All,
 }
 
-/// Adds hidden files to the draft. Returns those that have to be saved before they go, and who created them.
+/// Hidden paths that go, and have to be saved before.
+#[derive(Debug, Default)]
+pub(crate) struct Saves {
+    /// Who created each of them; it goes with all that is below it.
+    pub(crate) paths: BTreeMap<WorkspacePath, By>,
+    /// Hidden directories that stay for some of what is in them: `paths` has the rest.
+    pub(crate) parted: BTreeSet<WorkspacePath>,
+}
+
+/// Adds hidden files to the draft. Returns those that have to be saved before they go.
 pub(super) fn draft(
     scope: &Scope<'_>,
     request: &RewindRequest,
     now: &Now<'_>,
     then: &Knower<'_>,
     draft: &mut Draft,
-) -> Result<BTreeMap<WorkspacePath, By>, RewindError> {
-    let mut candidates: BTreeMap<WorkspacePath, Option<ChangeRow>> = BTreeMap::new();
+) -> Result<Saves, RewindError> {
+    let mut candidates: BTreeMap<WorkspacePath, Option<HiddenRow>> = BTreeMap::new();
     if scope.reach == HiddenReach::All {
         let names = aside::newly_left_out(scope.target.aside, now.aside, |id| now.knower.read_object(id))?;
         candidates.extend(names.into_iter().map(|path| (path, None)));
     }
     let rows = rows::hidden_since(now.store, scope.target_seq)?;
-    let own = rows.into_iter().filter(|row| scope.reach == HiddenReach::All || (scope.ours)(row));
-    candidates.extend(own.map(|row| (row.path.clone(), Some(row))));
-    let mut save = BTreeMap::new();
+    let own = rows.into_iter().filter(|hidden| scope.reach == HiddenReach::All || (scope.ours)(&hidden.row));
+    candidates.extend(own.map(|hidden| (hidden.row.path.clone(), Some(hidden))));
+    let mut save = Saves::default();
     if candidates.is_empty() {
         return Ok(save);
     }
-    let ended = rows::last_end(now.store, scope.target_seq, &scope.windows)?;
-    let rules = RulesThen::new(now.store, now.outer.clone(), then, now.root_path);
-    let mut saved_bytes = 0;
-    for (path, row) in candidates {
-        let is_saved = now.saved.contains(path.as_bytes());
+    let rules = RulesThen::new(now.store, scope.target, then, &now.outer, now.root_path)?;
+    let (mut saved_bytes, mut decided) = (0, BTreeSet::new());
+    for (path, hidden) in candidates {
+        let is_entered = now.saved.contains(path.as_bytes()) || now.parted.contains(path.as_bytes());
         // What is captured by now is like any other file.
-        if !request.covers(&path) || (!is_saved && !now.knower.is_left_out(&path)?) {
+        if !request.covers(&path) || (!is_entered && !now.knower.is_left_out(&path)?) {
             continue;
         }
-        let Some(found) = Found::at(&now.root_path.join(path.to_path())) else { continue };
-        if found.is_directory && is_version_control(path.file_name()) {
+        if std::iter::successors(path.parent(), WorkspacePath::parent).any(|above| decided.contains(&above)) {
             continue;
         }
-        let is_proven = then.at(&path)? == Known::Absent && !rules.leaves_out(&path, found.is_directory)?;
-        let creator = row.as_ref().filter(|row| (scope.ours)(row) && row.by.window.is_some()).map(|row| row.by);
-        let Some(by) = creator.filter(|_| is_proven && found.is_older_than(ended)) else {
+        let Ok(meta) = now.root_path.join(path.to_path()).symlink_metadata() else { continue };
+        if meta.is_dir() && is_version_control(path.file_name()) {
+            continue;
+        }
+        let is_proven = then.at(&path)? == Known::Absent && !rules.leaves_out(&path, meta.is_dir())?;
+        let creator = hidden.as_ref().filter(|hidden| (scope.ours)(&hidden.row) && hidden.row.by.window.is_some());
+        let found =
+            creator.filter(|_| is_proven).map(|hidden| (hidden.row.by, Found::at(now.root_path, &path, &meta, hidden)));
+        let Some((by, found)) = found.filter(|(_, found)| !found.untouched.is_empty()) else {
             // What the rules of that time hid too is nobody's business.
-            if is_proven || row.is_some() {
+            if is_proven || hidden.is_some() {
                 draft.kept.push(Kept { path, why: KeptBecause::Hidden });
             }
             continue;
         };
+        decided.insert(path.clone());
         if saved_bytes + found.bytes > now.save_hidden {
             draft.kept.push(Kept { path, why: KeptBecause::SaveLimit });
             continue;
         }
         saved_bytes += found.bytes;
-        if is_saved && !draft.paths.contains_key(&path) {
-            let certainty = (scope.reach == HiddenReach::Own).then(|| certainty(by));
-            delete(request, &path, certainty, by.window, now, draft)?;
+        if !found.others.is_empty() {
+            found.untouched.iter().for_each(|below| stay_above(below, &path, draft));
+            save.parted.insert(path);
         }
-        save.insert(path, by);
+        for below in found.untouched {
+            if now.saved.contains(below.as_bytes()) && !draft.paths.contains_key(&below) {
+                let certainty = (scope.reach == HiddenReach::Own).then(|| certainty(by));
+                delete(request, &below, certainty, by.window, now, draft)?;
+            }
+            save.paths.insert(below, by);
+        }
+        draft.kept.extend(found.others.into_iter().map(|path| Kept { path, why: KeptBecause::Hidden }));
     }
     Ok(save)
+}
+
+/// Leaves the directories above `below` where they are, up to `top`: the scan entered them only to save what goes, and something stays in
+/// them.
+fn stay_above(below: &WorkspacePath, top: &WorkspacePath, draft: &mut Draft) {
+    let above = std::iter::successors(below.parent(), WorkspacePath::parent);
+    for directory in above.take_while(|directory| directory.as_bytes().len() >= top.as_bytes().len()) {
+        draft.paths.remove(&directory);
+    }
 }
 
 fn certainty(by: By) -> Certainty {
@@ -125,36 +157,55 @@ fn delete(
     Ok(())
 }
 
-/// A hidden file or directory as it is on disk.
+/// What a tool created hidden, as it is on disk: parted into what is as the tool left it and what is not.
 struct Found {
-    is_directory: bool,
+    /// When the tool ended.
+    ended: Option<FileTime>,
+    /// Paths as the tool left them, with all that is below them.
+    untouched: Vec<WorkspacePath>,
+    /// Paths that came or changed since, with all that is below them.
+    others: Vec<WorkspacePath>,
+    /// How much the files of `untouched` hold.
     bytes: u64,
-    /// When something in it last changed.
-    changed: i128,
 }
 
 impl Found {
-    /// What is at `path`; `None` if nothing is, or if it cannot be read.
-    fn at(path: &Path) -> Option<Self> {
-        use std::os::unix::fs::MetadataExt;
-        let top = path.symlink_metadata().ok()?;
-        let mut found = Self { is_directory: top.is_dir(), bytes: 0, changed: i128::MIN };
-        let mut queue = vec![(path.to_owned(), top)];
-        while let Some((path, meta)) = queue.pop() {
-            found.changed = found.changed.max(i128::from(meta.ctime()) * 1_000_000_000 + i128::from(meta.ctime_nsec()));
-            if meta.is_dir() {
-                // What cannot be listed cannot be saved either, and stays.
-                for entry in path.read_dir().into_iter().flatten().flatten() {
-                    queue.extend(entry.path().symlink_metadata().ok().map(|meta| (entry.path(), meta)));
-                }
-            } else {
-                found.bytes += meta.len();
-            }
+    /// What is at `path`, which `hidden` tells the creation of.
+    fn at(root: &Path, path: &WorkspacePath, meta: &Metadata, hidden: &HiddenRow) -> Self {
+        let mut found = Self { ended: hidden.ended, untouched: Vec::new(), others: Vec::new(), bytes: 0 };
+        // A directory that is still the tool's changes with every name in it; one that was moved here brings names with old times.
+        if meta.is_dir() && hidden.directory == Some(meta.ino()) {
+            found.sort_directory(root, path);
+        } else {
+            found.sort(root, path, meta);
         }
-        Some(found)
+        found
     }
 
-    fn is_older_than(&self, ended: Option<FileTime>) -> bool {
-        ended.is_some_and(|ended| self.changed <= i128::from(ended.0))
+    fn sort(&mut self, root: &Path, path: &WorkspacePath, meta: &Metadata) {
+        let changed = i128::from(meta.ctime()) * 1_000_000_000 + i128::from(meta.ctime_nsec());
+        if self.ended.is_none_or(|ended| changed > i128::from(ended.0)) {
+            self.others.push(path.clone());
+        } else if meta.is_dir() {
+            self.sort_directory(root, path);
+        } else {
+            self.untouched.push(path.clone());
+            self.bytes += meta.len();
+        }
+    }
+
+    fn sort_directory(&mut self, root: &Path, path: &WorkspacePath) {
+        let (untouched, others) = (self.untouched.len(), self.others.len());
+        // What cannot be listed cannot be saved either, and stays.
+        for entry in root.join(path.to_path()).read_dir().into_iter().flatten().flatten() {
+            let Ok(below) = path.join(entry.file_name().as_bytes()) else { continue };
+            if let Ok(meta) = entry.path().symlink_metadata() {
+                self.sort(root, &below, &meta);
+            }
+        }
+        if self.others.len() == others {
+            self.untouched.truncate(untouched);
+            self.untouched.push(path.clone());
+        }
     }
 }

@@ -42,6 +42,13 @@ pub(super) fn judge(
     Some(if is_lost_since { Conflict::UncapturedSince } else { Conflict::ChangedSince })
 }
 
+/// Whether `chain` tells only that the path came to be captured, or not to be: nothing is known to have changed it.
+pub(super) fn is_coverage_alone(chain: &[InForce]) -> bool {
+    let is_coverage =
+        |one: &InForce| matches!(one.change.kind, ChangeKind::Captured | ChangeKind::Uncovered | ChangeKind::LeftOut);
+    !chain.is_empty() && chain.iter().all(is_coverage)
+}
+
 /// Whether nobody knows what a change left.
 fn is_lost(one: &InForce) -> bool {
     matches!(one.change.kind, ChangeKind::Uncaptured | ChangeKind::LeftOut)

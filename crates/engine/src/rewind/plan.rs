@@ -12,7 +12,7 @@ use super::chain::{self, InForce};
 use super::doubt::Doubtful;
 use super::fingerprint::ChangingDirectory;
 use super::goal::Resolved;
-use super::hidden::{self, HiddenReach, Scope};
+use super::hidden::{self, HiddenReach, Saves, Scope};
 use super::structure::{self, Draft};
 use super::{
     Action, BranchMoved, Conflict, Kept, KeptBecause, LedgerItem, Means, Merged, OnConflict, Plan, PlannedPath,
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::operation::{self, MadeBy, Operation, OperationKind};
 use crate::owner::rows::{self, ChangeRow};
-use crate::owner::{By, ChangeKind, window};
+use crate::owner::{ChangeKind, window};
 use crate::scan::rules::Outer;
 use crate::session::lineage::Lineage;
 use crate::snapshot::aside;
@@ -46,6 +46,8 @@ pub(crate) struct Now<'a> {
     pub(crate) outer: Arc<Outer>,
     /// Hidden paths that this scan captured so that they can go.
     pub(crate) saved: &'a BTreeSet<Vec<u8>>,
+    /// Hidden directories that this scan entered only for some of `saved`.
+    pub(crate) parted: &'a BTreeSet<Vec<u8>>,
     /// Bytes of hidden files that a rewind may save.
     pub(crate) save_hidden: u64,
 }
@@ -71,8 +73,7 @@ pub(crate) type Read<'a> = dyn Fn(&WorkspacePath, &Node) -> Result<Option<Vec<u8
 pub(crate) struct Made {
     pub(crate) plan: Plan,
     pub(crate) uncaptured: BTreeSet<WorkspacePath>,
-    /// Hidden paths that have to be saved, with all that is below them, before they go, and who created them.
-    pub(crate) save: BTreeMap<WorkspacePath, By>,
+    pub(crate) save: Saves,
 }
 
 /// Makes the plan for `request`, which `resolved` is about.
@@ -104,7 +105,7 @@ fn draft_selective(
     now: &Now<'_>,
     then: &Knower<'_>,
     draft: &mut Draft,
-) -> Result<BTreeMap<WorkspacePath, By>, RewindError> {
+) -> Result<Saves, RewindError> {
     let session = resolved.session.ok_or(RewindError::Gone)?;
     let lineage = lineage(now.store, session)?;
     let doubtful = match request.made_by {
@@ -118,6 +119,7 @@ fn draft_selective(
         None => change.by.operation.is_some(),
     };
     let target_seq = resolved.target_seq()?;
+    let mut covered = BTreeSet::new();
     for (path, history) in rows::of_session(now.store, target_seq, &lineage)? {
         if !request.covers(&path) {
             continue;
@@ -135,13 +137,15 @@ fn draft_selective(
         if !chain.is_empty() && !chain.iter().any(|one| one.is_contested() || one.makers.iter().any(ours)) {
             continue;
         }
+        if target == Known::Unknown && is_only_covered(&path, &chain, then, now, &mut covered, draft)? {
+            continue;
+        }
         draft_path(request, &path, &chain, ours, Some(session), target, now, draft)?;
     }
     let declared = rows::declared_at_work(now.store, target_seq, &lineage.condition("session", "opened"))?;
     draft_unseen(request, declared, Some(then), now, draft)?;
-    let windows = lineage.condition("session", "opened");
     let target = resolved.target()?;
-    let scope = Scope { target, target_seq, ours: &ours, windows, reach: HiddenReach::Own };
+    let scope = Scope { target, target_seq, ours: &ours, reach: HiddenReach::Own };
     hidden::draft(&scope, request, now, then, draft)
 }
 
@@ -180,10 +184,11 @@ fn draft_reverse(
     now: &Now<'_>,
     then: &Knower<'_>,
     draft: &mut Draft,
-) -> Result<BTreeMap<WorkspacePath, By>, RewindError> {
+) -> Result<Saves, RewindError> {
     let root = root_of(now.store, operation)?;
     let family = family(now.store, root)?;
     let ours = |change: &ChangeRow| change.by.operation.is_some_and(|seq| family.contains(&seq));
+    let mut covered = BTreeSet::new();
     for (path, mut history) in rows::of_operation(now.store, operation.before_seq, operation.seq)? {
         history.retain(|change| change.checkpoint > operation.before_seq);
         let first = history.iter().position(|change| change.by.operation == Some(operation.seq)).unwrap_or(0);
@@ -196,6 +201,9 @@ fn draft_reverse(
             _ => Known::Unknown,
         };
         let chain = chain::in_force(history, 0);
+        if target == Known::Unknown && is_only_covered(&path, &chain, then, now, &mut covered, draft)? {
+            continue;
+        }
         draft_path(request, &path, &chain, ours, operation.session_seq, target, now, draft)?;
         let last = history.iter().rfind(|change| ours(change)).and_then(|change| change.after);
         let planned = draft.paths.get(&path).filter(|planned| planned.conflict.is_none());
@@ -208,14 +216,30 @@ fn draft_reverse(
     draft_unseen(request, declared, None, now, draft)?;
     let target = resolved.target()?;
     let created = |row: &ChangeRow| row.by.operation == Some(operation.seq);
-    let scope = Scope {
-        target,
-        target_seq: operation.before_seq,
-        ours: &created,
-        windows: of_operation,
-        reach: HiddenReach::Own,
-    };
+    let scope = Scope { target, target_seq: operation.before_seq, ours: &created, reach: HiddenReach::Own };
     hidden::draft(&scope, request, now, then, draft)
+}
+
+/// Whether rules that came and went are all that happened to `path` since `then`, when one left it out: then it stays. Where it is captured
+/// now it is one of the `covered`, and named unless its directory is.
+fn is_only_covered(
+    path: &WorkspacePath,
+    chain: &[InForce],
+    then: &Knower<'_>,
+    now: &Now<'_>,
+    covered: &mut BTreeSet<WorkspacePath>,
+    draft: &mut Draft,
+) -> Result<bool, StoreError> {
+    if !judge::is_coverage_alone(chain) || !then.is_left_out(path)? {
+        return Ok(false);
+    }
+    if now.knower.at(path)? != Known::Unknown {
+        if path.parent().is_none_or(|parent| !covered.contains(&parent)) {
+            draft.kept.push(Kept { path: path.clone(), why: KeptBecause::NotProven });
+        }
+        covered.insert(path.clone());
+    }
+    Ok(true)
 }
 
 /// Whether two states of a path that is no directory are not the same.

@@ -6,13 +6,14 @@ use std::os::fd::BorrowedFd;
 use super::converse;
 use super::displaced::Captured;
 use super::goal::{self, Resolved};
+use super::hidden::Saves;
 use super::intent::{self, Intent, Item, Stage};
 use super::plan::{self, Made, Now};
 use super::stage::mark_damaged;
 use super::{NewRewind, OnConflict, Plan, PlannedPath, RewindError, RewindRequest, same};
 use crate::checkpoint::{Origin, Purpose, RuleChanges};
 use crate::operation::{self, MadeBy, NewOperation};
-use crate::owner::{By, rows};
+use crate::owner::rows;
 use crate::scan::rules::Rules;
 use crate::scan::stat;
 use crate::scan::{Scanner, open};
@@ -81,6 +82,7 @@ impl Workspace {
                 aside: scanned.aside,
                 outer: rules.outer.clone(),
                 saved: &rules.saved,
+                parted: &rules.parted,
                 save_hidden: self.env.settings.save_hidden,
             };
             let Made { mut plan, uncaptured, save } = plan::make(request, &resolved, &now)?;
@@ -165,6 +167,7 @@ fn make(
         aside: scene.scanned.aside,
         outer: rules.outer.clone(),
         saved: &rules.saved,
+        parted: &rules.parted,
         save_hidden: env.settings.save_hidden,
     };
     plan::make(request, resolved, &now)
@@ -199,7 +202,7 @@ fn commit(
     new: &NewRewind,
     git: &GitState,
     extra: &[Vec<u8>],
-    save: &BTreeMap<WorkspacePath, By>,
+    save: &Saves,
     made_by: MadeBy,
 ) -> Result<(Intent, Checkpoint), Failure> {
     for merged in plan.paths.iter().filter(|path| path.choice == OnConflict::Merge).filter_map(|p| p.merged.as_ref()) {
@@ -216,7 +219,7 @@ fn commit(
         note: Some(format!("{} {}", resolved.kind.name(), resolved.what)),
         own: None,
         rule_changes: RuleChanges::Judge,
-        created: Some(save),
+        created: Some(&save.paths),
         also: &|tx, seq| {
             operation.set(insert_operation(tx, resolved, new, plan, seq, made_by)?.0);
             rows::declare(tx, extra, seq)?;
@@ -311,10 +314,12 @@ fn loosened(root: BorrowedFd<'_>, items: &[Item]) -> Vec<(WorkspacePath, u16)> {
 }
 
 /// Has `paths`, and `save` with all that is below, captured by the next scan; returns whether that is news.
-fn capture(rules: &mut Rules, paths: &BTreeSet<WorkspacePath>, save: &BTreeMap<WorkspacePath, By>) -> bool {
+fn capture(rules: &mut Rules, paths: &BTreeSet<WorkspacePath>, save: &Saves) -> bool {
     let before = (rules.declared.len(), rules.saved.len());
-    rules.declared.extend(paths.iter().map(|path| path.as_bytes().to_vec()));
-    rules.saved.extend(save.keys().map(|path| path.as_bytes().to_vec()));
+    let bytes = |path: &WorkspacePath| path.as_bytes().to_vec();
+    rules.declared.extend(paths.iter().map(bytes));
+    rules.saved.extend(save.paths.keys().map(bytes));
+    rules.parted.extend(save.parted.iter().map(bytes));
     (rules.declared.len(), rules.saved.len()) != before
 }
 

@@ -48,7 +48,7 @@ impl NotRestored {
     }
 
     fn uncaptured(change: &UncapturedChange) -> Self {
-        let UncapturedChange { path, difference, left_out } = change;
+        let UncapturedChange { path, difference, left_out, .. } = change;
         Self { path: path.clone(), difference: *difference, why: left_out.name(), text: change.describe() }
     }
 }

@@ -104,6 +104,8 @@ pub(crate) struct Rules {
     pub(crate) held: BTreeSet<Vec<u8>>,
     /// Hidden paths that a rewind saves before it deletes them, with all that is below them. For one scan only.
     pub(crate) saved: BTreeSet<Vec<u8>>,
+    /// Hidden directories that are entered only for some of `saved`.
+    pub(crate) parted: BTreeSet<Vec<u8>>,
     /// Temporary files of a rewind under way.
     pub(crate) temporary: BTreeSet<Vec<u8>>,
     root: PathBuf,
@@ -120,7 +122,41 @@ pub(crate) struct Rules {
     pub(crate) described: Vec<u8>,
 }
 
+impl Base {
+    /// How the root is called from there; empty for the root itself. No other place inside is outermost.
+    fn name(&self) -> &[u8] {
+        match self {
+            Self::Inside(_) => b"",
+            Self::Above(name) => name,
+        }
+    }
+
+    fn named(name: &[u8]) -> Self {
+        if name.is_empty() { Self::Inside(Vec::new()) } else { Self::Above(name.to_vec()) }
+    }
+}
+
 impl Outer {
+    /// The rules that [`Rules::collect`] `described`; `None` if an older version did, which left out where they are anchored.
+    pub(crate) fn described(described: &[u8]) -> Option<Self> {
+        let (mut include, mut top, mut at) = (Vec::new(), Chain::default(), None);
+        let mut rest = described;
+        while !rest.is_empty() {
+            let line = rest.iter().position(|&byte| byte == b'\n')?;
+            let (what, length) = str::from_utf8(&rest[..line]).ok()?.split_once(' ')?;
+            let (bytes, after) = rest[line + 1..].split_at_checked(length.parse().ok()?)?;
+            match what {
+                "include" => include = bytes.to_vec(),
+                "at" => at = Some(bytes),
+                "global" => top.global = parse(bytes, Base::named(at.take()?)),
+                "outer" => top.git.extend(parse(bytes, Base::named(at.take()?))),
+                _ => {}
+            }
+            rest = after.strip_prefix(b"\n")?;
+        }
+        Some(Self { include: build(&include), top })
+    }
+
     /// The rules above the workspace's root.
     pub(crate) fn top(&self) -> Chain {
         self.top.clone()
@@ -176,10 +212,12 @@ impl Rules {
         note("rule_files", b"captured");
         let mut layer = |what: &str, path: &Path, base: Base| {
             let bytes = open::read_small(path)?;
+            note("at", base.name());
             note(what, &bytes);
             parse(&bytes, base)
         };
-        let global = env.global_excludes.as_deref().and_then(|path| layer("global", path, outermost(&env.root)));
+        let global = env.global_excludes.as_ref().and_then(|excludes| excludes.file(&env.root));
+        let global = global.and_then(|path| layer("global", &path, outermost(&env.root)));
         let mut top = Chain { global, ..Chain::default() };
         for (file, base) in outer_files(&env.root) {
             top.git.extend(layer("outer", &file, base));
@@ -191,6 +229,7 @@ impl Rules {
             declared,
             held,
             saved: BTreeSet::new(),
+            parted: BTreeSet::new(),
             temporary,
             root: env.root.clone(),
             tracked: OnceLock::new(),
@@ -228,6 +267,7 @@ impl Rules {
             true => {
                 own || contains_below(&self.declared, path)
                     || contains_below(&self.held, path)
+                    || contains_below(&self.saved, path)
                     || self.tracks_below(path)
             }
             false => own || self.held.contains(path) || self.is_tracked(path),

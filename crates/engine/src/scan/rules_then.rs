@@ -1,7 +1,7 @@
 //! The ignore rules of a checkpoint: whether they would have left out a path.
 //!
-//! Ignore files are read from the checkpoint, where they are always captured. The rules from outside the workspace, and whether a
-//! directory holds a repository of its own, are taken as they are now. Reads only.
+//! Ignore files are read from the checkpoint, where they are always captured, and the rules from outside the workspace from what is kept
+//! beside it. Whether a directory holds a repository of its own, and that one's `info/exclude`, are taken as they are now. Reads only.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use super::rules::{Chain, Outer, OwnRules, Verdict, is_rule_file};
 use crate::snapshot::known::{Knower, Known};
 use crate::snapshot::tree::Kind;
 use crate::store::{CopyError, Store};
-use crate::{StoreError, WorkspacePath, git, limits};
+use crate::{Checkpoint, StoreError, WorkspacePath, checkpoint, git, limits};
 
 /// Answers for one checkpoint.
 pub(crate) struct RulesThen<'a> {
@@ -26,9 +26,22 @@ pub(crate) struct RulesThen<'a> {
 }
 
 impl<'a> RulesThen<'a> {
-    /// Of the checkpoint that `then` answers for.
-    pub(crate) fn new(store: &'a Store, outer: Arc<Outer>, then: &'a Knower<'a>, root: &Path) -> Self {
-        Self { store, outer, then, root: root.to_owned(), chains: RefCell::default() }
+    /// Of `checkpoint`, which `then` answers for. `now` are the rules from outside the workspace as they are now: they stand for those of
+    /// a checkpoint that does not tell.
+    pub(crate) fn new(
+        store: &'a Store,
+        checkpoint: &Checkpoint,
+        then: &'a Knower<'a>,
+        now: &Arc<Outer>,
+        root: &Path,
+    ) -> Result<Self, StoreError> {
+        let described = match checkpoint::rules(store, checkpoint.id)?.map(|id| store.read(id)).transpose() {
+            Err(StoreError::Missing { .. } | StoreError::Damaged { .. }) => None,
+            described => described?,
+        };
+        let outer = described.and_then(|(_, described)| Outer::described(&described)).map(Arc::new);
+        let outer = outer.unwrap_or_else(|| now.clone());
+        Ok(Self { store, outer, then, root: root.to_owned(), chains: RefCell::default() })
     }
 
     /// Whether the rules would have left out `path` or a directory above it.

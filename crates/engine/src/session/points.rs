@@ -12,6 +12,7 @@ use super::outside;
 use super::rows::{self, EntryRow};
 use super::writer::SessionError;
 use crate::checkpoint::{self, Origin, Purpose, RuleChanges};
+use crate::owner::ChangeKind;
 use crate::owner::rows::decode_node;
 use crate::snapshot::tree::Kind;
 use crate::store::StoreError;
@@ -400,6 +401,7 @@ fn summarise(connection: &Connection, operation: i64) -> rusqlite::Result<TurnSu
         let (before, after) = (node(1)?, node(2)?);
         ends.entry(row.get(0)?).or_insert((before, None)).1 = after;
     }
+    let hidden = hidden(connection, operation, |path| is_known(&ends, path))?;
     let mut changed = Changed::default();
     for (before, after) in ends.into_values() {
         if before.or(after).is_none_or(|node| node.kind == Kind::Directory) {
@@ -412,8 +414,24 @@ fn summarise(connection: &Connection, operation: i64) -> rusqlite::Result<TurnSu
             _ => {}
         }
     }
+    changed.added += hidden;
     summary.outside = outside::left(connection, operation, &summary.tools)?;
     Ok(TurnSummary { added: changed.added, modified: changed.modified, deleted: changed.deleted, ..summary })
+}
+
+/// How many paths the turn with row number `operation` created hidden, but for those that `is_counted`; a directory is one of them.
+fn hidden(connection: &Connection, operation: i64, is_counted: impl Fn(&[u8]) -> bool) -> rusqlite::Result<u64> {
+    let mut statement =
+        connection.prepare_cached("SELECT DISTINCT path FROM changes WHERE operation = ? AND kind = ?")?;
+    let paths = statement.query_map(params![operation, ChangeKind::Hidden as u8], |row| row.get::<_, Vec<u8>>(0))?;
+    let paths: Vec<Vec<u8>> = paths.collect::<rusqlite::Result<_>>()?;
+    Ok(paths.iter().filter(|path| !is_counted(path)).count() as u64)
+}
+
+/// Whether `ends` tells of `path`, or of something below it.
+fn is_known<T>(ends: &BTreeMap<Vec<u8>, T>, path: &[u8]) -> bool {
+    let below = [path, b"/"].concat();
+    ends.contains_key(path) || ends.range(below.clone()..).next().is_some_and(|(next, _)| next.starts_with(&below))
 }
 
 impl TurnSummary {

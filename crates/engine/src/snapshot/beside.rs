@@ -12,7 +12,7 @@ use crate::path::join;
 use crate::store::StoreError;
 use crate::{Node, WorkspacePath};
 
-/// A change of a path whose content no checkpoint holds, so that nothing takes it back.
+/// A change of a path whose content one of two checkpoints does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UncapturedChange {
     /// The path.
@@ -21,6 +21,8 @@ pub struct UncapturedChange {
     pub difference: Difference,
     /// Why it was not captured.
     pub left_out: LeftOut,
+    /// Whether it was captured before: how it was then can be brought back.
+    pub was_captured: bool,
 }
 
 /// How a path differs between two moments.
@@ -111,7 +113,8 @@ pub(crate) fn changes(then: &Knower<'_>, now: &Knower<'_>) -> Result<Vec<Uncaptu
             let path = join(&directory, name);
             let parsed = WorkspacePath::parse(&path).expect("asides hold plain names only");
             if let Some((difference, left_out)) = compare(&parsed, before.as_ref(), after.as_ref(), then, now)? {
-                found.push(UncapturedChange { path: parsed, difference, left_out });
+                let was_captured = matches!(then.at(&parsed)?, Known::There(_));
+                found.push(UncapturedChange { path: parsed, difference, left_out, was_captured });
             }
             queue.push((path, child(&before), child(&after)));
         }
@@ -143,7 +146,8 @@ fn compare(
                 // It is in the workspace, and that is all that is known of it.
                 Known::There(_) if was == GapKind::Purged => None,
                 Known::There(node) => Some(since_gap(looks(before), &node)),
-                Known::Unknown => None,
+                // A rule leaves it out now, so that nothing tells what has become of it.
+                Known::Unknown => Some(Difference::Possible),
             };
             difference.map(|difference| (difference, LeftOut::Gap(was)))
         }

@@ -46,6 +46,8 @@ pub(crate) struct Knower<'a> {
     missed: BTreeSet<WorkspacePath>,
     /// Paths that were looked for although the rules leave out what is around them.
     sought: BTreeSet<WorkspacePath>,
+    /// Paths that were looked for on disk and were not there, although the rules leave out what is around them.
+    absent: BTreeSet<WorkspacePath>,
     trees: RefCell<HashMap<ObjectId, Rc<Tree>>>,
     asides: RefCell<HashMap<ObjectId, Rc<Vec<AsideEntry>>>>,
 }
@@ -63,6 +65,7 @@ impl<'a> Knower<'a> {
             aside,
             missed,
             sought: BTreeSet::new(),
+            absent: BTreeSet::new(),
             trees: RefCell::default(),
             asides: RefCell::default(),
         }
@@ -71,6 +74,11 @@ impl<'a> Knower<'a> {
     /// Takes it that `paths` were looked for whatever the rules say.
     pub(crate) fn having_sought(self, sought: BTreeSet<WorkspacePath>) -> Self {
         Self { sought, ..self }
+    }
+
+    /// Takes it that `paths` were not there.
+    pub(crate) fn having_missed(self, absent: BTreeSet<WorkspacePath>) -> Self {
+        Self { absent, ..self }
     }
 
     /// What was not captured, or not wholly.
@@ -88,6 +96,14 @@ impl<'a> Knower<'a> {
         if self.missed.contains(path) {
             return Ok(Known::Unknown);
         }
+        Ok(match self.captured(path)? {
+            Known::Unknown if self.absent.contains(path) => Known::Absent,
+            known => known,
+        })
+    }
+
+    /// What the trees and what was left out beside them say of `path`.
+    fn captured(&self, path: &WorkspacePath) -> Result<Known, StoreError> {
         let (mut tree, mut aside) = (self.root, self.aside);
         let (mut listed, mut readable) = (true, true);
         let mut names = path.components().peekable();
@@ -117,6 +133,9 @@ impl<'a> Knower<'a> {
 
     /// Whether a rule left out `path`, or a directory above it, and that was there.
     pub(crate) fn is_left_out(&self, path: &WorkspacePath) -> Result<bool, StoreError> {
+        if self.absent.contains(path) {
+            return Ok(false);
+        }
         let (mut tree, mut aside) = (self.root, self.aside);
         let mut in_left_out = false;
         for name in path.components() {

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use retake_engine::{Durability, Environment, GapKind, NoProgress, Side, Workspace, WorkspacePath};
+use retake_engine::{Durability, Environment, GapKind, GlobalExcludes, NoProgress, Side, Workspace, WorkspacePath};
 use retake_testkit::{Scratch, repos};
 
 use crate::scanners::{environment, numbered};
@@ -78,7 +78,8 @@ fn global_excludes_are_anchored_in_each_repository() {
     let global = scratch.path().join("global");
     fs::write(&global, "/a\nnested/nested\n").unwrap();
     let plain = environment(&root, scratch.path().join("store"));
-    let mut workspace = Workspace::open_or_create(Environment { global_excludes: Some(global), ..plain }).unwrap();
+    let mut workspace =
+        Workspace::open_or_create(Environment { global_excludes: Some(GlobalExcludes::at(global)), ..plain }).unwrap();
     assert_eq!(paths(&mut workspace, 1), ["nested", "nested/nested", "nested/nested/a"]);
 }
 

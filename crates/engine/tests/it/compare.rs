@@ -70,13 +70,16 @@ pub(crate) fn changes(what: &str, found: &[Change], before: &NaiveNodes, after: 
 }
 
 /// Compares the counts that a checkpoint carries: files and links, against the one before.
-pub(crate) fn counted(what: &str, changed: Changed, before: &NaiveNodes, found: &NaiveTree) -> Verdict {
+pub(crate) fn counted(what: &str, changed: Changed, last: &NaiveTree, found: &NaiveTree) -> Verdict {
+    let is_there = |path: &[u8]| found.left_out.contains(path) || found.hidden.contains_key(path);
     let is_leaf = |node: Option<&NaiveNode>| node.is_some_and(|node| node.kind != NaiveKind::Directory);
     let mut truth = Changed { added: 0, modified: 0, deleted: 0 };
-    for (path, (before, after)) in naive::diff(before, &found.nodes) {
+    for (path, (before, after)) in naive::diff(&last.nodes, &found.nodes) {
         match (is_leaf(before), is_leaf(after)) {
-            // What a rule has come to leave out is not deleted.
-            (true, false) if found.is_left_out(path) => {}
+            // What a rule has come to leave out is not deleted, unless it is gone.
+            (true, false) if found.is_left_out(path) && is_there(path) => {}
+            // What a rule left out is not added when that goes.
+            (false, true) if before.is_none() && last.is_left_out(path) => {}
             (false, true) => truth.added += 1,
             (true, true) => truth.modified += 1,
             (true, false) => truth.deleted += 1,

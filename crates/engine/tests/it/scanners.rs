@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use retake_engine::{
-    Breadth, Checkpoint, CheckpointId, Durability, Environment, NewCheckpoint, NoProgress, Settings, Side, Timestamp,
-    WatchState, Workspace,
+    Breadth, Checkpoint, CheckpointId, Durability, Environment, GlobalExcludes, NewCheckpoint, NoProgress, Settings,
+    Side, Timestamp, WatchState, Workspace,
 };
-use retake_testkit::naive::{NaiveNodes, NaiveTree};
+use retake_testkit::naive::NaiveTree;
 use retake_testkit::tree::MAX_FILE;
 
 use crate::compare::{self, MISMATCH, Read, Verdict, no_error};
@@ -28,7 +28,7 @@ pub(crate) struct Scanners {
 /// A checkpoint of the kept scanner's and what was there when it was taken.
 struct Point {
     checkpoint: Checkpoint,
-    nodes: NaiveNodes,
+    tree: NaiveTree,
 }
 
 /// An environment for tests: nothing guarded, nothing looked up.
@@ -58,7 +58,7 @@ impl Scanners {
         let environment = |name: &str| {
             let plain = environment(root, stores.join(name));
             let settings = Settings { max_file: MAX_FILE, ..plain.settings };
-            Environment { global_excludes: Some(global_excludes.to_owned()), threads, settings, ..plain }
+            Environment { global_excludes: Some(GlobalExcludes::at(global_excludes)), threads, settings, ..plain }
         };
         let open = |name| no_error("open", Workspace::open_or_create(environment(name)));
         let watched = watch(environment("watched"))?;
@@ -86,8 +86,8 @@ impl Scanners {
         let side = Side::Stored(kept.snapshot);
         compare::tree_but("the kept scanner's snapshot", &self.kept, &side, &truth.nodes, &mut self.read)?;
         compare::gaps("the kept scanner's", &self.kept, &kept, truth)?;
-        let none = NaiveNodes::new();
-        let before = self.points.last().map_or(&none, |point| &point.nodes);
+        let none = NaiveTree::default();
+        let before = self.points.last().map_or(&none, |point| &point.tree);
         compare::counted("the kept scanner's checkpoint", kept.changed, before, truth)?;
 
         let watched = take(&mut self.watched, self.clock)?;
@@ -96,9 +96,11 @@ impl Scanners {
         let checkpoint = take(&mut fresh, self.clock)?;
         same("the fresh scanner's", &fresh, &checkpoint, &kept, truth)?;
 
-        let point = Point { checkpoint: kept, nodes: truth.nodes.clone() };
+        let mut tree = truth.clone();
+        tree.absent = truth.gone_since(before);
+        let point = Point { checkpoint: kept, tree };
         for earlier in &self.points {
-            let is_equal = earlier.nodes == point.nodes;
+            let is_equal = earlier.tree.nodes == point.tree.nodes;
             if is_equal != (earlier.checkpoint.snapshot == point.checkpoint.snapshot) {
                 return Err(format!("{MISMATCH}: trees are equal: {is_equal}, snapshot ids say otherwise"));
             }
@@ -116,11 +118,11 @@ impl Scanners {
         for (at, from) in self.points.iter().enumerate() {
             let stored = Side::Stored(from.checkpoint.snapshot);
             let found = no_error("diff", self.kept.diff(&stored, &Side::Now(&now)))?;
-            compare::changes(&format!("point {at} and now"), &found, &from.nodes, &truth.nodes)?;
+            compare::changes(&format!("point {at} and now"), &found, &from.tree.nodes, &truth.nodes)?;
             // Forward, and backward from each to the first.
             for (other, to) in self.points.iter().enumerate().filter(|(other, _)| *other > at || *other == 0) {
                 let found = no_error("diff", self.kept.diff(&stored, &Side::Stored(to.checkpoint.snapshot)))?;
-                compare::changes(&format!("points {at} and {other}"), &found, &from.nodes, &to.nodes)?;
+                compare::changes(&format!("points {at} and {other}"), &found, &from.tree.nodes, &to.tree.nodes)?;
             }
         }
         self.check_stores()
@@ -132,9 +134,15 @@ impl Scanners {
         let fresh = no_error("open at the end", Workspace::open(self.fresh.clone()))?;
         let side = |point: &Point| Side::Stored(point.checkpoint.snapshot);
         let read = &mut Read::default();
-        compare::tree_but("the watched scanner's first snapshot", &self.watched, &side(first), &first.nodes, read)?;
-        compare::tree_but("the watched scanner's last snapshot", &self.watched, &side(last), &last.nodes, read)?;
-        compare::tree("the fresh scanner's last snapshot", &fresh, &side(last), &last.nodes)
+        compare::tree_but(
+            "the watched scanner's first snapshot",
+            &self.watched,
+            &side(first),
+            &first.tree.nodes,
+            read,
+        )?;
+        compare::tree_but("the watched scanner's last snapshot", &self.watched, &side(last), &last.tree.nodes, read)?;
+        compare::tree("the fresh scanner's last snapshot", &fresh, &side(last), &last.tree.nodes)
     }
 }
 

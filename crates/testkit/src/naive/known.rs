@@ -29,6 +29,13 @@ impl<'a> Known<'a> {
 impl NaiveTree {
     /// What this read proves about `path`.
     pub fn known(&self, path: &[u8]) -> Known<'_> {
+        match self.read(path) {
+            Known::Unknown if self.absent.contains(path) => Known::Absent,
+            known => known,
+        }
+    }
+
+    fn read(&self, path: &[u8]) -> Known<'_> {
         let mut fully_read = true;
         for prefix in prefixes(path) {
             match self.nodes.get(prefix) {

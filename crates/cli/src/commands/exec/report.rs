@@ -41,7 +41,11 @@ struct ExecDocument {
     running: Vec<String>,
     /// Paths that were not captured before the command and are gone now.
     lost: Vec<json::Bytes>,
-    /// What changed while it ran and is not captured, so that nothing takes it back.
+    /// New paths that an ignore rule of the command hides: not captured, not counted, and deleted by a rewind all the same.
+    hidden: Vec<json::Bytes>,
+    /// Files that are captured after the command and were not before it; they may have been there.
+    newly_captured: Option<u64>,
+    /// What changed while it ran and is not captured.
     uncaptured: Vec<UncapturedFacts>,
     /// What moved in git while it ran: no undo moves it back.
     ledger: Vec<LedgerItem>,
@@ -50,19 +54,27 @@ struct ExecDocument {
     exit_code: u8,
 }
 
-/// A change that nothing takes back.
+/// A change that is not captured.
 #[derive(Serialize)]
 struct UncapturedFacts {
     path: json::Bytes,
     change: Difference,
     why: &'static str,
     text: String,
+    /// Whether going back restores how it was before the command; else nothing takes the change back.
+    was_captured: bool,
 }
 
 impl UncapturedFacts {
     fn new(change: &UncapturedChange) -> Self {
         let path = json::Bytes::new(change.path.as_bytes());
-        Self { path, change: change.difference, why: change.left_out.name(), text: change.describe() }
+        Self {
+            path,
+            change: change.difference,
+            why: change.left_out.name(),
+            text: change.describe(),
+            was_captured: change.was_captured,
+        }
     }
 }
 
@@ -72,11 +84,14 @@ pub fn tell(ui: &mut Ui, workspace: &Workspace, ran: &Ran) -> anyhow::Result<()>
     let ledger = ran.before.git_moves(&ran.after);
     let changes = workspace.diff(&Side::Stored(ran.before.snapshot), &Side::Stored(ran.after.snapshot))?;
     // A file that was captured and is too large now, say, is missing from the snapshot and is not gone.
-    let (mut changes, _) = workspace.split_left_out(changes, &Beside::Checkpoint(&ran.after))?;
+    let (changes, _) = workspace.split_left_out(changes, &Beside::Checkpoint(&ran.after))?;
+    let (mut changes, first) = workspace.split_newly_captured(changes, &ran.before)?;
+    let first = files(&first);
     let coverage = workspace.coverage(&ran.after)?;
     let is_there =
         |path: &WorkspacePath| uncaptured.iter().any(|one| one.path == *path && one.difference != Difference::Gone);
     changes.retain(|change| change.after.is_some() || !is_there(&change.path));
+    let hidden = workspace.hidden_by(ran.session, &ran.before, &ran.after)?;
     let changed = Changed::count(&changes);
     let contested = contested(workspace, ran, &changes)?;
     let id = ran.operation.to_string();
@@ -93,20 +108,41 @@ pub fn tell(ui: &mut Ui, workspace: &Workspace, ran: &Ran) -> anyhow::Result<()>
             contested: Some(contested),
             running,
             lost: lost(&uncaptured).map(|path| json::Bytes::new(path.as_bytes())).collect(),
+            hidden: hidden.iter().map(|path| json::Bytes::new(path.as_bytes())).collect(),
+            newly_captured: Some(first),
             uncaptured: uncaptured.iter().map(UncapturedFacts::new).collect(),
             ledger,
             ignores: Some(json::Ignores::new(&coverage)),
             exit_code: ran.code,
         })?);
     }
+    let (restorable, lost): (Vec<_>, Vec<_>) = uncaptured.iter().partition(|one| one.was_captured);
     match changes.as_slice() {
-        [] if uncaptured.is_empty() && ledger.is_empty() => writeln!(ui.talk()?, "Nothing changed")?,
+        [] if !restorable.is_empty() => tell_restorable(ui, workspace, ran, restorable.len() as u64)?,
+        [] if !hidden.is_empty() => {
+            writeln!(ui.talk()?, "Only hidden paths are new; {}", way_back(workspace, ran)?)?;
+        }
+        [] if uncaptured.is_empty() && ledger.is_empty() && first == 0 => writeln!(ui.talk()?, "Nothing changed")?,
         [] => writeln!(ui.talk()?, "No captured file changed, so there is nothing to undo")?,
         changes => tell_changes(ui, workspace, ran, changes, contested)?,
     }
-    let line = |one: &UncapturedChange| format!("{}: {}", quote::name(one.path.as_bytes()), one.describe());
-    let lines: Vec<String> = uncaptured.iter().map(line).collect();
-    ui.warn_of("is not captured: nothing takes this back", "are not captured: nothing takes this back", &lines)?;
+    let line = |one: &&UncapturedChange| format!("{}: {}", quote::name(one.path.as_bytes()), one.describe());
+    let lines = |some: &[&UncapturedChange]| some.iter().map(line).collect::<Vec<String>>();
+    ui.warn_of(
+        "is not captured as it is now: going back restores how it was before the command",
+        "are not captured as they are now: going back restores how they were before the command",
+        &lines(&restorable),
+    )?;
+    ui.warn_of("is not captured: nothing takes this back", "are not captured: nothing takes this back", &lines(&lost))?;
+    ui.warn_of(
+        "is new and hidden by an ignore rule: not captured and not counted; going back deletes it",
+        "are new and hidden by an ignore rule: not captured and not counted; going back deletes them",
+        &quote::names(&hidden),
+    )?;
+    if first > 0 {
+        let files = words::count(first, "file is", "files are");
+        ui.warn(&format!("{files} captured now and not before the command: nothing tells whether it changed them"))?;
+    }
     if !ledger.is_empty() {
         ui.warn("git moved, and going back does not move it back")?;
     }
@@ -124,6 +160,20 @@ pub fn tell(ui: &mut Ui, workspace: &Workspace, ran: &Ran) -> anyhow::Result<()>
         writeln!(ui.talk()?, "  {process}")?;
     }
     Ok(())
+}
+
+/// Says how to bring back files that were captured before the command and are not as it left them.
+fn tell_restorable(ui: &mut Ui, workspace: &Workspace, ran: &Ran, count: u64) -> anyhow::Result<()> {
+    let files = words::count(count, "captured file", "captured files");
+    let back = way_back(workspace, ran)?;
+    writeln!(ui.talk()?, "{files} changed and cannot be captured now; {back}, once you decide on it")?;
+    Ok(())
+}
+
+/// How many of `changes` are about files.
+fn files(changes: &[Change]) -> u64 {
+    let Changed { added, modified, deleted } = Changed::count(changes);
+    added + modified + deleted
 }
 
 fn tell_changes(
@@ -187,6 +237,8 @@ impl ExecDocument {
             contested: None,
             running: Vec::new(),
             lost: Vec::new(),
+            hidden: Vec::new(),
+            newly_captured: None,
             uncaptured: Vec::new(),
             ledger: Vec::new(),
             ignores: None,

@@ -13,6 +13,14 @@ fn deleted(bench: &Bench, checkpoint: &Checkpoint) -> u64 {
     stored.iter().find(|point| point.id == checkpoint.id).unwrap().changed.deleted
 }
 
+/// Waits until a file that changes has a later time than all before.
+fn pass_time() {
+    let now = retake_engine::FileTime::now();
+    while retake_engine::FileTime::floor() <= now {
+        std::thread::yield_now();
+    }
+}
+
 impl Bench {
     fn newest(&self) -> Checkpoint {
         self.workspace.newest().unwrap().unwrap()
@@ -179,16 +187,49 @@ fn a_hidden_file_that_a_user_changed_since_stays() {
         fs::write(root.join(".gitignore"), "out\n").unwrap();
         fs::write(root.join("out"), "the command's").unwrap();
     });
-    let ended = retake_engine::FileTime::now();
-    while retake_engine::FileTime::floor() <= ended {
-        std::thread::yield_now();
-    }
+    pass_time();
     bench.write("out", "the user's");
     let applied = bench.undo().unwrap();
     assert_eq!(bench.read("out").as_deref(), Some("the user's"));
     assert_eq!(kept(&applied), [("out".to_owned(), KeptBecause::Hidden)]);
     assert!(bench.exact(&start).unwrap().operation.is_none());
     assert_eq!(bench.read("out").as_deref(), Some("the user's"));
+}
+
+#[test]
+fn in_a_directory_that_a_command_hid_only_its_own_files_go() {
+    let mut bench = Bench::new();
+    bench.write("a", "1");
+    bench.write("moved/old", "the user's, and older than the command");
+    let start = bench.checkpoint();
+    bench.command(|root| {
+        fs::write(root.join(".gitignore"), "out\n").unwrap();
+        fs::create_dir_all(root.join("out/deep")).unwrap();
+        fs::write(root.join("out/z"), "the command's").unwrap();
+        fs::write(root.join("out/deep/y"), "the command's").unwrap();
+    });
+    pass_time();
+    bench.write("out/thesis", "the user's");
+    fs::rename(bench.root.join("moved"), bench.root.join("out/moved")).unwrap();
+    // The end of a later command says nothing about what the first one made.
+    pass_time();
+    bench.command(|_| ());
+    let hidden =
+        |names: &[&str]| names.iter().map(|name| ((*name).to_owned(), KeptBecause::Hidden)).collect::<Vec<_>>();
+    let applied = bench.exact(&start).unwrap();
+    assert_eq!(kept(&applied), hidden(&["out/moved", "out/thesis"]));
+    let names = ["a", "moved", "moved/old", "out", "out/moved", "out/moved/old", "out/thesis"];
+    assert_eq!(bench.names(), names);
+    let again = bench.exact(&start).unwrap();
+    assert!(again.operation.is_none(), "{:?}", again.plan);
+    assert_eq!(kept(&again), hidden(&["out"]));
+    assert_eq!(bench.names(), names);
+    assert!(bench.workspace.index_agrees(&NoProgress).unwrap());
+    bench.undo().unwrap();
+    assert_eq!(bench.read("out/deep/y").as_deref(), Some("the command's"));
+    assert_eq!(bench.read("out/thesis").as_deref(), Some("the user's"));
+    bench.redo().unwrap();
+    assert_eq!(bench.names(), names);
 }
 
 #[test]
@@ -293,4 +334,106 @@ fn a_file_that_a_command_grew_beyond_the_limit_names_the_command() {
     assert_eq!(bench.read("file").as_deref(), Some("small"));
     bench.redo().unwrap();
     assert_eq!(bench.read("file").as_deref(), Some("more than ten bytes"));
+}
+
+#[test]
+fn a_file_that_a_command_deleted_in_a_directory_that_it_hides_is_deleted_and_comes_back() {
+    type Work = fn(&Path);
+    let delete: Work = |root| fs::remove_file(root.join("sub/k")).unwrap();
+    let empty: Work = |root| {
+        fs::remove_dir_all(root.join("sub")).unwrap();
+        fs::create_dir(root.join("sub")).unwrap();
+    };
+    let rename: Work = |root| {
+        fs::rename(root.join("sub"), root.join("SUB2")).unwrap();
+        fs::create_dir(root.join("sub")).unwrap();
+    };
+    for (work, deleted, newly_held) in [(delete, 1, 1), (empty, 2, 0), (rename, 2, 0)] {
+        let mut bench = Bench::new();
+        bench.write("sub/k", "k");
+        bench.write("sub/l", "l");
+        let start = bench.checkpoint();
+        bench.command(|root| {
+            fs::write(root.join(".gitignore"), "sub/\n").unwrap();
+            work(root);
+        });
+        let after = bench.newest();
+        assert_eq!(after.changed.deleted, deleted);
+        assert_eq!(bench.workspace.coverage(&after).unwrap(), Coverage { newly_held, held: newly_held, no_longer: 0 });
+        let sides = [Side::Stored(start.snapshot), Side::Stored(after.snapshot)];
+        let changes = bench.workspace.diff(&sides[0], &sides[1]).unwrap();
+        let (changes, left_out) =
+            bench.workspace.split_left_out(changes, &retake_engine::Beside::Checkpoint(&after)).unwrap();
+        assert!(left_out.iter().all(|change| change.path == path("sub")), "{left_out:?}");
+        assert_eq!(Changed::count(&changes).deleted, deleted);
+        let all = ["sub", "sub/k", "sub/l"];
+        bench.undo().unwrap();
+        assert_eq!(bench.names(), all);
+        bench.redo().unwrap();
+        assert_eq!(bench.read("sub/k"), None);
+        bench.exact(&start).unwrap();
+        assert_eq!(bench.names(), all);
+        assert!(bench.workspace.index_agrees(&NoProgress).unwrap());
+    }
+}
+
+#[test]
+fn a_file_that_a_command_made_in_a_directory_that_it_hides_is_the_commands() {
+    let mut bench = Bench::new();
+    bench.write("sub/k", "k");
+    let start = bench.checkpoint();
+    bench.command(|root| {
+        fs::rename(root.join("sub"), root.join("SUB2")).unwrap();
+        fs::create_dir(root.join("sub")).unwrap();
+        fs::write(root.join("sub/hid"), "the command's").unwrap();
+        fs::write(root.join(".gitignore"), "sub/\n").unwrap();
+    });
+    let plan = bench.workspace.plan(&RewindRequest::new(exactly(&start).goal), &NoProgress).unwrap();
+    assert!(plan.is_applicable() && plan.paths.iter().all(|path| !path.yours), "{plan:?}");
+    bench.exact(&start).unwrap();
+    assert_eq!(bench.names(), ["sub", "sub/k"]);
+    bench.undo().unwrap();
+    assert_eq!(bench.read("sub/hid").as_deref(), Some("the command's"));
+}
+
+#[test]
+fn a_removed_rule_goes_back_and_what_it_hid_is_no_addition() {
+    let mut bench = Bench::new();
+    bench.write(".gitignore", "node_modules\n");
+    bench.write("node_modules/a", "1");
+    bench.write("node_modules/b/c", "1");
+    let start = bench.checkpoint();
+    bench.command(|root| fs::remove_file(root.join(".gitignore")).unwrap());
+    assert_eq!(bench.newest().changed, Changed { added: 0, modified: 0, deleted: 1 });
+    let names = bench.names();
+    let applied = bench.undo().unwrap();
+    assert_eq!(kept(&applied), [("node_modules".to_owned(), KeptBecause::NotProven)]);
+    assert_eq!(bench.read(".gitignore").as_deref(), Some("node_modules\n"));
+    assert_eq!(bench.names().len(), names.len() + 1);
+    assert!(!bench.is_captured(&bench.newest(), "node_modules/a"));
+    bench.redo().unwrap();
+    assert_eq!(bench.names(), names);
+    bench.exact(&start).unwrap();
+    assert_eq!(bench.read("node_modules/b/c").as_deref(), Some("1"));
+}
+
+#[test]
+fn a_file_that_a_rewind_left_is_like_any_other_once_it_is_edited() {
+    let mut bench = Bench::new();
+    bench.write("d/a", "1");
+    let start = bench.checkpoint();
+    bench.command(|root| fs::write(root.join("d/.retakeignore"), "*\n").unwrap());
+    bench.write("d/mine", "m");
+    let first = bench.exact(&start).unwrap();
+    assert_eq!(kept(&first), [("d/mine".to_owned(), KeptBecause::Hidden)]);
+    bench.checkpoint();
+    assert!(bench.exact(&start).unwrap().operation.is_none(), "nothing has changed since");
+    bench.write("d/mine", "more");
+    let plan = bench.workspace.plan(&exactly(&start), &NoProgress).unwrap();
+    assert_eq!(plan.kept, Vec::<Kept>::new(), "before a checkpoint has found the edit");
+    bench.checkpoint();
+    let second = bench.exact(&start).unwrap();
+    assert_eq!((kept(&second), bench.names()), (Vec::new(), vec!["d".to_owned(), "d/a".to_owned()]));
+    bench.undo().unwrap();
+    assert_eq!(bench.read("d/mine").as_deref(), Some("more"));
 }

@@ -8,12 +8,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 
 use retake_engine::{Certainty, Conflict, KeptBecause, OnConflict};
-use retake_testkit::naive::{Everything, Known, NaiveGap, NaiveKind, NaiveNode, NaiveTree, Shape, Thing};
+use retake_testkit::naive::{Everything, Known, NaiveGap, NaiveKind, NaiveNode, NaiveTree, Shape};
 use retake_testkit::tree::Who;
 
 use super::force::{Step, after, in_force, is_yours, leads};
 use super::judge::{judge, merge};
-use super::model::{By, Happening, Model, Path, Row, Window};
+use super::model::{By, Happening, Model, Path, Row};
 use super::world::SAVE_HIDDEN;
 
 /// Where a rewind goes, with everything looked up.
@@ -150,9 +150,11 @@ pub(super) fn expect(
 ) -> Result<Expected, String> {
     let mut declared = model.declared.clone();
     let mut saved: BTreeSet<Path> = BTreeSet::new();
+    // Hidden directories some of whose content is saved.
+    let mut parted: BTreeSet<Path> = BTreeSet::new();
     loop {
         let now = read(&declared, &saved)?;
-        let plan = Planner { model, wanted, disk, root, now: &now, saved: &saved };
+        let plan = Planner { model, wanted, disk, root, now: &now, saved: &saved, parted: &parted };
         let mut expected = plan.draft();
         let save = plan.draft_hidden(&mut expected);
         let is_saved = save.keys().all(|path| saved.contains(path));
@@ -170,6 +172,9 @@ pub(super) fn expect(
             expected.now = now;
             return Ok(expected);
         }
+        let hidden = model.rows.iter().filter(|row| row.happening == Happening::Hidden).map(|row| &row.path);
+        let is_parted = |path: &&Path| !save.contains_key(*path) && save.keys().any(|saved| is_in(saved, path));
+        parted.extend(hidden.filter(|path| now.is_left_out(path)).filter(is_parted).cloned());
         saved.extend(save.into_keys());
     }
 }
@@ -181,6 +186,7 @@ struct Planner<'a> {
     root: &'a std::path::Path,
     now: &'a NaiveTree,
     saved: &'a BTreeSet<Path>,
+    parted: &'a BTreeSet<Path>,
 }
 
 impl Planner<'_> {
@@ -190,6 +196,12 @@ impl Planner<'_> {
             Goal::Exact(target) => self.draft_exact(target, &mut expected),
             Goal::Selective(who, target) => self.draft_selective(who, target, &mut expected),
             Goal::Reverse(operation) => self.draft_reverse(operation, &mut expected),
+        }
+        if !matches!(self.wanted.goal, Goal::Exact(_)) {
+            // A directory is named for all that is in it.
+            let all = expected.kept.clone();
+            let is_kept = |path: &[u8]| all.contains(&(path.to_vec(), name(KeptBecause::NotProven)));
+            expected.kept.retain(|(path, _)| !parent(path).is_some_and(is_kept));
         }
         expected
     }
@@ -268,8 +280,8 @@ impl Planner<'_> {
                     self.planned(path, Some(Conflict::NotCaptured), None, Some(node))
                 }
                 (Known::Unknown, Known::Absent) => continue,
-                (Known::There(_), Known::Absent) if uncovered.contains(path) => {
-                    if parent(path).is_none_or(|parent| !uncovered.contains(parent)) {
+                (Known::There(node), Known::Absent) if uncovered.get(path) == Some(&Some(node.clone())) => {
+                    if parent(path).is_none_or(|parent| !uncovered.contains_key(parent)) {
                         expected.kept.insert((path.clone(), name(KeptBecause::Hidden)));
                     }
                     continue;
@@ -293,6 +305,7 @@ impl Planner<'_> {
             after: now.cloned(),
             by: self.model.attribute(path),
             open: Vec::new(),
+            inode: None,
         };
         if last.is_some_and(|last| last != now) {
             past.push(&unseen);
@@ -316,15 +329,15 @@ impl Planner<'_> {
         planned
     }
 
-    /// Paths that a rewind has left and that nothing has made anew since.
-    fn uncovered(&self, target: usize) -> BTreeSet<Path> {
+    /// Paths that a rewind has left and that nothing has changed since, with how it left them.
+    fn uncovered(&self, target: usize) -> BTreeMap<Path, Option<NaiveNode>> {
         let rows = &self.model.rows;
-        let is_made = |at: usize| {
-            let is_later = |row: &Row| row.path == rows[at].path && row.happening == Happening::Changed;
-            rows[at + 1..].iter().any(|row| is_later(row) && row.before.is_none())
+        let is_changed = |at: usize| {
+            rows[at + 1..].iter().any(|row| row.path == rows[at].path && row.happening == Happening::Changed)
         };
         let is_uncovered = |at: &usize| rows[*at].happening == Happening::Uncovered && rows[*at].point > target;
-        (0..rows.len()).filter(is_uncovered).filter(|at| !is_made(*at)).map(|at| rows[at].path.clone()).collect()
+        let left = (0..rows.len()).filter(is_uncovered).filter(|at| !is_changed(*at));
+        left.map(|at| (rows[at].path.clone(), rows[at].after.clone())).collect()
     }
 
     /// What tools hid goes back; what else a rule hides that is newer than the target stays and is named. Returns what has to be saved.
@@ -337,67 +350,99 @@ impl Planner<'_> {
             (Goal::Reverse(operation), By::Window { number, .. }) => model.windows[number].operation == Some(operation),
             _ => false,
         };
-        let is_its = |window: &Window| match self.wanted.goal {
-            Goal::Exact(_) => true,
-            Goal::Selective(who, _) => window.who == who,
-            Goal::Reverse(operation) => window.operation == Some(operation),
-        };
-        let ended = |window: &Window| match window.closed {
-            Some((point, ended)) => (point > target).then_some(i128::from(ended.0)),
-            None => Some(i128::MAX),
-        };
-        let ended = model.windows.iter().filter(|window| is_its(window)).filter_map(ended).max();
         let is_exact = matches!(self.wanted.goal, Goal::Exact(_));
-        let mut candidates: BTreeMap<&Path, Option<By>> = BTreeMap::new();
+        let mut candidates: BTreeMap<&Path, Option<&Row>> = BTreeMap::new();
         if is_exact {
             let before: BTreeSet<&Path> = self.then().names_left_out().collect();
             candidates.extend(self.now.names_left_out().filter(|path| !before.contains(path)).map(|path| (path, None)));
         }
         let rows = model.rows.iter().filter(|row| row.happening == Happening::Hidden && row.point > target);
         let rows = rows.filter(|row| is_exact || is_ours(row.by));
-        candidates.extend(rows.map(|row| (&row.path, Some(row.by))));
-        let (mut save, mut bytes) = (BTreeMap::new(), 0);
-        for (path, by) in candidates {
-            let is_saved = self.saved.contains(path);
+        candidates.extend(rows.map(|row| (&row.path, Some(row))));
+        let (mut save, mut bytes, mut decided) = (BTreeMap::new(), 0, Vec::new());
+        for (path, row) in candidates {
             let Some(top) = self.disk.get(path) else { continue };
-            if !self.is_covered(path) || !(is_saved || self.now.is_left_out(path)) {
+            let is_entered = self.saved.contains(path) || self.parted.contains(path);
+            let is_decided = decided.iter().any(|above: &&Path| is_in(path, above));
+            if is_decided || !self.is_covered(path) || !(is_entered || self.now.is_left_out(path)) {
                 continue;
             }
-            let is_directory = top.shape == Shape::Directory;
             if self.now.version_control.contains(path) {
                 continue;
             }
-            let is_in = |below: &Path| below == path || below.starts_with(&[path.as_slice(), b"/"].concat());
-            let below: Vec<(&Path, &Thing)> = self.disk.iter().filter(|(below, _)| is_in(below)).collect();
+            let is_directory = top.shape == Shape::Directory;
             let is_proven =
                 self.then().known(path) == Known::Absent && !self.then().would_leave_out(path, is_directory, self.now);
-            let changed =
-                below.iter().map(|(path, _)| changed(&self.root.join(std::ffi::OsStr::from_bytes(path)))).max();
-            let is_older = changed.zip(ended).is_some_and(|(changed, ended)| changed <= ended);
-            if !(is_proven && is_older && by.is_some_and(is_ours)) {
-                if is_proven || by.is_some() {
+            let (mut going, mut staying) = (BTreeSet::new(), BTreeSet::new());
+            if let Some(row) = row.filter(|row| is_proven && is_ours(row.by)) {
+                (going, staying) = self.parts(row);
+            }
+            if going.is_empty() {
+                if is_proven || row.is_some() {
                     expected.kept.insert((path.clone(), name(KeptBecause::Hidden)));
                 }
                 continue;
             }
-            let size: u64 = below.iter().map(|(_, thing)| thing.content.len() as u64).sum();
+            decided.push(path);
+            let goes = |below: &Path| going.iter().any(|gone| below == gone || is_in(below, gone));
+            let size: u64 =
+                self.disk.iter().filter(|(below, _)| goes(below)).map(|(_, t)| t.content.len() as u64).sum();
             if bytes + size > SAVE_HIDDEN {
                 expected.kept.insert((path.clone(), name(KeptBecause::SaveLimit)));
                 continue;
             }
             bytes += size;
-            save.extend(by.map(|by| (path.clone(), by)));
-            if is_saved && !expected.paths.contains_key(path) {
-                for (path, node) in self.now.nodes.iter().filter(|(below, _)| is_in(below)) {
-                    let mut planned = self.planned(path, None, Some(node), None);
-                    let is_certain = matches!(by, Some(By::Window { certain: true, .. }));
-                    let certainty = if is_certain { Certainty::Certain } else { Certainty::Presumed };
-                    planned.certainty = (!is_exact).then_some(certainty);
-                    expected.paths.insert(path.clone(), planned);
+            let by = row.map_or(By::Outside, |row| row.by);
+            // Directories that stay for what is in them are not the plan's affair.
+            expected.paths.retain(|above, _| {
+                staying.is_empty() || !(above == path || is_in(above, path)) || !going.iter().any(|g| is_in(g, above))
+            });
+            for gone in &going {
+                if self.saved.contains(gone) && !expected.paths.contains_key(gone) {
+                    self.delete_saved(gone, by, expected);
                 }
             }
+            expected.kept.extend(staying.into_iter().map(|path| (path, name(KeptBecause::Hidden))));
+            save.extend(going.into_iter().map(|path| (path, by)));
         }
         save
+    }
+
+    /// Plans that `top` goes with all that is below it.
+    fn delete_saved(&self, top: &Path, by: By, expected: &mut Expected) {
+        for (path, node) in self.now.nodes.iter().filter(|(path, _)| *path == top || is_in(path, top)) {
+            let mut planned = self.planned(path, None, Some(node), None);
+            let is_certain = matches!(by, By::Window { certain: true, .. });
+            let certainty = if is_certain { Certainty::Certain } else { Certainty::Presumed };
+            planned.certainty = (!matches!(self.wanted.goal, Goal::Exact(_))).then_some(certainty);
+            expected.paths.insert(path.clone(), planned);
+        }
+    }
+
+    /// What is at and below a hidden path, as the tool left it that created it, and what came or changed since: the topmost paths of both.
+    fn parts(&self, row: &Row) -> (BTreeSet<Path>, BTreeSet<Path>) {
+        let top = &row.path;
+        let ended = match row.by {
+            By::Window { number, .. } => {
+                self.model.windows[number].closed.map_or(i128::MAX, |(_, at)| i128::from(at.0))
+            }
+            _ => i128::MIN,
+        };
+        let all: Vec<&Path> = self.disk.keys().filter(|path| *path == top || is_in(path, top)).collect();
+        let is_same_directory = row.inode.is_some() && row.inode == self.disk.get(top).map(|thing| thing.inode);
+        let is_newer = |path: &Path| {
+            let is_known = path == top && is_same_directory;
+            !is_known && changed(&self.root.join(std::ffi::OsStr::from_bytes(path))) > ended
+        };
+        let newer: Vec<&Path> = all.iter().filter(|path| is_newer(path)).copied().collect();
+        let stays = |path: &Path| newer.iter().any(|newer| path == *newer || is_in(path, newer));
+        // A directory goes with all that is in it, or not at all.
+        let goes = |path: &Path| !stays(path) && !newer.iter().any(|newer| is_in(newer, path));
+        let topmost = |holds: &dyn Fn(&Path) -> bool| -> BTreeSet<Path> {
+            let is_first = |path: &&&Path| parent(path).is_none_or(|above| **path == top || !holds(&above.to_vec()));
+            all.iter().filter(|path| holds(path)).filter(is_first).map(|path| (*path).clone()).collect()
+        };
+        (topmost(&goes), topmost(&stays))
     }
 
     fn draft_selective(&self, who: Who, target: usize, expected: &mut Expected) {
@@ -455,7 +500,7 @@ impl Planner<'_> {
             let session = model.operations[operation].session;
             self.draft_path(path, &in_force(chain, 0), &is_ours, session, target, expected);
             let last = chain.iter().rfind(|row| is_ours(row)).and_then(|row| row.after.as_ref());
-            let planned = &expected.paths[path];
+            let Some(planned) = expected.paths.get(path) else { continue };
             let is_there = planned.conflict.is_none() && planned.now == planned.target;
             let target = planned.target.as_ref();
             if is_there && last != target && !is_directory(last.or(target)) {
@@ -474,6 +519,16 @@ impl Planner<'_> {
         expected: &mut Expected,
     ) {
         let now = self.now.known(path);
+        // Rules that came and went have changed nothing; what nobody knew then cannot go back.
+        let is_coverage =
+            |step: &Step<'_>| matches!(step.happening, Happening::Captured | Happening::Uncovered | Happening::LeftOut);
+        let was_left_out = target == Known::Unknown && self.then().is_left_out(path);
+        if was_left_out && !chain.is_empty() && chain.iter().all(is_coverage) {
+            if now != Known::Unknown {
+                expected.kept.insert((path.clone(), name(KeptBecause::NotProven)));
+            }
+            return;
+        }
         let session_of = |row: &Row| self.model.session_of(row.by);
         let conflict = judge(chain, is_ours, &session_of, session, target, now);
         let mut planned = self.planned(path, conflict, now.state().flatten(), target.state().flatten());
@@ -598,6 +653,11 @@ impl Planner<'_> {
         }
         true
     }
+}
+
+/// Whether `path` is below the directory `above`.
+fn is_in(path: &[u8], above: &[u8]) -> bool {
+    path.starts_with(&[above, b"/"].concat())
 }
 
 /// When something at `path` last changed, by the clock of files.

@@ -61,6 +61,8 @@ pub(super) struct Row {
     pub(super) by: By,
     /// The windows that were open.
     pub(super) open: Vec<usize>,
+    /// The inode of a directory that was created hidden.
+    pub(super) inode: Option<u64>,
 }
 
 /// A tool call.
@@ -129,15 +131,20 @@ impl Model {
         &mut self,
         id: CheckpointId,
         session: Option<Who>,
-        tree: NaiveTree,
+        mut tree: NaiveTree,
         own: Option<(&BTreeSet<Path>, usize)>,
         created: &BTreeMap<Path, By>,
     ) -> usize {
         let point = self.points.len();
         if let Some(last) = self.points.last() {
+            // Whatever rule has come, what is not there any more was deleted.
+            tree.absent = tree.gone_since(&last.tree);
             let mut rows = self.hidden(point, &last.tree, &tree);
             for (path, (before, after)) in naive::diff(&last.tree.nodes, &tree.nodes) {
-                let is_uncovered = own.is_some_and(|(paths, _)| !paths.contains(path)) && last.tree.is_left_out(path);
+                // A directory is entered only for what is saved in it.
+                let is_entered = created.keys().any(|saved| saved.starts_with(&[path, b"/"].concat()));
+                let is_left = is_entered || own.is_some_and(|(paths, _)| !paths.contains(path));
+                let is_uncovered = is_left && last.tree.is_left_out(path);
                 let happening = if before.is_none() && last.tree.known(path) == Known::Unknown {
                     if is_uncovered { Happening::Uncovered } else { Happening::Captured }
                 } else if after.is_none() && tree.known(path) == Known::Unknown {
@@ -155,7 +162,7 @@ impl Model {
                 };
                 let (before, after) = (before.cloned(), after.cloned());
                 let open = self.open().map(|(number, _)| number).collect();
-                rows.push(Row { point, path: path.to_vec(), happening, before, after, by, open });
+                rows.push(Row { point, path: path.to_vec(), happening, before, after, by, open, inode: None });
             }
             self.rows.extend(rows);
             let lost = |window: &Window| window.state == WindowState::Lost;
@@ -188,14 +195,25 @@ impl Model {
         let is_new = |path: &&Path| {
             !before.contains(path) && last.known(path) == Known::Absent && !tree.version_control.contains(*path)
         };
-        let is_directory = |path: &Path| tree.partly.contains(path) || tree.directories_left_out.contains(path);
+        let is_directory = |path: &Path| {
+            let is_hidden = || tree.hidden.get(path).copied().unwrap_or_default();
+            tree.partly.contains(path) || tree.directories_left_out.contains(path) || is_hidden()
+        };
+        // In a directory that was captured before, what is new is hidden too.
+        let is_below_known = |path: &&Path| {
+            let above = path.iter().rposition(|byte| *byte == b'/').map(|at| &path[..at]);
+            let node = above.and_then(|above| last.nodes.get(above));
+            node.is_some_and(|node| node.kind == NaiveKind::Directory)
+        };
         let is_free = |path: &&Path| !self.points[start].tree.would_leave_out(path, is_directory(path), tree);
         let row = |path: &Path| {
             let by = self.attribute(path);
             let happening = Happening::Hidden;
-            Row { point, path: path.clone(), happening, before: None, after: None, by, open: open.clone() }
+            let inode = tree.inodes.get(path).copied();
+            Row { point, path: path.clone(), happening, before: None, after: None, by, open: open.clone(), inode }
         };
-        tree.names_left_out().filter(is_new).filter(is_free).map(row).filter(|row| row.by != By::Outside).collect()
+        let names = tree.names_left_out().chain(tree.hidden.keys().filter(is_below_known));
+        names.filter(is_new).filter(is_free).map(row).filter(|row| row.by != By::Outside).collect()
     }
 
     /// Paths that were captured, are there, and would not be captured any more: a tool is at work, or an operation that went to the point

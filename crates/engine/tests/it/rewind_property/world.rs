@@ -5,8 +5,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use retake_engine::{
-    Checkpoint, Durability, Environment, NewSession, NewWindow, NoProgress, OperationId, Reach, SessionId, Settings,
-    Side, Timestamp, Workspace, WorkspacePath,
+    Checkpoint, Durability, Environment, GlobalExcludes, NewSession, NewWindow, NoProgress, OperationId, Reach,
+    SessionId, Settings, Side, Timestamp, Workspace, WorkspacePath,
 };
 use retake_testkit::Scratch;
 use retake_testkit::naive::{self, Everything, NaiveTree, Reading};
@@ -48,7 +48,12 @@ impl<'a, 'b> World<'a, 'b> {
         let root = scratch.dir("root");
         let plain = environment(&root, scratch.path().join("store"));
         let settings = Settings { max_file: MAX_FILE, save_hidden: SAVE_HIDDEN, ..plain.settings };
-        let env = Environment { global_excludes: Some(sandbox.global_excludes()), threads, settings, ..plain };
+        let env = Environment {
+            global_excludes: Some(GlobalExcludes::at(sandbox.global_excludes())),
+            threads,
+            settings,
+            ..plain
+        };
         let mut workspace = no_error("open", Workspace::open_or_create(env.clone()))?;
         let mut session = |number: i64| {
             let at = Timestamp(number);
