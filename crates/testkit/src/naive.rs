@@ -4,6 +4,7 @@
 //! so paths may be of any length. It fails on the first thing that it cannot read: the trees of these tests are readable.
 
 mod everything;
+pub mod force;
 mod known;
 mod rules;
 

@@ -26,7 +26,10 @@ fn a_checkpoint_is_restored_exactly() {
     let run = s.retake(["rewind", &id, "--yes"]).succeeds();
     assert_eq!(
         String::from_utf8_lossy(&run.stdout),
-        format!("Rewound to {}: 2 restored, 1 recreated, 1 deleted, 1 with permissions restored\n", &id[..8])
+        format!(
+            "Rewound to {}: 2 restored, 1 recreated, 1 deleted, 1 with permissions restored, 1 directory deleted\n",
+            &id[..8]
+        )
     );
     run.says("`retake undo` takes this back\n");
     history::assert_holds(&s, &id, &history::on_disk(&s));

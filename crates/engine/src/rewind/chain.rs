@@ -1,8 +1,8 @@
 //! The changes in force: the ones that made a path what it is, and who made them.
 //!
-//! One history per path is replayed from its first recorded change. A change that leads back to an earlier state takes back everything
-//! after that state. A state that an undo, a redo or a rewind brings back has the authors of the change that made it, so that a
-//! person's work stays theirs through any number of rewinds.
+//! One history per path is replayed from its first recorded change. An undo, a redo or a rewind that leads back to an earlier state takes
+//! back everything after that state, and the state has the authors of the change that made it, so that a person's work stays theirs
+//! through any number of rewinds. Anybody else who writes an earlier state has changed the path once more.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -108,16 +108,9 @@ impl<'a> Replay<'a> {
     fn take(&mut self, row: usize) {
         let change = &self.history[row];
         let here = self.moments.last().copied().unwrap_or(ROOT);
-        // After a step that nobody recorded, no change leads back.
-        let is_recorded = before(change).zip(self.state(here)).is_none_or(|(before, state)| same(before, state));
-        let reached = after(change).filter(|_| is_recorded);
-        let earlier = reached.and_then(|reached| self.latest.get(&outer(reached)).copied());
-        let is_there = |place: &usize| self.state(*place).map(outer) == reached.map(outer);
-        let below = earlier.and_then(|_| self.down(here).find(is_there));
-        let next = match (below, earlier) {
-            (Some(earlier), _) => self.go_back(earlier, here, row),
-            (None, Some(earlier)) if is_retakes(change) => earlier,
-            (None, earlier) => {
+        let next = match self.earlier(here, change) {
+            Some(earlier) if is_retakes(change) => earlier,
+            earlier => {
                 let mut makers = vec![row];
                 // A command that brings a person's state again, out of git's stash, say, has not written it.
                 if let Some(earlier) = earlier.filter(|_| change.by.window.is_some()) {
@@ -133,18 +126,14 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Goes back from `here` to `earlier` by the change `row`. A person who takes back what others did decides for the state that was
-    /// there before.
-    fn go_back(&mut self, earlier: usize, here: usize, row: usize) -> usize {
-        let is_outside = |row: &usize| is_outside(&self.history[*row]);
-        let is_others = |place: usize| !self.places[place].makers.iter().all(is_outside);
-        let takes_back_others = self.down(here).take_while(|place| *place != earlier).any(is_others);
-        if earlier == ROOT || !is_outside(&row) || !takes_back_others {
-            return earlier;
-        }
-        let Place { row: made, under, ref makers } = self.places[earlier];
-        let makers = makers.iter().copied().chain([row]).collect();
-        self.add(Place { row: made, under, makers })
+    /// The place of the state that `change` leads to from `here`, if the path was in that state before: below `here` if there is one.
+    fn earlier(&self, here: usize, change: &ChangeRow) -> Option<usize> {
+        // After a step that nobody recorded, no change leads back.
+        let is_recorded = before(change).zip(self.state(here)).is_none_or(|(before, state)| same(before, state));
+        let reached = outer(after(change).filter(|_| is_recorded)?);
+        let latest = self.latest.get(&reached).copied()?;
+        let is_there = |place: &usize| self.state(*place).map(outer) == Some(reached);
+        self.down(here).find(is_there).or(Some(latest))
     }
 
     /// The changes in force that the first `seen` do not hold.
@@ -259,17 +248,18 @@ mod tests {
     }
 
     #[test]
-    fn changes_that_lead_back_to_an_earlier_state_are_not_in_force() {
+    fn only_retake_takes_changes_back() {
         assert_eq!(left(&["c12", "p23"], 0), plain(&[0, 1]));
-        assert_eq!(left(&["c12", "p23", "p32"], 0), plain(&[0]));
-        assert_eq!(left(&["c12", "p21", "d13"], 0), plain(&[2]));
-        assert_eq!(left(&["c1-", "d-2", "d2-"], 0), plain(&[0]));
+        assert_eq!(left(&["c12", "p23", "r32"], 0), plain(&[0]));
+        assert_eq!(left(&["c12", "p23", "p32"], 0), plain(&[0, 1, 2]), "a person changed it in between");
+        assert_eq!(left(&["c12", "d23", "c32"], 0), plain(&[0, 1, 2]), "another command did");
+        assert_eq!(left(&["c12", "r21", "d13"], 0), plain(&[2]));
         assert_eq!(
-            left(&["c12", "c2?", "p?3", "p3-"], 0),
+            left(&["c12", "c2?", "p?3", "r3-"], 0),
             plain(&[0, 1, 2, 3]),
             "nothing is known of the time between"
         );
-        assert_eq!(left(&["c12", "d21", "d12"], 0), plain(&[2]), "the second command has made it");
+        assert_eq!(left(&["c12", "d21", "d12"], 0), plain(&[0, 1, 2]));
     }
 
     #[test]
@@ -291,13 +281,14 @@ mod tests {
         assert_eq!(left(&["p12", "c23", "r32"], 2), plain(&[2]), "the target holds it");
         assert_eq!(left(&["p12", "c23", "r32", "d24"], 2), plain(&[2, 3]));
         assert_eq!(left(&["p12", "c23", "p34", "r42"], 2), plain(&[3]), "and what came since is gone");
-        assert_eq!(left(&["c12", "p21"], 1), plain(&[1]), "a person has taken it back");
+        assert_eq!(left(&["c12", "r21"], 1), plain(&[1]), "Retake has taken it back");
     }
 
     #[test]
-    fn a_state_that_a_person_returns_to_is_theirs_too() {
-        assert_eq!(left(&["c12", "d23", "p32"], 0), vec![(0, vec![0, 2])], "in place of a command's");
+    fn a_state_that_is_written_again_is_a_change_of_its_own() {
+        assert_eq!(left(&["c12", "d23", "p32"], 0), plain(&[0, 1, 2]), "a person restored what a command had written");
         assert_eq!(left(&["c12", "r21", "p12"], 0), plain(&[2]), "after an undo");
-        assert_eq!(left(&["p12", "c21", "d12"], 0), vec![(2, vec![2, 0])], "a command brings it out of a stash");
+        let stashed = vec![(0, vec![0]), (1, vec![1]), (2, vec![2, 0])];
+        assert_eq!(left(&["p12", "c21", "d12"], 0), stashed, "a command brings it out of a stash");
     }
 }

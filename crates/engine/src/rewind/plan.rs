@@ -113,11 +113,12 @@ fn draft_selective(
         MadeBy::Command | MadeBy::Client => None,
     };
     // Writes that Retake made for nobody in particular were the user's decision; they count as ours.
-    let ours = |change: &ChangeRow| match change.by.session {
-        _ if doubtful.as_ref().is_some_and(|doubtful| doubtful.holds(change)) => false,
+    let is_sessions = |change: &ChangeRow| match change.by.session {
         Some(owner) => lineage.owns(owner, change.checkpoint),
         None => change.by.operation.is_some(),
     };
+    let is_doubtful = |change: &ChangeRow| doubtful.as_ref().is_some_and(|doubtful| doubtful.holds(change));
+    let ours = |change: &ChangeRow| is_sessions(change) && !is_doubtful(change);
     let target_seq = resolved.target_seq()?;
     let mut covered = BTreeSet::new();
     for (path, history) in rows::of_session(now.store, target_seq, &lineage)? {
@@ -134,7 +135,7 @@ fn draft_selective(
         }
         let chain = in_force_since(&history, seen);
         // What the session did is taken back already, and what is there now is somebody else's.
-        if !chain.is_empty() && !chain.iter().any(|one| one.is_contested() || one.makers.iter().any(ours)) {
+        if !chain.is_empty() && !chain.iter().any(|one| one.is_contested() || one.makers.iter().any(is_sessions)) {
             continue;
         }
         if target == Known::Unknown && is_only_covered(&path, &chain, then, now, &mut covered, draft)? {

@@ -33,7 +33,12 @@ done
 
 static KEEPER: OnceLock<Mutex<Option<ChildStdin>>> = OnceLock::new();
 
-/// Tells the keeper of a process group, and starts it if need be.
+/// Starts the keeper if need be. It has to be there before the first process that it keeps: Retake may be killed right after starting one.
+pub(crate) fn begin(instance: &str) {
+    tell("", instance);
+}
+
+/// Tells the keeper of a process group.
 pub(crate) fn watch(group: i32, instance: &str) {
     tell(&format!("+ {group}\n"), instance);
 }
@@ -62,4 +67,50 @@ fn start(instance: &str) -> Option<ChildStdin> {
     // Its own mark would have it killed together with an outer Retake's command, before it has done its work.
     command.env_remove(CALL_MARK).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().ok()?.stdin.take()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::path::Path;
+
+    use super::*;
+    use crate::tool::shell::process::new_mark;
+
+    /// Run again in a process of its own by the test below, which kills it.
+    #[test]
+    fn a_process_that_is_killed_before_it_has_told_the_keeper() {
+        if std::env::var_os("RETAKE_TEST_KILLED").is_none() {
+            return;
+        }
+        let mut marked = Command::new("sleep");
+        marked.arg("1000").env(CALL_MARK, new_mark()).env_remove("RETAKE_TEST_KILLED");
+        let marked = marked.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("sleep is there");
+        std::io::stderr().write_all(format!("started {}\n", marked.id()).as_bytes()).expect("the test reads");
+        loop {
+            std::thread::park();
+        }
+    }
+
+    #[test]
+    fn a_process_that_the_keeper_has_not_heard_of_is_ended_with_retake() {
+        let name = concat!(module_path!(), "::a_process_that_is_killed_before_it_has_told_the_keeper");
+        let mut retake = retake_testkit::rerun::test(name.split_once("::").expect("it is in a module").1);
+        let mut retake = retake
+            .env("RETAKE_TEST_KILLED", "1")
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("this test can be run again");
+        let lines = BufReader::new(retake.stderr.take().expect("it is a pipe")).lines().map_while(Result::ok);
+        let marked = lines.filter_map(|line| line.strip_prefix("started ").map(str::to_owned)).next();
+        let marked = marked.expect("it has started a process");
+        retake.kill().expect("it runs");
+        retake.wait().expect("it is ours");
+        let stat = format!("/proc/{marked}/stat");
+        let is_alive = || std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "));
+        while Path::new(&stat).exists() && is_alive() {
+            std::thread::yield_now();
+        }
+    }
 }

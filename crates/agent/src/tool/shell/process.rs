@@ -192,8 +192,9 @@ pub(crate) fn instance() -> &'static str {
     })
 }
 
-/// A mark that no other call has.
+/// A mark that no other call has. From now on the keeper ends what has it, should Retake be killed.
 pub(crate) fn new_mark() -> String {
+    keeper::begin(instance());
     static NEXT: AtomicU64 = AtomicU64::new(1);
     format!("{}-{}", instance(), NEXT.fetch_add(1, Ordering::Relaxed))
 }

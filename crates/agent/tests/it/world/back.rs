@@ -126,18 +126,22 @@ impl Player<'_> {
             (Some((shape, ..)), _) | (None, Some((shape, ..))) => *shape == retake_testkit::naive::Shape::File,
             (None, None) => false,
         };
+        let told: Vec<String> = match note.map(|note| &note.body) {
+            Some(Body::Note { about, .. }) => about.clone(),
+            _ => Vec::new(),
+        };
         match scope {
-            Scope::Both => assert_eq!(note, None, "both halves agree"),
+            Scope::Both => {
+                // What is somebody else's again stays, and the model is told of it.
+                let theirs = self.timeline.left_alone(moment);
+                assert_eq!(told, theirs.into_iter().filter(is_file).collect::<Vec<_>>(), "{note:#?}");
+            }
             Scope::Code => assert_eq!(note.is_some(), has_changed, "files went back: {note:#?}"),
             Scope::Conversation => {
                 let differ = differing(files, self.timeline.at(moment));
                 if differ.is_empty() {
                     assert_eq!(note, None, "no file differs");
                 }
-                let told: Vec<String> = match note.map(|note| &note.body) {
-                    Some(Body::Note { about, .. }) => about.clone(),
-                    _ => Vec::new(),
-                };
                 for path in differ.iter().filter(|path| is_file(path)) {
                     assert!(told.contains(path), "`{path}` differs, and the model is told of {told:?}");
                 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use retake_engine::session::entry::Entry;
+use retake_testkit::naive::force::{self, Hand, Recorded};
 use retake_testkit::naive::{self, Shape};
 
 /// Everything below the root, by path: shape, permission bits, content.
@@ -58,8 +59,7 @@ impl Timeline {
 
     /// What going back to `moment` means: paths with their states then, and those of them that need a decision.
     pub(super) fn going_back(&self, moment: usize) -> (BTreeMap<String, Option<Node>>, BTreeSet<String>) {
-        let others = self.changed(By::Outside, moment);
-        self.going_back_over(self.now(), moment, |path| others.contains(path))
+        self.going_back_over(self.now(), moment, |by| by == By::Outside)
     }
 
     /// The same for the model, had it been done at the moment `now`: what the user had brought back is somebody else's, unless it was
@@ -69,39 +69,56 @@ impl Timeline {
         now: usize,
         moment: usize,
     ) -> (BTreeMap<String, Option<Node>>, BTreeSet<String>) {
-        self.going_back_over(now, moment, |path| self.others_changed(path, moment, now))
+        self.going_back_over(now, moment, |by| by != By::Ours)
+    }
+
+    /// Paths that the session changed since `moment`, and that are not as they were, and somebody else's now.
+    pub(super) fn left_alone(&self, moment: usize) -> BTreeSet<String> {
+        let (states, _) = self.going_back(moment);
+        let differ = differing(self.at(moment), self.at(self.now()));
+        let ours = self.changed(By::Ours, moment).into_iter();
+        ours.filter(|path| differ.contains(path) && !states.contains_key(path)).collect()
     }
 
     fn going_back_over(
         &self,
         now: usize,
         moment: usize,
-        is_of_others: impl Fn(&str) -> bool,
+        is_of_others: impl Fn(By) -> bool,
     ) -> (BTreeMap<String, Option<Node>>, BTreeSet<String>) {
-        let ours = self.changed_until(By::Ours, moment, now);
-        let (then, now) = (self.at(moment), self.at(now));
-        let differing = ours.into_iter().filter(|path| then.get(path) != now.get(path));
-        let states: BTreeMap<_, _> = differing.map(|path| (path.clone(), then.get(&path).cloned())).collect();
-        let conflicts = states.keys().filter(|path| is_of_others(path)).cloned().collect();
+        let (mut states, mut conflicts) = (BTreeMap::new(), BTreeSet::new());
+        for path in self.changed_until(By::Ours, moment, now) {
+            let makers = self.makers(&path, moment, now);
+            let is_sessions = makers.is_empty() || makers.iter().any(|by| *by != By::Outside);
+            if self.at(moment).get(&path) == self.at(now).get(&path) || !is_sessions {
+                continue;
+            }
+            if makers.into_iter().any(&is_of_others) {
+                conflicts.insert(path.clone());
+            }
+            states.insert(path.clone(), self.at(moment).get(&path).cloned());
+        }
         (states, conflicts)
     }
 
-    /// Whether somebody else than the model has changed a path. An undo and its redo that come to nothing are as if they had not been.
-    fn others_changed(&self, path: &str, moment: usize, now: usize) -> bool {
-        let mut steps: Vec<(By, Option<&Node>, Option<&Node>)> = Vec::new();
-        for pair in self.0[moment..=now].windows(2) {
-            let (by, before, after) = (pair[1].0, pair[0].1.get(path), pair[1].1.get(path));
+    /// Who made what the path is at the moment `now`, of the time since `moment`.
+    fn makers(&self, path: &str, moment: usize, now: usize) -> Vec<By> {
+        let (mut past, mut makers, mut seen) = (Vec::new(), Vec::new(), 0);
+        for (at, pair) in self.0[..=now].windows(2).enumerate() {
+            let (before, after) = (pair[0].1.get(path), pair[1].1.get(path));
             if before == after {
                 continue;
             }
-            steps.push((by, before, after));
-            let of_family = steps.iter().rev().take_while(|step| step.0 == by && by != By::Ours && by != By::Outside);
-            let first = steps.len() - of_family.count();
-            if let Some(at) = (first..steps.len() - 1).rev().find(|at| steps[*at].1 == after) {
-                steps.truncate(at);
-            }
+            let by = match pair[1].0 {
+                By::Ours => Hand::Tool,
+                By::Retake(_) => Hand::Retake,
+                By::Outside => Hand::Person,
+            };
+            past.push(Recorded { before: Some(before), after: Some(after), by });
+            makers.push(pair[1].0);
+            seen += usize::from(at < moment);
         }
-        steps.iter().any(|step| step.0 != By::Ours)
+        force::in_force(&past, seen).into_iter().flat_map(|one| one.makers).map(|row| makers[row]).collect()
     }
 }
 

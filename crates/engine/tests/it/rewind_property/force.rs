@@ -1,7 +1,6 @@
-//! The changes in force, from a path's whole past: at every moment the list of changes that made the path what it was.
-//!
-//! Lists are copied at every step, and each state is looked for in all earlier moments.
+//! The changes in force of the model's rows, and whose they are.
 
+use retake_testkit::naive::force::{self, Hand, InForce, Recorded};
 use retake_testkit::naive::{NaiveKind, NaiveNode};
 
 use super::model::{By, Happening, Row};
@@ -23,77 +22,32 @@ impl Step<'_> {
 }
 
 /// A state, if it was captured.
-type State<'r> = Option<Option<&'r NaiveNode>>;
-
-/// What made the path what it was at one moment: rows by number, each with its makers.
-type List = Vec<(usize, Vec<usize>)>;
+type State<'r> = force::State<'r, NaiveNode>;
 
 /// The changes in force of the path with this past, of which the target has seen the first `seen` rows.
 pub(super) fn in_force<'r>(past: &[&'r Row], seen: usize) -> Vec<Step<'r>> {
-    let lists = lists(past);
-    let (then, now) = (&lists[seen], &lists[past.len()]);
-    let rows = |list: &[(usize, Vec<usize>)]| list.iter().map(|(row, _)| *row).collect::<Vec<_>>();
-    let (old, new): (List, List) = now.iter().cloned().partition(|(row, _)| *row < seen);
-    let makers = |rows: Vec<usize>| rows.into_iter().map(|row| past[row]).collect::<Vec<_>>();
-    let mut steps = Vec::new();
-    if rows(&old) != rows(then) {
-        // Something went to an older state at once, whatever had happened since the target.
-        let (from, to) = (state(past, then), state(past, &old));
-        let top = |list: &List| list.last().map(|(row, _)| *row);
-        let by = (seen..past.len()).find(|row| top(&lists[row + 1]) == top(&old)).expect("it went there");
-        let inherited = old.iter().filter(|(row, _)| !rows(then).contains(row)).flat_map(|(_, makers)| makers.clone());
-        let makers = makers(inherited.chain([by]).collect());
-        let happening = if from.is_some() { Happening::Changed } else { Happening::Captured };
-        if from != to {
-            steps.push(Step { happening, before: from.flatten(), after: to.flatten(), makers });
-        }
-    }
-    steps.extend(new.into_iter().map(|(row, by)| {
-        let Row { happening, before, after, .. } = past[row];
-        Step { happening: *happening, before: before.as_ref(), after: after.as_ref(), makers: makers(by) }
-    }));
-    steps
-}
-
-/// The list of each moment: before the first row, and after each.
-fn lists(past: &[&Row]) -> Vec<List> {
-    let mut lists: Vec<List> = vec![List::new()];
-    for (number, row) in past.iter().enumerate() {
-        let here = lists[number].clone();
-        let found = after(row);
-        let is_found = |list: &List| found.is_some() && state(past, list) == found;
-        let below = (0..=here.len()).rev().map(|length| here[..length].to_vec()).find(is_found);
-        let earlier = lists.iter().rev().find(|list| is_found(list)).cloned();
-        let is_outside = |row: &usize| past[*row].by == By::Outside;
-        let next = if let Some(mut below) = below {
-            let others = here[below.len()..].iter().any(|(_, makers)| !makers.iter().all(is_outside));
-            if let Some((_, makers)) = below.last_mut().filter(|_| row.by == By::Outside && others) {
-                makers.push(number);
-            }
-            below
-        } else if let (By::Retake(_), Some(earlier)) = (row.by, &earlier) {
-            earlier.clone()
-        } else {
-            let mut makers = vec![number];
-            if let (By::Window { .. }, Some((_, theirs))) = (row.by, earlier.as_ref().and_then(|list| list.last())) {
-                makers.extend(theirs.iter().copied().filter(is_outside));
-            }
-            [here, vec![(number, makers)]].concat()
+    let recorded = |row: &&'r Row| {
+        let by = match row.by {
+            By::Retake(_) => Hand::Retake,
+            By::Outside => Hand::Person,
+            By::Contested | By::Window { .. } => Hand::Tool,
         };
-        lists.push(next);
-    }
-    lists
+        Recorded { before: before(row), after: after(row), by }
+    };
+    let recorded: Vec<Recorded<'r, NaiveNode>> = past.iter().map(recorded).collect();
+    let step = |one: InForce<'r, NaiveNode>| {
+        let jumped = if one.before.is_some() { Happening::Changed } else { Happening::Captured };
+        let happening = one.row.map_or(jumped, |row| past[row].happening);
+        let makers = one.makers.iter().map(|row| past[*row]).collect();
+        Step { happening, before: one.before.flatten(), after: one.after.flatten(), makers }
+    };
+    force::in_force(&recorded, seen).into_iter().map(step).collect()
 }
 
-/// The state that a list led to.
-fn state<'r>(past: &[&'r Row], list: &List) -> State<'r> {
-    match list.last() {
-        Some((row, _)) => after(past[*row]),
-        None => past.first().and_then(|row| {
-            let is_known = !matches!(row.happening, Happening::Captured | Happening::Uncovered);
-            is_known.then_some(row.before.as_ref())
-        }),
-    }
+/// The state before a row.
+fn before(row: &Row) -> State<'_> {
+    let is_known = !matches!(row.happening, Happening::Captured | Happening::Uncovered);
+    is_known.then_some(row.before.as_ref())
 }
 
 /// The state after a row.

@@ -5,6 +5,7 @@ use retake_engine::{
     Applied, Discard, EntryId, Files, Goal, MadeBy, OnConflict, OperationError, OperationId, OperationKind,
     RewindError, RewindRequest, Scope,
 };
+use retake_testkit::naive::force::Hand;
 
 use super::Manner;
 use super::model::{self, Op, Place, head};
@@ -180,7 +181,10 @@ impl Play<'_> {
         let outcome = self.model.reverse(&op, verdict.carried_out(self.model.files(), false));
         let had_one = op.moved() || self.model.timeline.changed_files(id);
         let is_undo = kind == OperationKind::Undo && verdict.conflicts.is_empty();
-        if is_undo && had_one && self.model.is_without_effect(&outcome) {
+        // The model knows files; a directory alone that comes or goes is an effect too.
+        let moves_a_directory =
+            self.with_directories && applied.as_ref().is_ok_and(|applied| !applied.plan.paths.is_empty());
+        if is_undo && had_one && self.model.is_without_effect(&outcome) && !moves_a_directory {
             return self.is_not_used_up(applied, &op);
         }
         let Some(applied) = self.unless_in_conflict(applied, &verdict)? else { return Ok(()) };
@@ -223,10 +227,8 @@ impl Play<'_> {
         let op = self.model.now.op_mut(id);
         op.undone = true;
         let original = op.reverses.filter(|_| kind == OperationKind::Redo);
-        self.model.timeline.set_undone(id, true);
         if let Some(original) = original {
             self.model.now.op_mut(original).undone = false;
-            self.model.timeline.set_undone(original, false);
         }
         let original = self.model.now.op(original.unwrap_or(id)).kind.name();
         self.met.add(&format!("{}: {original}", kind.name()));
@@ -248,7 +250,7 @@ impl Play<'_> {
         }
         self.model.now.entries.clone_from(&outcome.entries);
         match applied.operation {
-            Some(id) => self.model.timeline.change(self.model.now.id, id, outcome.files.clone()),
+            Some(id) => self.model.timeline.change(self.model.now.id, id, Hand::Retake, outcome.files.clone()),
             None => check("nothing was done, so nothing changes", &outcome.files, self.model.files())?,
         }
         if !outcome.note.is_empty() {

@@ -1,8 +1,9 @@
 //! Everything that ever happened to the agents' files: who changed what in which order, and what may go back because of that.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use retake_engine::{OperationId, SessionId};
+use retake_testkit::naive::force::{self, Hand, Recorded};
 
 use super::OURS;
 use super::model::Session;
@@ -24,6 +25,7 @@ struct Event {
     session: SessionId,
     /// Until it is no longer known.
     operation: Option<OperationId>,
+    by: Hand,
     name: String,
     before: Option<String>,
     after: Option<String>,
@@ -36,7 +38,6 @@ pub(super) struct Timeline {
     events: Vec<Event>,
     /// What an undo or a redo is about in the end.
     roots: HashMap<OperationId, OperationId>,
-    undone: HashSet<OperationId>,
 }
 
 /// What may go back: the states that files get, and those that somebody else had a hand in.
@@ -65,7 +66,7 @@ impl Verdict {
 
 impl Timeline {
     pub(super) fn new(files: Files) -> Self {
-        Self { files, clock: 0, events: Vec::new(), roots: HashMap::new(), undone: HashSet::new() }
+        Self { files, clock: 0, events: Vec::new(), roots: HashMap::new() }
     }
 
     /// A time after everything that has happened.
@@ -79,12 +80,12 @@ impl Timeline {
     }
 
     /// The files are now `files`, and `session` has done that.
-    pub(super) fn change(&mut self, session: SessionId, operation: OperationId, files: Files) {
+    pub(super) fn change(&mut self, session: SessionId, operation: OperationId, by: Hand, files: Files) {
         let before = std::mem::replace(&mut self.files, files);
         for name in differing(&before, &self.files) {
             let (before, after) = (before.get(&name).cloned(), self.files.get(&name).cloned());
             let at = self.tick();
-            self.events.push(Event { at, session, operation: Some(operation), name, before, after });
+            self.events.push(Event { at, session, operation: Some(operation), by, name, before, after });
         }
     }
 
@@ -98,14 +99,12 @@ impl Timeline {
         self.roots.get(&id).copied().unwrap_or(id)
     }
 
-    pub(super) fn set_undone(&mut self, id: OperationId, undone: bool) {
-        let _ = if undone { self.undone.insert(id) } else { self.undone.remove(&id) };
-    }
-
     /// It is no longer known what these operations were.
     pub(super) fn forget(&mut self, operations: &[OperationId]) {
         for event in &mut self.events {
-            event.operation = event.operation.filter(|id| !operations.contains(id));
+            if event.operation.is_some_and(|id| operations.contains(&id)) {
+                (event.operation, event.by) = (None, Hand::Tool);
+            }
         }
     }
 
@@ -114,12 +113,15 @@ impl Timeline {
         let mut verdict = Verdict::default();
         let ours = |event: &Event| session.owns(event.session, event.at);
         for name in OURS {
-            let chain: Vec<&Event> =
-                self.events.iter().filter(|event| event.at > then.at && event.name == name).collect();
-            if chain.iter().any(|event| ours(event)) {
-                self.judge(&mut verdict, name, &chain, ours, then.files.get(name));
+            let past: Vec<&Event> = self.events.iter().filter(|event| event.name == name).collect();
+            let (seen, since): (Vec<&Event>, Vec<&Event>) = past.iter().partition(|event| event.at <= then.at);
+            let left = in_force(&past, seen.len());
+            // What is there now may be somebody else's although the session had a hand in it.
+            let is_sessions = left.is_empty() || left.iter().flatten().any(|event| ours(event));
+            if is_sessions && since.iter().any(|event| ours(event)) {
+                self.judge(&mut verdict, name, &left, ours, then.files.get(name));
                 let inherited = |event: &&Event| ours(event) && event.session != session.id;
-                verdict.inherits |= verdict.goes.contains_key(name) && chain.iter().any(inherited);
+                verdict.inherits |= verdict.goes.contains_key(name) && since.iter().any(inherited);
             }
         }
         verdict
@@ -131,11 +133,8 @@ impl Timeline {
         let root = self.root(operation);
         let ours = |event: &Event| event.operation.is_some_and(|id| self.root(id) == root);
         for name in OURS {
-            let is_first = |event: &&Event| event.name == name && event.operation == Some(operation);
-            let Some(first) = self.events.iter().find(is_first) else { continue };
-            let chain: Vec<&Event> =
-                self.events.iter().filter(|event| event.at >= first.at && event.name == name).collect();
-            self.judge(&mut verdict, name, &chain, ours, first.before.as_ref());
+            let Some(chain) = self.since_the_first_of(operation, name) else { continue };
+            self.judge(&mut verdict, name, &in_force(&chain, 0), ours, chain[0].before.as_ref());
         }
         verdict
     }
@@ -145,48 +144,46 @@ impl Timeline {
         let root = self.root(operation);
         let ours = |event: &Event| event.operation.is_some_and(|id| self.root(id) == root);
         OURS.into_iter().any(|name| {
-            let is_first = |event: &&Event| event.name == name && event.operation == Some(operation);
-            let Some(first) = self.events.iter().find(is_first) else { return false };
-            let chain: Vec<&Event> =
-                self.events.iter().filter(|event| event.at >= first.at && event.name == name).collect();
-            let last = self.in_force(&chain, &ours).into_iter().rfind(|event| ours(event));
-            last.is_some_and(|last| last.after != first.before)
+            let Some(chain) = self.since_the_first_of(operation, name) else { return false };
+            let last = chain.iter().rfind(|event| ours(event));
+            last.is_some_and(|last| last.after != chain[0].before)
         })
+    }
+
+    /// All that happened to a file since the first change of it by an operation.
+    fn since_the_first_of(&self, operation: OperationId, name: &str) -> Option<Vec<&Event>> {
+        let is_first = |event: &&Event| event.name == name && event.operation == Some(operation);
+        let first = self.events.iter().find(is_first)?;
+        Some(self.events.iter().filter(|event| event.at >= first.at && event.name == name).collect())
     }
 
     fn judge(
         &self,
         verdict: &mut Verdict,
         name: &str,
-        chain: &[&Event],
+        in_force: &[Vec<&Event>],
         ours: impl Fn(&Event) -> bool,
         target: Option<&String>,
     ) {
         if self.files.get(name) == target {
             return;
         }
-        let in_force = self.in_force(chain, &ours);
-        let whereto = if in_force.iter().all(|event| ours(event)) { &mut verdict.goes } else { &mut verdict.conflicts };
+        let is_all_ours = in_force.iter().flatten().all(|event| ours(event));
+        let whereto = if is_all_ours { &mut verdict.goes } else { &mut verdict.conflicts };
         whereto.insert(name.to_owned(), target.cloned());
     }
+}
 
-    /// `chain` without what others did and took back again.
-    fn in_force<'a>(&self, chain: &[&'a Event], ours: &impl Fn(&Event) -> bool) -> Vec<&'a Event> {
-        let mut left: Vec<&Event> = Vec::new();
-        for event in chain {
-            left.push(event);
-            let Some(family) = event.operation.filter(|_| !ours(event)).map(|id| self.root(id)) else { continue };
-            let is_family = |other: &&&Event| !ours(other) && other.operation.is_some_and(|id| self.root(id) == family);
-            let same_hand = left.iter().rev().take_while(is_family).count();
-            let is_cancelled = |from: &usize| {
-                let taken_back = left[*from..].iter().any(|other| other.operation != event.operation);
-                (taken_back || self.undone.contains(&family)) && left[*from].before == event.after
-            };
-            let cancelled = (left.len() - same_hand..left.len()).rev().find(is_cancelled);
-            cancelled.into_iter().for_each(|from| left.truncate(from));
-        }
-        left
-    }
+/// The changes in force of a file's past, of which the target has seen the first `seen`: each as the events that it is made of.
+fn in_force<'a>(past: &[&'a Event], seen: usize) -> Vec<Vec<&'a Event>> {
+    let recorded = |event: &&'a Event| Recorded {
+        before: Some(event.before.as_ref()),
+        after: Some(event.after.as_ref()),
+        by: event.by,
+    };
+    let recorded: Vec<Recorded<'a, String>> = past.iter().map(recorded).collect();
+    let left = force::in_force(&recorded, seen).into_iter();
+    left.map(|one| one.makers.into_iter().map(|row| past[row]).collect()).collect()
 }
 
 /// Names of files that are not the same.

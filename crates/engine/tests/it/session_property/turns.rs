@@ -8,6 +8,7 @@ use retake_engine::session::entry::{
 };
 use retake_engine::session::{NewEntry, NewTurn, Span, TurnSummary};
 use retake_engine::{EntryId, MadeBy, OperationKind, Origin};
+use retake_testkit::naive::force::Hand;
 
 use super::model::head;
 use super::play::{Play, affect, check, on_disk};
@@ -176,7 +177,7 @@ impl Play<'_> {
             }
             if matches!(call, Call::Edit(..) | Call::Shell(_)) {
                 let files = on_disk(&self.desk.bench.root);
-                self.model.timeline.change(self.model.now.id, turn.operation, files);
+                self.model.timeline.change(self.model.now.id, turn.operation, Hand::Tool, files);
                 self.model.pair();
             }
             if number < answered {
