@@ -11,11 +11,11 @@ use super::chain::{self, InForce};
 use super::goal::Resolved;
 use super::hidden::{self, HiddenReach, Saves, Scope};
 use super::judge::is_unbroken;
-use super::plan::{Now, content_of, in_force_since, last_tool, merged, planned};
+use super::plan::{Now, content_of, in_force_since, last_tool, merged, planned, unseen};
 use super::structure::Draft;
 use super::{Conflict, Kept, KeptBecause, RewindError, RewindRequest, replaced, same};
+use crate::owner::OpenWindow;
 use crate::owner::rows::{self, ChangeRow};
-use crate::owner::{ChangeKind, OpenWindow, attribute};
 use crate::snapshot::diff;
 use crate::snapshot::known::{Knower, Known};
 use crate::{Change, Node, StoreError, WorkspacePath, fault};
@@ -81,8 +81,10 @@ impl Past {
         now: &Now<'_>,
         draft: &mut Draft,
     ) -> Result<(), StoreError> {
-        let chain = self.in_force(&change);
         let Change { path, before: current, after: target } = change;
+        let mut history = self.changes.get(&path).cloned().unwrap_or_default();
+        history.extend(unseen(&path, &history, target, current, &self.open));
+        let chain = in_force_since(&history, self.target_seq);
         draft.windows.insert(path.clone(), chain::windows(&chain, |_| true));
         let yours = is_yours(now, &path, current, &chain)?;
         let is_known = yours || is_unbroken(&chain, target.as_ref(), current.as_ref());
@@ -100,19 +102,6 @@ impl Past {
         }
         draft.add(planned);
         Ok(())
-    }
-
-    /// The changes in force of a path, with the one that no checkpoint has seen yet.
-    fn in_force(&self, change: &Change) -> Vec<InForce> {
-        let Change { path, before: current, after: target } = change;
-        let mut history = self.changes.get(path).cloned().unwrap_or_default();
-        let last = history.last().map_or(Some(target.as_ref()), chain::after);
-        if let Some(last) = last.filter(|last| !same(*last, current.as_ref())) {
-            let (before, by) = (last.copied(), attribute(path, &self.open, None));
-            let (kind, checkpoint) = (ChangeKind::Changed, i64::MAX);
-            history.push(ChangeRow { checkpoint, path: path.clone(), kind, before, after: *current, by });
-        }
-        in_force_since(&history, self.target_seq)
     }
 }
 

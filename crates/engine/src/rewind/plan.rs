@@ -20,7 +20,7 @@ use super::{
 };
 use crate::operation::{self, MadeBy, Operation, OperationKind};
 use crate::owner::rows::{self, ChangeRow};
-use crate::owner::{ChangeKind, window};
+use crate::owner::{ChangeKind, OpenWindow, attribute, window};
 use crate::scan::rules::Outer;
 use crate::session::lineage::Lineage;
 use crate::snapshot::aside;
@@ -120,6 +120,7 @@ fn draft_selective(
     let is_doubtful = |change: &ChangeRow| doubtful.as_ref().is_some_and(|doubtful| doubtful.holds(change));
     let ours = |change: &ChangeRow| is_sessions(change) && !is_doubtful(change);
     let target_seq = resolved.target_seq()?;
+    let open = rows::open_windows(now.store)?;
     let mut covered = BTreeSet::new();
     for (path, history) in rows::of_session(now.store, target_seq, &lineage)? {
         if !request.covers(&path) {
@@ -135,7 +136,15 @@ fn draft_selective(
         }
         let chain = in_force_since(&history, seen);
         // What the session did is taken back already, and what is there now is somebody else's.
-        if !chain.is_empty() && !chain.iter().any(|one| one.is_contested() || one.makers.iter().any(is_sessions)) {
+        let made_now = match (now.knower.at(&path)?.state(), target.state()) {
+            (Some(current), Some(target)) => {
+                let unseen = unseen(&path, &history, target, current, &open);
+                in_force_since(&history.iter().cloned().chain(unseen).collect::<Vec<_>>(), seen)
+            }
+            _ => chain.clone(),
+        };
+        let is_affair = |one: &InForce| one.is_contested() || one.makers.iter().any(is_sessions);
+        if !made_now.is_empty() && !made_now.iter().any(is_affair) {
             continue;
         }
         if target == Known::Unknown && is_only_covered(&path, &chain, then, now, &mut covered, draft)? {
@@ -530,6 +539,21 @@ pub(super) fn commands_since(store: &Store, seq: i64) -> Result<Vec<LedgerItem>,
 /// The changes in force of `history` since checkpoint `seq`.
 pub(super) fn in_force_since(history: &[ChangeRow], seq: i64) -> Vec<InForce> {
     chain::in_force(history, history.partition_point(|change| change.checkpoint <= seq))
+}
+
+/// The change of `path` from the last recorded state, or from that of the `target`, to the `current` one that no checkpoint has seen yet.
+pub(super) fn unseen(
+    path: &WorkspacePath,
+    history: &[ChangeRow],
+    target: Option<Node>,
+    current: Option<Node>,
+    open: &[OpenWindow],
+) -> Option<ChangeRow> {
+    let last = history.last().map_or(Some(target.as_ref()), chain::after)?;
+    let (before, by) = (last.copied(), attribute(path, open, None));
+    let (kind, checkpoint) = (ChangeKind::Changed, i64::MAX);
+    let is_change = !same(last, current.as_ref());
+    is_change.then(|| ChangeRow { checkpoint, path: path.clone(), kind, before, after: current, by })
 }
 
 /// The tool call of the newest of these windows.

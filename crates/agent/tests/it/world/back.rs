@@ -131,11 +131,7 @@ impl Player<'_> {
             _ => Vec::new(),
         };
         match scope {
-            Scope::Both => {
-                // What is somebody else's again stays, and the model is told of it.
-                let theirs = self.timeline.left_alone(moment);
-                assert_eq!(told, theirs.into_iter().filter(is_file).collect::<Vec<_>>(), "{note:#?}");
-            }
+            Scope::Both => assert_eq!(note, None, "both halves agree, but for what is somebody else's"),
             Scope::Code => assert_eq!(note.is_some(), has_changed, "files went back: {note:#?}"),
             Scope::Conversation => {
                 let differ = differing(files, self.timeline.at(moment));

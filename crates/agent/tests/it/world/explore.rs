@@ -139,6 +139,9 @@ impl Player<'_> {
             };
             assert!(*after == expected, "files are\n{after:?}\nand should be\n{expected:?}\n{report}");
             self.met.add(met);
+            if *restores {
+                self.timeline.is_our_rewind(since + answer + 1);
+            }
         }
     }
 }

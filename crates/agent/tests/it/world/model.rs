@@ -20,8 +20,10 @@ pub(super) fn read(root: &Path) -> Files {
 /// Who changed files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
-    /// The session: its tools, or Retake for it.
+    /// The session's tools.
     Ours,
+    /// Retake, because the model wanted it: the session's, too.
+    OurRewind,
     /// Retake, because the user wanted it: an operation that began at this moment, or its undo or redo. For the user that is the
     /// session, too.
     Retake(usize),
@@ -35,6 +37,11 @@ pub(super) struct Timeline(Vec<(By, Files)>);
 impl Timeline {
     pub(super) fn push(&mut self, by: By, files: Files) {
         self.0.push((by, files));
+    }
+
+    /// The model took files back at this moment.
+    pub(super) fn is_our_rewind(&mut self, moment: usize) {
+        self.0[moment].0 = By::OurRewind;
     }
 
     /// The number of the newest moment.
@@ -52,7 +59,7 @@ impl Timeline {
     }
 
     fn changed_until(&self, by: By, moment: usize, now: usize) -> BTreeSet<String> {
-        let is_meant = |made: By| made == by || (by == By::Ours && matches!(made, By::Retake(_)));
+        let is_meant = |made: By| made == by || (by == By::Ours && made != By::Outside);
         let steps = self.0[moment..=now].windows(2).filter(|pair| is_meant(pair[1].0));
         steps.flat_map(|pair| differing(&pair[0].1, &pair[1].1)).collect()
     }
@@ -69,15 +76,7 @@ impl Timeline {
         now: usize,
         moment: usize,
     ) -> (BTreeMap<String, Option<Node>>, BTreeSet<String>) {
-        self.going_back_over(now, moment, |by| by != By::Ours)
-    }
-
-    /// Paths that the session changed since `moment`, and that are not as they were, and somebody else's now.
-    pub(super) fn left_alone(&self, moment: usize) -> BTreeSet<String> {
-        let (states, _) = self.going_back(moment);
-        let differ = differing(self.at(moment), self.at(self.now()));
-        let ours = self.changed(By::Ours, moment).into_iter();
-        ours.filter(|path| differ.contains(path) && !states.contains_key(path)).collect()
+        self.going_back_over(now, moment, |by| !matches!(by, By::Ours | By::OurRewind))
     }
 
     fn going_back_over(
@@ -111,7 +110,7 @@ impl Timeline {
             }
             let by = match pair[1].0 {
                 By::Ours => Hand::Tool,
-                By::Retake(_) => Hand::Retake,
+                By::OurRewind | By::Retake(_) => Hand::Retake,
                 By::Outside => Hand::Person,
             };
             past.push(Recorded { before: Some(before), after: Some(after), by });

@@ -292,24 +292,27 @@ impl Planner<'_> {
         }
     }
 
-    /// A path of an exact rewind. What is on disk and in no point yet is a change like the recorded ones.
-    fn planned_exact(&self, path: &Path, point: usize, now: Option<&NaiveNode>, then: Option<&NaiveNode>) -> Planned {
-        let is_step = |row: &&Row| row.path == *path && row.happening != Happening::Hidden;
-        let mut past: Vec<&Row> = self.model.rows.iter().filter(is_step).collect();
-        let last = past.last().map_or(Some(then), |row| after(row));
-        let unseen = Row {
+    /// The change to what is on disk and in no point yet.
+    fn unseen(&self, path: &Path, past: &[&Row], then: Option<&NaiveNode>, now: Option<&NaiveNode>) -> Option<Row> {
+        let last = past.last().map_or(Some(then), |row| after(row))?;
+        (last != now).then(|| Row {
             point: usize::MAX,
             path: path.clone(),
             happening: Happening::Changed,
-            before: last.flatten().cloned(),
+            before: last.cloned(),
             after: now.cloned(),
             by: self.model.attribute(path),
             open: Vec::new(),
             inode: None,
-        };
-        if last.is_some_and(|last| last != now) {
-            past.push(&unseen);
-        }
+        })
+    }
+
+    /// A path of an exact rewind. What is on disk and in no point yet is a change like the recorded ones.
+    fn planned_exact(&self, path: &Path, point: usize, now: Option<&NaiveNode>, then: Option<&NaiveNode>) -> Planned {
+        let is_step = |row: &&Row| row.path == *path && row.happening != Happening::Hidden;
+        let mut past: Vec<&Row> = self.model.rows.iter().filter(is_step).collect();
+        let unseen = self.unseen(path, &past, then, now);
+        past.extend(&unseen);
         let chain = in_force(&past, past.iter().filter(|row| row.point <= point).count());
         let yours = is_yours(&chain, now);
         let conflict = match (yours, leads(&chain, then, now)) {
@@ -469,10 +472,17 @@ impl Planner<'_> {
                     from = opened;
                 }
             }
-            let past: Vec<&Row> = steps().filter(|row| row.path == *path).collect();
-            let chain = in_force(&past, past.iter().filter(|row| row.point <= from).count());
+            let mut past: Vec<&Row> = steps().filter(|row| row.path == *path).collect();
+            let seen = past.iter().filter(|row| row.point <= from).count();
+            let chain = in_force(&past, seen);
+            let unseen = match (state.state(), self.now.known(path).state()) {
+                (Some(then), Some(now)) => self.unseen(path, &past, then, now),
+                _ => None,
+            };
+            past.extend(&unseen);
+            let made_now = in_force(&past, seen);
             let is_affair = |row: &&Row| is_ours(row) || row.by == By::Contested;
-            if chain.is_empty() || chain.iter().flat_map(|step| &step.makers).any(is_affair) {
+            if made_now.is_empty() || made_now.iter().flat_map(|step| &step.makers).any(is_affair) {
                 self.draft_path(path, &chain, &is_ours, Some(who), state, expected);
             }
         }
