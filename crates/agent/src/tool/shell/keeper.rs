@@ -85,11 +85,9 @@ mod tests {
         }
         let mut marked = Command::new("sleep");
         marked.arg("1000").env(CALL_MARK, new_mark()).env_remove("RETAKE_TEST_KILLED");
-        let marked = marked.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("sleep is there");
+        let mut marked = marked.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("sleep is there");
         std::io::stderr().write_all(format!("started {}\n", marked.id()).as_bytes()).expect("the test reads");
-        loop {
-            std::thread::park();
-        }
+        marked.wait().expect("it is ours");
     }
 
     #[test]
