@@ -338,7 +338,14 @@ impl Scanner {
             let known = above.filter_map(|directory| self.index.lookup(directory.as_bytes())).next();
             work.relist.insert(known.unwrap_or(ROOT), list::Rematch::No);
         }
-        self.bring_in_step(work, rules, stat::file_clock(), sink, &NoProgress)
+        // The next scan compares with what this one captured although the rules leave it out.
+        let (kept, seal) = (rules.kept_stamp(), self.seal.unwrap_or_default());
+        if seal.tracked != kept {
+            self.find_kept(rules, &mut work);
+        }
+        let scanned = self.bring_in_step(work, rules, stat::file_clock(), sink, &NoProgress)?;
+        self.seal = Some(Seal { tracked: kept, ..seal });
+        Ok(scanned)
     }
 
     /// Those of the held paths that no rule leaves out any more.
