@@ -348,14 +348,11 @@ impl Scanner {
         Ok(scanned)
     }
 
-    /// Those of the held paths that no rule leaves out any more.
-    pub(crate) fn released(&self, rules: &Rules) -> Vec<Vec<u8>> {
-        let is_plain = |path: &&Vec<u8>| {
-            let name_at = path.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
-            let directory = self.index.lookup(&path[..name_at.saturating_sub(1)]);
-            directory.and_then(|id| self.index.left_out(id, &path[name_at..])) == Some(false)
-        };
-        rules.held.iter().filter(is_plain).cloned().collect()
+    /// Whether something is at `path` that no rule leaves out.
+    pub(crate) fn is_plain(&self, path: &[u8]) -> bool {
+        let name_at = path.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
+        let directory = self.index.lookup(&path[..name_at.saturating_sub(1)]);
+        directory.and_then(|id| self.index.left_out(id, &path[name_at..])) == Some(false)
     }
 
     /// What a captured file or link looked like when it was last scanned, and whether a change since would show.

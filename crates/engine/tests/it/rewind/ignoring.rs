@@ -16,6 +16,55 @@ impl Bench {
 }
 
 #[test]
+fn a_file_that_the_user_ignores_is_not_captured_after_a_rewind_and_its_undo() {
+    for content in ["1", "2"] {
+        let mut bench = Bench::new();
+        bench.write("secret", "1");
+        let start = bench.checkpoint();
+        bench.write(".gitignore", "secret\n");
+        bench.write("secret", content);
+        let ignored = bench.checkpoint();
+        assert!(!bench.holds(&ignored, "secret"));
+        bench.exact(&start).unwrap();
+        assert_eq!(bench.read("secret").as_deref(), Some("1"));
+        bench.undo().unwrap();
+        assert_eq!(bench.read("secret").as_deref(), Some(content));
+        bench.write("secret", "key");
+        let later = bench.checkpoint();
+        assert!(!bench.holds(&later, "secret"), "content {content}");
+        assert_eq!(bench.workspace.coverage(&later).unwrap().held, 0);
+        bench.command(|_| ());
+        assert!(!bench.holds(&bench.workspace.newest().unwrap().unwrap(), "secret"), "content {content}");
+        let confirmed = bench.applying_rules();
+        assert!(!bench.holds(&confirmed, "secret"));
+        assert!(bench.workspace.index_agrees(&NoProgress).unwrap());
+    }
+}
+
+#[test]
+fn an_ignored_file_that_a_rewind_wrote_goes_back_and_forth_with_checkpoints_in_between() {
+    let mut bench = Bench::new();
+    bench.write("secret", "1");
+    let start = bench.checkpoint();
+    bench.write(".gitignore", "secret\n");
+    bench.write("secret", "2");
+    bench.checkpoint();
+    bench.exact(&start).unwrap();
+    for _ in 0..2 {
+        bench.undo().unwrap();
+        bench.checkpoint();
+        assert_eq!(bench.read("secret").as_deref(), Some("2"));
+        bench.redo().unwrap();
+        bench.checkpoint();
+        assert_eq!(bench.read("secret").as_deref(), Some("1"));
+    }
+    bench.undo().unwrap();
+    bench.checkpoint();
+    bench.write("secret", "key");
+    assert_eq!(conflicts(bench.redo()), [("secret".to_owned(), Conflict::UncapturedSince)]);
+}
+
+#[test]
 fn a_rule_that_came_back_by_a_redo_applies_when_the_user_confirms_it() {
     let mut bench = Bench::new();
     bench.write("d/x", "x");
