@@ -5,7 +5,7 @@
 //! not called yours, since an agent or a command may have changed it, nor is one that a command changed and no checkpoint captured:
 //! that has a conflict of its own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::chain::{self, InForce};
 use super::goal::Resolved;
@@ -16,8 +16,10 @@ use super::structure::Draft;
 use super::{Conflict, Kept, KeptBecause, RewindError, RewindRequest, replaced, same};
 use crate::owner::rows::{self, ChangeRow};
 use crate::owner::{ChangeKind, OpenWindow, attribute};
+use crate::scan::rules_then::RulesThen;
 use crate::snapshot::diff;
 use crate::snapshot::known::{Knower, Known};
+use crate::snapshot::tree::Kind;
 use crate::{Change, Node, StoreError, WorkspacePath, fault};
 
 /// Who changed paths.
@@ -51,6 +53,8 @@ pub(super) fn draft(
     };
     let is_uncovered =
         |change: &Change| uncovered.get(&change.path).is_some_and(|found| same(found.as_ref(), change.before.as_ref()));
+    let rules = RulesThen::new(now.store, target, then, &now.outer, now.root_path)?;
+    let mut ignored = BTreeSet::new();
     for change in changes {
         let known_now = change.before.map_or_else(|| now.knower.at(&change.path), |node| Ok(Known::There(node)))?;
         let known_then = change.after.map_or_else(|| then.at(&change.path), |node| Ok(Known::There(node)))?;
@@ -61,6 +65,12 @@ pub(super) fn draft(
             if change.path.parent().is_none_or(|parent| !uncovered.contains_key(&parent)) {
                 draft.kept.push(Kept { path: change.path, why: KeptBecause::Hidden });
             }
+        } else if known_then == Known::Absent && was_ignored(&rules, then, &change)? {
+            // A directory is named for all that is in it.
+            if change.path.parent().is_none_or(|parent| !ignored.contains(&parent)) {
+                draft.kept.push(Kept { path: change.path.clone(), why: KeptBecause::IgnoredThen });
+            }
+            ignored.insert(change.path);
         } else if known_now == Known::Unknown {
             draft.add(planned(request, change.path, Some(Conflict::NotCaptured), change.before, change.after));
         } else {
@@ -70,6 +80,12 @@ pub(super) fn draft(
     let ours = |row: &ChangeRow| row.by.window.is_some();
     let scope = Scope { target, target_seq, ours: &ours, reach: HiddenReach::All };
     hidden::draft(&scope, request, now, then, draft)
+}
+
+/// Whether the rules of the target ignored the name of what is new, so that its absence was not looked for.
+fn was_ignored(rules: &RulesThen<'_>, then: &Knower<'_>, change: &Change) -> Result<bool, StoreError> {
+    let is_directory = change.before.is_some_and(|node| node.kind == Kind::Directory);
+    Ok(!then.has_sought(&change.path) && rules.leaves_out(&change.path, is_directory)?)
 }
 
 impl Past {

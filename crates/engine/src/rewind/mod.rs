@@ -409,6 +409,8 @@ pub enum KeptBecause {
     NotProven,
     /// The directory holds something that is not captured, a repository, or somebody else's file.
     HoldsOthers,
+    /// The rules of the target ignored its name, and such names are left alone.
+    IgnoredThen,
     /// It is not captured, so it could not be brought back.
     NotCaptured,
     /// An ignore rule that is newer than the target hides it, and no tool whose changes are taken back made it as it is.
@@ -423,6 +425,7 @@ impl KeptBecause {
         match self {
             Self::NotProven => "not_proven",
             Self::HoldsOthers => "holds_others",
+            Self::IgnoredThen => "ignored_then",
             Self::NotCaptured => "not_captured",
             Self::Hidden => "hidden",
             Self::SaveLimit => "save_limit",
@@ -434,6 +437,7 @@ impl KeptBecause {
         match self {
             Self::NotProven => "may have been there then: it was not captured",
             Self::HoldsOthers => "holds files that are not captured or not ours",
+            Self::IgnoredThen => "its name was ignored then, and ignored files are left alone",
             Self::NotCaptured => "is new since then, but not captured: it could not be brought back",
             Self::Hidden => "is new since then and was hidden by an ignore rule: yours, or changed since by you",
             Self::SaveLimit => {

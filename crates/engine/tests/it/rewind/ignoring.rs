@@ -77,3 +77,32 @@ fn a_rule_that_came_back_by_a_redo_applies_when_the_user_confirms_it() {
     assert_eq!(bench.workspace.coverage(&confirmed).unwrap().no_longer, 1);
     assert!(bench.workspace.index_agrees(&NoProgress).unwrap());
 }
+
+#[test]
+fn a_name_that_the_rules_of_the_point_hid_is_never_deleted() {
+    for rule in ["a\n", "*.txt\na\n", "a/\n/a\n"] {
+        let mut bench = Bench::new();
+        bench.write(".gitignore", rule);
+        let start = bench.checkpoint();
+        bench.write("a", "thesis");
+        bench.write("new", "mine");
+        bench.remove(".gitignore");
+        for _ in 0..2 {
+            bench.exact(&start).unwrap();
+            assert_eq!(bench.names(), [".gitignore", "a"], "{rule:?}");
+        }
+        bench.undo().unwrap();
+        assert_eq!(bench.names(), ["a", "new"], "{rule:?}");
+    }
+    let mut bench = Bench::new();
+    bench.write(".gitignore", "out/\n");
+    let start = bench.checkpoint();
+    bench.write("out/a", "thesis");
+    bench.write("out/b/c", "thesis");
+    bench.remove(".gitignore");
+    bench.checkpoint();
+    let applied = bench.exact(&start).unwrap();
+    assert_eq!(bench.names(), [".gitignore", "out", "out/a", "out/b", "out/b/c"]);
+    let kept: Vec<_> = applied.plan.kept.iter().map(|kept| kept.path.display().to_string()).collect();
+    assert_eq!(kept, ["out"], "a directory is named for all that is in it");
+}

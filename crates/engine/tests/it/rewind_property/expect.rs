@@ -267,6 +267,7 @@ impl Planner<'_> {
     fn draft_exact(&self, target_point: usize, expected: &mut Expected) {
         let then = &self.model.points[target_point].tree;
         let uncovered = self.uncovered(target_point);
+        let mut ignored: BTreeSet<Path> = BTreeSet::new();
         let paths: BTreeSet<&Path> = self.now.nodes.keys().chain(then.nodes.keys()).collect();
         for path in paths.into_iter().filter(|path| self.is_covered(path) && !self.has_saved(path)) {
             let (now, target) = (self.now.known(path), then.known(path));
@@ -286,10 +287,23 @@ impl Planner<'_> {
                     }
                     continue;
                 }
+                (Known::There(node), Known::Absent) if self.was_ignored(path, node) => {
+                    if parent(path).is_none_or(|above| !ignored.contains(above)) {
+                        expected.kept.insert((path.clone(), name(KeptBecause::IgnoredThen)));
+                    }
+                    ignored.insert(path.clone());
+                    continue;
+                }
                 (now, then) => self.planned_exact(path, target_point, now.state().flatten(), then.state().flatten()),
             };
             expected.paths.insert(path.clone(), planned);
         }
+    }
+
+    /// Whether the rules of the target ignored the name of `node`, which has come since.
+    fn was_ignored(&self, path: &Path, node: &NaiveNode) -> bool {
+        let then = self.then();
+        !then.sought.contains(path) && then.would_leave_out(path, is_directory(Some(node)), self.now)
     }
 
     /// A path of an exact rewind. What is on disk and in no point yet is a change like the recorded ones.
@@ -671,6 +685,7 @@ pub(super) fn name(why: KeptBecause) -> &'static str {
     match why {
         KeptBecause::NotProven => "kept: not proven",
         KeptBecause::HoldsOthers => "kept: holds others",
+        KeptBecause::IgnoredThen => "kept: ignored then",
         KeptBecause::NotCaptured => "kept: not captured",
         KeptBecause::Hidden => "kept: hidden",
         KeptBecause::SaveLimit => "kept: over the limit",
