@@ -13,6 +13,10 @@ impl Bench {
         let side = retake_engine::Side::Stored(checkpoint.snapshot);
         self.workspace.entry(&side, &path(text)).unwrap().is_some()
     }
+
+    fn plan(&self, request: &RewindRequest) -> retake_engine::Plan {
+        self.workspace.plan(request, &NoProgress).unwrap()
+    }
 }
 
 #[test]
@@ -105,4 +109,29 @@ fn a_name_that_the_rules_of_the_point_hid_is_never_deleted() {
     assert_eq!(bench.names(), [".gitignore", "out", "out/a", "out/b", "out/b/c"]);
     let kept: Vec<_> = applied.plan.kept.iter().map(|kept| kept.path.display().to_string()).collect();
     assert_eq!(kept, ["out"], "a directory is named for all that is in it");
+}
+
+#[test]
+fn an_undo_names_what_a_command_hid_and_no_store_can_hold() {
+    let mut bench = Bench::new();
+    let start = bench.checkpoint();
+    bench.command(|root| {
+        fs::write(root.join(".gitignore"), "h*\n").unwrap();
+        assert!(Command::new("mkfifo").arg(root.join("h4")).status().unwrap().success());
+        fs::create_dir(root.join("hidden")).unwrap();
+        fs::write(root.join("hidden/file"), "1").unwrap();
+        assert!(Command::new("mkfifo").arg(root.join("hidden/pipe")).status().unwrap().success());
+    });
+    let names = |plan: &retake_engine::Plan| {
+        let not_restored = plan.not_restored();
+        not_restored.iter().map(|one| (one.path.display().to_string(), one.why)).collect::<Vec<_>>()
+    };
+    let uncaptured = |name: &str| (name.to_owned(), "not_captured");
+    let expected = vec![uncaptured("h4"), ("hidden".to_owned(), "holds_others"), uncaptured("hidden/pipe")];
+    let undo = RewindRequest::new(Goal::Undo { operation: None, session: None });
+    assert_eq!(names(&bench.plan(&exactly(&start))), expected);
+    assert_eq!(names(&bench.plan(&undo)), expected);
+    let applied = bench.undo().unwrap();
+    assert_eq!(names(&applied.plan), expected);
+    assert_eq!(bench.names(), ["h4", "hidden", "hidden/pipe"]);
 }

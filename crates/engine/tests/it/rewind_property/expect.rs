@@ -412,6 +412,11 @@ impl Planner<'_> {
                 staying.is_empty() || !(above == path || is_in(above, path)) || !going.iter().any(|g| is_in(g, above))
             });
             for gone in &going {
+                let is_gap = |(gap, kind): &&(Path, NaiveGap)| {
+                    *kind != NaiveGap::HardLink && (gap == gone || is_in(gap, gone)) && self.has_saved(gap)
+                };
+                let gaps = self.now.gaps.iter().filter(is_gap);
+                expected.kept.extend(gaps.map(|(gap, _)| (gap.clone(), name(KeptBecause::NotCaptured))));
                 if self.saved.contains(gone) && !expected.paths.contains_key(gone) {
                     self.delete_saved(gone, by, expected);
                 }
