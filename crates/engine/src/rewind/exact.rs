@@ -2,20 +2,20 @@
 //!
 //! A path is *yours* if a person made the state that is on disk, or a part of it: then it needs a decision where that would be lost. A
 //! person's change that a command has since replaced whole is not on disk any more, and is in a checkpoint. A path that is contested is
-//! not called yours, since an agent or a command may have changed it, nor is one that a command changed and no checkpoint captured:
-//! that has a conflict of its own.
+//! not called yours, since an agent or a command may have changed it, nor is one that a command changed and no checkpoint captured, nor
+//! one that was ignored when it changed: these have a conflict of their own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::chain::{self, InForce};
 use super::goal::Resolved;
 use super::hidden::{self, HiddenReach, Saves, Scope};
-use super::judge::is_unbroken;
+use super::judge::{is_unbroken, tells_author};
 use super::plan::{Now, content_of, in_force_since, last_tool, merged, planned};
 use super::structure::Draft;
 use super::{Conflict, Kept, KeptBecause, RewindError, RewindRequest, replaced, same};
 use crate::owner::rows::{self, ChangeRow};
-use crate::owner::{ChangeKind, OpenWindow, attribute};
+use crate::owner::{ChangeKind, OpenWindow, Verdict, attribute};
 use crate::scan::rules_then::RulesThen;
 use crate::snapshot::diff;
 use crate::snapshot::known::{Knower, Known};
@@ -97,9 +97,16 @@ impl Past {
         now: &Now<'_>,
         draft: &mut Draft,
     ) -> Result<(), StoreError> {
-        let chain = self.in_force(&change);
+        let mut chain = self.in_force(&change);
         let Change { path, before: current, after: target } = change;
-        draft.windows.insert(path.clone(), chain::windows(&chain, |_| true));
+        // A rule has left out the file, which is as it was before.
+        let is_idle = |one: &InForce| {
+            one.change.kind == ChangeKind::LeftOut && same(one.change.before.as_ref(), current.as_ref())
+        };
+        while chain.last().is_some_and(is_idle) {
+            chain.pop();
+        }
+        draft.windows.insert(path.clone(), chain::windows(&chain, tells_author));
         let yours = is_yours(now, &path, current, &chain)?;
         let is_known = yours || is_unbroken(&chain, target.as_ref(), current.as_ref());
         let doubt = if yours { Some(Conflict::Yours) } else { (!is_known).then_some(Conflict::UncapturedSince) };
@@ -112,7 +119,9 @@ impl Past {
             planned.merged = merged(now, &planned.path, current, &chain, |one| !one.is_of_a_person())?;
         }
         if conflict == Some(Conflict::UncapturedSince) {
-            planned.changed_by = last_tool(now.store, &chain::windows(&chain, |_| true))?;
+            let last = chain.iter().flat_map(|one| &one.makers).rfind(|maker| tells_author(maker));
+            let window = last.and_then(|maker| maker.by.window);
+            planned.changed_by = last_tool(now.store, &window.into_iter().collect())?;
         }
         draft.add(planned);
         Ok(())
@@ -132,13 +141,19 @@ impl Past {
     }
 }
 
+/// Whether a person is known to have had a part in it.
+fn is_persons(one: &InForce) -> bool {
+    let is_outside = |maker: &ChangeRow| maker.by.verdict == Verdict::Outside && maker.by.operation.is_none();
+    one.makers.iter().any(|maker| tells_author(maker) && is_outside(maker))
+}
+
 /// Whether a person made the state that is on disk, or a part of it.
 fn is_yours(now: &Now<'_>, path: &WorkspacePath, current: Option<Node>, chain: &[InForce]) -> Result<bool, StoreError> {
     let Some((last, earlier)) = chain.split_last() else { return Ok(false) };
-    if last.is_of_a_person() || current.is_none() {
-        return Ok(last.is_of_a_person());
+    if is_persons(last) || current.is_none() {
+        return Ok(is_persons(last));
     }
-    let is_persons = |(at, one): &(usize, &InForce)| one.is_of_a_person() && *at < earlier.len();
+    let is_persons = |(at, one): &(usize, &InForce)| is_persons(one) && *at < earlier.len();
     for (at, one) in chain.iter().enumerate().filter(is_persons) {
         let mut later = chain[at + 1..].iter().map(|one| chain::after(&one.change));
         let is_replaced = |later: Option<Option<&Node>>| match later {

@@ -54,6 +54,11 @@ pub(super) fn is_coverage_alone(chain: &[InForce]) -> bool {
     !chain.is_empty() && chain.iter().all(is_coverage)
 }
 
+/// Whether `change` tells who changed the path. While a rule left it out or it was a gap, anybody may have.
+pub(super) fn tells_author(change: &ChangeRow) -> bool {
+    matches!(change.kind, ChangeKind::Changed | ChangeKind::Uncaptured)
+}
+
 /// Whether nobody knows what a change left.
 fn is_lost(one: &InForce) -> bool {
     matches!(one.change.kind, ChangeKind::Uncaptured | ChangeKind::LeftOut)

@@ -267,7 +267,7 @@ pub enum Conflict {
     ChangedLater,
     /// Somebody else changed it after our last change.
     ChangedSince,
-    /// We changed it, and no checkpoint has captured it since: nobody knows whether somebody else did too.
+    /// No checkpoint captured it for a time, since our last change or while a rule left it out: who changed it then is not known.
     UncapturedSince,
     /// More than one may have changed it: two sessions, or a tool that was killed and whoever came after it.
     Contested,
@@ -306,7 +306,7 @@ impl Conflict {
             Self::ChangedByOthers => "somebody else changed it too",
             Self::ChangedLater => "a later operation of the same session changed it too",
             Self::ChangedSince => "changed since by you or another program",
-            Self::UncapturedSince => "not captured since: what is there now may be more than that",
+            Self::UncapturedSince => "not captured for a time: who changed it then is not known",
             Self::Contested => "more than one may have changed it",
             Self::NotCaptured => "what is there now cannot be saved, so it is not touched",
             Self::UnknownThen => "what was there then was not captured",
@@ -360,7 +360,9 @@ impl PlannedPath {
     pub fn why(&self) -> Option<String> {
         let conflict = self.conflict?;
         Some(match &self.changed_by {
-            Some(tool) => format!("changed by `{tool}`, and {}", conflict.describe()),
+            Some(tool) => {
+                format!("changed by `{tool}`, and not captured since: what is there now may be more than that")
+            }
             None => conflict.describe().to_owned(),
         })
     }

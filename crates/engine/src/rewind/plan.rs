@@ -295,7 +295,8 @@ fn draft_path(
     }
     let own = chain::windows(chain, ours);
     if conflict == Some(Conflict::UncapturedSince) {
-        planned.changed_by = last_tool(now.store, &own)?;
+        let told = chain::windows(chain, |maker| ours(maker) && judge::tells_author(maker));
+        planned.changed_by = last_tool(now.store, &told)?;
     }
     draft.windows.insert(path.clone(), own);
     draft.add(planned);

@@ -19,6 +19,10 @@ impl Bench {
     }
 }
 
+fn undecided(to: &Checkpoint) -> RewindRequest {
+    RewindRequest::new(Goal::Exact { checkpoint: to.id, session: None })
+}
+
 #[test]
 fn a_file_that_the_user_ignores_is_not_captured_after_a_rewind_and_its_undo() {
     for content in ["1", "2"] {
@@ -134,4 +138,52 @@ fn an_undo_names_what_a_command_hid_and_no_store_can_hold() {
     let applied = bench.undo().unwrap();
     assert_eq!(names(&applied.plan), expected);
     assert_eq!(bench.names(), ["h4", "hidden", "hidden/pipe"]);
+}
+
+#[test]
+fn a_command_that_removes_a_rule_has_not_changed_the_file_that_it_hid() {
+    let mut bench = Bench::new();
+    bench.write("a", "1");
+    let start = bench.checkpoint();
+    bench.write(".gitignore", "thesis\na\n");
+    bench.checkpoint();
+    bench.write("a", "mine");
+    bench.write("thesis", "mine");
+    bench.command(|root| fs::remove_file(root.join(".gitignore")).unwrap());
+    let plan = bench.plan(&undecided(&start));
+    for name in ["a", "thesis"] {
+        let planned = plan.paths.iter().find(|planned| planned.path == path(name)).unwrap();
+        assert_eq!((planned.conflict, &planned.changed_by), (Some(Conflict::UncapturedSince), &None), "{name}");
+        assert!(!planned.why().unwrap().contains("since"), "{:?}", planned.why());
+    }
+    assert_eq!(plan.undoes, Vec::<String>::new(), "the rule was not there then either");
+}
+
+#[test]
+fn nobody_is_named_for_a_change_while_the_file_was_ignored() {
+    let mut bench = Bench::new();
+    bench.write("a", "1");
+    let start = bench.checkpoint();
+    bench.command(|root| fs::write(root.join(".gitignore"), "a\n").unwrap());
+    bench.write("a", "2");
+    bench.applying_rules();
+    let planned = |bench: &Bench| {
+        let plan = bench.plan(&undecided(&start));
+        let planned = plan.paths.iter().find(|planned| planned.path == path("a")).unwrap();
+        (planned.conflict, planned.yours, planned.changed_by.clone())
+    };
+    assert_eq!(planned(&bench), (Some(Conflict::UncapturedSince), false, None), "the last point holds an older state");
+    bench.command(|root| fs::write(root.join("a"), "3").unwrap());
+    assert_eq!(planned(&bench), (Some(Conflict::UncapturedSince), false, None));
+
+    let mut bench = Bench::new();
+    bench.write("a", "1");
+    let start = bench.checkpoint();
+    bench.write("a", "mine");
+    bench.checkpoint();
+    bench.write(".gitignore", "a\n");
+    bench.checkpoint();
+    let plan = bench.plan(&undecided(&start));
+    let planned = plan.paths.iter().find(|planned| planned.path == path("a")).unwrap();
+    assert_eq!((planned.conflict, planned.yours), (Some(Conflict::Yours), true), "as the user left it");
 }

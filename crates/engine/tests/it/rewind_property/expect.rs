@@ -324,8 +324,12 @@ impl Planner<'_> {
         if last.is_some_and(|last| last != now) {
             past.push(&unseen);
         }
-        let chain = in_force(&past, past.iter().filter(|row| row.point <= point).count());
-        let yours = is_yours(&chain, now);
+        let mut chain = in_force(&past, past.iter().filter(|row| row.point <= point).count());
+        // A rule that leaves out a file does not change it.
+        while chain.last().is_some_and(|step| step.happening == Happening::LeftOut && step.before == now) {
+            chain.pop();
+        }
+        let yours = is_yours(&chain.iter().map(known_authors).collect::<Vec<_>>(), now);
         let conflict = match (yours, leads(&chain, then, now)) {
             (true, _) => Some(Conflict::Yours),
             (false, false) => Some(Conflict::UncapturedSince),
@@ -672,6 +676,12 @@ impl Planner<'_> {
         }
         true
     }
+}
+
+/// A step with only those makers of which it is known that they changed the path: while it was not captured, anybody may have.
+fn known_authors<'r>(step: &Step<'r>) -> Step<'r> {
+    let is_known = |row: &&&Row| matches!(row.happening, Happening::Changed | Happening::Uncaptured);
+    Step { makers: step.makers.iter().filter(is_known).copied().collect(), ..step.clone() }
 }
 
 /// Whether `path` is below the directory `above`.
