@@ -441,7 +441,7 @@ impl KeptBecause {
             Self::HoldsOthers => "holds files that are not captured or not ours",
             Self::IgnoredThen => "its name was ignored then, and ignored files are left alone",
             Self::NotCaptured => "is new since then, but not captured: it could not be brought back",
-            Self::Hidden => "is new since then and was hidden by an ignore rule: yours, or changed since by you",
+            Self::Hidden => "is new since then and was hidden by an ignore rule: who made it as it is now is not known",
             Self::SaveLimit => {
                 "hidden by an ignore rule, and larger than `rewind.save_hidden`: not saved, so not deleted"
             }
