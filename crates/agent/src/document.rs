@@ -332,7 +332,7 @@ impl File {
 pub fn choices(path: &PlannedPath) -> Vec<OnConflict> {
     let overwrite = path.conflict.is_some_and(Conflict::can_overwrite).then_some(OnConflict::Overwrite);
     let merge = path.merged.as_ref().map(|_| OnConflict::Merge);
-    let (keep, stop) = (Some(OnConflict::Keep), Some(OnConflict::Stop));
+    let (keep, stop) = (path.can_keep.then_some(OnConflict::Keep), Some(OnConflict::Stop));
     let choices = match path.now {
         Some(_) => [keep, overwrite, merge, stop],
         // To keep what is not there would leave the user without the file.

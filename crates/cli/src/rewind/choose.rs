@@ -68,13 +68,15 @@ pub fn agree(
 /// Asks what to do with the paths that hold changes of the user's own: one question for all, which is also the one whether to apply.
 fn ask_of_yours(ui: &mut Ui, yours: &[&PlannedPath]) -> io::Result<OnConflict> {
     let paths = words::count(yours.len() as u64, "path holds", "paths hold");
-    let merge = if yours.iter().all(|path| path.merged.is_some()) { "/merge" } else { "" };
+    let for_all = |choice: OnConflict| yours.iter().all(|path| preview::choices(path).contains(&choice));
+    let keep = if for_all(OnConflict::Keep) { "/keep" } else { "" };
+    let merge = if for_all(OnConflict::Merge) { "/merge" } else { "" };
     loop {
-        let answer = ui.question(&format!("{paths} your own changes. Apply and replace them? [y/N/keep{merge}]"))?;
+        let answer = ui.question(&format!("{paths} your own changes. Apply and replace them? [y/N{keep}{merge}]"))?;
         match answer.trim() {
             "y" | "Y" | "yes" | "Yes" => return Ok(OnConflict::Overwrite),
             "" | "n" | "N" | "no" | "No" => return Ok(OnConflict::Stop),
-            "k" | "keep" => return Ok(OnConflict::Keep),
+            "k" | "keep" if !keep.is_empty() => return Ok(OnConflict::Keep),
             "m" | "merge" if !merge.is_empty() => return Ok(OnConflict::Merge),
             _ => {}
         }

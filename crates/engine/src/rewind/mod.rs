@@ -351,6 +351,8 @@ pub struct PlannedPath {
     pub target: Option<Node>,
     /// What a merge would make of it, if it merges cleanly.
     pub merged: Option<Merged>,
+    /// Whether the path can be left as it is: not where a file takes the place of a directory above it.
+    pub can_keep: bool,
     /// The tool whose change was the last before the path was not captured any more, if that is the conflict.
     pub changed_by: Option<String>,
 }
@@ -382,6 +384,14 @@ impl PlannedPath {
     pub fn is_merged(&self) -> bool {
         let is_chosen = self.conflict.is_some() && self.choice == OnConflict::Merge && self.merged.is_some();
         is_chosen && !same(self.result().as_ref(), self.target.as_ref())
+    }
+
+    /// The state that the plan would bring if what is not decided yet is decided for it.
+    pub(crate) fn aim(&self) -> Option<Node> {
+        match (self.conflict, self.choice) {
+            (Some(conflict), OnConflict::Stop) if conflict.can_overwrite() => self.target,
+            _ => self.result(),
+        }
     }
 
     /// The state that applying the plan brings; the present one where it is left alone.

@@ -187,3 +187,41 @@ fn nobody_is_named_for_a_change_while_the_file_was_ignored() {
     let planned = plan.paths.iter().find(|planned| planned.path == path("a")).unwrap();
     assert_eq!((planned.conflict, planned.yours), (Some(Conflict::Yours), true), "as the user left it");
 }
+
+#[test]
+fn a_directory_that_gives_way_to_a_file_waits_for_the_decision_on_what_is_in_it() {
+    let mut bench = Bench::new();
+    bench.write("p", "a");
+    let start = bench.checkpoint();
+    bench.command(|root| {
+        fs::remove_file(root.join("p")).unwrap();
+        fs::create_dir(root.join("p")).unwrap();
+        fs::write(root.join("p/x"), "x").unwrap();
+    });
+    bench.write("p/y", "mine");
+    let plan = bench.plan(&undecided(&start));
+    assert_eq!(plan.blocked, Vec::<WorkspacePath>::new(), "what stays is not decided yet");
+    let keep = RewindRequest { on_conflict: OnConflict::Keep, ..undecided(&start) };
+    assert_eq!(bench.plan(&keep).blocked, [path("p")]);
+    bench.exact(&start).unwrap();
+    assert_eq!(bench.read("p").as_deref(), Some("a"));
+}
+
+#[test]
+fn nothing_is_in_the_way_that_an_open_decision_can_move() {
+    let mut bench = Bench::new();
+    bench.write("p/x", "x");
+    bench.checkpoint();
+    bench.command(|root| {
+        fs::remove_dir_all(root.join("p")).unwrap();
+        fs::write(root.join("p"), "a").unwrap();
+    });
+    bench.write("p", "a and b");
+    assert_eq!(conflicts(bench.undo()), [("p".to_owned(), Conflict::ChangedSince)]);
+    let undo = RewindRequest::new(Goal::Undo { operation: None, session: None });
+    let keep = RewindRequest { on_conflict: OnConflict::Keep, ..undo.clone() };
+    let in_the_way: Vec<_> = bench.plan(&keep).conflicts().map(|planned| planned.conflict.unwrap()).collect();
+    assert_eq!(in_the_way, [Conflict::ChangedSince, Conflict::InTheWay]);
+    bench.apply(&RewindRequest { on_conflict: OnConflict::Overwrite, ..undo }).unwrap();
+    assert_eq!(bench.read("p/x").as_deref(), Some("x"));
+}

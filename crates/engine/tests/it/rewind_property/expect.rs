@@ -99,6 +99,12 @@ impl Planned {
         }
     }
 
+    /// What would be there if an open decision is made for it.
+    fn aim(&self) -> Option<&NaiveNode> {
+        let is_open = self.choice == OnConflict::Stop && self.conflict.is_some_and(is_overwritable);
+        if is_open { self.target.as_ref() } else { self.result() }
+    }
+
     /// Whether anything is to be done.
     pub(super) fn is_touched(&self) -> bool {
         self.result() != self.now.as_ref()
@@ -573,8 +579,7 @@ impl Planner<'_> {
         for path in going.into_iter().rev() {
             let children = self.disk.keys().filter(|child| parent(child) == Some(&path));
             // What cannot be captured is not deleted, whatever is chosen.
-            let goes =
-                |planned: &Planned| planned.result().is_none() && planned.conflict != Some(Conflict::NotCaptured);
+            let goes = |planned: &Planned| planned.aim().is_none() && planned.conflict != Some(Conflict::NotCaptured);
             let stays = |child: &Path| !expected.paths.get(child).is_some_and(goes);
             if !children.into_iter().any(stays) {
                 continue;
@@ -658,7 +663,7 @@ impl Planner<'_> {
         parents.reverse();
         for above in parents {
             let outcome = match expected.paths.get(above) {
-                Some(planned) => Some(planned.result()),
+                Some(planned) => Some(planned.aim()),
                 None => self.now.known(above).state(),
             };
             match outcome {
