@@ -84,6 +84,10 @@ pub(super) fn draft(
         }
         let Ok(meta) = now.root_path.join(path.to_path()).symlink_metadata() else { continue };
         if meta.is_dir() && is_version_control(path.file_name()) {
+            // What moved in the workspace's own repository is told beside the files.
+            if path.parent().is_some() && then.at(&path)? == Known::Absent {
+                draft.kept.push(Kept { path, why: KeptBecause::NotCaptured });
+            }
             continue;
         }
         let is_proven = then.at(&path)? == Known::Absent && !rules.leaves_out(&path, meta.is_dir())?;

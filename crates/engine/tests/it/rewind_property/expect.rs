@@ -392,6 +392,9 @@ impl Planner<'_> {
                 continue;
             }
             if self.now.version_control.contains(path) {
+                if parent(path).is_some() && self.then().known(path) == Known::Absent {
+                    expected.kept.insert((path.clone(), name(KeptBecause::NotCaptured)));
+                }
                 continue;
             }
             let is_directory = top.shape == Shape::Directory;
