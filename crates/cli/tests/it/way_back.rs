@@ -1,6 +1,64 @@
 //! What `exec`, a plan and `ops` promise about going back is what going back does.
 
+use serde_json::json;
+
 use crate::sandbox::Sandbox;
+
+#[test]
+fn exec_promises_only_the_deletion_of_hidden_paths_that_going_back_deletes() {
+    let s = Sandbox::new();
+    s.config("[rewind]\nsave_hidden = 10\n");
+    s.checkpoint();
+    let hide = "echo 'h*' > .gitignore; mkfifo h1; echo small > h2; echo 'more than ten bytes' > h3; mkdir -p h4/.git; \
+                echo 'ref: refs/heads/main' > h4/.git/HEAD";
+    let run = s.exec(hide).succeeds();
+    run.says("1 path is new and hidden by an ignore rule: not captured and not counted; going back deletes it\n  h2\n");
+    run.says("3 paths are new and hidden by an ignore rule: not captured and not counted; going back leaves them\n");
+    run.says("  h1: ").says("  h3: ").says("  h4: ");
+    s.retake(["undo"]).succeeds().says("  h1: ").says("  h3: ").says("  h4: ");
+    let left = ["h1", "h2", "h3", "h4"].map(|name| s.ws(name).exists());
+    assert_eq!(left, [true, false, true, true]);
+    for name in ["h1", "h3"] {
+        std::fs::remove_file(s.ws(name)).expect("it stayed");
+    }
+    std::fs::remove_dir_all(s.ws("h4")).expect("it stayed");
+    let document = s.retake(["exec", "--json", "--", "sh", "-c", hide]).json();
+    assert_eq!(document["hidden"], json!(["h1", "h2", "h3", "h4"]), "{document}");
+    assert_eq!(document["hidden_staying"], json!(["h1", "h3", "h4"]), "{document}");
+}
+
+#[test]
+fn exec_promises_no_way_back_for_a_file_that_became_a_pipe() {
+    let s = Sandbox::new();
+    s.write("a", "a\n");
+    s.checkpoint();
+    let run = s.exec("rm a; mkfifo a").succeeds();
+    run.says("1 captured file changed and cannot be saved now, so nothing takes this back while it is there\n");
+    run.says("1 path cannot be saved as it is now: going back leaves it\n  a: ");
+    assert!(!run.stderr.contains("retake undo") && !run.stderr.contains("restores"), "{}", run.stderr);
+    s.retake(["undo"]).fails(3);
+    s.retake(["undo", "--on-conflict", "overwrite"]).fails(3);
+    s.exec("rm a; echo back > a; echo b > b").succeeds();
+    s.write("c", "c\n");
+    let run = s.exec("rm c; mkfifo c; echo 2 > b").succeeds();
+    run.says("1 modified; `retake undo --on-conflict keep` or `retake rewind ");
+    s.retake(["undo"]).fails(3);
+    s.retake(["undo", "--on-conflict", "keep"]).succeeds();
+    assert_eq!(s.read("b"), "b\n");
+}
+
+#[test]
+fn exec_says_that_a_decision_is_needed_for_a_file_that_grew_beyond_the_limit() {
+    let s = Sandbox::new();
+    s.config("[capture]\nmax_file = 10\n").write("a", "a\n").write("b", "b\n");
+    s.checkpoint();
+    let run = s.exec("echo 'more than ten bytes' > a; echo 2 > b").succeeds();
+    run.says("1 modified; `retake undo` or `retake rewind ")
+        .says(" takes that back, once you decide on what cannot be captured");
+    s.retake(["undo"]).fails(3);
+    s.retake(["undo", "--on-conflict", "overwrite"]).succeeds();
+    assert_eq!((s.read("a"), s.read("b")), ("a\n".to_owned(), "b\n".to_owned()));
+}
 
 #[test]
 fn a_repository_that_a_command_made_is_named_when_it_stays() {
