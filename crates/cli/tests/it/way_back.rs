@@ -61,6 +61,16 @@ fn exec_says_that_a_decision_is_needed_for_a_file_that_grew_beyond_the_limit() {
 }
 
 #[test]
+fn what_may_have_changed_is_not_said_to_have_changed() {
+    let s = Sandbox::new();
+    s.write(".gitignore", "node_modules\n").write("node_modules/a", "1");
+    let run = s.exec("rm .gitignore").succeeds();
+    run.says("1 file is captured now and not before the command: nothing tells whether it changed it\n");
+    let undo = s.retake(["undo"]).succeeds();
+    undo.says("1 path may have changed since then and did not go back\n  node_modules: ");
+}
+
+#[test]
 fn a_repository_that_a_command_made_is_named_when_it_stays() {
     let s = Sandbox::new();
     s.write("a", "1\n");
