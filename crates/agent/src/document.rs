@@ -97,7 +97,7 @@ pub struct RewindDocument {
     /// The session whose it is.
     pub session: Option<String>,
     /// What the point means for files: the changes of one session or the whole workspace. An undo or a redo has no point; the command
-    /// line says `session` there. Left out where files stay.
+    /// line says `operation` there. Left out where files stay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub means: Option<Means>,
     /// What goes back: `code`, `conversation` or `both`.

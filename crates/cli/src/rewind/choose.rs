@@ -25,7 +25,7 @@ pub fn agree(
 ) -> anyhow::Result<Option<Plan>> {
     loop {
         let plan = super::plan(ui, workspace, request)?;
-        preview::write(ui.talk()?, Paint::Colour, workspace, kind, &plan, Length::Screen)?;
+        preview::write(ui.talk()?, Paint::Colour, workspace, kind, &plan, &request.paths, Length::Screen)?;
         // A directory may be blocked by a path that is still to be decided about.
         if !plan.blocked.is_empty() && !plan.paths.iter().any(PlannedPath::stops) {
             return Err(RewindError::Refused { plan: Box::new(plan) }.into());

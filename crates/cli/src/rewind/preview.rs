@@ -5,8 +5,8 @@ use std::io::{self, Write};
 pub use retake_agent::document::choices;
 use retake_engine::session::{PlannedConversation, first_line};
 use retake_engine::{
-    Action, Change, Conflict, ForkFate, LedgerItem, OnConflict, OperationKind, Plan, PlannedFork, PlannedPath, Scope,
-    Side, SnapshotId, Workspace,
+    Action, Change, Conflict, ForkFate, LedgerItem, Means, OnConflict, OperationKind, Plan, PlannedFork, PlannedPath,
+    Scope, Side, SnapshotId, Workspace, WorkspacePath,
 };
 use unicode_width::UnicodeWidthStr;
 
@@ -32,13 +32,30 @@ pub enum Length {
     Screen,
 }
 
-/// Draws `plan`.
+/// What `plan` means for files; `None` where they stay.
+pub fn means(kind: OperationKind, plan: &Plan) -> Option<Means> {
+    let is_reversal = matches!(kind, OperationKind::Undo | OperationKind::Redo);
+    plan.means.or((is_reversal && plan.scope != Scope::Conversation).then_some(Means::Operation))
+}
+
+/// What goes back, of which `only` these paths were asked for: all for none.
+fn describe_means(means: Means, only: &[WorkspacePath]) -> String {
+    let names = quote::names(only).join(", ");
+    match (means, names.is_empty()) {
+        (_, true) => means.describe().to_owned(),
+        (Means::Workspace, false) => format!("only {names}"),
+        (Means::Session | Means::Operation, false) => format!("{}, only {names}", means.describe()),
+    }
+}
+
+/// Draws `plan`, of which `only` these paths were asked for: all for none.
 pub fn write(
     out: &mut dyn Write,
     paint: Paint,
     workspace: &Workspace,
     kind: OperationKind,
     plan: &Plan,
+    only: &[WorkspacePath],
     length: Length,
 ) -> io::Result<()> {
     let (bold, yellow) = (paint.with(BOLD), paint.with(YELLOW));
@@ -46,11 +63,11 @@ pub fn write(
     if let Some(fork) = &plan.fork {
         return writeln!(out, "{bold}{title}{bold:#}: {}; files stay as they are", fate(fork, Tense::Planned));
     }
-    let mut about: Vec<&str> = plan.means.iter().map(|means| means.describe()).collect();
+    let mut about: Vec<String> = means(kind, plan).map(|means| describe_means(means, only)).into_iter().collect();
     if plan.scope == Scope::Conversation {
-        about.push("the conversation only; files and side effects stay");
+        about.push("the conversation only; files and side effects stay".to_owned());
     } else if plan.paths.is_empty() && plan.blocked.is_empty() {
-        about.push("nothing to do, the files are there already");
+        about.push("nothing to do, the files are there already".to_owned());
     }
     match about.is_empty() {
         true => writeln!(out, "{bold}{title}{bold:#}:")?,

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Run, Sandbox};
 
 #[test]
 fn exec_promises_only_the_deletion_of_hidden_paths_that_going_back_deletes() {
@@ -68,6 +68,22 @@ fn what_may_have_changed_is_not_said_to_have_changed() {
     run.says("1 file is captured now and not before the command: nothing tells whether it changed it\n");
     let undo = s.retake(["undo"]).succeeds();
     undo.says("1 path may have changed since then and did not go back\n  node_modules: ");
+}
+
+#[test]
+fn the_first_line_of_a_plan_says_what_it_is_about() {
+    let s = Sandbox::new();
+    s.write("d/a", "1\n").write("b", "1\n");
+    s.retake(["checkpoint", "-m", "start"]).succeeds();
+    s.exec("echo 2 > d/a; echo 2 > b").succeeds();
+    let first = |run: Run| run.text().lines().next().unwrap_or_default().to_owned();
+    let part = first(s.retake(["rewind", "start", "--path", "d", "--dry-run"]));
+    assert!(part.contains("only d") && !part.contains("whole"), "{part}");
+    let undo = first(s.retake(["undo", "--dry-run"]));
+    assert!(undo.ends_with("this operation's changes"), "{undo}");
+    s.retake(["rewind", "start", "--yes"]).succeeds();
+    let document = s.retake(["undo", "--dry-run", "--json"]).json();
+    assert_eq!((&document["means"], &document["session"]), (&json!("operation"), &json!(null)), "{document}");
 }
 
 #[test]

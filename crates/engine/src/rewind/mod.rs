@@ -467,6 +467,8 @@ pub enum Means {
     Session,
     /// Every captured file becomes as it was then.
     Workspace,
+    /// The changes of one operation go back, or come back: an undo or a redo.
+    Operation,
 }
 
 impl Means {
@@ -475,6 +477,7 @@ impl Means {
         match self {
             Self::Session => "this session's changes",
             Self::Workspace => "the whole workspace",
+            Self::Operation => "this operation's changes",
         }
     }
 }
