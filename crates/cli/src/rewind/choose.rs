@@ -52,6 +52,13 @@ pub fn agree(
                     return Ok(Some(plan));
                 }
                 OnConflict::Overwrite => request.on_yours = OnConflict::Overwrite,
+                OnConflict::Merge => {
+                    for path in &yours {
+                        writeln!(ui.talk()?, "\n{BOLD}{}{BOLD:#}", quote::name(path.path.as_bytes()))?;
+                        draw_merged(ui, workspace, path)?;
+                    }
+                    request.choices.extend(yours.iter().map(|path| (path.path.clone(), OnConflict::Merge)));
+                }
                 choice => request.choices.extend(yours.iter().map(|path| (path.path.clone(), choice))),
             }
         }
@@ -95,11 +102,7 @@ fn ask(ui: &mut Ui, workspace: &Workspace, path: &PlannedPath) -> anyhow::Result
         &preview::comparison(workspace, preview::target_side(path)),
         &preview::change(path),
     )?;
-    if let Some(merged) = &path.merged {
-        let change = Change { after: Some(merged.node), ..preview::change(path) };
-        let comparison = preview::comparison(workspace, Source::Given(&merged.content));
-        draw(ui, "From what is there now to the merged file:", &comparison, &change)?;
-    }
+    draw_merged(ui, workspace, path)?;
     let choices = preview::choices(path);
     let names: Vec<&str> = choices.iter().copied().map(preview::choice_name).collect();
     loop {
@@ -112,6 +115,13 @@ fn ask(ui: &mut Ui, workspace: &Workspace, path: &PlannedPath) -> anyhow::Result
             return Ok(*choice);
         }
     }
+}
+
+/// Shows what merging would make of `path`, if it can be merged.
+fn draw_merged(ui: &mut Ui, workspace: &Workspace, path: &PlannedPath) -> anyhow::Result<()> {
+    let Some(merged) = &path.merged else { return Ok(()) };
+    let comparison = preview::comparison(workspace, Source::Given(&merged.content));
+    draw(ui, "From what is there now to the merged file:", &comparison, &preview::merged_change(path, merged))
 }
 
 fn draw(ui: &mut Ui, heading: &str, comparison: &Comparison<'_>, change: &Change) -> anyhow::Result<()> {

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 pub use retake_agent::document::choices;
 use retake_engine::session::{PlannedConversation, first_line};
 use retake_engine::{
-    Action, Change, Conflict, ForkFate, LedgerItem, Means, OnConflict, OperationKind, Plan, PlannedFork, PlannedPath,
-    Scope, Side, SnapshotId, Workspace, WorkspacePath,
+    Action, Change, Conflict, ForkFate, LedgerItem, Means, Merged, OnConflict, OperationKind, Plan, PlannedFork,
+    PlannedPath, Scope, Side, SnapshotId, Workspace, WorkspacePath,
 };
 use unicode_width::UnicodeWidthStr;
 
@@ -200,7 +200,21 @@ fn describe(workspace: &Workspace, paint: Paint, path: &PlannedPath) -> (String,
 }
 
 fn row(workspace: &Workspace, path: &PlannedPath) -> Result<Row, retake_engine::ContentError> {
-    Row::new(&comparison(workspace, target_side(path)), &change(path))
+    match merging(path) {
+        Some(merged) => Row::new(&comparison(workspace, Source::Given(&merged.content)), &merged_change(path, merged)),
+        None => Row::new(&comparison(workspace, target_side(path)), &change(path)),
+    }
+}
+
+/// What the path becomes, if it was chosen to be merged and can be.
+fn merging(path: &PlannedPath) -> Option<&Merged> {
+    let is_chosen = path.conflict.is_some() && path.choice == OnConflict::Merge;
+    path.merged.as_ref().filter(|_| is_chosen)
+}
+
+/// What merging does to `path`.
+pub fn merged_change(path: &PlannedPath, merged: &Merged) -> Change {
+    Change { after: Some(merged.node), ..change(path) }
 }
 
 /// What going back does to `path`, conflict or not.
@@ -239,6 +253,7 @@ fn outcome(path: &PlannedPath) -> &'static str {
         (true, OnConflict::Stop | OnConflict::Keep) | (false, OnConflict::Stop) => "stops everything",
         (false, OnConflict::Keep) => "is kept",
         (false, OnConflict::Overwrite) => "is overwritten",
+        (false, OnConflict::Merge) if path.result() == path.now => "is kept: nothing to merge out of it",
         (false, OnConflict::Merge) => "is merged",
     }
 }

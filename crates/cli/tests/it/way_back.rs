@@ -1,5 +1,7 @@
 //! What `exec`, a plan and `ops` promise about going back is what going back does.
 
+use std::os::unix::fs::PermissionsExt;
+
 use serde_json::json;
 
 use crate::sandbox::{Run, Sandbox};
@@ -84,6 +86,24 @@ fn the_first_line_of_a_plan_says_what_it_is_about() {
     s.retake(["rewind", "start", "--yes"]).succeeds();
     let document = s.retake(["undo", "--dry-run", "--json"]).json();
     assert_eq!((&document["means"], &document["session"]), (&json!("operation"), &json!(null)), "{document}");
+}
+
+#[test]
+fn a_plan_that_merges_counts_the_lines_of_the_merge() {
+    let s = Sandbox::new();
+    s.write("a", "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
+    s.retake(["checkpoint", "-m", "start"]).succeeds();
+    s.exec("sed -i s/2/two/ a").succeeds();
+    s.write("a", "1\ntwo\n3\n4\n5\n6\n7\n8\nnine\n");
+    let plan = s.retake(["rewind", "start", "--on-conflict", "merge", "--dry-run"]).text();
+    assert!(plan.contains("+1 -1") && plan.contains("is merged"), "{plan}");
+    let s = Sandbox::new();
+    s.write("a", "a\n");
+    s.retake(["checkpoint", "-m", "start"]).succeeds();
+    s.exec("chmod 755 a").succeeds();
+    std::fs::set_permissions(s.ws("a"), std::fs::Permissions::from_mode(0o600)).expect("it is there");
+    let plan = s.retake(["rewind", "start", "--on-conflict", "merge", "--dry-run"]).text();
+    assert!(!plan.contains("0644") && plan.contains("is kept"), "{plan}");
 }
 
 #[test]
