@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
+use retake_testkit::repos::git;
 use serde_json::json;
 
 use crate::sandbox::{Run, Sandbox};
@@ -104,6 +105,19 @@ fn a_plan_that_merges_counts_the_lines_of_the_merge() {
     std::fs::set_permissions(s.ws("a"), std::fs::Permissions::from_mode(0o600)).expect("it is there");
     let plan = s.retake(["rewind", "start", "--on-conflict", "merge", "--dry-run"]).text();
     assert!(!plan.contains("0644") && plan.contains("is kept"), "{plan}");
+}
+
+#[test]
+fn ops_says_that_no_captured_file_changed_where_something_else_did() {
+    let s = Sandbox::new();
+    s.git_init().write("a", "1\n").write(".gitignore", "node_modules\n").write("node_modules/x", "1");
+    git(&s.path("ws"), &["add", "a"]);
+    s.exec("git -c user.name=n -c user.email=e commit -qm one").succeeds();
+    s.exec("rm -r node_modules").succeeds();
+    s.exec("true").succeeds();
+    let ops = s.retake(["ops"]).text();
+    let said: Vec<bool> = ops.lines().map(|line| line.contains("no captured file changed")).collect();
+    assert_eq!(said, [false, true, true], "{ops}");
 }
 
 #[test]
