@@ -97,7 +97,7 @@ pub struct RewindDocument {
     /// The session whose it is.
     pub session: Option<String>,
     /// What the point means for files: the changes of one session or the whole workspace. An undo or a redo has no point; the command
-    /// line says `session` there. Left out where files stay.
+    /// line says `operation` there. Left out where files stay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub means: Option<Means>,
     /// What goes back: `code`, `conversation` or `both`.
@@ -332,7 +332,7 @@ impl File {
 pub fn choices(path: &PlannedPath) -> Vec<OnConflict> {
     let overwrite = path.conflict.is_some_and(Conflict::can_overwrite).then_some(OnConflict::Overwrite);
     let merge = path.merged.as_ref().map(|_| OnConflict::Merge);
-    let (keep, stop) = (Some(OnConflict::Keep), Some(OnConflict::Stop));
+    let (keep, stop) = (path.can_keep.then_some(OnConflict::Keep), Some(OnConflict::Stop));
     let choices = match path.now {
         Some(_) => [keep, overwrite, merge, stop],
         // To keep what is not there would leave the user without the file.

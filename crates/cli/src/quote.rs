@@ -28,8 +28,9 @@ pub fn prefixed<'a>(prefix: &str, bytes: &'a [u8]) -> Cow<'a, str> {
     }
 }
 
+/// In a name, unlike in a sentence, a joiner that cannot be seen makes two names look the same.
 fn needs_quotes(c: char) -> bool {
-    is_deceptive(c) || c == '"' || c == '\\'
+    is_deceptive(c) || matches!(c, '"' | '\\' | '\u{200c}' | '\u{200d}')
 }
 
 fn c_quoted(prefix: &str, bytes: &[u8]) -> String {

@@ -198,7 +198,7 @@ fn show(ui: &mut Ui, workspace: &Workspace, kind: OperationKind, request: &Rewin
         Format::Text => {
             ui.start_pager()?;
             let paint = ui.paint;
-            preview::write(&mut ui.out, paint, workspace, kind, &plan, preview::Length::Whole)?;
+            preview::write(&mut ui.out, paint, workspace, kind, &plan, &request.paths, preview::Length::Whole)?;
             // A pager would hide what is said while it is open.
             ui.finish()?;
         }
@@ -240,11 +240,11 @@ fn apply(
     }
 }
 
-/// Prints `document` for programs. An undo or a redo takes back the changes of one operation and no others, as a session's point does.
+/// Prints `document` for programs. An undo or a redo takes back the changes of one operation and no others.
 fn print(ui: &mut Ui, kind: OperationKind, mut document: RewindDocument) -> anyhow::Result<()> {
     let is_reversal = matches!(kind, OperationKind::Undo | OperationKind::Redo);
     if is_reversal && document.scope.is_some_and(|scope| scope != Scope::Conversation) {
-        document.means = Some(Means::Session);
+        document.means = Some(Means::Operation);
     }
     Ok(ui.json(&document)?)
 }

@@ -167,11 +167,21 @@ pub(crate) struct Scene<'a> {
     clock_is_ours: bool,
     /// Held paths that no rule leaves out any more.
     released: Vec<Vec<u8>>,
+    /// Paths that a rewind touches and that a rule leaves out: captured this once.
+    wanted: Vec<Vec<u8>>,
+    /// Paths that a rewind touches and that are gaps, by their size, say: captured from now on.
+    declared: Vec<Vec<u8>>,
 }
 
 /// Paths that `rules` have looked for.
 pub(crate) fn sought(rules: &Rules) -> BTreeSet<WorkspacePath> {
-    rules.declared.iter().chain(&rules.held).filter_map(|path| WorkspacePath::parse(path).ok()).collect()
+    rules
+        .declared
+        .iter()
+        .chain(&rules.wanted)
+        .chain(&rules.held)
+        .filter_map(|path| WorkspacePath::parse(path).ok())
+        .collect()
 }
 
 /// Scans into the store; nothing is committed yet.
@@ -188,28 +198,13 @@ pub(crate) fn scan<'a>(
     scanner.fit_to(counters(store)?, |id, _| store.contains(id))?;
     let sink = Storing { batch: store.batch(effort)?, trees: Mutex::default() };
     let scanned = scanner.scan(rules, &sink, progress)?;
-    let root = scanner.root_path().to_owned();
-    let rules_id = ObjectId::of(&rules.described);
-    sink.batch.put(Kind::Rules, rules_id, &rules.described)?;
-    let released = scanner.released(rules);
-    let clock_is_ours = scanner.clock_is_ours();
-    let scene = Scene {
-        store,
-        root,
-        outer: rules.outer.clone(),
-        sink,
-        scanned,
-        rules: rules_id,
-        sought: sought(rules),
-        clock_is_ours,
-        released,
-    };
+    let scene = Scene::new(store, scanner, rules, sink, scanned)?;
     scene.check_budget()?;
     Ok(scene)
 }
 
 /// Scans only the directories of `touched` into the store; everything else is as the last scan found it. Those of
-/// `wanted` that `rules` leave out are declared there, so that the snapshot tells what has become of them.
+/// `wanted` that `rules` leave out are added there, so that the snapshot tells what has become of them.
 pub(crate) fn scan_touched<'a>(
     store: &'a Store,
     scanner: &mut Scanner,
@@ -221,22 +216,7 @@ pub(crate) fn scan_touched<'a>(
     scanner.fit_to(counters(store)?, |id, _| store.contains(id))?;
     let sink = Storing { batch: store.batch(effort)?, trees: Mutex::default() };
     let scanned = scanner.scan_touched(rules, touched.iter(), &sink)?;
-    let root = scanner.root_path().to_owned();
-    let rules_id = ObjectId::of(&rules.described);
-    sink.batch.put(Kind::Rules, rules_id, &rules.described)?;
-    let released = scanner.released(rules);
-    let clock_is_ours = scanner.clock_is_ours();
-    let mut scene = Scene {
-        store,
-        root,
-        outer: rules.outer.clone(),
-        sink,
-        scanned,
-        rules: rules_id,
-        sought: sought(rules),
-        clock_is_ours,
-        released,
-    };
+    let mut scene = Scene::new(store, scanner, rules, sink, scanned)?;
     let mut unknown = BTreeSet::new();
     let knower = scene.knower();
     for path in wanted {
@@ -246,11 +226,39 @@ pub(crate) fn scan_touched<'a>(
     }
     drop(knower);
     if !unknown.is_empty() {
-        rules.declared.extend(unknown);
-        scene.scanned = scanner.scan_touched(rules, touched.iter(), &scene.sink)?;
-        scene.sought = sought(rules);
+        rules.wanted.extend(unknown);
+        let scanned = scanner.scan_touched(rules, touched.iter(), &scene.sink)?;
+        scene = Scene::new(store, scanner, rules, scene.sink, scanned)?;
     }
     Ok(scene)
+}
+
+impl<'a> Scene<'a> {
+    /// What `scanner` has `scanned` into `sink` by `rules`.
+    fn new(
+        store: &'a Store,
+        scanner: &Scanner,
+        rules: &Rules,
+        sink: Storing<'a>,
+        scanned: Scanned,
+    ) -> Result<Self, StoreError> {
+        let rules_id = ObjectId::of(&rules.described);
+        sink.batch.put(Kind::Rules, rules_id, &rules.described)?;
+        let (declared, wanted) = rules.wanted.iter().cloned().partition(|path| scanner.is_plain(path));
+        Ok(Self {
+            store,
+            root: scanner.root_path().to_owned(),
+            outer: rules.outer.clone(),
+            sink,
+            scanned,
+            rules: rules_id,
+            sought: sought(rules),
+            clock_is_ours: scanner.clock_is_ours(),
+            released: rules.held.iter().filter(|path| scanner.is_plain(path)).cloned().collect(),
+            wanted,
+            declared,
+        })
+    }
 }
 
 impl Scene<'_> {
@@ -293,6 +301,8 @@ impl Scene<'_> {
             };
             rows::insert(tx, seq, attributed)?;
             rows::note_sought(tx, seq, &self.sought)?;
+            rows::declare(tx, &self.declared, seq)?;
+            rows::note_wanted(tx, &self.wanted, seq)?;
             held::note(tx, seq, &self.sought, &self.released)?;
             for (window, ended) in &abandoned {
                 // What its last tools did may have been found before they were announced, as with one that ends.
@@ -327,7 +337,7 @@ impl Scene<'_> {
         for change in &changes {
             kinds.push(self.kind_of(change, purpose, &then, &now)?);
         }
-        let paths = self.to_hold(purpose, &windows, changes.iter().zip(&kinds))?;
+        let paths = self.to_hold(purpose, &previous, &windows, changes.iter().zip(&kinds))?;
         if !paths.is_empty() {
             return Err(Failure::LeftOut { paths });
         }
@@ -385,6 +395,7 @@ impl Scene<'_> {
     fn to_hold<'c>(
         &self,
         purpose: &Purpose<'_>,
+        previous: &Checkpoint,
         windows: &[OpenWindow],
         changes: impl Iterator<Item = (&'c Change, &'c ChangeKind)>,
     ) -> Result<BTreeSet<WorkspacePath>, StoreError> {
@@ -399,12 +410,15 @@ impl Scene<'_> {
         }
         let at_work = windows.iter().any(OpenWindow::may_change_rules);
         let target = purpose.own.as_ref().and_then(|own| own.target);
+        // A path that a rewind captured once, in order to touch it, was captured by no rule.
+        let last = rows::wanted_by(self.store, previous.id)?;
+        let once = target.map(|target| rows::wanted_by(self.store, target.id)).transpose()?.unwrap_or_default();
         let target = target.map(|target| knower(self.store, target)).transpose()?;
-        for path in left_out {
+        for path in left_out.filter(|path| !last.contains(path)) {
             let was_captured = match (&purpose.own, &target) {
                 (None, _) => false,
                 (Some(_), None) => true,
-                (Some(_), Some(target)) => target.at(path)? != Known::Unknown,
+                (Some(_), Some(target)) => target.at(path)? != Known::Unknown && !once.contains(path),
             };
             let is_file = self.root.join(path.to_path()).symlink_metadata().is_ok_and(|meta| !meta.is_dir());
             if (at_work || was_captured) && is_file {

@@ -1,6 +1,6 @@
 //! `retake ops`: the operation log.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::Write;
 
 use retake_agent::{fresh, listing};
@@ -60,6 +60,7 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &OpsArgs) -> anyhow::Result<()
     };
     let mut operations = Vec::new();
     let mut changed: HashMap<OperationId, Changed> = HashMap::new();
+    let mut beside: HashSet<OperationId> = HashSet::new();
     if let Some(workspace) = &workspace {
         recovery::mention(ui, workspace)?;
         operations = workspace.operations()?;
@@ -68,6 +69,12 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &OpsArgs) -> anyhow::Result<()
             operations.retain(|operation| operation.session == Some(session));
         }
         changed = changes(workspace, &operations)?;
+        let unchanged = |operation: &&Operation| changed.get(&operation.id) == Some(&Changed::default());
+        for operation in operations.iter().filter(unchanged) {
+            if has_changed_beside(workspace, operation)? {
+                beside.insert(operation.id);
+            }
+        }
     }
     let changed = |operation: &Operation| changed.get(&operation.id);
     if ui.format == Format::Json {
@@ -95,7 +102,11 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &OpsArgs) -> anyhow::Result<()
     let now = fresh::now();
     let (yellow, dim, red) = (ui.paint.with(YELLOW), ui.paint.with(DIM), ui.paint.with(RED));
     for operation in &operations {
-        let counts = changed(operation).map(|changed| format!("  {}", super::counts(changed))).unwrap_or_default();
+        let counts = match changed(operation) {
+            Some(_) if beside.contains(&operation.id) => "  no captured file changed".to_owned(),
+            Some(changed) => format!("  {}", super::counts(changed)),
+            None => String::new(),
+        };
         let state = match (operation.state, operation.undone) {
             (OperationState::Done, false) => String::new(),
             (OperationState::Done, true) => format!("  {dim}undone{dim:#}"),
@@ -114,6 +125,22 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &OpsArgs) -> anyhow::Result<()
         )?;
     }
     Ok(())
+}
+
+/// Whether something changed from the point before `operation` to the one after it that no checkpoint captures: git's state, ignored
+/// files, gaps.
+fn has_changed_beside(workspace: &Workspace, operation: &Operation) -> Result<bool, StoreError> {
+    let points = workspace.checkpoints()?;
+    let point = |id: Option<CheckpointId>| points.iter().find(|point| Some(point.id) == id);
+    let (Some(before), Some(after)) = (point(operation.before), point(operation.after)) else { return Ok(false) };
+    if !before.git_moves(after).is_empty() {
+        return Ok(true);
+    }
+    match workspace.uncaptured_changes(before, after) {
+        Ok(changes) => Ok(!changes.is_empty()),
+        Err(StoreError::Damaged { .. } | StoreError::Missing { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// What each turn among `operations` changed, as `retake log` counts it, and what changed between the points before and after each of the

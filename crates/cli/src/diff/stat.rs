@@ -165,6 +165,7 @@ fn sizes(change: &Change) -> String {
 /// What happened to a path whose content, if it has any, stayed.
 fn without_content(change: &Change) -> String {
     match (&change.before, &change.after) {
+        (Some(before), Some(after)) if before == after => "as it is".to_owned(),
         (Some(before), Some(after)) if before.kind == after.kind => {
             format!("mode {:04o} to {:04o}", before.mode, after.mode)
         }

@@ -25,7 +25,7 @@ pub fn agree(
 ) -> anyhow::Result<Option<Plan>> {
     loop {
         let plan = super::plan(ui, workspace, request)?;
-        preview::write(ui.talk()?, Paint::Colour, workspace, kind, &plan, Length::Screen)?;
+        preview::write(ui.talk()?, Paint::Colour, workspace, kind, &plan, &request.paths, Length::Screen)?;
         // A directory may be blocked by a path that is still to be decided about.
         if !plan.blocked.is_empty() && !plan.paths.iter().any(PlannedPath::stops) {
             return Err(RewindError::Refused { plan: Box::new(plan) }.into());
@@ -52,6 +52,13 @@ pub fn agree(
                     return Ok(Some(plan));
                 }
                 OnConflict::Overwrite => request.on_yours = OnConflict::Overwrite,
+                OnConflict::Merge => {
+                    for path in &yours {
+                        writeln!(ui.talk()?, "\n{BOLD}{}{BOLD:#}", quote::name(path.path.as_bytes()))?;
+                        draw_merged(ui, workspace, path)?;
+                    }
+                    request.choices.extend(yours.iter().map(|path| (path.path.clone(), OnConflict::Merge)));
+                }
                 choice => request.choices.extend(yours.iter().map(|path| (path.path.clone(), choice))),
             }
         }
@@ -68,13 +75,15 @@ pub fn agree(
 /// Asks what to do with the paths that hold changes of the user's own: one question for all, which is also the one whether to apply.
 fn ask_of_yours(ui: &mut Ui, yours: &[&PlannedPath]) -> io::Result<OnConflict> {
     let paths = words::count(yours.len() as u64, "path holds", "paths hold");
-    let merge = if yours.iter().all(|path| path.merged.is_some()) { "/merge" } else { "" };
+    let for_all = |choice: OnConflict| yours.iter().all(|path| preview::choices(path).contains(&choice));
+    let keep = if for_all(OnConflict::Keep) { "/keep" } else { "" };
+    let merge = if for_all(OnConflict::Merge) { "/merge" } else { "" };
     loop {
-        let answer = ui.question(&format!("{paths} your own changes. Apply and replace them? [y/N/keep{merge}]"))?;
+        let answer = ui.question(&format!("{paths} your own changes. Apply and replace them? [y/N{keep}{merge}]"))?;
         match answer.trim() {
             "y" | "Y" | "yes" | "Yes" => return Ok(OnConflict::Overwrite),
             "" | "n" | "N" | "no" | "No" => return Ok(OnConflict::Stop),
-            "k" | "keep" => return Ok(OnConflict::Keep),
+            "k" | "keep" if !keep.is_empty() => return Ok(OnConflict::Keep),
             "m" | "merge" if !merge.is_empty() => return Ok(OnConflict::Merge),
             _ => {}
         }
@@ -93,11 +102,7 @@ fn ask(ui: &mut Ui, workspace: &Workspace, path: &PlannedPath) -> anyhow::Result
         &preview::comparison(workspace, preview::target_side(path)),
         &preview::change(path),
     )?;
-    if let Some(merged) = &path.merged {
-        let change = Change { after: Some(merged.node), ..preview::change(path) };
-        let comparison = preview::comparison(workspace, Source::Given(&merged.content));
-        draw(ui, "From what is there now to the merged file:", &comparison, &change)?;
-    }
+    draw_merged(ui, workspace, path)?;
     let choices = preview::choices(path);
     let names: Vec<&str> = choices.iter().copied().map(preview::choice_name).collect();
     loop {
@@ -110,6 +115,13 @@ fn ask(ui: &mut Ui, workspace: &Workspace, path: &PlannedPath) -> anyhow::Result
             return Ok(*choice);
         }
     }
+}
+
+/// Shows what merging would make of `path`, if it can be merged.
+fn draw_merged(ui: &mut Ui, workspace: &Workspace, path: &PlannedPath) -> anyhow::Result<()> {
+    let Some(merged) = &path.merged else { return Ok(()) };
+    let comparison = preview::comparison(workspace, Source::Given(&merged.content));
+    draw(ui, "From what is there now to the merged file:", &comparison, &preview::merged_change(path, merged))
 }
 
 fn draw(ui: &mut Ui, heading: &str, comparison: &Comparison<'_>, change: &Change) -> anyhow::Result<()> {

@@ -121,9 +121,10 @@ fn tell(ui: &mut Ui, kind: OperationKind, document: &RewindDocument) -> anyhow::
     }
     outcome::tell_already(ui, &document.already, mark)?;
     let line = |one: &NotRestoredFacts| {
-        format!("{}: {}", quote::name(&one.path.decode().unwrap_or_default()), quote::one_line(&one.text))
+        let name = one.path.decode().unwrap_or_default();
+        (one.change.clone(), format!("{}: {}", quote::name(&name), quote::one_line(&one.text)))
     };
-    outcome::tell_not_restored(ui, &document.not_restored.iter().map(line).collect::<Vec<_>>())?;
+    outcome::tell_not_restored(ui, document.not_restored.iter().map(line))?;
     let back = preview::way_back(kind, document.files.len(), document.conversation.as_ref());
     if let Some(back) = back.filter(|_| mark == Mark::Made) {
         let session = document.session.as_deref().map(|id| format!(" with `--session {}`", &id[..8]));

@@ -4,7 +4,8 @@ use std::io::Write;
 
 use retake_agent::document::Bytes;
 use retake_engine::{
-    Action, Applied, GapKind, Kind, LedgerItem, OperationKind, PathStatus, PlannedPath, Scope, WorkspacePath,
+    Action, Applied, Difference, GapKind, Kind, LedgerItem, NotRestored, OperationKind, PathStatus, PlannedPath, Scope,
+    WorkspacePath,
 };
 
 use super::preview;
@@ -32,8 +33,10 @@ pub fn tell(ui: &mut Ui, kind: OperationKind, applied: &Applied) -> anyhow::Resu
     tell_conversation(ui, applied)?;
     let already: Vec<Bytes> = plan.already.iter().map(|path| Bytes::new(path.as_bytes())).collect();
     tell_already(ui, &already, mark)?;
-    let lines = not_restored.iter().map(|one| format!("{}: {}", quote::name(one.path.as_bytes()), one.text));
-    tell_not_restored(ui, &lines.collect::<Vec<_>>())?;
+    let line = |one: &NotRestored| {
+        (one.difference.name().to_owned(), format!("{}: {}", quote::name(one.path.as_bytes()), one.text))
+    };
+    tell_not_restored(ui, not_restored.iter().map(line))?;
     tell_meanwhile(ui, kind, applied)?;
     let separated = plan.gaps.iter().filter(|gap| gap.kind == GapKind::HardLink && is_written(applied, &gap.path));
     let separated = quote::names(separated.map(|gap| &gap.path));
@@ -62,10 +65,15 @@ fn is_written(applied: &Applied, path: &WorkspacePath) -> bool {
     })
 }
 
-/// Names what changed since the target and did not go back, each path with why.
-pub fn tell_not_restored(ui: &mut Ui, lines: &[String]) -> anyhow::Result<()> {
+/// Names what changed since the target and did not go back, each path with how it differs and a line that says why. What may have
+/// changed comes last, under a heading of its own.
+pub fn tell_not_restored(ui: &mut Ui, paths: impl Iterator<Item = (String, String)>) -> anyhow::Result<()> {
+    let (possible, changed): (Vec<_>, Vec<_>) = paths.partition(|(change, _)| change == Difference::Possible.name());
+    let lines = |paths: Vec<(String, String)>| paths.into_iter().map(|(_, line)| line).collect::<Vec<_>>();
     let since = "changed since then and did not go back";
-    Ok(ui.warn_of(since, since, lines)?)
+    ui.warn_of(since, since, &lines(changed))?;
+    let since = "may have changed since then and did not go back";
+    Ok(ui.warn_of(since, since, &lines(possible))?)
 }
 
 /// Whether an operation was recorded: an undo without one is not used up.

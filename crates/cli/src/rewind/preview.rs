@@ -5,8 +5,8 @@ use std::io::{self, Write};
 pub use retake_agent::document::choices;
 use retake_engine::session::{PlannedConversation, first_line};
 use retake_engine::{
-    Action, Change, Conflict, ForkFate, LedgerItem, OnConflict, OperationKind, Plan, PlannedFork, PlannedPath, Scope,
-    Side, SnapshotId, Workspace,
+    Action, Change, Conflict, ForkFate, LedgerItem, Means, Merged, OnConflict, OperationKind, Plan, PlannedFork,
+    PlannedPath, Scope, Side, SnapshotId, Workspace, WorkspacePath,
 };
 use unicode_width::UnicodeWidthStr;
 
@@ -32,13 +32,30 @@ pub enum Length {
     Screen,
 }
 
-/// Draws `plan`.
+/// What `plan` means for files; `None` where they stay.
+pub fn means(kind: OperationKind, plan: &Plan) -> Option<Means> {
+    let is_reversal = matches!(kind, OperationKind::Undo | OperationKind::Redo);
+    plan.means.or((is_reversal && plan.scope != Scope::Conversation).then_some(Means::Operation))
+}
+
+/// What goes back, of which `only` these paths were asked for: all for none.
+fn describe_means(means: Means, only: &[WorkspacePath]) -> String {
+    let names = quote::names(only).join(", ");
+    match (means, names.is_empty()) {
+        (_, true) => means.describe().to_owned(),
+        (Means::Workspace, false) => format!("only {names}"),
+        (Means::Session | Means::Operation, false) => format!("{}, only {names}", means.describe()),
+    }
+}
+
+/// Draws `plan`, of which `only` these paths were asked for: all for none.
 pub fn write(
     out: &mut dyn Write,
     paint: Paint,
     workspace: &Workspace,
     kind: OperationKind,
     plan: &Plan,
+    only: &[WorkspacePath],
     length: Length,
 ) -> io::Result<()> {
     let (bold, yellow) = (paint.with(BOLD), paint.with(YELLOW));
@@ -46,11 +63,11 @@ pub fn write(
     if let Some(fork) = &plan.fork {
         return writeln!(out, "{bold}{title}{bold:#}: {}; files stay as they are", fate(fork, Tense::Planned));
     }
-    let mut about: Vec<&str> = plan.means.iter().map(|means| means.describe()).collect();
+    let mut about: Vec<String> = means(kind, plan).map(|means| describe_means(means, only)).into_iter().collect();
     if plan.scope == Scope::Conversation {
-        about.push("the conversation only; files and side effects stay");
+        about.push("the conversation only; files and side effects stay".to_owned());
     } else if plan.paths.is_empty() && plan.blocked.is_empty() {
-        about.push("nothing to do, the files are there already");
+        about.push("nothing to do, the files are there already".to_owned());
     }
     match about.is_empty() {
         true => writeln!(out, "{bold}{title}{bold:#}:")?,
@@ -183,7 +200,21 @@ fn describe(workspace: &Workspace, paint: Paint, path: &PlannedPath) -> (String,
 }
 
 fn row(workspace: &Workspace, path: &PlannedPath) -> Result<Row, retake_engine::ContentError> {
-    Row::new(&comparison(workspace, target_side(path)), &change(path))
+    match merging(path) {
+        Some(merged) => Row::new(&comparison(workspace, Source::Given(&merged.content)), &merged_change(path, merged)),
+        None => Row::new(&comparison(workspace, target_side(path)), &change(path)),
+    }
+}
+
+/// What the path becomes, if it was chosen to be merged and can be.
+fn merging(path: &PlannedPath) -> Option<&Merged> {
+    let is_chosen = path.conflict.is_some() && path.choice == OnConflict::Merge;
+    path.merged.as_ref().filter(|_| is_chosen)
+}
+
+/// What merging does to `path`.
+pub fn merged_change(path: &PlannedPath, merged: &Merged) -> Change {
+    Change { after: Some(merged.node), ..change(path) }
 }
 
 /// What going back does to `path`, conflict or not.
@@ -222,6 +253,7 @@ fn outcome(path: &PlannedPath) -> &'static str {
         (true, OnConflict::Stop | OnConflict::Keep) | (false, OnConflict::Stop) => "stops everything",
         (false, OnConflict::Keep) => "is kept",
         (false, OnConflict::Overwrite) => "is overwritten",
+        (false, OnConflict::Merge) if path.result() == path.now => "is kept: nothing to merge out of it",
         (false, OnConflict::Merge) => "is merged",
     }
 }

@@ -55,35 +55,46 @@ fn is_commit(name: &str) -> bool {
 /// What decides on paths that hold changes of the user's own.
 fn decision_on_yours(yours: &[&PlannedPath]) -> String {
     let paths = words::count(yours.len() as u64, "path holds", "paths hold");
-    let can_merge = yours.iter().all(|path| path.merged.is_some());
-    let merge = if can_merge { ", `--on-conflict merge` merges them" } else { "" };
-    let choices = "`--yes` replaces them, `--on-conflict keep` keeps them";
-    format!("{paths} your own changes, made by no agent and no command: {choices}{merge}")
+    let for_all = |choice: OnConflict| yours.iter().all(|path| choices(path).contains(&choice));
+    let keep = if for_all(OnConflict::Keep) { ", `--on-conflict keep` keeps them" } else { "" };
+    let merge = if for_all(OnConflict::Merge) { ", `--on-conflict merge` merges them" } else { "" };
+    format!("{paths} your own changes, made by no agent and no command: `--yes` replaces them{keep}{merge}")
 }
 
-/// What decides on all of `stopping`: leaving a path as it is can always be done, everything else only for some.
+/// What decides on all of `stopping`: only choices that can work for each of them.
 fn decision(stopping: &[&PlannedPath]) -> String {
     let count = stopping.len() as u64;
     let for_any = |choice: OnConflict| stopping.iter().any(|path| choices(path).contains(&choice));
     let for_all = |choice: OnConflict| stopping.iter().all(|path| choices(path).contains(&choice));
-    let others = [OnConflict::Overwrite, OnConflict::Merge];
-    if !others.into_iter().any(for_any) {
+    let all = [OnConflict::Keep, OnConflict::Overwrite, OnConflict::Merge];
+    if !all[1..].iter().any(|choice| for_any(*choice)) {
         let paths = words::count(count, "path", "paths");
         let them = if count == 1 { "it as it is" } else { "them as they are" };
-        return format!("{paths} cannot go back: `--on-conflict keep` leaves {them} and does the rest");
+        return match for_all(OnConflict::Keep) {
+            true => format!("{paths} cannot go back: `--on-conflict keep` leaves {them} and does the rest"),
+            false => format!("{paths} cannot go back"),
+        };
     }
     let paths = words::count(count, "path needs", "paths need");
-    let possible: Vec<&str> = others.into_iter().filter(|choice| for_all(*choice)).map(choice_name).collect();
-    let choices = match possible[..] {
-        [] => "`--on-conflict keep`".to_owned(),
-        [one] => format!("`--on-conflict keep` or `{one}`"),
-        _ => "`--on-conflict keep`, `overwrite` or `merge`".to_owned(),
-    };
+    let possible: Vec<&str> = all.into_iter().filter(|choice| for_all(*choice)).map(choice_name).collect();
     // What is possible for some only can be chosen for these where each is asked about.
-    let rest = if others.into_iter().any(|choice| for_any(choice) && !for_all(choice)) {
-        "; on a terminal, without `--yes`, each is asked about"
-    } else {
-        ""
-    };
-    format!("{paths} a decision: {choices} makes it for all{rest}")
+    let is_for_some = all.into_iter().any(|choice| for_any(choice) && !for_all(choice));
+    let asked = "on a terminal, without `--yes`, each is asked about";
+    match possible[..] {
+        [] => format!("{paths} a decision: {asked}"),
+        _ => {
+            let rest = if is_for_some { format!("; {asked}") } else { String::new() };
+            format!("{paths} a decision: `--on-conflict {}` makes it for all{rest}", either(&possible))
+        }
+    }
+}
+
+/// `keep`, `overwrite` or `merge`, the first without its opening mark.
+fn either(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [one, last] => format!("{one}` or `{last}"),
+        [first, rest @ ..] => format!("{first}`, `{}", either(rest)),
+    }
 }

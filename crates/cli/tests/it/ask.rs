@@ -138,3 +138,18 @@ fn colours_tell_what_happens_to_a_path() {
     let (seen, _) = typing(command, "n\n");
     assert!(seen.contains("\u{1b}[33mR\u{1b}[0m a") && seen.contains("\u{1b}[31mD\u{1b}[0m new"), "{seen:?}");
 }
+
+#[test]
+fn a_merge_of_ones_own_changes_is_shown_before_it_is_applied() {
+    let s = Sandbox::new();
+    s.write("a", "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
+    let id = s.checkpoint();
+    s.exec("sed -i s/2/two/ a").succeeds();
+    s.write("a", "1\ntwo\n3\n4\n5\n6\n7\n8\nnine\n");
+    let (seen, status) = typing(retake(&s, &["rewind", &id]), "merge\ny\n");
+    assert!(status.success(), "{seen}");
+    let (before, after) = seen.split_once("Apply? [y/N]").expect("it asks once more");
+    assert!(before.contains("From what is there now to the merged file:") && before.contains("-two"), "{seen}");
+    assert!(!before.contains("-nine") && after.contains("merged"), "{seen}");
+    assert_eq!(s.read("a"), "1\n2\n3\n4\n5\n6\n7\n8\nnine\n");
+}

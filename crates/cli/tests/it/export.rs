@@ -107,7 +107,7 @@ fn names_that_git_refuses_are_left_out_and_listed() {
     s.retake(["checkpoint", "-m", "odd"]).succeeds();
     let run = s.retake(["export", "--git-branch", "text", "odd"]).succeeds();
     run.says("7 paths are not in it: git refuses their names").says("  git~1\n").says("  dir/git~1\n");
-    run.says("  sub/.GIT\n");
+    run.says("  sub/.GIT\n").says("  \".g\\342\\200\\214it\"\n");
     let document = s.retake(["export", "--git-branch", "odd", "odd", "--json"]).json();
     let refused: Vec<_> =
         document["refused"].as_array().expect("a list").iter().filter_map(|path| path.as_str()).collect();

@@ -39,4 +39,5 @@ mod surroundings;
 mod terminal;
 mod tui;
 mod undo;
+mod way_back;
 mod yours;

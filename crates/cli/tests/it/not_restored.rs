@@ -234,7 +234,7 @@ fn a_large_file_that_a_command_changed_and_hid_is_named() {
     run.says("1 path is not captured: nothing takes this back\n  big.dat: may have changed; larger than");
     s.retake(["undo", "--yes"])
         .succeeds()
-        .says("1 path changed since then and did not go back\n  big.dat: may have changed; larger than");
+        .says("1 path may have changed since then and did not go back\n  big.dat: may have changed; larger than");
 }
 
 #[test]

@@ -194,10 +194,10 @@ fn an_undo_and_a_redo_mean_the_changes_of_one_operation() {
     for command in ["undo", "redo"] {
         let plan = s.retake([command, "--dry-run", "--json"]).json();
         let done = s.retake([command, "--json"]).json();
-        assert_eq!((&plan["means"], &done["means"]), (&json!("session"), &json!("session")), "{command}");
+        assert_eq!((&plan["means"], &done["means"]), (&json!("operation"), &json!("operation")), "{command}");
     }
     s.write("a", "mine\n");
-    assert_eq!(s.retake(["undo", "--json"]).refused_with_json()["means"], "session");
+    assert_eq!(s.retake(["undo", "--json"]).refused_with_json()["means"], "operation");
 }
 
 #[test]

@@ -217,7 +217,7 @@ fn delete_rows(tx: &Transaction<'_>, path: &WorkspacePath) -> Result<(), StoreEr
     let (mut low, mut high) = (path.as_bytes().to_vec(), path.as_bytes().to_vec());
     low.push(b'/');
     high.push(b'/' + 1);
-    for table in ["changes", "displaced", "declared", "held", "window_paths", "late_gaps"] {
+    for table in ["changes", "displaced", "declared", "held", "wanted", "window_paths", "late_gaps"] {
         tx.execute(
             &format!("DELETE FROM {table} WHERE path = ?1 OR (path > ?2 AND path < ?3)"),
             params![path.as_bytes(), low, high],

@@ -473,6 +473,25 @@ pub(crate) fn declare(tx: &Transaction<'_>, paths: &[Vec<u8>], seq: i64) -> Resu
     Ok(())
 }
 
+/// Writes down that checkpoint `seq` captured `paths`, which the rules leave out, because a rewind touches them.
+pub(crate) fn note_wanted(tx: &Transaction<'_>, paths: &[Vec<u8>], seq: i64) -> Result<(), StoreError> {
+    for path in paths {
+        tx.execute("INSERT OR IGNORE INTO wanted (path, checkpoint) VALUES (?, ?)", params![path, seq])
+            .map_err(in_transaction(tx))?;
+    }
+    Ok(())
+}
+
+/// Paths that a checkpoint captured although the rules left them out, because a rewind touched them.
+pub(crate) fn wanted_by(store: &Store, checkpoint: CheckpointId) -> Result<BTreeSet<WorkspacePath>, StoreError> {
+    let paths: Vec<Vec<u8>> = store.db().read(|connection| {
+        let mut statement = connection
+            .prepare_cached("SELECT path FROM wanted WHERE checkpoint = (SELECT seq FROM checkpoints WHERE id = ?1)")?;
+        statement.query_map([&checkpoint.as_bytes()[..]], |row| row.get(0))?.collect()
+    })?;
+    Ok(paths.iter().filter_map(|path| WorkspacePath::parse(path).ok()).collect())
+}
+
 /// Writes down that checkpoint `seq` is the first that looked for those of `paths` that nobody has looked for before.
 pub(crate) fn note_sought(tx: &Transaction<'_>, seq: i64, paths: &BTreeSet<WorkspacePath>) -> Result<(), StoreError> {
     let fresh: Vec<Vec<u8>> = tx
@@ -503,7 +522,8 @@ pub(crate) fn sought_by(store: &Store, checkpoint: CheckpointId) -> Result<BTree
     let paths: Vec<Vec<u8>> = store.db().read(|connection| {
         let mut statement = connection.prepare_cached(
             "SELECT path FROM declared WHERE since <= (SELECT seq FROM checkpoints WHERE id = ?1)
-                 UNION SELECT path FROM held WHERE since <= (SELECT seq FROM checkpoints WHERE id = ?1)",
+                 UNION SELECT path FROM held WHERE since <= (SELECT seq FROM checkpoints WHERE id = ?1)
+                 UNION SELECT path FROM wanted WHERE checkpoint = (SELECT seq FROM checkpoints WHERE id = ?1)",
         )?;
         statement.query_map([&checkpoint.as_bytes()[..]], |row| row.get(0))?.collect()
     })?;

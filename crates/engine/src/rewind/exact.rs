@@ -2,22 +2,24 @@
 //!
 //! A path is *yours* if a person made the state that is on disk, or a part of it: then it needs a decision where that would be lost. A
 //! person's change that a command has since replaced whole is not on disk any more, and is in a checkpoint. A path that is contested is
-//! not called yours, since an agent or a command may have changed it, nor is one that a command changed and no checkpoint captured:
-//! that has a conflict of its own.
+//! not called yours, since an agent or a command may have changed it, nor is one that a command changed and no checkpoint captured, nor
+//! one that was ignored when it changed: these have a conflict of their own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::chain::{self, InForce};
 use super::goal::Resolved;
 use super::hidden::{self, HiddenReach, Saves, Scope};
-use super::judge::is_unbroken;
+use super::judge::{is_unbroken, tells_author};
 use super::plan::{Now, content_of, in_force_since, last_tool, merged, planned, unseen};
 use super::structure::Draft;
 use super::{Conflict, Kept, KeptBecause, RewindError, RewindRequest, replaced, same};
-use crate::owner::OpenWindow;
 use crate::owner::rows::{self, ChangeRow};
+use crate::owner::{ChangeKind, OpenWindow, Verdict};
+use crate::scan::rules_then::RulesThen;
 use crate::snapshot::diff;
 use crate::snapshot::known::{Knower, Known};
+use crate::snapshot::tree::Kind;
 use crate::{Change, Node, StoreError, WorkspacePath, fault};
 
 /// Who changed paths.
@@ -51,6 +53,8 @@ pub(super) fn draft(
     };
     let is_uncovered =
         |change: &Change| uncovered.get(&change.path).is_some_and(|found| same(found.as_ref(), change.before.as_ref()));
+    let rules = RulesThen::new(now.store, target, then, &now.outer, now.root_path)?;
+    let mut ignored = BTreeSet::new();
     for change in changes {
         let known_now = change.before.map_or_else(|| now.knower.at(&change.path), |node| Ok(Known::There(node)))?;
         let known_then = change.after.map_or_else(|| then.at(&change.path), |node| Ok(Known::There(node)))?;
@@ -61,6 +65,12 @@ pub(super) fn draft(
             if change.path.parent().is_none_or(|parent| !uncovered.contains_key(&parent)) {
                 draft.kept.push(Kept { path: change.path, why: KeptBecause::Hidden });
             }
+        } else if known_then == Known::Absent && was_ignored(&rules, then, &change)? {
+            // A directory is named for all that is in it.
+            if change.path.parent().is_none_or(|parent| !ignored.contains(&parent)) {
+                draft.kept.push(Kept { path: change.path.clone(), why: KeptBecause::IgnoredThen });
+            }
+            ignored.insert(change.path);
         } else if known_now == Known::Unknown {
             draft.add(planned(request, change.path, Some(Conflict::NotCaptured), change.before, change.after));
         } else {
@@ -70,6 +80,12 @@ pub(super) fn draft(
     let ours = |row: &ChangeRow| row.by.window.is_some();
     let scope = Scope { target, target_seq, ours: &ours, reach: HiddenReach::All };
     hidden::draft(&scope, request, now, then, draft)
+}
+
+/// Whether the rules of the target ignored the name of what is new, so that its absence was not looked for.
+fn was_ignored(rules: &RulesThen<'_>, then: &Knower<'_>, change: &Change) -> Result<bool, StoreError> {
+    let is_directory = change.before.is_some_and(|node| node.kind == Kind::Directory);
+    Ok(!then.has_sought(&change.path) && rules.leaves_out(&change.path, is_directory)?)
 }
 
 impl Past {
@@ -84,8 +100,15 @@ impl Past {
         let Change { path, before: current, after: target } = change;
         let mut history = self.changes.get(&path).cloned().unwrap_or_default();
         history.extend(unseen(&path, &history, target, current, &self.open));
-        let chain = in_force_since(&history, self.target_seq);
-        draft.windows.insert(path.clone(), chain::windows(&chain, |_| true));
+        let mut chain = in_force_since(&history, self.target_seq);
+        // A rule has left out the file, which is as it was before.
+        let is_idle = |one: &InForce| {
+            one.change.kind == ChangeKind::LeftOut && same(one.change.before.as_ref(), current.as_ref())
+        };
+        while chain.last().is_some_and(is_idle) {
+            chain.pop();
+        }
+        draft.windows.insert(path.clone(), chain::windows(&chain, tells_author));
         let yours = is_yours(now, &path, current, &chain)?;
         let is_known = yours || is_unbroken(&chain, target.as_ref(), current.as_ref());
         let doubt = if yours { Some(Conflict::Yours) } else { (!is_known).then_some(Conflict::UncapturedSince) };
@@ -98,20 +121,28 @@ impl Past {
             planned.merged = merged(now, &planned.path, current, &chain, |one| !one.is_of_a_person())?;
         }
         if conflict == Some(Conflict::UncapturedSince) {
-            planned.changed_by = last_tool(now.store, &chain::windows(&chain, |_| true))?;
+            let last = chain.iter().flat_map(|one| &one.makers).rfind(|maker| tells_author(maker));
+            let window = last.and_then(|maker| maker.by.window);
+            planned.changed_by = last_tool(now.store, &window.into_iter().collect())?;
         }
         draft.add(planned);
         Ok(())
     }
 }
 
+/// Whether a person is known to have had a part in it.
+fn is_persons(one: &InForce) -> bool {
+    let is_outside = |maker: &ChangeRow| maker.by.verdict == Verdict::Outside && maker.by.operation.is_none();
+    one.makers.iter().any(|maker| tells_author(maker) && is_outside(maker))
+}
+
 /// Whether a person made the state that is on disk, or a part of it.
 fn is_yours(now: &Now<'_>, path: &WorkspacePath, current: Option<Node>, chain: &[InForce]) -> Result<bool, StoreError> {
     let Some((last, earlier)) = chain.split_last() else { return Ok(false) };
-    if last.is_of_a_person() || current.is_none() {
-        return Ok(last.is_of_a_person());
+    if is_persons(last) || current.is_none() {
+        return Ok(is_persons(last));
     }
-    let is_persons = |(at, one): &(usize, &InForce)| one.is_of_a_person() && *at < earlier.len();
+    let is_persons = |(at, one): &(usize, &InForce)| is_persons(one) && *at < earlier.len();
     for (at, one) in chain.iter().enumerate().filter(is_persons) {
         let mut later = chain[at + 1..].iter().map(|one| chain::after(&one.change));
         let is_replaced = |later: Option<Option<&Node>>| match later {

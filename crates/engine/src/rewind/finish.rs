@@ -10,7 +10,7 @@ use super::intent::{self, Intent, Item, Stage};
 use super::{RewindError, same};
 use crate::checkpoint::{Origin, Own, Purpose, RuleChanges};
 use crate::operation::{self, OperationKind, OperationState};
-use crate::owner::{By, rows};
+use crate::owner::By;
 use crate::scan::stat::Facts;
 use crate::session::heads::Moved;
 use crate::snapshot::known::Known;
@@ -92,14 +92,12 @@ impl Workspace {
         effort: Effort,
     ) -> Result<(Displaced, BTreeSet<WorkspacePath>, Option<bool>), Failure> {
         let mut rules = self.rules()?;
-        let known = rules.declared.clone();
         let git = git::state(&self.env.root);
         let touched: BTreeSet<WorkspacePath> =
             intent.items.iter().flat_map(|item| [item.path.clone(), item.temp.clone()]).collect();
         // What was done can be undone even if the rules leave out what has come of it.
         let own: BTreeSet<WorkspacePath> = intent.items.iter().map(|item| item.path.clone()).collect();
         let scene = take::scan_touched(&self.store, &mut self.scanner, &mut rules, &touched, &own, effort)?;
-        let extra: Vec<_> = rules.declared.difference(&known).cloned().collect();
         let files = Files::new(self.scanner.root_fd(), &self.env.root);
         let displaced = displaced::keep(&files, &scene.sink.batch, &intent.items, held, facts)?;
         scene.check_budget()?;
@@ -121,7 +119,6 @@ impl Workspace {
                 let state = if moved.get() == Some(false) { OperationState::Partial } else { finish.state };
                 operation::finish(tx, finish.operation, state, Some(seq))?;
                 displaced::insert(tx, intent.operation, &displaced.nodes)?;
-                rows::declare(tx, &extra, seq)?;
                 if finish.state == OperationState::Done {
                     mark(tx, finish.kind, finish.reverses)?;
                 }

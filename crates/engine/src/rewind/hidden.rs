@@ -72,6 +72,7 @@ pub(super) fn draft(
     }
     let rules = RulesThen::new(now.store, scope.target, then, &now.outer, now.root_path)?;
     let (mut saved_bytes, mut decided) = (0, BTreeSet::new());
+    let gaps = unsaved(now)?;
     for (path, hidden) in candidates {
         let is_entered = now.saved.contains(path.as_bytes()) || now.parted.contains(path.as_bytes());
         // What is captured by now is like any other file.
@@ -83,6 +84,10 @@ pub(super) fn draft(
         }
         let Ok(meta) = now.root_path.join(path.to_path()).symlink_metadata() else { continue };
         if meta.is_dir() && is_version_control(path.file_name()) {
+            // What moved in the workspace's own repository is told beside the files.
+            if path.parent().is_some() && then.at(&path)? == Known::Absent {
+                draft.kept.push(Kept { path, why: KeptBecause::NotCaptured });
+            }
             continue;
         }
         let is_proven = then.at(&path)? == Known::Absent && !rules.leaves_out(&path, meta.is_dir())?;
@@ -107,6 +112,9 @@ pub(super) fn draft(
             save.parted.insert(path);
         }
         for below in found.untouched {
+            let is_its = |gap: &&WorkspacePath| gap.starts_with(&below);
+            let gaps = gaps.iter().filter(is_its).cloned();
+            draft.kept.extend(gaps.map(|path| Kept { path, why: KeptBecause::NotCaptured }));
             if now.saved.contains(below.as_bytes()) && !draft.paths.contains_key(&below) {
                 let certainty = (scope.reach == HiddenReach::Own).then(|| certainty(by));
                 delete(request, &below, certainty, by.window, now, draft)?;
@@ -125,6 +133,15 @@ fn stay_above(below: &WorkspacePath, top: &WorkspacePath, draft: &mut Draft) {
     for directory in above.take_while(|directory| directory.as_bytes().len() >= top.as_bytes().len()) {
         draft.paths.remove(&directory);
     }
+}
+
+/// Hidden paths that this scan was to save and could not: pipes, say.
+fn unsaved(now: &Now<'_>) -> Result<Vec<WorkspacePath>, RewindError> {
+    if now.saved.is_empty() {
+        return Ok(Vec::new());
+    }
+    let gaps = now.knower.gaps()?.into_iter().filter(|gap| gap.kind.is_uncaptured() && now.has_saved(&gap.path));
+    Ok(gaps.map(|gap| gap.path).collect())
 }
 
 fn certainty(by: By) -> Certainty {

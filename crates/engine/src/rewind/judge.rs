@@ -39,7 +39,12 @@ pub(super) fn judge(
     let (known, lost) = chain.split_at(known);
     let state = known.last().map_or(target.as_ref(), |one| one.change.after.as_ref());
     let is_lost_since = !lost.is_empty() && lost.iter().all(is_lost) && is_unbroken(known, target.as_ref(), state);
-    Some(if is_lost_since { Conflict::UncapturedSince } else { Conflict::ChangedSince })
+    match is_lost_since {
+        // It is as our last change left it, whatever was there in between.
+        true if same(state, now.as_ref()) => None,
+        true => Some(Conflict::UncapturedSince),
+        false => Some(Conflict::ChangedSince),
+    }
 }
 
 /// Whether `chain` tells only that the path came to be captured, or not to be: nothing is known to have changed it.
@@ -47,6 +52,11 @@ pub(super) fn is_coverage_alone(chain: &[InForce]) -> bool {
     let is_coverage =
         |one: &InForce| matches!(one.change.kind, ChangeKind::Captured | ChangeKind::Uncovered | ChangeKind::LeftOut);
     !chain.is_empty() && chain.iter().all(is_coverage)
+}
+
+/// Whether `change` tells who changed the path. While a rule left it out or it was a gap, anybody may have.
+pub(super) fn tells_author(change: &ChangeRow) -> bool {
+    matches!(change.kind, ChangeKind::Changed | ChangeKind::Uncaptured)
 }
 
 /// Whether nobody knows what a change left.

@@ -75,7 +75,7 @@ fn stash(then: &GitState, now: &GitState) -> Option<Moved> {
         (then, now) if then == now => None,
         (Some(then), None) => Some(("the stash is gone".to_owned(), Some(format!("git stash store -m 'WIP' {then}")))),
         // Whether one was put on top or taken away is not known, and dropping one could lose something.
-        (_, _) => Some(("the stash has changed".to_owned(), Some("git stash list".to_owned()))),
+        (_, _) => Some(("the stash has changed: see `git stash list`".to_owned(), None)),
     }
 }
 

@@ -267,7 +267,7 @@ pub enum Conflict {
     ChangedLater,
     /// Somebody else changed it after our last change.
     ChangedSince,
-    /// We changed it, and no checkpoint has captured it since: nobody knows whether somebody else did too.
+    /// No checkpoint captured it for a time, since our last change or while a rule left it out: who changed it then is not known.
     UncapturedSince,
     /// More than one may have changed it: two sessions, or a tool that was killed and whoever came after it.
     Contested,
@@ -306,7 +306,7 @@ impl Conflict {
             Self::ChangedByOthers => "somebody else changed it too",
             Self::ChangedLater => "a later operation of the same session changed it too",
             Self::ChangedSince => "changed since by you or another program",
-            Self::UncapturedSince => "not captured since: what is there now may be more than that",
+            Self::UncapturedSince => "not captured for a time: who changed it then is not known",
             Self::Contested => "more than one may have changed it",
             Self::NotCaptured => "what is there now cannot be saved, so it is not touched",
             Self::UnknownThen => "what was there then was not captured",
@@ -351,6 +351,8 @@ pub struct PlannedPath {
     pub target: Option<Node>,
     /// What a merge would make of it, if it merges cleanly.
     pub merged: Option<Merged>,
+    /// Whether the path can be left as it is: not where a file takes the place of a directory above it.
+    pub can_keep: bool,
     /// The tool whose change was the last before the path was not captured any more, if that is the conflict.
     pub changed_by: Option<String>,
 }
@@ -360,7 +362,9 @@ impl PlannedPath {
     pub fn why(&self) -> Option<String> {
         let conflict = self.conflict?;
         Some(match &self.changed_by {
-            Some(tool) => format!("changed by `{tool}`, and {}", conflict.describe()),
+            Some(tool) => {
+                format!("changed by `{tool}`, and not captured since: what is there now may be more than that")
+            }
             None => conflict.describe().to_owned(),
         })
     }
@@ -380,6 +384,14 @@ impl PlannedPath {
     pub fn is_merged(&self) -> bool {
         let is_chosen = self.conflict.is_some() && self.choice == OnConflict::Merge && self.merged.is_some();
         is_chosen && !same(self.result().as_ref(), self.target.as_ref())
+    }
+
+    /// The state that the plan would bring if what is not decided yet is decided for it.
+    pub(crate) fn aim(&self) -> Option<Node> {
+        match (self.conflict, self.choice) {
+            (Some(conflict), OnConflict::Stop) if conflict.can_overwrite() => self.target,
+            _ => self.result(),
+        }
     }
 
     /// The state that applying the plan brings; the present one where it is left alone.
@@ -409,6 +421,8 @@ pub enum KeptBecause {
     NotProven,
     /// The directory holds something that is not captured, a repository, or somebody else's file.
     HoldsOthers,
+    /// The rules of the target ignored its name, and such names are left alone.
+    IgnoredThen,
     /// It is not captured, so it could not be brought back.
     NotCaptured,
     /// An ignore rule that is newer than the target hides it, and no tool whose changes are taken back made it as it is.
@@ -423,6 +437,7 @@ impl KeptBecause {
         match self {
             Self::NotProven => "not_proven",
             Self::HoldsOthers => "holds_others",
+            Self::IgnoredThen => "ignored_then",
             Self::NotCaptured => "not_captured",
             Self::Hidden => "hidden",
             Self::SaveLimit => "save_limit",
@@ -434,8 +449,9 @@ impl KeptBecause {
         match self {
             Self::NotProven => "may have been there then: it was not captured",
             Self::HoldsOthers => "holds files that are not captured or not ours",
+            Self::IgnoredThen => "its name was ignored then, and ignored files are left alone",
             Self::NotCaptured => "is new since then, but not captured: it could not be brought back",
-            Self::Hidden => "is new since then and was hidden by an ignore rule: yours, or changed since by you",
+            Self::Hidden => "is new since then and was hidden by an ignore rule: who made it as it is now is not known",
             Self::SaveLimit => {
                 "hidden by an ignore rule, and larger than `rewind.save_hidden`: not saved, so not deleted"
             }
@@ -451,6 +467,8 @@ pub enum Means {
     Session,
     /// Every captured file becomes as it was then.
     Workspace,
+    /// The changes of one operation go back, or come back: an undo or a redo.
+    Operation,
 }
 
 impl Means {
@@ -459,6 +477,7 @@ impl Means {
         match self {
             Self::Session => "this session's changes",
             Self::Workspace => "the whole workspace",
+            Self::Operation => "this operation's changes",
         }
     }
 }

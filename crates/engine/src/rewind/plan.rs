@@ -304,7 +304,8 @@ fn draft_path(
     }
     let own = chain::windows(chain, ours);
     if conflict == Some(Conflict::UncapturedSince) {
-        planned.changed_by = last_tool(now.store, &own)?;
+        let told = chain::windows(chain, |maker| ours(maker) && judge::tells_author(maker));
+        planned.changed_by = last_tool(now.store, &told)?;
     }
     draft.windows.insert(path.clone(), own);
     draft.add(planned);
@@ -414,6 +415,7 @@ pub(super) fn planned(
         now,
         target,
         merged: None,
+        can_keep: true,
         changed_by: None,
     }
 }
@@ -433,11 +435,7 @@ fn finish(
     let paths: Vec<PlannedPath> = paths.into_values().filter(is_news).collect();
     let (target, target_seq) = (resolved.target()?, resolved.target_seq()?);
     // As long as a decision is open, the plan is about what it would take back.
-    let aim = |path: &PlannedPath| match (path.conflict, path.choice) {
-        (Some(conflict), OnConflict::Stop) if conflict.can_overwrite() => path.target,
-        _ => path.result(),
-    };
-    let goes = |path: &&PlannedPath| !same(path.now.as_ref(), aim(path).as_ref());
+    let goes = |path: &&PlannedPath| !same(path.now.as_ref(), path.aim().as_ref());
     let authors = paths.iter().filter(goes).filter_map(|path| windows.get(&path.path));
     let undoes = tools_of(now.store, &authors.flatten().copied().collect())?;
     let mut ledger = commands_since(now.store, target_seq)?;

@@ -13,7 +13,6 @@ use super::stage::mark_damaged;
 use super::{NewRewind, OnConflict, Plan, PlannedPath, RewindError, RewindRequest, same};
 use crate::checkpoint::{Origin, Purpose, RuleChanges};
 use crate::operation::{self, MadeBy, NewOperation};
-use crate::owner::rows;
 use crate::scan::rules::Rules;
 use crate::scan::stat;
 use crate::scan::{Scanner, open};
@@ -108,7 +107,6 @@ impl Workspace {
     ) -> Result<Preparation, Failure> {
         let git = git::state(&self.env.root);
         let mut rules = self.rules()?;
-        let known = rules.declared.clone();
         loop {
             let scene = take::scan(&self.store, &mut self.scanner, &rules, effort, progress)?;
             let made = make(request, resolved, self.scanner.root_fd(), &scene, &git, &rules, &self.env);
@@ -119,10 +117,9 @@ impl Workspace {
             };
             match outcome {
                 Ok(Some((plan, save))) => {
-                    let extra: Vec<_> = rules.declared.difference(&known).cloned().collect();
                     let root = self.scanner.root_fd();
                     let made_by = request.made_by;
-                    let (intent, safety) = commit(&scene, root, &plan, resolved, new, &git, &extra, &save, made_by)?;
+                    let (intent, safety) = commit(&scene, root, &plan, resolved, new, &git, &save, made_by)?;
                     let after = counters(&self.store);
                     drop(scene);
                     let facts = |item: &Item| {
@@ -201,7 +198,6 @@ fn commit(
     resolved: &Resolved,
     new: &NewRewind,
     git: &GitState,
-    extra: &[Vec<u8>],
     save: &Saves,
     made_by: MadeBy,
 ) -> Result<(Intent, Checkpoint), Failure> {
@@ -222,7 +218,6 @@ fn commit(
         created: Some(&save.paths),
         also: &|tx, seq| {
             operation.set(insert_operation(tx, resolved, new, plan, seq, made_by)?.0);
-            rows::declare(tx, extra, seq)?;
             intent::insert(tx, operation.get(), &items, &loosened)
         },
     };
@@ -315,12 +310,12 @@ fn loosened(root: BorrowedFd<'_>, items: &[Item]) -> Vec<(WorkspacePath, u16)> {
 
 /// Has `paths`, and `save` with all that is below, captured by the next scan; returns whether that is news.
 fn capture(rules: &mut Rules, paths: &BTreeSet<WorkspacePath>, save: &Saves) -> bool {
-    let before = (rules.declared.len(), rules.saved.len());
+    let before = (rules.wanted.len(), rules.saved.len());
     let bytes = |path: &WorkspacePath| path.as_bytes().to_vec();
-    rules.declared.extend(paths.iter().map(bytes));
+    rules.wanted.extend(paths.iter().map(bytes));
     rules.saved.extend(save.paths.keys().map(bytes));
     rules.parted.extend(save.parted.iter().map(bytes));
-    (rules.declared.len(), rules.saved.len()) != before
+    (rules.wanted.len(), rules.saved.len()) != before
 }
 
 /// A file's content as it is on disk; `None` if it is not what `node` says.

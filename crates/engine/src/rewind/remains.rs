@@ -23,7 +23,9 @@ pub struct NotRestored {
 impl NotRestored {
     fn kept(path: &WorkspacePath, why: KeptBecause) -> Self {
         let difference = match why {
-            KeptBecause::NotCaptured | KeptBecause::Hidden | KeptBecause::SaveLimit => Difference::New,
+            KeptBecause::IgnoredThen | KeptBecause::NotCaptured | KeptBecause::Hidden | KeptBecause::SaveLimit => {
+                Difference::New
+            }
             KeptBecause::HoldsOthers => Difference::Changed,
             KeptBecause::NotProven => Difference::Possible,
         };

@@ -31,10 +31,10 @@ impl Draft {
         self.paths.insert(path.path.clone(), path);
     }
 
-    /// What will be at `path`; `None` if nobody knows.
+    /// What will be at `path`, if open decisions are made for the plan; `None` if nobody knows.
     fn outcome(&self, path: &WorkspacePath, now: &Knower<'_>) -> Result<Option<Option<Node>>, StoreError> {
         match self.paths.get(path) {
-            Some(planned) => Ok(Some(planned.result())),
+            Some(planned) => Ok(Some(planned.aim())),
             None => Ok(now.at(path)?.state()),
         }
     }
@@ -64,7 +64,23 @@ pub(crate) fn settle(
             stand_back(request, planned);
         }
     }
+    if exact {
+        refuse_to_keep(draft);
+    }
     Ok(())
+}
+
+/// Takes away the choice to keep a path below a directory that a file takes the place of.
+fn refuse_to_keep(draft: &mut Draft) {
+    let gives_way = |path: &PlannedPath| {
+        path.conflict.is_none() && is_directory(path.now) && path.target.is_some() && !is_directory(path.target)
+    };
+    let going: BTreeSet<WorkspacePath> =
+        draft.paths.values().filter(|path| gives_way(path)).map(|path| path.path.clone()).collect();
+    for planned in draft.paths.values_mut().filter(|path| path.conflict.is_some()) {
+        let mut above = std::iter::successors(planned.path.parent(), WorkspacePath::parent);
+        planned.can_keep = !above.any(|above| going.contains(&above));
+    }
 }
 
 /// Something that stays is in the way of a path: it can only be left as it is.
@@ -191,7 +207,7 @@ fn keep_what_holds_others(
 /// Whether anything on disk in the directory `path` stays.
 fn holds_others(path: &WorkspacePath, now: &Now<'_>, draft: &Draft) -> Result<bool, RewindError> {
     // What could not be captured has no state now, and is there all the same.
-    let goes = |planned: &PlannedPath| planned.result().is_none() && planned.conflict != Some(Conflict::NotCaptured);
+    let goes = |planned: &PlannedPath| planned.aim().is_none() && planned.conflict != Some(Conflict::NotCaptured);
     Ok(!all_on_disk(path, now, &|child| Ok(draft.paths.get(child).is_some_and(goes)))?)
 }
 

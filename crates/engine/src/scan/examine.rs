@@ -130,7 +130,7 @@ impl Scanner {
 
     /// Adds declared paths that are not captured yet.
     pub(super) fn find_declared(&self, rules: &Rules, work: &mut Work) {
-        for path in &rules.declared {
+        for path in rules.declared.iter().chain(&rules.wanted) {
             let mut parent = ROOT;
             for (position, &byte) in path.iter().enumerate() {
                 if byte == b'/' {

@@ -338,17 +338,21 @@ impl Scanner {
             let known = above.filter_map(|directory| self.index.lookup(directory.as_bytes())).next();
             work.relist.insert(known.unwrap_or(ROOT), list::Rematch::No);
         }
-        self.bring_in_step(work, rules, stat::file_clock(), sink, &NoProgress)
+        // The next scan compares with what this one captured although the rules leave it out.
+        let (kept, seal) = (rules.kept_stamp(), self.seal.unwrap_or_default());
+        if seal.tracked != kept {
+            self.find_kept(rules, &mut work);
+        }
+        let scanned = self.bring_in_step(work, rules, stat::file_clock(), sink, &NoProgress)?;
+        self.seal = Some(Seal { tracked: kept, ..seal });
+        Ok(scanned)
     }
 
-    /// Those of the held paths that no rule leaves out any more.
-    pub(crate) fn released(&self, rules: &Rules) -> Vec<Vec<u8>> {
-        let is_plain = |path: &&Vec<u8>| {
-            let name_at = path.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
-            let directory = self.index.lookup(&path[..name_at.saturating_sub(1)]);
-            directory.and_then(|id| self.index.left_out(id, &path[name_at..])) == Some(false)
-        };
-        rules.held.iter().filter(is_plain).cloned().collect()
+    /// Whether something is at `path` that no rule leaves out.
+    pub(crate) fn is_plain(&self, path: &[u8]) -> bool {
+        let name_at = path.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
+        let directory = self.index.lookup(&path[..name_at.saturating_sub(1)]);
+        directory.and_then(|id| self.index.left_out(id, &path[name_at..])) == Some(false)
     }
 
     /// What a captured file or link looked like when it was last scanned, and whether a change since would show.

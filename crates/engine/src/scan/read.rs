@@ -150,7 +150,7 @@ impl Scanner {
         if entry.kind == EntryKind::Symlink {
             return self.read_link(fd, &entry.name, sink);
         }
-        let declared = !rules.declared.is_empty() && rules.is_declared(&join(&directory.path, &entry.name));
+        let declared = rules.has_declared() && rules.is_declared(&join(&directory.path, &entry.name));
         let limit = if declared { u64::MAX } else { rules.max_file };
         self.read_file(fd, &entry.name, entry.facts, limit, sink, buffer)
     }

@@ -100,6 +100,8 @@ pub(crate) struct Rules {
     pub(crate) outer: Arc<Outer>,
     /// Paths captured whatever the rules say.
     pub(crate) declared: BTreeSet<Vec<u8>>,
+    /// Paths that a rewind touches, captured whatever the rules say. For one scan only.
+    pub(crate) wanted: BTreeSet<Vec<u8>>,
     /// Paths that an agent's or a command's rule change leaves out: they stay captured until the user confirms the change.
     pub(crate) held: BTreeSet<Vec<u8>>,
     /// Hidden paths that a rewind saves before it deletes them, with all that is below them. For one scan only.
@@ -227,6 +229,7 @@ impl Rules {
         Self {
             outer: Arc::new(Outer { include: build(include.as_bytes()), top }),
             declared,
+            wanted: BTreeSet::new(),
             held,
             saved: BTreeSet::new(),
             parted: BTreeSet::new(),
@@ -246,14 +249,19 @@ impl Rules {
         self.store.as_deref() == Some(path)
     }
 
+    /// Whether any path is captured whatever the rules say.
+    pub(crate) fn has_declared(&self) -> bool {
+        !self.declared.is_empty() || !self.wanted.is_empty()
+    }
+
     pub(crate) fn is_declared(&self, path: &[u8]) -> bool {
-        self.declared.contains(path)
+        self.declared.contains(path) || self.wanted.contains(path)
     }
 
     /// Changes whenever another set of paths may be captured although the rules leave them out.
     pub(crate) fn kept_stamp(&self) -> ObjectId {
         let mut bytes = self.index_stamp.map(u64::to_le_bytes).concat();
-        for path in self.held.iter().chain(&self.saved) {
+        for path in self.held.iter().chain(&self.saved).chain(&self.wanted) {
             bytes.extend_from_slice(path);
             bytes.push(0);
         }
@@ -266,6 +274,7 @@ impl Rules {
         match is_directory {
             true => {
                 own || contains_below(&self.declared, path)
+                    || contains_below(&self.wanted, path)
                     || contains_below(&self.held, path)
                     || contains_below(&self.saved, path)
                     || self.tracks_below(path)

@@ -81,6 +81,11 @@ impl<'a> Knower<'a> {
         Self { absent, ..self }
     }
 
+    /// Whether `path` was looked for whatever the rules say.
+    pub(crate) fn has_sought(&self, path: &WorkspacePath) -> bool {
+        self.sought.contains(path)
+    }
+
     /// What was not captured, or not wholly.
     pub(crate) fn gaps(&self) -> Result<Vec<Gap>, StoreError> {
         aside::gaps(self.aside, &self.read)

@@ -218,6 +218,14 @@ const MIGRATIONS: &[&str] = &[
     -- When the tool had ended, by the clock of files.
     ALTER TABLE windows ADD COLUMN ended INTEGER;
 ",
+    "
+    -- Paths that the rules left out and that one checkpoint captured all the same: a rewind touched them.
+    CREATE TABLE wanted (
+        checkpoint INTEGER NOT NULL REFERENCES checkpoints (seq) ON DELETE CASCADE,
+        path BLOB NOT NULL,
+        PRIMARY KEY (checkpoint, path)
+    ) WITHOUT ROWID;
+",
 ];
 
 /// The newest format that this program knows.

@@ -2,6 +2,7 @@
 
 mod corners;
 mod hiding;
+mod ignoring;
 mod killed;
 mod yours;
 

@@ -1,5 +1,7 @@
 //! What came of a command: what changed while it ran, what of that is contested, and how to take it back.
 
+mod undo;
+
 use std::collections::BTreeSet;
 use std::io::Write;
 
@@ -16,6 +18,7 @@ use crate::quote;
 use crate::survivors;
 use crate::ui::{Format, Ui};
 use crate::words;
+use undo::{Back, Undo};
 
 /// A command that has ended.
 pub struct Ran {
@@ -41,8 +44,10 @@ struct ExecDocument {
     running: Vec<String>,
     /// Paths that were not captured before the command and are gone now.
     lost: Vec<json::Bytes>,
-    /// New paths that an ignore rule of the command hides: not captured, not counted, and deleted by a rewind all the same.
+    /// New paths that an ignore rule of the command hides: not captured and not counted. Going back deletes them.
     hidden: Vec<json::Bytes>,
+    /// Those of `hidden` that going back leaves all the same: they cannot be saved.
+    hidden_staying: Vec<json::Bytes>,
     /// Files that are captured after the command and were not before it; they may have been there.
     newly_captured: Option<u64>,
     /// What changed while it ran and is not captured.
@@ -94,6 +99,11 @@ pub fn tell(ui: &mut Ui, workspace: &Workspace, ran: &Ran) -> anyhow::Result<()>
     let hidden = workspace.hidden_by(ran.session, &ran.before, &ran.after)?;
     let changed = Changed::count(&changes);
     let contested = contested(workspace, ran, &changes)?;
+    let (restorable, lost_paths): (Vec<_>, Vec<_>) = uncaptured.iter().partition(|one| one.was_captured);
+    let undo = match restorable.is_empty() && hidden.is_empty() {
+        true => None,
+        false => Undo::plan(workspace, ran),
+    };
     let id = ran.operation.to_string();
     let running = survivors::all().into_iter().filter(|survivor| survivor.operation == id);
     let running: Vec<String> = running.map(|survivor| survivor.name).collect();
@@ -109,6 +119,11 @@ pub fn tell(ui: &mut Ui, workspace: &Workspace, ran: &Ran) -> anyhow::Result<()>
             running,
             lost: lost(&uncaptured).map(|path| json::Bytes::new(path.as_bytes())).collect(),
             hidden: hidden.iter().map(|path| json::Bytes::new(path.as_bytes())).collect(),
+            hidden_staying: undo
+                .iter()
+                .flat_map(|undo| undo.staying(&hidden))
+                .map(|(path, _)| json::Bytes::new(path.as_bytes()))
+                .collect(),
             newly_captured: Some(first),
             uncaptured: uncaptured.iter().map(UncapturedFacts::new).collect(),
             ledger,
@@ -116,32 +131,37 @@ pub fn tell(ui: &mut Ui, workspace: &Workspace, ran: &Ran) -> anyhow::Result<()>
             exit_code: ran.code,
         })?);
     }
-    let (restorable, lost): (Vec<_>, Vec<_>) = uncaptured.iter().partition(|one| one.was_captured);
+    let back = |some: &[&UncapturedChange]| Back::of(workspace, ran, undo.as_ref(), some);
     match changes.as_slice() {
-        [] if !restorable.is_empty() => tell_restorable(ui, workspace, ran, restorable.len() as u64)?,
+        [] if !restorable.is_empty() => {
+            let files = words::count(restorable.len() as u64, "captured file", "captured files");
+            match back(&restorable)? {
+                Back::No => writeln!(
+                    ui.talk()?,
+                    "{files} changed and cannot be saved now, so nothing takes this back while it is there"
+                )?,
+                Back::By(way) => writeln!(ui.talk()?, "{files} changed and cannot be captured now; {way}")?,
+            }
+        }
         [] if !hidden.is_empty() => {
-            writeln!(ui.talk()?, "Only hidden paths are new; {}", way_back(workspace, ran)?)?;
+            writeln!(ui.talk()?, "Only hidden paths are new; {}", way_back(workspace, ran, "")?)?;
         }
         [] if uncaptured.is_empty() && ledger.is_empty() && first == 0 => writeln!(ui.talk()?, "Nothing changed")?,
         [] => writeln!(ui.talk()?, "No captured file changed, so there is nothing to undo")?,
-        changes => tell_changes(ui, workspace, ran, changes, contested)?,
+        changes => {
+            let way = match back(&restorable)? {
+                Back::By(way) => way,
+                Back::No => way_back(workspace, ran, KEEPING)?,
+            };
+            tell_changes(ui, changes, contested, &way)?;
+        }
     }
-    let line = |one: &&UncapturedChange| format!("{}: {}", quote::name(one.path.as_bytes()), one.describe());
-    let lines = |some: &[&UncapturedChange]| some.iter().map(line).collect::<Vec<String>>();
-    ui.warn_of(
-        "is not captured as it is now: going back restores how it was before the command",
-        "are not captured as they are now: going back restores how they were before the command",
-        &lines(&restorable),
-    )?;
-    ui.warn_of("is not captured: nothing takes this back", "are not captured: nothing takes this back", &lines(&lost))?;
-    ui.warn_of(
-        "is new and hidden by an ignore rule: not captured and not counted; going back deletes it",
-        "are new and hidden by an ignore rule: not captured and not counted; going back deletes them",
-        &quote::names(&hidden),
-    )?;
+    tell_uncaptured(ui, &restorable, &lost_paths, undo.as_ref())?;
+    tell_hidden(ui, &hidden, undo.as_ref())?;
     if first > 0 {
         let files = words::count(first, "file is", "files are");
-        ui.warn(&format!("{files} captured now and not before the command: nothing tells whether it changed them"))?;
+        let them = if first == 1 { "it" } else { "them" };
+        ui.warn(&format!("{files} captured now and not before the command: nothing tells whether it changed {them}"))?;
     }
     if !ledger.is_empty() {
         ui.warn("git moved, and going back does not move it back")?;
@@ -162,12 +182,53 @@ pub fn tell(ui: &mut Ui, workspace: &Workspace, ran: &Ran) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Says how to bring back files that were captured before the command and are not as it left them.
-fn tell_restorable(ui: &mut Ui, workspace: &Workspace, ran: &Ran, count: u64) -> anyhow::Result<()> {
-    let files = words::count(count, "captured file", "captured files");
-    let back = way_back(workspace, ran)?;
-    writeln!(ui.talk()?, "{files} changed and cannot be captured now; {back}, once you decide on it")?;
-    Ok(())
+/// Names what changed while the command ran and is not captured as it is now: by what going back does with it.
+fn tell_uncaptured(
+    ui: &mut Ui,
+    restorable: &[&UncapturedChange],
+    lost: &[&UncapturedChange],
+    undo: Option<&Undo>,
+) -> anyhow::Result<()> {
+    let line = |one: &&UncapturedChange| format!("{}: {}", quote::name(one.path.as_bytes()), one.describe());
+    let lines = |some: &[&UncapturedChange]| some.iter().map(line).collect::<Vec<String>>();
+    let (stuck, back): (Vec<_>, Vec<_>) =
+        restorable.iter().copied().partition(|one| undo.is_some_and(|undo| undo.is_stuck(&one.path)));
+    ui.warn_of(
+        "is not captured as it is now: going back restores how it was before the command",
+        "are not captured as they are now: going back restores how they were before the command",
+        &lines(&back),
+    )?;
+    ui.warn_of(
+        "cannot be saved as it is now: going back leaves it",
+        "cannot be saved as they are now: going back leaves them",
+        &lines(&stuck),
+    )?;
+    Ok(ui.warn_of(
+        "is not captured: nothing takes this back",
+        "are not captured: nothing takes this back",
+        &lines(lost),
+    )?)
+}
+
+/// Names new paths that an ignore rule hides: by what going back does with them.
+fn tell_hidden(ui: &mut Ui, hidden: &BTreeSet<WorkspacePath>, undo: Option<&Undo>) -> anyhow::Result<()> {
+    let new = "new and hidden by an ignore rule: not captured and not counted";
+    let Some(undo) = undo else {
+        return Ok(ui.warn_of(&format!("is {new}"), &format!("are {new}"), &quote::names(hidden))?);
+    };
+    let staying = undo.staying(hidden);
+    let going = hidden.iter().filter(|path| staying.iter().all(|(other, _)| other != path));
+    ui.warn_of(
+        &format!("is {new}; going back deletes it"),
+        &format!("are {new}; going back deletes them"),
+        &quote::names(going),
+    )?;
+    let line = |(path, why): &(&WorkspacePath, String)| format!("{}: {why}", quote::name(path.as_bytes()));
+    Ok(ui.warn_of(
+        &format!("is {new}; going back leaves it"),
+        &format!("are {new}; going back leaves them"),
+        &staying.iter().map(line).collect::<Vec<_>>(),
+    )?)
 }
 
 /// How many of `changes` are about files.
@@ -176,18 +237,11 @@ fn files(changes: &[Change]) -> u64 {
     added + modified + deleted
 }
 
-fn tell_changes(
-    ui: &mut Ui,
-    workspace: &Workspace,
-    ran: &Ran,
-    changes: &[Change],
-    contested: u64,
-) -> anyhow::Result<()> {
+fn tell_changes(ui: &mut Ui, changes: &[Change], contested: u64, back: &str) -> anyhow::Result<()> {
     let counts = match commands::counts(&Changed::count(changes)) {
         counts if counts == "nothing changed" => "only directories changed".to_owned(),
         counts => counts,
     };
-    let back = way_back(workspace, ran)?;
     if contested == 0 {
         writeln!(ui.talk()?, "{counts}; {back}")?;
         return Ok(());
@@ -238,6 +292,7 @@ impl ExecDocument {
             running: Vec::new(),
             lost: Vec::new(),
             hidden: Vec::new(),
+            hidden_staying: Vec::new(),
             newly_captured: None,
             uncaptured: Vec::new(),
             ledger: Vec::new(),
@@ -270,22 +325,25 @@ fn contested(workspace: &Workspace, ran: &Ran, changes: &[Change]) -> Result<u64
     Ok(contested.len() as u64)
 }
 
-/// The commands that take back what `ran` changed: a plain `undo` takes the newest operation, which need not be this one.
-fn way_back(workspace: &Workspace, ran: &Ran) -> Result<String, StoreError> {
+/// The option with which an undo takes back the rest where a path cannot go back.
+const KEEPING: &str = " --on-conflict keep";
+
+/// The commands that take back what `ran` changed, with `option`: a plain `undo` takes the newest operation, which need not be this one.
+fn way_back(workspace: &Workspace, ran: &Ran, option: &str) -> Result<String, StoreError> {
     let point = ran.before.id.short();
     let operations = workspace.operations()?;
     if operations.iter().any(|operation| operation.id == ran.operation && operation.kind == OperationKind::Turn) {
-        return Ok(format!("it goes back with the agent's turn, or alone with `retake rewind {point}`"));
+        return Ok(format!("it goes back with the agent's turn, or alone with `retake rewind {point}{option}`"));
     }
     let newer: Vec<&Operation> = operations.iter().take_while(|operation| operation.id != ran.operation).collect();
     if newer.is_empty() {
-        return Ok(format!("`retake undo` or `retake rewind {point}` takes that back"));
+        return Ok(format!("`retake undo{option}` or `retake rewind {point}{option}` takes that back"));
     }
     if newer.iter().any(|operation| operation.session == Some(ran.session)) {
         return Ok(format!(
-            "`retake rewind {point}` takes that back, `retake undo` one command run inside it at a time"
+            "`retake rewind {point}{option}` takes that back, `retake undo{option}` one command run inside it at a time"
         ));
     }
     let id = ran.operation.short();
-    Ok(format!("`retake undo {id}` or `retake rewind {point}` takes that back"))
+    Ok(format!("`retake undo {id}{option}` or `retake rewind {point}{option}` takes that back"))
 }

@@ -251,6 +251,8 @@ fn hidden_files_beyond_the_limit_stay_and_are_named() {
     let again = bench.exact(&start).unwrap();
     assert!(again.operation.is_none());
     assert_eq!(bench.names(), ["large"]);
+    let texts: Vec<_> = again.not_restored().into_iter().map(|one| one.text).collect();
+    assert!(texts.len() == 1 && !texts[0].contains("you"), "a command made it: {texts:?}");
 }
 
 #[test]

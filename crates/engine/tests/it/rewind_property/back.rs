@@ -7,7 +7,7 @@ use retake_engine::{
     Applied, CheckpointId, NewRewind, NoProgress, OnConflict, OperationError, OperationId, RewindError, RewindRequest,
     Side, Timestamp,
 };
-use retake_testkit::naive::{Everything, Known};
+use retake_testkit::naive::{Everything, Known, NaiveTree};
 use retake_testkit::tree::{Aim, Choice, Pick, Spot, Who};
 
 use super::check;
@@ -254,20 +254,29 @@ impl World<'_, '_> {
         let checkpoints = no_error("checkpoints", self.workspace.checkpoints())?;
         let point = |id| checkpoints.iter().find(|point| point.id == id).ok_or(format!("{MISMATCH}: no point {id}"));
         let (safety, afterwards) = (point(new.safety)?, point(new.after)?);
-        self.model.declared.extend(expected.captured.iter().cloned());
         let saved = compare::read_back(&self.workspace, &Side::Stored(safety.snapshot))?;
         check::safety(before, &after, &saved)?;
-        let at = self.record(safety, session, expected.now.clone(), None, &expected.saved)?;
+        let wanted = self.declare_gaps(&expected.now, &expected.captured);
+        let at = self.record(safety, session, expected.now.clone(), None, &expected.saved, wanted)?;
         self.model.operations.push(operation(at, Some(at + 1)));
         let number = self.model.operations.len() - 1;
         let tree = self.naive(&self.model.declared, &BTreeSet::new())?;
         // What an operation wrote is known afterwards whatever the rules say by then, or it could not be undone.
-        let unknown = touched.iter().filter(|path| tree.known(path) == Known::Unknown);
-        self.model.declared.extend(unknown.cloned());
-        let tree = self.look(Some(target))?;
-        self.record(afterwards, session, tree, Some((&touched, number)), &BTreeMap::new())?;
+        let unknown = touched.iter().filter(|path| tree.known(path) == Known::Unknown).cloned().collect();
+        let tree = self.look(Some(target), &unknown)?;
+        let wanted = self.declare_gaps(&tree, &unknown);
+        self.record(afterwards, session, tree, Some((&touched, number)), &BTreeMap::new(), wanted)?;
         self.model.mark(is, reverses);
         Ok(Outcome::Applied)
+    }
+
+    /// Has those of `captured` that no rule leaves out captured from now on; returns the others.
+    fn declare_gaps(&mut self, tree: &NaiveTree, captured: &BTreeSet<Path>) -> BTreeSet<Path> {
+        let is_there = |path: &Path| tree.nodes.contains_key(path) || tree.gaps.iter().any(|(gap, _)| gap == path);
+        let is_plain = |path: &Path| is_there(path) && !tree.helped.contains(path);
+        let (gaps, left_out): (BTreeSet<Path>, BTreeSet<Path>) = captured.iter().cloned().partition(is_plain);
+        self.model.declared.extend(gaps);
+        left_out
     }
 
     fn is_in_use(&self, goal: Goal) -> bool {

@@ -99,6 +99,12 @@ impl Planned {
         }
     }
 
+    /// What would be there if an open decision is made for it.
+    fn aim(&self) -> Option<&NaiveNode> {
+        let is_open = self.choice == OnConflict::Stop && self.conflict.is_some_and(is_overwritable);
+        if is_open { self.target.as_ref() } else { self.result() }
+    }
+
     /// Whether anything is to be done.
     pub(super) fn is_touched(&self) -> bool {
         self.result() != self.now.as_ref()
@@ -267,6 +273,7 @@ impl Planner<'_> {
     fn draft_exact(&self, target_point: usize, expected: &mut Expected) {
         let then = &self.model.points[target_point].tree;
         let uncovered = self.uncovered(target_point);
+        let mut ignored: BTreeSet<Path> = BTreeSet::new();
         let paths: BTreeSet<&Path> = self.now.nodes.keys().chain(then.nodes.keys()).collect();
         for path in paths.into_iter().filter(|path| self.is_covered(path) && !self.has_saved(path)) {
             let (now, target) = (self.now.known(path), then.known(path));
@@ -286,10 +293,23 @@ impl Planner<'_> {
                     }
                     continue;
                 }
+                (Known::There(node), Known::Absent) if self.was_ignored(path, node) => {
+                    if parent(path).is_none_or(|above| !ignored.contains(above)) {
+                        expected.kept.insert((path.clone(), name(KeptBecause::IgnoredThen)));
+                    }
+                    ignored.insert(path.clone());
+                    continue;
+                }
                 (now, then) => self.planned_exact(path, target_point, now.state().flatten(), then.state().flatten()),
             };
             expected.paths.insert(path.clone(), planned);
         }
+    }
+
+    /// Whether the rules of the target ignored the name of `node`, which has come since.
+    fn was_ignored(&self, path: &Path, node: &NaiveNode) -> bool {
+        let then = self.then();
+        !then.sought.contains(path) && then.would_leave_out(path, is_directory(Some(node)), self.now)
     }
 
     /// The change to what is on disk and in no point yet.
@@ -313,8 +333,12 @@ impl Planner<'_> {
         let mut past: Vec<&Row> = self.model.rows.iter().filter(is_step).collect();
         let unseen = self.unseen(path, &past, then, now);
         past.extend(&unseen);
-        let chain = in_force(&past, past.iter().filter(|row| row.point <= point).count());
-        let yours = is_yours(&chain, now);
+        let mut chain = in_force(&past, past.iter().filter(|row| row.point <= point).count());
+        // A rule that leaves out a file does not change it.
+        while chain.last().is_some_and(|step| step.happening == Happening::LeftOut && step.before == now) {
+            chain.pop();
+        }
+        let yours = is_yours(&chain.iter().map(known_authors).collect::<Vec<_>>(), now);
         let conflict = match (yours, leads(&chain, then, now)) {
             (true, _) => Some(Conflict::Yours),
             (false, false) => Some(Conflict::UncapturedSince),
@@ -371,6 +395,9 @@ impl Planner<'_> {
                 continue;
             }
             if self.now.version_control.contains(path) {
+                if parent(path).is_some() && self.then().known(path) == Known::Absent {
+                    expected.kept.insert((path.clone(), name(KeptBecause::NotCaptured)));
+                }
                 continue;
             }
             let is_directory = top.shape == Shape::Directory;
@@ -401,6 +428,11 @@ impl Planner<'_> {
                 staying.is_empty() || !(above == path || is_in(above, path)) || !going.iter().any(|g| is_in(g, above))
             });
             for gone in &going {
+                let is_gap = |(gap, kind): &&(Path, NaiveGap)| {
+                    *kind != NaiveGap::HardLink && (gap == gone || is_in(gap, gone)) && self.has_saved(gap)
+                };
+                let gaps = self.now.gaps.iter().filter(is_gap);
+                expected.kept.extend(gaps.map(|(gap, _)| (gap.clone(), name(KeptBecause::NotCaptured))));
                 if self.saved.contains(gone) && !expected.paths.contains_key(gone) {
                     self.delete_saved(gone, by, expected);
                 }
@@ -560,8 +592,7 @@ impl Planner<'_> {
         for path in going.into_iter().rev() {
             let children = self.disk.keys().filter(|child| parent(child) == Some(&path));
             // What cannot be captured is not deleted, whatever is chosen.
-            let goes =
-                |planned: &Planned| planned.result().is_none() && planned.conflict != Some(Conflict::NotCaptured);
+            let goes = |planned: &Planned| planned.aim().is_none() && planned.conflict != Some(Conflict::NotCaptured);
             let stays = |child: &Path| !expected.paths.get(child).is_some_and(goes);
             if !children.into_iter().any(stays) {
                 continue;
@@ -645,7 +676,7 @@ impl Planner<'_> {
         parents.reverse();
         for above in parents {
             let outcome = match expected.paths.get(above) {
-                Some(planned) => Some(planned.result()),
+                Some(planned) => Some(planned.aim()),
                 None => self.now.known(above).state(),
             };
             match outcome {
@@ -665,6 +696,12 @@ impl Planner<'_> {
     }
 }
 
+/// A step with only those makers of which it is known that they changed the path: while it was not captured, anybody may have.
+fn known_authors<'r>(step: &Step<'r>) -> Step<'r> {
+    let is_known = |row: &&&Row| matches!(row.happening, Happening::Changed | Happening::Uncaptured);
+    Step { makers: step.makers.iter().filter(is_known).copied().collect(), ..step.clone() }
+}
+
 /// Whether `path` is below the directory `above`.
 fn is_in(path: &[u8], above: &[u8]) -> bool {
     path.starts_with(&[above, b"/"].concat())
@@ -681,6 +718,7 @@ pub(super) fn name(why: KeptBecause) -> &'static str {
     match why {
         KeptBecause::NotProven => "kept: not proven",
         KeptBecause::HoldsOthers => "kept: holds others",
+        KeptBecause::IgnoredThen => "kept: ignored then",
         KeptBecause::NotCaptured => "kept: not captured",
         KeptBecause::Hidden => "kept: hidden",
         KeptBecause::SaveLimit => "kept: over the limit",

@@ -38,7 +38,12 @@ pub(super) fn judge(
     let lost = chain.iter().rev().take_while(|step| is_lost(step)).count();
     let known = &chain[..chain.len() - lost];
     let last = known.last().map_or(target, |step| step.after);
-    Some(if lost > 0 && leads(known, target, last) { Conflict::UncapturedSince } else { Conflict::ChangedSince })
+    match lost > 0 && leads(known, target, last) {
+        // It is as our last change left it, whatever was there in between.
+        true if now == last => None,
+        true => Some(Conflict::UncapturedSince),
+        false => Some(Conflict::ChangedSince),
+    }
 }
 
 /// What is left of `now` without our changes, the newest of which goes first; of what we deleted, what was there before that. How three

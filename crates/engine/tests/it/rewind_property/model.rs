@@ -17,6 +17,8 @@ pub(super) struct Point {
     pub(super) id: CheckpointId,
     pub(super) session: Option<Who>,
     pub(super) tree: NaiveTree,
+    /// Paths that the rules left out and that only this point captured, because a rewind touched them.
+    pub(super) wanted: BTreeSet<Path>,
 }
 
 /// Whether a difference between two checkpoints is a change at all.
@@ -134,6 +136,7 @@ impl Model {
         mut tree: NaiveTree,
         own: Option<(&BTreeSet<Path>, usize)>,
         created: &BTreeMap<Path, By>,
+        wanted: BTreeSet<Path>,
     ) -> usize {
         let point = self.points.len();
         if let Some(last) = self.points.last() {
@@ -173,12 +176,12 @@ impl Model {
         let is_gap = |path: &Path| tree.gaps.iter().any(|(gap, _)| gap == path);
         let is_released = |path: &Path| (tree.nodes.contains_key(path) || is_gap(path)) && !tree.helped.contains(path);
         let released: Vec<Path> = self.held.iter().filter(|path| is_released(path)).cloned().collect();
-        self.points.push(Point { id, session, tree });
+        self.points.push(Point { id, session, tree, wanted });
         // Nobody knows any more which points looked for it.
         for path in released {
             self.held.remove(&path);
             if !self.declared.contains(&path) {
-                for point in &mut self.points {
+                for point in self.points.iter_mut().filter(|point| !point.wanted.contains(&path)) {
                     point.tree.sought.remove(&path);
                 }
             }
@@ -222,7 +225,8 @@ impl Model {
         let Some(last) = self.points.last() else { return BTreeSet::new() };
         let is_at_work = self.open().next().is_some();
         let is_wanted = |path: &Path| {
-            let was_captured = target.is_some_and(|point| self.points[point].tree.known(path) != Known::Unknown);
+            let is_captured = |point: &Point| point.tree.known(path) != Known::Unknown && !point.wanted.contains(path);
+            let was_captured = target.is_some_and(|point| is_captured(&self.points[point]));
             let is_left_out = !tree.nodes.contains_key(path) && tree.known(path) == Known::Unknown;
             let is_file = disk.get(path).is_some_and(|thing| thing.shape != Shape::Directory);
             (is_at_work || was_captured)
@@ -230,6 +234,7 @@ impl Model {
                 && tree.is_left_out(path)
                 && is_file
                 && !tree.sought.contains(path)
+                && !last.wanted.contains(path)
         };
         let files = last.tree.nodes.iter().filter(|(_, node)| node.kind != NaiveKind::Directory);
         files.map(|(path, _)| path).filter(|path| is_wanted(path)).cloned().collect()

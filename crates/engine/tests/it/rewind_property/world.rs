@@ -153,16 +153,17 @@ impl<'a, 'b> World<'a, 'b> {
 
     /// What a checkpoint has to hold now, after an operation to the point `target` if there was one. Paths that a tool's rule leaves out
     /// stay captured.
-    pub(super) fn look(&mut self, target: Option<usize>) -> Result<NaiveTree, String> {
+    pub(super) fn look(&mut self, target: Option<usize>, wanted: &BTreeSet<Path>) -> Result<NaiveTree, String> {
         let none = BTreeSet::new();
-        let tree = self.naive(&self.model.declared, &none)?;
+        let declared = self.model.declared.union(wanted).cloned().collect();
+        let tree = self.naive(&declared, &none)?;
         let held = self.model.to_hold(&tree, target, &self.everything()?);
         if held.is_empty() {
             return Ok(tree);
         }
         self.met.add("change: held");
         self.model.held.extend(held);
-        self.naive(&self.model.declared, &none)
+        self.naive(&declared, &none)
     }
 
     pub(super) fn everything(&self) -> Result<Everything, String> {
@@ -178,8 +179,8 @@ impl<'a, 'b> World<'a, 'b> {
         let new = numbered(self.tick());
         let taken = no_error("checkpoint", self.workspace.checkpoint(new, Durability::Soon, &NoProgress))?;
         self.sandbox.note(format!("checkpoint {}", self.model.points.len()));
-        let tree = self.look(None)?;
-        self.record(&taken, None, tree, None, &BTreeMap::new()).map(drop)
+        let tree = self.look(None, &BTreeSet::new())?;
+        self.record(&taken, None, tree, None, &BTreeMap::new(), BTreeSet::new()).map(drop)
     }
 
     /// Takes a checkpoint into the model, after comparing it with what is there.
@@ -190,6 +191,7 @@ impl<'a, 'b> World<'a, 'b> {
         tree: NaiveTree,
         own: Option<(&BTreeSet<Path>, usize)>,
         created: &BTreeMap<Path, By>,
+        wanted: BTreeSet<Path>,
     ) -> Result<usize, String> {
         let what = format!("checkpoint {}", self.model.points.len());
         compare::tree_but(&what, &self.workspace, &Side::Stored(taken.snapshot), &tree.nodes, &mut self.read)?;
@@ -198,7 +200,7 @@ impl<'a, 'b> World<'a, 'b> {
         if own.is_none() {
             compare::gaps(&what, &self.workspace, taken, &tree)?;
         }
-        Ok(self.model.record(taken.id, session, tree, own, created))
+        Ok(self.model.record(taken.id, session, tree, own, created, wanted))
     }
 
     fn begin(&mut self, who: Who, tool: &Tool, is_operation: bool) -> Verdict {
@@ -231,8 +233,8 @@ impl<'a, 'b> World<'a, 'b> {
         self.sandbox.note(format!("tool {number} of {who:?} begins at point {point}: {shown:?}"));
         let began = no_error("begin", self.workspace.begin(window, new, &NoProgress))?;
         self.model.declared.extend(declared.iter().cloned());
-        let tree = self.look(None)?;
-        let opened = self.record(&began.before, Some(who), tree, None, &BTreeMap::new())?;
+        let tree = self.look(None, &BTreeSet::new())?;
+        let opened = self.record(&began.before, Some(who), tree, None, &BTreeMap::new(), BTreeSet::new())?;
         let operation = operation.map(|id| {
             let is = OperationIs::Exec;
             let session = Some(who);
@@ -272,8 +274,9 @@ impl<'a, 'b> World<'a, 'b> {
         self.sandbox.note(format!("tool {number} ends at point {}", self.model.points.len()));
         let new = numbered(self.tick());
         let after = no_error("end", self.workspace.end(window, new, Durability::Soon, &NoProgress))?;
-        let tree = self.look(None)?;
-        let point = self.record(&after, Some(self.model.windows[number].who), tree, None, &BTreeMap::new())?;
+        let tree = self.look(None, &BTreeSet::new())?;
+        let point =
+            self.record(&after, Some(self.model.windows[number].who), tree, None, &BTreeMap::new(), BTreeSet::new())?;
         self.model.close(number, point);
         Ok(())
     }
