@@ -16,6 +16,7 @@ use std::time::{Instant, SystemTime};
 
 use anyhow::{Context, Error, Result};
 
+use crate::deny;
 use crate::interop;
 use crate::page;
 use crate::shell::{cargo, ensure, run};
@@ -85,6 +86,7 @@ fn checks(extent: Extent, report: &mut Report, steps: &mut Steps) -> Result<()> 
     steps.step("page", || page.check())?;
     steps.step("browser", || page::browser(&[]))?;
     steps.step("docs", || run(cargo().args(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings")))?;
+    steps.step("deny", deny::check)?;
     steps.step("tidy", tidy::run)
 }
 
