@@ -10,6 +10,7 @@
 mod bench;
 mod check;
 mod deny;
+mod fuzz;
 mod interop;
 mod page;
 mod shell;
@@ -24,11 +25,13 @@ Usage: cargo xtask COMMAND
 
   test              everything CI runs: fmt, clippy, tests, one real agent behind the proxy, the page, docs,
                     dependencies, tidy
-                    [--long]        with many more cases in property tests; for a nightly run
+                    [--long]        with many more cases in property tests, and with the fuzzers; for a nightly run
                     [--repeat N]    N times, then a table of the runs
                     [--load]        with every core kept busy
                     [FILTER…]       only the tests, Rust or browser, that have one of these in their name
   deny              licences, bans, sources and security advisories of the dependencies
+  fuzz [TARGET…]    these fuzz targets, or all; needs a nightly compiler and cargo-fuzz
+                    [--seconds N]   each for N seconds instead of 60; comes first
   tidy              the repository's own rules: module docs, file length, rules and their tests
   interop [AGENT…]  real agents behind the proxy, without a network; rewrites their rows of docs/interop.{jsonl,md}
   interop --ci      the one that CI tries, as it does
@@ -59,6 +62,7 @@ fn run(args: &[String]) -> Result<()> {
         ("test", rest) => check::test(&check::Options::parse(rest).map_err(|error| anyhow!("{error}\n\n{USAGE}"))?),
         ("tidy", []) => tidy::run(),
         ("deny", []) => deny::check(),
+        ("fuzz", rest) => fuzz::run_named(rest),
         ("bench", rest) => bench::run(rest),
         ("interop", [flag]) if flag == "--ci" => interop::check(),
         ("interop", rest) => interop::run(rest),

@@ -44,7 +44,7 @@ fn read(root: &Path) -> Option<Vec<Vec<u8>>> {
 }
 
 /// The names in an index file of version 2, 3 or 4.
-fn parse(bytes: &[u8], id_len: usize) -> Option<Vec<Vec<u8>>> {
+pub(crate) fn parse(bytes: &[u8], id_len: usize) -> Option<Vec<Vec<u8>>> {
     let number = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     let version = number(4)?;
     if !bytes.starts_with(b"DIRC") || !(2..=4).contains(&version) {
