@@ -2,6 +2,8 @@
 //!
 //! Only `data` matters to us; names, ids and comments are passed over. Lines end in CR, LF or both. Lengths are bounded: a server
 //! that never ends a line is an error, not a full memory.
+//!
+//! Written by hand, because the crates for it bound neither lines nor events, and reconnect, which a model's answer must not.
 
 use thiserror::Error;
 
