@@ -6,7 +6,8 @@
 
 use std::path::Path;
 
-use crate::git::tracked;
+use crate::git::split_index;
+use crate::git::tracked::{self, Entries};
 use crate::rewind::intent;
 use crate::scan::index::block::{self, Block};
 use crate::scan::rules;
@@ -132,10 +133,14 @@ fn check_block(bytes: &[u8]) {
 /// Git's index file, with object ids of either length.
 pub fn git_index(bytes: &[u8]) {
     for id_len in [20, 32] {
-        let names = tracked::parse(bytes, id_len).unwrap_or_default();
+        let Some(Entries { names, end }) = tracked::parse(bytes, id_len) else { continue };
         assert!(names.iter().all(|name| name.len() <= limits::MAX_TRACKED_PATH));
         let held: usize = names.iter().map(Vec::len).sum();
         assert!(held <= bytes.len() * TRACKED_RATIO, "{} bytes stand for {held}", bytes.len());
+        if let Some(link) = split_index::link(bytes.get(end..).unwrap_or_default(), id_len) {
+            let merged = link.merge(names.clone(), names.clone()).unwrap_or_default();
+            assert!(merged.len() <= 2 * names.len() && merged.is_sorted());
+        }
     }
 }
 
