@@ -3,8 +3,8 @@
 //! Git does not ignore what it tracks, whatever the ignore rules say; so neither does the scan. Only names are read. An
 //! index that cannot be understood tracks nothing, which costs no more than the ignore rules being taken at their word.
 //!
-//! Written by hand, because gix-index bounds no path: in version 4 each name may repeat the one before, and a few kilobytes stand for all
-//! memory. It also maps the file, and adds 30 packages.
+//! Written by hand, because gix-index 0.58 bounds no path: in version 4 each name may repeat the one before, so memory can grow with the
+//! square of the file's length. It also maps the file, and adds 30 packages.
 
 use std::path::Path;
 
