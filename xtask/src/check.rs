@@ -16,6 +16,8 @@ use std::time::{Instant, SystemTime};
 
 use anyhow::{Context, Error, Result};
 
+use crate::deny;
+use crate::fuzz;
 use crate::interop;
 use crate::page;
 use crate::shell::{cargo, ensure, run};
@@ -85,7 +87,12 @@ fn checks(extent: Extent, report: &mut Report, steps: &mut Steps) -> Result<()> 
     steps.step("page", || page.check())?;
     steps.step("browser", || page::browser(&[]))?;
     steps.step("docs", || run(cargo().args(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings")))?;
-    steps.step("tidy", tidy::run)
+    steps.step("deny", deny::check)?;
+    steps.step("tidy", tidy::run)?;
+    match extent {
+        Extent::Usual => Ok(()),
+        Extent::Long => steps.step("fuzz", || fuzz::run_named(&[])),
+    }
 }
 
 /// The steps that have ended, with their times, as text.

@@ -9,6 +9,8 @@
 
 mod bench;
 mod check;
+mod deny;
+mod fuzz;
 mod interop;
 mod page;
 mod shell;
@@ -21,11 +23,15 @@ use anyhow::{Result, anyhow, bail};
 const USAGE: &str = "\
 Usage: cargo xtask COMMAND
 
-  test              everything CI runs: fmt, clippy, tests, one real agent behind the proxy, the page, docs, tidy
-                    [--long]        with many more cases in property tests; for a nightly run
+  test              everything CI runs: fmt, clippy, tests, one real agent behind the proxy, the page, docs,
+                    dependencies, tidy
+                    [--long]        with many more cases in property tests, and with the fuzzers; for a nightly run
                     [--repeat N]    N times, then a table of the runs
                     [--load]        with every core kept busy
                     [FILTER…]       only the tests, Rust or browser, that have one of these in their name
+  deny              licences, bans, sources and security advisories of the dependencies
+  fuzz [TARGET…]    these fuzz targets, or all; needs a nightly compiler and cargo-fuzz
+                    [--seconds N]   each for N seconds instead of 60; comes first
   tidy              the repository's own rules: module docs, file length, rules and their tests
   interop [AGENT…]  real agents behind the proxy, without a network; rewrites their rows of docs/interop.{jsonl,md}
   interop --ci      the one that CI tries, as it does
@@ -55,6 +61,8 @@ fn run(args: &[String]) -> Result<()> {
     match (command.as_str(), rest) {
         ("test", rest) => check::test(&check::Options::parse(rest).map_err(|error| anyhow!("{error}\n\n{USAGE}"))?),
         ("tidy", []) => tidy::run(),
+        ("deny", []) => deny::check(),
+        ("fuzz", rest) => fuzz::run_named(rest),
         ("bench", rest) => bench::run(rest),
         ("interop", [flag]) if flag == "--ci" => interop::check(),
         ("interop", rest) => interop::run(rest),
@@ -62,7 +70,7 @@ fn run(args: &[String]) -> Result<()> {
             println!("{USAGE}");
             Ok(())
         }
-        ("tidy", _) => bail!("`{command}` takes no arguments\n\n{USAGE}"),
+        ("tidy" | "deny", _) => bail!("`{command}` takes no arguments\n\n{USAGE}"),
         _ => bail!("unknown command `{command}`\n\n{USAGE}"),
     }
 }

@@ -16,6 +16,9 @@
 
 pub mod agent;
 mod extension;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzz;
 pub mod peer;
 pub mod proxy;
 pub mod setup;

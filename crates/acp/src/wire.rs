@@ -4,6 +4,9 @@
 //! [`Writer`] writes whole lines in the order in which they were handed in and waits when the other side does not read. Neither knows
 //! what the messages mean; see [`crate::peer`] for questions and answers. Whatever comes in, reading goes on: only the end of the stream
 //! and an error of the system end it.
+//!
+//! Written by hand, because crates for JSON-RPC decode a message into types and write those: the proxy has to pass on every byte as it
+//! came, fields that no schema knows and numbers that no type holds included, and to go on after a line that is no message.
 
 mod glimpse;
 mod lenient;

@@ -4,8 +4,11 @@
 //! then follows from checkpoint to checkpoint, in time proportional to what changed. Names that are no UTF-8 cannot be typed and are not
 //! in it.
 
-use std::collections::{BTreeMap, BinaryHeap};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
 
+use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
+use nucleo_matcher::{Config, Matcher, Utf32Str};
 use retake_engine::{Kind, Node, Side, SnapshotId, StoreError, Workspace, WorkspacePath};
 
 use crate::limits;
@@ -15,25 +18,7 @@ use crate::limits;
 pub struct FileList {
     /// What the list is of.
     snapshot: Option<SnapshotId>,
-    /// Each path with its form for comparing.
-    paths: BTreeMap<String, Folded>,
-}
-
-/// A path without the difference between capital and small letters.
-#[derive(Debug)]
-struct Folded {
-    path: String,
-    /// Where the last name begins.
-    name: usize,
-}
-
-/// How well a path fits, the best first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Fit {
-    NameBegins,
-    NameContains,
-    PathContains,
-    InOrder,
+    paths: BTreeSet<String>,
 }
 
 impl FileList {
@@ -66,18 +51,23 @@ impl FileList {
     fn put(&mut self, path: &WorkspacePath, node: Option<&Node>) {
         let Ok(path) = std::str::from_utf8(path.as_bytes()) else { return };
         match node {
-            Some(node) if node.kind != Kind::Directory => drop(self.paths.insert(path.to_owned(), Folded::new(path))),
-            _ => drop(self.paths.remove(path)),
-        }
+            Some(node) if node.kind != Kind::Directory => self.paths.insert(path.to_owned()),
+            _ => self.paths.remove(path),
+        };
     }
 
-    /// Paths that have the letters of `query` in this order, the best first.
+    /// Paths that have the letters of each word of `query` in order, the best first: a word counts twice where the file's name has it.
     pub fn find(&self, query: &str) -> Vec<String> {
-        let query = fold(query.trim());
+        let pattern = Pattern::new(query, CaseMatching::Ignore, Normalization::Smart, AtomKind::Fuzzy);
+        let mut matcher = Matcher::new(Config::DEFAULT.match_paths());
+        let mut buffer = Vec::new();
+        let mut score = |text: &str| pattern.score(Utf32Str::new(text, &mut buffer), &mut matcher);
         let mut best = BinaryHeap::new();
-        for (path, folded) in &self.paths {
-            let Some(fit) = folded.fit(&query) else { continue };
-            best.push((fit, path.len(), path));
+        for path in &self.paths {
+            let Some(in_path) = score(path) else { continue };
+            let name = path.rsplit('/').next().unwrap_or(path);
+            let in_name = score(name).unwrap_or(0);
+            best.push((Reverse(in_path + in_name), path.len(), path));
             if limits::MAX_FILES_FOUND < best.len() {
                 best.pop();
             }
@@ -86,40 +76,12 @@ impl FileList {
     }
 }
 
-impl Folded {
-    fn new(path: &str) -> Self {
-        let path = fold(path);
-        let name = path.rfind('/').map_or(0, |slash| slash + 1);
-        Self { path, name }
-    }
-
-    /// How well it fits a folded query.
-    fn fit(&self, query: &str) -> Option<Fit> {
-        let name = &self.path[self.name..];
-        if name.starts_with(query) {
-            Some(Fit::NameBegins)
-        } else if name.contains(query) {
-            Some(Fit::NameContains)
-        } else if self.path.contains(query) {
-            Some(Fit::PathContains)
-        } else {
-            let mut letters = self.path.chars();
-            query.chars().all(|wanted| letters.any(|letter| letter == wanted)).then_some(Fit::InOrder)
-        }
-    }
-}
-
-fn fold(text: &str) -> String {
-    text.to_lowercase()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn list(paths: &[&str]) -> FileList {
-        let paths = paths.iter().map(|path| ((*path).to_owned(), Folded::new(path)));
-        FileList { snapshot: None, paths: paths.collect() }
+        FileList { snapshot: None, paths: paths.iter().map(|path| (*path).to_owned()).collect() }
     }
 
     #[test]

@@ -18,19 +18,9 @@ pub fn random() -> [u8; 10] {
     bytes
 }
 
-/// Fills `bytes` with random ones: at most 256 of them.
-#[cfg(target_os = "linux")]
+/// Fills `bytes` with random ones, which nobody can guess.
 pub fn fill(bytes: &mut [u8]) {
-    // A request this small is never cut short once the kernel's generator is seeded, and waits until it is.
-    let filled = rustix::rand::getrandom(&mut *bytes, rustix::rand::GetRandomFlags::empty());
-    assert_eq!(filled, Ok(bytes.len()), "the kernel has random bytes");
-}
-
-/// Fills `bytes` with random ones.
-#[cfg(not(target_os = "linux"))]
-pub fn fill(bytes: &mut [u8]) {
-    let read = std::fs::File::open("/dev/urandom").and_then(|mut file| std::io::Read::read_exact(&mut file, bytes));
-    read.expect("the system has random bytes");
+    getrandom::fill(bytes).expect("the system has random bytes");
 }
 
 /// An entry's identity.

@@ -25,6 +25,9 @@ pub mod document;
 mod explore;
 pub mod files;
 pub mod fresh;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzz;
 mod image;
 mod instructions;
 pub mod keeper;

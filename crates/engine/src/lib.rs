@@ -39,6 +39,9 @@
 mod care;
 mod checkpoint;
 mod fault;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzz;
 pub mod git;
 mod guard;
 mod id;

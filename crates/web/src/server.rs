@@ -1,4 +1,7 @@
 //! The server: accepts connections, bounds them, and ends them.
+//!
+//! It uses hyper without a framework: there are four endpoints and the files of the page, and the limits (connections, unauthenticated
+//! ones, time for a request's head and body) apply to connections, below the level at which frameworks work.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};

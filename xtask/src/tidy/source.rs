@@ -25,10 +25,10 @@ pub(super) struct Source {
     pub(super) text: String,
 }
 
-/// Reads every `.rs` file below `crates/` and `xtask/`, sorted by path.
+/// Reads every `.rs` file below `crates/`, `fuzz/` and `xtask/`, sorted by path.
 pub(super) fn read_all(root: &Path) -> Result<Vec<Source>> {
     let mut sources = Vec::new();
-    let mut folders = vec![root.join("crates"), root.join("xtask")];
+    let mut folders = vec![root.join("crates"), root.join("fuzz"), root.join("xtask")];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).with_context(|| format!("cannot list {}", folder.display()))? {
             let entry = entry?;

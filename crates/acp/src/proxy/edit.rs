@@ -129,7 +129,7 @@ impl<'a> Edits<'a> {
 }
 
 /// `line` with `value` at `path`; objects that are missing on the way, or null, are made. As it was if something else is in the way.
-pub(super) fn put(line: &[u8], path: &[&str], value: &Value) -> Vec<u8> {
+pub(crate) fn put(line: &[u8], path: &[&str], value: &Value) -> Vec<u8> {
     let mut edits = Edits::new(line);
     for depth in (0..path.len()).rev() {
         let nested =

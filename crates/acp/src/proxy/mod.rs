@@ -24,7 +24,7 @@
 
 mod change;
 mod cut;
-mod edit;
+pub(crate) mod edit;
 mod extension;
 mod fork;
 mod guard;

@@ -4,9 +4,10 @@
 //! kinds of characters, so an id that would be refused is told differently; which ones depends on what is before them alone.
 
 use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasher, Hasher, RandomState};
 
 use retake_engine::session::entry::{Block, CallId};
+
+use crate::fresh;
 
 /// OpenAI refuses longer ones.
 const MAX_ID: usize = 40;
@@ -51,9 +52,8 @@ impl<'a> WireIds<'a> {
 
 /// A new id, for a call that came without one.
 pub(super) fn mint() -> String {
-    // Seeded by the system once a process and different at every call: enough for an id that must differ, not resist.
-    let random = || RandomState::new().build_hasher().finish();
-    format!("call_{:016x}{:08x}", random(), random() as u32)
+    let digits: String = fresh::random().iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("call_{digits}")
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ mod ids;
 mod models;
 mod openai;
 mod settings;
-mod sse;
+pub(crate) mod sse;
 mod words;
 
 use retake_engine::session::entry::{Block, StopReason, Usage};

@@ -2,6 +2,8 @@
 //!
 //! Only `data` matters to us; names, ids and comments are passed over. Lines end in CR, LF or both. Lengths are bounded: a server
 //! that never ends a line is an error, not a full memory.
+//!
+//! Written by hand, because the crates for it bound neither lines nor events, and reconnect, which a model's answer must not.
 
 use thiserror::Error;
 
@@ -11,11 +13,11 @@ const MAX_EVENT: usize = 32 * 1024 * 1024;
 /// A line or an event is longer than any sensible server sends.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("an event of the answer is longer than {MAX_EVENT} bytes")]
-pub(super) struct TooLong;
+pub(crate) struct TooLong;
 
 /// What was read so far.
 #[derive(Debug, Default)]
-pub(super) struct Sse {
+pub(crate) struct Sse {
     /// A line that has not ended.
     line: Vec<u8>,
     /// The data of an event that has not ended.
@@ -27,7 +29,7 @@ pub(super) struct Sse {
 
 impl Sse {
     /// Takes `bytes` and gives the data of the events that they complete.
-    pub(super) fn push(&mut self, mut bytes: &[u8]) -> Result<Vec<String>, TooLong> {
+    pub(crate) fn push(&mut self, mut bytes: &[u8]) -> Result<Vec<String>, TooLong> {
         let mut events = Vec::new();
         while !bytes.is_empty() {
             if std::mem::take(&mut self.after_cr) && bytes[0] == b'\n' {
@@ -47,7 +49,7 @@ impl Sse {
     }
 
     /// The last event, if the stream ended without the empty line after it. A line that was cut is no event.
-    pub(super) fn finish(mut self) -> Option<String> {
+    pub(crate) fn finish(mut self) -> Option<String> {
         self.take_event()
     }
 

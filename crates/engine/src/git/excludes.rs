@@ -1,14 +1,19 @@
 //! The user's global git excludes: `core.excludesFile`, else git's usual file. git itself is never run.
 //!
 //! The settings files are read at every scan: a command may redirect the excludes, and a rule that hides captured files has to be noticed
-//! by the checkpoint after that command. Only the files that the caller names are read, and `include`s in them are not followed. A file
-//! that cannot be read says nothing.
+//! by the checkpoint after that command. Only the files that the caller names are read, and those that they `include`; a
+//! conditional `includeIf` is not followed. A file that cannot be read says nothing.
+//!
+//! Written by hand for one key, because gix-config would add 28 packages.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::regular;
+
+/// How deep settings files may include one another, as in git.
+const MAX_INCLUDES: usize = 10;
 
 /// Where git's global excludes are found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,13 +34,26 @@ impl GlobalExcludes {
 
     /// The file that holds the excludes now; it need not exist. A relative one is relative to the workspace at `root`, as git has it.
     pub(crate) fn file(&self, root: &Path) -> Option<PathBuf> {
-        let configured =
-            self.settings.iter().filter_map(|file| excludes_file_in(&regular::read(file).ok()?)).next_back();
+        let configured = self.settings.iter().filter_map(|file| self.configured(file, MAX_INCLUDES)).next_back();
         match configured {
             Some(value) if value.is_empty() => None,
             Some(value) => Some(root.join(self.expand_home(&value))),
             None => self.usual.clone(),
         }
+    }
+
+    /// The last `core.excludesFile` in a settings file and those that it includes, at most `depth` deep.
+    fn configured(&self, file: &Path, depth: usize) -> Option<Vec<u8>> {
+        let text = regular::read(file).ok()?;
+        let mut values = settings_in(&text).into_iter().filter_map(|setting| match setting {
+            Setting::ExcludesFile(value) => Some(value),
+            Setting::Include(path) => {
+                let path = file.parent()?.join(self.expand_home(&path));
+                // A file that includes itself has said already what it says.
+                if depth == 0 || path == file { None } else { self.configured(&path, depth - 1) }
+            }
+        });
+        values.next_back()
     }
 
     fn expand_home(&self, value: &[u8]) -> PathBuf {
@@ -47,20 +65,32 @@ impl GlobalExcludes {
     }
 }
 
-/// The last `core.excludesFile` in a git settings file.
-fn excludes_file_in(text: &[u8]) -> Option<Vec<u8>> {
-    let mut in_core = false;
-    let mut found = None;
+/// A setting that matters here.
+#[derive(Debug, PartialEq, Eq)]
+enum Setting {
+    /// `core.excludesFile`
+    ExcludesFile(Vec<u8>),
+    /// `include.path`
+    Include(Vec<u8>),
+}
+
+/// The settings in a settings file of git that matter here, in order.
+fn settings_in(text: &[u8]) -> Vec<Setting> {
+    let mut section = Vec::new();
+    let mut found = Vec::new();
     for line in logical_lines(text) {
         let mut rest = line.trim_ascii();
         if let Some(header) = rest.strip_prefix(b"[") {
             let Some(end) = header.iter().position(|&byte| byte == b']') else { continue };
-            in_core = header[..end].trim_ascii().eq_ignore_ascii_case(b"core");
+            section = header[..end].trim_ascii().to_ascii_lowercase();
             rest = header[end + 1..].trim_ascii();
         }
         let Some(equals) = rest.iter().position(|&byte| byte == b'=') else { continue };
-        if in_core && rest[..equals].trim_ascii().eq_ignore_ascii_case(b"excludesfile") {
-            found = Some(unquoted(rest[equals + 1..].trim_ascii()));
+        let value = || unquoted(rest[equals + 1..].trim_ascii());
+        match (section.as_slice(), rest[..equals].trim_ascii().to_ascii_lowercase().as_slice()) {
+            (b"core", b"excludesfile") => found.push(Setting::ExcludesFile(value())),
+            (b"include", b"path") => found.push(Setting::Include(value())),
+            _ => {}
         }
     }
     found
@@ -118,7 +148,10 @@ mod tests {
     use super::*;
 
     fn value(text: &str) -> Option<String> {
-        excludes_file_in(text.as_bytes()).map(|value| String::from_utf8(value).expect("the tests use UTF-8"))
+        settings_in(text.as_bytes()).into_iter().next_back().map(|setting| match setting {
+            Setting::ExcludesFile(value) => String::from_utf8(value).expect("the tests use UTF-8"),
+            Setting::Include(path) => panic!("an include of {path:?}"),
+        })
     }
 
     #[test]
@@ -147,6 +180,26 @@ mod tests {
         let excludes = GlobalExcludes { home: Some("/home/ann".into()), ..GlobalExcludes::default() };
         assert_eq!(excludes.expand_home(b"~/ignore"), Path::new("/home/ann/ignore"));
         assert_eq!(excludes.expand_home(b"/abs"), Path::new("/abs"));
+    }
+
+    #[test]
+    fn included_settings_count_where_they_are_included() {
+        let dir = tempfile::tempdir().expect("temp dir");
+        let put = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).expect("write");
+        let excludes = GlobalExcludes {
+            settings: vec![dir.path().join("config")],
+            home: Some(dir.path().to_owned()),
+            ..GlobalExcludes::at("/usual")
+        };
+        put("more", "[core]\nexcludesFile = /more\n[include]\npath = \"deepest\"\n");
+        put("config", "[include]\n\tpath = more\n");
+        assert_eq!(excludes.file(dir.path()).as_deref(), Some(Path::new("/more")));
+        put("deepest", "[core] excludesFile = /deepest");
+        assert_eq!(excludes.file(dir.path()).as_deref(), Some(Path::new("/deepest")));
+        put("config", "[include]\npath = ~/more\n[core]\nexcludesFile = /after\n");
+        assert_eq!(excludes.file(dir.path()).as_deref(), Some(Path::new("/after")), "a later value wins");
+        put("config", "[core]\nexcludesFile = /before\n[include]\npath = config\npath = missing\n");
+        assert_eq!(excludes.file(dir.path()).as_deref(), Some(Path::new("/before")), "a circle ends");
     }
 
     #[test]

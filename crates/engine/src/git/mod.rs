@@ -1,6 +1,7 @@
 //! What Retake reads of a git repository. It reads files and never runs git, never writes, never takes a lock.
 
 mod excludes;
+pub(crate) mod split_index;
 pub(crate) mod tracked;
 
 use std::fs;

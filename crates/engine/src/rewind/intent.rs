@@ -65,7 +65,7 @@ fn take_bytes<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(taken)
 }
 
-fn encode(items: &[Item], loosened: &[(WorkspacePath, u16)]) -> Vec<u8> {
+pub(crate) fn encode(items: &[Item], loosened: &[(WorkspacePath, u16)]) -> Vec<u8> {
     let mut out = Vec::new();
     let node = |node: &Option<Node>| node.as_ref().map(encode_node).unwrap_or_default();
     out.extend_from_slice(&(items.len() as u64).to_le_bytes());
@@ -84,7 +84,7 @@ fn encode(items: &[Item], loosened: &[(WorkspacePath, u16)]) -> Vec<u8> {
 
 /// What [`encode`] wrote. A path that could name a place outside the workspace makes the whole unusable.
 #[expect(clippy::type_complexity, reason = "read in one place only")]
-fn decode(mut bytes: &[u8]) -> Option<(Vec<Item>, Vec<(WorkspacePath, u16)>)> {
+pub(crate) fn decode(mut bytes: &[u8]) -> Option<(Vec<Item>, Vec<(WorkspacePath, u16)>)> {
     let bytes = &mut bytes;
     let (count, rest) = bytes.split_first_chunk::<8>()?;
     *bytes = rest;

@@ -370,7 +370,7 @@ fn parse(bytes: &[u8], base: Base) -> Option<Arc<Layer>> {
     (!matcher.is_empty()).then(|| Arc::new(Layer { matcher: Arc::new(matcher), base }))
 }
 
-fn build(bytes: &[u8]) -> Gitignore {
+pub(crate) fn build(bytes: &[u8]) -> Gitignore {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let mut builder = GitignoreBuilder::new("");
     if bytes.len() as u64 <= limits::MAX_RULE_FILE {

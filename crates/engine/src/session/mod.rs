@@ -32,7 +32,7 @@ mod heir;
 pub(crate) mod lineage;
 mod load;
 mod outside;
-mod parse;
+pub(crate) mod parse;
 pub(crate) mod points;
 mod prompts;
 mod range;

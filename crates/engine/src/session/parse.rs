@@ -16,7 +16,7 @@ use super::entry::{
 };
 
 /// The body in `text`, as the database holds it.
-pub(super) fn body(text: &str) -> serde_json::Result<Body> {
+pub(crate) fn body(text: &str) -> serde_json::Result<Body> {
     let mut json = serde_json::Deserializer::from_str(text);
     let body = BodyFields::deserialize(Tagged(&mut json))?;
     json.end().map(|()| body)

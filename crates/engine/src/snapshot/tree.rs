@@ -258,6 +258,9 @@ pub(crate) fn decode_aside(bytes: &[u8]) -> Result<Vec<AsideEntry>, Malformed> {
     while !rest.is_empty() {
         let reasons = Reasons(u16::from_le_bytes(take(&mut rest, 2)?.try_into().map_err(|_| Malformed)?));
         let has = take(&mut rest, 1)?[0];
+        if has & !(HAS_CHILD | HAS_LOOKS) != 0 {
+            return Err(Malformed);
+        }
         let name = take_name(&mut rest)?;
         let child = if has & HAS_CHILD != 0 { Some(take_id(&mut rest)?) } else { None };
         let looks = if has & HAS_LOOKS != 0 { Some(take_looks(&mut rest)?) } else { None };
@@ -310,7 +313,12 @@ fn take_varint(rest: &mut &[u8]) -> Result<u64, Malformed> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {
         let byte = take(rest, 1)?[0];
-        value |= u64::from(byte & 0x7f) << shift;
+        let bits = u64::from(byte & 0x7f);
+        // Bits that are lost, or a longer form of a shorter number: equal content would have two ids.
+        if bits << shift >> shift != bits || (byte == 0 && shift > 0) {
+            return Err(Malformed);
+        }
+        value |= bits << shift;
         if byte < 0x80 {
             return Ok(value);
         }
@@ -359,6 +367,27 @@ mod tests {
         assert_eq!(decode_aside(&aside), Err(Malformed));
         // A number without an end.
         assert_eq!(decode_tree(&[&[VERSION, 1, 0, 0][..], &[0xff; 20]].concat()), Err(Malformed));
+    }
+
+    #[test]
+    fn a_second_encoding_of_the_same_content_is_malformed() {
+        let mut encoder = TreeEncoder::new();
+        encoder.push(b"a", &node(Kind::File, 0o644, 0));
+        let tree = encoder.finish();
+        assert!(decode_tree(&tree).is_ok());
+        // The size, zero, in two bytes.
+        let longer = [&tree[..4], &[0x80, 0], &tree[5..]].concat();
+        assert_eq!(decode_tree(&longer), Err(Malformed));
+        // The size with bits that 64 do not hold.
+        let beyond = [&tree[..4], &[0x80; 9], &[2], &tree[5..]].concat();
+        assert_eq!(decode_tree(&beyond), Err(Malformed));
+
+        let entry = AsideEntry { name: b"a".to_vec(), reasons: Reasons(1), child: None, looks: None };
+        let mut aside = encode_aside(&[entry]);
+        assert!(decode_aside(&aside).is_ok());
+        // A flag without a meaning.
+        aside[3] |= 4;
+        assert_eq!(decode_aside(&aside), Err(Malformed));
     }
 
     #[test]

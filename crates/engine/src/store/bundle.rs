@@ -22,17 +22,17 @@ pub(super) const HEAD_LEN: usize = HEADER_LEN + 4;
 const ENTRY_LEN: usize = 32 + 1 + 4;
 
 /// An object on its way into a bundle.
-pub(super) type Part = (ObjectId, Kind, Vec<u8>);
+pub(crate) type Part = (ObjectId, Kind, Vec<u8>);
 
 /// A decoded bundle.
 #[derive(Debug)]
-pub(super) struct Bundle {
+pub(crate) struct Bundle {
     parts: Vec<(ObjectId, Kind, Range<usize>)>,
     plain: Vec<u8>,
 }
 
 /// Turns `parts` into one record.
-pub(super) fn encode(parts: &[Part]) -> Vec<u8> {
+pub(crate) fn encode(parts: &[Part]) -> Vec<u8> {
     let mut table = u32::try_from(parts.len()).expect("a bundle is small").to_le_bytes().to_vec();
     let mut plain = Vec::new();
     for (id, kind, bytes) in parts {
@@ -52,7 +52,7 @@ pub(super) fn count(head: &[u8]) -> Option<usize> {
 }
 
 /// The bundle in `record`.
-pub(super) fn decode(record: &[u8]) -> Result<Bundle, Torn> {
+pub(crate) fn decode(record: &[u8]) -> Result<Bundle, Torn> {
     let malformed = || Torn("its bundle is malformed");
     let header = record::check(record)?;
     let count = count(record).ok_or_else(malformed)?;
@@ -84,12 +84,18 @@ fn length(entry: &[u8]) -> u32 {
 
 impl Bundle {
     /// An object of it, verified against `id`.
-    pub(super) fn get(&self, id: ObjectId) -> Result<(Kind, Vec<u8>), Torn> {
+    pub(crate) fn get(&self, id: ObjectId) -> Result<(Kind, Vec<u8>), Torn> {
         let found = self.parts.iter().find(|(other, ..)| *other == id);
         let (_, kind, range) = found.ok_or(Torn("another object is stored in its place"))?;
         let plain = self.plain[range.clone()].to_vec();
         record::verify(*kind, &plain, id)?;
         Ok((*kind, plain))
+    }
+
+    /// All objects, none of them verified.
+    #[cfg(feature = "fuzzing")]
+    pub(crate) fn into_parts(self) -> Vec<Part> {
+        self.parts.into_iter().map(|(id, kind, range)| (id, kind, self.plain[range].to_vec())).collect()
     }
 }
 

@@ -110,7 +110,7 @@ impl Header {
     }
 
     /// How many plain bytes it claims to hold.
-    pub(super) fn plain_len(&self) -> u64 {
+    pub(crate) fn plain_len(&self) -> u64 {
         self.plain_len.get()
     }
 }

@@ -2,6 +2,9 @@
 //!
 //! Text is one string with a cursor in bytes, always at a boundary of what people see as one character. A pasted block is one character in it
 //! (a placeholder from the last private use plane, which no font of icons uses) that is drawn as `[pasted 12 lines]` and deleted as one.
+//!
+//! Written by hand, because widgets for text hold lines of text and nothing else: pasted blocks and attached files are parts of the prompt,
+//! and lines wrap by the width of what people see as one character.
 
 mod draw;
 mod outside;

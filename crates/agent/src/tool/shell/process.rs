@@ -5,7 +5,6 @@
 //! Only a process that shed all three is not found. Without `/proc` only the group is known.
 
 use std::fs;
-use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -16,6 +15,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 
 use super::keeper;
+use crate::fresh;
 
 /// The variable that marks the processes of a call.
 pub const CALL_MARK: &str = "RETAKE_CALL";
@@ -184,10 +184,7 @@ pub(crate) fn instance() -> &'static str {
     static INSTANCE: OnceLock<String> = OnceLock::new();
     INSTANCE.get_or_init(|| {
         let mut random = [0; 8];
-        // Without randomness the process id has to do: it is unique among the living.
-        if fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut random)).is_err() {
-            random = u64::from(std::process::id()).to_be_bytes();
-        }
+        fresh::fill(&mut random);
         random.iter().map(|byte| format!("{byte:02x}")).collect()
     })
 }

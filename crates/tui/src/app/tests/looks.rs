@@ -1,7 +1,4 @@
-//! What the screen looks like, at three widths, compared with the pictures in `snapshots`. `RETAKE_BLESS=1` draws them anew; whoever does
-//! that looks at them.
-
-use std::path::Path;
+//! Compares the screen, at three widths, with the pictures in `snapshots`. `INSTA_UPDATE=always` draws them anew: look at the difference.
 
 use retake_agent::contract::{JobFacts, SessionFacts};
 use retake_agent::diff::{DiffLine, FileDiff, HunkLines, LineKind};
@@ -12,14 +9,13 @@ use crate::app::{Guide, Hint, Moment};
 
 /// Compares the screen at three widths with its pictures.
 fn looks(name: &str, scene: &mut Scene, height: u16) {
+    let mut pictures = insta::Settings::new();
+    pictures.set_snapshot_path(concat!(env!("CARGO_MANIFEST_DIR"), "/snapshots"));
+    pictures.set_prepend_module_to_snapshot(false);
+    pictures.set_omit_expression(true);
     for width in [40, 80, 120] {
-        let drawn = scene.screen(width, height) + "\n";
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("snapshots/{name}-{width}.txt"));
-        if std::env::var_os("RETAKE_BLESS").is_some() {
-            std::fs::write(&path, &drawn).expect("the picture is written");
-        }
-        let wanted = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(drawn == wanted, "{} is not what is drawn:\n{drawn}", path.display());
+        let drawn = scene.screen(width, height);
+        pictures.bind(|| insta::assert_snapshot!(format!("{name}-{width}"), drawn));
     }
 }
 
