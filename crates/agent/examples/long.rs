@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use retake_agent::contract::{Change, ChangeGoal, Command, Event, EventKind, Reply};
+use retake_agent::contract::{Change, ChangeGoal, Command, Event, EventKind, Reply, TurnEnd};
 use retake_agent::controller::{self, Attached, Handle, Opened, Setup, Unprotected, Which};
 use retake_agent::model::{Model, ModelSettings, Models};
 use retake_agent::permission::{Allowed, Mode, Policy};
@@ -185,7 +185,7 @@ fn turn(
                 _ => continue,
             },
             EventKind::TurnEnded { reason, message, .. } => {
-                assert_eq!(reason, "done", "{message:?}");
+                assert_eq!(*reason, TurnEnd::Done, "{message:?}");
                 6
             }
             EventKind::Snapshot { ms, .. } => {

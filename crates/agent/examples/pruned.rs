@@ -11,7 +11,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use retake_agent::contract::{Command, EventKind};
+use retake_agent::contract::{Command, EventKind, TurnEnd};
 use retake_agent::controller::{self, Attached, Setup, Unprotected, Which};
 use retake_agent::model::{Model, ModelSettings, Models};
 use retake_agent::permission::{Allowed, Mode, Policy};
@@ -168,7 +168,7 @@ fn play(turns: usize, explores: bool) -> Sent {
         loop {
             let event = runtime.block_on(events.recv()).expect("no event is missed");
             if let EventKind::TurnEnded { reason, message, .. } = &event.kind {
-                assert_eq!(reason, "done", "{message:?}");
+                assert_eq!(*reason, TurnEnd::Done, "{message:?}");
                 break;
             }
         }

@@ -7,14 +7,16 @@
 mod change;
 mod event;
 mod facts;
+mod ids;
 mod reply;
 
 use retake_engine::session::entry::{CallId, EntryId, Part};
 use serde::{Deserialize, Serialize};
 
 pub use change::{Change, ChangeGoal, DiffOf, DiffPoint, Extent, Seen, WhileRunning};
-pub use event::{Baseline, Event, EventKind, JobFacts, Question, State};
+pub use event::{Baseline, Event, EventKind, JobFacts, Question, SnapshotMoment, State, TurnEnd};
 pub use facts::{CheckpointFacts, OperationFacts, SessionFacts, TreePrompt};
+pub use ids::{CheckpointRef, OperationRef, SessionRef};
 pub use reply::{Outcome, Outgoing, Reason, Refusal, Reply, Response, Summarised};
 
 /// What a client sends.

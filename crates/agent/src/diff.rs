@@ -21,9 +21,9 @@ pub struct FileDiff {
     pub added: u32,
     /// Lines that go.
     pub removed: u32,
-    /// What is shown instead of lines: `binary`, `too_large`, `directory`, `mode` or `unreadable`.
+    /// What is shown instead of lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub instead: Option<String>,
+    pub instead: Option<Instead>,
     /// The changed lines and those around them; none where `instead` says why.
     pub hunks: Vec<HunkLines>,
     /// Lines that were left out, because there are too many.
@@ -36,9 +36,25 @@ pub struct FileDiff {
 
 impl FileDiff {
     /// What changes is not shown line by line.
-    pub(crate) fn instead(path: Bytes, why: &str) -> Self {
-        Self { path, added: 0, removed: 0, instead: Some(why.to_owned()), hunks: Vec::new(), left_out: 0, about: None }
+    pub(crate) fn instead(path: Bytes, why: Instead) -> Self {
+        Self { path, added: 0, removed: 0, instead: Some(why), hunks: Vec::new(), left_out: 0, about: None }
     }
+}
+
+/// Why the difference of a path is not shown line by line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Instead {
+    /// A side is not text.
+    Binary,
+    /// A side is too large to compare.
+    TooLarge,
+    /// It is a directory.
+    Directory,
+    /// Only the permissions differ.
+    Mode,
+    /// A side cannot be read.
+    Unreadable,
 }
 
 /// Lines that follow one another.
@@ -168,18 +184,18 @@ fn contents(
     budget: &mut u32,
 ) -> FileDiff {
     let path = Bytes::new(path.as_bytes());
-    let instead = |why: &str| FileDiff::instead(path.clone(), why);
+    let instead = |why: Instead| FileDiff::instead(path.clone(), why);
     let nodes = [before, after];
     if nodes.iter().flatten().all(|node| node.kind == Kind::Directory) {
-        return instead("directory");
+        return instead(Instead::Directory);
     }
     if before.map(|node| node.content) == after.map(|node| node.content) {
-        return instead("mode");
+        return instead(Instead::Mode);
     }
     if nodes.iter().flatten().any(|node| node.size > limits::MAX_COMPARED) {
-        return instead("too_large");
+        return instead(Instead::TooLarge);
     }
-    let (Ok(before), Ok(after)) = (read_before(), read_after()) else { return instead("unreadable") };
+    let (Ok(before), Ok(after)) = (read_before(), read_after()) else { return instead(Instead::Unreadable) };
     texts(path, &before, &after, budget)
 }
 
@@ -187,7 +203,7 @@ fn contents(
 pub(crate) fn texts(path: Bytes, before: &[u8], after: &[u8], budget: &mut u32) -> FileDiff {
     let is_binary = |bytes: &[u8]| bytes.iter().take(BINARY_PROBE).any(|byte| *byte == 0);
     if is_binary(before) || is_binary(after) {
-        return FileDiff::instead(path, "binary");
+        return FileDiff::instead(path, Instead::Binary);
     }
     lines(path, before, after, budget)
 }

@@ -254,7 +254,7 @@ impl<H: Host> Connection<H> {
         };
         let open = self.host.open(wish).await?;
         // The beginning of an id is none here: all that follows would be said of a session that the client does not know.
-        if let Some(named) = named.as_ref().filter(|named| **named != open.view.session) {
+        if let Some(named) = named.as_ref().filter(|named| named.as_str() != &*open.view.session) {
             (open.close)(Parting::Closed).await;
             return Err(unknown_session(named, &format!("there is no session `{named}` in this directory")));
         }
@@ -311,7 +311,7 @@ impl<H: Host> Connection<H> {
         let which = match last {
             None => Wanted::New,
             Some(entry) => match session.ask(Command::Fork { entry }).await? {
-                Reply::Forked { session, .. } => Wanted::Existing(session),
+                Reply::Forked { session, .. } => Wanted::Existing(session.into()),
                 _ => return Err(RpcError::new(RpcError::INTERNAL, "the session was not forked")),
             },
         };

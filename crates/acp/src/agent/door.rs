@@ -64,7 +64,7 @@ impl Door for Session {
         match Door::ask(self, Command::Fork { entry }).await? {
             Reply::Forked { session, .. } => {
                 let command = format!("retake resume {}", short(&session));
-                Ok(Fork { name: session, command: Some(command) })
+                Ok(Fork { name: session.into(), command: Some(command) })
             }
             _ => Err(refusal(Reason::Failed, "the session's answer was not understood")),
         }

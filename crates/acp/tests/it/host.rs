@@ -87,7 +87,9 @@ impl Host for TestHost {
         let Ok(workspace) = Workspace::open(environment(&self.dir)) else { return Ok(Vec::new()) };
         let facts = listing::sessions(&workspace).unwrap().into_iter();
         let cwd = self.dir.join("w");
-        Ok(facts.map(|one| Listed { session: one.session, cwd: cwd.clone(), title: one.title, at: one.at }).collect())
+        Ok(facts
+            .map(|one| Listed { session: one.session.into(), cwd: cwd.clone(), title: one.title, at: one.at })
+            .collect())
     }
 
     async fn delete(&self, session: String) -> Result<(), HostError> {

@@ -28,7 +28,7 @@ impl Fake {
     /// One that holds every prompt, or says it.
     fn start(holds: bool) -> Self {
         let (handle, mut inbox) = controller::channel(SessionId::new(Timestamp(0), [7; 10]));
-        let view = View { session: handle.session().to_string(), seq: 1, ..View::default() };
+        let view = View { session: handle.session().into(), seq: 1, ..View::default() };
         let fake = Self { handle, view: Arc::new(Mutex::new(view)), events: broadcast::channel(1).0 };
         let (view, events) = (Arc::clone(&fake.view), fake.events.clone());
         tokio::spawn(async move {

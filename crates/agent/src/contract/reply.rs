@@ -4,7 +4,7 @@ use retake_engine::session::Target;
 use retake_engine::session::entry::{EntryId, Part, Usage};
 use serde::{Deserialize, Serialize};
 
-use super::{CheckpointFacts, Event, OperationFacts, SessionFacts, TreePrompt};
+use super::{CheckpointFacts, Event, OperationFacts, OperationRef, SessionFacts, SessionRef, TreePrompt};
 use crate::diff::FileDiff;
 use crate::document::{Bytes, RewindDocument};
 use crate::view::View;
@@ -130,9 +130,9 @@ pub enum Reply {
     /// A session was forked from this one.
     Forked {
         /// The new session.
-        session: String,
+        session: SessionRef,
         /// The operation that can be undone.
-        operation: String,
+        operation: OperationRef,
         /// What is about to be said in it.
         draft: Vec<Part>,
         /// Files that are not as the model last saw them, of which a note tells it.
@@ -156,7 +156,7 @@ pub struct Summarised {
     /// The entry that holds it.
     pub entry: EntryId,
     /// The operation that it is.
-    pub operation: String,
+    pub operation: OperationRef,
     /// The first and the last entry that it stands for.
     pub range: (EntryId, EntryId),
     /// The text.

@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::publish::{in_words, rule_warnings, snapshot};
 use super::{Controller, Fact, Terms, Unprotected, refusal};
-use crate::contract::{Answer, EventKind, Question, Reason, Refusal, Reply, Rule};
+use crate::contract::{Answer, EventKind, Question, Reason, Refusal, Reply, Rule, SnapshotMoment};
 use crate::diff::FileDiff;
 use crate::permission::{self, Decision, Mode, Policy};
 use crate::tool::{self, Access, JobEnded, JobId, JobState, Prepared, Preview, Surroundings};
@@ -210,7 +210,7 @@ impl Controller {
         self.keeper.run(move |workspace| {
             let began = Instant::now();
             let result = workspace.begin(window, fresh::checkpoint(), &NoProgress);
-            let kind = snapshot("before", began, result.as_ref().map(|began| &began.before));
+            let kind = snapshot(SnapshotMoment::Before, began, result.as_ref().map(|began| &began.before));
             facts.send(Fact::Told { request, kind }).ok();
             let result = result.map(|began| put(&slot, began.window));
             facts.send(Fact::WindowOpened { turn, call: number, result }).ok();
@@ -303,7 +303,10 @@ impl Controller {
         let (facts, request) = (self.facts.clone(), self.request.clone());
         if let Some(job) = output.job {
             self.job_windows.insert(job, window);
-            self.snapshot("after", Moment { session: self.writer().id(), entry: None, origin: Origin::After });
+            self.snapshot(
+                SnapshotMoment::After,
+                Moment { session: self.writer().id(), entry: None, origin: Origin::After },
+            );
             self.keeper.run(move |_| drop(facts.send(Fact::WindowClosed { turn, call: number, output })));
         } else {
             window.stop(at);
@@ -482,7 +485,7 @@ fn end(workspace: &mut Workspace, window: Window, request: Option<&str>, facts: 
     let began = Instant::now();
     let result = workspace.end(window, fresh::checkpoint(), Durability::Soon, &NoProgress);
     let warnings = rule_warnings(workspace, result.as_ref().ok());
-    for kind in std::iter::once(snapshot("after", began, result.as_ref())).chain(warnings) {
+    for kind in std::iter::once(snapshot(SnapshotMoment::After, began, result.as_ref())).chain(warnings) {
         facts.send(Fact::Told { request: request.map(str::to_owned), kind }).ok();
     }
 }

@@ -10,7 +10,9 @@ use tokio::sync::oneshot;
 
 use super::publish::in_words;
 use super::{Controller, refusal};
-use crate::contract::{Change, ChangeGoal, Command, Outcome, Reason, Refusal, Reply, Request, Seen, WhileRunning};
+use crate::contract::{
+    Change, ChangeGoal, Command, OperationRef, Outcome, Reason, Refusal, Reply, Request, Seen, WhileRunning,
+};
 use crate::document::{Bytes, RewindDocument};
 use crate::fresh;
 pub(super) use crate::question::{refused, to_request};
@@ -24,8 +26,8 @@ impl Controller {
         self.keeper.run(move |workspace| {
             let outcome = match workspace.fork(session, entry, &new, &NoProgress) {
                 Ok(forked) => Outcome::Ok(Reply::Forked {
-                    session: forked.session.to_string(),
-                    operation: forked.operation.to_string(),
+                    session: forked.session.into(),
+                    operation: forked.operation.into(),
                     draft: forked.draft,
                     differing: forked.differing.iter().map(|path| Bytes::new(path.as_bytes())).collect(),
                 }),
@@ -138,7 +140,7 @@ impl Controller {
         });
         self.toolbox.recall(self.writer().conversation());
         let operation = result.as_ref().ok().and_then(|applied| applied.operation);
-        self.publish_head_moved(operation.map(|id| id.to_string()));
+        self.publish_head_moved(operation.map(OperationRef::from));
         self.take_draft(&draft, held);
         let applied = result?;
         self.stopped = false;

@@ -106,7 +106,7 @@ pub fn open(setup: Setup) -> Result<Opened, OpenError> {
     toolbox.recall(writer.conversation());
     let draft = writer.draft().to_vec();
     let view = View {
-        session: session.to_string(),
+        session: session.into(),
         workspace: root.display().to_string(),
         model: setup.model.full_name(),
         window: setup.model.settings().context_window(),

@@ -8,7 +8,7 @@ use retake_engine::session::entry::EntryId;
 use retake_engine::{Checkpoint, CheckpointError, Workspace};
 
 use super::{Attached, Beginning, Controller};
-use crate::contract::{Event, EventKind, JobFacts, State};
+use crate::contract::{CheckpointRef, Event, EventKind, JobFacts, OperationRef, SnapshotMoment, State};
 use crate::coverage;
 use crate::limits;
 pub(super) use crate::question::in_words;
@@ -37,7 +37,7 @@ impl Controller {
     }
 
     /// Tells that the conversation is another one now.
-    pub(super) fn publish_head_moved(&mut self, operation: Option<String>) {
+    pub(super) fn publish_head_moved(&mut self, operation: Option<OperationRef>) {
         let now = self.writer().conversation().entries();
         let same = self.view.entries.iter().zip(now).take_while(|(told, now)| told.id == now.id).count();
         if same == now.len() && same == self.view.entries.len() {
@@ -111,11 +111,15 @@ pub(super) fn rule_warnings(
 }
 
 /// What is told of a snapshot.
-pub(super) fn snapshot(moment: &str, began: Instant, result: Result<&Checkpoint, &CheckpointError>) -> Box<EventKind> {
+pub(super) fn snapshot(
+    moment: SnapshotMoment,
+    began: Instant,
+    result: Result<&Checkpoint, &CheckpointError>,
+) -> Box<EventKind> {
     let ms = began.elapsed().as_secs_f64() * 1e3;
     let (checkpoint, error) = match result {
-        Ok(checkpoint) => (Some(checkpoint.id.to_string()), None),
+        Ok(checkpoint) => (Some(CheckpointRef::from(checkpoint.id)), None),
         Err(error) => (None, Some(in_words(error))),
     };
-    Box::new(EventKind::Snapshot { moment: moment.to_owned(), checkpoint, ms, error })
+    Box::new(EventKind::Snapshot { moment, checkpoint, ms, error })
 }

@@ -10,7 +10,7 @@ use tokio::task::AbortHandle;
 
 use super::publish::in_words;
 use super::{Controller, Fact, refusal};
-use crate::contract::{EventKind, Extent, Outcome, Reason, Refusal, Reply, Summarised};
+use crate::contract::{EventKind, Extent, Outcome, Reason, Refusal, Reply, SnapshotMoment, Summarised};
 use crate::model::ModelError;
 use crate::turn::{self, Activity, Retry};
 use crate::{explore, fresh, summary};
@@ -144,9 +144,9 @@ impl Controller {
             .map_err(|err| refusal(Reason::Failed, in_words(&err)))?;
         self.publish_appended();
         self.toolbox.recall(self.writer().conversation());
-        self.snapshot("turn", Moment { session: self.writer().id(), entry: None, origin: Origin::Turn });
+        self.snapshot(SnapshotMoment::Turn, Moment { session: self.writer().id(), entry: None, origin: Origin::Turn });
         let bytes = (wanted.bytes, self.model_request().body().len());
-        let summary = Summarised { entry, operation: operation.to_string(), range, text, usage, bytes };
+        let summary = Summarised { entry, operation: operation.into(), range, text, usage, bytes };
         Ok(Reply::Summarised { summary: Some(Box::new(summary)) })
     }
 

@@ -8,7 +8,9 @@ use retake_engine::{Durability, NoProgress, OperationId, Origin};
 
 use super::publish::{in_words, rule_warnings, snapshot};
 use super::{Controller, Current, Fact, Terms, Unprotected, refusal};
-use crate::contract::{self, Allow, ChangeGoal, Command, EventKind, Outcome, Reason, Refusal, Reply};
+use crate::contract::{
+    self, Allow, ChangeGoal, Command, EventKind, Outcome, Reason, Refusal, Reply, SnapshotMoment, TurnEnd,
+};
 use crate::document::RewindDocument;
 use crate::instructions::{self, Missing};
 use crate::model::{Answer, Delta, Heard, ModelError, Request};
@@ -74,13 +76,13 @@ impl Controller {
         self.draft = left;
         self.publish_draft();
         let moment = Moment { session: self.writer().id(), entry: Some(prompt), origin: Origin::Prompt };
-        self.snapshot("prompt", moment);
+        self.snapshot(SnapshotMoment::Prompt, moment);
         self.carry_out(effects);
         Ok(Reply::Said { prompt })
     }
 
     /// Has a snapshot taken; nobody waits for it but what comes after it.
-    pub(super) fn snapshot(&self, name: &'static str, moment: Moment) {
+    pub(super) fn snapshot(&self, name: SnapshotMoment, moment: Moment) {
         let (facts, request) = (self.facts.clone(), self.request.clone());
         self.keeper.run(move |workspace| {
             let began = Instant::now();
@@ -329,19 +331,23 @@ impl Controller {
         if let Err(err) = stored {
             return self.break_off(&in_words(&err));
         }
-        let (reason, message) = name(reason);
-        let session = self.writer().id().to_string();
+        let message = match &reason {
+            EndReason::Failed { message } => Some(message.clone()),
+            EndReason::RoundLimit => Some(format!("the turn took {} rounds", limits::MAX_ROUNDS)),
+            EndReason::Done | EndReason::Interrupted => None,
+        };
+        let session = self.writer().id().into();
         self.request = current.request;
         let taken_back = came_to_nothing;
         self.store_turn(EventKind::TurnEnded {
             session,
             prompt: current.prompt,
-            reason,
+            reason: TurnEnd::from(&reason),
             message,
             text,
             usage,
             taken_back,
-            operation: (!taken_back).then(|| current.operation.to_string()),
+            operation: (!taken_back).then(|| current.operation.into()),
         });
         match is_undone {
             true => self.answer_taken_back(&said),
@@ -368,7 +374,7 @@ impl Controller {
 
     /// Takes the snapshot after a turn, and tells that it has ended when everything of it is stored.
     fn store_turn(&self, ended: EventKind) {
-        self.snapshot("turn", Moment { session: self.writer().id(), entry: None, origin: Origin::Turn });
+        self.snapshot(SnapshotMoment::Turn, Moment { session: self.writer().id(), entry: None, origin: Origin::Turn });
         let (facts, request, kind) = (self.facts.clone(), self.request.clone(), Box::new(ended));
         self.keeper.run(move |_| drop(facts.send(Fact::Told { request, kind })));
     }
@@ -404,7 +410,7 @@ impl Controller {
             .map_err(|err| refusal(Reason::Failed, in_words(&err)))?;
         self.publish_appended();
         self.toolbox.recall(self.writer().conversation());
-        self.snapshot("turn", Moment { session: self.writer().id(), entry: None, origin: Origin::Turn });
+        self.snapshot(SnapshotMoment::Turn, Moment { session: self.writer().id(), entry: None, origin: Origin::Turn });
         Ok(Reply::Done)
     }
 }
@@ -456,16 +462,4 @@ fn turn_usage(entries: &[Entry], prompt: EntryId) -> Usage {
         }
     }
     total
-}
-
-/// A reason as a word, and what else it says.
-fn name(reason: EndReason) -> (String, Option<String>) {
-    match reason {
-        EndReason::Done => ("done".to_owned(), None),
-        EndReason::Interrupted => ("interrupted".to_owned(), None),
-        EndReason::Failed { message } => ("failed".to_owned(), Some(message)),
-        EndReason::RoundLimit => {
-            ("round_limit".to_owned(), Some(format!("the turn took {} rounds", limits::MAX_ROUNDS)))
-        }
-    }
 }

@@ -1,7 +1,8 @@
 //! What a client can ask about the workspace around a session.
 
 use retake_agent::contract::{
-    ChangeGoal, CheckpointFacts, Command, EventKind, OperationFacts, Reason, Refusal, Reply, SessionFacts, TreePrompt,
+    ChangeGoal, CheckpointFacts, Command, EventKind, OperationFacts, Reason, Refusal, Reply, SessionFacts, SessionRef,
+    TreePrompt,
 };
 use retake_agent::live::Live;
 use retake_agent::socket::Client;
@@ -174,7 +175,7 @@ fn checkpoints_are_those_that_somebody_may_want_to_go_back_to() {
     let said = |text: &str| (None, Some(format!("> {text}")));
     // What was left behind is in the tree only.
     assert_eq!(shown, [(Some("by hand".to_owned()), None), said("make it again")]);
-    assert_eq!(checkpoints(&scene)[0].checkpoint, taken.unwrap().id.to_string());
+    assert_eq!(checkpoints(&scene)[0].checkpoint, taken.unwrap().id.into());
 }
 
 #[test]
@@ -186,7 +187,7 @@ fn sessions_are_listed_with_how_far_they_came() {
         panic!("it can be forked")
     };
     scene.rewind(second, Scope::Conversation);
-    let own = scene.session().to_string();
+    let own = SessionRef::from(scene.session());
     let last = scene.view().entries.last().unwrap().at;
     let [newer, older] = sessions(&scene).try_into().expect("two of them");
     assert_eq!(

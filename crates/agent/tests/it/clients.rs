@@ -1,6 +1,6 @@
 //! R41: one stream of events for all clients of a session.
 
-use retake_agent::contract::{Command, EventKind, Reply, Request, State};
+use retake_agent::contract::{Command, EventKind, Reply, Request, State, TurnEnd};
 use retake_agent::controller::{Attached, Beginning};
 use retake_agent::view::View;
 use retake_engine::Scope;
@@ -185,7 +185,7 @@ fn closing_in_the_middle_of_a_turn_tells_how_it_ended() {
     scene.restart();
     let mut ended = false;
     while let Ok(event) = events.try_recv() {
-        ended |= matches!(&event.kind, EventKind::TurnEnded { reason, prompt: of, .. } if reason == "interrupted" && *of == prompt);
+        ended |= matches!(&event.kind, EventKind::TurnEnded { reason, prompt: of, .. } if *reason == TurnEnd::Interrupted && *of == prompt);
     }
     assert!(ended);
     scene.check();

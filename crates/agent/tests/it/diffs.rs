@@ -21,7 +21,7 @@ pub fn told(files: &[FileDiff]) -> String {
         let Bytes::Text(path) = &file.path else { panic!("a name that is text") };
         let lines = file.hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| line.kind != LineKind::Same);
         let lines = lines.map(|line| format!(" {}{}", if line.kind == LineKind::Added { '+' } else { '-' }, line.text));
-        let instead = file.instead.as_ref().map(|why| format!(" {why}")).unwrap_or_default();
+        let instead = file.instead.map(|why| format!(" {}", json!(why).as_str().unwrap())).unwrap_or_default();
         format!("{path}{instead}{}\n", lines.collect::<String>())
     };
     files.iter().map(line).collect()
@@ -98,7 +98,7 @@ fn a_single_file_comes_back_from_any_point_and_nothing_else_does() {
     assert_eq!(scene.files(), "a.txt: three\nb.txt: mine\n");
     let Reply::Checkpoints { checkpoints } = scene.request(Command::Checkpoints).unwrap() else { panic!("no list") };
     let oldest = checkpoints.last().unwrap().checkpoint.clone();
-    let goal = |files| ChangeGoal::Checkpoint { checkpoint: oldest.clone(), files: Some(files) };
+    let goal = |files| ChangeGoal::Checkpoint { checkpoint: oldest.to_string(), files: Some(files) };
     scene.apply(only(goal(Files::Selective), "a.txt"), WhileRunning::Refuse).unwrap();
     assert_eq!(scene.files(), "a.txt: one\nb.txt: mine\n");
     // A selective one leaves alone what only others have changed; an exact one brings it back all the same.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use retake_agent::contract::{Change, ChangeGoal, Command, EventKind, Reason, State, WhileRunning};
+use retake_agent::contract::{Change, ChangeGoal, Command, EventKind, Reason, State, TurnEnd, WhileRunning};
 use retake_agent::tool::CALL_MARK;
 use retake_engine::session::entry::{Body, Outcome};
 use serde_json::json;
@@ -218,11 +218,11 @@ fn an_interrupt_that_names_a_turn_stops_no_other() {
     let refused = scene.request(Command::Interrupt { turn: Some(first) }).unwrap_err();
     assert_eq!(refused.reason, Reason::NotFound);
     gate.open();
-    assert_eq!(scene.until_ended(second).0, "done");
+    assert_eq!(scene.until_ended(second).0, TurnEnd::Done);
     let gate = scene.model.says("Three.").pauses();
     let third = scene.say("third");
     scene.request(Command::Interrupt { turn: Some(third) }).unwrap();
-    assert_eq!(scene.until_ended(third).0, "interrupted");
+    assert_eq!(scene.until_ended(third).0, TurnEnd::Interrupted);
     gate.open();
     scene.check();
 }

@@ -53,7 +53,7 @@ fn jobs_since_a_prompt_are_ended_when_its_checkpoint_is_named() {
     until_written(&scene, "two.txt");
     let Reply::Checkpoints { checkpoints } = scene.request(Command::Checkpoints).unwrap() else { panic!("no list") };
     let second = checkpoints.into_iter().find(|one| one.note.as_deref() == Some("> second")).unwrap().checkpoint;
-    scene.change(ChangeGoal::Checkpoint { checkpoint: second, files: None }).unwrap();
+    scene.change(ChangeGoal::Checkpoint { checkpoint: second.into(), files: None }).unwrap();
     assert_eq!(running(&mut scene), ["echo 1 > one.txt; sleep 300"]);
     assert_eq!(scene.files(), "a.txt: a\none.txt: 1\n");
     scene.check();

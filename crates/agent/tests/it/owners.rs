@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use retake_agent::contract::{Change, ChangeGoal, Command, EventKind, Reason, Refusal, Reply, WhileRunning};
+use retake_agent::contract::{Change, ChangeGoal, Command, EventKind, Reason, Refusal, Reply, TurnEnd, WhileRunning};
 use retake_agent::controller::{Attached, Opened};
 use retake_agent::document::{Bytes, RewindDocument};
 use retake_engine::session::entry::{EntryId, Part};
@@ -87,7 +87,7 @@ impl Other {
                 if let EventKind::TurnEnded { prompt, reason, .. } = &events.recv().await.unwrap().kind
                     && *prompt == wanted
                 {
-                    assert_eq!(reason, "done");
+                    assert_eq!(*reason, TurnEnd::Done);
                     return wanted;
                 }
             }

@@ -44,12 +44,12 @@ fn going_back_to_a_checkpoint_is_an_operation_of_the_session_and_is_undone_there
     let Reply::Change { document: plan } = planned else { panic!("no plan") };
     assert_eq!((plan.foreign, plan.files.len()), (2, 3), "two of the three paths are not the session's");
     let done = replace_all(&mut scene, goal);
-    assert_eq!((done.session, done.foreign), (Some(scene.session().to_string()), 2));
+    assert_eq!((done.session, done.foreign), (Some(scene.session().into()), 2));
     assert_eq!(scene.files(), "u.txt: user\n");
     let operation = done.operation.unwrap();
     assert_eq!((to_undo(&scene).operation, to_undo(&scene).kind.as_str()), (operation.clone(), "rewind"));
     // By its name, as the bar of a client does, and then once more without one.
-    scene.change(ChangeGoal::Undo { operation: Some(operation) }).unwrap();
+    scene.change(ChangeGoal::Undo { operation: Some(operation.into()) }).unwrap();
     assert_eq!(scene.files(), CHANGED);
     scene.redo();
     assert_eq!(scene.files(), "u.txt: user\n");
@@ -64,7 +64,7 @@ fn going_back_to_a_checkpoint_is_an_operation_of_the_session_and_is_undone_there
 fn point_of(scene: &Scene, text: &str) -> String {
     let Reply::Checkpoints { checkpoints } = scene.request(Command::Checkpoints).unwrap() else { panic!("no list") };
     let note = Some(format!("> {text}"));
-    checkpoints.into_iter().find(|one| one.note == note).unwrap().checkpoint
+    checkpoints.into_iter().find(|one| one.note == note).unwrap().checkpoint.into()
 }
 
 /// A rewind to a checkpoint, as a client asks for it that names no files.
@@ -146,10 +146,10 @@ fn a_checkpoint_of_another_session_is_gone_back_to_in_this_one() {
     let theirs = scene.workspace().checkpoints().unwrap().into_iter().rfind(|one| one.session == Some(other)).unwrap();
     let goal = ChangeGoal::Checkpoint { checkpoint: theirs.id.to_string(), files: Some(Files::Exact) };
     let done = replace_all(&mut scene, goal);
-    assert_eq!(done.session, Some(scene.session().to_string()));
+    assert_eq!(done.session, Some(scene.session().into()));
     assert_eq!(scene.files(), CHANGED);
     let runtime = scene.runtime();
-    let undo = Change::new(ChangeGoal::Undo { operation: done.operation });
+    let undo = Change::new(ChangeGoal::Undo { operation: done.operation.map(String::from) });
     let asked = runtime.block_on(opened.handle.request(Command::Plan { change: undo })).unwrap_err();
     assert_eq!(asked.reason, Reason::NotFound, "it is not the other one's");
     scene.undo();

@@ -1,6 +1,8 @@
 //! R33, R34, R35 and what others got wrong: stale, doubled, late and concurrent changes.
 
-use retake_agent::contract::{Change, ChangeGoal, Command, EventKind, Reason, Reply, Seen, State, WhileRunning};
+use retake_agent::contract::{
+    Change, ChangeGoal, Command, EventKind, Reason, Reply, Seen, State, TurnEnd, WhileRunning,
+};
 use retake_engine::session::entry::EntryId;
 use retake_engine::{OnConflict, Scope};
 use serde_json::json;
@@ -129,7 +131,7 @@ fn a_turn_is_not_stopped_for_a_change_that_would_be_refused() {
     assert_eq!(scene.apply(redo, WhileRunning::Interrupt).unwrap_err().reason, Reason::Nothing);
     assert_eq!(scene.state(), State::Running);
     scene.write("go", "");
-    assert_eq!(scene.until_ended(second), ("done".to_owned(), "Finished.".to_owned()));
+    assert_eq!(scene.until_ended(second), (TurnEnd::Done, "Finished.".to_owned()));
     assert_eq!(scene.files(), "a.txt: mine\nb.txt: b\ngo: ");
     scene.check();
     scene.model.assert_exhausted();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use retake_agent::contract::{
-    Answer, Change, ChangeGoal, Command, Event, EventKind, Question, Refusal, Reply, State, WhileRunning,
+    Answer, Change, ChangeGoal, Command, Event, EventKind, Question, Refusal, Reply, State, TurnEnd, WhileRunning,
 };
 use retake_agent::controller::{self, Attached, Beginning, Handle, Opened, Setup, Unprotected, Which};
 use retake_agent::document::RewindDocument;
@@ -273,12 +273,12 @@ impl Scene {
     pub fn prompt(&mut self, text: &str) -> EntryId {
         let prompt = self.say(text);
         let (reason, _) = self.until_ended(prompt);
-        assert_eq!(reason, "done", "{:#?}\n{:?}", self.told().last(), self.model.complaints());
+        assert_eq!(reason, TurnEnd::Done, "{:#?}\n{:?}", self.told().last(), self.model.complaints());
         prompt
     }
 
     /// Waits for the end of a turn; returns why it ended and the model's last words.
-    pub fn until_ended(&mut self, wanted: EntryId) -> (String, String) {
+    pub fn until_ended(&mut self, wanted: EntryId) -> (TurnEnd, String) {
         let event = self.until(|kind| matches!(kind, EventKind::TurnEnded { prompt, .. } if *prompt == wanted));
         match event {
             EventKind::TurnEnded { reason, text, .. } => (reason, text),
@@ -422,7 +422,7 @@ impl Scene {
     pub fn interrupt(&mut self, prompt: EntryId) {
         self.request(Command::Interrupt { turn: None }).expect("it can be interrupted");
         let (reason, _) = self.until_ended(prompt);
-        assert_eq!(reason, "interrupted");
+        assert_eq!(reason, TurnEnd::Interrupted);
     }
 
     /// Waits until the user is asked, and gives the question.

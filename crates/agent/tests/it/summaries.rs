@@ -1,7 +1,7 @@
 //! R46, R38: summaries that the user wants and those that keep a turn from becoming too long. Asserted on what the model receives.
 
 use retake_agent::contract::{
-    Change, Command, EventKind, Extent, Reason, Refusal, Reply, State, Summarised, WhileRunning,
+    Change, Command, EventKind, Extent, Reason, Refusal, Reply, State, Summarised, TurnEnd, WhileRunning,
 };
 use retake_engine::Scope;
 use retake_engine::session::entry::{Body, EntryId, SummaryBy};
@@ -273,7 +273,7 @@ fn a_server_that_says_too_long_is_believed() {
     let mut short = Scene::new().start();
     short.model.fails_with(400, TOO_LONG);
     let prompt = short.say("far too long");
-    assert_eq!(short.until_ended(prompt).0, "failed");
+    assert_eq!(short.until_ended(prompt).0, TurnEnd::Failed);
     assert_eq!(short.draft(), "far too long");
     scene.check();
     short.check();

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use retake_agent::contract::{self, Command, Event, EventKind, Reason, Refusal, Reply, State};
+use retake_agent::contract::{self, Command, Event, EventKind, Reason, Refusal, Reply, State, TurnEnd};
 use retake_agent::controller::{Closing, Handle, OpenError as OpenSessionError, Unprotected, Which};
 use retake_agent::live::{Asker, Listener, Live, LiveError, Told};
 use retake_agent::socket::{self, Client};
@@ -419,16 +419,15 @@ impl Own {
             _ => None,
         });
         let Some(ended) = ended else { return Ok(None) };
-        let (reason, message) = match ended {
-            EndReason::Done => ("done", None),
-            EndReason::Interrupted => ("interrupted", None),
-            EndReason::Failed { message } => ("failed", Some(message.clone())),
-            EndReason::RoundLimit => ("round_limit", Some("the turn took too many rounds".to_owned())),
+        let message = match ended {
+            EndReason::Done | EndReason::Interrupted => None,
+            EndReason::Failed { message } => Some(message.clone()),
+            EndReason::RoundLimit => Some("the turn took too many rounds".to_owned()),
         };
         let kind = EventKind::TurnEnded {
             session: view.session.clone(),
             prompt: entries[0].id,
-            reason: reason.to_owned(),
+            reason: TurnEnd::from(ended),
             message,
             text: last_words(entries),
             usage: Conversation::new(entries.to_vec()).usage(),
@@ -452,16 +451,18 @@ fn conclude(ui: &mut Ui, event: &Event, way_back: WayBack) -> anyhow::Result<Exi
     let EventKind::TurnEnded { session, prompt, reason, message, usage, taken_back, .. } = &event.kind else {
         return Ok(ExitCode::SUCCESS);
     };
-    match reason.as_str() {
-        "failed" => return Err(AgentError::TurnFailed { message: message.clone().unwrap_or_default() }.into()),
-        "interrupted" if *taken_back => return Err(AgentError::TakenBack.into()),
-        "interrupted" => return Err(AgentError::Interrupted.into()),
-        "round_limit" => return Err(AgentError::RoundLimit { message: message.clone().unwrap_or_default() }.into()),
-        _ => {}
+    match reason {
+        TurnEnd::Failed => return Err(AgentError::TurnFailed { message: message.clone().unwrap_or_default() }.into()),
+        TurnEnd::Interrupted if *taken_back => return Err(AgentError::TakenBack.into()),
+        TurnEnd::Interrupted => return Err(AgentError::Interrupted.into()),
+        TurnEnd::RoundLimit => {
+            return Err(AgentError::RoundLimit { message: message.clone().unwrap_or_default() }.into());
+        }
+        TurnEnd::Done => {}
     }
     if ui.format == Format::Text {
         let cost = usage.cost.map(|cost| format!(", ${cost:.4}")).unwrap_or_default();
-        let (session, prompt) = (&session[..8], prompt.short());
+        let (session, prompt) = (session.short(), prompt.short());
         let back = match way_back {
             WayBack::Open => format!("`retake undo` or `retake rewind {prompt}` takes this back"),
             WayBack::Doubtful => "not everything of this can be taken back".to_owned(),

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use retake_agent::contract::{Change, ChangeGoal, Command, Event, EventKind, Reply};
+use retake_agent::contract::{Change, ChangeGoal, Command, Event, EventKind, Reply, TurnEnd};
 use retake_agent::controller::{self, Attached, Handle, Opened, Setup, Unprotected, Which};
 use retake_agent::document::RewindDocument;
 use retake_agent::model::{Model, ModelSettings, Models};
@@ -172,8 +172,8 @@ impl Tour<'_> {
                         self.mark(anstyle::Style::new(), &said)?;
                     }
                 }
-                EventKind::TurnEnded { reason, message, .. } if reason != "done" => {
-                    return Err(wrong(message.clone().unwrap_or_else(|| reason.clone())).into());
+                EventKind::TurnEnded { reason, message, .. } if *reason != TurnEnd::Done => {
+                    return Err(wrong(message.clone().unwrap_or_else(|| "the turn was interrupted".to_owned())).into());
                 }
                 EventKind::TurnEnded { .. } => return Ok(prompt),
                 _ => {}

@@ -79,7 +79,7 @@ impl App {
                 self.show_plan(Offer { change, plan }, files);
                 Vec::new()
             }
-            (Asked::Fork, Ok(Reply::Forked { session, .. })) => self.go(Next::Forked(session)),
+            (Asked::Fork, Ok(Reply::Forked { session, .. })) => self.go(Next::Forked(session.into())),
             (Asked::Summary, Ok(Reply::Summarised { summary })) => self.summarised(summary.as_deref()),
             (Asked::Label(label), Ok(_)) => self.say_good(format!("The point before the last prompt is `{label}` now")),
             (Asked::Sessions, Ok(Reply::Sessions { sessions })) => {
@@ -179,7 +179,7 @@ impl App {
                 }
                 Step::Forked { session } => {
                     self.place = Place::Talk;
-                    effects.extend(self.go(Next::Forked(session)));
+                    effects.extend(self.go(Next::Forked(session.into())));
                 }
                 Step::Summarised(summary) => {
                     self.place = Place::Talk;

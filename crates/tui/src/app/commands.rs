@@ -135,7 +135,7 @@ impl App {
     }
 
     fn export(&mut self, argument: &str) -> Vec<Effect> {
-        let short = self.view.session.get(..8).unwrap_or(&self.view.session);
+        let short = self.view.session.short();
         let path = match argument {
             "" => PathBuf::from(format!("retake-{short}.jsonl")),
             path => PathBuf::from(path),

@@ -1,7 +1,9 @@
 //! Lists in place of the conversation: sessions to go to, checkpoints to look at and to go back to.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use retake_agent::contract::{Change, ChangeGoal, CheckpointFacts, Command, DiffOf, SessionFacts};
+use retake_agent::contract::{
+    Change, ChangeGoal, CheckpointFacts, CheckpointRef, Command, DiffOf, SessionFacts, SessionRef,
+};
 use retake_engine::Timestamp;
 
 use super::{App, Asked, Effect, Next, Place};
@@ -37,19 +39,19 @@ pub struct Row {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A session.
-    Session(String),
+    Session(SessionRef),
     /// This very session.
     Here,
     /// A checkpoint.
-    Checkpoint(String),
+    Checkpoint(CheckpointRef),
 }
 
 impl List {
     /// Sessions; `own` is the one that is open here.
     pub fn of_sessions(sessions: Vec<SessionFacts>, own: &str) -> Self {
         let row = |facts: SessionFacts| {
-            let is_own = facts.session == own;
-            let short = facts.session.get(..8).unwrap_or_default().to_owned();
+            let is_own = *facts.session == *own;
+            let short = facts.session.short().to_owned();
             let mut more = vec![short, count(facts.prompts, "prompt")];
             more.extend(is_own.then(|| "this one".to_owned()));
             more.extend((facts.live && !is_own).then(|| "open elsewhere: you join it".to_owned()));
@@ -69,7 +71,7 @@ impl List {
     /// Checkpoints.
     pub fn of_checkpoints(checkpoints: Vec<CheckpointFacts>) -> Self {
         let row = |facts: CheckpointFacts| {
-            let short = facts.checkpoint.get(..8).unwrap_or_default();
+            let short = facts.checkpoint.short();
             let text = match (&facts.label, &facts.note) {
                 (Some(label), _) => format!("{short}  {label}"),
                 (None, Some(note)) => format!("{short}  {note}"),
@@ -145,9 +147,9 @@ impl App {
                 self.close_place();
                 Vec::new()
             }
-            Target::Session(session) => self.leave_for(Next::Open(session)),
+            Target::Session(session) => self.leave_for(Next::Open(session.into())),
             Target::Checkpoint(checkpoint) => {
-                let change = Change::new(ChangeGoal::Checkpoint { checkpoint, files: None });
+                let change = Change::new(ChangeGoal::Checkpoint { checkpoint: checkpoint.into(), files: None });
                 let command = Command::Diff { of: DiffOf::Change { change: change.clone() } };
                 vec![Effect::Ask(Asked::Preview(change), command)]
             }

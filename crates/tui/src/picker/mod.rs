@@ -31,7 +31,7 @@ mod tests;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use retake_agent::contract::{Command, Reason, Refusal, Reply, Seen, State, Summarised};
+use retake_agent::contract::{Command, Reason, Refusal, Reply, Seen, SessionRef, State, Summarised};
 use retake_agent::document::RewindDocument;
 use retake_agent::view::View;
 use retake_engine::Scope;
@@ -113,7 +113,7 @@ pub enum Step {
     /// It is done: close the picker, and go on there if the user wants to.
     Forked {
         /// The new session.
-        session: String,
+        session: SessionRef,
     },
     /// It is done: close the picker.
     Summarised(Box<Summarised>),

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use retake_agent::contract::{Event, EventKind};
+use retake_agent::contract::{Event, EventKind, OperationRef};
 use retake_agent::fresh;
 use retake_agent::view::View;
 use retake_engine::SessionWriter;
@@ -27,7 +27,7 @@ impl Telling {
     /// Of a session that `agent` speaks in.
     pub(super) fn new(writer: &SessionWriter, root: &Path, agent: &str) -> Self {
         let view = View {
-            session: writer.id().to_string(),
+            session: writer.id().into(),
             workspace: root.display().to_string(),
             model: agent.to_owned(),
             draft: writer.draft().to_vec(),
@@ -61,7 +61,7 @@ impl Telling {
     }
 
     /// Tells that `now` is what is retained, if it is not what was told.
-    pub(super) fn tell_moved(&mut self, now: &[Entry], operation: Option<String>) {
+    pub(super) fn tell_moved(&mut self, now: &[Entry], operation: Option<OperationRef>) {
         let same = self.told.iter().zip(now).take_while(|(told, now)| **told == now.id).count();
         if same == now.len() && same == self.told.len() {
             return;

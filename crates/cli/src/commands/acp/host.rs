@@ -255,7 +255,7 @@ fn sessions(here: Surroundings) -> Vec<Listed> {
     let root = here.environment.root.clone();
     let Ok(workspace) = Workspace::open(here.environment) else { return Vec::new() };
     let facts = listing::sessions(&workspace).unwrap_or_default().into_iter();
-    facts.map(|one| Listed { session: one.session, cwd: root.clone(), title: one.title, at: one.at }).collect()
+    facts.map(|one| Listed { session: one.session.into(), cwd: root.clone(), title: one.title, at: one.at }).collect()
 }
 
 /// Does something that waits.

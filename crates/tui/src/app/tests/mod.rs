@@ -33,7 +33,7 @@ struct Scene {
 impl Scene {
     fn new() -> Self {
         let view = View {
-            session: "01234567-89ab".to_owned(),
+            session: "01234567-89ab".into(),
             workspace: "/work".to_owned(),
             model: "anthropic/opus".to_owned(),
             window: Some(200_000),

@@ -1,6 +1,6 @@
 //! What is sent, exactly once, and what comes of it.
 
-use retake_agent::contract::{Extent, Summarised};
+use retake_agent::contract::{Extent, OperationRef, SessionRef, Summarised};
 use retake_engine::session::entry::Usage;
 
 use super::*;
@@ -181,7 +181,7 @@ fn a_fork_tells_its_session() {
     let mut scene = menu(plan(4));
     scene.press(KeyCode::Char('4'));
     assert!(scene.drawn(80, 20).contains("Forking …"));
-    let (session, operation) = ("abc".to_owned(), "def".to_owned());
+    let (session, operation) = (SessionRef::from("abc"), OperationRef::from("def"));
     let reply = Reply::Forked { session: session.clone(), operation, draft: Vec::new(), differing: Vec::new() };
     assert_eq!(scene.answer(Ok(reply)), [Step::Forked { session }]);
 }
@@ -194,7 +194,7 @@ fn a_summary_is_waited_for() {
     assert_eq!(scene.press(KeyCode::Esc), []);
     let summary = Box::new(Summarised {
         entry: id(50),
-        operation: "op".to_owned(),
+        operation: "op".into(),
         range: (id(1), id(2)),
         text: "Short".to_owned(),
         usage: Usage::default(),

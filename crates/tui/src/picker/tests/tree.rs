@@ -28,7 +28,7 @@ pub fn prompts() -> Vec<TreePrompt> {
         prompt(1, None, Some(1)),
         prompt(2, Some(1), Some(2)),
         prompt(12, Some(2), None),
-        TreePrompt { forks: vec!["3fa29c41deadbeef".to_owned()], ..prompt(13, Some(12), None) },
+        TreePrompt { forks: vec!["3fa29c41deadbeef".into()], ..prompt(13, Some(12), None) },
         TreePrompt { label: Some("good".to_owned()), ..prompt(3, Some(2), Some(3)) },
         prompt(4, Some(3), Some(4)),
     ]
