@@ -21,6 +21,7 @@ pub use reply::{Outcome, Outgoing, Reason, Refusal, Reply, Response, Summarised}
 
 /// What a client sends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Request {
     /// Chosen by the client; the answer and the events that come of it carry it. Two clients may choose the same: each sees its own
     /// as it sent it, and those of others with something before them.
@@ -31,12 +32,13 @@ pub struct Request {
 
 /// What a client wants.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Command {
     /// Tells everything, and from then on every event; only what comes after `from`, if that is still known.
     Attach {
         /// The last number that the client has seen.
-        #[serde(default)]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         from: Option<u64>,
     },
     /// Says something. While a turn runs it is held, and said when the turn has ended.
@@ -47,7 +49,7 @@ pub enum Command {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         allow: Option<Allow>,
         /// Tools may change in its turn what no snapshot protects, also if they may not in the session.
-        #[serde(default)]
+        #[serde(default, skip_serializing_if = "is_default")]
         unprotected: bool,
         /// What it was made from: the draft as the client had loaded it, or what was typed before files were attached. That does not wait
         /// to be said any more then; what somebody else has typed still does.
@@ -62,7 +64,7 @@ pub enum Command {
     /// Stops the turn.
     Interrupt {
         /// Only if it is the turn of this prompt; whichever runs for null.
-        #[serde(default)]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         turn: Option<EntryId>,
     },
     /// Answers whether a call may run.
@@ -75,7 +77,7 @@ pub enum Command {
     /// Lists the prompts that one can go back to.
     Targets {
         /// Only those whose text, or a file of which, contains this.
-        #[serde(default)]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         query: Option<String>,
     },
     /// Works out what a change would do.
@@ -93,14 +95,14 @@ pub enum Command {
         /// The change.
         change: Change,
         /// Where the client saw the head: it is refused if it is somewhere else. Inside, null means that there was nothing yet.
-        #[serde(default)]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         head_seen: Option<Seen>,
         /// The fingerprint of the plan that the user saw. The engine compares it under its lock: the change is refused if the plan is
         /// another by now. Where the plan still needed decisions, the change brings them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         plan_seen: Option<String>,
         /// Whether a turn that runs is stopped first.
-        #[serde(default)]
+        #[serde(default, skip_serializing_if = "is_default")]
         running: WhileRunning,
     },
     /// Gives the point before a prompt a label, or takes it away.
@@ -147,7 +149,7 @@ pub enum Command {
         /// Which part.
         extent: Extent,
         /// What the summary is to heed.
-        #[serde(default)]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         instructions: Option<String>,
     },
     /// Ends a background job.
@@ -170,8 +172,14 @@ impl Command {
     }
 }
 
+/// Whether a field has the value that leaving it out means.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// What runs without anybody being asked. The rest is refused where it does not say that it is asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Allow {
     /// Everything that no rule denies.
@@ -188,6 +196,7 @@ pub enum Allow {
 
 /// Whether a call may run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Answer {
     /// This one.
@@ -200,13 +209,14 @@ pub enum Answer {
     /// No.
     Deny {
         /// What the model is told.
-        #[serde(default)]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         why: Option<String>,
     },
 }
 
 /// A kind of calls.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Rule {
     /// The tool.
     pub tool: String,

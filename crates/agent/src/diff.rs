@@ -14,6 +14,7 @@ const BINARY_PROBE: usize = 8_000;
 
 /// What changes in one path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct FileDiff {
     /// The path.
     pub path: Bytes,
@@ -43,6 +44,7 @@ impl FileDiff {
 
 /// Why the difference of a path is not shown line by line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Instead {
     /// A side is not text.
@@ -59,6 +61,7 @@ pub enum Instead {
 
 /// Lines that follow one another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct HunkLines {
     /// The number of the first line before and after, counted from 1.
     pub start: (u32, u32),
@@ -68,6 +71,7 @@ pub struct HunkLines {
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct DiffLine {
     /// Whether it stays, comes or goes.
     pub kind: LineKind,
@@ -77,6 +81,7 @@ pub struct DiffLine {
 
 /// Whether a line stays, comes or goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum LineKind {
     /// It is there before and after.

@@ -22,6 +22,7 @@ const MAX_GAPS: usize = 1_000;
 
 /// Any bytes: text when they are UTF-8, else `{"bytes": "<base64>"}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(untagged)]
 pub enum Bytes {
     /// Text.
@@ -53,6 +54,7 @@ impl Bytes {
 
 /// Gaps, the first of them by name and all of them counted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct GapList {
     /// The first of them.
     pub gaps: Vec<GapFacts>,
@@ -69,6 +71,7 @@ impl GapList {
 
 /// Something that could not be captured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct GapFacts {
     /// The path.
     pub path: Bytes,
@@ -87,6 +90,7 @@ impl GapFacts {
 
 /// A rewind, an undo or a redo.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct RewindDocument {
     /// [`VERSION`].
     pub version: u32,
@@ -147,6 +151,7 @@ pub struct RewindDocument {
 
 /// What becomes of a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(rename = "PlannedFile"))]
 pub struct File {
     /// The path.
     pub path: Bytes,
@@ -163,6 +168,7 @@ pub struct File {
 
 /// A path that needs a decision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct ConflictFacts {
     /// The path.
     pub path: Bytes,
@@ -178,6 +184,7 @@ pub struct ConflictFacts {
 
 /// Something that stays.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct KeptFacts {
     /// The path.
     pub path: Bytes,
@@ -189,6 +196,7 @@ pub struct KeptFacts {
 
 /// Something that changed since the target and did not go back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct NotRestoredFacts {
     /// The path.
     pub path: Bytes,
@@ -202,6 +210,7 @@ pub struct NotRestoredFacts {
 
 /// Another branch is checked out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Branch {
     then: String,
     now: String,

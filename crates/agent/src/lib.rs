@@ -41,4 +41,6 @@ pub mod socket;
 mod summary;
 pub mod tool;
 mod turn;
+#[cfg(feature = "typescript")]
+pub mod typescript;
 pub mod view;

@@ -12,6 +12,7 @@ use crate::limits;
 
 /// What a client shows of a session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct View {
     /// The number of the last event that is in it.
     pub seq: u64,
@@ -50,6 +51,7 @@ pub struct View {
 
 /// What has come of an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Coming {
     /// The entry that it will be, once something has come.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -62,6 +64,7 @@ pub struct Coming {
 
 /// A call that runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct RunningCall {
     /// The call.
     pub call: CallId,

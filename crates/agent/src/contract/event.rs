@@ -8,6 +8,7 @@ use crate::diff::FileDiff;
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Event {
     /// Its number; they follow one another.
     pub seq: u64,
@@ -21,6 +22,7 @@ pub struct Event {
 
 /// What happened. What lasts is on disk before it is told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum EventKind {
     /// An entry continues the conversation.
@@ -180,6 +182,7 @@ pub enum EventKind {
 
 /// Why a checkpoint is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum SnapshotMoment {
     /// The session begins: the first read of all files.
@@ -196,6 +199,7 @@ pub enum SnapshotMoment {
 
 /// Why a turn is over. The text of a failure is the event's `message`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum TurnEnd {
     /// The model had nothing more to do.
@@ -221,6 +225,7 @@ impl From<&EndReason> for TurnEnd {
 
 /// What a session does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// Nothing.
@@ -234,6 +239,7 @@ pub enum State {
 
 /// Whether a call may run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Question {
     /// The call.
     pub call: CallId,
@@ -255,6 +261,7 @@ pub struct Question {
 
 /// How far the first look at all files has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Baseline {
     /// Files that were read.
     pub files: u64,
@@ -264,6 +271,7 @@ pub struct Baseline {
 
 /// A background job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct JobFacts {
     /// Its name.
     pub job: String,

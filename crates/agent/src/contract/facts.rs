@@ -9,6 +9,7 @@ use super::{CheckpointRef, OperationRef, SessionRef};
 
 /// A conversation of the workspace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct SessionFacts {
     /// Its id.
     pub session: SessionRef,
@@ -28,6 +29,7 @@ pub struct SessionFacts {
 
 /// A checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct CheckpointFacts {
     /// Its id.
     pub checkpoint: CheckpointRef,
@@ -48,6 +50,7 @@ pub struct CheckpointFacts {
 
 /// A prompt of the tree of everything that was ever said in a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct TreePrompt {
     /// The prompt.
     pub id: EntryId,
@@ -72,6 +75,7 @@ pub struct TreePrompt {
 
 /// What an undo or a redo would be about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct OperationFacts {
     /// For [`ChangeGoal::Undo`](super::ChangeGoal::Undo): the operation, or the undo that took it back.
     pub operation: OperationRef,

@@ -14,6 +14,7 @@ macro_rules! reference {
     ($(#[$doc:meta])* $name:ident, $of:ty) => {
         $(#[$doc])*
         #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
         #[serde(transparent)]
         pub struct $name(String);
 

@@ -11,6 +11,7 @@ use crate::view::View;
 
 /// What a client gets: `{"response": …}`, `{"event": …}`, `"lagged"` or `"ended"`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Outgoing {
     /// The answer to a request.
@@ -25,6 +26,7 @@ pub enum Outgoing {
 
 /// The answer to a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Response {
     /// The request.
     pub id: String,
@@ -39,6 +41,7 @@ pub struct Response {
 
 /// What came of a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// It was done.
@@ -49,6 +52,7 @@ pub enum Outcome {
 
 /// What a request was answered with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Reply {
     /// It was done, and there is nothing to tell.
@@ -152,6 +156,7 @@ pub enum Reply {
 
 /// A summary that was made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Summarised {
     /// The entry that holds it.
     pub entry: EntryId,
@@ -169,6 +174,7 @@ pub struct Summarised {
 
 /// Why a request was refused; nothing was changed unless `document` says otherwise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Refusal {
     /// For programs.
     pub reason: Reason,
@@ -184,6 +190,7 @@ pub struct Refusal {
 
 /// Why a request was refused, for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
     /// A turn is running.

@@ -3,10 +3,10 @@
 
 import { batch } from '@preact/signals';
 
-import { ApiError, listSessions, newSession, deleteSession, isOf, type Outcome } from './api';
+import { ApiError, listSessions, newSession, deleteSession, isOf, type Outcome, type Refusal } from './api';
 import { isMarked } from './back';
 import { dropBars, forgetOperations, refreshOperations, restoreBar, sayBar } from './changes';
-import type { Command, Event, Part, Refusal } from './contract';
+import type { Command, Event, Part } from './contract';
 import { DRAFT, draftChanged, giveBack, isLeft, isLoaded, lose, meetDraft, moveTo, regain, takeSource, wasSaid } from './drafts';
 import { drop, dropWhere, notices, say } from './notices';
 import { forgetPoints, refreshPoints } from './points';
@@ -254,8 +254,8 @@ export async function prompt(parts: Part[]): Promise<void> {
   if (answer.ok.type === 'held' && session.value === id) {
     const { request } = answer.ok;
     // It may have been said before its answer came.
-    const isWaiting = request !== undefined && (theView()?.held ?? 0) > 0;
-    if (isWaiting) held.value = [...held.value, { request, parts }];
+    const isWaiting = (theView()?.held ?? 0) > 0;
+    if (request && isWaiting) held.value = [...held.value, { request, parts }];
   }
 }
 

@@ -4,7 +4,8 @@
 import { signal } from '@preact/signals';
 
 import { go, inSession, quietly, refreshSessions, refreshStore, refused, send } from './actions';
-import type { Change, EntryId, Extent, OperationFacts, Refusal, RewindDocument } from './contract';
+import type { Refusal } from './api';
+import type { Change, EntryId, Extent, OperationFacts, RewindDocument } from './contract';
 import { takeOffer } from './drafts';
 import { dropWhere, isBar, notices, say } from './notices';
 import { refreshPoints } from './points';

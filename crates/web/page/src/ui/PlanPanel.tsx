@@ -5,7 +5,8 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/ho
 
 import { refused, send, sentence } from '../actions';
 import { applyChange, planTitle, RUNNING, type Wanted } from '../changes';
-import type { Bytes, Change, ConflictFacts, EntryId, FileDiff, OnConflict, Refusal, RewindDocument, Scope } from '../contract';
+import type { Refusal } from '../api';
+import type { Bytes, Change, ConflictFacts, EntryId, FileDiff, OnConflict, RewindDocument, Scope } from '../contract';
 import { applying, panel, underWay, useView } from '../store';
 import { type Action, changedFiles, count, meaning, pathKey, pathText, willDo } from '../text/words';
 import { head } from '../view';

@@ -4,7 +4,8 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 import { send, sentence } from '../actions';
 import { fork, openPlan, promptName, setLabel, showTurnDiff, stopThenPlan } from '../changes';
-import type { EntryId, Refusal, RewindDocument, Scope } from '../contract';
+import type { Refusal } from '../api';
+import type { EntryId, RewindDocument, Scope } from '../contract';
 import { points, said } from '../points';
 import { isMenuFresh, menuOf, menuOpener, panel, theFacts, theView, useView } from '../store';
 import { count, willDo } from '../text/words';
