@@ -1,4 +1,4 @@
-//! The contract with clients: commands in; answers, and events with sequence numbers, out. Everything is JSON, so that the terminal,
+//! The contract with clients: queries and actions in; answers, and events with sequence numbers, out. Everything is JSON, so that the terminal,
 //! the command line, the web page and editors all speak it.
 //!
 //! There is one stream of events for everybody. What a client shows is [`View`](crate::view::View), folded from it; a client that comes
@@ -11,7 +11,7 @@ mod ids;
 mod reply;
 
 use retake_engine::session::entry::{CallId, EntryId, Part};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 pub use change::{Change, ChangeGoal, DiffOf, DiffPoint, Extent, Seen, WhileRunning};
 pub use event::{Baseline, Event, EventKind, JobFacts, Question, SnapshotMoment, State, TurnEnd};
@@ -30,17 +30,71 @@ pub struct Request {
     pub command: Command,
 }
 
-/// What a client wants.
+/// What a client wants: to know something, or to have something done. Both are told apart by their type, which no two share.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(untagged)]
+pub enum Command {
+    /// To know something.
+    Query(Query),
+    /// To have something done.
+    Action(Action),
+}
+
+/// Asks. A query changes nothing: neither files, nor the conversation, nor what other clients see. The session answers it while a turn
+/// runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Command {
+pub enum Query {
     /// Tells everything, and from then on every event; only what comes after `from`, if that is still known.
     Attach {
         /// The last number that the client has seen.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         from: Option<u64>,
     },
+    /// Lists the prompts that one can go back to.
+    Targets {
+        /// Only those whose text, or a file of which, contains this.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        query: Option<String>,
+    },
+    /// Works out what a change would do.
+    Plan {
+        /// The change.
+        change: Change,
+    },
+    /// Tells line by line what a change would do, what a turn has done, or what differs between two points.
+    Diff {
+        /// What of.
+        of: DiffOf,
+    },
+    /// Lists all prompts that were ever said in the session, those that were left behind too.
+    Tree,
+    /// Tells what undo and redo would take back and repeat now.
+    Operations,
+    /// Lists the checkpoints of the workspace.
+    Checkpoints,
+    /// Lists the conversations of the workspace.
+    Sessions,
+    /// Lists files of the workspace whose path contains this, the best first.
+    Files {
+        /// Letters of the path, in order.
+        query: String,
+    },
+    /// Tells how large the store is.
+    Store,
+    /// Tells what the model would be sent next.
+    Context,
+    /// Tells that somebody is there; answered even while the session is busy.
+    Ping,
+}
+
+/// Does something. What comes of it is published as events to all clients.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Action {
     /// Says something. While a turn runs it is held, and said when the turn has ended.
     Prompt {
         /// In order.
@@ -74,22 +128,6 @@ pub enum Command {
         /// The answer.
         answer: Answer,
     },
-    /// Lists the prompts that one can go back to.
-    Targets {
-        /// Only those whose text, or a file of which, contains this.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        query: Option<String>,
-    },
-    /// Works out what a change would do.
-    Plan {
-        /// The change.
-        change: Change,
-    },
-    /// Tells line by line what a change would do, what a turn has done, or what differs between two points.
-    Diff {
-        /// What of.
-        of: DiffOf,
-    },
     /// Makes a change.
     Apply {
         /// The change.
@@ -112,21 +150,6 @@ pub enum Command {
         /// The label; null for none.
         label: Option<String>,
     },
-    /// Lists all prompts that were ever said in the session, those that were left behind too.
-    Tree,
-    /// Tells what undo and redo would take back and repeat now.
-    Operations,
-    /// Lists the checkpoints of the workspace.
-    Checkpoints,
-    /// Lists the conversations of the workspace.
-    Sessions,
-    /// Lists files of the workspace whose path contains this, the best first.
-    Files {
-        /// Letters of the path, in order.
-        query: String,
-    },
-    /// Tells how large the store is.
-    Store,
     /// Asks another model from the next request on.
     Model {
         /// As `provider/name`.
@@ -157,18 +180,69 @@ pub enum Command {
         /// The job.
         job: String,
     },
-    /// Tells what the model would be sent next.
-    Context,
-    /// Tells that somebody is there; answered even while the session is busy.
-    Ping,
     /// Ends the session's process once all is stored.
     Close,
 }
 
-impl Command {
-    /// Says something, on the terms of the session.
+impl Query {
+    /// The types of all queries.
+    const TYPES: [&str; 12] = [
+        "attach",
+        "targets",
+        "plan",
+        "diff",
+        "tree",
+        "operations",
+        "checkpoints",
+        "sessions",
+        "files",
+        "store",
+        "context",
+        "ping",
+    ];
+}
+
+impl Action {
+    /// Sends a prompt, on the terms of the session.
     pub fn prompt(parts: Vec<Part>) -> Self {
         Self::Prompt { parts, allow: None, unprotected: false, draft: None }
+    }
+}
+
+impl From<Query> for Command {
+    fn from(query: Query) -> Self {
+        Self::Query(query)
+    }
+}
+
+impl From<Action> for Command {
+    fn from(action: Action) -> Self {
+        Self::Action(action)
+    }
+}
+
+impl PartialEq<Query> for Command {
+    fn eq(&self, other: &Query) -> bool {
+        matches!(self, Self::Query(query) if query == other)
+    }
+}
+
+impl PartialEq<Action> for Command {
+    fn eq(&self, other: &Action) -> bool {
+        matches!(self, Self::Action(action) if action == other)
+    }
+}
+
+impl<'de> Deserialize<'de> for Command {
+    // By its type and not by trial: a command that lacks a field is refused with the name of the field.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let command = serde_json::Value::deserialize(deserializer)?;
+        let is_query = command["type"].as_str().is_some_and(|kind| Query::TYPES.contains(&kind));
+        let command = match is_query {
+            true => Query::deserialize(command).map(Self::Query),
+            false => Action::deserialize(command).map(Self::Action),
+        };
+        command.map_err(serde::de::Error::custom)
     }
 }
 
@@ -223,4 +297,32 @@ pub struct Rule {
     /// Only commands that begin with these words.
     #[serde(default)]
     pub prefix: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Result<Command, String> {
+        serde_json::from_str(text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn each_type_is_a_query_or_an_action() {
+        for kind in Query::TYPES {
+            let unknown = |error: &str| error.contains("unknown variant");
+            let json = serde_json::json!({ "type": kind });
+            assert!(!Query::deserialize(&json).is_err_and(|error| unknown(&error.to_string())), "{kind}");
+            assert!(Action::deserialize(&json).is_err_and(|error| unknown(&error.to_string())), "{kind}");
+        }
+        assert_eq!(parsed(r#"{"type":"tree"}"#), Ok(Command::Query(Query::Tree)));
+        assert_eq!(parsed(r#"{"type":"clear"}"#), Ok(Command::Action(Action::Clear)));
+    }
+
+    #[test]
+    fn a_refused_command_names_what_is_wrong_with_it() {
+        assert_eq!(parsed(r#"{"type":"plan"}"#), Err("missing field `change`".to_owned()));
+        assert_eq!(parsed(r#"{"type":"withdraw"}"#), Err("missing field `request`".to_owned()));
+        assert!(parsed(r#"{"type":"dance"}"#).is_err_and(|error| error.starts_with("unknown variant `dance`")));
+    }
 }

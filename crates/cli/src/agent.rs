@@ -4,7 +4,7 @@ pub mod model;
 mod print;
 pub mod session;
 
-use retake_agent::contract::{Allow, Command, Refusal, Reply};
+use retake_agent::contract::{Action, Allow, Command, Query, Refusal, Reply};
 use retake_agent::controller::{self, Opened, Setup, Unprotected, Which};
 use retake_agent::live::{Live, LiveError};
 use retake_agent::mcp::Servers;
@@ -129,7 +129,7 @@ impl Serving {
     /// Ends it; whoever looks next finds everything stored.
     pub fn finish(self, runtime: &Handle) {
         let Opened { handle, served } = self.opened;
-        runtime.block_on(handle.request(Command::Close)).ok();
+        runtime.block_on(handle.request(Action::Close)).ok();
         drop(handle);
         served.join().ok();
         if let Some(socket) = self.socket {
@@ -222,7 +222,7 @@ pub async fn tools_quietly(here: &Surroundings) -> (Tools, Vec<String>) {
 pub fn ask_live(
     here: &Surroundings,
     session: SessionId,
-    command: Command,
+    command: impl Into<Command>,
 ) -> anyhow::Result<Option<Result<Reply, Refusal>>> {
     let runtime = runtime()?;
     runtime.block_on(async {
@@ -255,7 +255,7 @@ pub async fn connect(here: &Surroundings, session: SessionId) -> anyhow::Result<
 
 /// Whether a live session in another process answers.
 pub fn is_served(here: &Surroundings, session: SessionId) -> anyhow::Result<bool> {
-    match ask_live(here, session, Command::Ping) {
+    match ask_live(here, session, Query::Ping) {
         Ok(answer) => Ok(answer.is_some_and(|answer| answer.is_ok())),
         // What it left behind accepted the connection.
         Err(error) if matches!(error.downcast_ref(), Some(AgentError::Live(LiveError::Died))) => Ok(false),

@@ -13,7 +13,7 @@ use crossterm::event::{Event as TerminalEvent, EventStream, KeyEventKind, MouseE
 use futures_core::Stream;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use retake_agent::contract::{Command, Reason, Refusal, Reply};
+use retake_agent::contract::{Action, Command, Reason, Refusal, Reply};
 use retake_agent::fresh;
 use retake_agent::live::{Asker, Listener, Live, LiveError, Told};
 use retake_agent::mention;
@@ -248,8 +248,8 @@ impl Client {
                     let attached = mention::attach(&self.root, parts.clone());
                     self.app.warn_of_missing(&attached);
                     let draft = Some(if draft.is_empty() { parts.clone() } else { draft });
-                    let command = Command::Prompt { parts: attached, allow: None, unprotected: false, draft };
-                    self.ask(Asked::Said(parts), command).await;
+                    let command = Action::Prompt { parts: attached, allow: None, unprotected: false, draft };
+                    self.ask(Asked::Said(parts), command.into()).await;
                 }
                 Effect::Edit(text) => {
                     let input = Input::Edited(self.edit(&text)?);

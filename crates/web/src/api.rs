@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::StatusCode;
 use hyper::body::{Body as _, Incoming};
-use retake_agent::contract::{Command, Request, SessionFacts};
+use retake_agent::contract::{Action, Command, Query, Request, SessionFacts};
 use retake_agent::{fresh, listing, mention};
 use retake_engine::{Environment, OpenError, RecoveryChoice, ResolveError, SessionError, SessionId, Workspace};
 use serde::Serialize;
@@ -110,16 +110,19 @@ pub(crate) async fn command(shared: &Shared, id: &str, request: hyper::Request<I
         return Err(Problem::new(400, message));
     }
     match request.command {
-        Command::Attach { .. } => {
+        Command::Query(Query::Attach { .. }) => {
             Err(Problem::new(400, "nobody attaches in this way").hint("the events of a session are at `…/events`"))
         }
-        Command::Close => Err(Problem::new(400, "a session is not closed in this way").hint("stop the server")),
-        Command::Prompt { parts, allow, unprotected, draft } => {
+        Command::Action(Action::Close) => {
+            Err(Problem::new(400, "a session is not closed in this way").hint("stop the server"))
+        }
+        Command::Action(Action::Prompt { parts, allow, unprotected, draft }) => {
             // Files that are mentioned go along, as in the terminal; what was typed is what may wait to be said.
             let draft = draft.or_else(|| Some(parts.clone()));
             let root = shared.environment.root.clone();
             let parts = blocking(move || Ok(mention::attach(&root, parts))).await?;
-            let request = Request { id: request.id, command: Command::Prompt { parts, allow, unprotected, draft } };
+            let request =
+                Request { id: request.id, command: Action::Prompt { parts, allow, unprotected, draft }.into() };
             Ok(answer::json(StatusCode::OK, &shared.rooms.enter(session).await?.ask(request).await?))
         }
         _ => Ok(answer::json(StatusCode::OK, &shared.rooms.enter(session).await?.ask(request).await?)),

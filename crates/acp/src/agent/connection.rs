@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use retake_agent::contract::{Command, Reply};
+use retake_agent::contract::{Action, Reply};
 use retake_engine::session::entry::Part;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -310,7 +310,7 @@ impl<H: Host> Connection<H> {
         let last = last_target(&session.known().view.entries);
         let which = match last {
             None => Wanted::New,
-            Some(entry) => match session.ask(Command::Fork { entry }).await? {
+            Some(entry) => match session.ask(Action::Fork { entry }).await? {
                 Reply::Forked { session, .. } => Wanted::Existing(session.into()),
                 _ => return Err(RpcError::new(RpcError::INTERNAL, "the session was not forked")),
             },
@@ -394,7 +394,7 @@ impl<H: Host> Connection<H> {
         let value = params.text("value")?;
         match params.text("configId")? {
             options::MODEL => {
-                session.ask(Command::Model { model: value.to_owned() }).await?;
+                session.ask(Action::Model { model: value.to_owned() }).await?;
                 // It is told of too, but the answer may be first.
                 session.learn_model(value);
             }

@@ -191,7 +191,7 @@ impl Session {
     }
 
     /// Has a command carried out.
-    pub(super) async fn ask(&self, command: Command) -> Result<Reply, RpcError> {
+    pub(super) async fn ask(&self, command: impl Into<Command>) -> Result<Reply, RpcError> {
         match self.asker.ask(command).await {
             Ok(Ok(reply)) => Ok(reply),
             Ok(Err(refusal)) => Err(self.refused(&refusal)),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use retake_acp::agent::{self, Close, Host, HostError, Listed, Open, Wish};
-use retake_agent::contract::{Command, Event, EventKind, Outcome, Reply, State};
+use retake_agent::contract::{Action, Command, Event, EventKind, Outcome, Reply, State};
 use retake_agent::controller::{self, Attached, Beginning, Handle, Message};
 use retake_agent::live::Live;
 use retake_agent::view::View;
@@ -40,8 +40,10 @@ impl Fake {
                     }
                     Message::Request { request, answer } => {
                         let reply = match request.command {
-                            Command::Prompt { .. } if holds => Reply::Held { count: 1, request: Some(request.id) },
-                            Command::Prompt { .. } => Reply::Said { prompt: id(1) },
+                            Command::Action(Action::Prompt { .. }) if holds => {
+                                Reply::Held { count: 1, request: Some(request.id) }
+                            }
+                            Command::Action(Action::Prompt { .. }) => Reply::Said { prompt: id(1) },
                             _ => Reply::Done,
                         };
                         answer.send(Outcome::Ok(reply)).ok();

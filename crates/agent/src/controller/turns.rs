@@ -8,9 +8,7 @@ use retake_engine::{Durability, NoProgress, OperationId, Origin};
 
 use super::publish::{in_words, rule_warnings, snapshot};
 use super::{Controller, Current, Fact, Terms, Unprotected, refusal};
-use crate::contract::{
-    self, Allow, ChangeGoal, Command, EventKind, Outcome, Reason, Refusal, Reply, SnapshotMoment, TurnEnd,
-};
+use crate::contract::{Allow, Change, ChangeGoal, EventKind, Outcome, Reason, Refusal, Reply, SnapshotMoment, TurnEnd};
 use crate::document::RewindDocument;
 use crate::instructions::{self, Missing};
 use crate::model::{Answer, Delta, Heard, ModelError, Request};
@@ -322,7 +320,8 @@ impl Controller {
         let text = last_words(of_turn(self.writer().conversation().entries(), current.prompt));
         let said = prompt_line(self.writer().conversation().entries(), current.prompt);
         let usage = turn_usage(self.writer().conversation().entries(), current.prompt);
-        let is_undone = came_to_nothing && self.waiting.as_ref().is_some_and(|(request, _)| undoes_newest(request));
+        let is_undone =
+            came_to_nothing && self.waiting.as_ref().is_some_and(|(wanted, _)| undoes_newest(&wanted.change));
         if is_undone || (!goes_on && self.waiting.is_none()) {
             self.return_held();
         }
@@ -435,9 +434,9 @@ fn minutes(ms: u64) -> String {
     format!("{} min", ms.div_ceil(60_000))
 }
 
-/// Whether a request is to undo whatever is newest.
-fn undoes_newest(request: &contract::Request) -> bool {
-    matches!(&request.command, Command::Apply { change, .. } if change.goal == ChangeGoal::Undo { operation: None })
+/// Whether a change is to undo whatever is newest.
+fn undoes_newest(change: &Change) -> bool {
+    change.goal == ChangeGoal::Undo { operation: None }
 }
 
 /// The first line of a prompt.

@@ -1,6 +1,6 @@
 //! R60, R61: what a model can say, and what can go wrong with it.
 
-use retake_agent::contract::{Command, EventKind, State, TurnEnd};
+use retake_agent::contract::{Action, EventKind, State, TurnEnd};
 use retake_engine::Scope;
 use retake_engine::session::entry::Part;
 use retake_testkit::model::{Answer, Stop};
@@ -148,7 +148,7 @@ fn images_reach_the_model_in_prompts_and_results_and_come_back_as_the_draft() {
         scene.model.says("A pixel.");
         let image = Part::Image { media_type: "image/png".to_owned(), data: PIXEL.to_owned() };
         let parts = vec![Part::text("what is this?"), image, Part::Paste { text: "pasted".to_owned() }];
-        let reply = scene.request(Command::prompt(parts.clone())).unwrap();
+        let reply = scene.request(Action::prompt(parts.clone())).unwrap();
         let retake_agent::contract::Reply::Said { prompt } = reply else { panic!("{reply:?}") };
         scene.until_ended(prompt);
         assert_eq!(scene.model.requests()[0].text.matches(PIXEL).count(), 1);

@@ -1,6 +1,6 @@
 //! R50-R53: the model marks a place, explores, and goes back with a report. Asserted on what it receives.
 
-use retake_agent::contract::{Allow, ChangeGoal, Command, EventKind, Reply, TurnEnd, WhileRunning};
+use retake_agent::contract::{Action, Allow, ChangeGoal, EventKind, Reply, TurnEnd, WhileRunning};
 use retake_agent::fresh;
 use retake_engine::session::entry::{Block, Body, CallId, Details, Entry, Outcome, Part, StopReason, SummaryBy, Usage};
 use retake_engine::session::{NewEntry, NewTurn};
@@ -187,7 +187,7 @@ fn every_mistake_is_explained_and_changes_nothing() {
     scene.model.calls("checkpoint", json!({"goal": "look", "name": "three"}));
     scene.model.says("Marked.");
     scene.prompt("mark");
-    scene.request(Command::Clear).unwrap();
+    scene.request(Action::Clear).unwrap();
     scene.model.calls("rewind", json!({"report": "Third.", "name": "three"}));
     scene.model.says("Well.");
     scene.prompt("go back");
@@ -512,7 +512,7 @@ fn files_go_back_only_where_edits_are_allowed_and_people_are_told() {
     scene.model.calls("rewind", json!({"report": "No."}));
     scene.model.says("So be it.");
     let parts = vec![Part::text("only look")];
-    let none = Command::Prompt { parts, allow: Some(Allow::None), unprotected: false, draft: None };
+    let none = Action::Prompt { parts, allow: Some(Allow::None), unprotected: false, draft: None };
     let Reply::Said { prompt } = scene.request(none).unwrap() else { panic!("it is said") };
     scene.until_ended(prompt);
     assert_eq!(scene.read("a.txt").as_deref(), Some("1\n"));

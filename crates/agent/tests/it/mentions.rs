@@ -1,6 +1,6 @@
 //! Files that a prompt mentions are shown to the model beside it.
 
-use retake_agent::contract::{Command, Reply};
+use retake_agent::contract::{Action, Reply};
 use retake_agent::mention::attach;
 use retake_engine::session::entry::Part;
 
@@ -67,7 +67,7 @@ fn the_model_is_shown_what_was_mentioned() {
         let mut scene = Scene::with(wire).file("a.txt", "alpha\n").start();
         scene.model.says("Seen.");
         let parts = attach(&scene.root(), vec![Part::text("look at @a.txt")]);
-        let said = scene.request(Command::prompt(parts)).expect("it can be said");
+        let said = scene.request(Action::prompt(parts)).expect("it can be said");
         let Reply::Said { prompt } = said else { panic!("not said: {said:?}") };
         scene.until_ended(prompt);
         let transcript = scene.last_request().transcript();

@@ -1,7 +1,7 @@
 //! R33, R34, R35 and what others got wrong: stale, doubled, late and concurrent changes.
 
 use retake_agent::contract::{
-    Change, ChangeGoal, Command, EventKind, Reason, Reply, Seen, State, TurnEnd, WhileRunning,
+    Action, Change, ChangeGoal, Command, EventKind, Query, Reason, Reply, Seen, State, TurnEnd, WhileRunning,
 };
 use retake_engine::session::entry::EntryId;
 use retake_engine::{OnConflict, Scope};
@@ -10,12 +10,13 @@ use serde_json::json;
 use crate::scene::{Scene, rewind_goal};
 
 fn apply(goal: ChangeGoal, head: Option<EntryId>) -> Command {
-    Command::Apply {
+    Action::Apply {
         change: Change::new(goal),
         head_seen: Some(Seen { head }),
         plan_seen: None,
         running: WhileRunning::Refuse,
     }
+    .into()
 }
 
 #[test]
@@ -175,7 +176,7 @@ fn targets_can_be_searched() {
     scene.model.says("Two.");
     scene.prompt("Sing");
     for query in ["SEA", "blue"] {
-        let reply = scene.request(Command::Targets { query: Some(query.to_owned()) }).unwrap();
+        let reply = scene.request(Query::Targets { query: Some(query.to_owned()) }).unwrap();
         let Reply::Targets { targets, head } = reply else { panic!("{reply:?}") };
         assert_eq!(targets.iter().map(|target| target.id).collect::<Vec<_>>(), [first], "{query}");
         assert_eq!(head, scene.view().head());
@@ -219,7 +220,7 @@ fn what_another_session_did_is_kept() {
     scene.rewind(first, Scope::Both);
     assert_eq!(scene.files(), "theirs.txt: theirs\n");
     scene.check();
-    scene.runtime().block_on(other.handle.request(Command::Close)).unwrap();
+    scene.runtime().block_on(other.handle.request(Action::Close)).unwrap();
     other.served.join().unwrap();
 }
 
@@ -238,7 +239,7 @@ fn files_are_not_rewound_while_another_session_is_at_work() {
     scene.check();
     scene.rewind(first, Scope::Conversation);
     scene.check();
-    scene.runtime().block_on(other.handle.request(Command::Close)).unwrap();
+    scene.runtime().block_on(other.handle.request(Action::Close)).unwrap();
     other.served.join().unwrap();
 }
 
@@ -250,7 +251,7 @@ fn a_plan_changes_nothing_and_says_what_would_happen() {
     let first = scene.prompt("first");
     let before = scene.view();
     let change = Change::new(rewind_goal(first, Scope::Both));
-    let Reply::Change { document } = scene.request(Command::Plan { change }).unwrap() else { panic!("no document") };
+    let Reply::Change { document } = scene.request(Query::Plan { change }).unwrap() else { panic!("no document") };
     assert!(!document.applied && document.operation.is_none());
     assert_eq!(document.files.len(), 1);
     assert_eq!((document.undoes.len(), document.ledger.len()), (1, 0), "a command is named once: {document:?}");
@@ -265,7 +266,7 @@ fn what_makes_no_sense_is_refused() {
     assert_eq!(scene.change(rewind_goal(nobody, Scope::Both)).unwrap_err().reason, Reason::NotFound);
     assert_eq!(scene.change(ChangeGoal::Undo { operation: None }).unwrap_err().reason, Reason::Nothing);
     assert_eq!(scene.change(ChangeGoal::Redo { operation: None }).unwrap_err().reason, Reason::Nothing);
-    let empty = Command::prompt(vec![retake_engine::session::entry::Part::text(" \n")]);
+    let empty = Action::prompt(vec![retake_engine::session::entry::Part::text(" \n")]);
     assert_eq!(scene.request(empty).unwrap_err().reason, Reason::Invalid);
     let undo = ChangeGoal::Undo { operation: Some("ffff".to_owned()) };
     assert_eq!(scene.change(undo).unwrap_err().reason, Reason::NotFound);

@@ -76,7 +76,7 @@ fn a_turn_is_stopped_at_once_although_a_snapshot_is_stalled() {
     scene.model.calls("write_file", write(1)).calls("write_file", write(2));
     let prompt = scene.say("write two");
     scene.until(|kind| matches!(kind, EventKind::Appended { entry } if matches!(entry.body, Body::Reply { .. })));
-    scene.request(retake_agent::contract::Command::Interrupt { turn: None }).unwrap();
+    scene.request(retake_agent::contract::Action::Interrupt { turn: None }).unwrap();
     scene.until(|kind| matches!(kind, EventKind::StateChanged { state: State::Paused }));
     drop(stalled);
     scene.until_ended(prompt);

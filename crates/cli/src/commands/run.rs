@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use retake_agent::contract::{self, Command, Event, EventKind, Reason, Refusal, Reply, State, TurnEnd};
+use retake_agent::contract::{self, Action, Command, Event, EventKind, Reason, Refusal, Reply, State, TurnEnd};
 use retake_agent::controller::{Closing, Handle, OpenError as OpenSessionError, Unprotected, Which};
 use retake_agent::live::{Asker, Listener, Live, LiveError, Told};
 use retake_agent::socket::{self, Client};
@@ -200,7 +200,7 @@ pub(super) async fn wait_for_others(
             }
         }
     }
-    handle.request(Command::Close).await.ok();
+    handle.request(Action::Close).await.ok();
     Ok(())
 }
 
@@ -304,7 +304,7 @@ async fn turn(
         return Err(AgentError::Withdrawn.into());
     }
     if prompt.is_clear_due {
-        ask(asker, Command::Clear).await?.map_err(AgentError::from)?;
+        ask(asker, Action::Clear).await?.map_err(AgentError::from)?;
         prompt.is_clear_due = false;
     }
     let mut own = say(asker, prompt, printer.ui()).await?;
@@ -359,7 +359,7 @@ async fn turn(
 async fn say(asker: &Asker, prompt: &Prompt, ui: &mut Ui) -> anyhow::Result<Own> {
     let unprotected = prompt.manner.unprotected == Unprotected::Allow;
     let (parts, allow) = (prompt.parts.clone(), Some(prompt.allow));
-    let command = Command::Prompt { parts, allow, unprotected, draft: None };
+    let command = Action::Prompt { parts, allow, unprotected, draft: None };
     let asked = asker.hand_in(command).await;
     let request = asked.id.clone();
     let reply = asked.answer().await.map_err(AgentError::from)?;
@@ -374,7 +374,7 @@ async fn say(asker: &Asker, prompt: &Prompt, ui: &mut Ui) -> anyhow::Result<Own>
 }
 
 /// Has a command carried out.
-async fn ask(asker: &Asker, command: Command) -> Result<Result<Reply, Refusal>, AgentError> {
+async fn ask(asker: &Asker, command: impl Into<Command>) -> Result<Result<Reply, Refusal>, AgentError> {
     Ok(asker.ask(command).await?)
 }
 
@@ -393,10 +393,10 @@ impl Own {
     async fn stop(&mut self, asker: &Asker) -> anyhow::Result<()> {
         if self.turn.is_some() {
             // Refused if it has just ended, which is told next.
-            ask(asker, Command::Interrupt { turn: self.turn }).await?.ok();
+            ask(asker, Action::Interrupt { turn: self.turn }).await?.ok();
             return Ok(());
         }
-        match ask(asker, Command::Withdraw { request: self.request.clone() }).await? {
+        match ask(asker, Action::Withdraw { request: self.request.clone() }).await? {
             Ok(_) => Err(AgentError::Withdrawn.into()),
             // It has just been said.
             Err(_) => {

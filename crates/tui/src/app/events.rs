@@ -1,13 +1,12 @@
 //! What the session tells.
 
-use retake_agent::contract::{Event, EventKind, State, TurnEnd};
+use retake_agent::contract::{Event, EventKind, Query, State, TurnEnd};
 use retake_agent::view::View;
 use retake_engine::session::entry::Body;
 
 use super::facts::Facts;
 use super::notice::Tone;
 use super::{App, Asked, Effect, Place};
-use retake_agent::contract::Command;
 
 impl App {
     pub(super) fn event(&mut self, event: &Event) -> Vec<Effect> {
@@ -38,7 +37,7 @@ impl App {
                     self.say_ended(*reason, message.as_deref(), *taken_back);
                 }
                 self.running_since = None;
-                return vec![Effect::Ask(Asked::Store, Command::Store)];
+                return vec![Effect::Ask(Asked::Store, Query::Store.into())];
             }
             EventKind::Retrying { after_ms, attempt, message } => {
                 let seconds = after_ms.div_ceil(1_000);

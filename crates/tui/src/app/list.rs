@@ -2,7 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use retake_agent::contract::{
-    Change, ChangeGoal, CheckpointFacts, CheckpointRef, Command, DiffOf, SessionFacts, SessionRef,
+    Change, ChangeGoal, CheckpointFacts, CheckpointRef, DiffOf, Query, SessionFacts, SessionRef,
 };
 use retake_engine::Timestamp;
 
@@ -150,8 +150,8 @@ impl App {
             Target::Session(session) => self.leave_for(Next::Open(session.into())),
             Target::Checkpoint(checkpoint) => {
                 let change = Change::new(ChangeGoal::Checkpoint { checkpoint: checkpoint.into(), files: None });
-                let command = Command::Diff { of: DiffOf::Change { change: change.clone() } };
-                vec![Effect::Ask(Asked::Preview(change), command)]
+                let command = Query::Diff { of: DiffOf::Change { change: change.clone() } };
+                vec![Effect::Ask(Asked::Preview(change), command.into())]
             }
         }
     }

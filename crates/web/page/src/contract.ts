@@ -2,6 +2,21 @@
 // Generated from the Rust types; do not edit. To write it anew:
 // RETAKE_BLESS=1 cargo test -p retake-agent --all-features --test it contract_ts
 
+export type Action =
+  | { type: "prompt", parts: Array<Part>, allow?: Allow | null, unprotected?: boolean, draft?: Array<Part> | null }
+  | { type: "withdraw", request: string }
+  | { type: "interrupt", turn?: EntryId | null }
+  | { type: "answer", call: CallId, answer: Answer }
+  | { type: "apply", change: Change, head_seen?: Seen | null, plan_seen?: string | null, running?: WhileRunning }
+  | { type: "label", prompt: EntryId, label: string | null }
+  | { type: "model", model: string }
+  | { type: "draft", parts: Array<Part> }
+  | { type: "clear" }
+  | { type: "fork", entry: EntryId }
+  | { type: "summarise", extent: Extent, instructions?: string | null }
+  | { type: "end_job", job: string }
+  | { type: "close" };
+
 export type Allow = "all" | "edits" | "none" | "all_else_ask" | "edits_else_ask";
 
 export type Answer = { type: "allow" } | { type: "allow_always", rule: Rule } | { type: "deny", why?: string | null };
@@ -35,32 +50,7 @@ export type CheckpointRef = string;
 
 export type Coming = { entry?: EntryId | null, text: string, thinking: string };
 
-export type Command =
-  | { type: "attach", from?: number | null }
-  | { type: "prompt", parts: Array<Part>, allow?: Allow | null, unprotected?: boolean, draft?: Array<Part> | null }
-  | { type: "withdraw", request: string }
-  | { type: "interrupt", turn?: EntryId | null }
-  | { type: "answer", call: CallId, answer: Answer }
-  | { type: "targets", query?: string | null }
-  | { type: "plan", change: Change }
-  | { type: "diff", of: DiffOf }
-  | { type: "apply", change: Change, head_seen?: Seen | null, plan_seen?: string | null, running?: WhileRunning }
-  | { type: "label", prompt: EntryId, label: string | null }
-  | { type: "tree" }
-  | { type: "operations" }
-  | { type: "checkpoints" }
-  | { type: "sessions" }
-  | { type: "files", query: string }
-  | { type: "store" }
-  | { type: "model", model: string }
-  | { type: "draft", parts: Array<Part> }
-  | { type: "clear" }
-  | { type: "fork", entry: EntryId }
-  | { type: "summarise", extent: Extent, instructions?: string | null }
-  | { type: "end_job", job: string }
-  | { type: "context" }
-  | { type: "ping" }
-  | { type: "close" };
+export type Command = Query | Action;
 
 export type Conflict = "changed_by_others" | "changed_later" | "changed_since" | "uncaptured_since" | "contested" | "not_captured" | "unknown_then" | "in_the_way" | "damaged" | "yours";
 
@@ -165,6 +155,20 @@ export type PlannedConversation = { from: EntryId | null, to: EntryId | null, le
 export type PlannedFile = { path: Bytes, action: string | null, status: string, certainty: string | null, yours: boolean };
 
 export type PromptLine = { id: EntryId, text: string };
+
+export type Query =
+  | { type: "attach", from?: number | null }
+  | { type: "targets", query?: string | null }
+  | { type: "plan", change: Change }
+  | { type: "diff", of: DiffOf }
+  | { type: "tree" }
+  | { type: "operations" }
+  | { type: "checkpoints" }
+  | { type: "sessions" }
+  | { type: "files", query: string }
+  | { type: "store" }
+  | { type: "context" }
+  | { type: "ping" };
 
 export type Question = { call: CallId, tool: string, title: string, detail?: string | null, diffs?: Array<FileDiff>, why: string, rule: Rule | null };
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use retake_agent::contract::{Command, EventKind, TurnEnd};
+use retake_agent::contract::{Action, EventKind, TurnEnd};
 use retake_engine::session::entry::{Body, Entry, EntryId, Outcome};
 use retake_testkit::model::{Answer, Gate, Tokens};
 use serde_json::{Value, json};
@@ -154,17 +154,17 @@ impl Player<'_> {
                     }
                     heard.contains("ready")
                 });
-                self.scene.request(Command::Interrupt { turn: None }).unwrap();
+                self.scene.request(Action::Interrupt { turn: None }).unwrap();
             }
             Ending::StopsAnswer => {
                 gate.wait_until_reached();
                 // What was sent before the gate has been heard.
                 self.scene.until(|kind| matches!(kind, EventKind::Delta { text, .. } if text.ends_with('.')));
-                self.scene.request(Command::Interrupt { turn: None }).unwrap();
+                self.scene.request(Action::Interrupt { turn: None }).unwrap();
             }
             Ending::StopsWaiting => {
                 gate.wait_until_reached();
-                self.scene.request(Command::Interrupt { turn: None }).unwrap();
+                self.scene.request(Action::Interrupt { turn: None }).unwrap();
             }
         }
         self.scene.until_ended(prompt).0
