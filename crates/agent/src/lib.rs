@@ -5,6 +5,7 @@
 //!                  what clients and a session tell each other, and what a client shows     (pure)
 //! turn             what happens next                                                       (pure)
 //! controller       one thread per session, the only one that writes to it
+//! publisher        numbers events and sends them to all clients
 //! live             a client's way to a session, in this process or in another one
 //! keeper           one thread per workspace: snapshots, plans, rewinds
 //! question         what the keeper answers, whoever serves the session
@@ -36,6 +37,7 @@ pub mod mention;
 pub mod model;
 pub mod permission;
 pub mod plain;
+pub mod publisher;
 pub mod question;
 pub mod socket;
 mod summary;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use retake_agent::contract::{Action, Command, Outcome, Query, Refusal, Reply};
-use retake_agent::controller::{self, Attached, Beginning, Closing, Message};
+use retake_agent::controller::{self, Closing, Message};
 use retake_agent::socket;
 
 use super::extension::foreign;
@@ -42,9 +42,9 @@ impl Proxy {
                 let outcome = self.take_command(session, request.command).await;
                 answer.send(outcome.map_or_else(Outcome::Refused, Outcome::Ok)).ok();
             }
-            Message::Attach { answer, .. } => {
-                if let Some((view, events)) = session.desk.ask(|scribe| scribe.attach()).await {
-                    answer.send(Attached { beginning: Beginning::View(Box::new(view)), events }).ok();
+            Message::Attach { from, answer } => {
+                if let Some(attached) = session.desk.ask(move |scribe| scribe.attach(from)).await {
+                    answer.send(attached).ok();
                 }
             }
             Message::CloseIfIdle { answer } => drop(answer.send(Closing::Busy)),

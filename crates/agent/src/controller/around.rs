@@ -41,7 +41,7 @@ impl Controller {
             .map_err(|ModelRefused { message, hint }| Refusal { hint, ..refusal(Reason::Invalid, message) })?;
         let (name, window) = (model.full_name(), model.settings().context_window());
         self.model = model;
-        if (&self.view.model, self.view.window) != (&name, window) {
+        if (&self.publisher.view().model, self.publisher.view().window) != (&name, window) {
             self.publish(EventKind::ModelChanged { model: name, window });
         }
         Ok(Reply::Done)

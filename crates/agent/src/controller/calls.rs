@@ -206,7 +206,7 @@ impl Controller {
         let window =
             NewWindow { session, turn: Some(turn_id), tool, reach, declared, operation: PartOf::Turn(operation) };
         let slot = Arc::clone(&call.window);
-        let (facts, turn, request) = (self.facts.clone(), self.number, self.request.clone());
+        let (facts, turn, request) = (self.facts.clone(), self.number, self.publisher.request.clone());
         self.keeper.run(move |workspace| {
             let began = Instant::now();
             let result = workspace.begin(window, fresh::checkpoint(), &NoProgress);
@@ -300,7 +300,7 @@ impl Controller {
         let Some(window) = self.call_mut(number).and_then(|call| take(&call.window)) else {
             return self.settle_call(number, output);
         };
-        let (facts, request) = (self.facts.clone(), self.request.clone());
+        let (facts, request) = (self.facts.clone(), self.publisher.request.clone());
         if let Some(job) = output.job {
             self.job_windows.insert(job, window);
             self.snapshot(
@@ -324,7 +324,7 @@ impl Controller {
         let (id, title, job) = (call.id.clone(), call.title.clone(), output.job);
         self.settle_question(number, false);
         self.append(vec![result(&id, &title, output)]);
-        if let Some((job, entry)) = job.zip(self.view.head()) {
+        if let Some((job, entry)) = job.zip(self.writer().conversation().head()) {
             self.job_entries.insert(job, entry);
         }
         self.publish_jobs();
@@ -355,7 +355,7 @@ impl Controller {
     /// Has the keeper close a call's window once it is open, if it is ever going to be.
     fn release_window(&mut self, number: CallNumber) {
         let Some(slot) = self.call_mut(number).map(|call| Arc::clone(&call.window)) else { return };
-        let (facts, request) = (self.facts.clone(), self.request.clone());
+        let (facts, request) = (self.facts.clone(), self.publisher.request.clone());
         self.keeper.run(move |workspace| {
             if let Some(window) = take(&slot) {
                 end(workspace, window, request.as_deref(), &facts);
@@ -365,7 +365,7 @@ impl Controller {
 
     /// Has a window closed by a snapshot.
     pub(super) fn end_window(&self, window: Window) {
-        let (facts, request) = (self.facts.clone(), self.request.clone());
+        let (facts, request) = (self.facts.clone(), self.publisher.request.clone());
         self.keeper.run(move |workspace| end(workspace, window, request.as_deref(), &facts));
     }
 

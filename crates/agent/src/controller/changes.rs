@@ -108,9 +108,9 @@ impl Controller {
 
     /// Makes a change; nothing else goes on.
     pub(super) fn apply_now(&mut self, wanted: WantedChange, answer: oneshot::Sender<Outcome>) {
-        self.request = wanted.request;
+        self.publisher.request = wanted.request;
         let outcome = self.change(wanted.change, wanted.plan_seen);
-        self.request = None;
+        self.publisher.request = None;
         answer.send(outcome.map_or_else(Outcome::Refused, Outcome::Ok)).ok();
     }
 

@@ -30,6 +30,7 @@ use crate::files::FileList;
 use crate::keeper::Keeper;
 use crate::model::{Answer, Delta, Heard, Model, ModelError, Models};
 use crate::permission::{Mode, Policy};
+use crate::publisher::Publisher;
 use crate::question::refusal;
 use crate::tool::{self, JobEnded, JobId, Toolbox};
 use crate::turn::{Activity, CallNumber, Turn};
@@ -290,13 +291,8 @@ struct Controller {
     job_entries: HashMap<JobId, EntryId>,
     /// The keeper's, for whoever types a path.
     files: Arc<Mutex<FileList>>,
-    view: View,
-    events: broadcast::Sender<Arc<Event>>,
-    /// The number of the last event, for [`Handle::published`].
-    published: Arc<AtomicU64>,
-    kept: VecDeque<Arc<Event>>,
-    /// The request that is being carried out.
-    request: Option<String>,
+    /// Knows the request that is being carried out.
+    publisher: Publisher,
     facts: mpsc::UnboundedSender<Fact>,
     is_closing: bool,
 }
@@ -402,18 +398,21 @@ impl Controller {
     }
 
     fn take_request(&mut self, request: Request, answer: oneshot::Sender<Outcome>) {
-        self.request = (!request.id.is_empty()).then(|| request.id.clone());
+        self.publisher.request = (!request.id.is_empty()).then(|| request.id.clone());
         match request.command {
             Command::Query(query) => self.take_query(query, answer),
             Command::Action(action) => self.take_action(action, answer),
         }
-        self.request = None;
+        self.publisher.request = None;
     }
 
     /// Answers a query: from memory, or from the workspace, which the keeper reads.
     fn take_query(&mut self, query: Query, answer: oneshot::Sender<Outcome>) {
         let reply = match query {
-            Query::Attach { .. } => Reply::View { view: Box::new(self.view.clone()) },
+            Query::Attach { .. } => {
+                let view = self.publisher.view_with(self.writer().conversation().entries());
+                Reply::View { view: Box::new(view) }
+            }
             Query::Context => Reply::Context { body: self.model_request().body().to_owned() },
             Query::Ping => Reply::Done,
             Query::Plan { .. }
@@ -434,7 +433,7 @@ impl Controller {
     fn take_action(&mut self, action: Action, answer: oneshot::Sender<Outcome>) {
         let outcome = match action {
             Action::Apply { change, head_seen, plan_seen, running } => {
-                let wanted = WantedChange { request: self.request.clone(), change, plan_seen };
+                let wanted = WantedChange { request: self.publisher.request.clone(), change, plan_seen };
                 return self.apply(wanted, head_seen, running, answer);
             }
             Action::Fork { entry } => return self.fork(entry, answer),
@@ -463,10 +462,10 @@ impl Controller {
     }
 
     fn take_fact(&mut self, fact: Fact) {
-        self.request = self.current.as_ref().and_then(|current| current.request.clone());
+        self.publisher.request = self.current.as_ref().and_then(|current| current.request.clone());
         match fact {
             Fact::Told { request, kind } => {
-                self.request = request;
+                self.publisher.request = request;
                 self.publish(*kind);
             }
             Fact::JobEnded(ended) => self.job_ended(&ended),
@@ -488,7 +487,7 @@ impl Controller {
             | Fact::RetryDue { .. }
             | Fact::OutOfPatience { .. } => {}
         }
-        self.request = None;
+        self.publisher.request = None;
     }
 
     /// The one who appends.

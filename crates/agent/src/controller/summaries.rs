@@ -59,7 +59,7 @@ impl Controller {
             return drop(answer.send(Outcome::Ok(Reply::Summarised { summary: None })));
         };
         let bytes = self.model_request().body().len();
-        let wanted = Wanted { request: self.request.clone(), what, bytes, answer };
+        let wanted = Wanted { request: self.publisher.request.clone(), what, bytes, answer };
         self.step(turn::Fact::SummaryWanted);
         self.number += 1;
         self.ask_for_summary(range, wish, Some(wanted));
@@ -98,7 +98,7 @@ impl Controller {
         self.publish(EventKind::Summarising { active: false });
         match (wanted, result) {
             (Some(wanted), result) => {
-                self.request.clone_from(&wanted.request);
+                self.publisher.request.clone_from(&wanted.request);
                 let outcome = match result {
                     // Whoever wanted it is gone.
                     _ if wanted.answer.is_closed() => Err(refusal(Reason::Interrupted, "nobody waits for it any more")),

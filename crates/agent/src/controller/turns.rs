@@ -59,7 +59,7 @@ impl Controller {
         self.current = Some(Current {
             prompt,
             operation,
-            request: self.request.clone(),
+            request: self.publisher.request.clone(),
             terms,
             heard: Heard::default(),
             reply: fresh::entry(),
@@ -81,7 +81,7 @@ impl Controller {
 
     /// Has a snapshot taken; nobody waits for it but what comes after it.
     pub(super) fn snapshot(&self, name: SnapshotMoment, moment: Moment) {
-        let (facts, request) = (self.facts.clone(), self.request.clone());
+        let (facts, request) = (self.facts.clone(), self.publisher.request.clone());
         self.keeper.run(move |workspace| {
             let began = Instant::now();
             let result = workspace.checkpoint_at(moment, fresh::checkpoint(), Durability::Soon, &NoProgress);
@@ -336,7 +336,7 @@ impl Controller {
             EndReason::Done | EndReason::Interrupted => None,
         };
         let session = self.writer().id().into();
-        self.request = current.request;
+        self.publisher.request = current.request;
         let taken_back = came_to_nothing;
         self.store_turn(EventKind::TurnEnded {
             session,
@@ -374,7 +374,7 @@ impl Controller {
     /// Takes the snapshot after a turn, and tells that it has ended when everything of it is stored.
     fn store_turn(&self, ended: EventKind) {
         self.snapshot(SnapshotMoment::Turn, Moment { session: self.writer().id(), entry: None, origin: Origin::Turn });
-        let (facts, request, kind) = (self.facts.clone(), self.request.clone(), Box::new(ended));
+        let (facts, request, kind) = (self.facts.clone(), self.publisher.request.clone(), Box::new(ended));
         self.keeper.run(move |_| drop(facts.send(Fact::Told { request, kind })));
     }
 
