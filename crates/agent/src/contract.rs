@@ -109,6 +109,9 @@ pub enum Action {
         /// to be said any more then; what somebody else has typed still does.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         draft: Option<Vec<Part>>,
+        /// Whether files that its texts mention as `@path` go along.
+        #[serde(default, skip_serializing_if = "is_default")]
+        mentions: Mentions,
     },
     /// Takes a prompt back that is held.
     Withdraw {
@@ -205,7 +208,7 @@ impl Query {
 impl Action {
     /// Sends a prompt, on the terms of the session.
     pub fn prompt(parts: Vec<Part>) -> Self {
-        Self::Prompt { parts, allow: None, unprotected: false, draft: None }
+        Self::Prompt { parts, allow: None, unprotected: false, draft: None, mentions: Mentions::Leave }
     }
 }
 
@@ -244,6 +247,18 @@ impl<'de> Deserialize<'de> for Command {
         };
         command.map_err(serde::de::Error::custom)
     }
+}
+
+/// Whether files that a prompt mentions go along with it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+pub enum Mentions {
+    /// They do not: the client has attached what it wants to.
+    #[default]
+    Leave,
+    /// The session reads and attaches them. The prompt without them is the draft that it was made from, unless `draft` names another.
+    Attach,
 }
 
 /// Whether a field has the value that leaving it out means.

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::StatusCode;
 use hyper::body::{Body as _, Incoming};
-use retake_agent::contract::{Action, Command, Query, Request, SessionFacts};
-use retake_agent::{fresh, listing, mention};
+use retake_agent::contract::{Action, Command, Mentions, Query, Request, SessionFacts};
+use retake_agent::{fresh, listing};
 use retake_engine::{Environment, OpenError, RecoveryChoice, ResolveError, SessionError, SessionId, Workspace};
 use serde::Serialize;
 use tokio::time::timeout;
@@ -104,10 +104,14 @@ pub(crate) async fn events(
 /// Asks a session something.
 pub(crate) async fn command(shared: &Shared, id: &str, request: hyper::Request<Incoming>) -> Result<Answer, Problem> {
     let session = resolve(shared, id).await?;
-    let request = read(shared, request).await?;
+    let mut request = read(shared, request).await?;
     if request.id.is_empty() || request.id.len() > limits::REQUEST_ID || request.id.starts_with('#') {
         let message = format!("an id has 1 to {} bytes and does not begin with `#`", limits::REQUEST_ID);
         return Err(Problem::new(400, message));
+    }
+    // Files that are mentioned go along, as in the terminal.
+    if let Command::Action(Action::Prompt { mentions, .. }) = &mut request.command {
+        *mentions = Mentions::Attach;
     }
     match request.command {
         Command::Query(Query::Attach { .. }) => {
@@ -115,15 +119,6 @@ pub(crate) async fn command(shared: &Shared, id: &str, request: hyper::Request<I
         }
         Command::Action(Action::Close) => {
             Err(Problem::new(400, "a session is not closed in this way").hint("stop the server"))
-        }
-        Command::Action(Action::Prompt { parts, allow, unprotected, draft }) => {
-            // Files that are mentioned go along, as in the terminal; what was typed is what may wait to be said.
-            let draft = draft.or_else(|| Some(parts.clone()));
-            let root = shared.environment.root.clone();
-            let parts = blocking(move || Ok(mention::attach(&root, parts))).await?;
-            let request =
-                Request { id: request.id, command: Action::Prompt { parts, allow, unprotected, draft }.into() };
-            Ok(answer::json(StatusCode::OK, &shared.rooms.enter(session).await?.ask(request).await?))
         }
         _ => Ok(answer::json(StatusCode::OK, &shared.rooms.enter(session).await?.ask(request).await?)),
     }

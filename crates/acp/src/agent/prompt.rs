@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use retake_agent::contract::{Action, Answer, Question, Reason, Reply};
+use retake_agent::contract::{Action, Answer, Mentions, Question, Reason, Reply};
 use retake_agent::live::{Asked, LiveError};
 use retake_engine::session::entry::Part;
 use serde_json::{Value, json};
@@ -24,7 +24,8 @@ pub(super) async fn hand_in(session: &Session, id: Value, blocks: Vec<Value>, pa
     let is_all_said = content::blocks(&session.updates.root, &parts) == blocks;
     let given = (!is_all_said).then(|| (blocks, parts.clone()));
     let mut pending = session.pending.lock().await;
-    let command = Action::Prompt { parts: parts.clone(), allow, unprotected: false, draft: None };
+    let command =
+        Action::Prompt { parts: parts.clone(), allow, unprotected: false, draft: None, mentions: Mentions::Leave };
     let asked = session.asker.hand_in(command).await;
     pending.push(Pending {
         request: asked.id.clone(),

@@ -25,9 +25,12 @@ use retake_engine::{CheckpointError, FileTime, MadeBy, OperationId, SessionId, S
 use tokio::runtime;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
-use crate::contract::{Action, Change, Command, Event, EventKind, Outcome, Query, Reason, Refusal, Reply, Request};
+use crate::contract::{
+    Action, Change, Command, Event, EventKind, Mentions, Outcome, Query, Reason, Refusal, Reply, Request,
+};
 use crate::files::FileList;
 use crate::keeper::Keeper;
+use crate::mention;
 use crate::model::{Answer, Delta, Heard, Model, ModelError, Models};
 use crate::permission::{Mode, Policy};
 use crate::publisher::Publisher;
@@ -441,8 +444,12 @@ impl Controller {
             Action::Summarise { extent, instructions } => {
                 return self.summarise(extent, instructions.as_deref(), answer);
             }
-            Action::Prompt { parts, allow, unprotected, draft } => {
+            Action::Prompt { parts, allow, unprotected, draft, mentions } => {
                 let terms = self.terms(allow, unprotected);
+                let (parts, draft) = match mentions {
+                    Mentions::Leave => (parts, draft),
+                    Mentions::Attach => (mention::attach(&self.root, parts.clone()), draft.or(Some(parts))),
+                };
                 self.prompt(parts, draft.as_deref(), terms)
             }
             Action::Withdraw { request } => self.withdraw(&request),

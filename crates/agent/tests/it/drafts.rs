@@ -1,6 +1,6 @@
 //! R31: what waits to be said belongs to whoever typed it. A prompt takes only that away which it says.
 
-use retake_agent::contract::{Action, EventKind, Reply};
+use retake_agent::contract::{Action, EventKind, Mentions, Reply};
 use retake_engine::Scope;
 use retake_engine::session::entry::Part;
 
@@ -14,7 +14,9 @@ fn typed(scene: &Scene, text: &str) {
 /// Says `text`, which was made from `draft`, and waits for the end of the turn.
 fn say_from(scene: &mut Scene, text: &str, draft: &str) {
     let (parts, draft) = (vec![Part::text(text)], Some(vec![Part::text(draft)]));
-    let said = scene.request(Action::Prompt { parts, allow: None, unprotected: false, draft }).unwrap();
+    let said = scene
+        .request(Action::Prompt { parts, allow: None, unprotected: false, draft, mentions: Mentions::Leave })
+        .unwrap();
     let Reply::Said { prompt } = said else { panic!("not said: {said:?}") };
     scene.until_ended(prompt);
 }

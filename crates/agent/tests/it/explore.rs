@@ -1,6 +1,6 @@
 //! R50-R53: the model marks a place, explores, and goes back with a report. Asserted on what it receives.
 
-use retake_agent::contract::{Action, Allow, ChangeGoal, EventKind, Reply, TurnEnd, WhileRunning};
+use retake_agent::contract::{Action, Allow, ChangeGoal, EventKind, Mentions, Reply, TurnEnd, WhileRunning};
 use retake_agent::fresh;
 use retake_engine::session::entry::{Block, Body, CallId, Details, Entry, Outcome, Part, StopReason, SummaryBy, Usage};
 use retake_engine::session::{NewEntry, NewTurn};
@@ -512,7 +512,8 @@ fn files_go_back_only_where_edits_are_allowed_and_people_are_told() {
     scene.model.calls("rewind", json!({"report": "No."}));
     scene.model.says("So be it.");
     let parts = vec![Part::text("only look")];
-    let none = Action::Prompt { parts, allow: Some(Allow::None), unprotected: false, draft: None };
+    let none =
+        Action::Prompt { parts, allow: Some(Allow::None), unprotected: false, draft: None, mentions: Mentions::Leave };
     let Reply::Said { prompt } = scene.request(none).unwrap() else { panic!("it is said") };
     scene.until_ended(prompt);
     assert_eq!(scene.read("a.txt").as_deref(), Some("1\n"));

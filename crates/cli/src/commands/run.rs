@@ -8,7 +8,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use retake_agent::contract::{self, Action, Command, Event, EventKind, Reason, Refusal, Reply, State, TurnEnd};
+use retake_agent::contract::{
+    self, Action, Command, Event, EventKind, Mentions, Reason, Refusal, Reply, State, TurnEnd,
+};
 use retake_agent::controller::{Closing, Handle, OpenError as OpenSessionError, Unprotected, Which};
 use retake_agent::live::{Asker, Listener, Live, LiveError, Told};
 use retake_agent::socket::{self, Client};
@@ -359,7 +361,7 @@ async fn turn(
 async fn say(asker: &Asker, prompt: &Prompt, ui: &mut Ui) -> anyhow::Result<Own> {
     let unprotected = prompt.manner.unprotected == Unprotected::Allow;
     let (parts, allow) = (prompt.parts.clone(), Some(prompt.allow));
-    let command = Action::Prompt { parts, allow, unprotected, draft: None };
+    let command = Action::Prompt { parts, allow, unprotected, draft: None, mentions: Mentions::Leave };
     let asked = asker.hand_in(command).await;
     let request = asked.id.clone();
     let reply = asked.answer().await.map_err(AgentError::from)?;

@@ -20,6 +20,11 @@ impl App {
         match &event.kind {
             EventKind::Appended { entry } => {
                 self.facts.take(entry);
+                if let Body::Prompt { parts } = &entry.body
+                    && is_own
+                {
+                    self.warn_of_missing(parts);
+                }
             }
             EventKind::HeadMoved { operation, .. } => {
                 self.facts = Facts::of(&self.view);

@@ -323,7 +323,7 @@ impl App {
     }
 
     /// Says that what looks like a mention of a file names none.
-    pub fn warn_of_missing(&mut self, parts: &[Part]) {
+    fn warn_of_missing(&mut self, parts: &[Part]) {
         let missing = complete::missing(parts);
         if !missing.is_empty() {
             self.say(

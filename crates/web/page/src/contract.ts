@@ -3,7 +3,7 @@
 // RETAKE_BLESS=1 cargo test -p retake-agent --all-features --test it contract_ts
 
 export type Action =
-  | { type: "prompt", parts: Array<Part>, allow?: Allow | null, unprotected?: boolean, draft?: Array<Part> | null }
+  | { type: "prompt", parts: Array<Part>, allow?: Allow | null, unprotected?: boolean, draft?: Array<Part> | null, mentions?: Mentions }
   | { type: "withdraw", request: string }
   | { type: "interrupt", turn?: EntryId | null }
   | { type: "answer", call: CallId, answer: Answer }
@@ -135,6 +135,8 @@ export type LedgerItem = { kind: string, what: string, remedy?: string | null };
 export type LineKind = "same" | "added" | "removed";
 
 export type Means = "session" | "workspace";
+
+export type Mentions = "leave" | "attach";
 
 export type NotRestoredFacts = { path: Bytes, change: string, why: string, text: string };
 
