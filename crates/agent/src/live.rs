@@ -4,6 +4,7 @@
 //! and waits here in order, so that one who shows it slowly misses nothing. Neither decides anything. A process that has the session open
 //! and does not answer is given up after a while, and one that died is told apart from one that ended in good order: see [`LiveError`].
 
+mod find;
 mod here;
 mod talk;
 
@@ -19,6 +20,7 @@ use crate::controller::{self, Attached, Beginning, Handle, Pending};
 use crate::fresh;
 use crate::socket::Client;
 use crate::view::View;
+pub use find::{FindError, Found, JoinError, NotOpened, Reach};
 use talk::{Errand, Talk};
 
 /// A live session.

@@ -6,13 +6,13 @@ pub mod session;
 
 use retake_agent::contract::{Action, Allow, Command, Query, Refusal, Reply};
 use retake_agent::controller::{self, Opened, Setup, Unprotected, Which};
-use retake_agent::live::{Live, LiveError};
+use retake_agent::live::{JoinError, Live, LiveError};
 use retake_agent::mcp::Servers;
 use retake_agent::model::Model;
 use retake_agent::permission::{Mode, Policy};
 use retake_agent::socket::{self, Client};
 use retake_agent::tool::{JobEnded, Jobs, Shell, Toolbox};
-use retake_engine::{MadeBy, SessionId, Workspace};
+use retake_engine::{MadeBy, SessionId};
 use thiserror::Error;
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::mpsc;
@@ -20,6 +20,7 @@ use tokio::sync::mpsc;
 use crate::surroundings::Surroundings;
 use crate::ui::Warn;
 pub use print::Printer;
+use retake_agent::view::View;
 
 /// What keeps the agent from working.
 #[derive(Debug, Error)]
@@ -234,23 +235,21 @@ pub fn ask_live(
 
 /// The way to a live session in another process; `None` if it lives nowhere.
 pub async fn connect(here: &Surroundings, session: SessionId) -> anyhow::Result<Option<Client>> {
-    let error = match Client::connect(&here.sockets, session).await {
-        Ok(client) => return Ok(client),
-        Err(error) => error,
-    };
-    if let Some(untrusted) = socket::untrusted(&error) {
-        // Another user who puts a directory there must not keep commands from sessions that no process has open.
-        let workspace = Workspace::open(here.environment.clone());
-        if workspace.is_ok_and(|workspace| !workspace.is_live(session)) {
-            return Ok(None);
-        }
-        return Err(AgentError::Untrusted(untrusted.clone()).into());
+    here.reach().connect(session).await.map_err(cannot_join)
+}
+
+/// Joins a live session in another process; `None` if it lives nowhere.
+pub async fn join(here: &Surroundings, session: SessionId) -> anyhow::Result<Option<(Box<View>, Live)>> {
+    here.reach().join(session).await.map_err(cannot_join)
+}
+
+/// Why a session cannot be joined, as commands tell it.
+pub fn cannot_join(error: JoinError) -> anyhow::Error {
+    match error {
+        JoinError::Untrusted(untrusted) => AgentError::Untrusted(untrusted).into(),
+        JoinError::Live(error) => AgentError::from(error).into(),
+        JoinError::Io(error) => error.into(),
     }
-    // More are waiting than it has taken in.
-    if error.kind() == std::io::ErrorKind::WouldBlock {
-        return Err(AgentError::unreachable(session).into());
-    }
-    Err(error.into())
 }
 
 /// Whether a live session in another process answers.
