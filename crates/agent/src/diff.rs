@@ -1,16 +1,11 @@
 //! Differences for clients that draw them: line by line, with numbers, bounded.
 
-use imara_diff::{Algorithm, Diff, Hunk, InternedInput, Token};
 use retake_engine::{ContentError, Kind, Node, Plan, PlannedPath, Side, SnapshotId, Workspace, WorkspacePath};
 use serde::{Deserialize, Serialize};
 
 use crate::document::Bytes;
 use crate::limits;
-
-/// Unchanged lines shown around a change.
-const CONTEXT: u32 = 3;
-/// How far to look for a NUL byte to call a file binary.
-const BINARY_PROBE: usize = 8_000;
+use crate::lines::{Group, LineCounts, LineDiff, is_binary};
 
 /// What changes in one path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -206,7 +201,6 @@ fn contents(
 
 /// What differs between two contents, line by line if they are texts.
 pub(crate) fn texts(path: Bytes, before: &[u8], after: &[u8], budget: &mut u32) -> FileDiff {
-    let is_binary = |bytes: &[u8]| bytes.iter().take(BINARY_PROBE).any(|byte| *byte == 0);
     if is_binary(before) || is_binary(after) {
         return FileDiff::instead(path, Instead::Binary);
     }
@@ -214,48 +208,28 @@ pub(crate) fn texts(path: Bytes, before: &[u8], after: &[u8], budget: &mut u32) 
 }
 
 fn lines(path: Bytes, before: &[u8], after: &[u8], budget: &mut u32) -> FileDiff {
-    let input = InternedInput::new(before, after);
-    let mut diff = Diff::compute(Algorithm::Histogram, &input);
-    diff.postprocess_lines(&input);
-    let (added, removed) = (diff.count_additions(), diff.count_removals());
-    let all: Vec<Hunk> = diff.hunks().collect();
+    let diff = LineDiff::new(before, after);
     let (mut hunks, mut left_out) = (Vec::new(), 0);
-    for group in all.chunk_by(|one, next| next.before.start - one.before.end <= 2 * CONTEXT) {
-        let lines = hunk(&input, group);
-        let count = u32::try_from(lines.lines.len()).unwrap_or(u32::MAX);
+    for group in diff.groups() {
+        let count = u32::try_from(group.lines.len()).unwrap_or(u32::MAX);
         if count > *budget {
             left_out += count;
             continue;
         }
         *budget -= count;
-        hunks.push(lines);
+        hunks.push(hunk(&group));
     }
+    let LineCounts { added, removed } = diff.counts();
     FileDiff { path, added, removed, instead: None, hunks, left_out, about: None }
 }
 
-/// Changes that share their context.
-fn hunk(input: &InternedInput<&[u8]>, group: &[Hunk]) -> HunkLines {
-    let (first, last) = (&group[0], &group[group.len() - 1]);
-    let lead = first.before.start.min(CONTEXT);
-    let end = (last.before.end + CONTEXT).min(input.before.len() as u32);
-    let start = (first.before.start - lead, first.after.start - lead);
-    let mut lines = Vec::new();
-    let mut add = |kind: LineKind, side: &[Token], range: std::ops::Range<u32>| {
-        for token in &side[range.start as usize..range.end as usize] {
-            let line = input.interner[*token];
-            let text = String::from_utf8_lossy(line.strip_suffix(b"\n").unwrap_or(line)).into_owned();
-            lines.push(DiffLine { kind, text });
-        }
+fn hunk(group: &Group<'_>) -> HunkLines {
+    let line = |&(kind, line): &(LineKind, &[u8])| {
+        let text = String::from_utf8_lossy(line.strip_suffix(b"\n").unwrap_or(line)).into_owned();
+        DiffLine { kind, text }
     };
-    let mut at = start.0;
-    for hunk in group {
-        add(LineKind::Same, &input.before, at..hunk.before.start);
-        add(LineKind::Removed, &input.before, hunk.before.clone());
-        add(LineKind::Added, &input.after, hunk.after.clone());
-        at = hunk.before.end;
-    }
-    add(LineKind::Same, &input.before, at..end);
-    HunkLines { start: (start.0 + 1, start.1 + 1), lines }
+    let lines = group.lines.iter().map(line).collect();
+    HunkLines { start: (group.before.start + 1, group.after.start + 1), lines }
 }
 
 #[cfg(test)]

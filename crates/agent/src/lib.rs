@@ -12,6 +12,7 @@
 //! mention, attachment
 //!                  files beside a prompt
 //! listing, files   what there is in a workspace
+//! lines, plain     line differences, counts, and text made fit for a terminal               (pure)
 //! model, tool, permission, mcp
 //! ```
 //!
@@ -30,6 +31,7 @@ mod image;
 mod instructions;
 pub mod keeper;
 mod limits;
+pub mod lines;
 pub mod listing;
 pub mod live;
 pub mod mcp;

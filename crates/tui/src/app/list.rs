@@ -8,6 +8,7 @@ use retake_engine::Timestamp;
 
 use super::{App, Asked, Effect, Next, Place};
 use crate::text::age;
+use retake_agent::plain::count;
 
 /// A list.
 pub struct List {
@@ -52,7 +53,7 @@ impl List {
         let row = |facts: SessionFacts| {
             let is_own = *facts.session == *own;
             let short = facts.session.short().to_owned();
-            let mut more = vec![short, count(facts.prompts, "prompt")];
+            let mut more = vec![short, count(facts.prompts, "prompt", "prompts")];
             more.extend(is_own.then(|| "this one".to_owned()));
             more.extend((facts.live && !is_own).then(|| "open elsewhere: you join it".to_owned()));
             more.extend(facts.forked_from.as_ref().map(|_| "a fork".to_owned()));
@@ -86,7 +87,7 @@ impl List {
                 (added, modified, deleted) => format!("+{added} ~{modified} -{deleted} {since}"),
             };
             if facts.gaps > 0 {
-                more.push_str(&format!(" · {} not captured", count(facts.gaps, "file")));
+                more.push_str(&format!(" · {} not captured", count(facts.gaps, "file", "files")));
             }
             Row { when: facts.at, text, more, target: Target::Checkpoint(facts.checkpoint) }
         };
@@ -155,10 +156,6 @@ impl App {
             }
         }
     }
-}
-
-fn count(number: u64, noun: &str) -> String {
-    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
 /// The age of a row, for drawing.
