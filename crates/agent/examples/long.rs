@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use retake_agent::contract::{Change, ChangeGoal, Command, Event, EventKind, Reply};
+use retake_agent::contract::{Action, Change, ChangeGoal, Command, Event, EventKind, Query, Reply, TurnEnd};
 use retake_agent::controller::{self, Attached, Handle, Opened, Setup, Unprotected, Which};
 use retake_agent::model::{Model, ModelSettings, Models};
 use retake_agent::permission::{Allowed, Mode, Policy};
@@ -143,7 +143,7 @@ fn open(runtime: &Runtime, environment: &Environment, model: &ScriptedModel, whi
 }
 
 fn close(runtime: &Runtime, opened: Opened) {
-    runtime.block_on(opened.handle.request(Command::Close)).expect("it closes");
+    runtime.block_on(opened.handle.request(Action::Close)).expect("it closes");
     opened.served.join().expect("it ends in good order");
 }
 
@@ -162,7 +162,7 @@ fn turn(
     // Not waited for here, so that what follows is seen when it happens.
     let saying = runtime.spawn({
         let handle = handle.clone();
-        async move { handle.request(Command::prompt(parts)).await.expect("it is said") }
+        async move { handle.request(Action::prompt(parts)).await.expect("it is said") }
     });
     let (mut last, mut round) = (began, 0);
     loop {
@@ -185,7 +185,7 @@ fn turn(
                 _ => continue,
             },
             EventKind::TurnEnded { reason, message, .. } => {
-                assert_eq!(reason, "done", "{message:?}");
+                assert_eq!(*reason, TurnEnd::Done, "{message:?}");
                 6
             }
             EventKind::Snapshot { ms, .. } => {
@@ -211,11 +211,11 @@ fn on_demand(runtime: &Runtime, handle: &Handle, first: EntryId) {
         let reply = runtime.block_on(handle.request(command)).expect("it is answered");
         (ms(began.elapsed()), reply)
     };
-    let (context, body) = timed(Command::Context);
+    let (context, body) = timed(Query::Context.into());
     let Reply::Context { body } = body else { panic!("no context") };
-    let (targets, _) = timed(Command::Targets { query: None });
+    let (targets, _) = timed(Query::Targets { query: None }.into());
     let goal = ChangeGoal::Rewind { entry: first, scope: Scope::Both, files: Files::Selective, discard: Discard::No };
-    let (plan, _) = timed(Command::Plan { change: Change::new(goal) });
+    let (plan, _) = timed(Query::Plan { change: Change::new(goal) }.into());
     let began = Instant::now();
     runtime.block_on(handle.attach(None)).expect("it is open");
     println!(

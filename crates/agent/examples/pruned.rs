@@ -11,7 +11,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use retake_agent::contract::{Command, EventKind};
+use retake_agent::contract::{Action, EventKind, TurnEnd};
 use retake_agent::controller::{self, Attached, Setup, Unprotected, Which};
 use retake_agent::model::{Model, ModelSettings, Models};
 use retake_agent::permission::{Allowed, Mode, Policy};
@@ -164,16 +164,16 @@ fn play(turns: usize, explores: bool) -> Sent {
         let parts = vec![Part::text(format!(
             "Case {turn}: the flag is not honoured when two requests come at once. Please mend it."
         ))];
-        runtime.block_on(opened.handle.request(Command::prompt(parts))).expect("it is said");
+        runtime.block_on(opened.handle.request(Action::prompt(parts))).expect("it is said");
         loop {
             let event = runtime.block_on(events.recv()).expect("no event is missed");
             if let EventKind::TurnEnded { reason, message, .. } = &event.kind {
-                assert_eq!(reason, "done", "{message:?}");
+                assert_eq!(*reason, TurnEnd::Done, "{message:?}");
                 break;
             }
         }
     }
-    runtime.block_on(opened.handle.request(Command::Close)).expect("it closes");
+    runtime.block_on(opened.handle.request(Action::Close)).expect("it closes");
     opened.served.join().expect("it ends in good order");
     std::mem::take(&mut *sent.lock().expect("no panic"))
 }

@@ -1,19 +1,15 @@
 //! Differences for clients that draw them: line by line, with numbers, bounded.
 
-use imara_diff::{Algorithm, Diff, Hunk, InternedInput, Token};
 use retake_engine::{ContentError, Kind, Node, Plan, PlannedPath, Side, SnapshotId, Workspace, WorkspacePath};
 use serde::{Deserialize, Serialize};
 
 use crate::document::Bytes;
 use crate::limits;
-
-/// Unchanged lines shown around a change.
-const CONTEXT: u32 = 3;
-/// How far to look for a NUL byte to call a file binary.
-const BINARY_PROBE: usize = 8_000;
+use crate::lines::{Group, LineCounts, LineDiff, is_binary};
 
 /// What changes in one path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct FileDiff {
     /// The path.
     pub path: Bytes,
@@ -21,9 +17,9 @@ pub struct FileDiff {
     pub added: u32,
     /// Lines that go.
     pub removed: u32,
-    /// What is shown instead of lines: `binary`, `too_large`, `directory`, `mode` or `unreadable`.
+    /// What is shown instead of lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub instead: Option<String>,
+    pub instead: Option<Instead>,
     /// The changed lines and those around them; none where `instead` says why.
     pub hunks: Vec<HunkLines>,
     /// Lines that were left out, because there are too many.
@@ -36,13 +32,31 @@ pub struct FileDiff {
 
 impl FileDiff {
     /// What changes is not shown line by line.
-    pub(crate) fn instead(path: Bytes, why: &str) -> Self {
-        Self { path, added: 0, removed: 0, instead: Some(why.to_owned()), hunks: Vec::new(), left_out: 0, about: None }
+    pub(crate) fn instead(path: Bytes, why: Instead) -> Self {
+        Self { path, added: 0, removed: 0, instead: Some(why), hunks: Vec::new(), left_out: 0, about: None }
     }
+}
+
+/// Why the difference of a path is not shown line by line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+pub enum Instead {
+    /// A side is not text.
+    Binary,
+    /// A side is too large to compare.
+    TooLarge,
+    /// It is a directory.
+    Directory,
+    /// Only the permissions differ.
+    Mode,
+    /// A side cannot be read.
+    Unreadable,
 }
 
 /// Lines that follow one another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct HunkLines {
     /// The number of the first line before and after, counted from 1.
     pub start: (u32, u32),
@@ -52,6 +66,7 @@ pub struct HunkLines {
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct DiffLine {
     /// Whether it stays, comes or goes.
     pub kind: LineKind,
@@ -61,6 +76,7 @@ pub struct DiffLine {
 
 /// Whether a line stays, comes or goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum LineKind {
     /// It is there before and after.
@@ -168,73 +184,52 @@ fn contents(
     budget: &mut u32,
 ) -> FileDiff {
     let path = Bytes::new(path.as_bytes());
-    let instead = |why: &str| FileDiff::instead(path.clone(), why);
+    let instead = |why: Instead| FileDiff::instead(path.clone(), why);
     let nodes = [before, after];
     if nodes.iter().flatten().all(|node| node.kind == Kind::Directory) {
-        return instead("directory");
+        return instead(Instead::Directory);
     }
     if before.map(|node| node.content) == after.map(|node| node.content) {
-        return instead("mode");
+        return instead(Instead::Mode);
     }
     if nodes.iter().flatten().any(|node| node.size > limits::MAX_COMPARED) {
-        return instead("too_large");
+        return instead(Instead::TooLarge);
     }
-    let (Ok(before), Ok(after)) = (read_before(), read_after()) else { return instead("unreadable") };
+    let (Ok(before), Ok(after)) = (read_before(), read_after()) else { return instead(Instead::Unreadable) };
     texts(path, &before, &after, budget)
 }
 
 /// What differs between two contents, line by line if they are texts.
 pub(crate) fn texts(path: Bytes, before: &[u8], after: &[u8], budget: &mut u32) -> FileDiff {
-    let is_binary = |bytes: &[u8]| bytes.iter().take(BINARY_PROBE).any(|byte| *byte == 0);
     if is_binary(before) || is_binary(after) {
-        return FileDiff::instead(path, "binary");
+        return FileDiff::instead(path, Instead::Binary);
     }
     lines(path, before, after, budget)
 }
 
 fn lines(path: Bytes, before: &[u8], after: &[u8], budget: &mut u32) -> FileDiff {
-    let input = InternedInput::new(before, after);
-    let mut diff = Diff::compute(Algorithm::Histogram, &input);
-    diff.postprocess_lines(&input);
-    let (added, removed) = (diff.count_additions(), diff.count_removals());
-    let all: Vec<Hunk> = diff.hunks().collect();
+    let diff = LineDiff::new(before, after);
     let (mut hunks, mut left_out) = (Vec::new(), 0);
-    for group in all.chunk_by(|one, next| next.before.start - one.before.end <= 2 * CONTEXT) {
-        let lines = hunk(&input, group);
-        let count = u32::try_from(lines.lines.len()).unwrap_or(u32::MAX);
+    for group in diff.groups() {
+        let count = u32::try_from(group.lines.len()).unwrap_or(u32::MAX);
         if count > *budget {
             left_out += count;
             continue;
         }
         *budget -= count;
-        hunks.push(lines);
+        hunks.push(hunk(&group));
     }
+    let LineCounts { added, removed } = diff.counts();
     FileDiff { path, added, removed, instead: None, hunks, left_out, about: None }
 }
 
-/// Changes that share their context.
-fn hunk(input: &InternedInput<&[u8]>, group: &[Hunk]) -> HunkLines {
-    let (first, last) = (&group[0], &group[group.len() - 1]);
-    let lead = first.before.start.min(CONTEXT);
-    let end = (last.before.end + CONTEXT).min(input.before.len() as u32);
-    let start = (first.before.start - lead, first.after.start - lead);
-    let mut lines = Vec::new();
-    let mut add = |kind: LineKind, side: &[Token], range: std::ops::Range<u32>| {
-        for token in &side[range.start as usize..range.end as usize] {
-            let line = input.interner[*token];
-            let text = String::from_utf8_lossy(line.strip_suffix(b"\n").unwrap_or(line)).into_owned();
-            lines.push(DiffLine { kind, text });
-        }
+fn hunk(group: &Group<'_>) -> HunkLines {
+    let line = |&(kind, line): &(LineKind, &[u8])| {
+        let text = String::from_utf8_lossy(line.strip_suffix(b"\n").unwrap_or(line)).into_owned();
+        DiffLine { kind, text }
     };
-    let mut at = start.0;
-    for hunk in group {
-        add(LineKind::Same, &input.before, at..hunk.before.start);
-        add(LineKind::Removed, &input.before, hunk.before.clone());
-        add(LineKind::Added, &input.after, hunk.after.clone());
-        at = hunk.before.end;
-    }
-    add(LineKind::Same, &input.before, at..end);
-    HunkLines { start: (start.0 + 1, start.1 + 1), lines }
+    let lines = group.lines.iter().map(line).collect();
+    HunkLines { start: (group.before.start + 1, group.after.start + 1), lines }
 }
 
 #[cfg(test)]

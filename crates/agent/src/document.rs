@@ -12,6 +12,8 @@ use retake_engine::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::contract::{CheckpointRef, OperationRef, SessionRef};
+
 /// The version of every document.
 pub const VERSION: u32 = 1;
 
@@ -20,6 +22,7 @@ const MAX_GAPS: usize = 1_000;
 
 /// Any bytes: text when they are UTF-8, else `{"bytes": "<base64>"}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(untagged)]
 pub enum Bytes {
     /// Text.
@@ -51,6 +54,7 @@ impl Bytes {
 
 /// Gaps, the first of them by name and all of them counted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct GapList {
     /// The first of them.
     pub gaps: Vec<GapFacts>,
@@ -67,6 +71,7 @@ impl GapList {
 
 /// Something that could not be captured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct GapFacts {
     /// The path.
     pub path: Bytes,
@@ -85,17 +90,18 @@ impl GapFacts {
 
 /// A rewind, an undo or a redo.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct RewindDocument {
     /// [`VERSION`].
     pub version: u32,
     /// Null if nothing had to be done, or nothing was.
-    pub operation: Option<String>,
+    pub operation: Option<OperationRef>,
     /// Whether it was done.
     pub applied: bool,
     /// The point or operation that it is about.
     pub what: String,
     /// The session whose it is.
-    pub session: Option<String>,
+    pub session: Option<SessionRef>,
     /// What the point means for files: the changes of one session or the whole workspace. An undo or a redo has no point; the command
     /// line says `operation` there. Left out where files stay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -107,7 +113,7 @@ pub struct RewindDocument {
     /// Whether the conversation is where it was to go; null if that was not asked for.
     pub conversation_moved: Option<bool>,
     /// The checkpoint that was taken before anything was touched.
-    pub safety: Option<String>,
+    pub safety: Option<CheckpointRef>,
     /// The plan in short: an apply that names it is refused if the plan is another by then. It ends in `-open` as long as something is
     /// undecided; then only what the plan saw is compared, and the choices are those of the apply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -145,6 +151,7 @@ pub struct RewindDocument {
 
 /// What becomes of a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(rename = "PlannedFile"))]
 pub struct File {
     /// The path.
     pub path: Bytes,
@@ -161,6 +168,7 @@ pub struct File {
 
 /// A path that needs a decision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct ConflictFacts {
     /// The path.
     pub path: Bytes,
@@ -176,6 +184,7 @@ pub struct ConflictFacts {
 
 /// Something that stays.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct KeptFacts {
     /// The path.
     pub path: Bytes,
@@ -187,6 +196,7 @@ pub struct KeptFacts {
 
 /// Something that changed since the target and did not go back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct NotRestoredFacts {
     /// The path.
     pub path: Bytes,
@@ -200,6 +210,7 @@ pub struct NotRestoredFacts {
 
 /// Another branch is checked out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Branch {
     then: String,
     now: String,
@@ -226,10 +237,10 @@ impl RewindDocument {
         let paths = applied.plan.paths.iter().zip(&applied.statuses);
         let files = paths.map(|(path, (_, status))| File::new(path, name(*status))).collect();
         Self {
-            operation: applied.operation.map(|id| id.to_string()),
+            operation: applied.operation.map(OperationRef::from),
             applied: true,
             conversation_moved: applied.conversation_moved,
-            safety: applied.safety.map(|id| id.to_string()),
+            safety: applied.safety.map(CheckpointRef::from),
             still_open: applied.still_open.iter().map(|path| Bytes::new(path.as_bytes())).collect(),
             left_over: applied.left_over.iter().map(|path| Bytes::new(path.as_bytes())).collect(),
             not_restored: applied.not_restored().iter().map(NotRestoredFacts::new).collect(),
@@ -243,7 +254,7 @@ impl RewindDocument {
             RewindError::Refused { plan } | RewindError::Stale { plan } => Some(Self::planned(plan)),
             RewindError::Partial { statuses, safety, .. } => {
                 let files = statuses.iter().map(|(path, status)| File::without_plan(path, *status)).collect();
-                Some(Self { safety: Some(safety.to_string()), ..Self::empty(files) })
+                Some(Self { safety: Some(CheckpointRef::from(*safety)), ..Self::empty(files) })
             }
             _ => None,
         }
@@ -264,7 +275,7 @@ impl RewindDocument {
         let branch = plan.branch.as_ref().map(|moved| Branch { then: moved.then.clone(), now: moved.now.clone() });
         Self {
             what: plan.what.clone(),
-            session: plan.session.map(|id| id.to_string()),
+            session: plan.session.map(SessionRef::from),
             means: plan.means,
             scope: Some(plan.scope),
             conversation: plan.conversation.clone(),

@@ -56,12 +56,12 @@ fn facts(workspace: &Workspace, session: Session) -> Result<SessionFacts, Sessio
     let outline = workspace.outline(session.id)?;
     let draft = first_line(&workspace.draft(session.id)?);
     Ok(SessionFacts {
-        session: session.id.to_string(),
+        session: session.id.into(),
         title: session.title,
         at: outline.last.unwrap_or(session.at),
         prompts: outline.prompts,
         live: workspace.is_live(session.id),
-        forked_from: session.forked_from.map(|from| from.session.to_string()),
+        forked_from: session.forked_from.map(|from| from.session.into()),
         draft: Some(draft).filter(|line| !line.is_empty()),
     })
 }
@@ -145,7 +145,7 @@ pub fn came_of(prompt: &PromptAt) -> Changed {
 /// The points that one may want to go back to, as clients are told of them.
 pub fn checkpoints(workspace: &Workspace) -> Result<Vec<CheckpointFacts>, SessionError> {
     let facts = |(point, prompt): PointOf| CheckpointFacts {
-        checkpoint: point.id.to_string(),
+        checkpoint: point.id.into(),
         at: point.at,
         note: point.note.as_ref().map(|note| format!("{}{note}", when(&point))),
         label: point.label,
@@ -178,7 +178,7 @@ pub fn tree(workspace: &Workspace, session: SessionId) -> Result<(Option<EntryId
     for fork in forks {
         let Some(ForkPlace::Before(at) | ForkPlace::After(at)) = fork.place else { continue };
         if let Some(prompt) = prompts.iter_mut().find(|prompt| prompt.id == at) {
-            prompt.forks.push(fork.session.id.to_string());
+            prompt.forks.push(fork.session.id.into());
         }
     }
     Ok((head, prompts))
@@ -196,7 +196,7 @@ pub fn next_operations(
         Err(_) => Ok(None),
     };
     let facts = |operation: &Operation, named: &Operation| OperationFacts {
-        operation: named.id.to_string(),
+        operation: named.id.into(),
         kind: operation.kind.name().to_owned(),
         what: operation.what.clone(),
         at: operation.at,

@@ -4,6 +4,7 @@
 //! and waits here in order, so that one who shows it slowly misses nothing. Neither decides anything. A process that has the session open
 //! and does not answer is given up after a while, and one that died is told apart from one that ended in good order: see [`LiveError`].
 
+mod find;
 mod here;
 mod talk;
 
@@ -14,11 +15,12 @@ use retake_engine::SessionId;
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::contract::{Command, Event, Reason, Refusal, Reply, Request};
+use crate::contract::{Command, Event, Query, Reason, Refusal, Reply, Request};
 use crate::controller::{self, Attached, Beginning, Handle, Pending};
 use crate::fresh;
 use crate::socket::Client;
 use crate::view::View;
+pub use find::{FindError, Found, JoinError, NotOpened, Reach};
 use talk::{Errand, Talk};
 
 /// A live session.
@@ -135,7 +137,7 @@ impl Live {
     /// One in another process, and how it stands.
     pub async fn attach(client: Client, session: SessionId) -> Result<(Box<View>, Self), LiveError> {
         let live = Self::elsewhere(client, session);
-        match live.asker.ask(Command::Attach { from: None }).await? {
+        match live.asker.ask(Query::Attach { from: None }).await? {
             Ok(Reply::View { view }) => Ok((view, live)),
             Err(refusal) if refusal.reason != Reason::Ended => Err(LiveError::TurnedAway(Box::new(refusal))),
             Ok(_) | Err(_) => Err(LiveError::Ended),
@@ -155,9 +157,9 @@ impl Asker {
     }
 
     /// Hands a command in: those that were handed in first are carried out first, whenever their answers come.
-    pub async fn hand_in(&self, command: Command) -> Asked {
+    pub async fn hand_in(&self, command: impl Into<Command>) -> Asked {
         let id = format!("{}-{}", self.name, self.next.fetch_add(1, Ordering::Relaxed) + 1);
-        self.hand_in_as(Request { id, command }).await
+        self.hand_in_as(Request { id, command: command.into() }).await
     }
 
     /// Hands a request in under an id that the caller has chosen and waits on no other one with: it is not empty and does not begin
@@ -177,7 +179,7 @@ impl Asker {
     }
 
     /// Has a command carried out.
-    pub async fn ask(&self, command: Command) -> Result<Result<Reply, Refusal>, LiveError> {
+    pub async fn ask(&self, command: impl Into<Command>) -> Result<Result<Reply, Refusal>, LiveError> {
         self.hand_in(command).await.answer().await
     }
 }

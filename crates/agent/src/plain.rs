@@ -1,9 +1,16 @@
 //! Text that others wrote, made fit for a terminal, a log or a JSON document: nothing in it commands a terminal, reverses the direction of
 //! writing or hides.
 //!
-//! Owns which characters are escaped, for all front ends. It drops nothing: every escaped character can be read back.
+//! Owns which characters are escaped and how a count is worded, for all front ends. It drops nothing: every escaped character can be read back.
 
 use std::borrow::Cow;
+use std::fmt::Display;
+
+/// `1 file`, `2 files`.
+pub fn count<N: Copy + Display + PartialEq + From<u8>>(number: N, one: &str, many: &str) -> String {
+    let noun = if number == N::from(1) { one } else { many };
+    format!("{number} {noun}")
+}
 
 /// Whether a character makes a terminal do something, shows text in another order than it is in, or cannot be seen.
 pub fn is_deceptive(c: char) -> bool {
@@ -43,6 +50,11 @@ fn escaped(text: &str, is_escaped: impl Fn(char) -> bool, escape: impl Fn(char) 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_one_is_singular() {
+        assert_eq!([0_u64, 1, 2].map(|n| count(n, "gap", "gaps")), ["0 gaps", "1 gap", "2 gaps"]);
+    }
 
     #[test]
     fn labels_stay_on_one_line() {

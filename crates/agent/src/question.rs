@@ -13,21 +13,21 @@ use retake_engine::{
     RewindError, RewindRequest, Scope, SessionId, Workspace, WorkspacePath,
 };
 
-use crate::contract::{Change, ChangeGoal, Command, DiffOf, Reason, Refusal, Reply};
+use crate::contract::{Change, ChangeGoal, DiffOf, Query, Reason, Refusal, Reply};
 use crate::diff;
 use crate::document::{Bytes, RewindDocument};
 use crate::files::FileList;
 use crate::listing;
 
-/// Answers one of the questions: targets, a plan, a diff, a label, the tree, what can be undone, checkpoints, sessions, files, the store.
+/// Answers a query about the workspace: targets, a plan, a diff, the tree, what can be undone, checkpoints, sessions, files, the store.
 pub fn answer(
     workspace: &mut Workspace,
     session: SessionId,
     files: &Mutex<FileList>,
-    question: Command,
+    query: Query,
 ) -> Result<Reply, Refusal> {
-    match question {
-        Command::Targets { query } => {
+    match query {
+        Query::Targets { query } => {
             let found = match query {
                 Some(query) => workspace.search(session, &query),
                 None => workspace.targets(session),
@@ -35,10 +35,10 @@ pub fn answer(
             let head = workspace.conversation(session).map_err(|err| failed(&err))?.head();
             found.map(|targets| Reply::Targets { head, targets }).map_err(|err| failed(&err))
         }
-        Command::Plan { change } => to_request(workspace, session, &change)
+        Query::Plan { change } => to_request(workspace, session, &change)
             .and_then(|request| workspace.plan(&request, &NoProgress).map_err(|err| refused(&err)))
             .map(|plan| Reply::Change { document: Box::new(RewindDocument::planned(&plan)) }),
-        Command::Diff { of } => match of {
+        Query::Diff { of } => match of {
             DiffOf::Change { change } => to_request(workspace, session, &change)
                 .and_then(|request| workspace.plan(&request, &NoProgress).map_err(|err| refused(&err)))
                 .map(|plan| (diff::of_plan(workspace, &plan), Some(Box::new(RewindDocument::planned(&plan))))),
@@ -46,29 +46,30 @@ pub fn answer(
             DiffOf::Between { from, to } => compare::points(workspace, session, &from, &to).map(|files| (files, None)),
         }
         .map(|(files, plan)| Reply::Diff { files, plan }),
-        Command::Label { prompt, label } => set_label(workspace, session, prompt, label.as_deref()),
-        Command::Tree => listing::tree(workspace, session)
+        Query::Tree => listing::tree(workspace, session)
             .map(|(head, prompts)| Reply::Tree { head, prompts })
             .map_err(|err| failed(&err)),
-        Command::Operations => listing::next_operations(workspace, session)
+        Query::Operations => listing::next_operations(workspace, session)
             .map(|(undo, redo)| Reply::Operations { undo: undo.map(Box::new), redo: redo.map(Box::new) })
             .map_err(|err| failed(&err)),
-        Command::Checkpoints => listing::checkpoints(workspace)
+        Query::Checkpoints => listing::checkpoints(workspace)
             .map(|checkpoints| Reply::Checkpoints { checkpoints })
             .map_err(|err| failed(&err)),
-        Command::Sessions => {
+        Query::Sessions => {
             listing::sessions(workspace).map(|sessions| Reply::Sessions { sessions }).map_err(|err| failed(&err))
         }
-        Command::Files { query } => {
+        Query::Files { query } => {
             let mut files = files.lock().unwrap_or_else(PoisonError::into_inner);
             let refreshed = files.refresh(workspace).map_err(|err| failed(&err));
             refreshed.map(|()| Reply::Files { paths: files.find(&query) })
         }
-        Command::Store => workspace
+        Query::Store => workspace
             .usage()
             .map(|usage| Reply::Store { bytes: usage.store_bytes, budget: usage.budget })
             .map_err(|err| failed(&err)),
-        _ => Err(refusal(Reason::Invalid, "this is no question about the workspace")),
+        Query::Attach { .. } | Query::Context | Query::Ping => {
+            Err(refusal(Reason::Invalid, "this is no question about the workspace"))
+        }
     }
 }
 
@@ -225,7 +226,7 @@ fn failed(error: &dyn std::error::Error) -> Refusal {
 }
 
 /// Gives the point before a prompt a label, or takes it away.
-fn set_label(
+pub fn set_label(
     workspace: &mut Workspace,
     session: SessionId,
     prompt: EntryId,

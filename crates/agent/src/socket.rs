@@ -21,7 +21,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, broadcast, mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::contract::{Command, Event, Outcome, Outgoing, Reason, Refusal, Reply, Request, Response};
+use crate::contract::{Action, Command, Event, Outcome, Outgoing, Query, Reason, Refusal, Reply, Request, Response};
 use crate::controller::{self, Attached, Beginning, Handle};
 use crate::{fresh, limits};
 
@@ -209,7 +209,7 @@ impl Names {
 
     fn command(&self, command: Command) -> Command {
         match command {
-            Command::Withdraw { request } => Command::Withdraw { request: self.inside(&request) },
+            Command::Action(Action::Withdraw { request }) => Action::Withdraw { request: self.inside(&request) }.into(),
             other => other,
         }
     }
@@ -265,12 +265,12 @@ async fn converse(stream: UnixStream, handle: Handle, closed: watch::Receiver<()
             }
         };
         match command {
-            Command::Attach { from } => {
+            Command::Query(Query::Attach { from }) => {
                 // Nobody listens twice.
                 listening.take().inspect(JoinHandle::abort);
                 listening = attach(id, from, &handle, outgoing.clone(), names.clone()).await;
             }
-            Command::Ping => respond(&outgoing, id, Ok(Reply::Done), None).await,
+            Command::Query(Query::Ping) => respond(&outgoing, id, Ok(Reply::Done), None).await,
             command => {
                 let request = Request { id: names.inside(&id), command: names.command(command) };
                 let pending = handle.hand_in(request).await;
@@ -415,10 +415,10 @@ impl Client {
     }
 
     /// Sends a command and returns the id of the request.
-    pub async fn send(&mut self, command: Command) -> io::Result<String> {
+    pub async fn send(&mut self, command: impl Into<Command>) -> io::Result<String> {
         let id = format!("#{}", self.next);
         self.next += 1;
-        let request = Request { id, command };
+        let request = Request { id, command: command.into() };
         self.send_request(&request).await?;
         Ok(request.id)
     }
@@ -442,7 +442,7 @@ impl Client {
     }
 
     /// Sends a command and waits for the answer; events that come meanwhile are passed over.
-    pub async fn request(&mut self, command: Command) -> io::Result<Result<Reply, Refusal>> {
+    pub async fn request(&mut self, command: impl Into<Command>) -> io::Result<Result<Reply, Refusal>> {
         let wanted = self.send(command).await?;
         loop {
             if let Some(answer) = answer_to(&wanted, self.next().await?) {

@@ -7,16 +7,17 @@ use retake_engine::session::Conversation;
 use retake_engine::session::entry::{Body, CallId, Entry, EntryId, Part, Todo, Usage};
 use serde::{Deserialize, Serialize};
 
-use crate::contract::{Baseline, Event, EventKind, JobFacts, Question, State};
+use crate::contract::{Baseline, Event, EventKind, JobFacts, Question, SessionRef, SnapshotMoment, State};
 use crate::limits;
 
 /// What a client shows of a session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct View {
     /// The number of the last event that is in it.
     pub seq: u64,
     /// The session.
-    pub session: String,
+    pub session: SessionRef,
     /// The workspace's root.
     pub workspace: String,
     /// The model, as `provider/name`.
@@ -50,6 +51,7 @@ pub struct View {
 
 /// What has come of an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Coming {
     /// The entry that it will be, once something has come.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -62,6 +64,7 @@ pub struct Coming {
 
 /// A call that runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct RunningCall {
     /// The call.
     pub call: CallId,
@@ -122,7 +125,7 @@ impl View {
             EventKind::Held { count } => self.held = *count,
             EventKind::JobsChanged { jobs } => self.jobs.clone_from(jobs),
             EventKind::Baseline { baseline } => self.baseline = Some(*baseline),
-            EventKind::Snapshot { moment, .. } if moment == "baseline" => self.baseline = None,
+            EventKind::Snapshot { moment: SnapshotMoment::Baseline, .. } => self.baseline = None,
             EventKind::ModelChanged { model, window } => {
                 self.model.clone_from(model);
                 self.window = *window;

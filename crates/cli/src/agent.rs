@@ -4,15 +4,15 @@ pub mod model;
 mod print;
 pub mod session;
 
-use retake_agent::contract::{Allow, Command, Refusal, Reply};
+use retake_agent::contract::{Action, Allow, Command, Query, Refusal, Reply};
 use retake_agent::controller::{self, Opened, Setup, Unprotected, Which};
-use retake_agent::live::{Live, LiveError};
+use retake_agent::live::{JoinError, Live, LiveError};
 use retake_agent::mcp::Servers;
 use retake_agent::model::Model;
 use retake_agent::permission::{Mode, Policy};
 use retake_agent::socket::{self, Client};
 use retake_agent::tool::{JobEnded, Jobs, Shell, Toolbox};
-use retake_engine::{MadeBy, SessionId, Workspace};
+use retake_engine::{MadeBy, SessionId};
 use thiserror::Error;
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::mpsc;
@@ -20,6 +20,7 @@ use tokio::sync::mpsc;
 use crate::surroundings::Surroundings;
 use crate::ui::Warn;
 pub use print::Printer;
+use retake_agent::view::View;
 
 /// What keeps the agent from working.
 #[derive(Debug, Error)]
@@ -129,7 +130,7 @@ impl Serving {
     /// Ends it; whoever looks next finds everything stored.
     pub fn finish(self, runtime: &Handle) {
         let Opened { handle, served } = self.opened;
-        runtime.block_on(handle.request(Command::Close)).ok();
+        runtime.block_on(handle.request(Action::Close)).ok();
         drop(handle);
         served.join().ok();
         if let Some(socket) = self.socket {
@@ -222,7 +223,7 @@ pub async fn tools_quietly(here: &Surroundings) -> (Tools, Vec<String>) {
 pub fn ask_live(
     here: &Surroundings,
     session: SessionId,
-    command: Command,
+    command: impl Into<Command>,
 ) -> anyhow::Result<Option<Result<Reply, Refusal>>> {
     let runtime = runtime()?;
     runtime.block_on(async {
@@ -234,28 +235,26 @@ pub fn ask_live(
 
 /// The way to a live session in another process; `None` if it lives nowhere.
 pub async fn connect(here: &Surroundings, session: SessionId) -> anyhow::Result<Option<Client>> {
-    let error = match Client::connect(&here.sockets, session).await {
-        Ok(client) => return Ok(client),
-        Err(error) => error,
-    };
-    if let Some(untrusted) = socket::untrusted(&error) {
-        // Another user who puts a directory there must not keep commands from sessions that no process has open.
-        let workspace = Workspace::open(here.environment.clone());
-        if workspace.is_ok_and(|workspace| !workspace.is_live(session)) {
-            return Ok(None);
-        }
-        return Err(AgentError::Untrusted(untrusted.clone()).into());
+    here.reach().connect(session).await.map_err(cannot_join)
+}
+
+/// Joins a live session in another process; `None` if it lives nowhere.
+pub async fn join(here: &Surroundings, session: SessionId) -> anyhow::Result<Option<(Box<View>, Live)>> {
+    here.reach().join(session).await.map_err(cannot_join)
+}
+
+/// Why a session cannot be joined, as commands tell it.
+pub fn cannot_join(error: JoinError) -> anyhow::Error {
+    match error {
+        JoinError::Untrusted(untrusted) => AgentError::Untrusted(untrusted).into(),
+        JoinError::Live(error) => AgentError::from(error).into(),
+        JoinError::Io(error) => error.into(),
     }
-    // More are waiting than it has taken in.
-    if error.kind() == std::io::ErrorKind::WouldBlock {
-        return Err(AgentError::unreachable(session).into());
-    }
-    Err(error.into())
 }
 
 /// Whether a live session in another process answers.
 pub fn is_served(here: &Surroundings, session: SessionId) -> anyhow::Result<bool> {
-    match ask_live(here, session, Command::Ping) {
+    match ask_live(here, session, Query::Ping) {
         Ok(answer) => Ok(answer.is_some_and(|answer| answer.is_ok())),
         // What it left behind accepted the connection.
         Err(error) if matches!(error.downcast_ref(), Some(AgentError::Live(LiveError::Died))) => Ok(false),

@@ -11,13 +11,11 @@ mod uncaptured;
 
 pub use uncaptured::{Uncaptured, Unheld, Why};
 
+use retake_agent::lines::is_binary;
 use retake_engine::{Change, ContentError, Kind, Node, Side, Workspace};
 
 /// Files above this are said to differ, not compared: a diff nobody reads is not worth the memory.
 pub const MAX_COMPARED: u64 = 8 << 20;
-
-/// How far git looks for a NUL byte to call a file binary.
-const BINARY_PROBE: usize = 8_000;
 
 /// The two sides that changes are between.
 pub struct Comparison<'a> {
@@ -115,8 +113,4 @@ fn with_content(node: Option<&Node>) -> Option<&Node> {
 
 fn is_too_large(node: &Node) -> bool {
     MAX_COMPARED < node.size
-}
-
-fn is_binary(bytes: &[u8]) -> bool {
-    bytes.iter().take(BINARY_PROBE).any(|&byte| byte == 0)
 }

@@ -20,6 +20,7 @@ use thiserror::Error;
 
 use crate::args::GlobalArgs;
 use crate::secrets;
+use retake_agent::live::Reach;
 pub use settings::{AgentSettings, SettingsError};
 
 /// Why the workspace or the store could not be located.
@@ -54,6 +55,11 @@ pub struct Surroundings {
 pub const SESSION_VARIABLE: &str = "RETAKE_SESSION";
 
 impl Surroundings {
+    /// Where the sessions of the workspace are reached.
+    pub fn reach(&self) -> Reach<'_> {
+        Reach { environment: &self.environment, sockets: &self.sockets }
+    }
+
     /// Looks around, reading only: environment variables, the settings file, git's user settings, `/etc/passwd`.
     pub fn find(global: &GlobalArgs) -> Result<Self, SurroundingsError> {
         let dirs = Dirs::find();

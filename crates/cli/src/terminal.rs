@@ -104,14 +104,7 @@ impl Stage<'_> {
 
 /// Joins a session that another process has open; `None` if none has.
 fn join(runtime: &Runtime, here: &Surroundings, session: SessionId) -> anyhow::Result<Option<(Box<View>, Live)>> {
-    runtime.block_on(async {
-        let Some(client) = agent::connect(here, session).await? else { return Ok(None) };
-        match Live::attach(client, session).await {
-            // Whoever was there is not any more.
-            Err(LiveError::Died | LiveError::Ended) => Ok(None),
-            attached => Ok(Some(attached.map_err(AgentError::from)?)),
-        }
-    })
+    runtime.block_on(agent::join(here, session))
 }
 
 /// What the client is told, without a guide.

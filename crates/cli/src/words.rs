@@ -1,4 +1,6 @@
-//! Small grammar for messages.
+//! Words that several messages share.
+
+pub use retake_agent::plain::count;
 
 /// What to do about temporary files that had to stay.
 pub const LEFT_OVER: &str =
@@ -7,19 +9,3 @@ pub const LEFT_OVER: &str =
 /// How to set a model.
 pub const NO_MODEL: &str = "export ANTHROPIC_API_KEY=YOUR-KEY and add `--model anthropic/NAME`, or export OPENAI_API_KEY and add \
     `--model openai/NAME`\n  for a local server: `--model openai/NAME --base-url http://127.0.0.1:PORT/v1`; a running Ollama is found by itself; `retake demo` needs none";
-
-/// `1 file`, `2 files`.
-pub fn count(number: impl Into<u64>, one: &str, many: &str) -> String {
-    let number = number.into();
-    format!("{number} {}", if number == 1 { one } else { many })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_one_is_singular() {
-        assert_eq!([0_u64, 1, 2].map(|n| count(n, "gap", "gaps")), ["0 gaps", "1 gap", "2 gaps"]);
-    }
-}

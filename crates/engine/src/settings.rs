@@ -11,6 +11,7 @@ use crate::GlobalExcludes;
 
 /// Milliseconds since the Unix epoch, as the caller's clock says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(transparent)]
 pub struct Timestamp(pub i64);
 

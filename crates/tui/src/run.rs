@@ -13,10 +13,9 @@ use crossterm::event::{Event as TerminalEvent, EventStream, KeyEventKind, MouseE
 use futures_core::Stream;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use retake_agent::contract::{Command, Reason, Refusal, Reply};
+use retake_agent::contract::{Action, Command, Mentions, Reason, Refusal, Reply};
 use retake_agent::fresh;
 use retake_agent::live::{Asker, Listener, Live, LiveError, Told};
-use retake_agent::mention;
 use retake_agent::view::View;
 use thiserror::Error;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -73,7 +72,6 @@ pub enum TerminalError {
 
 /// Shows a session until the user leaves it.
 pub async fn run(view: View, live: Live, mut options: Options) -> Result<Next, TerminalError> {
-    let root = PathBuf::from(&view.workspace);
     let (app, effects) = App::new(view, Theme::new(options.colours), options.guide.take(), fresh::now());
     let taken = Taken::take()?;
     let area = size()?;
@@ -88,7 +86,6 @@ pub async fn run(view: View, live: Live, mut options: Options) -> Result<Next, T
         stops: Stops::listen()?,
         screen: Screen::new(stdout(), area),
         area,
-        root,
         options,
         taken: Some(taken),
     };
@@ -111,7 +108,6 @@ struct Client {
     stops: Stops,
     screen: Screen<Stdout>,
     area: Rect,
-    root: PathBuf,
     options: Options,
     /// Away only while something else has the terminal.
     taken: Option<Taken>,
@@ -245,11 +241,14 @@ impl Client {
             match effect {
                 Effect::Ask(asked, command) => self.ask(asked, command).await,
                 Effect::Say { parts, draft } => {
-                    let attached = mention::attach(&self.root, parts.clone());
-                    self.app.warn_of_missing(&attached);
-                    let draft = Some(if draft.is_empty() { parts.clone() } else { draft });
-                    let command = Command::Prompt { parts: attached, allow: None, unprotected: false, draft };
-                    self.ask(Asked::Said(parts), command).await;
+                    let command = Action::Prompt {
+                        parts: parts.clone(),
+                        allow: None,
+                        unprotected: false,
+                        draft: Some(draft).filter(|draft| !draft.is_empty()),
+                        mentions: Mentions::Attach,
+                    };
+                    self.ask(Asked::Said(parts), command.into()).await;
                 }
                 Effect::Edit(text) => {
                     let input = Input::Edited(self.edit(&text)?);

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::StatusCode;
 use hyper::body::{Body as _, Incoming};
-use retake_agent::contract::{Command, Request, SessionFacts};
-use retake_agent::{fresh, listing, mention};
+use retake_agent::contract::{Action, Command, Mentions, Query, Request, SessionFacts};
+use retake_agent::{fresh, listing};
 use retake_engine::{Environment, OpenError, RecoveryChoice, ResolveError, SessionError, SessionId, Workspace};
 use serde::Serialize;
 use tokio::time::timeout;
@@ -104,23 +104,21 @@ pub(crate) async fn events(
 /// Asks a session something.
 pub(crate) async fn command(shared: &Shared, id: &str, request: hyper::Request<Incoming>) -> Result<Answer, Problem> {
     let session = resolve(shared, id).await?;
-    let request = read(shared, request).await?;
+    let mut request = read(shared, request).await?;
     if request.id.is_empty() || request.id.len() > limits::REQUEST_ID || request.id.starts_with('#') {
         let message = format!("an id has 1 to {} bytes and does not begin with `#`", limits::REQUEST_ID);
         return Err(Problem::new(400, message));
     }
+    // Files that are mentioned go along, as in the terminal.
+    if let Command::Action(Action::Prompt { mentions, .. }) = &mut request.command {
+        *mentions = Mentions::Attach;
+    }
     match request.command {
-        Command::Attach { .. } => {
+        Command::Query(Query::Attach { .. }) => {
             Err(Problem::new(400, "nobody attaches in this way").hint("the events of a session are at `…/events`"))
         }
-        Command::Close => Err(Problem::new(400, "a session is not closed in this way").hint("stop the server")),
-        Command::Prompt { parts, allow, unprotected, draft } => {
-            // Files that are mentioned go along, as in the terminal; what was typed is what may wait to be said.
-            let draft = draft.or_else(|| Some(parts.clone()));
-            let root = shared.environment.root.clone();
-            let parts = blocking(move || Ok(mention::attach(&root, parts))).await?;
-            let request = Request { id: request.id, command: Command::Prompt { parts, allow, unprotected, draft } };
-            Ok(answer::json(StatusCode::OK, &shared.rooms.enter(session).await?.ask(request).await?))
+        Command::Action(Action::Close) => {
+            Err(Problem::new(400, "a session is not closed in this way").hint("stop the server"))
         }
         _ => Ok(answer::json(StatusCode::OK, &shared.rooms.enter(session).await?.ask(request).await?)),
     }

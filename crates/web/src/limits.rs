@@ -81,7 +81,3 @@ pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub(crate) const FAREWELL: Duration = Duration::from_secs(1);
 /// Clients that are told at a time that there is no place for them.
 pub(crate) const FAREWELLS: usize = 64;
-/// How often a session that another process is about to open or to close is looked for.
-pub(crate) const OPEN_ATTEMPTS: u32 = 5;
-/// How long to wait in between.
-pub(crate) const OPEN_PAUSE: Duration = Duration::from_millis(200);

@@ -14,20 +14,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use retake_agent::controller::Which;
-use retake_agent::live::{Live, LiveError};
-use retake_agent::socket::Client;
-use retake_engine::SessionId;
+use retake_agent::live::{FindError, Found, Live, NotOpened, Reach};
+use retake_engine::{Environment, SessionId};
 use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, RwLock, Semaphore};
 use tokio::time::sleep;
 
 use crate::host::{Host, Opened, Problem};
-use crate::limits::{self, Limits};
+use crate::limits::Limits;
 pub(crate) use room::Entered;
 use room::{Left, Room};
 
 /// The sessions.
 pub(crate) struct Rooms {
     host: Arc<dyn Host>,
+    environment: Environment,
     sockets: PathBuf,
     limits: Limits,
     /// How many more sessions may be open here: whoever opens one takes a share first, and the session has it until it is closed.
@@ -42,9 +42,9 @@ pub(crate) struct Rooms {
 struct Place(AsyncMutex<Option<Arc<Room>>>);
 
 impl Rooms {
-    pub(crate) fn new(host: Arc<dyn Host>, sockets: PathBuf, limits: Limits) -> Self {
+    pub(crate) fn new(host: Arc<dyn Host>, environment: Environment, sockets: PathBuf, limits: Limits) -> Self {
         let free = Arc::new(Semaphore::new(limits.sessions));
-        Self { host, sockets, limits, free, places: Mutex::default(), is_closed: RwLock::new(false) }
+        Self { host, environment, sockets, limits, free, places: Mutex::default(), is_closed: RwLock::new(false) }
     }
 
     fn place(&self, session: SessionId) -> Arc<Place> {
@@ -110,30 +110,18 @@ impl Rooms {
 
     /// Joins a session if another process has it open, else opens it here.
     async fn find(&self, session: SessionId) -> Result<Arc<Room>, Problem> {
-        let mut attempts = 1;
-        loop {
-            if let Some(room) = self.join(session).await? {
-                return Ok(room);
-            }
-            match self.open(Which::Existing(session)).await {
-                // It is on its way up or down there.
-                Err(problem) if problem.is_taken && attempts < limits::OPEN_ATTEMPTS => sleep(limits::OPEN_PAUSE).await,
-                opened => return opened,
-            }
-            attempts += 1;
-        }
-    }
-
-    /// Joins a session that another process has open; `None` if none has.
-    async fn join(&self, session: SessionId) -> Result<Option<Arc<Room>>, Problem> {
-        let unreachable = |why: &dyn std::fmt::Display| Problem::new(503, why.to_string());
-        let client = Client::connect(&self.sockets, session).await.map_err(|err| unreachable(&err))?;
-        let Some(client) = client else { return Ok(None) };
-        match Live::attach(client, session).await {
-            Ok((view, live)) => Ok(Some(Room::joined(session, *view, live, &self.limits))),
-            // Whoever was there is not any more.
-            Err(LiveError::Died | LiveError::Ended) => Ok(None),
-            Err(error) => Err(unreachable(&error)),
+        let reach = Reach { environment: &self.environment, sockets: &self.sockets };
+        let open = || async {
+            self.open(Which::Existing(session)).await.map_err(|problem| match problem.is_taken {
+                true => NotOpened::Taken(problem),
+                false => NotOpened::Failed(problem),
+            })
+        };
+        match reach.find(session, open).await {
+            Ok(Found::Opened(room)) => Ok(room),
+            Ok(Found::Joined(view, live)) => Ok(Room::joined(session, *view, live, &self.limits)),
+            Err(FindError::Open(problem)) => Err(problem),
+            Err(FindError::Join(error)) => Err(Problem::new(503, error.to_string())),
         }
     }
 

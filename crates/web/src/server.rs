@@ -95,7 +95,7 @@ impl Server {
         let shared = Arc::new(Shared {
             gate: Gate::new(address),
             login: Login::new(key, address.port(), limits.wrong_tokens),
-            rooms: Arc::new(Rooms::new(host, sockets, limits.clone())),
+            rooms: Arc::new(Rooms::new(host, environment.clone(), sockets, limits.clone())),
             streams: Arc::new(Semaphore::new(limits.streams)),
             bodies: Semaphore::new(limits.bodies),
             environment,

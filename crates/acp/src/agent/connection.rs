@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use retake_agent::contract::{Command, Reply};
+use retake_agent::contract::{Action, Reply};
 use retake_engine::session::entry::Part;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -254,7 +254,7 @@ impl<H: Host> Connection<H> {
         };
         let open = self.host.open(wish).await?;
         // The beginning of an id is none here: all that follows would be said of a session that the client does not know.
-        if let Some(named) = named.as_ref().filter(|named| **named != open.view.session) {
+        if let Some(named) = named.as_ref().filter(|named| named.as_str() != &*open.view.session) {
             (open.close)(Parting::Closed).await;
             return Err(unknown_session(named, &format!("there is no session `{named}` in this directory")));
         }
@@ -310,8 +310,8 @@ impl<H: Host> Connection<H> {
         let last = last_target(&session.known().view.entries);
         let which = match last {
             None => Wanted::New,
-            Some(entry) => match session.ask(Command::Fork { entry }).await? {
-                Reply::Forked { session, .. } => Wanted::Existing(session),
+            Some(entry) => match session.ask(Action::Fork { entry }).await? {
+                Reply::Forked { session, .. } => Wanted::Existing(session.into()),
                 _ => return Err(RpcError::new(RpcError::INTERNAL, "the session was not forked")),
             },
         };
@@ -394,7 +394,7 @@ impl<H: Host> Connection<H> {
         let value = params.text("value")?;
         match params.text("configId")? {
             options::MODEL => {
-                session.ask(Command::Model { model: value.to_owned() }).await?;
+                session.ask(Action::Model { model: value.to_owned() }).await?;
                 // It is told of too, but the answer may be first.
                 session.learn_model(value);
             }

@@ -1,6 +1,6 @@
 //! A session of Retake's own agent, for the extension and for the commands in the chat.
 
-use retake_agent::contract::{Command, Reason, Refusal, Reply};
+use retake_agent::contract::{Action, Command, Reason, Refusal, Reply};
 use retake_agent::question::refusal;
 use retake_engine::session::entry::{EntryId, Part};
 use serde_json::Value;
@@ -50,8 +50,8 @@ impl Door for Session {
 
     async fn apply(&self, wanted: Wanted) -> Result<Made, Refusal> {
         let Wanted { change, head_seen, plan_seen, running } = wanted;
-        let command = Command::Apply { change, head_seen, plan_seen, running };
-        let Reply::Change { document } = Door::ask(self, command).await? else {
+        let command = Action::Apply { change, head_seen, plan_seen, running };
+        let Reply::Change { document } = Door::ask(self, command.into()).await? else {
             return Err(refusal(Reason::Failed, "the session's answer was not understood"));
         };
         if let (Some(operation), Some(conversation)) = (&document.operation, &document.conversation) {
@@ -61,10 +61,10 @@ impl Door for Session {
     }
 
     async fn fork(&self, entry: EntryId) -> Result<Fork, Refusal> {
-        match Door::ask(self, Command::Fork { entry }).await? {
+        match Door::ask(self, Action::Fork { entry }.into()).await? {
             Reply::Forked { session, .. } => {
                 let command = format!("retake resume {}", short(&session));
-                Ok(Fork { name: session, command: Some(command) })
+                Ok(Fork { name: session.into(), command: Some(command) })
             }
             _ => Err(refusal(Reason::Failed, "the session's answer was not understood")),
         }

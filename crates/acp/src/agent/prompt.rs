@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use retake_agent::contract::{Answer, Command, Question, Reason, Reply};
+use retake_agent::contract::{Action, Answer, Mentions, Question, Reason, Reply};
 use retake_agent::live::{Asked, LiveError};
 use retake_engine::session::entry::Part;
 use serde_json::{Value, json};
@@ -24,7 +24,8 @@ pub(super) async fn hand_in(session: &Session, id: Value, blocks: Vec<Value>, pa
     let is_all_said = content::blocks(&session.updates.root, &parts) == blocks;
     let given = (!is_all_said).then(|| (blocks, parts.clone()));
     let mut pending = session.pending.lock().await;
-    let command = Command::Prompt { parts: parts.clone(), allow, unprotected: false, draft: None };
+    let command =
+        Action::Prompt { parts: parts.clone(), allow, unprotected: false, draft: None, mentions: Mentions::Leave };
     let asked = session.asker.hand_in(command).await;
     pending.push(Pending {
         request: asked.id.clone(),
@@ -83,7 +84,7 @@ pub(super) async fn taken(session: &Session, asked: Asked) -> Taken {
 
 /// Stops what goes on in a session, and what waits to.
 pub(super) async fn cancel(session: &Session) -> Asked {
-    session.asker.hand_in(Command::Interrupt { turn: None }).await
+    session.asker.hand_in(Action::Interrupt { turn: None }).await
 }
 
 /// Takes back one prompt that the client waits for: it is withdrawn, or its turn is stopped.
@@ -95,12 +96,12 @@ pub(super) async fn cancel_request(session: &Session, id: &Value) {
     let Some((request, prompt)) = found else { return };
     if let Some(prompt) = prompt {
         // Refused if it has just ended, which is told next.
-        session.ask(Command::Interrupt { turn: Some(prompt) }).await.ok();
+        session.ask(Action::Interrupt { turn: Some(prompt) }).await.ok();
         return;
     }
-    if session.ask(Command::Withdraw { request: request.clone() }).await.is_err() {
+    if session.ask(Action::Withdraw { request: request.clone() }).await.is_err() {
         // It has just been said.
-        session.ask(Command::Interrupt { turn: None }).await.ok();
+        session.ask(Action::Interrupt { turn: None }).await.ok();
         return;
     }
     session.pending.lock().await.retain(|one| one.request != request);
@@ -143,5 +144,5 @@ pub(super) async fn ask_permission(session: Arc<Session>, question: Question) {
         (Err(error), _) => Answer::Deny { why: Some(format!("Nobody could be asked: {}", error.message)) },
     };
     // Refused if somebody else has answered, or nothing is asked any more.
-    session.ask(Command::Answer { call: question.call, answer }).await.ok();
+    session.ask(Action::Answer { call: question.call, answer }).await.ok();
 }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use retake_agent::contract::{Event, EventKind, Question, State};
+use retake_agent::contract::{Event, EventKind, Question, State, TurnEnd};
 use retake_agent::live::{Listener, LiveError, Told as Heard};
 use retake_agent::view::View;
 use retake_engine::session::entry::{Body, CallId, EndReason, Entry, EntryId, StopReason, Usage};
@@ -161,7 +161,7 @@ impl Pump {
             }
             EventKind::TurnEnded { prompt, reason, message, usage, .. } => {
                 self.outputs.clear();
-                let ending = self.ending(reason, message.as_deref(), *usage);
+                let ending = self.ending(*reason, message.as_deref(), *usage);
                 self.end_turn(*prompt, event.request.as_deref(), &ending).await;
             }
             EventKind::Returned => self.give_back(event.request.as_deref()).await,
@@ -222,18 +222,18 @@ impl Pump {
         self.session.peer.notify(method, params).await.ok();
     }
 
-    fn ending(&self, reason: &str, message: Option<&str>, usage: Usage) -> Ending {
+    fn ending(&self, reason: TurnEnd, message: Option<&str>, usage: Usage) -> Ending {
         let last_stop = self.session.known().view.entries.iter().rev().find_map(|entry| match &entry.body {
             Body::Reply { stop, .. } => Some(*stop),
             _ => None,
         });
         let stop = match (reason, last_stop) {
-            ("interrupted", _) => "cancelled",
-            ("round_limit", _) => "max_turn_requests",
-            ("failed", _) => "error",
-            (_, Some(StopReason::Length)) => "max_tokens",
-            (_, Some(StopReason::Refused)) => "refusal",
-            _ => "end_turn",
+            (TurnEnd::Interrupted, _) => "cancelled",
+            (TurnEnd::RoundLimit, _) => "max_turn_requests",
+            (TurnEnd::Failed, _) => "error",
+            (TurnEnd::Done, Some(StopReason::Length)) => "max_tokens",
+            (TurnEnd::Done, Some(StopReason::Refused)) => "refusal",
+            (TurnEnd::Done, _) => "end_turn",
         };
         Ending { stop, message: message.map(str::to_owned), usage: Some(usage) }
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use retake_agent::contract::{Command, Reason, Refusal, Reply};
+use retake_agent::contract::{Command, OperationRef, Reason, Refusal, Reply};
 use retake_agent::live::{Asker, LiveError};
 use retake_agent::view::View;
 use retake_engine::session::entry::{Body, EntryId, Part};
@@ -74,7 +74,7 @@ pub(super) struct Known {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Told {
     /// The last operation that moved the head.
-    pub(super) operation: Option<String>,
+    pub(super) operation: Option<OperationRef>,
     /// The head.
     pub(super) head: Option<EntryId>,
     /// The entry before the head, if the head is a note, which an operation may leave.
@@ -127,7 +127,7 @@ impl Session {
             Some(before) => (before.known().clone(), Some(view.clone())),
         };
         let session = Arc::new(Self {
-            id: view.session.clone(),
+            id: view.session.to_string(),
             client,
             peer,
             updates: Updates { version: client.version, root: view.workspace.clone().into() },
@@ -191,7 +191,7 @@ impl Session {
     }
 
     /// Has a command carried out.
-    pub(super) async fn ask(&self, command: Command) -> Result<Reply, RpcError> {
+    pub(super) async fn ask(&self, command: impl Into<Command>) -> Result<Reply, RpcError> {
         match self.asker.ask(command).await {
             Ok(Ok(reply)) => Ok(reply),
             Ok(Err(refusal)) => Err(self.refused(&refusal)),
@@ -283,7 +283,7 @@ impl Known {
 
 impl Told {
     /// What a view that was told means.
-    pub(super) fn of(view: &View, operation: Option<String>) -> Self {
+    pub(super) fn of(view: &View, operation: Option<OperationRef>) -> Self {
         let note = view.entries.last().filter(|entry| matches!(entry.body, Body::Note { .. }));
         let before_note = note.and_then(|note| note.parent);
         Self { operation, head: view.head(), before_note, is_over: false }

@@ -80,7 +80,7 @@ pub(crate) fn answer(document: &RewindDocument, last: Option<&str>, content: Opt
         answer["ledger"] = json!(document.ledger);
     }
     if let Some(operation) = &document.operation {
-        answer["operation"] = operation.as_str().into();
+        answer["operation"] = json!(operation);
     }
     answer
 }

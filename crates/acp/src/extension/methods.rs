@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use retake_agent::contract::{Change, ChangeGoal, Command, Reply, Seen, WhileRunning};
+use retake_agent::contract::{Action, Change, ChangeGoal, Command, Query, Reply, Seen, WhileRunning};
 use retake_agent::document::{Bytes, RewindDocument};
 use retake_engine::session::entry::{Body, Entry, EntryId};
 use retake_engine::{Discard, Files, OnConflict, Scope};
@@ -81,7 +81,7 @@ impl Name {
 pub(crate) async fn points(door: &impl Door, params: &Params) -> Result<Value, RpcError> {
     let query = params.text_if_given("query")?.map(str::to_owned);
     let cursor = params.text_if_given("cursor")?;
-    let Reply::Targets { head, targets } = ask(door, Command::Targets { query }).await? else { return Err(odd()) };
+    let Reply::Targets { head, targets } = ask(door, Query::Targets { query }).await? else { return Err(odd()) };
     let start = match cursor {
         None => 0,
         Some(cursor) => {
@@ -130,7 +130,7 @@ pub(crate) async fn label(door: &impl Door, params: &Params) -> Result<Value, Rp
     };
     let entry = message_in(door, &door.standing().await, id)?;
     of_user(&entry, id)?;
-    ask(door, Command::Label { prompt: entry.id, label }).await?;
+    ask(door, Action::Label { prompt: entry.id, label }).await?;
     Ok(json!({}))
 }
 
@@ -165,8 +165,8 @@ pub(crate) fn rewound(entry: EntryId, scope: Scope) -> ChangeGoal {
 }
 
 /// Has a session answer.
-pub(crate) async fn ask(door: &impl Door, command: Command) -> Result<Reply, RpcError> {
-    door.ask(command).await.map_err(|refusal| error(door.session(), &refusal))
+pub(crate) async fn ask(door: &impl Door, command: impl Into<Command>) -> Result<Reply, RpcError> {
+    door.ask(command.into()).await.map_err(|refusal| error(door.session(), &refusal))
 }
 
 /// The session answered something else than was asked.
@@ -261,7 +261,7 @@ fn head_seen(door: &impl Door, params: &Params, standing: &Standing) -> Result<O
 /// Makes a change, or only works out what it would do.
 async fn carry_out(door: &impl Door, params: &Params, wanted: Wanted) -> Result<Value, RpcError> {
     if params.flag("dryRun", false)? {
-        let Reply::Change { document } = ask(door, Command::Plan { change: wanted.change }).await? else {
+        let Reply::Change { document } = ask(door, Query::Plan { change: wanted.change }).await? else {
             return Err(odd());
         };
         let last = last_of_plan(&document, &door.standing().await.entries);

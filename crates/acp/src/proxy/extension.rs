@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use retake_agent::contract::{Command, Refusal, Reply};
+use retake_agent::contract::{Action, Command, Query, Reason, Refusal, Reply};
 use retake_agent::question;
 use retake_engine::session::entry::{EntryId, Part};
 use serde_json::{Value, json};
@@ -57,7 +57,11 @@ impl Door for Here {
     }
 
     async fn ask(&self, command: Command) -> Result<Reply, Refusal> {
-        self.proxy.question(&self.session, command).await
+        match command {
+            Command::Query(query) => self.proxy.question(&self.session, query).await,
+            Command::Action(Action::Label { prompt, label }) => self.proxy.label(&self.session, prompt, label).await,
+            Command::Action(_) => Err(foreign()),
+        }
     }
 
     async fn apply(&self, wanted: Wanted) -> Result<door::Made, Refusal> {
@@ -122,15 +126,32 @@ impl Proxy {
         Here { proxy: Arc::clone(self), session: Arc::clone(session) }
     }
 
+    /// Sets or removes the label of the point before a prompt.
+    pub(super) async fn label(
+        &self,
+        session: &Session,
+        prompt: EntryId,
+        label: Option<String>,
+    ) -> Result<Reply, Refusal> {
+        let done = session.desk.ask(move |scribe| {
+            let id = scribe.id();
+            scribe.keeper().ask(move |workspace| question::set_label(workspace, id, prompt, label.as_deref()))
+        });
+        done.await.unwrap_or_else(|| Err(retake_agent::socket::ended()))
+    }
+
     /// Has the keeper answer a question.
-    pub(super) async fn question(&self, session: &Session, question: Command) -> Result<Reply, Refusal> {
-        let goal = match &question {
-            Command::Plan { change } => Some(change.goal.clone()),
+    pub(super) async fn question(&self, session: &Session, query: Query) -> Result<Reply, Refusal> {
+        if matches!(query, Query::Attach { .. } | Query::Context) {
+            return Err(foreign());
+        }
+        let goal = match &query {
+            Query::Plan { change } => Some(change.goal.clone()),
             _ => None,
         };
         let answered = session.desk.ask(move |scribe| {
             let id = scribe.id();
-            scribe.keeper().ask(move |workspace| question::answer(workspace, id, &Default::default(), question))
+            scribe.keeper().ask(move |workspace| question::answer(workspace, id, &Default::default(), query))
         });
         let mut answered = answered.await.unwrap_or_else(|| Err(retake_agent::socket::ended()));
         if let (Some(goal), Ok(Reply::Change { document })) = (goal, &mut answered) {
@@ -169,4 +190,10 @@ impl Proxy {
             }
         }
     }
+}
+
+/// Refuses what only the agent that speaks in the session could do.
+pub(super) fn foreign() -> Refusal {
+    let text = "this session belongs to another agent that an editor talks to";
+    Refusal { hint: Some("do it there".to_owned()), ..question::refusal(Reason::Invalid, text) }
 }

@@ -8,7 +8,6 @@ mod call;
 mod change;
 mod raw;
 mod saying;
-mod telling;
 mod work;
 
 use std::collections::{HashMap, HashSet};
@@ -17,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use retake_agent::contract::{Event, EventKind, State};
+use retake_agent::contract::{EventKind, State};
 use retake_agent::fresh;
 use retake_agent::keeper::Keeper;
 use retake_agent::question::in_words;
@@ -26,7 +25,7 @@ use retake_engine::session::entry::{Block, Body, CallId, EndReason, Entry, Entry
 use retake_engine::session::{NewEntry, NewTurn, SessionError};
 use retake_engine::{Durability, MadeBy, OperationId, SessionId, SessionWriter};
 use tokio::runtime;
-use tokio::sync::{broadcast, oneshot};
+use tokio::sync::oneshot;
 
 use super::Patience;
 use super::timeline::{Stamp, Timeline, timing};
@@ -34,8 +33,9 @@ use super::watch::{PAUSE, Watch};
 pub(super) use call::Places;
 use call::{Call, Question};
 pub(super) use change::{Changed, chain, spoken};
+use retake_agent::controller::Attached;
+use retake_agent::publisher::Publisher;
 use saying::{Coming, Pieces};
-use telling::Telling;
 
 /// What may wait to be written before the inner agent has to wait too, and how long one looks whether that gets less.
 const MAX_TASKS: usize = 4_096;
@@ -99,7 +99,7 @@ pub(super) struct Scribe {
     /// When the agent was last found to be only talking.
     idled: Instant,
     runtime: runtime::Handle,
-    telling: Telling,
+    publisher: Publisher,
     /// Whether it was said that the log cannot be written.
     is_broken: bool,
 }
@@ -114,7 +114,14 @@ impl Desk {
         patience: Patience,
     ) -> std::io::Result<(Self, thread::JoinHandle<()>)> {
         let (tasks, inbox) = mpsc::channel::<Task>();
-        let telling = Telling::new(&writer, &places.root, &agent);
+        let view = View {
+            session: writer.id().into(),
+            workspace: places.root.display().to_string(),
+            model: agent.clone(),
+            draft: writer.draft().to_vec(),
+            ..View::default()
+        };
+        let publisher = Publisher::new(view, writer.conversation().entries());
         let is_call = |entry: &Entry| matches!(entry.body, Body::ToolResult { .. });
         let announces = writer.conversation().entries().iter().any(is_call);
         let timeline = Arc::new(Mutex::new(Timeline::new(patience.notice, patience.doubt, announces)));
@@ -141,7 +148,7 @@ impl Desk {
             tools: Arc::default(),
             idled: Instant::now(),
             runtime: runtime::Handle::current(),
-            telling,
+            publisher,
             is_broken: false,
         };
         let waiting: Arc<AtomicUsize> = Arc::default();
@@ -238,8 +245,8 @@ impl Scribe {
     }
 
     /// How it all stands, for whoever listens on the socket, and what happens from now on.
-    pub(super) fn attach(&self) -> (View, broadcast::Receiver<Arc<Event>>) {
-        self.telling.attach(self.entries())
+    pub(super) fn attach(&self, from: Option<u64>) -> Attached {
+        self.publisher.attach(self.entries(), from)
     }
 
     fn writer(&self) -> &SessionWriter {
@@ -275,8 +282,8 @@ impl Scribe {
         self.noted = None;
         timing(&self.timeline).begin(self.at);
         // First: whoever sees the prompt must not take the session for idle.
-        self.telling.tell(EventKind::StateChanged { state: State::Running });
-        self.tell_appended();
+        self.publisher.publish(EventKind::StateChanged { state: State::Running });
+        self.publish_appended();
         let watch = Arc::clone(&self.watch);
         self.keeper.run(move |workspace| {
             taken.send(watching(&watch).begin(workspace, operation, prompt)).ok();
@@ -313,8 +320,8 @@ impl Scribe {
         let end = NewEntry { id: fresh::entry(), at: fresh::now(), body: Body::Ended { reason } };
         let ended = self.writer_mut().end_turn(operation, end).map(drop);
         self.note(ended);
-        self.tell_appended();
-        self.telling.tell(EventKind::StateChanged { state: State::Idle });
+        self.publish_appended();
+        self.publisher.publish(EventKind::StateChanged { state: State::Idle });
         let watch = Arc::clone(&self.watch);
         self.keeper.run(move |workspace| {
             watching(&watch).end(workspace);
@@ -361,7 +368,7 @@ impl Scribe {
         let new = bodies.into_iter().map(|(id, body)| NewEntry { id, at, body }).collect();
         let appended = self.writer_mut().append(new, Durability::Soon).map(drop);
         self.note(appended);
-        self.tell_appended();
+        self.publish_appended();
     }
 
     fn note(&mut self, written: Result<(), SessionError>) {
@@ -386,9 +393,9 @@ impl Scribe {
         });
     }
 
-    fn tell_appended(&mut self) {
-        let Self { writer: Some(writer), telling, .. } = self else { return };
-        telling.tell_appended(writer.conversation().entries());
+    fn publish_appended(&mut self) {
+        let Self { writer: Some(writer), publisher, .. } = self else { return };
+        publisher.appended(writer.conversation().entries());
     }
 }
 

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use retake_agent::contract::{Command, Outcome, Reason, Refusal, Reply};
-use retake_agent::controller::{self, Attached, Beginning, Closing, Message};
-use retake_agent::question::refusal;
+use retake_agent::contract::{Action, Command, Outcome, Query, Refusal, Reply};
+use retake_agent::controller::{self, Closing, Message};
 use retake_agent::socket;
 
+use super::extension::foreign;
 use super::session::Session;
 use super::{Proxy, complain};
 use crate::extension::door::Wanted;
@@ -42,9 +42,9 @@ impl Proxy {
                 let outcome = self.take_command(session, request.command).await;
                 answer.send(outcome.map_or_else(Outcome::Refused, Outcome::Ok)).ok();
             }
-            Message::Attach { answer, .. } => {
-                if let Some((view, events)) = session.desk.ask(|scribe| scribe.attach()).await {
-                    answer.send(Attached { beginning: Beginning::View(Box::new(view)), events }).ok();
+            Message::Attach { from, answer } => {
+                if let Some(attached) = session.desk.ask(move |scribe| scribe.attach(from)).await {
+                    answer.send(attached).ok();
                 }
             }
             Message::CloseIfIdle { answer } => drop(answer.send(Closing::Busy)),
@@ -53,33 +53,22 @@ impl Proxy {
 
     async fn take_command(self: &Arc<Self>, session: &Arc<Session>, command: Command) -> Result<Reply, Refusal> {
         match command {
-            Command::Apply { change, head_seen, plan_seen, running } => {
+            Command::Action(Action::Apply { change, head_seen, plan_seen, running }) => {
                 let made = self.change(session, Wanted { change, head_seen, plan_seen, running }).await?;
                 for warning in &made.warnings {
                     self.tell_user(session, warning).await;
                 }
                 Ok(Reply::Change { document: Box::new(made.document) })
             }
-            Command::Ping => Ok(Reply::Done),
-            Command::Interrupt { .. } if session.is_running() => {
+            Command::Query(Query::Ping) => Ok(Reply::Done),
+            Command::Action(Action::Interrupt { .. }) if session.is_running() => {
                 let inner = session.live().inner.clone();
                 self.agent.notify("session/cancel", serde_json::json!({ "sessionId": inner })).await.ok();
                 Ok(Reply::Done)
             }
-            Command::Targets { .. }
-            | Command::Plan { .. }
-            | Command::Diff { .. }
-            | Command::Label { .. }
-            | Command::Tree
-            | Command::Operations
-            | Command::Checkpoints
-            | Command::Sessions
-            | Command::Files { .. }
-            | Command::Store => self.question(session, command).await,
-            _ => {
-                let text = "this session belongs to another agent that an editor talks to";
-                Err(Refusal { hint: Some("do it there".to_owned()), ..refusal(Reason::Invalid, text) })
-            }
+            Command::Query(query) => self.question(session, query).await,
+            Command::Action(Action::Label { prompt, label }) => self.label(session, prompt, label).await,
+            Command::Action(_) => Err(foreign()),
         }
     }
 }

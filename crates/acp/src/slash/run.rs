@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use retake_agent::contract::{Change, ChangeGoal, Command, Extent, Reason, Refusal, Reply, Seen, WhileRunning};
+use retake_agent::contract::{Action, Change, ChangeGoal, Extent, Query, Reason, Refusal, Reply, Seen, WhileRunning};
 use retake_agent::document::RewindDocument;
 use retake_agent::fresh;
 use retake_engine::Scope;
@@ -127,7 +127,7 @@ async fn carry_out(door: &impl Door, running: &mut Running<'_>, slash: &Slash) -
         (Kind::Rewind, Some(argument)) => go_back(door, running, argument, scope).await,
         (Kind::Undo, _) => change(door, running, ChangeGoal::Undo { operation: None }, None, "Undone").await,
         (Kind::Redo, _) => change(door, running, ChangeGoal::Redo { operation: None }, None, "Redone").await,
-        (Kind::Checkpoints, _) => match ask(door, Command::Checkpoints).await? {
+        (Kind::Checkpoints, _) => match ask(door, Query::Checkpoints).await? {
             Reply::Checkpoints { checkpoints } => Ok(text::checkpoints(&checkpoints)),
             _ => Err(odd()),
         },
@@ -146,7 +146,7 @@ async fn list(door: &impl Door) -> Result<String, RpcError> {
 }
 
 async fn targets(door: &impl Door) -> Result<Shown, RpcError> {
-    match ask(door, Command::Targets { query: None }).await? {
+    match ask(door, Query::Targets { query: None }).await? {
         Reply::Targets { head, targets } => Ok(Shown { head, targets }),
         _ => Err(odd()),
     }
@@ -308,7 +308,7 @@ async fn label(door: &impl Door, argument: Option<&str>, words: &[&str]) -> Resu
     };
     let (target, _) = find(door, argument).await?;
     let label = Some(words.join(" ")).filter(|label| !label.is_empty());
-    ask(door, Command::Label { prompt: target.id, label: label.clone() }).await?;
+    ask(door, Action::Label { prompt: target.id, label: label.clone() }).await?;
     Ok(text::labelled(&target, label.as_deref()))
 }
 
@@ -317,7 +317,7 @@ async fn summarize(door: &impl Door, argument: Option<&str>) -> Result<String, R
         Some(argument) => Extent::UpTo { entry: find(door, argument).await?.0.id },
         None => Extent::All,
     };
-    match ask(door, Command::Summarise { extent, instructions: None }).await? {
+    match ask(door, Action::Summarise { extent, instructions: None }).await? {
         Reply::Summarised { summary: Some(summary) } => {
             Ok(text::summarised(&summary.text, &door.chat().name(Kind::Undo)))
         }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use retake_acp::agent::{Close, Host, HostError, Listed, Open, Wanted, Wish};
-use retake_agent::contract::Command;
+use retake_agent::contract::Action;
 use retake_agent::controller::{self, Opened, Setup, Unprotected, Which};
 use retake_agent::listing;
 use retake_agent::live::Live;
@@ -75,7 +75,7 @@ impl Host for TestHost {
         let (view, live) = Live::here(opened.handle.clone()).await.unwrap();
         let close: Close = Box::new(move |_| {
             Box::pin(async move {
-                opened.handle.request(Command::Close).await.ok();
+                opened.handle.request(Action::Close).await.ok();
                 drop(opened.handle);
                 tokio::task::spawn_blocking(|| opened.served.join().unwrap()).await.unwrap();
             })
@@ -87,7 +87,9 @@ impl Host for TestHost {
         let Ok(workspace) = Workspace::open(environment(&self.dir)) else { return Ok(Vec::new()) };
         let facts = listing::sessions(&workspace).unwrap().into_iter();
         let cwd = self.dir.join("w");
-        Ok(facts.map(|one| Listed { session: one.session, cwd: cwd.clone(), title: one.title, at: one.at }).collect())
+        Ok(facts
+            .map(|one| Listed { session: one.session.into(), cwd: cwd.clone(), title: one.title, at: one.at })
+            .collect())
     }
 
     async fn delete(&self, session: String) -> Result<(), HostError> {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use retake_acp::agent::{self, Close, Host, HostError, Listed, Open, Wish};
-use retake_agent::contract::{Command, Event, EventKind, Outcome, Reply, State};
+use retake_agent::contract::{Action, Command, Event, EventKind, Outcome, Reply, State};
 use retake_agent::controller::{self, Attached, Beginning, Handle, Message};
 use retake_agent::live::Live;
 use retake_agent::view::View;
@@ -28,7 +28,7 @@ impl Fake {
     /// One that holds every prompt, or says it.
     fn start(holds: bool) -> Self {
         let (handle, mut inbox) = controller::channel(SessionId::new(Timestamp(0), [7; 10]));
-        let view = View { session: handle.session().to_string(), seq: 1, ..View::default() };
+        let view = View { session: handle.session().into(), seq: 1, ..View::default() };
         let fake = Self { handle, view: Arc::new(Mutex::new(view)), events: broadcast::channel(1).0 };
         let (view, events) = (Arc::clone(&fake.view), fake.events.clone());
         tokio::spawn(async move {
@@ -40,8 +40,10 @@ impl Fake {
                     }
                     Message::Request { request, answer } => {
                         let reply = match request.command {
-                            Command::Prompt { .. } if holds => Reply::Held { count: 1, request: Some(request.id) },
-                            Command::Prompt { .. } => Reply::Said { prompt: id(1) },
+                            Command::Action(Action::Prompt { .. }) if holds => {
+                                Reply::Held { count: 1, request: Some(request.id) }
+                            }
+                            Command::Action(Action::Prompt { .. }) => Reply::Said { prompt: id(1) },
                             _ => Reply::Done,
                         };
                         answer.send(Outcome::Ok(reply)).ok();

@@ -4,28 +4,30 @@ use retake_engine::session::entry::EntryId;
 use retake_engine::{Discard, Files, OnConflict, Scope};
 use serde::{Deserialize, Serialize};
 
+use super::is_default;
 use crate::document::Bytes;
 
 /// A change of what is retained.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Change {
     /// What is to be done.
     #[serde(flatten)]
     pub goal: ChangeGoal,
     /// Only these paths and what is below them.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<Bytes>,
     /// What to do with conflicts.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub on_conflict: OnConflict,
     /// What to do with the conflicts of single paths.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<(Bytes, OnConflict)>,
     /// What an exact rewind does with the changes of a person where neither of these decides: it stops or overwrites them.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub on_yours: OnConflict,
     /// Go ahead although another branch is checked out than then.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub across_branches: bool,
 }
 
@@ -45,6 +47,7 @@ impl Change {
 
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(tag = "do", rename_all = "snake_case")]
 pub enum ChangeGoal {
     /// Go back to before a prompt, or to after any other entry.
@@ -54,10 +57,10 @@ pub enum ChangeGoal {
         /// What goes back.
         scope: Scope,
         /// Which files.
-        #[serde(default)]
+        #[serde(default, skip_serializing_if = "is_default")]
         files: Files,
         /// Whether what leaves the conversation is removed for good.
-        #[serde(default)]
+        #[serde(default, skip_serializing_if = "is_default")]
         discard: Discard,
     },
     /// Go back to just after a prompt: it stays, unanswered, and what came of it goes.
@@ -67,7 +70,7 @@ pub enum ChangeGoal {
         /// What goes back.
         scope: Scope,
         /// Which files.
-        #[serde(default)]
+        #[serde(default, skip_serializing_if = "is_default")]
         files: Files,
     },
     /// Bring files back to a checkpoint; the conversation stays.
@@ -76,14 +79,14 @@ pub enum ChangeGoal {
         checkpoint: String,
         /// Which files. Null for the meaning that the checkpoint has on the command line: a prompt of this session means the session's
         /// changes since, a checkpoint of `retake checkpoint` means the whole workspace. One of another session is refused.
-        #[serde(default)]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         files: Option<Files>,
     },
     /// Take back an operation.
     Undo {
         /// A unique beginning of its id; the newest of this session that is not undone for null. The id of an undo asks for the redo of
         /// that very undo, and is refused if it is not the one that a redo would take back.
-        #[serde(default)]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         operation: Option<String>,
     },
     /// Repeat what was undone last.
@@ -96,6 +99,7 @@ pub enum ChangeGoal {
 
 /// Where a client saw the head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Seen {
     /// The head; null if there was no entry.
     pub head: Option<EntryId>,
@@ -103,6 +107,7 @@ pub struct Seen {
 
 /// What to do if a turn is running.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum WhileRunning {
     /// Refuse.
@@ -114,6 +119,7 @@ pub enum WhileRunning {
 
 /// A part of the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(tag = "part", rename_all = "snake_case")]
 pub enum Extent {
     /// Everything.
@@ -132,6 +138,7 @@ pub enum Extent {
 
 /// What a diff is of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum DiffOf {
     /// What a change would do to the files as they are now.

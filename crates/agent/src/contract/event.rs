@@ -1,13 +1,14 @@
 //! Events: what a session tells everybody.
 
-use retake_engine::session::entry::{CallId, Entry, EntryId, Part, Usage};
+use retake_engine::session::entry::{CallId, EndReason, Entry, EntryId, Part, Usage};
 use serde::{Deserialize, Serialize};
 
-use super::Rule;
+use super::{CheckpointRef, OperationRef, Rule, SessionRef};
 use crate::diff::FileDiff;
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Event {
     /// Its number; they follow one another.
     pub seq: u64,
@@ -21,6 +22,7 @@ pub struct Event {
 
 /// What happened. What lasts is on disk before it is told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum EventKind {
     /// An entry continues the conversation.
@@ -31,7 +33,7 @@ pub enum EventKind {
     /// The conversation now consists of what was there up to `keep`, and of `added`.
     HeadMoved {
         /// The operation that did it; null for a turn that came to nothing and took itself back.
-        operation: Option<String>,
+        operation: Option<OperationRef>,
         /// The last entry that stays.
         keep: Option<EntryId>,
         /// What follows it.
@@ -122,10 +124,10 @@ pub enum EventKind {
     Returned,
     /// A checkpoint was taken.
     Snapshot {
-        /// What for: `baseline`, `prompt`, `before`, `after`, `turn`.
-        moment: String,
+        /// What for.
+        moment: SnapshotMoment,
         /// The checkpoint; null if it could not be taken.
-        checkpoint: Option<String>,
+        checkpoint: Option<CheckpointRef>,
         /// How long it took.
         ms: f64,
         /// Why it could not be taken.
@@ -152,11 +154,11 @@ pub enum EventKind {
     /// A turn is over and everything of it is stored.
     TurnEnded {
         /// The session.
-        session: String,
+        session: SessionRef,
         /// The prompt that began it.
         prompt: EntryId,
-        /// Why it is over: `done`, `interrupted`, `failed` or `round_limit`.
-        reason: String,
+        /// Why it is over.
+        reason: TurnEnd,
         /// What else there is to say about that.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
@@ -169,7 +171,7 @@ pub enum EventKind {
         taken_back: bool,
         /// The operation that it is, to take back; null if it took itself back.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        operation: Option<String>,
+        operation: Option<OperationRef>,
     },
     /// Something that people should know.
     Warning {
@@ -178,8 +180,52 @@ pub enum EventKind {
     },
 }
 
+/// Why a checkpoint is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+pub enum SnapshotMoment {
+    /// The session begins: the first read of all files.
+    Baseline,
+    /// A prompt is sent.
+    Prompt,
+    /// A tool is about to change files.
+    Before,
+    /// A tool has changed files.
+    After,
+    /// A turn has ended.
+    Turn,
+}
+
+/// Why a turn is over. The text of a failure is the event's `message`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+pub enum TurnEnd {
+    /// The model had nothing more to do.
+    Done,
+    /// A user or a client stopped it, or the process ended.
+    Interrupted,
+    /// The model could not be asked.
+    Failed,
+    /// It took too many rounds.
+    RoundLimit,
+}
+
+impl From<&EndReason> for TurnEnd {
+    fn from(reason: &EndReason) -> Self {
+        match reason {
+            EndReason::Done => Self::Done,
+            EndReason::Interrupted => Self::Interrupted,
+            EndReason::Failed { .. } => Self::Failed,
+            EndReason::RoundLimit => Self::RoundLimit,
+        }
+    }
+}
+
 /// What a session does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// Nothing.
@@ -193,6 +239,7 @@ pub enum State {
 
 /// Whether a call may run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Question {
     /// The call.
     pub call: CallId,
@@ -214,6 +261,7 @@ pub struct Question {
 
 /// How far the first look at all files has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Baseline {
     /// Files that were read.
     pub files: u64,
@@ -223,6 +271,7 @@ pub struct Baseline {
 
 /// A background job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct JobFacts {
     /// Its name.
     pub job: String,

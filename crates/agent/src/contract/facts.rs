@@ -5,11 +5,14 @@ use retake_engine::session::entry::EntryId;
 use retake_engine::{Changed, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use super::{CheckpointRef, OperationRef, SessionRef};
+
 /// A conversation of the workspace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct SessionFacts {
     /// Its id.
-    pub session: String,
+    pub session: SessionRef,
     /// What it is about.
     pub title: String,
     /// When something was last said in it.
@@ -19,16 +22,17 @@ pub struct SessionFacts {
     /// Whether a process has it open.
     pub live: bool,
     /// The session that it was forked from.
-    pub forked_from: Option<String>,
+    pub forked_from: Option<SessionRef>,
     /// The first line of what waits to be said in it.
     pub draft: Option<String>,
 }
 
 /// A checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct CheckpointFacts {
     /// Its id.
-    pub checkpoint: String,
+    pub checkpoint: CheckpointRef,
     /// When it was taken.
     pub at: Timestamp,
     /// Its label.
@@ -46,6 +50,7 @@ pub struct CheckpointFacts {
 
 /// A prompt of the tree of everything that was ever said in a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct TreePrompt {
     /// The prompt.
     pub id: EntryId,
@@ -62,7 +67,7 @@ pub struct TreePrompt {
     /// What its turn did to the files, if that is known.
     pub files: Option<TurnSummary>,
     /// The sessions that were forked from it, or from what was answered to it, oldest first.
-    pub forks: Vec<String>,
+    pub forks: Vec<SessionRef>,
     /// The entry that ended its turn: going back to that is going to where the turn left off. Null if it never ended.
     #[serde(default)]
     pub end: Option<EntryId>,
@@ -70,9 +75,10 @@ pub struct TreePrompt {
 
 /// What an undo or a redo would be about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct OperationFacts {
     /// For [`ChangeGoal::Undo`](super::ChangeGoal::Undo): the operation, or the undo that took it back.
-    pub operation: String,
+    pub operation: OperationRef,
     /// What the operation is: `turn`, `rewind`, `summary` and so on.
     pub kind: String,
     /// In words: what was said, or where it went back to.

@@ -4,13 +4,14 @@ use retake_engine::session::Target;
 use retake_engine::session::entry::{EntryId, Part, Usage};
 use serde::{Deserialize, Serialize};
 
-use super::{CheckpointFacts, Event, OperationFacts, SessionFacts, TreePrompt};
+use super::{CheckpointFacts, Event, OperationFacts, OperationRef, SessionFacts, SessionRef, TreePrompt};
 use crate::diff::FileDiff;
 use crate::document::{Bytes, RewindDocument};
 use crate::view::View;
 
 /// What a client gets: `{"response": …}`, `{"event": …}`, `"lagged"` or `"ended"`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Outgoing {
     /// The answer to a request.
@@ -25,6 +26,7 @@ pub enum Outgoing {
 
 /// The answer to a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Response {
     /// The request.
     pub id: String,
@@ -39,6 +41,7 @@ pub struct Response {
 
 /// What came of a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// It was done.
@@ -49,6 +52,7 @@ pub enum Outcome {
 
 /// What a request was answered with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Reply {
     /// It was done, and there is nothing to tell.
@@ -67,13 +71,13 @@ pub enum Reply {
     Held {
         /// How many are held now.
         count: usize,
-        /// The request that it came with, for [`Command::Withdraw`](super::Command::Withdraw); the events of its turn will carry it. Null if it had no id.
+        /// The request that it came with, for [`Action::Withdraw`](Action::Withdraw); the events of its turn will carry it. Null if it had no id.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         request: Option<String>,
     },
     /// What one can go back to, newest first.
     Targets {
-        /// The head, for [`Command::Apply`](super::Command::Apply).
+        /// The head, for [`Action::Apply`](Action::Apply).
         head: Option<EntryId>,
         /// The prompts.
         targets: Vec<Target>,
@@ -130,9 +134,9 @@ pub enum Reply {
     /// A session was forked from this one.
     Forked {
         /// The new session.
-        session: String,
+        session: SessionRef,
         /// The operation that can be undone.
-        operation: String,
+        operation: OperationRef,
         /// What is about to be said in it.
         draft: Vec<Part>,
         /// Files that are not as the model last saw them, of which a note tells it.
@@ -152,11 +156,12 @@ pub enum Reply {
 
 /// A summary that was made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Summarised {
     /// The entry that holds it.
     pub entry: EntryId,
     /// The operation that it is.
-    pub operation: String,
+    pub operation: OperationRef,
     /// The first and the last entry that it stands for.
     pub range: (EntryId, EntryId),
     /// The text.
@@ -169,6 +174,7 @@ pub struct Summarised {
 
 /// Why a request was refused; nothing was changed unless `document` says otherwise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Refusal {
     /// For programs.
     pub reason: Reason,
@@ -184,6 +190,7 @@ pub struct Refusal {
 
 /// Why a request was refused, for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
     /// A turn is running.

@@ -2,24 +2,34 @@
 
 use std::sync::Arc;
 
+use retake_engine::session::entry::EntryId;
 use tokio::sync::oneshot;
 
 use super::Controller;
-use crate::contract::{Command, EventKind, Outcome, Reason, Refusal, Reply};
+use crate::contract::{EventKind, Outcome, Query, Reason, Refusal, Reply};
 use crate::model::ModelRefused;
 use crate::question::{self, refusal};
 
 impl Controller {
-    /// Answers one of the questions about the session and its workspace.
-    pub(super) fn look_around(&self, question: Command, answer: oneshot::Sender<Outcome>) {
+    /// Answers a query about the session and its workspace.
+    pub(super) fn look_around(&self, query: Query, answer: oneshot::Sender<Outcome>) {
         let (session, files) = (self.writer().id(), Arc::clone(&self.files));
         self.keeper.run(move |workspace| {
             // Whoever types on has asked something else meanwhile.
             if answer.is_closed() {
                 return;
             }
-            let answered = question::answer(workspace, session, &files, question);
+            let answered = question::answer(workspace, session, &files, query);
             answer.send(answered.map_or_else(Outcome::Refused, Outcome::Ok)).ok();
+        });
+    }
+
+    /// Sets or removes the label of the point before a prompt.
+    pub(super) fn label(&self, prompt: EntryId, label: Option<String>, answer: oneshot::Sender<Outcome>) {
+        let session = self.writer().id();
+        self.keeper.run(move |workspace| {
+            let done = question::set_label(workspace, session, prompt, label.as_deref());
+            answer.send(done.map_or_else(Outcome::Refused, Outcome::Ok)).ok();
         });
     }
 
@@ -31,7 +41,7 @@ impl Controller {
             .map_err(|ModelRefused { message, hint }| Refusal { hint, ..refusal(Reason::Invalid, message) })?;
         let (name, window) = (model.full_name(), model.settings().context_window());
         self.model = model;
-        if (&self.view.model, self.view.window) != (&name, window) {
+        if (&self.publisher.view().model, self.publisher.view().window) != (&name, window) {
             self.publish(EventKind::ModelChanged { model: name, window });
         }
         Ok(Reply::Done)

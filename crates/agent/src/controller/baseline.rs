@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 use super::publish::snapshot;
 use super::{Controller, Fact};
-use crate::contract::{Baseline, EventKind};
+use crate::contract::{Baseline, EventKind, SnapshotMoment};
 use crate::{fresh, limits};
 
 impl Controller {
@@ -21,7 +21,9 @@ impl Controller {
         self.keeper.run(move |workspace| {
             let (began, progress) = (Instant::now(), Watched::new(facts.clone()));
             let result = workspace.checkpoint_at(moment, fresh::checkpoint(), Durability::Soon, &progress);
-            facts.send(Fact::Told { request: None, kind: snapshot("baseline", began, result.as_ref()) }).ok();
+            facts
+                .send(Fact::Told { request: None, kind: snapshot(SnapshotMoment::Baseline, began, result.as_ref()) })
+                .ok();
         });
     }
 }

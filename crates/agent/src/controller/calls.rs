@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::publish::{in_words, rule_warnings, snapshot};
 use super::{Controller, Fact, Terms, Unprotected, refusal};
-use crate::contract::{Answer, EventKind, Question, Reason, Refusal, Reply, Rule};
+use crate::contract::{Answer, EventKind, Question, Reason, Refusal, Reply, Rule, SnapshotMoment};
 use crate::diff::FileDiff;
 use crate::permission::{self, Decision, Mode, Policy};
 use crate::tool::{self, Access, JobEnded, JobId, JobState, Prepared, Preview, Surroundings};
@@ -206,11 +206,11 @@ impl Controller {
         let window =
             NewWindow { session, turn: Some(turn_id), tool, reach, declared, operation: PartOf::Turn(operation) };
         let slot = Arc::clone(&call.window);
-        let (facts, turn, request) = (self.facts.clone(), self.number, self.request.clone());
+        let (facts, turn, request) = (self.facts.clone(), self.number, self.publisher.request.clone());
         self.keeper.run(move |workspace| {
             let began = Instant::now();
             let result = workspace.begin(window, fresh::checkpoint(), &NoProgress);
-            let kind = snapshot("before", began, result.as_ref().map(|began| &began.before));
+            let kind = snapshot(SnapshotMoment::Before, began, result.as_ref().map(|began| &began.before));
             facts.send(Fact::Told { request, kind }).ok();
             let result = result.map(|began| put(&slot, began.window));
             facts.send(Fact::WindowOpened { turn, call: number, result }).ok();
@@ -300,10 +300,13 @@ impl Controller {
         let Some(window) = self.call_mut(number).and_then(|call| take(&call.window)) else {
             return self.settle_call(number, output);
         };
-        let (facts, request) = (self.facts.clone(), self.request.clone());
+        let (facts, request) = (self.facts.clone(), self.publisher.request.clone());
         if let Some(job) = output.job {
             self.job_windows.insert(job, window);
-            self.snapshot("after", Moment { session: self.writer().id(), entry: None, origin: Origin::After });
+            self.snapshot(
+                SnapshotMoment::After,
+                Moment { session: self.writer().id(), entry: None, origin: Origin::After },
+            );
             self.keeper.run(move |_| drop(facts.send(Fact::WindowClosed { turn, call: number, output })));
         } else {
             window.stop(at);
@@ -321,7 +324,7 @@ impl Controller {
         let (id, title, job) = (call.id.clone(), call.title.clone(), output.job);
         self.settle_question(number, false);
         self.append(vec![result(&id, &title, output)]);
-        if let Some((job, entry)) = job.zip(self.view.head()) {
+        if let Some((job, entry)) = job.zip(self.writer().conversation().head()) {
             self.job_entries.insert(job, entry);
         }
         self.publish_jobs();
@@ -352,7 +355,7 @@ impl Controller {
     /// Has the keeper close a call's window once it is open, if it is ever going to be.
     fn release_window(&mut self, number: CallNumber) {
         let Some(slot) = self.call_mut(number).map(|call| Arc::clone(&call.window)) else { return };
-        let (facts, request) = (self.facts.clone(), self.request.clone());
+        let (facts, request) = (self.facts.clone(), self.publisher.request.clone());
         self.keeper.run(move |workspace| {
             if let Some(window) = take(&slot) {
                 end(workspace, window, request.as_deref(), &facts);
@@ -362,7 +365,7 @@ impl Controller {
 
     /// Has a window closed by a snapshot.
     pub(super) fn end_window(&self, window: Window) {
-        let (facts, request) = (self.facts.clone(), self.request.clone());
+        let (facts, request) = (self.facts.clone(), self.publisher.request.clone());
         self.keeper.run(move |workspace| end(workspace, window, request.as_deref(), &facts));
     }
 
@@ -482,7 +485,7 @@ fn end(workspace: &mut Workspace, window: Window, request: Option<&str>, facts: 
     let began = Instant::now();
     let result = workspace.end(window, fresh::checkpoint(), Durability::Soon, &NoProgress);
     let warnings = rule_warnings(workspace, result.as_ref().ok());
-    for kind in std::iter::once(snapshot("after", began, result.as_ref())).chain(warnings) {
+    for kind in std::iter::once(snapshot(SnapshotMoment::After, began, result.as_ref())).chain(warnings) {
         facts.send(Fact::Told { request: request.map(str::to_owned), kind }).ok();
     }
 }

@@ -9,8 +9,8 @@ use retake_engine::{
 use tokio::sync::oneshot;
 
 use super::publish::in_words;
-use super::{Controller, refusal};
-use crate::contract::{Change, ChangeGoal, Command, Outcome, Reason, Refusal, Reply, Request, Seen, WhileRunning};
+use super::{Controller, WantedChange, refusal};
+use crate::contract::{Change, ChangeGoal, OperationRef, Outcome, Reason, Refusal, Reply, Seen, WhileRunning};
 use crate::document::{Bytes, RewindDocument};
 use crate::fresh;
 pub(super) use crate::question::{refused, to_request};
@@ -24,8 +24,8 @@ impl Controller {
         self.keeper.run(move |workspace| {
             let outcome = match workspace.fork(session, entry, &new, &NoProgress) {
                 Ok(forked) => Outcome::Ok(Reply::Forked {
-                    session: forked.session.to_string(),
-                    operation: forked.operation.to_string(),
+                    session: forked.session.into(),
+                    operation: forked.operation.into(),
                     draft: forked.draft,
                     differing: forked.differing.iter().map(|path| Bytes::new(path.as_bytes())).collect(),
                 }),
@@ -44,20 +44,24 @@ impl Controller {
     }
 
     /// Makes a change: now if nothing goes on, else when the turn has come to its end.
-    pub(super) fn apply(&mut self, mut request: Request, answer: oneshot::Sender<Outcome>) {
-        let Command::Apply { head_seen, plan_seen, running, .. } = &mut request.command else { return };
+    pub(super) fn apply(
+        &mut self,
+        mut wanted: WantedChange,
+        head_seen: Option<Seen>,
+        running: WhileRunning,
+        answer: oneshot::Sender<Outcome>,
+    ) {
         let head = self.writer().conversation().head();
         // What was seen is compared with what is there now: the end of the turn adds to it.
-        if head_seen.take().is_some_and(|Seen { head: seen }| seen != head) {
+        if head_seen.is_some_and(|Seen { head: seen }| seen != head) {
             let text = "the conversation has moved on since; nothing was changed";
             return drop(answer.send(Outcome::Refused(refusal(Reason::StaleHead, text))));
         }
-        let running = *running;
         if self.turn.activity() != Activity::Idle {
-            *plan_seen = plan_seen.take().map(|seen| with_any_head(&seen));
+            wanted.plan_seen = wanted.plan_seen.map(|seen| with_any_head(&seen));
         }
         match self.turn.activity() {
-            Activity::Idle => self.apply_now(request, answer),
+            Activity::Idle => self.apply_now(wanted, answer),
             Activity::Running if running == WhileRunning::Refuse => {
                 let mut refusal = refusal(Reason::Running, "nothing was changed: a turn is running");
                 refusal.hint = Some("stop it first, or ask for that with `--interrupt`".to_owned());
@@ -68,18 +72,17 @@ impl Controller {
                 drop(answer.send(Outcome::Refused(refusal(Reason::Running, text))));
             }
             Activity::Running | Activity::Waiting => {
-                if let Some(refusal) = self.is_hopeless(&request) {
+                if let Some(refusal) = self.is_hopeless(&wanted.change) {
                     return drop(answer.send(Outcome::Refused(refusal)));
                 }
-                self.waiting = Some((request, answer));
+                self.waiting = Some((wanted, answer));
                 self.stop();
             }
         }
     }
 
     /// Why a change would be refused even if the turn were stopped for it, as far as that can be known while it runs.
-    fn is_hopeless(&self, request: &Request) -> Option<Refusal> {
-        let Command::Apply { change, .. } = &request.command else { return None };
+    fn is_hopeless(&self, change: &Change) -> Option<Refusal> {
         // What is about the running turn itself can be worked out only when it has ended, and what failed may not fail then.
         let is_known = |refusal: &Refusal| !matches!(refusal.reason, Reason::Running | Reason::Failed);
         self.plan_to_apply(change, self.made_by).err().filter(is_known)
@@ -104,13 +107,10 @@ impl Controller {
     }
 
     /// Makes a change; nothing else goes on.
-    pub(super) fn apply_now(&mut self, request: Request, answer: oneshot::Sender<Outcome>) {
-        self.request = (!request.id.is_empty()).then(|| request.id.clone());
-        let outcome = match request.command {
-            Command::Apply { change, plan_seen, .. } => self.change(change, plan_seen),
-            _ => Err(refusal(Reason::Invalid, "this is no change")),
-        };
-        self.request = None;
+    pub(super) fn apply_now(&mut self, wanted: WantedChange, answer: oneshot::Sender<Outcome>) {
+        self.publisher.request = wanted.request;
+        let outcome = self.change(wanted.change, wanted.plan_seen);
+        self.publisher.request = None;
         answer.send(outcome.map_or_else(Outcome::Refused, Outcome::Ok)).ok();
     }
 
@@ -138,7 +138,7 @@ impl Controller {
         });
         self.toolbox.recall(self.writer().conversation());
         let operation = result.as_ref().ok().and_then(|applied| applied.operation);
-        self.publish_head_moved(operation.map(|id| id.to_string()));
+        self.publish_head_moved(operation.map(OperationRef::from));
         self.take_draft(&draft, held);
         let applied = result?;
         self.stopped = false;

@@ -14,7 +14,7 @@ impl Controller {
         if limits::MAX_HELD <= self.held.len() {
             return Err(refusal(Reason::Running, "a turn is running, and too many prompts are held already"));
         }
-        let request = self.request.clone();
+        let request = self.publisher.request.clone();
         self.held.push_back(Held { request: request.clone(), parts, terms });
         self.store_draft(left).inspect_err(|_| drop(self.held.pop_back()))?;
         let count = self.held.len();
@@ -43,7 +43,7 @@ impl Controller {
         let Some(Held { request, parts, terms }) = self.held.pop_front() else { return };
         let count = self.held.len();
         self.publish(EventKind::Held { count });
-        self.request = request;
+        self.publisher.request = request;
         if let Err(refusal) = self.begin_turn(parts.clone(), self.draft.clone(), terms) {
             self.publish(EventKind::Warning { text: refusal.message });
             self.publish(EventKind::Returned);
@@ -62,12 +62,12 @@ impl Controller {
         self.store_draft(draft).ok();
         self.publish(EventKind::Held { count: 0 });
         // Whoever waits for its turn waits in vain.
-        let asking = self.request.take();
+        let asking = self.publisher.request.take();
         for held in returned {
-            self.request = held.request;
+            self.publisher.request = held.request;
             self.publish(EventKind::Returned);
         }
-        self.request = asking;
+        self.publisher.request = asking;
     }
 
     /// Goes on with what an operation has made the stored draft, which was `before`, and with what would be lost by that.

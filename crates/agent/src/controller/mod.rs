@@ -25,11 +25,15 @@ use retake_engine::{CheckpointError, FileTime, MadeBy, OperationId, SessionId, S
 use tokio::runtime;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
-use crate::contract::{Command, Event, EventKind, Outcome, Reason, Refusal, Reply, Request};
+use crate::contract::{
+    Action, Change, Command, Event, EventKind, Mentions, Outcome, Query, Reason, Refusal, Reply, Request,
+};
 use crate::files::FileList;
 use crate::keeper::Keeper;
+use crate::mention;
 use crate::model::{Answer, Delta, Heard, Model, ModelError, Models};
 use crate::permission::{Mode, Policy};
+use crate::publisher::Publisher;
 use crate::question::refusal;
 use crate::tool::{self, JobEnded, JobId, Toolbox};
 use crate::turn::{Activity, CallNumber, Turn};
@@ -218,8 +222,8 @@ impl Handle {
     }
 
     /// Has a command carried out.
-    pub async fn request(&self, command: Command) -> Result<Reply, Refusal> {
-        self.send(Request { id: String::new(), command }).await
+    pub async fn request(&self, command: impl Into<Command>) -> Result<Reply, Refusal> {
+        self.send(Request { id: String::new(), command: command.into() }).await
     }
 
     /// Has a request carried out.
@@ -279,7 +283,7 @@ struct Controller {
     /// What the user is about to say. The stored one begins with what is held, should the process die.
     draft: Vec<Part>,
     /// A change that waits for the turn to come to its end.
-    waiting: Option<(Request, oneshot::Sender<Outcome>)>,
+    waiting: Option<(WantedChange, oneshot::Sender<Outcome>)>,
     /// Whether the user stopped the last turn.
     stopped: bool,
     /// The last turn that is retained, and the head that it left.
@@ -290,15 +294,19 @@ struct Controller {
     job_entries: HashMap<JobId, EntryId>,
     /// The keeper's, for whoever types a path.
     files: Arc<Mutex<FileList>>,
-    view: View,
-    events: broadcast::Sender<Arc<Event>>,
-    /// The number of the last event, for [`Handle::published`].
-    published: Arc<AtomicU64>,
-    kept: VecDeque<Arc<Event>>,
-    /// The request that is being carried out.
-    request: Option<String>,
+    /// Knows the request that is being carried out.
+    publisher: Publisher,
     facts: mpsc::UnboundedSender<Fact>,
     is_closing: bool,
+}
+
+/// A change that a client wants.
+struct WantedChange {
+    /// The request that it came with.
+    request: Option<String>,
+    change: Change,
+    /// The fingerprint of the plan that the user saw.
+    plan_seen: Option<String>,
 }
 
 /// A prompt that waits for the end of the turn.
@@ -393,54 +401,78 @@ impl Controller {
     }
 
     fn take_request(&mut self, request: Request, answer: oneshot::Sender<Outcome>) {
-        self.request = (!request.id.is_empty()).then(|| request.id.clone());
-        let outcome = match request.command {
-            Command::Apply { .. } => return self.apply(request, answer),
-            Command::Fork { entry } => return self.fork(entry, answer),
-            question @ (Command::Plan { .. }
-            | Command::Targets { .. }
-            | Command::Diff { .. }
-            | Command::Label { .. }
-            | Command::Tree
-            | Command::Operations
-            | Command::Checkpoints
-            | Command::Sessions
-            | Command::Files { .. }
-            | Command::Store) => return self.look_around(question, answer),
-            Command::Summarise { extent, instructions } => {
-                self.summarise(extent, instructions.as_deref(), answer);
-                self.request = None;
-                return;
+        self.publisher.request = (!request.id.is_empty()).then(|| request.id.clone());
+        match request.command {
+            Command::Query(query) => self.take_query(query, answer),
+            Command::Action(action) => self.take_action(action, answer),
+        }
+        self.publisher.request = None;
+    }
+
+    /// Answers a query: from memory, or from the workspace, which the keeper reads.
+    fn take_query(&mut self, query: Query, answer: oneshot::Sender<Outcome>) {
+        let reply = match query {
+            Query::Attach { .. } => {
+                let view = self.publisher.view_with(self.writer().conversation().entries());
+                Reply::View { view: Box::new(view) }
             }
-            Command::Attach { .. } => Ok(Reply::View { view: Box::new(self.view.clone()) }),
-            Command::Prompt { parts, allow, unprotected, draft } => {
+            Query::Context => Reply::Context { body: self.model_request().body().to_owned() },
+            Query::Ping => Reply::Done,
+            Query::Plan { .. }
+            | Query::Targets { .. }
+            | Query::Diff { .. }
+            | Query::Tree
+            | Query::Operations
+            | Query::Checkpoints
+            | Query::Sessions
+            | Query::Files { .. }
+            | Query::Store => return self.look_around(query, answer),
+        };
+        // A client that is gone needs no answer.
+        answer.send(Outcome::Ok(reply)).ok();
+    }
+
+    /// Carries an action out. Some are answered later: by the keeper, or when a turn has come to its end.
+    fn take_action(&mut self, action: Action, answer: oneshot::Sender<Outcome>) {
+        let outcome = match action {
+            Action::Apply { change, head_seen, plan_seen, running } => {
+                let wanted = WantedChange { request: self.publisher.request.clone(), change, plan_seen };
+                return self.apply(wanted, head_seen, running, answer);
+            }
+            Action::Fork { entry } => return self.fork(entry, answer),
+            Action::Label { prompt, label } => return self.label(prompt, label, answer),
+            Action::Summarise { extent, instructions } => {
+                return self.summarise(extent, instructions.as_deref(), answer);
+            }
+            Action::Prompt { parts, allow, unprotected, draft, mentions } => {
                 let terms = self.terms(allow, unprotected);
+                let (parts, draft) = match mentions {
+                    Mentions::Leave => (parts, draft),
+                    Mentions::Attach => (mention::attach(&self.root, parts.clone()), draft.or(Some(parts))),
+                };
                 self.prompt(parts, draft.as_deref(), terms)
             }
-            Command::Withdraw { request } => self.withdraw(&request),
-            Command::Interrupt { turn } => self.interrupt_turn(turn),
-            Command::Answer { call, answer } => self.answer(&call, answer),
-            Command::Draft { parts } => self.set_draft(parts),
-            Command::Clear => self.clear(),
-            Command::EndJob { job } => self.end_job(&job),
-            Command::Context => Ok(Reply::Context { body: self.model_request().body().to_owned() }),
-            Command::Model { model } => self.change_model(&model),
-            Command::Ping => Ok(Reply::Done),
-            Command::Close => {
+            Action::Withdraw { request } => self.withdraw(&request),
+            Action::Interrupt { turn } => self.interrupt_turn(turn),
+            Action::Answer { call, answer } => self.answer(&call, answer),
+            Action::Draft { parts } => self.set_draft(parts),
+            Action::Clear => self.clear(),
+            Action::EndJob { job } => self.end_job(&job),
+            Action::Model { model } => self.change_model(&model),
+            Action::Close => {
                 self.close();
                 Ok(Reply::Done)
             }
         };
-        self.request = None;
         // A client that is gone needs no answer.
         answer.send(outcome.map_or_else(Outcome::Refused, Outcome::Ok)).ok();
     }
 
     fn take_fact(&mut self, fact: Fact) {
-        self.request = self.current.as_ref().and_then(|current| current.request.clone());
+        self.publisher.request = self.current.as_ref().and_then(|current| current.request.clone());
         match fact {
             Fact::Told { request, kind } => {
-                self.request = request;
+                self.publisher.request = request;
                 self.publish(*kind);
             }
             Fact::JobEnded(ended) => self.job_ended(&ended),
@@ -462,7 +494,7 @@ impl Controller {
             | Fact::RetryDue { .. }
             | Fact::OutOfPatience { .. } => {}
         }
-        self.request = None;
+        self.publisher.request = None;
     }
 
     /// The one who appends.

@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::thread;
 
 use retake_engine::session::SessionError;
@@ -11,12 +10,13 @@ use retake_engine::{
     SessionId, SessionKind, StoreError, Workspace,
 };
 use thiserror::Error;
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::mpsc;
 
 use super::{Controller, Fact, Handle, Unprotected, explore};
 use crate::keeper::Keeper;
 use crate::model::{Model, Models};
 use crate::permission::Policy;
+use crate::publisher::Publisher;
 use crate::tool::{JobEnded, Toolbox};
 use crate::turn::Turn;
 use crate::view::View;
@@ -101,24 +101,19 @@ pub fn open(setup: Setup) -> Result<Opened, OpenError> {
     let (keeper, keeping) = Keeper::start(workspace).map_err(OpenError::Thread)?;
     let (messages, inbox) = mpsc::channel(limits::INBOX);
     let (facts, reported) = mpsc::unbounded_channel();
-    let (events, _) = broadcast::channel(limits::KEPT_EVENTS);
     let (toolbox, jobs) = setup.tools;
     toolbox.recall(writer.conversation());
     let draft = writer.draft().to_vec();
     let view = View {
-        session: session.to_string(),
+        session: session.into(),
         workspace: root.display().to_string(),
         model: setup.model.full_name(),
         window: setup.model.settings().context_window(),
-        entries: writer.conversation().entries().to_vec(),
         draft: draft.clone(),
-        // Numbers go on after a restart, so that none is ever given twice.
-        // Later than every number of an earlier process, which had fewer than a thousand events in a millisecond.
-        seq: u64::try_from(fresh::now().0).unwrap_or_default() * 1_000,
         ..View::default()
     };
-    let published = Arc::new(AtomicU64::new(view.seq));
-    let handle = Handle { session, messages, published: Arc::clone(&published) };
+    let publisher = Publisher::new(view, writer.conversation().entries());
+    let handle = Handle { session, messages, published: publisher.last() };
     let runtime = tokio::runtime::Handle::current();
     runtime.spawn(report_jobs(jobs, facts.clone()));
     let controller = Controller {
@@ -144,11 +139,7 @@ pub fn open(setup: Setup) -> Result<Opened, OpenError> {
         job_windows: HashMap::new(),
         job_entries: HashMap::new(),
         files: Arc::default(),
-        view,
-        events,
-        published,
-        kept: VecDeque::new(),
-        request: None,
+        publisher,
         facts,
         is_closing: false,
     };

@@ -1,59 +1,37 @@
-//! Telling clients: events get their numbers here, are folded into the view that newcomers get, and are kept for a while.
+//! What the controller publishes, and when that is news.
 
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use retake_engine::session::entry::EntryId;
 use retake_engine::{Checkpoint, CheckpointError, Workspace};
 
-use super::{Attached, Beginning, Controller};
-use crate::contract::{Event, EventKind, JobFacts, State};
+use super::{Attached, Controller};
+use crate::contract::{CheckpointRef, EventKind, JobFacts, OperationRef, SnapshotMoment, State};
 use crate::coverage;
-use crate::limits;
 pub(super) use crate::question::in_words;
 use crate::tool::JobState;
 use crate::turn::Activity;
 
 impl Controller {
-    /// Tells everybody. What lasts is on disk by now.
+    /// Publishes an event. What lasts is on disk by now.
     pub(super) fn publish(&mut self, kind: EventKind) {
-        let event = Arc::new(Event { seq: self.view.seq + 1, request: self.request.clone(), kind });
-        self.view.apply(&event);
-        if self.kept.len() == limits::KEPT_EVENTS {
-            self.kept.pop_front();
-        }
-        self.kept.push_back(Arc::clone(&event));
-        self.published.store(event.seq, Ordering::Release);
-        // Nobody may be listening.
-        self.events.send(event).ok();
+        self.publisher.publish(kind);
     }
 
-    /// Tells of the entries that were appended since the view was last told.
+    /// Publishes the entries that were appended since.
     pub(super) fn publish_appended(&mut self) {
-        let told = self.view.entries.len();
-        let appended = self.writer().conversation().entries()[told..].to_vec();
-        appended.into_iter().for_each(|entry| self.publish(EventKind::Appended { entry }));
+        let Self { writer: Some(writer), publisher, .. } = self else { return };
+        publisher.appended(writer.conversation().entries());
     }
 
-    /// Tells that the conversation is another one now.
-    pub(super) fn publish_head_moved(&mut self, operation: Option<String>) {
-        let now = self.writer().conversation().entries();
-        let same = self.view.entries.iter().zip(now).take_while(|(told, now)| told.id == now.id).count();
-        if same == now.len() && same == self.view.entries.len() {
-            return;
-        }
-        let keep: Option<EntryId> = same.checked_sub(1).map(|last| now[last].id);
-        let added = now[same..].to_vec();
-        self.publish(EventKind::HeadMoved { operation, keep, added });
+    /// Publishes that the conversation is another one now.
+    pub(super) fn publish_head_moved(&mut self, operation: Option<OperationRef>) {
+        let Self { writer: Some(writer), publisher, .. } = self else { return };
+        publisher.head_moved(writer.conversation().entries(), operation);
     }
 
-    /// Tells what the user is about to say, if that is news.
+    /// Publishes the draft, if that is news.
     pub(super) fn publish_draft(&mut self) {
-        if self.draft != self.view.draft {
-            let parts = self.draft.clone();
-            self.publish(EventKind::DraftChanged { parts });
-        }
+        self.publisher.draft(&self.draft);
     }
 
     /// Tells what the session does now, if that is news.
@@ -64,9 +42,7 @@ impl Controller {
             Activity::Running => State::Running,
             Activity::Waiting => State::Paused,
         };
-        if state != self.view.state {
-            self.publish(EventKind::StateChanged { state });
-        }
+        self.publisher.state(state);
     }
 
     /// Tells of background jobs, if there is news.
@@ -83,21 +59,14 @@ impl Controller {
                 },
             })
             .collect();
-        if jobs != self.view.jobs {
+        if jobs != self.publisher.view().jobs {
             self.publish(EventKind::JobsChanged { jobs });
         }
     }
 
+    /// Attaches a client.
     pub(super) fn attach(&self, from: Option<u64>) -> Attached {
-        let events = self.events.subscribe();
-        let oldest = self.kept.front().map_or(self.view.seq + 1, |event| event.seq);
-        let beginning = match from {
-            Some(from) if oldest <= from.saturating_add(1) && from <= self.view.seq => {
-                Beginning::Missed(self.kept.iter().filter(|event| event.seq > from).cloned().collect())
-            }
-            _ => Beginning::View(Box::new(self.view.clone())),
-        };
-        Attached { beginning, events }
+        self.publisher.attach(self.writer().conversation().entries(), from)
     }
 }
 
@@ -111,11 +80,15 @@ pub(super) fn rule_warnings(
 }
 
 /// What is told of a snapshot.
-pub(super) fn snapshot(moment: &str, began: Instant, result: Result<&Checkpoint, &CheckpointError>) -> Box<EventKind> {
+pub(super) fn snapshot(
+    moment: SnapshotMoment,
+    began: Instant,
+    result: Result<&Checkpoint, &CheckpointError>,
+) -> Box<EventKind> {
     let ms = began.elapsed().as_secs_f64() * 1e3;
     let (checkpoint, error) = match result {
-        Ok(checkpoint) => (Some(checkpoint.id.to_string()), None),
+        Ok(checkpoint) => (Some(CheckpointRef::from(checkpoint.id)), None),
         Err(error) => (None, Some(in_words(error))),
     };
-    Box::new(EventKind::Snapshot { moment: moment.to_owned(), checkpoint, ms, error })
+    Box::new(EventKind::Snapshot { moment, checkpoint, ms, error })
 }

@@ -10,7 +10,7 @@ use tokio::task::AbortHandle;
 
 use super::publish::in_words;
 use super::{Controller, Fact, refusal};
-use crate::contract::{EventKind, Extent, Outcome, Reason, Refusal, Reply, Summarised};
+use crate::contract::{EventKind, Extent, Outcome, Reason, Refusal, Reply, SnapshotMoment, Summarised};
 use crate::model::ModelError;
 use crate::turn::{self, Activity, Retry};
 use crate::{explore, fresh, summary};
@@ -59,7 +59,7 @@ impl Controller {
             return drop(answer.send(Outcome::Ok(Reply::Summarised { summary: None })));
         };
         let bytes = self.model_request().body().len();
-        let wanted = Wanted { request: self.request.clone(), what, bytes, answer };
+        let wanted = Wanted { request: self.publisher.request.clone(), what, bytes, answer };
         self.step(turn::Fact::SummaryWanted);
         self.number += 1;
         self.ask_for_summary(range, wish, Some(wanted));
@@ -98,7 +98,7 @@ impl Controller {
         self.publish(EventKind::Summarising { active: false });
         match (wanted, result) {
             (Some(wanted), result) => {
-                self.request.clone_from(&wanted.request);
+                self.publisher.request.clone_from(&wanted.request);
                 let outcome = match result {
                     // Whoever wanted it is gone.
                     _ if wanted.answer.is_closed() => Err(refusal(Reason::Interrupted, "nobody waits for it any more")),
@@ -144,9 +144,9 @@ impl Controller {
             .map_err(|err| refusal(Reason::Failed, in_words(&err)))?;
         self.publish_appended();
         self.toolbox.recall(self.writer().conversation());
-        self.snapshot("turn", Moment { session: self.writer().id(), entry: None, origin: Origin::Turn });
+        self.snapshot(SnapshotMoment::Turn, Moment { session: self.writer().id(), entry: None, origin: Origin::Turn });
         let bytes = (wanted.bytes, self.model_request().body().len());
-        let summary = Summarised { entry, operation: operation.to_string(), range, text, usage, bytes };
+        let summary = Summarised { entry, operation: operation.into(), range, text, usage, bytes };
         Ok(Reply::Summarised { summary: Some(Box::new(summary)) })
     }
 

@@ -8,7 +8,7 @@ use retake_engine::{Durability, NoProgress, OperationId, Origin};
 
 use super::publish::{in_words, rule_warnings, snapshot};
 use super::{Controller, Current, Fact, Terms, Unprotected, refusal};
-use crate::contract::{self, Allow, ChangeGoal, Command, EventKind, Outcome, Reason, Refusal, Reply};
+use crate::contract::{Allow, Change, ChangeGoal, EventKind, Outcome, Reason, Refusal, Reply, SnapshotMoment, TurnEnd};
 use crate::document::RewindDocument;
 use crate::instructions::{self, Missing};
 use crate::model::{Answer, Delta, Heard, ModelError, Request};
@@ -59,7 +59,7 @@ impl Controller {
         self.current = Some(Current {
             prompt,
             operation,
-            request: self.request.clone(),
+            request: self.publisher.request.clone(),
             terms,
             heard: Heard::default(),
             reply: fresh::entry(),
@@ -74,14 +74,14 @@ impl Controller {
         self.draft = left;
         self.publish_draft();
         let moment = Moment { session: self.writer().id(), entry: Some(prompt), origin: Origin::Prompt };
-        self.snapshot("prompt", moment);
+        self.snapshot(SnapshotMoment::Prompt, moment);
         self.carry_out(effects);
         Ok(Reply::Said { prompt })
     }
 
     /// Has a snapshot taken; nobody waits for it but what comes after it.
-    pub(super) fn snapshot(&self, name: &'static str, moment: Moment) {
-        let (facts, request) = (self.facts.clone(), self.request.clone());
+    pub(super) fn snapshot(&self, name: SnapshotMoment, moment: Moment) {
+        let (facts, request) = (self.facts.clone(), self.publisher.request.clone());
         self.keeper.run(move |workspace| {
             let began = Instant::now();
             let result = workspace.checkpoint_at(moment, fresh::checkpoint(), Durability::Soon, &NoProgress);
@@ -320,7 +320,8 @@ impl Controller {
         let text = last_words(of_turn(self.writer().conversation().entries(), current.prompt));
         let said = prompt_line(self.writer().conversation().entries(), current.prompt);
         let usage = turn_usage(self.writer().conversation().entries(), current.prompt);
-        let is_undone = came_to_nothing && self.waiting.as_ref().is_some_and(|(request, _)| undoes_newest(request));
+        let is_undone =
+            came_to_nothing && self.waiting.as_ref().is_some_and(|(wanted, _)| undoes_newest(&wanted.change));
         if is_undone || (!goes_on && self.waiting.is_none()) {
             self.return_held();
         }
@@ -329,19 +330,23 @@ impl Controller {
         if let Err(err) = stored {
             return self.break_off(&in_words(&err));
         }
-        let (reason, message) = name(reason);
-        let session = self.writer().id().to_string();
-        self.request = current.request;
+        let message = match &reason {
+            EndReason::Failed { message } => Some(message.clone()),
+            EndReason::RoundLimit => Some(format!("the turn took {} rounds", limits::MAX_ROUNDS)),
+            EndReason::Done | EndReason::Interrupted => None,
+        };
+        let session = self.writer().id().into();
+        self.publisher.request = current.request;
         let taken_back = came_to_nothing;
         self.store_turn(EventKind::TurnEnded {
             session,
             prompt: current.prompt,
-            reason,
+            reason: TurnEnd::from(&reason),
             message,
             text,
             usage,
             taken_back,
-            operation: (!taken_back).then(|| current.operation.to_string()),
+            operation: (!taken_back).then(|| current.operation.into()),
         });
         match is_undone {
             true => self.answer_taken_back(&said),
@@ -368,8 +373,8 @@ impl Controller {
 
     /// Takes the snapshot after a turn, and tells that it has ended when everything of it is stored.
     fn store_turn(&self, ended: EventKind) {
-        self.snapshot("turn", Moment { session: self.writer().id(), entry: None, origin: Origin::Turn });
-        let (facts, request, kind) = (self.facts.clone(), self.request.clone(), Box::new(ended));
+        self.snapshot(SnapshotMoment::Turn, Moment { session: self.writer().id(), entry: None, origin: Origin::Turn });
+        let (facts, request, kind) = (self.facts.clone(), self.publisher.request.clone(), Box::new(ended));
         self.keeper.run(move |_| drop(facts.send(Fact::Told { request, kind })));
     }
 
@@ -404,7 +409,7 @@ impl Controller {
             .map_err(|err| refusal(Reason::Failed, in_words(&err)))?;
         self.publish_appended();
         self.toolbox.recall(self.writer().conversation());
-        self.snapshot("turn", Moment { session: self.writer().id(), entry: None, origin: Origin::Turn });
+        self.snapshot(SnapshotMoment::Turn, Moment { session: self.writer().id(), entry: None, origin: Origin::Turn });
         Ok(Reply::Done)
     }
 }
@@ -429,9 +434,9 @@ fn minutes(ms: u64) -> String {
     format!("{} min", ms.div_ceil(60_000))
 }
 
-/// Whether a request is to undo whatever is newest.
-fn undoes_newest(request: &contract::Request) -> bool {
-    matches!(&request.command, Command::Apply { change, .. } if change.goal == ChangeGoal::Undo { operation: None })
+/// Whether a change is to undo whatever is newest.
+fn undoes_newest(change: &Change) -> bool {
+    change.goal == ChangeGoal::Undo { operation: None }
 }
 
 /// The first line of a prompt.
@@ -456,16 +461,4 @@ fn turn_usage(entries: &[Entry], prompt: EntryId) -> Usage {
         }
     }
     total
-}
-
-/// A reason as a word, and what else it says.
-fn name(reason: EndReason) -> (String, Option<String>) {
-    match reason {
-        EndReason::Done => ("done".to_owned(), None),
-        EndReason::Interrupted => ("interrupted".to_owned(), None),
-        EndReason::Failed { message } => ("failed".to_owned(), Some(message)),
-        EndReason::RoundLimit => {
-            ("round_limit".to_owned(), Some(format!("the turn took {} rounds", limits::MAX_ROUNDS)))
-        }
-    }
 }

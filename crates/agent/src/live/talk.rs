@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::{Answer, Answered, LiveError, Told};
-use crate::contract::{Command, Outcome, Outgoing, Reply, Request, Response};
+use crate::contract::{Command, Outcome, Outgoing, Query, Reply, Request, Response};
 use crate::socket::Client;
 
 /// After how much silence a process that owes an answer is asked whether it is there.
@@ -92,14 +92,14 @@ impl Talk {
                         return Err(self.unreachable());
                     }
                     is_asked = true;
-                    self.send(Command::Ping).await?;
+                    self.send(Query::Ping).await?;
                     deadline = Instant::now() + PATIENCE;
                 }
             }
         }
     }
 
-    async fn send(&mut self, command: Command) -> Result<String, LiveError> {
+    async fn send(&mut self, command: impl Into<Command>) -> Result<String, LiveError> {
         let sent = timeout(PATIENCE, self.client.send(command)).await;
         sent.map_err(|_| self.unreachable())?.map_err(|_| LiveError::Died)
     }
@@ -114,7 +114,7 @@ impl Talk {
                 self.seen = event.seq;
                 self.tell.send(Told::Event(Arc::from(event))).ok();
             }
-            Outgoing::Lagged => self.attaching = Some(self.send(Command::Attach { from: Some(self.seen) }).await?),
+            Outgoing::Lagged => self.attaching = Some(self.send(Query::Attach { from: Some(self.seen) }).await?),
             Outgoing::Ended => return Err(LiveError::Ended),
             Outgoing::Response(response) => self.take_answer(*response),
         }

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use super::Output;
 use super::place::Target;
-use crate::diff::{self, FileDiff};
+use crate::diff::{self, FileDiff, Instead};
 use crate::document::Bytes;
 use crate::limits;
 
@@ -63,8 +63,8 @@ impl Rewrite {
     fn diff(self, budget: &mut u32) -> FileDiff {
         let Self { path, before, after } = self;
         match (before, after) {
-            (Content::TooLarge, _) | (_, Content::TooLarge) => FileDiff::instead(path, "too_large"),
-            (Content::Directory, _) | (_, Content::Directory) => FileDiff::instead(path, "directory"),
+            (Content::TooLarge, _) | (_, Content::TooLarge) => FileDiff::instead(path, Instead::TooLarge),
+            (Content::Directory, _) | (_, Content::Directory) => FileDiff::instead(path, Instead::Directory),
             (before, after) => diff::texts(path, &before.bytes(), &after.bytes(), budget),
         }
     }

@@ -1,6 +1,6 @@
 //! R60, R61: what a model can say, and what can go wrong with it.
 
-use retake_agent::contract::{Command, EventKind, State};
+use retake_agent::contract::{Action, EventKind, State, TurnEnd};
 use retake_engine::Scope;
 use retake_engine::session::entry::Part;
 use retake_testkit::model::{Answer, Stop};
@@ -20,7 +20,7 @@ fn a_failure_before_any_output_takes_the_turn_back_and_says_what_to_do() {
         let prompt = scene.say("hello");
         let ended = scene.until(|kind| matches!(kind, EventKind::TurnEnded { .. }));
         let EventKind::TurnEnded { reason, message, prompt: of, .. } = ended else { unreachable!() };
-        assert_eq!((reason.as_str(), of), ("failed", prompt));
+        assert_eq!((reason, of), (TurnEnd::Failed, prompt));
         assert!(message.as_ref().is_some_and(|text| text.contains("_API_KEY")), "{message:?}");
         let view = scene.view();
         assert_eq!((scene.draft().as_str(), view.entries.len(), view.state), ("hello", 0, State::Idle));
@@ -62,7 +62,7 @@ fn a_failure_in_the_middle_of_a_turn_keeps_what_was_done() {
         scene.model.calls("bash", json!({"command": "echo a > a.txt"}));
         scene.model.fails_with(401, "{}");
         let prompt = scene.say("write");
-        assert_eq!(scene.until_ended(prompt).0, "failed");
+        assert_eq!(scene.until_ended(prompt).0, TurnEnd::Failed);
         assert_eq!((scene.files().as_str(), scene.draft().as_str()), ("a.txt: a\n", ""));
         scene.check();
         scene.model.says("It is written.");
@@ -80,7 +80,7 @@ fn what_came_of_an_answer_that_failed_for_good_is_kept() {
     scene.model.says("I have begun").breaks_with("invalid_request_error", "no");
     let prompt = scene.say("hello");
     let (reason, text) = scene.until_ended(prompt);
-    assert_eq!((reason.as_str(), text.as_str()), ("failed", "I have begun"));
+    assert_eq!((reason, text.as_str()), (TurnEnd::Failed, "I have begun"));
     scene.check();
     scene.model.says("Go on.");
     scene.prompt("go on");
@@ -148,7 +148,7 @@ fn images_reach_the_model_in_prompts_and_results_and_come_back_as_the_draft() {
         scene.model.says("A pixel.");
         let image = Part::Image { media_type: "image/png".to_owned(), data: PIXEL.to_owned() };
         let parts = vec![Part::text("what is this?"), image, Part::Paste { text: "pasted".to_owned() }];
-        let reply = scene.request(Command::prompt(parts.clone())).unwrap();
+        let reply = scene.request(Action::prompt(parts.clone())).unwrap();
         let retake_agent::contract::Reply::Said { prompt } = reply else { panic!("{reply:?}") };
         scene.until_ended(prompt);
         assert_eq!(scene.model.requests()[0].text.matches(PIXEL).count(), 1);
@@ -168,7 +168,7 @@ fn a_turn_that_never_ends_is_ended() {
     let mut scene = scene.start();
     let prompt = scene.say("for ever");
     let (reason, _) = scene.until_ended(prompt);
-    assert_eq!(reason, "round_limit");
+    assert_eq!(reason, TurnEnd::RoundLimit);
     scene.check();
 }
 
@@ -220,7 +220,7 @@ fn a_server_that_wants_to_be_left_alone_for_long_ends_the_turn() {
     let prompt = scene.say("hello");
     let ended = scene.until(|kind| matches!(kind, EventKind::TurnEnded { .. }));
     let EventKind::TurnEnded { reason, message, prompt: of, .. } = ended else { unreachable!() };
-    assert_eq!((reason.as_str(), of), ("failed", prompt));
+    assert_eq!((reason, of), (TurnEnd::Failed, prompt));
     assert!(message.as_ref().is_some_and(|text| text.contains("in 60 min")), "{message:?}");
     assert_eq!(scene.draft(), "hello");
 }

@@ -1,7 +1,8 @@
 //! What a client can ask about the workspace around a session.
 
 use retake_agent::contract::{
-    ChangeGoal, CheckpointFacts, Command, EventKind, OperationFacts, Reason, Refusal, Reply, SessionFacts, TreePrompt,
+    Action, ChangeGoal, CheckpointFacts, EventKind, OperationFacts, Query, Reason, Refusal, Reply, SessionFacts,
+    SessionRef, TreePrompt,
 };
 use retake_agent::live::Live;
 use retake_agent::socket::Client;
@@ -13,32 +14,32 @@ use crate::scene::{Scene, Wire};
 use crate::socket::serve;
 
 fn label(scene: &Scene, prompt: EntryId, label: Option<&str>) -> Result<Reply, Refusal> {
-    scene.request(Command::Label { prompt, label: label.map(str::to_owned) })
+    scene.request(Action::Label { prompt, label: label.map(str::to_owned) })
 }
 
 fn tree(scene: &Scene) -> (Option<EntryId>, Vec<TreePrompt>) {
-    match scene.request(Command::Tree).expect("it can be told") {
+    match scene.request(Query::Tree).expect("it can be told") {
         Reply::Tree { head, prompts } => (head, prompts),
         other => panic!("no tree: {other:?}"),
     }
 }
 
 fn checkpoints(scene: &Scene) -> Vec<CheckpointFacts> {
-    match scene.request(Command::Checkpoints).expect("they can be told") {
+    match scene.request(Query::Checkpoints).expect("they can be told") {
         Reply::Checkpoints { checkpoints } => checkpoints,
         other => panic!("no checkpoints: {other:?}"),
     }
 }
 
 fn sessions(scene: &Scene) -> Vec<SessionFacts> {
-    match scene.request(Command::Sessions).expect("they can be told") {
+    match scene.request(Query::Sessions).expect("they can be told") {
         Reply::Sessions { sessions } => sessions,
         other => panic!("no sessions: {other:?}"),
     }
 }
 
 fn files(scene: &Scene, query: &str) -> Vec<String> {
-    match scene.request(Command::Files { query: query.to_owned() }).expect("they can be told") {
+    match scene.request(Query::Files { query: query.to_owned() }).expect("they can be told") {
         Reply::Files { paths } => paths,
         other => panic!("no files: {other:?}"),
     }
@@ -80,11 +81,11 @@ fn the_tree_has_what_was_left_behind_and_where_sessions_were_forked() {
     let deeper = write(&mut scene, "and more of it", "c.txt", "c\n");
     scene.rewind(left, Scope::Both);
     let second = write(&mut scene, "better", "d.txt", "d\n");
-    let Ok(Reply::Forked { session: fork, .. }) = scene.request(Command::Fork { entry: second }) else {
+    let Ok(Reply::Forked { session: fork, .. }) = scene.request(Action::Fork { entry: second }) else {
         panic!("it can be forked")
     };
     let answer = scene.view().head().unwrap();
-    let Ok(Reply::Forked { session: later, .. }) = scene.request(Command::Fork { entry: answer }) else {
+    let Ok(Reply::Forked { session: later, .. }) = scene.request(Action::Fork { entry: answer }) else {
         panic!("it can be forked")
     };
     label(&scene, left, Some("abandoned")).unwrap();
@@ -112,7 +113,7 @@ fn the_tree_has_what_was_left_behind_and_where_sessions_were_forked() {
 }
 
 fn operations(scene: &Scene) -> (Option<OperationFacts>, Option<OperationFacts>) {
-    match scene.request(Command::Operations).expect("they can be told") {
+    match scene.request(Query::Operations).expect("they can be told") {
         Reply::Operations { undo, redo } => (undo.map(|facts| *facts), redo.map(|facts| *facts)),
         other => panic!("no operations: {other:?}"),
     }
@@ -174,7 +175,7 @@ fn checkpoints_are_those_that_somebody_may_want_to_go_back_to() {
     let said = |text: &str| (None, Some(format!("> {text}")));
     // What was left behind is in the tree only.
     assert_eq!(shown, [(Some("by hand".to_owned()), None), said("make it again")]);
-    assert_eq!(checkpoints(&scene)[0].checkpoint, taken.unwrap().id.to_string());
+    assert_eq!(checkpoints(&scene)[0].checkpoint, taken.unwrap().id.into());
 }
 
 #[test]
@@ -182,11 +183,11 @@ fn sessions_are_listed_with_how_far_they_came() {
     let mut scene = Scene::new().start();
     write(&mut scene, "first\nwith more below", "a.txt", "a\n");
     let second = write(&mut scene, "second", "b.txt", "b\n");
-    let Ok(Reply::Forked { session: fork, .. }) = scene.request(Command::Fork { entry: second }) else {
+    let Ok(Reply::Forked { session: fork, .. }) = scene.request(Action::Fork { entry: second }) else {
         panic!("it can be forked")
     };
     scene.rewind(second, Scope::Conversation);
-    let own = scene.session().to_string();
+    let own = SessionRef::from(scene.session());
     let last = scene.view().entries.last().unwrap().at;
     let [newer, older] = sessions(&scene).try_into().expect("two of them");
     assert_eq!(
@@ -231,7 +232,7 @@ fn files_are_found_by_letters_as_they_come_and_go() {
 #[test]
 fn the_store_tells_its_size_and_what_it_may_become() {
     let scene = Scene::new().file("a.txt", "a\n").with_settings(|settings| settings.budget = 123 << 20).start();
-    let Ok(Reply::Store { bytes, budget }) = scene.request(Command::Store) else { panic!("it can be told") };
+    let Ok(Reply::Store { bytes, budget }) = scene.request(Query::Store) else { panic!("it can be told") };
     assert_eq!(budget, 123 << 20);
     assert!(0 < bytes && bytes < budget, "{bytes}");
 }
@@ -242,7 +243,7 @@ fn another_model_is_asked_from_the_next_request_on() {
     assert_eq!((scene.view().model.as_str(), scene.view().window), ("anthropic/scripted", Some(50_000)));
     let gate = scene.model.says("One.").pauses();
     let first = scene.say("first");
-    scene.request(Command::Model { model: "openai/other".to_owned() }).unwrap();
+    scene.request(Action::Model { model: "openai/other".to_owned() }).unwrap();
     gate.open();
     scene.until_ended(first);
     assert_eq!(scene.last_request().model(), "scripted", "what was asked before is answered by whom it was asked");
@@ -260,10 +261,10 @@ fn another_model_is_asked_from_the_next_request_on() {
 #[test]
 fn a_model_that_cannot_be_asked_changes_nothing() {
     let mut scene = Scene::new().start();
-    let no_key = scene.request(Command::Model { model: "anthropic/elsewhere".to_owned() }).unwrap_err();
+    let no_key = scene.request(Action::Model { model: "anthropic/elsewhere".to_owned() }).unwrap_err();
     assert_eq!((no_key.reason, no_key.hint.as_deref()), (Reason::Invalid, Some("name another")));
     assert!(no_key.message.contains("ANTHROPIC_API_KEY"), "{no_key:?}");
-    let unknown = scene.request(Command::Model { model: "gpt".to_owned() }).unwrap_err();
+    let unknown = scene.request(Action::Model { model: "gpt".to_owned() }).unwrap_err();
     assert!(unknown.message.contains("`gpt` is no model"), "{unknown:?}");
     assert_eq!(scene.view().model, "anthropic/scripted");
     scene.model.says("One.");
@@ -277,11 +278,11 @@ fn a_client_in_another_process_is_told_the_same() {
     let (directory, _served) = serve(&scene);
     write(&mut scene, "first", "a.txt", "a\n");
     let commands = [
-        Command::Tree,
-        Command::Checkpoints,
-        Command::Sessions,
-        Command::Files { query: "main".to_owned() },
-        Command::Targets { query: None },
+        Query::Tree,
+        Query::Checkpoints,
+        Query::Sessions,
+        Query::Files { query: "main".to_owned() },
+        Query::Targets { query: None },
     ];
     scene.runtime().block_on(async {
         let client = Client::connect(&directory, scene.session()).await.unwrap().unwrap();
@@ -294,7 +295,7 @@ fn a_client_in_another_process_is_told_the_same() {
             let here = scene.handle().request(command).await.unwrap();
             assert_eq!(asked.answer().await.unwrap().unwrap(), here);
         }
-        live.asker.ask(Command::Model { model: "openai/other".to_owned() }).await.unwrap().unwrap();
+        live.asker.ask(Action::Model { model: "openai/other".to_owned() }).await.unwrap().unwrap();
     });
     assert_eq!(scene.view().model, "openai/other");
 }

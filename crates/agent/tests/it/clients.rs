@@ -1,6 +1,6 @@
 //! R41: one stream of events for all clients of a session.
 
-use retake_agent::contract::{Command, EventKind, Reply, Request, State};
+use retake_agent::contract::{Action, EventKind, Reply, Request, State, TurnEnd};
 use retake_agent::controller::{Attached, Beginning};
 use retake_agent::view::View;
 use retake_engine::Scope;
@@ -81,13 +81,13 @@ fn whoever_sees_a_prompt_sees_that_its_turn_runs_until_it_has_ended() {
     let gate = scene.model.says("Two.").pauses();
     scene.model.says("Three.");
     let second = scene.say("second");
-    scene.request(Command::prompt(vec![Part::text("third")])).unwrap();
+    scene.request(Action::prompt(vec![Part::text("third")])).unwrap();
     gate.open();
     scene.until_ended(second);
     scene.until(|kind| matches!(kind, EventKind::TurnEnded { .. }));
     let gate = scene.model.says("Four.").pauses();
     let fourth = scene.say("fourth");
-    scene.request(Command::Interrupt { turn: None }).unwrap();
+    scene.request(Action::Interrupt { turn: None }).unwrap();
     gate.open();
     scene.until_ended(fourth);
     scene.rewind(first, Scope::Conversation);
@@ -132,11 +132,11 @@ fn events_carry_the_request_that_they_came_of() {
     let send = |scene: &Scene, id: &str, command| {
         scene.runtime().block_on(scene.handle().send(Request { id: id.to_owned(), command })).unwrap()
     };
-    let prompt = |text: &str| Command::prompt(vec![Part::text(text)]);
+    let prompt = |text: &str| Action::prompt(vec![Part::text(text)]);
     let gate = scene.model.says("One.").pauses();
     scene.model.says("Two.");
-    let Reply::Said { prompt: first } = send(&scene, "p1", prompt("first")) else { panic!("not said") };
-    send(&scene, "p2", prompt("second"));
+    let Reply::Said { prompt: first } = send(&scene, "p1", prompt("first").into()) else { panic!("not said") };
+    send(&scene, "p2", prompt("second").into());
     gate.open();
     scene.until_ended(first);
     let second = scene.until(|kind| matches!(kind, EventKind::TurnEnded { .. }));
@@ -153,12 +153,13 @@ fn events_carry_the_request_that_they_came_of() {
     send(
         &scene,
         "r1",
-        Command::Apply {
+        Action::Apply {
             change,
             head_seen: None,
             plan_seen: None,
             running: retake_agent::contract::WhileRunning::Refuse,
-        },
+        }
+        .into(),
     );
     let requests = scene.requests_of(|kind| matches!(kind, EventKind::HeadMoved { .. }));
     assert_eq!(requests, [Some("r1".to_owned())]);
@@ -185,7 +186,7 @@ fn closing_in_the_middle_of_a_turn_tells_how_it_ended() {
     scene.restart();
     let mut ended = false;
     while let Ok(event) = events.try_recv() {
-        ended |= matches!(&event.kind, EventKind::TurnEnded { reason, prompt: of, .. } if reason == "interrupted" && *of == prompt);
+        ended |= matches!(&event.kind, EventKind::TurnEnded { reason, prompt: of, .. } if *reason == TurnEnd::Interrupted && *of == prompt);
     }
     assert!(ended);
     scene.check();
@@ -208,7 +209,7 @@ fn a_session_that_nobody_can_reach_any_more_ends_and_stores_its_turn() {
     let (model, other, session) = scene.beside();
     let gate = model.says_slowly(["Half", " an answer."]);
     let mut events = scene.runtime().block_on(other.handle.attach(None)).unwrap().events;
-    scene.runtime().block_on(other.handle.request(Command::prompt(vec![Part::text("hello")]))).unwrap();
+    scene.runtime().block_on(other.handle.request(Action::prompt(vec![Part::text("hello")]))).unwrap();
     scene.runtime().block_on(async {
         while !matches!(&events.recv().await.unwrap().kind, EventKind::Delta { text, .. } if text.ends_with('f')) {}
     });

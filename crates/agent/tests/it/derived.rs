@@ -1,6 +1,6 @@
 //! R30, R31, R32: what leaves the conversation leaves everything that follows from it.
 
-use retake_agent::contract::{Answer, ChangeGoal};
+use retake_agent::contract::{Action, Answer, ChangeGoal};
 use retake_engine::session::entry::TodoState;
 use retake_engine::{Discard, Files, Scope};
 use retake_testkit::model::Tokens;
@@ -124,7 +124,7 @@ fn a_session_that_was_taken_back_to_nothing_is_still_there_to_be_undone() {
     scene.model.says("Done.");
     let first = scene.prompt("make b");
     scene.rewind(first, Scope::Both);
-    scene.request(retake_agent::contract::Command::Draft { parts: Vec::new() }).unwrap();
+    scene.request(retake_agent::contract::Action::Draft { parts: Vec::new() }).unwrap();
     scene.restart();
     assert_eq!(scene.files(), "a.txt: a\n");
     scene.undo();
@@ -134,7 +134,6 @@ fn a_session_that_was_taken_back_to_nothing_is_still_there_to_be_undone() {
 
 #[test]
 fn an_unedited_draft_is_taken_back_by_undo_and_an_edited_one_is_not() {
-    use retake_agent::contract::Command;
     use retake_engine::session::entry::Part;
     let mut scene = Scene::new().start();
     scene.model.says("One.");
@@ -144,7 +143,7 @@ fn an_unedited_draft_is_taken_back_by_undo_and_an_edited_one_is_not() {
     scene.undo();
     assert_eq!(scene.draft(), "");
     scene.rewind(first, Scope::Both);
-    scene.request(Command::Draft { parts: vec![Part::text("first, but better")] }).unwrap();
+    scene.request(Action::Draft { parts: vec![Part::text("first, but better")] }).unwrap();
     scene.undo();
     assert_eq!(scene.draft(), "first, but better");
     scene.check();

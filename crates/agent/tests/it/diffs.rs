@@ -1,6 +1,6 @@
 //! What a client is shown of a rewind before it is made, and of a turn afterwards.
 
-use retake_agent::contract::{Change, ChangeGoal, Command, DiffOf, Reason, Reply, WhileRunning};
+use retake_agent::contract::{Change, ChangeGoal, DiffOf, Query, Reason, Reply, WhileRunning};
 use retake_agent::diff::{FileDiff, LineKind};
 use retake_agent::document::Bytes;
 use retake_engine::{Files, OnConflict, Scope};
@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::scene::{Scene, rewind_goal};
 
 fn diff(scene: &Scene, of: DiffOf) -> Vec<FileDiff> {
-    match scene.request(Command::Diff { of }).expect("it can be told") {
+    match scene.request(Query::Diff { of }).expect("it can be told") {
         Reply::Diff { files, .. } => files,
         other => panic!("no diff: {other:?}"),
     }
@@ -21,7 +21,7 @@ pub fn told(files: &[FileDiff]) -> String {
         let Bytes::Text(path) = &file.path else { panic!("a name that is text") };
         let lines = file.hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| line.kind != LineKind::Same);
         let lines = lines.map(|line| format!(" {}{}", if line.kind == LineKind::Added { '+' } else { '-' }, line.text));
-        let instead = file.instead.as_ref().map(|why| format!(" {why}")).unwrap_or_default();
+        let instead = file.instead.map(|why| format!(" {}", json!(why).as_str().unwrap())).unwrap_or_default();
         format!("{path}{instead}{}\n", lines.collect::<String>())
     };
     files.iter().map(line).collect()
@@ -81,11 +81,11 @@ fn any_two_points_can_be_compared_and_what_is_there_now_with_any_of_them() {
     assert_eq!(between(&scene, Some(&first), None), "a.txt -one +three\nb.txt -b +mine\nd.txt +now\n");
     assert_eq!(between(&scene, None, Some(&second[..8])), "a.txt -three +two\nc.txt +new\nd.txt -now\n");
     assert_eq!(between(&scene, None, None), "");
-    let Reply::Checkpoints { checkpoints } = scene.request(Command::Checkpoints).unwrap() else { panic!("no list") };
+    let Reply::Checkpoints { checkpoints } = scene.request(Query::Checkpoints).unwrap() else { panic!("no list") };
     let oldest = &checkpoints.last().unwrap().checkpoint;
     assert_eq!(between(&scene, Some(oldest), Some(&second)), "a.txt -one +two\nb.txt -b +mine\nc.txt +new\n");
     let of = DiffOf::Between { from: Some("0000feed".to_owned()), to: None };
-    assert_eq!(scene.request(Command::Diff { of }).unwrap_err().reason, Reason::NotFound);
+    assert_eq!(scene.request(Query::Diff { of }).unwrap_err().reason, Reason::NotFound);
 }
 
 #[test]
@@ -96,9 +96,9 @@ fn a_single_file_comes_back_from_any_point_and_nothing_else_does() {
     assert_eq!(scene.files(), "a.txt: three\nb.txt: mine\nc.txt: new\n");
     scene.undo();
     assert_eq!(scene.files(), "a.txt: three\nb.txt: mine\n");
-    let Reply::Checkpoints { checkpoints } = scene.request(Command::Checkpoints).unwrap() else { panic!("no list") };
+    let Reply::Checkpoints { checkpoints } = scene.request(Query::Checkpoints).unwrap() else { panic!("no list") };
     let oldest = checkpoints.last().unwrap().checkpoint.clone();
-    let goal = |files| ChangeGoal::Checkpoint { checkpoint: oldest.clone(), files: Some(files) };
+    let goal = |files| ChangeGoal::Checkpoint { checkpoint: oldest.to_string(), files: Some(files) };
     scene.apply(only(goal(Files::Selective), "a.txt"), WhileRunning::Refuse).unwrap();
     assert_eq!(scene.files(), "a.txt: one\nb.txt: mine\n");
     // A selective one leaves alone what only others have changed; an exact one brings it back all the same.

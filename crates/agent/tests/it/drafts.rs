@@ -1,6 +1,6 @@
 //! R31: what waits to be said belongs to whoever typed it. A prompt takes only that away which it says.
 
-use retake_agent::contract::{Command, EventKind, Reply};
+use retake_agent::contract::{Action, EventKind, Mentions, Reply};
 use retake_engine::Scope;
 use retake_engine::session::entry::Part;
 
@@ -8,13 +8,15 @@ use crate::scene::Scene;
 
 /// Somebody has typed this, and looks elsewhere.
 fn typed(scene: &Scene, text: &str) {
-    scene.request(Command::Draft { parts: vec![Part::text(text)] }).unwrap();
+    scene.request(Action::Draft { parts: vec![Part::text(text)] }).unwrap();
 }
 
 /// Says `text`, which was made from `draft`, and waits for the end of the turn.
 fn say_from(scene: &mut Scene, text: &str, draft: &str) {
     let (parts, draft) = (vec![Part::text(text)], Some(vec![Part::text(draft)]));
-    let said = scene.request(Command::Prompt { parts, allow: None, unprotected: false, draft }).unwrap();
+    let said = scene
+        .request(Action::Prompt { parts, allow: None, unprotected: false, draft, mentions: Mentions::Leave })
+        .unwrap();
     let Reply::Said { prompt } = said else { panic!("not said: {said:?}") };
     scene.until_ended(prompt);
 }
@@ -33,7 +35,7 @@ fn a_prompt_of_one_client_leaves_what_another_has_typed() {
     let gate = scene.model.says("Two.").pauses();
     scene.model.says("Three.");
     scene.say("second");
-    let held = scene.request(Command::prompt(vec![Part::text("third")])).unwrap();
+    let held = scene.request(Action::prompt(vec![Part::text("third")])).unwrap();
     assert!(matches!(held, Reply::Held { .. }), "{held:?}");
     assert_eq!(scene.draft(), "a long thought");
     gate.open();

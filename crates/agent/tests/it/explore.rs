@@ -1,6 +1,6 @@
 //! R50-R53: the model marks a place, explores, and goes back with a report. Asserted on what it receives.
 
-use retake_agent::contract::{Allow, ChangeGoal, Command, EventKind, Reply, WhileRunning};
+use retake_agent::contract::{Action, Allow, ChangeGoal, EventKind, Mentions, Reply, TurnEnd, WhileRunning};
 use retake_agent::fresh;
 use retake_engine::session::entry::{Block, Body, CallId, Details, Entry, Outcome, Part, StopReason, SummaryBy, Usage};
 use retake_engine::session::{NewEntry, NewTurn};
@@ -167,7 +167,7 @@ fn every_mistake_is_explained_and_changes_nothing() {
         let last = scene.model.requests()[request].messages().pop().unwrap();
         assert!(last.contains(wanted), "{wanted}: {last}");
     }
-    assert_eq!(scene.until_ended(prompt).0, "done");
+    assert_eq!(scene.until_ended(prompt).0, TurnEnd::Done);
     let has_gone_back = |scene: &Scene| {
         scene
             .stored()
@@ -187,7 +187,7 @@ fn every_mistake_is_explained_and_changes_nothing() {
     scene.model.calls("checkpoint", json!({"goal": "look", "name": "three"}));
     scene.model.says("Marked.");
     scene.prompt("mark");
-    scene.request(Command::Clear).unwrap();
+    scene.request(Action::Clear).unwrap();
     scene.model.calls("rewind", json!({"report": "Third.", "name": "three"}));
     scene.model.says("Well.");
     scene.prompt("go back");
@@ -305,7 +305,7 @@ fn files_go_back_only_if_asked_and_conflicts_are_told() {
     gate.wait_until_reached();
     scene.write("c.txt", "a person's\n");
     gate.open();
-    assert_eq!(scene.until_ended(prompt).0, "done");
+    assert_eq!(scene.until_ended(prompt).0, TurnEnd::Done);
     assert_eq!(scene.read("c.txt").as_deref(), Some("a person's\n"));
     let told = scene.last_request().messages().pop().unwrap();
     assert!(told.contains("NOT taken back") && told.contains("c.txt"), "{told}");
@@ -512,7 +512,8 @@ fn files_go_back_only_where_edits_are_allowed_and_people_are_told() {
     scene.model.calls("rewind", json!({"report": "No."}));
     scene.model.says("So be it.");
     let parts = vec![Part::text("only look")];
-    let none = Command::Prompt { parts, allow: Some(Allow::None), unprotected: false, draft: None };
+    let none =
+        Action::Prompt { parts, allow: Some(Allow::None), unprotected: false, draft: None, mentions: Mentions::Leave };
     let Reply::Said { prompt } = scene.request(none).unwrap() else { panic!("it is said") };
     scene.until_ended(prompt);
     assert_eq!(scene.read("a.txt").as_deref(), Some("1\n"));

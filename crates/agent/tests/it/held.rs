@@ -1,6 +1,6 @@
 //! Prompts that come while a turn runs.
 
-use retake_agent::contract::{Change, Command, EventKind, Reason, Reply, Request, State, WhileRunning};
+use retake_agent::contract::{Action, Change, Command, EventKind, Reason, Reply, Request, State, WhileRunning};
 use retake_engine::Scope;
 use retake_engine::session::entry::{EntryId, Part};
 use serde_json::json;
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::scene::{Scene, rewind_goal};
 
 fn hold(scene: &mut Scene, text: &str) -> usize {
-    match scene.request(Command::prompt(vec![Part::text(text)])).unwrap() {
+    match scene.request(Action::prompt(vec![Part::text(text)])).unwrap() {
         Reply::Held { count, .. } => count,
         other => panic!("not held: {other:?}"),
     }
@@ -30,7 +30,7 @@ fn held_prompts_are_said_after_the_turn_in_order_and_the_draft_stays() {
     scene.model.says("Three.");
     scene.say("first");
     assert_eq!((hold(&mut scene, "second"), hold(&mut scene, "third")), (1, 2));
-    scene.request(Command::Draft { parts: vec![Part::text("half a thou")] }).unwrap();
+    scene.request(Action::Draft { parts: vec![Part::text("half a thou")] }).unwrap();
     assert_eq!(scene.draft(), "half a thou", "what is held is not about to be said again");
     let stored = scene.workspace().draft(scene.session()).unwrap();
     assert_eq!(
@@ -58,23 +58,23 @@ fn a_held_prompt_can_be_withdrawn_until_it_is_said_and_its_turn_carries_its_requ
     let send = |scene: &Scene, id: &str, command: Command| {
         scene.runtime().block_on(scene.handle().send(Request { id: id.to_owned(), command }))
     };
-    let withdraw = |request: &str| Command::Withdraw { request: request.to_owned() };
+    let withdraw = |request: &str| Action::Withdraw { request: request.to_owned() };
     let gate = scene.model.says("One.").pauses();
     scene.model.says("Three.");
     scene.say("first");
     for (id, text, count) in [("h2", "second", 1), ("h3", "third", 2)] {
-        let held = send(&scene, id, Command::prompt(vec![Part::text(text)])).unwrap();
+        let held = send(&scene, id, Action::prompt(vec![Part::text(text)]).into()).unwrap();
         assert_eq!(held, Reply::Held { count, request: Some(id.to_owned()) });
     }
-    scene.request(Command::Draft { parts: vec![Part::text("half")] }).unwrap();
-    assert_eq!(send(&scene, "w", withdraw("h2")).unwrap(), Reply::Done);
-    assert_eq!(send(&scene, "w", withdraw("h2")).unwrap_err().reason, Reason::NotFound);
+    scene.request(Action::Draft { parts: vec![Part::text("half")] }).unwrap();
+    assert_eq!(send(&scene, "w", withdraw("h2").into()).unwrap(), Reply::Done);
+    assert_eq!(send(&scene, "w", withdraw("h2").into()).unwrap_err().reason, Reason::NotFound);
     assert_eq!((scene.view().held, scene.draft().as_str()), (1, "half"));
     assert_eq!(scene.workspace().draft(scene.session()).unwrap(), [Part::text("third\n\nhalf")]);
     gate.open();
     until_any_ended(&mut scene);
     let third = until_any_ended(&mut scene);
-    assert_eq!(send(&scene, "w", withdraw("h3")).unwrap_err().reason, Reason::NotFound, "it is said");
+    assert_eq!(send(&scene, "w", withdraw("h3").into()).unwrap_err().reason, Reason::NotFound, "it is said");
     let of_third = scene.requests_of(|kind| match kind {
         EventKind::Appended { entry } => entry.id == third,
         EventKind::Delta { turn, .. } => *turn == third,
@@ -109,8 +109,8 @@ fn whoever_waits_for_a_held_prompt_is_told_that_it_is_not_said() {
     let first = scene.say("first");
     scene.until(|kind| matches!(kind, EventKind::Delta { .. }));
     for id in ["b", "c"] {
-        let command = Command::prompt(vec![Part::text(id)]);
-        scene.runtime().block_on(scene.handle().send(Request { id: id.to_owned(), command })).unwrap();
+        let command = Action::prompt(vec![Part::text(id)]);
+        scene.runtime().block_on(scene.handle().send(Request { id: id.to_owned(), command: command.into() })).unwrap();
     }
     scene.interrupt(first);
     let returned = scene.requests_of(|kind| matches!(kind, EventKind::Returned));
@@ -125,8 +125,8 @@ fn what_is_said_after_an_interrupt_is_said_when_the_turn_has_settled() {
     scene.model.says("Right.");
     scene.say("loop");
     scene.until(|kind| matches!(kind, EventKind::CallOutput { .. }));
-    scene.request(Command::Interrupt { turn: None }).unwrap();
-    scene.request(Command::prompt(vec![Part::text("something else")])).unwrap();
+    scene.request(Action::Interrupt { turn: None }).unwrap();
+    scene.request(Action::prompt(vec![Part::text("something else")])).unwrap();
     until_any_ended(&mut scene);
     until_any_ended(&mut scene);
     assert!(scene.last_request().transcript().ends_with("user: something else"));
@@ -166,7 +166,7 @@ fn a_rewind_of_a_paused_session_cancels_the_question_and_gives_held_prompts_back
         (0, 0, 0, State::Idle)
     );
     scene.check();
-    let late = Command::Answer { call: question.call, answer: retake_agent::contract::Answer::Allow };
+    let late = Action::Answer { call: question.call, answer: retake_agent::contract::Answer::Allow };
     assert!(scene.request(late).is_err(), "an answer that comes late allows nothing");
     scene.model.assert_exhausted();
 }

@@ -1,6 +1,6 @@
 //! R34: background jobs and rewinds.
 
-use retake_agent::contract::{Change, ChangeGoal, Command, EventKind, Reason, Refusal, Reply, WhileRunning};
+use retake_agent::contract::{Action, Change, ChangeGoal, EventKind, Query, Reason, Refusal, Reply, WhileRunning};
 use retake_engine::{EntryId, OnConflict, Scope};
 use serde_json::json;
 
@@ -51,9 +51,9 @@ fn jobs_since_a_prompt_are_ended_when_its_checkpoint_is_named() {
     until_written(&scene, "one.txt");
     start_job(&mut scene, "second", "echo 2 > two.txt; sleep 301");
     until_written(&scene, "two.txt");
-    let Reply::Checkpoints { checkpoints } = scene.request(Command::Checkpoints).unwrap() else { panic!("no list") };
+    let Reply::Checkpoints { checkpoints } = scene.request(Query::Checkpoints).unwrap() else { panic!("no list") };
     let second = checkpoints.into_iter().find(|one| one.note.as_deref() == Some("> second")).unwrap().checkpoint;
-    scene.change(ChangeGoal::Checkpoint { checkpoint: second, files: None }).unwrap();
+    scene.change(ChangeGoal::Checkpoint { checkpoint: second.into(), files: None }).unwrap();
     assert_eq!(running(&mut scene), ["echo 1 > one.txt; sleep 300"]);
     assert_eq!(scene.files(), "a.txt: a\none.txt: 1\n");
     scene.check();
@@ -86,11 +86,11 @@ fn a_rewind_that_is_refused_ends_no_job() {
 
 /// Asks for a plan, and then for just that plan.
 fn rewind_as_seen(scene: &mut Scene, change: Change) -> Result<Reply, Refusal> {
-    let Ok(Reply::Change { document }) = scene.request(Command::Plan { change: change.clone() }) else {
+    let Ok(Reply::Change { document }) = scene.request(Query::Plan { change: change.clone() }) else {
         panic!("there is a plan")
     };
     let running = WhileRunning::Refuse;
-    scene.request(Command::Apply { change, head_seen: None, plan_seen: document.fingerprint, running })
+    scene.request(Action::Apply { change, head_seen: None, plan_seen: document.fingerprint, running })
 }
 
 /// A job that writes `job.txt`, and at its end `last` too; returns the prompt before it.
@@ -159,8 +159,8 @@ fn a_job_can_be_ended_and_what_it_did_is_its_turns() {
     let first = start_job(&mut scene, "first", "echo 1 > one.txt; sleep 300");
     until_written(&scene, "one.txt");
     let job = scene.view().jobs[0].job.clone();
-    assert!(scene.request(Command::EndJob { job: "no such job".to_owned() }).is_err());
-    scene.request(Command::EndJob { job }).unwrap();
+    assert!(scene.request(Action::EndJob { job: "no such job".to_owned() }).is_err());
+    scene.request(Action::EndJob { job }).unwrap();
     scene.until(|kind| matches!(kind, EventKind::JobsChanged { jobs } if jobs[0].ended.is_some()));
     scene.rewind(first, Scope::Both);
     assert_eq!(scene.files(), "");

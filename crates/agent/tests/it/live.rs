@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::os::unix::net::UnixListener;
 
-use retake_agent::contract::{Command, EventKind, Reason, Reply};
+use retake_agent::contract::{Action, EventKind, Query, Reason, Reply};
 use retake_agent::live::{Listener, Live, LiveError, Told};
 use retake_agent::socket::{self, Client};
 use retake_agent::view::View;
@@ -37,7 +37,7 @@ async fn ask_much(scene: &Scene, view: Box<View>, live: Live) -> View {
     let (Live { asker, mut told }, mut view) = (live, *view);
     let mut asked = Vec::new();
     for n in 0..50 {
-        asked.push(asker.clone().hand_in(Command::Draft { parts: draft(n) }).await);
+        asked.push(asker.clone().hand_in(Action::Draft { parts: draft(n) }).await);
     }
     for (n, one) in asked.iter().enumerate() {
         let of = until(&mut told, &mut view, |kind| matches!(kind, EventKind::DraftChanged { .. })).await;
@@ -48,9 +48,9 @@ async fn ask_much(scene: &Scene, view: Box<View>, live: Live) -> View {
         assert_eq!(one.answer().await.unwrap().unwrap(), Reply::Done);
     }
     let gate = scene.model.says("One.").pauses();
-    let first = asker.hand_in(Command::prompt(vec![Part::text("first")])).await;
-    let second = asker.hand_in(Command::prompt(vec![Part::text("second")])).await;
-    assert!(matches!(asker.ask(Command::Targets { query: None }).await, Ok(Ok(Reply::Targets { .. }))));
+    let first = asker.hand_in(Action::prompt(vec![Part::text("first")])).await;
+    let second = asker.hand_in(Action::prompt(vec![Part::text("second")])).await;
+    assert!(matches!(asker.ask(Query::Targets { query: None }).await, Ok(Ok(Reply::Targets { .. }))));
     let (own, held) = ((first.id.clone(), second.id.clone()), second.answer().await.unwrap().unwrap());
     assert_eq!(held, Reply::Held { count: 1, request: Some(own.1.clone()) });
     scene.model.says("Two.");
@@ -95,8 +95,8 @@ fn requests_of_two_clients_are_not_taken_for_one_another() {
         let client = Client::connect(&directory, scene.session()).await.unwrap().unwrap();
         let (view, mut there) = Live::attach(client, scene.session()).await.unwrap();
         let mut view = *view;
-        let theirs = here.asker.hand_in(Command::Draft { parts: draft(1) }).await;
-        let ours = there.asker.hand_in(Command::Draft { parts: draft(2) }).await;
+        let theirs = here.asker.hand_in(Action::Draft { parts: draft(1) }).await;
+        let ours = there.asker.hand_in(Action::Draft { parts: draft(2) }).await;
         let mut seen = Vec::new();
         while seen.len() < 2 {
             let is_draft = |kind: &EventKind| matches!(kind, EventKind::DraftChanged { .. });
@@ -130,7 +130,7 @@ fn a_session_that_ends_says_so_and_refuses_what_it_did_not_get_to() {
                 }
             };
             assert_eq!(over, LiveError::Ended);
-            let refused = asker.ask(Command::Clear).await.unwrap().unwrap_err();
+            let refused = asker.ask(Action::Clear).await.unwrap().unwrap_err();
             assert_eq!(refused.reason, Reason::Ended);
         });
     }
@@ -145,7 +145,7 @@ fn a_process_that_dies_is_told_apart_from_one_that_ends() {
     let (asked, over, again) = scene.runtime().block_on(async {
         let client = Client::connect(&directory, session).await.unwrap().unwrap();
         let mut live = Live::elsewhere(client, session);
-        let asked = live.asker.hand_in(Command::Clear).await;
+        let asked = live.asker.hand_in(Action::Clear).await;
         // What has reached it may have been done.
         let mut request = String::new();
         BufReader::new(listener.accept().unwrap().0).read_line(&mut request).unwrap();

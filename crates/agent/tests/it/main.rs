@@ -5,6 +5,8 @@
 mod answers;
 mod around;
 mod clients;
+#[cfg(feature = "typescript")]
+mod contract_ts;
 mod derived;
 mod diffs;
 mod doors;

@@ -1,6 +1,6 @@
 //! Files that a prompt mentions are shown to the model beside it.
 
-use retake_agent::contract::{Command, Reply};
+use retake_agent::contract::{Action, Mentions, Reply};
 use retake_agent::mention::attach;
 use retake_engine::session::entry::Part;
 
@@ -66,8 +66,10 @@ fn the_model_is_shown_what_was_mentioned() {
     for wire in [Wire::Anthropic, Wire::OpenAi] {
         let mut scene = Scene::with(wire).file("a.txt", "alpha\n").start();
         scene.model.says("Seen.");
-        let parts = attach(&scene.root(), vec![Part::text("look at @a.txt")]);
-        let said = scene.request(Command::prompt(parts)).expect("it can be said");
+        let parts = vec![Part::text("look at @a.txt")];
+        let mentions = Mentions::Attach;
+        let prompt = Action::Prompt { parts, allow: None, unprotected: false, draft: None, mentions };
+        let said = scene.request(prompt).expect("it can be said");
         let Reply::Said { prompt } = said else { panic!("not said: {said:?}") };
         scene.until_ended(prompt);
         let transcript = scene.last_request().transcript();

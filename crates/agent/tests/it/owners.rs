@@ -6,7 +6,9 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use retake_agent::contract::{Change, ChangeGoal, Command, EventKind, Reason, Refusal, Reply, WhileRunning};
+use retake_agent::contract::{
+    Action, Change, ChangeGoal, Command, EventKind, Query, Reason, Refusal, Reply, TurnEnd, WhileRunning,
+};
 use retake_agent::controller::{Attached, Opened};
 use retake_agent::document::{Bytes, RewindDocument};
 use retake_engine::session::entry::{EntryId, Part};
@@ -71,7 +73,7 @@ impl Other {
         Self { model, opened, session, runtime: scene.runtime() }
     }
 
-    fn request(&self, command: Command) -> Result<Reply, Refusal> {
+    fn request(&self, command: impl Into<Command>) -> Result<Reply, Refusal> {
         self.runtime.block_on(self.opened.handle.request(command))
     }
 
@@ -81,13 +83,13 @@ impl Other {
         self.model.says("Done.");
         self.runtime.block_on(async {
             let Attached { mut events, .. } = self.opened.handle.attach(None).await.unwrap();
-            let said = self.opened.handle.request(Command::prompt(vec![Part::text("do it")])).await.unwrap();
+            let said = self.opened.handle.request(Action::prompt(vec![Part::text("do it")])).await.unwrap();
             let Reply::Said { prompt: wanted } = said else { panic!("not said: {said:?}") };
             loop {
                 if let EventKind::TurnEnded { prompt, reason, .. } = &events.recv().await.unwrap().kind
                     && *prompt == wanted
                 {
-                    assert_eq!(reason, "done");
+                    assert_eq!(*reason, TurnEnd::Done);
                     return wanted;
                 }
             }
@@ -95,7 +97,7 @@ impl Other {
     }
 
     fn close(self) {
-        self.request(Command::Close).unwrap();
+        self.request(Action::Close).unwrap();
         self.opened.served.join().unwrap();
     }
 }
@@ -335,10 +337,10 @@ fn another_session_keeps_what_it_did() {
     scene.check();
     // And the other way round: theirs go, ours stay.
     scene.undo();
-    let theirs = other.runtime.block_on(other.opened.handle.request(Command::Targets { query: None })).unwrap();
+    let theirs = other.runtime.block_on(other.opened.handle.request(Query::Targets { query: None })).unwrap();
     let Reply::Targets { targets, .. } = theirs else { panic!("no targets") };
     let change = Change { on_conflict: OnConflict::Merge, ..Change::new(rewind_goal(targets[0].id, Scope::Both)) };
-    other.request(Command::Apply { change, head_seen: None, plan_seen: None, running: WhileRunning::Refuse }).unwrap();
+    other.request(Action::Apply { change, head_seen: None, plan_seen: None, running: WhileRunning::Refuse }).unwrap();
     assert_eq!(
         scene.files(),
         format!("a.txt: ours\nb.txt: b\nours.txt: x\nshared.txt: {}", LINES.replace('2', "ours"))
@@ -465,7 +467,7 @@ fn a_job_ends_when_files_go_back_to_before_it_and_is_listed_otherwise() {
     let second = runs(&mut scene, "echo b > a.txt");
     let plan = |scene: &Scene, entry, scope| {
         let change = Change::new(rewind_goal(entry, scope));
-        let Reply::Change { document } = scene.request(Command::Plan { change }).unwrap() else { panic!("no plan") };
+        let Reply::Change { document } = scene.request(Query::Plan { change }).unwrap() else { panic!("no plan") };
         *document
     };
     for scope in [Scope::Code, Scope::Conversation, Scope::Both] {

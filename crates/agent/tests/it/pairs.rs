@@ -6,7 +6,7 @@
 
 #![allow(clippy::print_stderr, reason = "which steps were played is for whoever sees it fail")]
 
-use retake_agent::contract::{Change, ChangeGoal, Command, Extent, Reason, Reply, WhileRunning};
+use retake_agent::contract::{Action, Change, ChangeGoal, Extent, Reason, Reply, WhileRunning};
 use retake_agent::controller::Which;
 use retake_engine::Scope;
 use retake_engine::session::entry::{Body, Details, Entry, EntryId, SummaryBy};
@@ -142,7 +142,7 @@ impl Table {
                 self.turn(number)
             }
             Step::Clear => {
-                self.scene.request(Command::Clear).unwrap();
+                self.scene.request(Action::Clear).unwrap();
                 Came::Done
             }
             Step::Rewind(which) => self.rewind(self.prompts[which]),
@@ -171,7 +171,7 @@ impl Table {
 
     fn summarise(&mut self, extent: Extent) -> Came {
         self.scene.model.says(&format!("summary{}x", self.count));
-        let reply = self.scene.request(Command::Summarise { extent, instructions: None });
+        let reply = self.scene.request(Action::Summarise { extent, instructions: None });
         let came = match reply {
             Ok(Reply::Summarised { summary: Some(_) }) => return Came::Done,
             Ok(Reply::Summarised { summary: None }) => Came::ToNothing,
@@ -200,7 +200,7 @@ impl Table {
         self.forks += 1;
         let entry = self.prompts.get(which).copied().unwrap_or(self.inside);
         let told = self.told.get(which).or(self.told.last()).unwrap();
-        let reply = self.scene.request(Command::Fork { entry }).expect("it is forked");
+        let reply = self.scene.request(Action::Fork { entry }).expect("it is forked");
         let Reply::Forked { session, .. } = reply else { panic!("not forked: {reply:?}") };
         let session = self.scene.workspace().resolve_session(&session).expect("it is there").id;
         let said = format!("prompt{number}f");
@@ -214,10 +214,10 @@ impl Table {
                 assert_eq!(words_sent(&model.last_request().text), expected);
                 let change = Change::new(ChangeGoal::Undo { operation: None });
                 let running = WhileRunning::Refuse;
-                let undo = opened.handle.request(Command::Apply { change, head_seen: None, plan_seen: None, running });
+                let undo = opened.handle.request(Action::Apply { change, head_seen: None, plan_seen: None, running });
                 self.scene.runtime().block_on(undo).expect("it is undone");
             }
-            self.scene.runtime().block_on(opened.handle.request(Command::Close)).expect("it closes");
+            self.scene.runtime().block_on(opened.handle.request(Action::Close)).expect("it closes");
             opened.served.join().expect("it ends in good order");
         }
         // It changes nothing here, and so there is nothing to undo here either.

@@ -1,6 +1,6 @@
 //! R61: who may do what.
 
-use retake_agent::contract::{Allow, Answer, Command, EventKind, Reply, State};
+use retake_agent::contract::{Action, Allow, Answer, EventKind, Mentions, Reply, State};
 use retake_agent::permission::Allowed;
 use retake_engine::EntryId;
 use retake_engine::session::entry::Part;
@@ -132,11 +132,12 @@ fn a_prompt_can_say_what_may_run_in_its_turn_and_in_no_other() {
         scene.model.calls("bash", json!({"command": format!("echo x > {file}")}));
         scene.model.says("Done.");
     };
-    let reading_only = |text: &str| Command::Prompt {
+    let reading_only = |text: &str| Action::Prompt {
         parts: vec![Part::text(text)],
         allow: Some(Allow::None),
         unprotected: false,
         draft: None,
+        mentions: Mentions::Leave,
     };
     let ended = |scene: &mut Scene| -> EntryId {
         match scene.until(|kind| matches!(kind, EventKind::TurnEnded { .. })) {

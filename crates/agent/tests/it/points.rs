@@ -1,6 +1,6 @@
 //! Going back to a checkpoint inside a session: it is the session's, like everything else that is done in it.
 
-use retake_agent::contract::{Change, ChangeGoal, Command, OperationFacts, Reason, Reply, WhileRunning};
+use retake_agent::contract::{Action, Change, ChangeGoal, Command, OperationFacts, Query, Reason, Reply, WhileRunning};
 use retake_agent::document::RewindDocument;
 use retake_agent::fresh;
 use retake_engine::session::entry::Body;
@@ -29,7 +29,7 @@ fn replace_all(scene: &mut Scene, goal: ChangeGoal) -> RewindDocument {
 }
 
 fn to_undo(scene: &Scene) -> OperationFacts {
-    match scene.request(Command::Operations).unwrap() {
+    match scene.request(Query::Operations).unwrap() {
         Reply::Operations { undo: Some(undo), .. } => *undo,
         other => panic!("nothing to undo: {other:?}"),
     }
@@ -40,16 +40,16 @@ const CHANGED: &str = "mine.txt: precious\none.txt: 1\nu.txt: changed\n";
 #[test]
 fn going_back_to_a_checkpoint_is_an_operation_of_the_session_and_is_undone_there_first() {
     let (mut scene, goal) = after_a_checkpoint();
-    let planned = scene.request(Command::Plan { change: Change::new(goal.clone()) }).unwrap();
+    let planned = scene.request(Query::Plan { change: Change::new(goal.clone()) }).unwrap();
     let Reply::Change { document: plan } = planned else { panic!("no plan") };
     assert_eq!((plan.foreign, plan.files.len()), (2, 3), "two of the three paths are not the session's");
     let done = replace_all(&mut scene, goal);
-    assert_eq!((done.session, done.foreign), (Some(scene.session().to_string()), 2));
+    assert_eq!((done.session, done.foreign), (Some(scene.session().into()), 2));
     assert_eq!(scene.files(), "u.txt: user\n");
     let operation = done.operation.unwrap();
     assert_eq!((to_undo(&scene).operation, to_undo(&scene).kind.as_str()), (operation.clone(), "rewind"));
     // By its name, as the bar of a client does, and then once more without one.
-    scene.change(ChangeGoal::Undo { operation: Some(operation) }).unwrap();
+    scene.change(ChangeGoal::Undo { operation: Some(operation.into()) }).unwrap();
     assert_eq!(scene.files(), CHANGED);
     scene.redo();
     assert_eq!(scene.files(), "u.txt: user\n");
@@ -62,9 +62,9 @@ fn going_back_to_a_checkpoint_is_an_operation_of_the_session_and_is_undone_there
 
 /// The checkpoint that was taken at the prompt `text`.
 fn point_of(scene: &Scene, text: &str) -> String {
-    let Reply::Checkpoints { checkpoints } = scene.request(Command::Checkpoints).unwrap() else { panic!("no list") };
+    let Reply::Checkpoints { checkpoints } = scene.request(Query::Checkpoints).unwrap() else { panic!("no list") };
     let note = Some(format!("> {text}"));
-    checkpoints.into_iter().find(|one| one.note == note).unwrap().checkpoint
+    checkpoints.into_iter().find(|one| one.note == note).unwrap().checkpoint.into()
 }
 
 /// A rewind to a checkpoint, as a client asks for it that names no files.
@@ -73,7 +73,7 @@ fn to_point(checkpoint: &str) -> Change {
 }
 
 fn plan_of(scene: &Scene, change: Change) -> RewindDocument {
-    match scene.request(Command::Plan { change }).unwrap() {
+    match scene.request(Query::Plan { change }).unwrap() {
         Reply::Change { document } => *document,
         other => panic!("no plan: {other:?}"),
     }
@@ -111,8 +111,9 @@ fn a_point_of_another_session_is_refused_as_long_as_no_files_are_named() {
     scene.say_beside(&opened.handle, "write two");
     let theirs = point_of(&scene, "write two");
     for command in [
-        Command::Plan { change: to_point(&theirs) },
-        Command::Apply { change: to_point(&theirs), head_seen: None, plan_seen: None, running: WhileRunning::Refuse },
+        Command::from(Query::Plan { change: to_point(&theirs) }),
+        Action::Apply { change: to_point(&theirs), head_seen: None, plan_seen: None, running: WhileRunning::Refuse }
+            .into(),
     ] {
         let refusal = scene.request(command).unwrap_err();
         assert_eq!(refusal.reason, Reason::Invalid);
@@ -121,7 +122,7 @@ fn a_point_of_another_session_is_refused_as_long_as_no_files_are_named() {
     }
     assert_eq!(scene.read("two.txt").as_deref(), Some("2\n"));
     let runtime = scene.runtime();
-    runtime.block_on(opened.handle.request(Command::Close)).unwrap();
+    runtime.block_on(opened.handle.request(Action::Close)).unwrap();
     opened.served.join().unwrap();
 }
 
@@ -146,14 +147,14 @@ fn a_checkpoint_of_another_session_is_gone_back_to_in_this_one() {
     let theirs = scene.workspace().checkpoints().unwrap().into_iter().rfind(|one| one.session == Some(other)).unwrap();
     let goal = ChangeGoal::Checkpoint { checkpoint: theirs.id.to_string(), files: Some(Files::Exact) };
     let done = replace_all(&mut scene, goal);
-    assert_eq!(done.session, Some(scene.session().to_string()));
+    assert_eq!(done.session, Some(scene.session().into()));
     assert_eq!(scene.files(), CHANGED);
     let runtime = scene.runtime();
-    let undo = Change::new(ChangeGoal::Undo { operation: done.operation });
-    let asked = runtime.block_on(opened.handle.request(Command::Plan { change: undo })).unwrap_err();
+    let undo = Change::new(ChangeGoal::Undo { operation: done.operation.map(String::from) });
+    let asked = runtime.block_on(opened.handle.request(Query::Plan { change: undo })).unwrap_err();
     assert_eq!(asked.reason, Reason::NotFound, "it is not the other one's");
     scene.undo();
     assert_eq!(scene.read("two.txt").as_deref(), Some("2\n"));
-    runtime.block_on(opened.handle.request(Command::Close)).unwrap();
+    runtime.block_on(opened.handle.request(Action::Close)).unwrap();
     opened.served.join().unwrap();
 }

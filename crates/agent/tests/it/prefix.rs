@@ -1,6 +1,6 @@
 //! R37, R38: what the model was told once it is told in the same bytes again, whatever went back and came back in between.
 
-use retake_agent::contract::Command;
+use retake_agent::contract::Action;
 use retake_engine::Scope;
 use retake_engine::session::entry::EntryId;
 use serde_json::json;
@@ -107,7 +107,7 @@ fn clearing_cuts_what_the_model_sees_and_can_be_undone() {
         scene.model.says("Noted.");
         let first = scene.prompt("remember 42");
         let whole = scene.context();
-        scene.request(Command::Clear).unwrap();
+        scene.request(Action::Clear).unwrap();
         scene.check();
         scene.model.says("What was it?");
         let second = scene.prompt("go on");

@@ -1,6 +1,8 @@
 //! R33, R34, R35 and what others got wrong: stale, doubled, late and concurrent changes.
 
-use retake_agent::contract::{Change, ChangeGoal, Command, EventKind, Reason, Reply, Seen, State, WhileRunning};
+use retake_agent::contract::{
+    Action, Change, ChangeGoal, Command, EventKind, Query, Reason, Reply, Seen, State, TurnEnd, WhileRunning,
+};
 use retake_engine::session::entry::EntryId;
 use retake_engine::{OnConflict, Scope};
 use serde_json::json;
@@ -8,12 +10,13 @@ use serde_json::json;
 use crate::scene::{Scene, rewind_goal};
 
 fn apply(goal: ChangeGoal, head: Option<EntryId>) -> Command {
-    Command::Apply {
+    Action::Apply {
         change: Change::new(goal),
         head_seen: Some(Seen { head }),
         plan_seen: None,
         running: WhileRunning::Refuse,
     }
+    .into()
 }
 
 #[test]
@@ -129,7 +132,7 @@ fn a_turn_is_not_stopped_for_a_change_that_would_be_refused() {
     assert_eq!(scene.apply(redo, WhileRunning::Interrupt).unwrap_err().reason, Reason::Nothing);
     assert_eq!(scene.state(), State::Running);
     scene.write("go", "");
-    assert_eq!(scene.until_ended(second), ("done".to_owned(), "Finished.".to_owned()));
+    assert_eq!(scene.until_ended(second), (TurnEnd::Done, "Finished.".to_owned()));
     assert_eq!(scene.files(), "a.txt: mine\nb.txt: b\ngo: ");
     scene.check();
     scene.model.assert_exhausted();
@@ -173,7 +176,7 @@ fn targets_can_be_searched() {
     scene.model.says("Two.");
     scene.prompt("Sing");
     for query in ["SEA", "blue"] {
-        let reply = scene.request(Command::Targets { query: Some(query.to_owned()) }).unwrap();
+        let reply = scene.request(Query::Targets { query: Some(query.to_owned()) }).unwrap();
         let Reply::Targets { targets, head } = reply else { panic!("{reply:?}") };
         assert_eq!(targets.iter().map(|target| target.id).collect::<Vec<_>>(), [first], "{query}");
         assert_eq!(head, scene.view().head());
@@ -217,7 +220,7 @@ fn what_another_session_did_is_kept() {
     scene.rewind(first, Scope::Both);
     assert_eq!(scene.files(), "theirs.txt: theirs\n");
     scene.check();
-    scene.runtime().block_on(other.handle.request(Command::Close)).unwrap();
+    scene.runtime().block_on(other.handle.request(Action::Close)).unwrap();
     other.served.join().unwrap();
 }
 
@@ -236,7 +239,7 @@ fn files_are_not_rewound_while_another_session_is_at_work() {
     scene.check();
     scene.rewind(first, Scope::Conversation);
     scene.check();
-    scene.runtime().block_on(other.handle.request(Command::Close)).unwrap();
+    scene.runtime().block_on(other.handle.request(Action::Close)).unwrap();
     other.served.join().unwrap();
 }
 
@@ -248,7 +251,7 @@ fn a_plan_changes_nothing_and_says_what_would_happen() {
     let first = scene.prompt("first");
     let before = scene.view();
     let change = Change::new(rewind_goal(first, Scope::Both));
-    let Reply::Change { document } = scene.request(Command::Plan { change }).unwrap() else { panic!("no document") };
+    let Reply::Change { document } = scene.request(Query::Plan { change }).unwrap() else { panic!("no document") };
     assert!(!document.applied && document.operation.is_none());
     assert_eq!(document.files.len(), 1);
     assert_eq!((document.undoes.len(), document.ledger.len()), (1, 0), "a command is named once: {document:?}");
@@ -263,7 +266,7 @@ fn what_makes_no_sense_is_refused() {
     assert_eq!(scene.change(rewind_goal(nobody, Scope::Both)).unwrap_err().reason, Reason::NotFound);
     assert_eq!(scene.change(ChangeGoal::Undo { operation: None }).unwrap_err().reason, Reason::Nothing);
     assert_eq!(scene.change(ChangeGoal::Redo { operation: None }).unwrap_err().reason, Reason::Nothing);
-    let empty = Command::prompt(vec![retake_engine::session::entry::Part::text(" \n")]);
+    let empty = Action::prompt(vec![retake_engine::session::entry::Part::text(" \n")]);
     assert_eq!(scene.request(empty).unwrap_err().reason, Reason::Invalid);
     let undo = ChangeGoal::Undo { operation: Some("ffff".to_owned()) };
     assert_eq!(scene.change(undo).unwrap_err().reason, Reason::NotFound);

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use retake_agent::contract::{
-    Answer, Change, ChangeGoal, Command, Event, EventKind, Question, Refusal, Reply, State, WhileRunning,
+    Action, Answer, Change, ChangeGoal, Command, Event, EventKind, Query, Question, Refusal, Reply, State, TurnEnd,
+    WhileRunning,
 };
 use retake_agent::controller::{self, Attached, Beginning, Handle, Opened, Setup, Unprotected, Which};
 use retake_agent::document::RewindDocument;
@@ -227,7 +228,7 @@ impl Scene {
 
     pub fn close(&mut self) {
         let Some(live) = self.open.take() else { return };
-        self.runtime.block_on(live.opened.handle.request(Command::Close)).expect("it closes");
+        self.runtime.block_on(live.opened.handle.request(Action::Close)).expect("it closes");
         live.opened.served.join().expect("the controller ends in good order");
     }
 
@@ -257,13 +258,13 @@ impl Scene {
         Arc::clone(&self.runtime)
     }
 
-    pub fn request(&self, command: Command) -> Result<Reply, Refusal> {
+    pub fn request(&self, command: impl Into<Command>) -> Result<Reply, Refusal> {
         self.runtime.block_on(self.live().opened.handle.request(command))
     }
 
     /// Says something without waiting for anything.
     pub fn say(&mut self, text: &str) -> EntryId {
-        match self.request(Command::prompt(vec![Part::text(text)])).expect("it can be said") {
+        match self.request(Action::prompt(vec![Part::text(text)])).expect("it can be said") {
             Reply::Said { prompt } => prompt,
             other => panic!("not said: {other:?}"),
         }
@@ -273,12 +274,12 @@ impl Scene {
     pub fn prompt(&mut self, text: &str) -> EntryId {
         let prompt = self.say(text);
         let (reason, _) = self.until_ended(prompt);
-        assert_eq!(reason, "done", "{:#?}\n{:?}", self.told().last(), self.model.complaints());
+        assert_eq!(reason, TurnEnd::Done, "{:#?}\n{:?}", self.told().last(), self.model.complaints());
         prompt
     }
 
     /// Waits for the end of a turn; returns why it ended and the model's last words.
-    pub fn until_ended(&mut self, wanted: EntryId) -> (String, String) {
+    pub fn until_ended(&mut self, wanted: EntryId) -> (TurnEnd, String) {
         let event = self.until(|kind| matches!(kind, EventKind::TurnEnded { prompt, .. } if *prompt == wanted));
         match event {
             EventKind::TurnEnded { reason, text, .. } => (reason, text),
@@ -339,7 +340,7 @@ impl Scene {
     }
 
     pub fn apply(&mut self, change: Change, running: WhileRunning) -> Result<RewindDocument, Refusal> {
-        match self.request(Command::Apply { change, head_seen: None, plan_seen: None, running })? {
+        match self.request(Action::Apply { change, head_seen: None, plan_seen: None, running })? {
             Reply::Change { document } => Ok(*document),
             other => panic!("no document: {other:?}"),
         }
@@ -358,7 +359,7 @@ impl Scene {
     }
 
     pub fn targets(&self) -> Vec<Target> {
-        match self.request(Command::Targets { query: None }).expect("targets are listed") {
+        match self.request(Query::Targets { query: None }).expect("targets are listed") {
             Reply::Targets { targets, .. } => targets,
             other => panic!("no targets: {other:?}"),
         }
@@ -404,7 +405,7 @@ impl Scene {
 
     /// What the model would be sent next in another session.
     pub fn context_of(&self, handle: &Handle) -> String {
-        match self.runtime.block_on(handle.request(Command::Context)).expect("the context is told") {
+        match self.runtime.block_on(handle.request(Query::Context)).expect("the context is told") {
             Reply::Context { body } => without_marks(&body),
             other => panic!("no context: {other:?}"),
         }
@@ -420,9 +421,9 @@ impl Scene {
 
     /// Interrupts the turn and waits for its end.
     pub fn interrupt(&mut self, prompt: EntryId) {
-        self.request(Command::Interrupt { turn: None }).expect("it can be interrupted");
+        self.request(Action::Interrupt { turn: None }).expect("it can be interrupted");
         let (reason, _) = self.until_ended(prompt);
-        assert_eq!(reason, "interrupted");
+        assert_eq!(reason, TurnEnd::Interrupted);
     }
 
     /// Waits until the user is asked, and gives the question.
@@ -434,14 +435,14 @@ impl Scene {
     }
 
     pub fn answer(&mut self, question: &Question, answer: Answer) {
-        self.request(Command::Answer { call: question.call.clone(), answer }).expect("it can be answered");
+        self.request(Action::Answer { call: question.call.clone(), answer }).expect("it can be answered");
     }
 
     /// Says something in another session and waits for the end of the turn.
     pub fn say_beside(&self, handle: &Handle, text: &str) {
         self.runtime.block_on(async {
             let mut events = handle.attach(None).await.expect("a client can attach").events;
-            let said = handle.request(Command::prompt(vec![Part::text(text)])).await.expect("it can be said");
+            let said = handle.request(Action::prompt(vec![Part::text(text)])).await.expect("it can be said");
             let Reply::Said { prompt: said } = said else { panic!("not said: {said:?}") };
             loop {
                 let event =

@@ -2,7 +2,7 @@
 
 use std::fs::OpenOptions;
 
-use retake_agent::contract::{Answer, Baseline, EventKind, State};
+use retake_agent::contract::{Answer, Baseline, EventKind, SnapshotMoment, State};
 use retake_engine::Scope;
 use retake_engine::session::entry::{Body, Outcome};
 use serde_json::json;
@@ -21,8 +21,8 @@ fn stall(scene: &Scene) -> std::fs::File {
 
 fn snapshots(told: &[EventKind]) -> Vec<String> {
     let name = |kind: &EventKind| match kind {
-        EventKind::Snapshot { moment, checkpoint, .. } if moment != "baseline" => {
-            Some(format!("{moment} {}", checkpoint.is_some()))
+        EventKind::Snapshot { moment, checkpoint, .. } if *moment != SnapshotMoment::Baseline => {
+            Some(format!("{} {}", json!(moment).as_str().unwrap(), checkpoint.is_some()))
         }
         _ => None,
     };
@@ -57,7 +57,8 @@ fn the_model_is_asked_while_the_snapshot_is_taken_and_only_a_change_waits_for_it
     let told = scene.told();
     assert_eq!(snapshots(&told), ["prompt true", "before true", "after true", "turn true"]);
     let position = |wanted: &dyn Fn(&EventKind) -> bool| told.iter().position(wanted).unwrap();
-    let before = position(&|kind| matches!(kind, EventKind::Snapshot { moment, .. } if moment == "before"));
+    let before =
+        position(&|kind| matches!(kind, EventKind::Snapshot { moment, .. } if *moment == SnapshotMoment::Before));
     assert!(
         before < position(&|kind| matches!(kind, EventKind::CallStarted { title, .. } if title.starts_with("bash")))
     );
@@ -75,7 +76,7 @@ fn a_turn_is_stopped_at_once_although_a_snapshot_is_stalled() {
     scene.model.calls("write_file", write(1)).calls("write_file", write(2));
     let prompt = scene.say("write two");
     scene.until(|kind| matches!(kind, EventKind::Appended { entry } if matches!(entry.body, Body::Reply { .. })));
-    scene.request(retake_agent::contract::Command::Interrupt { turn: None }).unwrap();
+    scene.request(retake_agent::contract::Action::Interrupt { turn: None }).unwrap();
     scene.until(|kind| matches!(kind, EventKind::StateChanged { state: State::Paused }));
     drop(stalled);
     scene.until_ended(prompt);
@@ -183,7 +184,7 @@ fn baseline(scene: &mut Scene) -> (Vec<Baseline>, f64) {
         if let EventKind::Baseline { baseline } = kind {
             told.push(*baseline);
         }
-        matches!(kind, EventKind::Snapshot { moment, .. } if moment == "baseline")
+        matches!(kind, EventKind::Snapshot { moment, .. } if *moment == SnapshotMoment::Baseline)
     });
     assert_eq!(scene.view().baseline, None, "it is over");
     let EventKind::Snapshot { ms, .. } = ended else { unreachable!() };

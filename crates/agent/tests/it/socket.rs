@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net;
 use std::path::PathBuf;
 
-use retake_agent::contract::{Command, EventKind, Outgoing, Reason, Reply, Request};
+use retake_agent::contract::{Action, Command, EventKind, Outgoing, Query, Reason, Reply, Request};
 use retake_agent::controller::{self, Closing};
 use retake_agent::live::{Live, LiveError};
 use retake_agent::socket::{self, Client};
@@ -28,7 +28,7 @@ pub fn serve(scene: &Scene) -> (PathBuf, socket::Served) {
 }
 
 async fn attach(client: &mut Client) -> View {
-    match client.request(Command::Attach { from: None }).await.unwrap().unwrap() {
+    match client.request(Query::Attach { from: None }).await.unwrap().unwrap() {
         Reply::View { view } => *view,
         other => panic!("no view: {other:?}"),
     }
@@ -61,7 +61,7 @@ fn two_clients_see_one_stream() {
         let mut first = Client::connect(&directory, session).await.unwrap().unwrap();
         let mut second = Client::connect(&directory, session).await.unwrap().unwrap();
         let (mut one, mut two) = (attach(&mut first).await, attach(&mut second).await);
-        first.send(Command::prompt(vec![Part::text("write")])).await.unwrap();
+        first.send(Action::prompt(vec![Part::text("write")])).await.unwrap();
         until_ended(&mut first, &mut one).await;
         until_ended(&mut second, &mut two).await;
         (one, two)
@@ -144,7 +144,7 @@ fn a_slow_client_is_told_and_can_attach_again() {
     // Drafts are events; each is big enough that neither the socket nor the queues hold them all.
     for n in 0..6_000 {
         let parts = vec![Part::text(format!("{n} {}", "x".repeat(2_000)))];
-        scene.request(Command::Draft { parts }).unwrap();
+        scene.request(Action::Draft { parts }).unwrap();
         scene.catch_up();
     }
     let lagged = scene.runtime().block_on(async {
@@ -180,9 +180,9 @@ fn closing_over_the_socket_answers_and_ends() {
     let session = scene.session();
     let closed = scene.runtime().block_on(async {
         let mut client = Client::connect(&directory, session).await.unwrap().unwrap();
-        let closed = client.request(Command::Close).await.unwrap();
+        let closed = client.request(Action::Close).await.unwrap();
         // Either the session still refuses, or nobody answers any more.
-        if let Ok(refused) = client.request(Command::Targets { query: None }).await {
+        if let Ok(refused) = client.request(Query::Targets { query: None }).await {
             assert_eq!(refused.unwrap_err().reason, Reason::Ended);
         }
         closed
@@ -194,7 +194,7 @@ fn closing_over_the_socket_answers_and_ends() {
 }
 
 fn prompt(text: &str) -> Command {
-    Command::prompt(vec![Part::text(text)])
+    Action::prompt(vec![Part::text(text)]).into()
 }
 
 /// The events of a client until `wanted` comes, as type and request.
@@ -226,10 +226,10 @@ fn requests_of_two_clients_with_the_same_id_are_kept_apart() {
         let held = first.request(prompt("two")).await.unwrap().unwrap();
         assert_eq!(held, Reply::Held { count: 1, request: Some("#3".to_owned()) });
         // The same number as the first one's.
-        second.request(Command::Ping).await.unwrap().unwrap();
+        second.request(Query::Ping).await.unwrap().unwrap();
         let held = second.request(prompt("three")).await.unwrap().unwrap();
         assert_eq!(held, Reply::Held { count: 2, request: Some("#3".to_owned()) });
-        second.request(Command::Withdraw { request: "#3".to_owned() }).await.unwrap().unwrap();
+        second.request(Action::Withdraw { request: "#3".to_owned() }).await.unwrap().unwrap();
         gate.open();
         let is_end = |kind: &EventKind| matches!(kind, EventKind::TurnEnded { .. });
         let ends = [until(&mut first, is_end).await.pop(), until(&mut first, is_end).await.pop()];
@@ -252,9 +252,9 @@ fn commands_of_a_client_are_carried_out_in_the_order_in_which_it_sent_them() {
     scene.runtime().block_on(async {
         let mut client = Client::connect(&directory, scene.session()).await.unwrap().unwrap();
         for n in 0..200 {
-            client.send(Command::Draft { parts: vec![Part::text(n.to_string())] }).await.unwrap();
+            client.send(Action::Draft { parts: vec![Part::text(n.to_string())] }).await.unwrap();
         }
-        client.request(Command::Targets { query: None }).await.unwrap().unwrap();
+        client.request(Query::Targets { query: None }).await.unwrap().unwrap();
     });
     let drafts: Vec<String> = scene
         .told()
@@ -307,8 +307,7 @@ fn a_client_that_there_is_no_place_for_is_told() {
         let mut idle = Vec::new();
         let refusal = loop {
             let mut client = Client::connect(&directory, scene.session()).await.unwrap().unwrap();
-            match tokio::time::timeout(PATIENCE, client.request(Command::Ping)).await.expect("it is answered").unwrap()
-            {
+            match tokio::time::timeout(PATIENCE, client.request(Query::Ping)).await.expect("it is answered").unwrap() {
                 Ok(_) => idle.push(client),
                 Err(refusal) => break refusal,
             }
@@ -317,7 +316,7 @@ fn a_client_that_there_is_no_place_for_is_told() {
         // One that leaves makes room.
         idle.pop();
         while !matches!(
-            Client::connect(&directory, scene.session()).await.unwrap().unwrap().request(Command::Ping).await,
+            Client::connect(&directory, scene.session()).await.unwrap().unwrap().request(Query::Ping).await,
             Ok(Ok(_))
         ) {}
     });
@@ -420,7 +419,7 @@ fn a_request_that_nobody_takes_is_answered_when_the_session_ends() {
     runtime.block_on(async {
         let (handle, mut inbox) = controller::channel(SessionId::new(Timestamp(0), [7; 10]));
         let (pending, attaching, closing) = (
-            handle.hand_in(Request { id: "1".to_owned(), command: Command::Close }).await,
+            handle.hand_in(Request { id: "1".to_owned(), command: Action::Close.into() }).await,
             tokio::spawn({
                 let handle = handle.clone();
                 async move { handle.attach(None).await.map(drop) }

@@ -1,7 +1,7 @@
 //! R46, R38: summaries that the user wants and those that keep a turn from becoming too long. Asserted on what the model receives.
 
 use retake_agent::contract::{
-    Change, Command, EventKind, Extent, Reason, Refusal, Reply, State, Summarised, WhileRunning,
+    Action, Change, EventKind, Extent, Reason, Refusal, Reply, State, Summarised, TurnEnd, WhileRunning,
 };
 use retake_engine::Scope;
 use retake_engine::session::entry::{Body, EntryId, SummaryBy};
@@ -22,7 +22,7 @@ fn three_turns(scene: &mut Scene) -> [EntryId; 3] {
 }
 
 fn summarise(scene: &Scene, extent: Extent) -> Result<Option<Summarised>, Refusal> {
-    let reply = scene.request(Command::Summarise { extent, instructions: Some("mind the gap".to_owned()) })?;
+    let reply = scene.request(Action::Summarise { extent, instructions: Some("mind the gap".to_owned()) })?;
     let Reply::Summarised { summary } = reply else { panic!("no summary: {reply:?}") };
     Ok(summary.map(|summary| *summary))
 }
@@ -119,13 +119,13 @@ fn cancelling_or_failing_leaves_nothing() {
     let gate = scene.model.says("SUMMARY").pauses();
     let (handle, runtime) = (scene.handle(), scene.runtime());
     let asked = runtime
-        .spawn(async move { handle.request(Command::Summarise { extent: Extent::All, instructions: None }).await });
+        .spawn(async move { handle.request(Action::Summarise { extent: Extent::All, instructions: None }).await });
     gate.wait_until_reached();
     scene.until(|kind| matches!(kind, EventKind::Summarising { active: true }));
     assert_eq!((scene.view().summarising, scene.state()), (true, State::Running));
     let refused = scene.apply(Change::new(rewind_goal(first, Scope::Both)), WhileRunning::Refuse).unwrap_err();
     assert_eq!(refused.reason, Reason::Running);
-    scene.request(Command::Interrupt { turn: None }).unwrap();
+    scene.request(Action::Interrupt { turn: None }).unwrap();
     let refused = runtime.block_on(asked).unwrap().unwrap_err();
     assert_eq!(refused.reason, Reason::Interrupted);
     gate.open();
@@ -159,7 +159,7 @@ fn a_summary_that_nobody_waits_for_any_more_is_not_made() {
     let gate = scene.model.says("SUMMARY").pauses();
     let (handle, runtime) = (scene.handle(), scene.runtime());
     let asked = runtime
-        .spawn(async move { handle.request(Command::Summarise { extent: Extent::All, instructions: None }).await });
+        .spawn(async move { handle.request(Action::Summarise { extent: Extent::All, instructions: None }).await });
     gate.wait_until_reached();
     asked.abort();
     assert!(runtime.block_on(asked).is_err());
@@ -176,10 +176,10 @@ fn a_prompt_that_comes_meanwhile_is_said_afterwards_and_a_rewind_may_interrupt()
     let gate = scene.model.says("SUMMARY").pauses();
     let (handle, runtime) = (scene.handle(), scene.runtime());
     let asked = runtime.spawn(async move {
-        handle.request(Command::Summarise { extent: Extent::UpTo { entry: second }, instructions: None }).await
+        handle.request(Action::Summarise { extent: Extent::UpTo { entry: second }, instructions: None }).await
     });
     gate.wait_until_reached();
-    let held = scene.request(Command::prompt(vec![retake_engine::session::entry::Part::text("prompt four")])).unwrap();
+    let held = scene.request(Action::prompt(vec![retake_engine::session::entry::Part::text("prompt four")])).unwrap();
     assert!(matches!(held, Reply::Held { .. }), "{held:?}");
     scene.model.says("said four");
     gate.open();
@@ -190,7 +190,7 @@ fn a_prompt_that_comes_meanwhile_is_said_afterwards_and_a_rewind_may_interrupt()
     let gate = scene.model.says("SUMMARY 2").pauses();
     let handle = scene.handle();
     let asked = runtime
-        .spawn(async move { handle.request(Command::Summarise { extent: Extent::All, instructions: None }).await });
+        .spawn(async move { handle.request(Action::Summarise { extent: Extent::All, instructions: None }).await });
     gate.wait_until_reached();
     scene.apply(Change::new(rewind_goal(first, Scope::Both)), WhileRunning::Interrupt).unwrap();
     assert_eq!(runtime.block_on(asked).unwrap().unwrap_err().reason, Reason::Interrupted);
@@ -273,7 +273,7 @@ fn a_server_that_says_too_long_is_believed() {
     let mut short = Scene::new().start();
     short.model.fails_with(400, TOO_LONG);
     let prompt = short.say("far too long");
-    assert_eq!(short.until_ended(prompt).0, "failed");
+    assert_eq!(short.until_ended(prompt).0, TurnEnd::Failed);
     assert_eq!(short.draft(), "far too long");
     scene.check();
     short.check();

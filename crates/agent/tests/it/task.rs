@@ -212,7 +212,7 @@ fn a_session_whose_only_turn_was_undone_is_not_forgotten() {
     scene.prompt("write it");
     let stored = scene.stored();
     scene.undo();
-    scene.request(retake_agent::contract::Command::Draft { parts: Vec::new() }).unwrap();
+    scene.request(retake_agent::contract::Action::Draft { parts: Vec::new() }).unwrap();
     scene.restart();
     scene.redo();
     assert_eq!((scene.files().as_str(), scene.stored()), ("a.txt: a\n", stored));
@@ -224,7 +224,7 @@ fn what_is_cleared_before_the_first_snapshot_is_complete_can_be_undone() {
     let scene = Scene::new();
     (0..3_000).for_each(|file| scene.write(&format!("d{}/{file}", file % 50), "x"));
     let mut scene = scene.start();
-    scene.request(retake_agent::contract::Command::Clear).unwrap();
+    scene.request(retake_agent::contract::Action::Clear).unwrap();
     assert_eq!(scene.view().entries.len(), 1);
     scene.undo();
     assert_eq!(scene.view().entries.len(), 0);

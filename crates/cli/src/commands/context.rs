@@ -1,6 +1,6 @@
 //! `retake context`: exactly what the model would be sent next.
 
-use retake_agent::contract::{Command, Reply};
+use retake_agent::contract::{Query, Reply};
 use retake_engine::Workspace;
 use retake_engine::session::entry::Body;
 
@@ -25,7 +25,7 @@ pub struct ContextArgs {
 pub fn run(ui: &mut Ui, here: &Surroundings, args: &ContextArgs) -> anyhow::Result<()> {
     let workspace = Workspace::open(here.environment.clone())?;
     let session = session::find(&workspace, args.session.as_deref())?;
-    if let Some(reply) = agent::ask_live(here, session.id, Command::Context)? {
+    if let Some(reply) = agent::ask_live(here, session.id, Query::Context)? {
         let Reply::Context { body } = reply.map_err(AgentError::from)? else { return Err(AgentError::Ended.into()) };
         return Ok(ui.raw_json(&body)?);
     }

@@ -8,7 +8,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use retake_agent::contract::{self, Command, Event, EventKind, Reason, Refusal, Reply, State};
+use retake_agent::contract::{
+    self, Action, Command, Event, EventKind, Mentions, Reason, Refusal, Reply, State, TurnEnd,
+};
 use retake_agent::controller::{Closing, Handle, OpenError as OpenSessionError, Unprotected, Which};
 use retake_agent::live::{Asker, Listener, Live, LiveError, Told};
 use retake_agent::socket::{self, Client};
@@ -200,7 +202,7 @@ pub(super) async fn wait_for_others(
             }
         }
     }
-    handle.request(Command::Close).await.ok();
+    handle.request(Action::Close).await.ok();
     Ok(())
 }
 
@@ -304,7 +306,7 @@ async fn turn(
         return Err(AgentError::Withdrawn.into());
     }
     if prompt.is_clear_due {
-        ask(asker, Command::Clear).await?.map_err(AgentError::from)?;
+        ask(asker, Action::Clear).await?.map_err(AgentError::from)?;
         prompt.is_clear_due = false;
     }
     let mut own = say(asker, prompt, printer.ui()).await?;
@@ -359,7 +361,7 @@ async fn turn(
 async fn say(asker: &Asker, prompt: &Prompt, ui: &mut Ui) -> anyhow::Result<Own> {
     let unprotected = prompt.manner.unprotected == Unprotected::Allow;
     let (parts, allow) = (prompt.parts.clone(), Some(prompt.allow));
-    let command = Command::Prompt { parts, allow, unprotected, draft: None };
+    let command = Action::Prompt { parts, allow, unprotected, draft: None, mentions: Mentions::Leave };
     let asked = asker.hand_in(command).await;
     let request = asked.id.clone();
     let reply = asked.answer().await.map_err(AgentError::from)?;
@@ -374,7 +376,7 @@ async fn say(asker: &Asker, prompt: &Prompt, ui: &mut Ui) -> anyhow::Result<Own>
 }
 
 /// Has a command carried out.
-async fn ask(asker: &Asker, command: Command) -> Result<Result<Reply, Refusal>, AgentError> {
+async fn ask(asker: &Asker, command: impl Into<Command>) -> Result<Result<Reply, Refusal>, AgentError> {
     Ok(asker.ask(command).await?)
 }
 
@@ -393,10 +395,10 @@ impl Own {
     async fn stop(&mut self, asker: &Asker) -> anyhow::Result<()> {
         if self.turn.is_some() {
             // Refused if it has just ended, which is told next.
-            ask(asker, Command::Interrupt { turn: self.turn }).await?.ok();
+            ask(asker, Action::Interrupt { turn: self.turn }).await?.ok();
             return Ok(());
         }
-        match ask(asker, Command::Withdraw { request: self.request.clone() }).await? {
+        match ask(asker, Action::Withdraw { request: self.request.clone() }).await? {
             Ok(_) => Err(AgentError::Withdrawn.into()),
             // It has just been said.
             Err(_) => {
@@ -419,16 +421,15 @@ impl Own {
             _ => None,
         });
         let Some(ended) = ended else { return Ok(None) };
-        let (reason, message) = match ended {
-            EndReason::Done => ("done", None),
-            EndReason::Interrupted => ("interrupted", None),
-            EndReason::Failed { message } => ("failed", Some(message.clone())),
-            EndReason::RoundLimit => ("round_limit", Some("the turn took too many rounds".to_owned())),
+        let message = match ended {
+            EndReason::Done | EndReason::Interrupted => None,
+            EndReason::Failed { message } => Some(message.clone()),
+            EndReason::RoundLimit => Some("the turn took too many rounds".to_owned()),
         };
         let kind = EventKind::TurnEnded {
             session: view.session.clone(),
             prompt: entries[0].id,
-            reason: reason.to_owned(),
+            reason: TurnEnd::from(ended),
             message,
             text: last_words(entries),
             usage: Conversation::new(entries.to_vec()).usage(),
@@ -452,16 +453,18 @@ fn conclude(ui: &mut Ui, event: &Event, way_back: WayBack) -> anyhow::Result<Exi
     let EventKind::TurnEnded { session, prompt, reason, message, usage, taken_back, .. } = &event.kind else {
         return Ok(ExitCode::SUCCESS);
     };
-    match reason.as_str() {
-        "failed" => return Err(AgentError::TurnFailed { message: message.clone().unwrap_or_default() }.into()),
-        "interrupted" if *taken_back => return Err(AgentError::TakenBack.into()),
-        "interrupted" => return Err(AgentError::Interrupted.into()),
-        "round_limit" => return Err(AgentError::RoundLimit { message: message.clone().unwrap_or_default() }.into()),
-        _ => {}
+    match reason {
+        TurnEnd::Failed => return Err(AgentError::TurnFailed { message: message.clone().unwrap_or_default() }.into()),
+        TurnEnd::Interrupted if *taken_back => return Err(AgentError::TakenBack.into()),
+        TurnEnd::Interrupted => return Err(AgentError::Interrupted.into()),
+        TurnEnd::RoundLimit => {
+            return Err(AgentError::RoundLimit { message: message.clone().unwrap_or_default() }.into());
+        }
+        TurnEnd::Done => {}
     }
     if ui.format == Format::Text {
         let cost = usage.cost.map(|cost| format!(", ${cost:.4}")).unwrap_or_default();
-        let (session, prompt) = (&session[..8], prompt.short());
+        let (session, prompt) = (session.short(), prompt.short());
         let back = match way_back {
             WayBack::Open => format!("`retake undo` or `retake rewind {prompt}` takes this back"),
             WayBack::Doubtful => "not everything of this can be taken back".to_owned(),

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use retake_agent::contract::{Allow, Command, Extent, Refusal, Reply, Summarised};
+use retake_agent::contract::{Action, Allow, Command, Extent, Refusal, Reply, Summarised};
 use retake_agent::controller::{Unprotected, Which};
 use retake_agent::live::Live;
 use retake_agent::socket::Client;
@@ -63,7 +63,7 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &SummarizeArgs) -> anyhow::Re
     let (session, extent) = which(&workspace, args)?;
     drop(workspace);
     let runtime = agent::runtime()?;
-    let command = Command::Summarise { extent, instructions: args.instructions.clone() };
+    let command = Action::Summarise { extent, instructions: args.instructions.clone() };
     let mut stops = {
         let _inside = runtime.enter();
         Stops::listen()?
@@ -111,7 +111,7 @@ fn which(workspace: &Workspace, args: &SummarizeArgs) -> anyhow::Result<(Session
 async fn ask_there(
     client: Client,
     session: SessionId,
-    command: Command,
+    command: impl Into<Command>,
     stops: &mut Stops,
 ) -> anyhow::Result<Result<Reply, Refusal>> {
     let live = Live::elsewhere(client, session);
@@ -128,7 +128,7 @@ fn ask_here(
     here: &Surroundings,
     args: &SummarizeArgs,
     session: SessionId,
-    command: Command,
+    command: impl Into<Command>,
     stops: &mut Stops,
 ) -> anyhow::Result<Result<Reply, Refusal>> {
     let model = model::find(runtime.handle(), &args.model, &here.agent, Need::Ask, None)?;
@@ -148,7 +148,7 @@ fn ask_here(
         let reply = tokio::select! {
             reply = &mut asked => Ok(reply),
             () = stops.next() => {
-                handle.request(Command::Interrupt { turn: None }).await.ok();
+                handle.request(Action::Interrupt { turn: None }).await.ok();
                 asked.await.ok();
                 Err(AgentError::SummaryStopped)
             }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use retake_agent::contract::Command;
+use retake_agent::contract::Action;
 use retake_agent::controller::Opened;
 use retake_agent::live::Live;
 use retake_agent::permission::Mode;
@@ -32,7 +32,7 @@ pub fn run(ui: &mut Ui, keep: bool) -> anyhow::Result<()> {
             terminal::show(ui, &runtime, view, live, options)
         },
     );
-    runtime.block_on(handle.request(Command::Close)).ok();
+    runtime.block_on(handle.request(Action::Close)).ok();
     drop(handle);
     served.join().ok();
     shown.map(drop)

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use retake_agent::contract::{Change, ChangeGoal, Command, Event, EventKind, Reply};
+use retake_agent::contract::{Action, Change, ChangeGoal, Command, Event, EventKind, Query, Reply, TurnEnd};
 use retake_agent::controller::{self, Attached, Handle, Opened, Setup, Unprotected, Which};
 use retake_agent::document::RewindDocument;
 use retake_agent::model::{Model, ModelSettings, Models};
@@ -53,7 +53,7 @@ pub fn run(ui: &mut Ui, keep: bool) -> anyhow::Result<()> {
     };
     let toured = tour.walk();
     drop(tour);
-    runtime.block_on(opened.handle.request(Command::Close)).ok();
+    runtime.block_on(opened.handle.request(Action::Close)).ok();
     drop(opened.handle);
     opened.served.join().ok();
     toured
@@ -109,7 +109,7 @@ impl Tour<'_> {
         std::fs::write(root.join("README.md"), mine)?;
 
         self.title("What going back to before that prompt would do (retake rewind PROMPT --dry-run)")?;
-        let plan = self.change(Command::Plan { change: back_to(second) })?;
+        let plan = self.change(Query::Plan { change: back_to(second) })?;
         self.show_plan(&plan)?;
 
         self.title("Going back: files and conversation, as one operation (retake rewind PROMPT)")?;
@@ -158,7 +158,7 @@ impl Tour<'_> {
     fn prompt(&mut self, text: &str) -> anyhow::Result<EntryId> {
         let cyan = self.paint.with(CYAN);
         writeln!(self.ui.out, "   {cyan}> {text}{cyan:#}")?;
-        let said = self.runtime.block_on(self.handle.request(Command::prompt(vec![Part::text(text)])));
+        let said = self.runtime.block_on(self.handle.request(Action::prompt(vec![Part::text(text)])));
         let Reply::Said { prompt } = said.map_err(AgentError::from)? else {
             return Err(wrong("the prompt was not said").into());
         };
@@ -172,8 +172,8 @@ impl Tour<'_> {
                         self.mark(anstyle::Style::new(), &said)?;
                     }
                 }
-                EventKind::TurnEnded { reason, message, .. } if reason != "done" => {
-                    return Err(wrong(message.clone().unwrap_or_else(|| reason.clone())).into());
+                EventKind::TurnEnded { reason, message, .. } if *reason != TurnEnd::Done => {
+                    return Err(wrong(message.clone().unwrap_or_else(|| "the turn was interrupted".to_owned())).into());
                 }
                 EventKind::TurnEnded { .. } => return Ok(prompt),
                 _ => {}
@@ -181,7 +181,7 @@ impl Tour<'_> {
         }
     }
 
-    fn change(&mut self, command: Command) -> anyhow::Result<RewindDocument> {
+    fn change(&mut self, command: impl Into<Command>) -> anyhow::Result<RewindDocument> {
         let reply = self.runtime.block_on(self.handle.request(command)).map_err(AgentError::from)?;
         let Reply::Change { document } = reply else { return Err(wrong("there is no plan").into()) };
         Ok(*document)
@@ -202,7 +202,7 @@ impl Tour<'_> {
     }
 
     fn draft(&mut self) -> anyhow::Result<String> {
-        let reply = self.runtime.block_on(self.handle.request(Command::Attach { from: None }));
+        let reply = self.runtime.block_on(self.handle.request(Query::Attach { from: None }));
         let Reply::View { view } = reply.map_err(AgentError::from)? else { return Ok(String::new()) };
         let texts = view.draft.iter().filter_map(|part| match part {
             Part::Text { text } => Some(text.as_str()),
@@ -229,5 +229,6 @@ fn back_to(entry: EntryId) -> Change {
 }
 
 fn apply(change: Change) -> Command {
-    Command::Apply { change, head_seen: None, plan_seen: None, running: retake_agent::contract::WhileRunning::Refuse }
+    Action::Apply { change, head_seen: None, plan_seen: None, running: retake_agent::contract::WhileRunning::Refuse }
+        .into()
 }

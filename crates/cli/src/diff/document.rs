@@ -3,9 +3,9 @@
 use retake_engine::{Change, Checkpoint, ContentError, Gap, WorkspacePath};
 use serde::Serialize;
 
-use super::lines::LineDiff;
 use super::{Comparison, Content, Status, Why};
 use crate::json::{Bytes, GapList, NodeFacts, VERSION};
+use retake_agent::lines::LineDiff;
 
 #[derive(Serialize, Debug)]
 pub struct DiffDocument {

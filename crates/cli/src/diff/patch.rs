@@ -9,11 +9,12 @@ use std::io::{self, Write};
 use anyhow::Result;
 use retake_engine::{Change, Kind, Node, WorkspacePath};
 
-use super::lines::LineDiff;
+use super::lines::write_hunks;
 use super::{Comparison, Content, Status, binary};
 use crate::quote;
 use crate::size;
 use crate::ui::{BOLD, Paint};
+use retake_agent::lines::LineDiff;
 
 /// How a patch is written.
 #[derive(Clone, Copy, Debug)]
@@ -103,7 +104,7 @@ fn write_one(out: &mut dyn Write, style: Style, comparison: &Comparison<'_>, cha
                 let bold = paint.with(BOLD);
                 writeln!(out, "{bold}--- {}{bold:#}", with_tab(&a))?;
                 writeln!(out, "{bold}+++ {}{bold:#}", with_tab(&b))?;
-                LineDiff::new(&before, &after).write_hunks(out, paint)?;
+                write_hunks(&LineDiff::new(&before, &after), out, paint)?;
             }
         }
     }

@@ -5,12 +5,12 @@ use std::io::{self, Write};
 use retake_engine::{Change, ContentError, Kind, Node};
 use unicode_width::UnicodeWidthStr;
 
-use super::lines::{LineCounts, LineDiff};
 use super::{Comparison, Content};
 use crate::quote;
 use crate::size::human;
 use crate::ui::{GREEN, Paint, RED};
 use crate::words;
+use retake_agent::lines::{LineCounts, LineDiff};
 
 /// What a bar needs at least, however long the names are.
 const MIN_BAR: usize = 6;

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::Duration;
 
-use retake_agent::contract::{Change, ChangeGoal, Command, Reason, Refusal, Reply, WhileRunning};
+use retake_agent::contract::{Action, Change, ChangeGoal, Reason, Refusal, Reply, WhileRunning};
 use retake_agent::document::{Bytes, NotRestoredFacts, RewindDocument};
 use retake_engine::{Files, Goal, OperationKind, RewindRequest, SessionId};
 
@@ -30,7 +30,7 @@ pub fn apply(
     let running = if options.interrupt { WhileRunning::Interrupt } else { WhileRunning::Refuse };
     let (change, plan_seen) = (change(request), seen.map(str::to_owned));
     loop {
-        let command = Command::Apply { change: change.clone(), head_seen: None, plan_seen: plan_seen.clone(), running };
+        let command = Action::Apply { change: change.clone(), head_seen: None, plan_seen: plan_seen.clone(), running };
         let reply = agent::ask_live(here, session, command)?;
         match reply.ok_or_else(|| AgentError::unreachable(session))? {
             Ok(Reply::Change { document }) => return tell(ui, kind, &document),

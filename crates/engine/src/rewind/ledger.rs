@@ -4,6 +4,7 @@ use crate::GitState;
 
 /// Something that stays as it is.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct LedgerItem {
     /// What it is: `command`, `git`, or what a caller calls it.
     pub kind: String,

@@ -109,6 +109,7 @@ pub enum Goal {
 
 /// Which files go back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "lowercase")]
 pub enum Files {
     /// Those that the session changed.
@@ -120,6 +121,7 @@ pub enum Files {
 
 /// Whether what leaves a conversation is removed at once, so that it cannot come back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "lowercase")]
 pub enum Discard {
     /// It stays until retention takes it.
@@ -131,6 +133,7 @@ pub enum Discard {
 
 /// What to do with a path that somebody else changed too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "lowercase")]
 pub enum OnConflict {
     /// Do nothing at all.
@@ -259,6 +262,7 @@ impl Action {
 
 /// Why a path cannot simply go back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Conflict {
     /// Somebody else changed it between our changes.
@@ -461,6 +465,7 @@ impl KeptBecause {
 
 /// What the point of a rewind means for files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "lowercase")]
 pub enum Means {
     /// The changes of one session since then go back.

@@ -14,6 +14,7 @@ use crate::{Operation, OperationKind, SessionId, checkpoint};
 
 /// What goes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
     /// Files.
@@ -26,6 +27,7 @@ pub enum Scope {
 
 /// A prompt in a plan.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct PromptLine {
     /// The prompt.
     pub id: EntryId,
@@ -35,6 +37,7 @@ pub struct PromptLine {
 
 /// What a plan would do to a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct PlannedConversation {
     /// The head now.
     pub from: Option<EntryId>,

@@ -12,6 +12,7 @@ use crate::Timestamp;
 
 /// An entry's identity: random, unique in its workspace.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "string"))]
 pub struct EntryId([u8; 10]);
 
 impl EntryId {
@@ -74,6 +75,7 @@ impl<'de> Deserialize<'de> for EntryId {
 
 /// One record of a conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Entry {
     /// Its identity.
     pub id: EntryId,
@@ -88,6 +90,7 @@ pub struct Entry {
 
 /// What an entry says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Body {
     /// What the user typed; the only kind of entry that one can go back to *before*.
@@ -170,6 +173,7 @@ pub enum Body {
 
 /// What is known about the result of a call beside what the model is told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(untagged)]
 pub enum Details {
     /// The model goes back to a checkpoint of its own once all calls of this reply have their results.
@@ -200,6 +204,7 @@ pub enum Details {
 
 /// Why a summary was made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum SummaryBy {
     /// The user wanted it.
@@ -219,6 +224,7 @@ pub enum SummaryBy {
 
 /// A piece of a prompt or of a tool's result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Part {
     /// Text.
@@ -256,6 +262,7 @@ impl Part {
 
 /// A piece of a model's answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Block {
     /// Text for the user.
@@ -283,6 +290,7 @@ pub enum Block {
 
 /// The identity of a tool call, as the model gave it. Unique within its reply only.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(transparent)]
 pub struct CallId(pub String);
 
@@ -294,6 +302,7 @@ impl fmt::Display for CallId {
 
 /// How a tool call went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(rename = "ToolOutcome"))]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// It did what it was asked to.
@@ -308,6 +317,7 @@ pub enum Outcome {
 
 /// Why a model stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
     /// It had said all.
@@ -324,6 +334,7 @@ pub enum StopReason {
 
 /// Why a turn ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum EndReason {
     /// The model had said all.
@@ -341,6 +352,7 @@ pub enum EndReason {
 
 /// An item of the todo list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Todo {
     /// What is to be done.
     pub text: String,
@@ -350,6 +362,7 @@ pub struct Todo {
 
 /// How far an item of the todo list is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum TodoState {
     /// Not begun.
@@ -362,6 +375,7 @@ pub enum TodoState {
 
 /// What answers of a model cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Usage {
     /// Tokens read, those from a cache included.
     pub input: u64,

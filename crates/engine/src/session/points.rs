@@ -35,6 +35,7 @@ pub struct Moment {
 
 /// What a turn did to the files, in short.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct TurnSummary {
     /// Files added.
     pub added: u64,
@@ -52,6 +53,7 @@ pub struct TurnSummary {
 
 /// A prompt that one can go back to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Target {
     /// The prompt.
     pub id: EntryId,

@@ -18,6 +18,7 @@ pub struct Change {
 
 /// Files and links that differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Changed {
     /// Only on the second side.
     pub added: u64,

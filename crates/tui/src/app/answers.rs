@@ -1,6 +1,6 @@
 //! What the session answered.
 
-use retake_agent::contract::{Command, Reason, Refusal, Reply, Summarised};
+use retake_agent::contract::{Query, Reason, Refusal, Reply, Summarised};
 use retake_agent::diff::FileDiff;
 use retake_agent::document::{ConflictFacts, File, NotRestoredFacts, RewindDocument};
 use retake_engine::session::first_line;
@@ -79,7 +79,7 @@ impl App {
                 self.show_plan(Offer { change, plan }, files);
                 Vec::new()
             }
-            (Asked::Fork, Ok(Reply::Forked { session, .. })) => self.go(Next::Forked(session)),
+            (Asked::Fork, Ok(Reply::Forked { session, .. })) => self.go(Next::Forked(session.into())),
             (Asked::Summary, Ok(Reply::Summarised { summary })) => self.summarised(summary.as_deref()),
             (Asked::Label(label), Ok(_)) => self.say_good(format!("The point before the last prompt is `{label}` now")),
             (Asked::Sessions, Ok(Reply::Sessions { sessions })) => {
@@ -146,7 +146,7 @@ impl App {
             _ => ("Went back to", "/undo takes it back"),
         };
         self.say_good(format!("{done} {}: {}. {back}{}", document.what, in_files(document), self.waiting()));
-        vec![Effect::Ask(Asked::Store, Command::Store)]
+        vec![Effect::Ask(Asked::Store, Query::Store.into())]
     }
 
     /// Where to find what was said then, if the composer holds something else.
@@ -175,11 +175,11 @@ impl App {
                     self.transcript.to_bottom();
                     let (what, files, waiting) = (&document.what, in_files(&document), self.waiting());
                     self.say_good(format!("Went back to {what}: {files}. /undo takes this back{waiting}"));
-                    effects.push(Effect::Ask(Asked::Store, Command::Store));
+                    effects.push(Effect::Ask(Asked::Store, Query::Store.into()));
                 }
                 Step::Forked { session } => {
                     self.place = Place::Talk;
-                    effects.extend(self.go(Next::Forked(session)));
+                    effects.extend(self.go(Next::Forked(session.into())));
                 }
                 Step::Summarised(summary) => {
                     self.place = Place::Talk;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use retake_agent::contract::{Change, ChangeGoal, Command, DiffOf, Extent, Seen, State, WhileRunning};
+use retake_agent::contract::{Action, Change, ChangeGoal, DiffOf, Extent, Query, Seen, State, WhileRunning};
 use retake_engine::OnConflict;
 use retake_engine::session::entry::{Body, EntryId};
 
@@ -17,19 +17,19 @@ impl App {
             Slash::Undo => self.change("undo", ChangeGoal::Undo { operation: None }, argument),
             Slash::Redo => self.change("redo", ChangeGoal::Redo { operation: None }, argument),
             Slash::Diff => match self.last_prompt() {
-                Some(prompt) => vec![Effect::Ask(Asked::Diff, Command::Diff { of: DiffOf::Turn { prompt } })],
+                Some(prompt) => vec![Effect::Ask(Asked::Diff, Query::Diff { of: DiffOf::Turn { prompt } }.into())],
                 None => self.nothing_said(),
             },
             Slash::Fork => match self.view.head() {
-                Some(entry) => vec![Effect::Ask(Asked::Fork, Command::Fork { entry })],
+                Some(entry) => vec![Effect::Ask(Asked::Fork, Action::Fork { entry }.into())],
                 None => self.nothing_said(),
             },
             Slash::Label => self.label(argument),
-            Slash::Checkpoints => vec![Effect::Ask(Asked::Checkpoints, Command::Checkpoints)],
-            Slash::Sessions => vec![Effect::Ask(Asked::Sessions, Command::Sessions)],
+            Slash::Checkpoints => vec![Effect::Ask(Asked::Checkpoints, Query::Checkpoints.into())],
+            Slash::Sessions => vec![Effect::Ask(Asked::Sessions, Query::Sessions.into())],
             Slash::Compact => self.summarise(Extent::All, argument),
             Slash::Summarize => self.summarise_part(argument),
-            Slash::Clear => vec![Effect::Ask(Asked::Quietly, Command::Clear)],
+            Slash::Clear => vec![Effect::Ask(Asked::Quietly, Action::Clear.into())],
             Slash::New => self.leave_for(Next::New),
             Slash::Model if argument.is_empty() => {
                 let window = self.view.window.map(|window| format!(", {window} tokens of context")).unwrap_or_default();
@@ -37,7 +37,7 @@ impl App {
             }
             Slash::Model => {
                 let model = argument.to_owned();
-                vec![Effect::Ask(Asked::Model(model.clone()), Command::Model { model })]
+                vec![Effect::Ask(Asked::Model(model.clone()), Action::Model { model }.into())]
             }
             Slash::Export => self.export(argument),
             Slash::Web => vec![Effect::Web],
@@ -85,7 +85,7 @@ impl App {
                 ));
             }
         };
-        let command = Command::Apply {
+        let command = Action::Apply {
             change: Change { on_conflict, ..Change::new(goal) },
             // What this very client is about to move is not somebody else's doing.
             head_seen: (self.changing == 0).then(|| Seen { head: self.view.head() }),
@@ -93,7 +93,7 @@ impl App {
             running: WhileRunning::Refuse,
         };
         self.changing += 1;
-        vec![Effect::Ask(Asked::Change { verb }, command)]
+        vec![Effect::Ask(Asked::Change { verb }, command.into())]
     }
 
     fn label(&mut self, text: &str) -> Vec<Effect> {
@@ -103,12 +103,12 @@ impl App {
                 .say_plain("/label TEXT names the point before the last prompt; in the picker Ctrl+L names any");
         }
         let label = Some(text.to_owned());
-        vec![Effect::Ask(Asked::Label(text.to_owned()), Command::Label { prompt, label })]
+        vec![Effect::Ask(Asked::Label(text.to_owned()), Action::Label { prompt, label }.into())]
     }
 
     fn summarise(&mut self, extent: Extent, instructions: &str) -> Vec<Effect> {
         let instructions = (!instructions.is_empty()).then(|| instructions.to_owned());
-        vec![Effect::Ask(Asked::Summary, Command::Summarise { extent, instructions })]
+        vec![Effect::Ask(Asked::Summary, Action::Summarise { extent, instructions }.into())]
     }
 
     /// `from 3`, `up to 3`; without anything the picker opens, where it can be chosen.
@@ -135,7 +135,7 @@ impl App {
     }
 
     fn export(&mut self, argument: &str) -> Vec<Effect> {
-        let short = self.view.session.get(..8).unwrap_or(&self.view.session);
+        let short = self.view.session.short();
         let path = match argument {
             "" => PathBuf::from(format!("retake-{short}.jsonl")),
             path => PathBuf::from(path),
@@ -152,7 +152,7 @@ impl App {
     fn jobs(&mut self, argument: &str) -> Vec<Effect> {
         if let Some(job) = argument.strip_prefix("end ") {
             let job = job.trim().to_owned();
-            return vec![Effect::Ask(Asked::Quietly, Command::EndJob { job })];
+            return vec![Effect::Ask(Asked::Quietly, Action::EndJob { job }.into())];
         }
         if self.view.jobs.is_empty() {
             return self.say_plain("No background jobs");

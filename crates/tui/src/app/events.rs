@@ -1,13 +1,12 @@
 //! What the session tells.
 
-use retake_agent::contract::{Event, EventKind, State};
+use retake_agent::contract::{Event, EventKind, Query, State, TurnEnd};
 use retake_agent::view::View;
 use retake_engine::session::entry::Body;
 
 use super::facts::Facts;
 use super::notice::Tone;
 use super::{App, Asked, Effect, Place};
-use retake_agent::contract::Command;
 
 impl App {
     pub(super) fn event(&mut self, event: &Event) -> Vec<Effect> {
@@ -21,6 +20,11 @@ impl App {
         match &event.kind {
             EventKind::Appended { entry } => {
                 self.facts.take(entry);
+                if let Body::Prompt { parts } = &entry.body
+                    && is_own
+                {
+                    self.warn_of_missing(parts);
+                }
             }
             EventKind::HeadMoved { operation, .. } => {
                 self.facts = Facts::of(&self.view);
@@ -35,10 +39,10 @@ impl App {
                 let is_cut = !taken_back && self.view.entries.iter().rev().all(|entry| entry.id != *prompt);
                 // A rewind has said what became of a turn that is cut.
                 if !is_cut {
-                    self.say_ended(reason, message.as_deref(), *taken_back);
+                    self.say_ended(*reason, message.as_deref(), *taken_back);
                 }
                 self.running_since = None;
-                return vec![Effect::Ask(Asked::Store, Command::Store)];
+                return vec![Effect::Ask(Asked::Store, Query::Store.into())];
             }
             EventKind::Retrying { after_ms, attempt, message } => {
                 let seconds = after_ms.div_ceil(1_000);
@@ -96,14 +100,16 @@ impl App {
     }
 
     /// Says how a turn ended, unless it ended as it should.
-    fn say_ended(&mut self, reason: &str, message: Option<&str>, taken_back: bool) {
+    fn say_ended(&mut self, reason: TurnEnd, message: Option<&str>, taken_back: bool) {
         match (reason, taken_back) {
             (_, true) => drop(self.say_taken_back(message)),
-            ("interrupted", _) => {
+            (TurnEnd::Interrupted, _) => {
                 drop(self.say_plain("Stopped. /undo takes back what it did; Ctrl+R goes further back"))
             }
-            ("round_limit", _) => drop(self.say(Tone::Warning, message.unwrap_or("The turn took too many rounds"))),
-            _ => {}
+            (TurnEnd::RoundLimit, _) => {
+                drop(self.say(Tone::Warning, message.unwrap_or("The turn took too many rounds")))
+            }
+            (TurnEnd::Done | TurnEnd::Failed, _) => {}
         }
     }
 

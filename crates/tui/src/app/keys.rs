@@ -1,7 +1,7 @@
 //! Keys while nothing else has taken the conversation's place, and where other keys go.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use retake_agent::contract::{Change, Command, State, WhileRunning};
+use retake_agent::contract::{Action, Change, State, WhileRunning};
 
 use retake_engine::OnConflict;
 
@@ -134,7 +134,7 @@ impl App {
 
     fn interrupt(&mut self) -> Vec<Effect> {
         self.asking.is_why = false;
-        vec![Effect::Ask(Asked::Quietly, Command::Interrupt { turn: None })]
+        vec![Effect::Ask(Asked::Quietly, Action::Interrupt { turn: None }.into())]
     }
 
     /// Leaves if that was said before.
@@ -158,7 +158,7 @@ impl App {
         // What a guide wrote is nobody's draft, and what somebody else has typed is not emptied by whoever never had it.
         let has_none = parts.is_empty() && self.loaded.is_empty();
         if parts != self.view.draft && !has_none && self.guide.is_none() {
-            effects.push(Effect::Ask(Asked::Quietly, Command::Draft { parts }));
+            effects.push(Effect::Ask(Asked::Quietly, Action::Draft { parts }.into()));
         }
         effects.push(Effect::Leave(next));
         effects
@@ -243,8 +243,8 @@ impl App {
         let Some(Offer { change, plan }) = apply else { return Vec::new() };
         let change = Change { on_conflict, ..change };
         let plan_seen = plan.fingerprint_before_choices();
-        let command = Command::Apply { change, head_seen: None, plan_seen, running: WhileRunning::Refuse };
-        vec![Effect::Ask(Asked::Change { verb: "rewind" }, command)]
+        let command = Action::Apply { change, head_seen: None, plan_seen, running: WhileRunning::Refuse };
+        vec![Effect::Ask(Asked::Change { verb: "rewind" }, command.into())]
     }
 
     fn scroll_page(&mut self, step: i64) {

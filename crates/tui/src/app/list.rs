@@ -1,11 +1,14 @@
 //! Lists in place of the conversation: sessions to go to, checkpoints to look at and to go back to.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use retake_agent::contract::{Change, ChangeGoal, CheckpointFacts, Command, DiffOf, SessionFacts};
+use retake_agent::contract::{
+    Change, ChangeGoal, CheckpointFacts, CheckpointRef, DiffOf, Query, SessionFacts, SessionRef,
+};
 use retake_engine::Timestamp;
 
 use super::{App, Asked, Effect, Next, Place};
 use crate::text::age;
+use retake_agent::plain::count;
 
 /// A list.
 pub struct List {
@@ -37,20 +40,20 @@ pub struct Row {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A session.
-    Session(String),
+    Session(SessionRef),
     /// This very session.
     Here,
     /// A checkpoint.
-    Checkpoint(String),
+    Checkpoint(CheckpointRef),
 }
 
 impl List {
     /// Sessions; `own` is the one that is open here.
     pub fn of_sessions(sessions: Vec<SessionFacts>, own: &str) -> Self {
         let row = |facts: SessionFacts| {
-            let is_own = facts.session == own;
-            let short = facts.session.get(..8).unwrap_or_default().to_owned();
-            let mut more = vec![short, count(facts.prompts, "prompt")];
+            let is_own = *facts.session == *own;
+            let short = facts.session.short().to_owned();
+            let mut more = vec![short, count(facts.prompts, "prompt", "prompts")];
             more.extend(is_own.then(|| "this one".to_owned()));
             more.extend((facts.live && !is_own).then(|| "open elsewhere: you join it".to_owned()));
             more.extend(facts.forked_from.as_ref().map(|_| "a fork".to_owned()));
@@ -69,7 +72,7 @@ impl List {
     /// Checkpoints.
     pub fn of_checkpoints(checkpoints: Vec<CheckpointFacts>) -> Self {
         let row = |facts: CheckpointFacts| {
-            let short = facts.checkpoint.get(..8).unwrap_or_default();
+            let short = facts.checkpoint.short();
             let text = match (&facts.label, &facts.note) {
                 (Some(label), _) => format!("{short}  {label}"),
                 (None, Some(note)) => format!("{short}  {note}"),
@@ -84,7 +87,7 @@ impl List {
                 (added, modified, deleted) => format!("+{added} ~{modified} -{deleted} {since}"),
             };
             if facts.gaps > 0 {
-                more.push_str(&format!(" · {} not captured", count(facts.gaps, "file")));
+                more.push_str(&format!(" · {} not captured", count(facts.gaps, "file", "files")));
             }
             Row { when: facts.at, text, more, target: Target::Checkpoint(facts.checkpoint) }
         };
@@ -145,18 +148,14 @@ impl App {
                 self.close_place();
                 Vec::new()
             }
-            Target::Session(session) => self.leave_for(Next::Open(session)),
+            Target::Session(session) => self.leave_for(Next::Open(session.into())),
             Target::Checkpoint(checkpoint) => {
-                let change = Change::new(ChangeGoal::Checkpoint { checkpoint, files: None });
-                let command = Command::Diff { of: DiffOf::Change { change: change.clone() } };
-                vec![Effect::Ask(Asked::Preview(change), command)]
+                let change = Change::new(ChangeGoal::Checkpoint { checkpoint: checkpoint.into(), files: None });
+                let command = Query::Diff { of: DiffOf::Change { change: change.clone() } };
+                vec![Effect::Ask(Asked::Preview(change), command.into())]
             }
         }
     }
-}
-
-fn count(number: u64, noun: &str) -> String {
-    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
 /// The age of a row, for drawing.

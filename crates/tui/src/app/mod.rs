@@ -29,7 +29,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crossterm::event::KeyEvent;
-use retake_agent::contract::{Change, Command, Event, Refusal, Reply};
+use retake_agent::contract::{Change, Command, Event, Query, Refusal, Reply};
 use retake_agent::document::RewindDocument;
 use retake_agent::view::View;
 use retake_engine::Timestamp;
@@ -263,7 +263,7 @@ impl App {
         app.load_draft();
         app.watch_state();
         app.follow_guide();
-        (app, vec![Effect::Ask(Asked::Store, Command::Store)])
+        (app, vec![Effect::Ask(Asked::Store, Query::Store.into())])
     }
 
     /// Takes something in; returns what is to be done.
@@ -323,7 +323,7 @@ impl App {
     }
 
     /// Says that what looks like a mention of a file names none.
-    pub fn warn_of_missing(&mut self, parts: &[Part]) {
+    fn warn_of_missing(&mut self, parts: &[Part]) {
         let missing = complete::missing(parts);
         if !missing.is_empty() {
             self.say(

@@ -1,7 +1,7 @@
 //! Whether a call may run: what is asked, and the keys that answer it.
 
 use crossterm::event::{KeyCode, KeyEvent};
-use retake_agent::contract::{Answer, Command, Question, Rule};
+use retake_agent::contract::{Action, Answer, Question, Rule};
 use retake_engine::Timestamp;
 
 use super::{App, Asked, Effect};
@@ -138,6 +138,6 @@ impl App {
         // It is settled when the session says so; until then a second key must not answer the next question.
         self.view.questions.retain(|other| other.call != question.call);
         self.question_changed();
-        vec![Effect::Ask(Asked::Quietly, Command::Answer { call: question.call.clone(), answer })]
+        vec![Effect::Ask(Asked::Quietly, Action::Answer { call: question.call.clone(), answer }.into())]
     }
 }

@@ -1,7 +1,7 @@
 //! What is about to be said: keys that edit it, what is offered, Enter.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use retake_agent::contract::Command;
+use retake_agent::contract::Query;
 
 use super::complete::{self, Completion, Typing};
 use super::slash::{self, Meaning};
@@ -73,7 +73,7 @@ impl App {
             Some(Typing::Command(name)) => self.completion = Completion::of_commands(&name),
             Some(Typing::File(query)) => {
                 self.files_wanted = Some(query.clone());
-                return vec![Effect::Ask(Asked::Files(query.clone()), Command::Files { query })];
+                return vec![Effect::Ask(Asked::Files(query.clone()), Query::Files { query }.into())];
             }
             None => self.completion = None,
         }

@@ -13,7 +13,7 @@ use ratatui::text::{Line, Span};
 use retake_agent::contract::State;
 use retake_engine::Timestamp;
 
-use super::lines::{self, clean, count, cut, fit_end, spread, wrapped};
+use super::lines::{self, clean, cut, fit_end, spread, wrapped};
 use super::list::Mode;
 use super::listing::{self, ONE_LINE};
 use super::menu::{RUNNING, WAITING};
@@ -21,6 +21,7 @@ use super::pane::{Sheet, Source};
 use super::{Picker, Stage, Work, opened};
 use crate::text::{fit, width as width_of};
 use crate::theme::Theme;
+use retake_agent::plain::count;
 
 /// From this width on the preview is beside the rows.
 const WIDE: u16 = 100;

@@ -1,7 +1,7 @@
 //! Keys: what each of them does, and which are offered.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use retake_agent::contract::Command;
+use retake_agent::contract::{Action, Query};
 use retake_engine::OnConflict;
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -144,7 +144,7 @@ impl Picker {
         self.list.switch(mode);
         let mut steps = Vec::new();
         if mode == Mode::Tree {
-            steps.push(Step::Ask(Asked::Tree { generation: self.lists }, Box::new(Command::Tree)));
+            steps.push(Step::Ask(Asked::Tree { generation: self.lists }, Box::new(Query::Tree.into())));
         }
         steps.extend(self.choose());
         steps
@@ -163,9 +163,9 @@ impl Picker {
             KeyCode::Esc => self.stage = Stage::Browse,
             KeyCode::Enter => {
                 let label = Some(text.trim().to_owned()).filter(|label| !label.is_empty());
-                let command = Command::Label { prompt: *entry, label };
+                let command = Action::Label { prompt: *entry, label };
                 self.stage = Stage::Browse;
-                return vec![Step::Ask(Asked::Label, Box::new(command))];
+                return vec![Step::Ask(Asked::Label, Box::new(command.into()))];
             }
             KeyCode::Backspace if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => {
                 *text = without_word(text);

@@ -91,11 +91,6 @@ pub fn faded(line: Line<'static>, style: Style) -> Line<'static> {
     Line::from(line.spans.into_iter().map(|span| Span::styled(span.content, style)).collect::<Vec<_>>())
 }
 
-/// `1 file`, `2 files`.
-pub fn count(number: usize, one: &str, many: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { many })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,9 +6,10 @@ use retake_agent::contract::State;
 use retake_agent::document::RewindDocument;
 use retake_engine::session::entry::EntryId;
 
-use super::lines::{clean, count};
+use super::lines::clean;
 use super::preview::Preview;
 use super::rows::Row;
+use retake_agent::plain::count;
 
 /// A thing that can be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

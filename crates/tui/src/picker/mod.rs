@@ -31,7 +31,7 @@ mod tests;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use retake_agent::contract::{Command, Reason, Refusal, Reply, Seen, State, Summarised};
+use retake_agent::contract::{Command, Query, Reason, Refusal, Reply, Seen, SessionRef, State, Summarised};
 use retake_agent::document::RewindDocument;
 use retake_agent::view::View;
 use retake_engine::Scope;
@@ -113,7 +113,7 @@ pub enum Step {
     /// It is done: close the picker, and go on there if the user wants to.
     Forked {
         /// The new session.
-        session: String,
+        session: SessionRef,
     },
     /// It is done: close the picker.
     Summarised(Box<Summarised>),
@@ -276,8 +276,8 @@ impl Picker {
         self.lists += 1;
         self.list.filter.outdate();
         let generation = self.lists;
-        let targets = Step::Ask(Asked::Targets { generation }, Box::new(Command::Targets { query: None }));
-        let tree = || Step::Ask(Asked::Tree { generation }, Box::new(Command::Tree));
+        let targets = Step::Ask(Asked::Targets { generation }, Box::new(Query::Targets { query: None }.into()));
+        let tree = || Step::Ask(Asked::Tree { generation }, Box::new(Query::Tree.into()));
         let mut steps = vec![targets];
         steps.extend((self.list.mode == Mode::Tree).then(tree));
         steps.extend(self.ask_for_files());
@@ -287,8 +287,8 @@ impl Picker {
     /// Asks which prompts changed a file with a word of the filter in its path.
     fn ask_for_files(&mut self) -> Vec<Step> {
         let ask = |word: String| {
-            let command = Command::Targets { query: Some(word.clone()) };
-            Step::Ask(Asked::Found { word }, Box::new(command))
+            let command = Query::Targets { query: Some(word.clone()) };
+            Step::Ask(Asked::Found { word }, Box::new(command.into()))
         };
         self.list.filter.unasked().into_iter().map(ask).collect()
     }

@@ -7,12 +7,13 @@ use retake_engine::OnConflict;
 
 use super::CrossingAnswer;
 use super::deciding::{Deciding, Decision, word};
-use super::lines::{clean, count, cut, filled, fit_end, spread, wrapped};
+use super::lines::{clean, cut, filled, fit_end, spread, wrapped};
 use super::listing::ONE_LINE;
 use super::menu::{Facts, Item, Menu};
 use crate::text::diff::path_text;
 use crate::text::fit;
 use crate::theme::Theme;
+use retake_agent::plain::count;
 
 /// The things that can be done, with what they would do: below each, beside each, or below all of the chosen one, as there is room.
 pub fn menu(menu: &Menu, facts: &Facts<'_>, area: Rect, theme: Theme) -> Vec<Line<'static>> {

@@ -10,12 +10,13 @@ use retake_engine::session::PromptLine;
 use retake_engine::{LedgerItem, OnConflict, Scope};
 
 use super::deciding::Decision;
-use super::lines::{clean, count, fit_end, wrapped};
+use super::lines::{clean, fit_end, wrapped};
 use super::menu::{BLOCKED, Item, Offer, changes};
 use super::preview::Shown;
 use crate::text::diff::{self, path_text};
 use crate::text::fit;
 use crate::theme::Theme;
+use retake_agent::plain::count;
 
 /// Lines of a list that are shown before the rest is counted.
 const MAX_LISTED: usize = 6;

@@ -3,7 +3,7 @@
 //! Every want has a number. An answer to an older one is dropped; what was shown before stays, marked as old, until the new one is there.
 //! A plan can be acted upon while nothing has happened since it was asked for but decisions about its own conflicts.
 
-use retake_agent::contract::{Change, ChangeGoal, Command, DiffOf, Refusal, Reply};
+use retake_agent::contract::{Change, ChangeGoal, DiffOf, Query, Refusal, Reply};
 use retake_agent::diff::FileDiff;
 use retake_agent::document::{Bytes, RewindDocument};
 use retake_engine::session::entry::EntryId;
@@ -131,8 +131,8 @@ impl Preview {
             return Vec::new();
         }
         self.is_asking = true;
-        let command = Command::Diff { of: DiffOf::Change { change: want.change() } };
-        vec![Step::Ask(Asked::Diff { generation }, Box::new(command))]
+        let command = Query::Diff { of: DiffOf::Change { change: want.change() } };
+        vec![Step::Ask(Asked::Diff { generation }, Box::new(command.into()))]
     }
 
     /// Takes the lines. Returns what is to be asked next.
@@ -208,7 +208,7 @@ impl Preview {
         let Some(want) = self.want.as_ref().filter(|_| !self.is_asking) else { return Vec::new() };
         self.is_asking = true;
         self.is_outdated = false;
-        let command = Command::Plan { change: want.change() };
-        vec![Step::Ask(Asked::Plan { generation: self.generation }, Box::new(command))]
+        let command = Query::Plan { change: want.change() };
+        vec![Step::Ask(Asked::Plan { generation: self.generation }, Box::new(command.into()))]
     }
 }

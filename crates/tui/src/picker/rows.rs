@@ -58,7 +58,7 @@ impl Row {
             label: prompt.label.as_deref().map(clean),
             files: prompt.files.as_ref().map(summary),
             files_gone: gone.contains(&prompt.id),
-            forks: prompt.forks.iter().map(|session| clean(session.get(..8).unwrap_or(session))).collect(),
+            forks: prompt.forks.iter().map(|session| clean(session.short())).collect(),
         }
     }
 

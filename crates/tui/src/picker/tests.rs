@@ -14,7 +14,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use retake_agent::contract::{
-    Change, ChangeGoal, Command, JobFacts, Reason, Refusal, Reply, Seen, State, WhileRunning,
+    Action, Change, ChangeGoal, Command, JobFacts, Reason, Refusal, Reply, Seen, State, WhileRunning,
 };
 use retake_agent::diff::{DiffLine, FileDiff, HunkLines, LineKind};
 use retake_agent::document::{Bytes, ConflictFacts, File, RewindDocument};
@@ -159,8 +159,8 @@ fn rewind(number: u8, scope: Scope) -> Change {
 
 fn apply(change: Change) -> Vec<Step> {
     let head_seen = Some(Seen { head: Some(id(40)) });
-    let command = Command::Apply { change, head_seen, plan_seen: None, running: WhileRunning::Refuse };
-    vec![Step::Ask(Asked::Apply, Box::new(command))]
+    let command = Action::Apply { change, head_seen, plan_seen: None, running: WhileRunning::Refuse };
+    vec![Step::Ask(Asked::Apply, Box::new(command.into()))]
 }
 
 fn refusal(reason: Reason, message: &str) -> Refusal {

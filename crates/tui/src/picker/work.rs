@@ -1,6 +1,8 @@
 //! What the picker sends to change something, and what comes of it. At most one such thing is on its way.
 
-use retake_agent::contract::{Change, ChangeGoal, Command, Extent, Reason, Refusal, Reply, State, WhileRunning};
+use retake_agent::contract::{
+    Action, Change, ChangeGoal, Command, Extent, Reason, Refusal, Reply, State, WhileRunning,
+};
 use retake_agent::document::Bytes;
 use retake_engine::session::entry::EntryId;
 use retake_engine::{Discard, Files, OnConflict, Scope};
@@ -35,7 +37,7 @@ impl Picker {
             Item::Both => self.rewind_files(entry, Scope::Both),
             Item::Code => self.rewind_files(entry, Scope::Code),
             Item::Conversation => self.apply(entry, Scope::Conversation, Vec::new(), CrossingAnswer::Back),
-            Item::Fork => self.send(Work::Fork, Asked::Fork, Command::Fork { entry }),
+            Item::Fork => self.send(Work::Fork, Asked::Fork, Action::Fork { entry }),
             Item::SummariseFrom => self.summarise(Extent::From { entry }),
             Item::SummariseUpTo => self.summarise(Extent::UpTo { entry }),
             Item::Cancel => {
@@ -46,7 +48,7 @@ impl Picker {
     }
 
     fn summarise(&mut self, extent: Extent) -> Vec<Step> {
-        self.send(Work::Summary, Asked::Summarise, Command::Summarise { extent, instructions: None })
+        self.send(Work::Summary, Asked::Summarise, Action::Summarise { extent, instructions: None })
     }
 
     /// Files go back: after what has to be decided first.
@@ -110,15 +112,15 @@ impl Picker {
         let seen = self.preview.seen();
         // The plan of a conversation alone is not the one that is shown.
         let plan_seen = seen.filter(|_| scope != Scope::Conversation);
-        let command = Command::Apply { change, head_seen: self.head, plan_seen, running: WhileRunning::Refuse };
+        let command = Action::Apply { change, head_seen: self.head, plan_seen, running: WhileRunning::Refuse };
         self.send(Work::Rewind, Asked::Apply, command)
     }
 
-    fn send(&mut self, work: Work, asked: Asked, command: Command) -> Vec<Step> {
+    fn send(&mut self, work: Work, asked: Asked, command: impl Into<Command>) -> Vec<Step> {
         let from = Box::new(std::mem::replace(&mut self.stage, Stage::Browse));
         self.stage = Stage::Busy { work, from };
         self.notice = None;
-        vec![Step::Ask(asked, Box::new(command))]
+        vec![Step::Ask(asked, Box::new(command.into()))]
     }
 
     /// After a decision was made: asks what would change with it.

@@ -3,17 +3,19 @@
 
 import { batch } from '@preact/signals';
 
-import { ApiError, listSessions, newSession, deleteSession, isOf, type Outcome } from './api';
+import { deleteSession, isOf, isOwn as isFromHere, newSession } from './api';
 import { isMarked } from './back';
 import { dropBars, forgetOperations, refreshOperations, restoreBar, sayBar } from './changes';
-import type { Command, Event, Part, Refusal } from './contract';
+import type { EntryId, Event, Part } from './contract';
 import { DRAFT, draftChanged, giveBack, isLeft, isLoaded, lose, meetDraft, moveTo, regain, takeSource, wasSaid } from './drafts';
-import { drop, dropWhere, notices, say } from './notices';
-import { forgetPoints, refreshPoints } from './points';
-import { question } from './question';
+import { drop, dropWhere, inSession, notices, say } from './notices';
+import { forgetPoints, refreshPoints, refreshStore } from './points';
+import { ask, quietly, refused, send } from './sending';
+import { refreshSessions } from './sessionList';
 import {
   announced,
-  ask,
+  applying,
+  beginWork,
   composer,
   forget,
   held,
@@ -23,14 +25,13 @@ import {
   session,
   sessions,
   sidebarOpen,
-  store,
   takeEvent,
   takeView,
   theFacts,
   theView,
-  workspace,
 } from './store';
 import { Stream } from './stream';
+import { sentence } from './text/words';
 import { beginSaying } from './typed';
 import { head } from './view';
 
@@ -65,9 +66,6 @@ export async function begin(): Promise<void> {
   if (first) replace(first.session);
   else if (link.value.kind !== 'shut') await create(replace);
 }
-
-/** What a notice is about that is told when a session is gone to. */
-export const inSession = (id: string) => `in:${id}`;
 
 function fromAddress(): string | null {
   return /^#\/s\/([\w-]+)$/.exec(location.hash)?.[1] ?? null;
@@ -156,23 +154,6 @@ export function reconnect(): void {
   else location.reload();
 }
 
-export async function refreshSessions(): Promise<void> {
-  try {
-    const list = await listSessions();
-    sessions.value = list.sessions.slice().sort((one, other) => other.at - one.at);
-    drop('sessions');
-    workspace.value = list.workspace;
-  } catch (error) {
-    if (error instanceof ApiError && (error.status === 401 || error.status === 403)) link.value = { kind: 'shut' };
-    else if (error instanceof ApiError && error.status === 0) setTimeout(() => void refreshSessions(), 2_000);
-    else {
-      say('bad', sentence(String((error as Error).message)), [], 'sessions');
-      // A directory that is away may come back.
-      setTimeout(() => void refreshSessions(), 5_000);
-    }
-  }
-}
-
 export async function create(show: (id: string) => void = go): Promise<void> {
   const from = session.value;
   try {
@@ -213,24 +194,27 @@ export async function remove(id: string): Promise<void> {
   }
 }
 
+export async function fork(entry: EntryId): Promise<void> {
+  const from = session.value;
+  if (applying.value || !from) return;
+  const ended = beginWork(from, 'Fork');
+  try {
+    const title = theFacts().title;
+    const answer = await send({ type: 'fork', entry });
+    if (answer.refused) return refused(answer.refused);
+    if (answer.ok.type !== 'forked') return;
+    await refreshSessions();
+    // Whoever has gone elsewhere meanwhile finds it in the list.
+    if (session.value !== from) return;
+    go(answer.ok.session);
+    const back = sessions.value.some((one) => one.session === from) ? [{ text: 'Back to it', run: () => go(from) }] : [];
+    say('good', `You are in a fork of “${title}”. Files stay as they are now`, back, inSession(answer.ok.session));
+  } finally {
+    ended();
+  }
+}
+
 // Talking.
-
-export async function send(command: Command): Promise<Outcome> {
-  const id = session.value;
-  if (!id) return { refused: { reason: 'gone', message: 'no session is open' } };
-  return ask(id, command);
-}
-
-export function refused(refusal: Refusal): void {
-  say('bad', sentence(refusal.message) + (refusal.hint ? ` · ${refusal.hint}` : ''), [], refusal.reason === 'gone' ? 'gone' : '');
-}
-
-/** Does something of which there is nothing to tell. */
-export async function quietly(command: Command): Promise<boolean> {
-  const answer = await send(command);
-  if (answer.refused) refused(answer.refused);
-  return !answer.refused;
-}
 
 /** Says something. What is refused is in the composer of its session again. */
 export async function prompt(parts: Part[]): Promise<void> {
@@ -254,8 +238,8 @@ export async function prompt(parts: Part[]): Promise<void> {
   if (answer.ok.type === 'held' && session.value === id) {
     const { request } = answer.ok;
     // It may have been said before its answer came.
-    const isWaiting = request !== undefined && (theView()?.held ?? 0) > 0;
-    if (isWaiting) held.value = [...held.value, { request, parts }];
+    const isWaiting = (theView()?.held ?? 0) > 0;
+    if (request && isWaiting) held.value = [...held.value, { request, parts }];
   }
 }
 
@@ -272,17 +256,14 @@ export async function interrupt(): Promise<void> {
   if (theView()?.state !== 'idle') await quietly({ type: 'interrupt' });
 }
 
-export const { ask: refreshStore } = question({ type: 'store' }, (reply) => {
-  if (reply.type === 'store') store.value = { bytes: reply.bytes, budget: reply.budget };
-});
-
 // Events.
 
 /** The last time that the conversation became another one: a draft of the same request is what was said there. */
 let moved: Event | null = null;
 
 /** Something happened. Whoever only catches up with it is told nothing. */
-function hear(event: Event, isOwn: boolean): void {
+function hear(event: Event): void {
+  const isOwn = isFromHere(event.request);
   const isNews = event.seq > old;
   if (event.type === 'head_moved') moved = event;
   if (event.type === 'draft_changed') return draftChanged(isOwn, isNews, moved !== null && moved.request === event.request);
@@ -361,9 +342,4 @@ function turnEnded(event: Extract<Event, { type: 'turn_ended' }>): void {
   } else if (event.reason === 'round_limit') {
     say('warning', event.message ?? 'The turn took too many rounds');
   }
-}
-
-/** With a capital at its beginning. */
-export function sentence(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -1,9 +1,12 @@
 // What the page asks the server. Everything goes through here; nothing else calls `fetch`.
 
-import type { Command, Refusal, Reply, SessionFacts } from './contract';
+import type { Command, Reason, Refusal as Refused, Reply, SessionFacts } from './contract';
 import { drop, say } from './notices';
 
 /** What came of a command; `seq` is the last event before the answer, where the server knows it. */
+/** Why a command was not carried out: the session says why, or nobody answered (`gone`). */
+export type Refusal = Omit<Refused, 'reason'> & { reason: Reason | 'gone' };
+
 export type Outcome = ({ ok: Reply; refused?: never } | { ok?: never; refused: Refusal }) & { seq?: number };
 
 const HEADERS = { 'X-Retake': '1' };
@@ -36,12 +39,12 @@ export function requestId(): string {
 }
 
 /** Whether a request is one of this tab's; those of a shared connection come with something before them. */
-export function isOwn(request: string | undefined): boolean {
+export function isOwn(request: string | null | undefined): boolean {
   return request?.includes(tab) ?? false;
 }
 
 /** Whether an event came of the request with the id `own`. */
-export function isOf(request: string | undefined, own: string): boolean {
+export function isOf(request: string | null | undefined, own: string): boolean {
   return request?.endsWith(own) ?? false;
 }
 

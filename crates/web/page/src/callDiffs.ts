@@ -3,8 +3,9 @@
 
 import { useEffect, useState } from 'preact/hooks';
 
-import { send } from './actions';
-import type { EntryId, EntryOf, FileDiff } from './contract';
+import type { EntryId, FileDiff } from './contract';
+import type { EntryOf } from './facts';
+import { send } from './sending';
 import { link, theFacts, theView } from './store';
 import { type CallChange, fits } from './text/edits';
 

@@ -3,26 +3,19 @@
 
 import { signal } from '@preact/signals';
 
-import { go, inSession, quietly, refreshSessions, refreshStore, refused, send } from './actions';
-import type { Change, EntryId, Extent, OperationFacts, Refusal, RewindDocument } from './contract';
+import { refreshSessions } from './sessionList';
+import type { Refusal } from './api';
+import type { Change, EntryId, Extent, OperationFacts, RewindDocument } from './contract';
 import { takeOffer } from './drafts';
 import { dropWhere, isBar, notices, say } from './notices';
-import { refreshPoints } from './points';
+import { refreshPoints, refreshStore } from './points';
 import { question } from './question';
-import { applying, beginWork, composer, panel, session, sessions, theFacts, theView } from './store';
+import { quietly, refused, send } from './sending';
+import { applying, beginWork, composer, panel, session, theFacts, theView, transcript, type Verb, type Wanted } from './store';
 import { actionDone, changedFiles, inFiles, type Left, leftBehind, operationName, pathText } from './text/words';
-import { transcript } from './ui/Transcript';
 import { head } from './view';
 
 export const RUNNING = 'a turn is running: stop it first, or wait until it has ended';
-
-export type Verb = 'Rewind' | 'Restore' | 'Undo' | 'Redo';
-/** A change with the words for it: `Rewind`, to `before 3 “mend add”`. */
-export interface Wanted {
-  change: Change;
-  verb: Verb;
-  name: string;
-}
 
 /** What the plan that is shown would do, once it is known better than by what was asked for. */
 export const planTitle = signal<string | null>(null);
@@ -226,26 +219,6 @@ async function changeAtOnce(wanted: Wanted): Promise<void> {
   void refreshOperations();
   if (refusal.reason === 'conflicts' || refusal.reason === 'stale_plan') openPlan(wanted.change, wanted.verb, wanted.name);
   else refused(refusal);
-}
-
-export async function fork(entry: EntryId): Promise<void> {
-  const from = session.value;
-  if (applying.value || !from) return;
-  const ended = beginWork(from, 'Fork');
-  try {
-    const title = theFacts().title;
-    const answer = await send({ type: 'fork', entry });
-    if (answer.refused) return refused(answer.refused);
-    if (answer.ok.type !== 'forked') return;
-    await refreshSessions();
-    // Whoever has gone elsewhere meanwhile finds it in the list.
-    if (session.value !== from) return;
-    go(answer.ok.session);
-    const back = sessions.value.some((one) => one.session === from) ? [{ text: 'Back to it', run: () => go(from) }] : [];
-    say('good', `You are in a fork of “${title}”. Files stay as they are now`, back, inSession(answer.ok.session));
-  } finally {
-    ended();
-  }
 }
 
 export async function summarise(extent: Extent, instructions: string | null = null): Promise<void> {

@@ -3,10 +3,10 @@
 // What is typed belongs to this tab and the session in which it was typed. It is kept in the tab while one types, becomes the session's draft
 // when the session is left, and is emptied by nothing but a prompt that was accepted.
 
-import { send } from './actions';
 import type { Part } from './contract';
 import { isSame, joined, type Known, toKeep } from './draft';
 import { drop, isBar, notices, say } from './notices';
+import { send } from './sending';
 import { composer, session, theView } from './store';
 import { keepTyped, takeUnanswered, typedIn } from './typed';
 

@@ -2,6 +2,9 @@
 
 import type { Entry, EntryId, Todo, Usage, View } from './contract';
 
+/** The entries of one type. */
+export type EntryOf<T extends Entry['type']> = Extract<Entry, { type: T }>;
+
 /** What is added up over the conversation. */
 export interface Facts {
   cost: number | null;
@@ -91,7 +94,7 @@ export function isUnseen(facts: Facts, at: number): boolean {
 
 function add(facts: Facts, usage: Usage): void {
   facts.output += usage.output;
-  if (usage.cost !== undefined) facts.cost = (facts.cost ?? 0) + usage.cost;
+  if (typeof usage.cost === 'number') facts.cost = (facts.cost ?? 0) + usage.cost;
 }
 
 export function firstLine(text: string): string {

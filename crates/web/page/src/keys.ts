@@ -2,9 +2,8 @@
 
 import { interrupt } from './actions';
 import { planNewest, showTurnDiff } from './changes';
-import { composer, current, finding, isUnderWay, menuOf, panel, sidebarOpen, theFacts, theView, toggleMenu } from './store';
-import { isText } from './ui/focus';
-import { transcript } from './ui/Transcript';
+import { isText } from './focus';
+import { composer, current, finding, isUnderWay, menuOf, panel, sidebarOpen, theFacts, theView, toggleMenu, transcript } from './store';
 
 /** Goes to the prompt before or after the current one. */
 export function stepPrompt(by: number): void {

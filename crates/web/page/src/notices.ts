@@ -64,3 +64,6 @@ export function turnOver(): void {
   const last = notices.value.findLast((one) => !isBar(one));
   if (last) notices.value = [last, ...notices.value.filter((one) => one !== last)];
 }
+
+/** What a notice is about that is told when a session is gone to. */
+export const inSession = (id: string) => `in:${id}`;

@@ -5,6 +5,7 @@ import { signal } from '@preact/signals';
 
 import type { EntryId, Target, TreePrompt, TurnSummary } from './contract';
 import { question } from './question';
+import { store } from './store';
 import { filesChanged } from './text/words';
 
 /** The prompts that one can go back to. */
@@ -36,3 +37,8 @@ export function forgetPoints(): void {
 export function counts(files: TurnSummary | null | undefined): string {
   return files ? filesChanged(files) : '';
 }
+
+/** Asks again how large the store is. */
+export const { ask: refreshStore } = question({ type: 'store' }, (reply) => {
+  if (reply.type === 'store') store.value = { bytes: reply.bytes, budget: reply.budget };
+});

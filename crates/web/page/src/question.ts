@@ -2,7 +2,8 @@
 // the server did not answer is asked again: what it is about has changed all the same.
 
 import type { Command, Reply } from './contract';
-import { ask, link, session } from './store';
+import { ask } from './sending';
+import { link, session } from './store';
 
 const PAUSE_MS = 1_000;
 

@@ -1,11 +1,12 @@
 // Commands that are typed: their names, what they are for, and what they do. The same as the terminal's.
 
-import { fresh, interrupt, quietly, refused, send } from './actions';
-import { fork, lastPrompt, openPlan, redo, setLabel, showTurnDiff, summarise, undo } from './changes';
+import { fork, fresh, interrupt } from './actions';
+import { lastPrompt, openPlan, redo, setLabel, showTurnDiff, summarise, undo } from './changes';
 import type { Change, EntryId, Extent, OnConflict } from './contract';
 import { takeDraft } from './drafts';
-import { say } from './notices';
 import { openMenu, searchSessions } from './keys';
+import { say } from './notices';
+import { quietly, refused, send } from './sending';
 import { finding, panel, theFacts, theView } from './store';
 import { head } from './view';
 

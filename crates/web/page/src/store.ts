@@ -2,12 +2,28 @@
 
 import { batch, computed, signal } from '@preact/signals';
 
-import { isOwn, type Outcome, post } from './api';
-import type { Wanted } from './changes';
-import type { Command, EntryId, Event, Extent, FileDiff, Part, SessionFacts, View } from './contract';
+import type { Change, EntryId, Event, Extent, FileDiff, Part, SessionFacts, View } from './contract';
 import { type Facts, factsOf, takeEntry } from './facts';
-import type { Link } from './stream';
 import { apply } from './view';
+
+/** How far the page is connected with the session. */
+export type Link =
+  | { kind: 'connecting' }
+  | { kind: 'open' }
+  /** Cut off; tried again at `until`. */
+  | { kind: 'waiting'; until: number; attempt: number }
+  /** The server does not know this tab. */
+  | { kind: 'shut' }
+  /** There is no such session. */
+  | { kind: 'missing'; message: string };
+
+export type Verb = 'Rewind' | 'Restore' | 'Undo' | 'Redo';
+/** A change with the words for it: `Rewind`, to `before 3 “mend add”`. */
+export interface Wanted {
+  change: Change;
+  verb: Verb;
+  name: string;
+}
 
 /** What is open beside the conversation. */
 export type Panel =
@@ -145,20 +161,13 @@ function release(): void {
 }
 link.subscribe(release);
 
-/**
- * Sends a command and waits for its answer, and then until this page shows every event that precedes it: answers and events come over two
- * connections, in any order. While no events come, or for a session that is not shown, the answer is enough.
- */
-export async function ask(id: string, command: Command): Promise<Outcome> {
-  const answer = await post(id, command);
-  const { seq } = answer;
-  if (seq !== undefined && session.value === id && view) {
-    await new Promise<void>((go) => {
-      early.push({ seq, go });
-      release();
-    });
-  }
-  return answer;
+/** Waits until this page shows every event of a session up to number `seq`. While no events come, and for a session that is not shown, nothing waits. */
+export async function untilShown(id: string, seq: number): Promise<void> {
+  if (session.value !== id || !view) return;
+  await new Promise<void>((go) => {
+    early.push({ seq, go });
+    release();
+  });
 }
 
 /** Everything is told anew. Returns whether it is the first that is known of the session. */
@@ -176,7 +185,7 @@ export function takeView(next: View): boolean {
 }
 
 /** Takes an event in; `heard` is told of those that are new. */
-export function takeEvent(event: Event, heard: (event: Event, isOwn: boolean) => void): void {
+export function takeEvent(event: Event, heard: (event: Event) => void): void {
   if (!view || !facts || !apply(view, event)) return;
   if (event.type === 'appended') {
     takeEntry(facts, event.entry, view.entries.length - 1);
@@ -189,7 +198,7 @@ export function takeEvent(event: Event, heard: (event: Event, isOwn: boolean) =>
   } else if (event.type === 'turn_ended') {
     runningSince.value = null;
   }
-  heard(event, isOwn(event.request));
+  heard(event);
   changed();
   // The composer, notices and panels do not wait for a frame: none of them may show what the conversation does not show yet.
   if (!FLOOD.has(event.type)) draw();
@@ -223,4 +232,24 @@ export function setComposer(one: ComposerPort | null): void {
 }
 export function composer(): ComposerPort | null {
   return port;
+}
+
+/** What others may want of the list of entries. */
+export interface TranscriptPort {
+  toEnd(): void;
+  toTop(): void;
+  show(key: string): void;
+  /** Keeps an entry where it is on the screen, also if the width becomes another. */
+  hold(key: string): void;
+  /** The prompt whose turn is on the screen. */
+  prompt(): string | null;
+  /** Brings an entry into sight and marks it, without the focus; null marks none. */
+  point(key: string | null): void;
+}
+let list: TranscriptPort | null = null;
+export function setTranscript(one: TranscriptPort | null): void {
+  list = one;
+}
+export function transcript(): TranscriptPort | null {
+  return list;
 }

@@ -6,16 +6,7 @@
 
 import { errorOf } from './api';
 import type { Event, View } from './contract';
-
-export type Link =
-  | { kind: 'connecting' }
-  | { kind: 'open' }
-  /** Cut off; tried again at `until`. */
-  | { kind: 'waiting'; until: number; attempt: number }
-  /** The server does not know this tab. */
-  | { kind: 'shut' }
-  /** There is no such session. */
-  | { kind: 'missing'; message: string };
+import type { Link } from './store';
 
 export interface Listener {
   /** It begins; the session was at event number `seq`. */

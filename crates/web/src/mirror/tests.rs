@@ -9,7 +9,7 @@ use retake_agent::contract::EventKind;
 use super::*;
 
 fn mirror(kept_events: usize, kept_bytes: usize) -> Mirror {
-    let view = View { seq: 100, session: "s".to_owned(), ..View::default() };
+    let view = View { seq: 100, session: "s".into(), ..View::default() };
     Mirror::new(view, &Limits { kept_events, kept_bytes, ..Limits::default() })
 }
 

@@ -3,7 +3,7 @@
 use std::io::{BufReader, Read, Write};
 
 use flate2::read::GzDecoder;
-use retake_agent::contract::EventKind;
+use retake_agent::contract::{EventKind, TurnEnd};
 use serde_json::{Value, json};
 
 use crate::browser::{Browser, read_head};
@@ -24,7 +24,7 @@ fn two_turns(stage: &Stage, browser: &Browser, session: &str, watcher: &mut Watc
         stage.model.calls("write_file", json!({"path": "a.txt", "content": format!("{content}\n")}));
         stage.model.says("Done.");
         let prompt = browser.say(session, text);
-        assert_eq!(watcher.until_ended(), "done", "{:?}", stage.model.complaints());
+        assert_eq!(watcher.until_ended(), TurnEnd::Done, "{:?}", stage.model.complaints());
         prompt
     })
 }
@@ -37,10 +37,10 @@ fn a_session_is_begun_listed_and_deleted() {
     assert_eq!(listed, json!({"sessions": [], "workspace": stage.root()}));
     let session = browser.begin();
     let mut watcher = Watcher::of(&browser, &session);
-    assert_eq!((watcher.view.session.as_str(), watcher.view.entries.len()), (session.as_str(), 0));
+    assert_eq!((&*watcher.view.session, watcher.view.entries.len()), (session.as_str(), 0));
     stage.model.says("Hello.");
     browser.say(&session, "hi there");
-    assert_eq!(watcher.until_ended(), "done");
+    assert_eq!(watcher.until_ended(), TurnEnd::Done);
     let listed = browser.get("/api/sessions").json();
     let one = &listed["sessions"][0];
     assert_eq!(
@@ -111,7 +111,7 @@ fn files_that_a_prompt_mentions_go_along_as_in_the_terminal() {
     let mut watcher = Watcher::of(&browser, &session);
     stage.model.says("I see.");
     browser.say(&session, "read @notes.txt and nothing of @missing.txt");
-    assert_eq!(watcher.until_ended(), "done");
+    assert_eq!(watcher.until_ended(), TurnEnd::Done);
     assert!(stage.model.last_request().messages_text().contains("the secret word is quince"));
     assert_eq!(watcher.texts(), ["read @notes.txt and nothing of @missing.txt"], "the words stay as they were typed");
 }
@@ -153,7 +153,7 @@ fn a_turn_streams_asks_and_goes_on_when_it_is_answered() {
         browser.command(&session, "r2", &json!({"type": "answer", "call": "no-such", "answer": {"type": "allow"}}));
     assert!(other["refused"]["message"].is_string(), "{other}");
     browser.done(&session, &json!({"type": "answer", "call": question.call, "answer": {"type": "allow"}}));
-    assert_eq!(watcher.until_ended(), "done");
+    assert_eq!(watcher.until_ended(), TurnEnd::Done);
     assert_eq!(stage.read("a.txt").as_deref(), Some("hi\n"));
 }
 
@@ -212,7 +212,7 @@ fn points_are_listed_compared_labelled_and_a_fork_goes_on_by_itself() {
     assert_eq!(other.texts(), ["first"]);
     stage.model.says("Elsewhere.");
     browser.say(fork, "another way");
-    assert_eq!(other.until_ended(), "done");
+    assert_eq!(other.until_ended(), TurnEnd::Done);
     assert_eq!(
         (other.texts(), watcher.texts()),
         (vec!["first".to_owned(), "another way".to_owned()], vec!["first".to_owned(), "second".to_owned()])

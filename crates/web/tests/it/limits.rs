@@ -10,6 +10,7 @@ use serde_json::json;
 use crate::browser::{self, Browser};
 use crate::stage::{PATIENCE, Stage};
 use crate::watcher::Watcher;
+use retake_agent::contract::TurnEnd;
 
 fn scene(limits: Limits) -> (Stage, Browser, String) {
     let stage = Stage::with(limits);
@@ -82,7 +83,7 @@ fn a_turn_can_be_stopped_though_others_send_slowly() {
     let _gate = stage.model.says("Hello.").pauses();
     browser.say(&session, "hi");
     browser.done(&session, &json!({"type": "interrupt"}));
-    assert_eq!(watcher.until_ended(), "interrupted");
+    assert_eq!(watcher.until_ended(), TurnEnd::Interrupted);
 }
 
 #[test]
@@ -168,7 +169,7 @@ fn strangers_who_say_nothing_lock_nobody_out() {
     // Whoever is known stays.
     stage.model.says("Hello.");
     browser.say(&session, "hi");
-    assert_eq!(watcher.until_ended(), "done");
+    assert_eq!(watcher.until_ended(), TurnEnd::Done);
 }
 
 #[test]
@@ -207,7 +208,7 @@ fn a_thousand_streams_are_bounded_and_the_session_goes_on() {
     assert_eq!(answer.error(), "503 300 streams are open already");
     stage.model.says("Hello.");
     browser.say(&session, "hi");
-    assert_eq!(first.until_ended(), "done");
+    assert_eq!(first.until_ended(), TurnEnd::Done);
     drop(streams);
     let deadline = Instant::now() + PATIENCE;
     while Watcher::open(&browser, &session, &[], "").is_err() {

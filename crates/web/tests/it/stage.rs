@@ -161,7 +161,7 @@ impl Host for Sessions {
         let socket = listen(&self.sockets, opened.handle.clone());
         let (handle, runtime) = (opened.handle.clone(), self.runtime.clone());
         let finish = move || {
-            runtime.block_on(opened.handle.request(retake_agent::contract::Command::Close)).ok();
+            runtime.block_on(opened.handle.request(retake_agent::contract::Action::Close)).ok();
             opened.served.join().expect("the controller ends in good order");
             runtime.block_on(socket.finish());
         };

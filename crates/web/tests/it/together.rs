@@ -1,6 +1,6 @@
 //! R41, R80: browsers and terminals on one session stay in step.
 
-use retake_agent::contract::{Change, ChangeGoal, Command, EventKind, Reply, WhileRunning};
+use retake_agent::contract::{Action, Change, ChangeGoal, Command, EventKind, Reply, WhileRunning};
 use retake_agent::controller::Which;
 use retake_agent::live::{Live, Told};
 use retake_agent::socket::Client;
@@ -30,7 +30,7 @@ impl Terminal {
         Self { live, view: *view }
     }
 
-    fn ask(&self, stage: &Stage, command: Command) -> Reply {
+    fn ask(&self, stage: &Stage, command: impl Into<Command>) -> Reply {
         stage.runtime.block_on(self.live.asker.ask(command)).unwrap().unwrap()
     }
 
@@ -69,7 +69,7 @@ fn play(stage: &Stage, browser: &Browser, session: &str) {
     browsers[0].until_ended();
     in_step(stage, &mut browsers, &mut terminal);
     stage.model.says("Hello.");
-    terminal.ask(stage, Command::prompt(vec![Part::text("from the terminal")]));
+    terminal.ask(stage, Action::prompt(vec![Part::text("from the terminal")]));
     browsers[1].until_ended();
     in_step(stage, &mut browsers, &mut terminal);
     assert_eq!(browsers[0].texts(), ["from the browser", "from the terminal"]);
@@ -81,12 +81,12 @@ fn play(stage: &Stage, browser: &Browser, session: &str) {
     in_step(stage, &mut browsers, &mut terminal);
     assert_eq!((terminal.view.entries.len(), stage.read("a.txt")), (0, None));
     let undo = Change::new(ChangeGoal::Undo { operation: None });
-    let command = Command::Apply { change: undo, head_seen: None, running: WhileRunning::Refuse, plan_seen: None };
+    let command = Action::Apply { change: undo, head_seen: None, running: WhileRunning::Refuse, plan_seen: None };
     terminal.ask(stage, command);
     browsers[1].until(|kind| matches!(kind, EventKind::HeadMoved { .. }));
     in_step(stage, &mut browsers, &mut terminal);
     assert_eq!((browsers[0].texts().len(), stage.read("a.txt").as_deref()), (2, Some("one\n")));
-    let Reply::Forked { session: fork, .. } = terminal.ask(stage, Command::Fork { entry: first.parse().unwrap() })
+    let Reply::Forked { session: fork, .. } = terminal.ask(stage, Action::Fork { entry: first.parse().unwrap() })
     else {
         panic!("not forked")
     };

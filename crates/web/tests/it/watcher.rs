@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
-use retake_agent::contract::{Event, EventKind, Question};
+use retake_agent::contract::{Event, EventKind, Question, TurnEnd};
 use retake_agent::view::View;
 use retake_engine::session::entry::Part;
 use serde_json::Value;
@@ -147,7 +147,7 @@ impl Watcher {
         }
     }
 
-    pub fn until_ended(&mut self) -> String {
+    pub fn until_ended(&mut self) -> TurnEnd {
         match self.until(|kind| matches!(kind, EventKind::TurnEnded { .. })) {
             EventKind::TurnEnded { reason, .. } => reason,
             _ => unreachable!(),

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use retake_agent::contract::{Change, Reason, Refusal, Seen};
+use retake_agent::contract::{Change, OperationRef, Reason, Refusal, Seen};
 use retake_agent::document::RewindDocument;
 use retake_agent::fresh;
 use retake_agent::question::{refusal, refused, to_request};
@@ -81,9 +81,9 @@ impl Scribe {
         });
         self.writer = Some(writer);
         let operation = applied.as_ref().ok().and_then(|applied| applied.operation);
-        if let Self { writer: Some(writer), telling, .. } = self {
-            telling.tell_moved(writer.conversation().entries(), operation.map(|id| id.to_string()));
-            telling.tell_draft(writer.draft());
+        if let Self { writer: Some(writer), publisher, .. } = self {
+            publisher.head_moved(writer.conversation().entries(), operation.map(OperationRef::from));
+            publisher.draft(writer.draft());
         }
         let applied = applied?;
         Ok(Changed { document: RewindDocument::applied(&applied), before, after: self.entries().to_vec() })

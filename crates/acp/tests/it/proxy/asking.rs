@@ -1,6 +1,6 @@
 //! The extension, the commands in the chat and the socket.
 
-use retake_agent::contract::{Change, ChangeGoal, Command, Reply};
+use retake_agent::contract::{Action, Change, ChangeGoal, Reply};
 use retake_agent::live::Live;
 use retake_agent::socket::Client as SocketClient;
 use serde_json::{Value, json};
@@ -231,7 +231,7 @@ async fn commands_of_retake_reach_a_live_session() {
     let (view, live) = Live::attach(socket, id).await.expect("it can be attached to");
     assert_eq!(view.conversation().prompts().count(), 2);
     let change = Change::new(ChangeGoal::Undo { operation: None });
-    let command = Command::Apply { change, head_seen: None, plan_seen: None, running: Default::default() };
+    let command = Action::Apply { change, head_seen: None, plan_seen: None, running: Default::default() };
     let Ok(Ok(Reply::Change { document })) = live.asker.ask(command).await else { panic!("it is undone") };
     assert!(document.applied);
     assert_eq!((text(&world).as_str(), client.points(&session).await.len()), ("one", 1));

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::fs;
 use std::sync::{Arc, Mutex};
 
-use retake_agent::contract::{Change, Command, Extent, Reply};
+use retake_agent::contract::{Action, Change, Extent, Query, Reply};
 use retake_agent::permission::Allowed;
 use retake_engine::Scope;
 use retake_engine::session::entry::{Body, Entry, EntryId, Part, SummaryBy};
@@ -128,7 +128,7 @@ impl<'a> Player<'a> {
             Step::Draft => {
                 self.met.add("draft");
                 let parts = vec![Part::text(format!("draft {}", self.fresh()))];
-                self.scene.request(Command::Draft { parts: parts.clone() }).unwrap();
+                self.scene.request(Action::Draft { parts: parts.clone() }).unwrap();
                 assert_eq!(self.scene.view().draft, parts);
             }
         }
@@ -198,7 +198,7 @@ impl<'a> Player<'a> {
     fn clear(&mut self) {
         self.settle();
         let (since, entries) = (self.timeline.now(), self.entries());
-        self.scene.request(Command::Clear).unwrap();
+        self.scene.request(Action::Clear).unwrap();
         let after = self.entries();
         assert_eq!(after[..entries.len()], entries);
         assert!(matches!(after[entries.len()..], [Entry { body: Body::Cleared, .. }]), "{after:#?}");
@@ -216,7 +216,7 @@ impl<'a> Player<'a> {
             Stretch::From => Extent::From { entry },
             Stretch::UpTo => Extent::UpTo { entry },
         };
-        let reply = self.scene.request(Command::Summarise { extent, instructions: None }).unwrap();
+        let reply = self.scene.request(Action::Summarise { extent, instructions: None }).unwrap();
         let after = self.entries();
         assert_eq!(after[..entries.len()], entries);
         match reply {
@@ -238,7 +238,7 @@ impl<'a> Player<'a> {
     }
 
     fn context(&self) -> String {
-        match self.scene.request(Command::Context).unwrap() {
+        match self.scene.request(Query::Context).unwrap() {
             Reply::Context { body } => body,
             other => panic!("no context: {other:?}"),
         }
@@ -277,9 +277,7 @@ impl<'a> Player<'a> {
         for entry in targets {
             for scope in [Scope::Code, Scope::Conversation, Scope::Both] {
                 let change = Change::new(rewind_goal(entry, scope));
-                self.scene
-                    .request(Command::Plan { change })
-                    .unwrap_or_else(|refusal| panic!("{scope:?}: {refusal:#?}"));
+                self.scene.request(Query::Plan { change }).unwrap_or_else(|refusal| panic!("{scope:?}: {refusal:#?}"));
             }
         }
     }

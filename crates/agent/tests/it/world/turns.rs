@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use retake_agent::contract::{Command, EventKind};
+use retake_agent::contract::{Action, EventKind, TurnEnd};
 use retake_engine::session::entry::{Body, Entry, EntryId, Outcome};
 use retake_testkit::model::{Answer, Gate, Tokens};
 use serde_json::{Value, json};
@@ -116,16 +116,16 @@ impl Player<'_> {
         let waiting = self.scene.draft();
         let prompt = self.scene.say(&text);
         let reason = self.play_ending(prompt, ending, &gate);
-        self.met.add(match reason.as_str() {
-            "done" => "turn: done",
-            "failed" => "turn: failed",
+        self.met.add(match reason {
+            TurnEnd::Done => "turn: done",
+            TurnEnd::Failed => "turn: failed",
             _ => "turn: interrupted",
         });
         let seen = std::mem::take(&mut self.script.lock().unwrap().seen);
         seen.into_iter().skip(1).for_each(|files| self.timeline.push(By::Ours, files));
         self.timeline.push(By::Ours, self.disk());
         let entries_after = self.entries();
-        if reason != "done" && rounds.is_empty() && matches!(ending, Ending::Fails | Ending::StopsWaiting) {
+        if reason != TurnEnd::Done && rounds.is_empty() && matches!(ending, Ending::Fails | Ending::StopsWaiting) {
             self.met.add("turn: came to nothing");
             assert_eq!(entries_after, entries_before, "a turn that came to nothing leaves nothing");
             // What was typed and never said waits on.
@@ -142,7 +142,7 @@ impl Player<'_> {
         self.made(Kind::Turn, since, entries_before, entries_after);
     }
 
-    fn play_ending(&mut self, prompt: EntryId, ending: &Ending, gate: &Gate) -> String {
+    fn play_ending(&mut self, prompt: EntryId, ending: &Ending, gate: &Gate) -> TurnEnd {
         match ending {
             Ending::Done | Ending::Fails => {}
             Ending::StopsCall(_) if !self.has_shell => {}
@@ -154,17 +154,17 @@ impl Player<'_> {
                     }
                     heard.contains("ready")
                 });
-                self.scene.request(Command::Interrupt { turn: None }).unwrap();
+                self.scene.request(Action::Interrupt { turn: None }).unwrap();
             }
             Ending::StopsAnswer => {
                 gate.wait_until_reached();
                 // What was sent before the gate has been heard.
                 self.scene.until(|kind| matches!(kind, EventKind::Delta { text, .. } if text.ends_with('.')));
-                self.scene.request(Command::Interrupt { turn: None }).unwrap();
+                self.scene.request(Action::Interrupt { turn: None }).unwrap();
             }
             Ending::StopsWaiting => {
                 gate.wait_until_reached();
-                self.scene.request(Command::Interrupt { turn: None }).unwrap();
+                self.scene.request(Action::Interrupt { turn: None }).unwrap();
             }
         }
         self.scene.until_ended(prompt).0

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use retake_acp::agent::{Host, HostError, Listed, McpServer, Open, Parting, Wanted, Wish};
 use retake_agent::controller::{OpenError as OpenSessionError, Which};
-use retake_agent::live::{Live, LiveError};
+use retake_agent::live::{FindError, Found, JoinError, Live, NotOpened};
 use retake_agent::mcp::ServerSettings;
 use retake_agent::{fresh, listing};
 use retake_engine::{OpenError, ResolveError, SessionError, SessionId, Workspace};
@@ -21,9 +21,6 @@ use crate::args::GlobalArgs;
 use crate::failure;
 use crate::surroundings::Surroundings;
 
-/// How often, and with what pause, a session is tried that another process has open.
-const ATTEMPTS: u32 = 50;
-const PAUSE: Duration = Duration::from_millis(100);
 /// How often it is looked whether others still have a session open.
 const LOOK: Duration = Duration::from_millis(500);
 /// After this time a call of an editor's MCP server is given up.
@@ -113,19 +110,19 @@ impl EditorHost {
 
     /// Joins a session that another process has open, or opens it here.
     async fn resume(&self, cwd: &Path, servers: &[McpServer], session: SessionId) -> Result<Open, HostError> {
-        for _ in 0..ATTEMPTS {
-            let here = self.with_servers(cwd, servers)?;
-            if let Some(open) = join(&here, session).await? {
-                return Ok(open);
-            }
-            match self.serve(here, Which::Existing(session)).await {
-                Ok(open) => return Ok(open),
-                // Another process was quicker, and does not listen yet.
-                Err(Refused::Live) => tokio::time::sleep(PAUSE).await,
-                Err(Refused::Other(error)) => return Err(error),
-            }
+        let here = self.with_servers(cwd, servers)?;
+        let open = || async {
+            self.serve(here.clone(), Which::Existing(session)).await.map_err(|refused| match refused {
+                Refused::Live => NotOpened::Taken(failed(&AgentError::unreachable(session))),
+                Refused::Other(error) => NotOpened::Failed(error),
+            })
+        };
+        match here.reach().find(session, open).await {
+            Ok(Found::Opened(open)) => Ok(open),
+            Ok(Found::Joined(view, live)) => Ok(Open { view, live, close: Box::new(|_| Box::pin(async {})) }),
+            Err(FindError::Open(error)) => Err(error),
+            Err(FindError::Join(error)) => Err(not_joined(error)),
         }
-        Err(failed(&AgentError::unreachable(session)))
     }
 
     fn with_servers(&self, cwd: &Path, servers: &[McpServer]) -> Result<Surroundings, HostError> {
@@ -217,15 +214,10 @@ impl From<HostError> for Refused {
     }
 }
 
-/// Joins a session that another process has open; `None` if none has.
-async fn join(here: &Surroundings, session: SessionId) -> Result<Option<Open>, HostError> {
-    let client = agent::connect(here, session).await.map_err(|error| HostError::Failed { message: words(&error) })?;
-    let Some(client) = client else { return Ok(None) };
-    match Live::attach(client, session).await {
-        Ok((view, live)) => Ok(Some(Open { view, live, close: Box::new(|_| Box::pin(async {})) })),
-        // Whoever was there is not any more.
-        Err(LiveError::Died | LiveError::Ended) => Ok(None),
-        Err(error) => Err(failed(&error.into())),
+fn not_joined(error: JoinError) -> HostError {
+    match error {
+        JoinError::Live(error) => failed(&error.into()),
+        error => HostError::Failed { message: words(&agent::cannot_join(error)) },
     }
 }
 
@@ -255,7 +247,7 @@ fn sessions(here: Surroundings) -> Vec<Listed> {
     let root = here.environment.root.clone();
     let Ok(workspace) = Workspace::open(here.environment) else { return Vec::new() };
     let facts = listing::sessions(&workspace).unwrap_or_default().into_iter();
-    facts.map(|one| Listed { session: one.session, cwd: root.clone(), title: one.title, at: one.at }).collect()
+    facts.map(|one| Listed { session: one.session.into(), cwd: root.clone(), title: one.title, at: one.at }).collect()
 }
 
 /// Does something that waits.

@@ -1,12 +1,12 @@
 //! Questions and their answers.
 
-use retake_agent::contract::Answer;
+use retake_agent::contract::{Action, Answer, Command};
 
 use super::*;
 
 fn answer(effects: &[Effect]) -> Option<(&CallId, &Answer)> {
     match effects {
-        [Effect::Ask(Asked::Quietly, Command::Answer { call, answer })] => Some((call, answer)),
+        [Effect::Ask(Asked::Quietly, Command::Action(Action::Answer { call, answer }))] => Some((call, answer)),
         _ => None,
     }
 }
@@ -118,7 +118,7 @@ fn somebody_who_is_typing_answers_nothing_by_accident() {
 fn escape_stops_the_turn_that_asks() {
     let mut scene = Scene::new();
     scene.ask("c1", npm_test());
-    assert_eq!(scene.key(KeyCode::Esc), [Effect::Ask(Asked::Quietly, Command::Interrupt { turn: None })]);
+    assert_eq!(scene.key(KeyCode::Esc), [Effect::Ask(Asked::Quietly, Action::Interrupt { turn: None }.into())]);
 }
 
 #[test]
@@ -160,5 +160,8 @@ fn escape_and_enter_at_once_are_escape() {
     let mut scene = Scene::new();
     scene.ask("c1", npm_test());
     scene.key(KeyCode::Down);
-    assert_eq!(scene.input(Input::Key(alt_enter)), [Effect::Ask(Asked::Quietly, Command::Interrupt { turn: None })]);
+    assert_eq!(
+        scene.input(Input::Key(alt_enter)),
+        [Effect::Ask(Asked::Quietly, Action::Interrupt { turn: None }.into())]
+    );
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use retake_agent::contract::{Command, Event, EventKind, Question, Refusal, Reply, Rule, State};
+use retake_agent::contract::{Event, EventKind, Query, Question, Refusal, Reply, Rule, State};
 use retake_agent::view::View;
 use retake_engine::Timestamp;
 use retake_engine::session::entry::{
@@ -33,7 +33,7 @@ struct Scene {
 impl Scene {
     fn new() -> Self {
         let view = View {
-            session: "01234567-89ab".to_owned(),
+            session: "01234567-89ab".into(),
             workspace: "/work".to_owned(),
             model: "anthropic/opus".to_owned(),
             window: Some(200_000),
@@ -45,7 +45,7 @@ impl Scene {
     fn with(view: View) -> Self {
         let seq = view.seq;
         let (app, effects) = App::new(view, Theme::new(Colours::None), None, Timestamp(BEGINNING));
-        assert_eq!(effects, [Effect::Ask(Asked::Store, Command::Store)]);
+        assert_eq!(effects, [Effect::Ask(Asked::Store, Query::Store.into())]);
         Self { app, now: BEGINNING, seq, entries: 0 }
     }
 

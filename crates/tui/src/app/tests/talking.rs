@@ -1,14 +1,14 @@
 //! Saying things, commands, the draft, leaving.
 
-use retake_agent::contract::{Change, ChangeGoal, DiffOf, Extent, Reason, Seen, WhileRunning};
+use retake_agent::contract::{Action, Change, ChangeGoal, Command, DiffOf, Extent, Query, Reason, Seen, WhileRunning};
 use retake_agent::document::{Bytes, ConflictFacts, RewindDocument};
 use retake_engine::{Conflict, Means, OnConflict};
 
 use super::*;
 use crate::app::{Next, Place};
 
-fn ask(asked: Asked, command: Command) -> Vec<Effect> {
-    vec![Effect::Ask(asked, command)]
+fn ask(asked: Asked, command: impl Into<Command>) -> Vec<Effect> {
+    vec![Effect::Ask(asked, command.into())]
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn escape_and_ctrl_c_stop_the_turn() {
     {
         let mut scene = Scene::new();
         scene.state(State::Running);
-        assert_eq!(scene.input(Input::Key(stop)), ask(Asked::Quietly, Command::Interrupt { turn: None }));
+        assert_eq!(scene.input(Input::Key(stop)), ask(Asked::Quietly, Action::Interrupt { turn: None }));
     }
 }
 
@@ -110,7 +110,7 @@ fn commands_ask_the_session() {
     let mut scene = Scene::new();
     let prompt = scene.turn("mend it", "done");
     let head = scene.app.view.head();
-    let apply = |goal| Command::Apply {
+    let apply = |goal| Action::Apply {
         change: Change::new(goal),
         head_seen: Some(Seen { head }),
         plan_seen: None,
@@ -121,22 +121,22 @@ fn commands_ask_the_session() {
     let nothing = Refusal { reason: Reason::Nothing, message: "nothing to undo".into(), hint: None, document: None };
     scene.answer(Asked::Change { verb: "undo" }, Err(nothing));
     assert_eq!(scene.enters("/redo"), ask(Asked::Change { verb: "redo" }, apply(ChangeGoal::Redo { operation: None })));
-    assert_eq!(scene.enters("/diff"), ask(Asked::Diff, Command::Diff { of: DiffOf::Turn { prompt } }));
+    assert_eq!(scene.enters("/diff"), ask(Asked::Diff, Query::Diff { of: DiffOf::Turn { prompt } }));
     let entry = head.expect("something was said");
-    assert_eq!(scene.enters("/fork"), ask(Asked::Fork, Command::Fork { entry }));
-    let label = Command::Label { prompt, label: Some("it works".into()) };
+    assert_eq!(scene.enters("/fork"), ask(Asked::Fork, Action::Fork { entry }));
+    let label = Action::Label { prompt, label: Some("it works".into()) };
     assert_eq!(scene.enters("/label it works"), ask(Asked::Label("it works".into()), label));
-    let compact = Command::Summarise { extent: Extent::All, instructions: Some("the API".into()) };
+    let compact = Action::Summarise { extent: Extent::All, instructions: Some("the API".into()) };
     assert_eq!(scene.enters("/compact the API"), ask(Asked::Summary, compact));
-    let from = Command::Summarise { extent: Extent::From { entry: prompt }, instructions: None };
+    let from = Action::Summarise { extent: Extent::From { entry: prompt }, instructions: None };
     assert_eq!(scene.enters("/summarize from 1"), ask(Asked::Summary, from));
-    let up_to = Command::Summarise { extent: Extent::UpTo { entry: prompt }, instructions: None };
+    let up_to = Action::Summarise { extent: Extent::UpTo { entry: prompt }, instructions: None };
     assert_eq!(scene.enters("/summarize up to #1"), ask(Asked::Summary, up_to));
-    let model = Command::Model { model: "openai/x".into() };
+    let model = Action::Model { model: "openai/x".into() };
     assert_eq!(scene.enters("/model openai/x"), ask(Asked::Model("openai/x".into()), model));
-    assert_eq!(scene.enters("/clear"), ask(Asked::Quietly, Command::Clear));
-    assert_eq!(scene.enters("/sessions"), ask(Asked::Sessions, Command::Sessions));
-    assert_eq!(scene.enters("/checkpoints"), ask(Asked::Checkpoints, Command::Checkpoints));
+    assert_eq!(scene.enters("/clear"), ask(Asked::Quietly, Action::Clear));
+    assert_eq!(scene.enters("/sessions"), ask(Asked::Sessions, Query::Sessions));
+    assert_eq!(scene.enters("/checkpoints"), ask(Asked::Checkpoints, Query::Checkpoints));
     assert_eq!(scene.enters("/new"), [Effect::Leave(Next::New)]);
 }
 
@@ -146,7 +146,9 @@ fn two_undos_at_once_are_two() {
     scene.turn("mend it", "done");
     scene.enters("/undo");
     let effects = scene.enters("/undo");
-    let [Effect::Ask(_, Command::Apply { head_seen, .. })] = effects.as_slice() else { panic!("{effects:?}") };
+    let [Effect::Ask(_, Command::Action(Action::Apply { head_seen, .. }))] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
     assert_eq!(*head_seen, None, "what the first one moves is no reason to refuse the second");
 }
 
@@ -188,7 +190,7 @@ fn a_command_is_completed_and_run() {
 fn a_file_is_completed_from_what_the_session_finds() {
     let mut scene = Scene::new();
     let effects = scene.types("see @ma");
-    assert_eq!(effects, ask(Asked::Files("ma".into()), Command::Files { query: "ma".into() }));
+    assert_eq!(effects, ask(Asked::Files("ma".into()), Query::Files { query: "ma".into() }));
     scene.answer(Asked::Files("m".into()), Ok(Reply::Files { paths: vec!["late".into()] }));
     assert!(scene.app.completion.is_none(), "a late answer is dropped");
     scene.answer(Asked::Files("ma".into()), Ok(Reply::Files { paths: vec!["src/main.rs".into(), "Makefile".into()] }));
@@ -266,7 +268,10 @@ fn leaving_keeps_what_is_typed_as_the_draft() {
     scene.state(State::Running);
     assert_eq!(
         scene.app.leave(),
-        [Effect::Ask(Asked::Quietly, Command::Draft { parts: vec![Part::text("half")] }), Effect::Leave(Next::Quit),]
+        [
+            Effect::Ask(Asked::Quietly, Action::Draft { parts: vec![Part::text("half")] }.into()),
+            Effect::Leave(Next::Quit),
+        ]
     );
 }
 

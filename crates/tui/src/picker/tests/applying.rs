@@ -1,6 +1,6 @@
 //! What is sent, exactly once, and what comes of it.
 
-use retake_agent::contract::{Extent, Summarised};
+use retake_agent::contract::{Action, Extent, OperationRef, Query, SessionRef, Summarised};
 use retake_engine::session::entry::Usage;
 
 use super::*;
@@ -20,14 +20,14 @@ fn enter_twice_goes_back_with_files_and_conversation() {
 #[test]
 fn each_digit_is_one_thing() {
     let summarise = |extent| {
-        let command = Command::Summarise { extent, instructions: None };
-        vec![Step::Ask(Asked::Summarise, Box::new(command))]
+        let command = Action::Summarise { extent, instructions: None };
+        vec![Step::Ask(Asked::Summarise, Box::new(command.into()))]
     };
     let expected = [
         ('1', apply(rewind(4, Scope::Both))),
         ('2', apply(rewind(4, Scope::Conversation))),
         ('3', apply(rewind(4, Scope::Code))),
-        ('4', vec![Step::Ask(Asked::Fork, Box::new(Command::Fork { entry: id(4) }))]),
+        ('4', vec![Step::Ask(Asked::Fork, Box::new(Action::Fork { entry: id(4) }.into()))]),
         ('5', summarise(Extent::From { entry: id(4) })),
         ('6', summarise(Extent::UpTo { entry: id(4) })),
         ('7', Vec::new()),
@@ -100,16 +100,16 @@ fn a_stale_head_is_told_and_everything_is_asked_again() {
     scene.press(KeyCode::Enter);
     scene.answer(Err(refusal(Reason::StaleHead, "the conversation has moved on since; nothing was changed")));
     assert!(scene.drawn(80, 20).contains("the conversation has moved on since; nothing was changed"));
-    assert_eq!(scene.commands(), [&Command::Targets { query: None }]);
+    assert_eq!(scene.commands(), [&Query::Targets { query: None }]);
     scene.answer(Ok(Reply::Targets { head: Some(id(41)), targets: targets() }));
-    assert_eq!(scene.commands(), [&Command::Plan { change: rewind(4, Scope::Both) }]);
+    assert_eq!(scene.commands(), [&Query::Plan { change: rewind(4, Scope::Both) }]);
     assert_eq!(scene.chosen(), Some(id(4)));
     scene.answer(Ok(Reply::Change { document: Box::new(plan(4)) }));
     scene.press(KeyCode::Enter);
     let head_seen = Some(Seen { head: Some(id(41)) });
     let change = rewind(4, Scope::Both);
-    let command = Command::Apply { change, head_seen, plan_seen: None, running: WhileRunning::Refuse };
-    assert_eq!(scene.press(KeyCode::Enter), [Step::Ask(Asked::Apply, Box::new(command))]);
+    let command = Action::Apply { change, head_seen, plan_seen: None, running: WhileRunning::Refuse };
+    assert_eq!(scene.press(KeyCode::Enter), [Step::Ask(Asked::Apply, Box::new(command.into()))]);
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn a_fork_tells_its_session() {
     let mut scene = menu(plan(4));
     scene.press(KeyCode::Char('4'));
     assert!(scene.drawn(80, 20).contains("Forking …"));
-    let (session, operation) = ("abc".to_owned(), "def".to_owned());
+    let (session, operation) = (SessionRef::from("abc"), OperationRef::from("def"));
     let reply = Reply::Forked { session: session.clone(), operation, draft: Vec::new(), differing: Vec::new() };
     assert_eq!(scene.answer(Ok(reply)), [Step::Forked { session }]);
 }
@@ -194,7 +194,7 @@ fn a_summary_is_waited_for() {
     assert_eq!(scene.press(KeyCode::Esc), []);
     let summary = Box::new(Summarised {
         entry: id(50),
-        operation: "op".to_owned(),
+        operation: "op".into(),
         range: (id(1), id(2)),
         text: "Short".to_owned(),
         usage: Usage::default(),
@@ -224,12 +224,12 @@ fn a_label_is_written_in_place_and_an_empty_one_takes_it_away() {
     scene.ctrl('w');
     scene.press(KeyCode::Char('x'));
     let label = |label: Option<&str>| {
-        let command = Command::Label { prompt: id(3), label: label.map(str::to_owned) };
-        vec![Step::Ask(Asked::Label, Box::new(command))]
+        let command = Action::Label { prompt: id(3), label: label.map(str::to_owned) };
+        vec![Step::Ask(Asked::Label, Box::new(command.into()))]
     };
     assert_eq!(scene.press(KeyCode::Enter), label(Some("before x")));
     scene.answer(Ok(Reply::Done));
-    assert_eq!(scene.commands(), [&Command::Targets { query: None }]);
+    assert_eq!(scene.commands(), [&Query::Targets { query: None }]);
     scene.answer_all(plan(3));
     scene.ctrl('l');
     scene.ctrl('u');

@@ -1,6 +1,6 @@
 //! Conflicts: each file gets its own decision, and exactly that is sent.
 
-use retake_agent::contract::DiffOf;
+use retake_agent::contract::{DiffOf, Query};
 
 use super::*;
 
@@ -22,7 +22,7 @@ fn change(a: OnConflict, b: OnConflict) -> Change {
 #[test]
 fn the_safe_choice_is_made_beforehand() {
     let mut scene = deciding();
-    assert_eq!(scene.commands(), [&Command::Plan { change: change(OnConflict::Keep, OnConflict::Keep) }]);
+    assert_eq!(scene.commands(), [&Query::Plan { change: change(OnConflict::Keep, OnConflict::Keep) }]);
     assert_eq!(scene.press(KeyCode::Enter), apply(change(OnConflict::Keep, OnConflict::Keep)));
 }
 
@@ -32,9 +32,9 @@ fn each_file_gets_its_own_and_the_preview_follows() {
     scene.answer_all(with_conflicts(4));
     scene.press(KeyCode::Char('m'));
     let merged = change(OnConflict::Merge, OnConflict::Keep);
-    assert_eq!(scene.commands(), [&Command::Plan { change: merged.clone() }]);
+    assert_eq!(scene.commands(), [&Query::Plan { change: merged.clone() }]);
     scene.answer(Ok(Reply::Change { document: Box::new(with_conflicts(4)) }));
-    assert_eq!(scene.commands(), [&Command::Diff { of: DiffOf::Change { change: merged } }]);
+    assert_eq!(scene.commands(), [&Query::Diff { of: DiffOf::Change { change: merged } }]);
     let line = DiffLine { kind: LineKind::Added, text: "merged line".to_owned() };
     let hunks = vec![HunkLines { start: (7, 7), lines: vec![line] }];
     let file = FileDiff { path: path("a.rs"), added: 1, removed: 0, instead: None, hunks, left_out: 0, about: None };
@@ -43,7 +43,7 @@ fn each_file_gets_its_own_and_the_preview_follows() {
     assert!(drawn.contains("[merge]") && drawn.contains("7 + merged line"), "{drawn}");
     scene.press(KeyCode::Down);
     scene.press(KeyCode::Char('m'));
-    assert_eq!(scene.commands(), [&Command::Ping; 0], "it does not merge");
+    assert_eq!(scene.commands(), [&Query::Ping; 0], "it does not merge");
     scene.press(KeyCode::Right);
     assert_eq!(scene.press(KeyCode::Enter), apply(change(OnConflict::Merge, OnConflict::Overwrite)));
 }
@@ -81,7 +81,7 @@ fn escape_forgets_the_decisions() {
     scene.press(KeyCode::Char('O'));
     scene.answer_all(with_conflicts(4));
     scene.press(KeyCode::Esc);
-    assert_eq!(scene.commands(), [&Command::Plan { change: rewind(4, Scope::Both) }]);
+    assert_eq!(scene.commands(), [&Query::Plan { change: rewind(4, Scope::Both) }]);
     scene.press(KeyCode::Enter);
     assert_eq!(scene.press(KeyCode::Enter), apply(change(OnConflict::Keep, OnConflict::Keep)));
 }

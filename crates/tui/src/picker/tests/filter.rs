@@ -1,12 +1,16 @@
 //! Typing to filter.
 
+use retake_agent::contract::Query;
+
 use super::*;
 
 fn asked_for(scene: &Scene) -> Vec<&str> {
-    let query = |command: &&Command| matches!(command, Command::Targets { query: Some(_) });
+    let query = |command: &&Command| matches!(command, Command::Query(Query::Targets { query: Some(_) }));
     let commands = scene.commands().into_iter().filter(query);
     commands
-        .filter_map(|command| if let Command::Targets { query } = command { query.as_deref() } else { None })
+        .filter_map(
+            |command| if let Command::Query(Query::Targets { query }) = command { query.as_deref() } else { None },
+        )
         .collect()
 }
 

@@ -1,11 +1,11 @@
 //! Asking what would change: for the chosen row, one question at a time, and late answers are dropped.
 
-use retake_agent::contract::DiffOf;
+use retake_agent::contract::{DiffOf, Query};
 
 use super::*;
 
 fn planned(number: u8) -> Command {
-    Command::Plan { change: rewind(number, Scope::Both) }
+    Query::Plan { change: rewind(number, Scope::Both) }.into()
 }
 
 fn change(document: RewindDocument) -> Result<Reply, Refusal> {
@@ -15,14 +15,14 @@ fn change(document: RewindDocument) -> Result<Reply, Refusal> {
 #[test]
 fn the_newest_prompt_is_planned_first_and_then_its_lines() {
     let mut scene = Scene::opened();
-    assert_eq!(scene.commands(), [&Command::Targets { query: None }]);
+    assert_eq!(scene.commands(), [&Query::Targets { query: None }]);
     scene.answer(Ok(Reply::Targets { head: Some(id(40)), targets: targets() }));
     assert_eq!(scene.commands(), [&planned(4)]);
     scene.answer(change(plan(4)));
-    let diff = Command::Diff { of: DiffOf::Change { change: rewind(4, Scope::Both) } };
+    let diff = Query::Diff { of: DiffOf::Change { change: rewind(4, Scope::Both) } };
     assert_eq!(scene.commands(), [&diff]);
     scene.answer(Ok(Reply::Diff { files: diffs(), plan: None }));
-    assert_eq!(scene.commands(), [&Command::Ping; 0]);
+    assert_eq!(scene.commands(), [&Query::Ping; 0]);
 }
 
 #[test]
@@ -77,10 +77,10 @@ fn the_old_preview_stays_dimmed_while_a_new_one_is_worked_out() {
 fn of_a_prompt_whose_files_are_gone_only_the_conversation_is_planned() {
     let mut scene = Scene::ready();
     scene.press(KeyCode::End);
-    assert_eq!(scene.commands(), [&Command::Plan { change: rewind(1, Scope::Conversation) }]);
+    assert_eq!(scene.commands(), [&Query::Plan { change: rewind(1, Scope::Conversation) }]);
     let document = RewindDocument { scope: Some(Scope::Conversation), files: Vec::new(), ..plan(1) };
     scene.answer(change(document));
-    assert_eq!(scene.commands(), [&Command::Ping; 0]);
+    assert_eq!(scene.commands(), [&Query::Ping; 0]);
     scene.press(KeyCode::Enter);
     assert_eq!(scene.press(KeyCode::Char('1')), []);
     assert_eq!(scene.press(KeyCode::Char('3')), []);
@@ -157,11 +157,11 @@ fn a_menu_about_a_prompt_that_left_the_conversation_closes() {
         [
             Step::Ask(
                 Asked::Found { word: "1".to_owned() },
-                Box::new(Command::Targets { query: Some("1".to_owned()) })
+                Box::new(Query::Targets { query: Some("1".to_owned()) }.into())
             ),
             Step::Ask(
                 Asked::Plan { generation: scene.picker.preview.generation() },
-                Box::new(Command::Plan { change: rewind(1, Scope::Conversation) })
+                Box::new(Query::Plan { change: rewind(1, Scope::Conversation) }.into())
             )
         ],
         "it is a filter again"

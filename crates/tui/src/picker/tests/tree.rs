@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use retake_agent::contract::TreePrompt;
+use retake_agent::contract::{Action, Query, TreePrompt};
 
 use super::super::tree::layout;
 use super::*;
@@ -28,7 +28,7 @@ pub fn prompts() -> Vec<TreePrompt> {
         prompt(1, None, Some(1)),
         prompt(2, Some(1), Some(2)),
         prompt(12, Some(2), None),
-        TreePrompt { forks: vec!["3fa29c41deadbeef".to_owned()], ..prompt(13, Some(12), None) },
+        TreePrompt { forks: vec!["3fa29c41deadbeef".into()], ..prompt(13, Some(12), None) },
         TreePrompt { label: Some("good".to_owned()), ..prompt(3, Some(2), Some(3)) },
         prompt(4, Some(3), Some(4)),
     ]
@@ -93,7 +93,7 @@ fn tab_shows_the_tree_at_the_same_prompt_and_back() {
     scene.press(KeyCode::Down);
     scene.answer_all(plan(3));
     scene.press(KeyCode::Tab);
-    assert_eq!(scene.commands(), [&Command::Tree]);
+    assert_eq!(scene.commands(), [&Query::Tree]);
     scene.answer_all(plan(3));
     assert_eq!(scene.chosen(), Some(id(3)));
     scene.ctrl('t');
@@ -133,8 +133,8 @@ fn a_place_that_cannot_be_gone_back_to_says_why_and_can_still_be_forked() {
     assert_eq!(scene.press(KeyCode::Char('1')), []);
     let drawn = scene.drawn(80, 24);
     assert!(drawn.contains("Code and conversation: the files as they were then are not kept"), "{drawn}");
-    let fork = Command::Fork { entry: id(11) };
-    assert_eq!(scene.press(KeyCode::Char('4')), [Step::Ask(Asked::Fork, Box::new(fork))]);
+    let fork = Action::Fork { entry: id(11) };
+    assert_eq!(scene.press(KeyCode::Char('4')), [Step::Ask(Asked::Fork, Box::new(fork.into()))]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
-use retake_agent::diff::{FileDiff, LineKind};
+use retake_agent::diff::{FileDiff, Instead, LineKind};
 use retake_agent::document::Bytes;
 
 use crate::text::wrap::{Breaks, Margin, height, wrap};
@@ -178,16 +178,18 @@ pub(crate) fn path_text(path: &Bytes) -> String {
     }
 }
 
+fn why(instead: Instead) -> &'static str {
+    match instead {
+        Instead::Binary => "binary",
+        Instead::TooLarge => "too large to compare",
+        Instead::Directory => "directory",
+        Instead::Mode => "permissions only",
+        Instead::Unreadable => "cannot be read",
+    }
+}
+
 fn header(file: &FileDiff, width: usize, theme: Theme) -> Line<'static> {
-    let why = match file.instead.as_deref() {
-        Some("binary") => Some("binary".to_owned()),
-        Some("too_large") => Some("too large to compare".to_owned()),
-        Some("directory") => Some("directory".to_owned()),
-        Some("mode") => Some("permissions only".to_owned()),
-        Some("unreadable") => Some("cannot be read".to_owned()),
-        other => other.map(|other| clean(other).into_owned()),
-    };
-    let suffix = match why {
+    let suffix = match file.instead.map(why) {
         Some(why) => vec![Span::styled(why, theme.dim())],
         None => counts(file.added, file.removed, theme),
     };

@@ -1,6 +1,6 @@
 //! What diffs look like, and that a window of one is the same as its part of the whole.
 
-use retake_agent::diff::{DiffLine, HunkLines, LineKind};
+use retake_agent::diff::{DiffLine, HunkLines, Instead, LineKind};
 use retake_agent::document::Bytes;
 
 use super::*;
@@ -42,7 +42,7 @@ fn sample() -> Vec<FileDiff> {
             ((99, 100), &[" }", "-gone"]),
         ],
     );
-    let binary = FileDiff { instead: Some("binary".to_owned()), ..file("a.png", &[]) };
+    let binary = FileDiff { instead: Some(Instead::Binary), ..file("a.png", &[]) };
     let long = FileDiff { left_out: 12_000, added: 12_000, ..file("Cargo.lock", &[]) };
     vec![edited, binary, long]
 }
@@ -109,9 +109,9 @@ fn a_window_is_a_part_of_the_whole() {
 
 #[test]
 fn what_cannot_be_shown_says_why() {
-    let with = |why: &str| drawn(&[FileDiff { instead: Some(why.to_owned()), ..file("x", &[]) }], 40);
-    assert_eq!(with("too_large"), "x  too large to compare");
-    assert_eq!(with("mode"), "x  permissions only");
+    let with = |why: Instead| drawn(&[FileDiff { instead: Some(why), ..file("x", &[]) }], 40);
+    assert_eq!(with(Instead::TooLarge), "x  too large to compare");
+    assert_eq!(with(Instead::Mode), "x  permissions only");
     let odd = FileDiff { path: Bytes::new(b"a\xffb"), ..file("", &[]) };
     assert_eq!(drawn(&[odd], 40), "a\u{fffd}b");
 }

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { outcome, type Wanted } from '../changes';
+import { outcome } from '../changes';
 import type { DiffLine, FileDiff, RewindDocument } from '../contract';
+import type { Wanted } from '../store';
 import { fits, ofCall } from '../text/edits';
 import { noteLine, refusalOf } from '../text/notes';
 import { changedParts, marked } from '../text/within';

@@ -19,7 +19,7 @@ interface Edit {
 }
 
 /** The change that a call made; null if it is no edit, or the arguments are not what they should be. */
-export function ofCall(tool: string, json: string, details: Details | undefined): CallChange | null {
+export function ofCall(tool: string, json: string, details: Details | null | undefined): CallChange | null {
   if (tool !== 'edit_file' && tool !== 'multi_edit' && tool !== 'write_file') return null;
   const given = object(json);
   if (!given || typeof given['path'] !== 'string') return null;
@@ -37,7 +37,7 @@ export function ofCall(tool: string, json: string, details: Details | undefined)
     hunks.reduce((sum, hunk) => sum + hunk.lines.filter((line) => line.kind === kind).length, 0);
   const all = Array.isArray(given['edits']) ? given['edits'] : [];
   const isEverywhere = [given, ...all].some((edit) => (edit as Record<string, unknown>)?.['replace_all'] === true);
-  return { diff: { path: given['path'], added: count('added'), removed: count('removed'), hunks }, isEverywhere, isWritten: tool === 'write_file' };
+  return { diff: { path: given['path'], added: count('added'), removed: count('removed'), hunks, left_out: 0 }, isEverywhere, isWritten: tool === 'write_file' };
 }
 
 /** Whether a difference of whole lines can be what a call made of its file: it may be another one's, or of another moment. */

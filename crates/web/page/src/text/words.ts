@@ -219,3 +219,8 @@ export function operationName(what: string): string {
   if (kind === 'rewind') return words ? `rewind to ${words}` : kind;
   return !words || words.includes('“') ? `${kind} ${words}`.trim() : `${kind} “${words}”`;
 }
+
+/** With a capital at its beginning. */
+export function sentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

@@ -3,9 +3,10 @@
 import { signal } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 
-import { create, reconnect, sentence } from '../actions';
+import { create, reconnect } from '../actions';
 import { planTitle } from '../changes';
-import { announced, composer, finding, link, panel, session, sidebarOpen, theFacts, useView, type Panel } from '../store';
+import { announced, composer, finding, link, panel, type Panel, session, sidebarOpen, theFacts, useView } from '../store';
+import { sentence } from '../text/words';
 import { Checkpoints } from './Checkpoints';
 import { Composer } from './Composer';
 import { DiffList } from './DiffPanel';

@@ -2,9 +2,9 @@
 
 import { useEffect, useState } from 'preact/hooks';
 
-import { refused, send } from '../actions';
 import { openPlan } from '../changes';
 import type { CheckpointFacts } from '../contract';
+import { refused, send } from '../sending';
 import { age, count, filesChanged } from '../text/words';
 
 export function Checkpoints() {

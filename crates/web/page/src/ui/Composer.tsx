@@ -2,15 +2,15 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
-import { interrupt, prompt, send, withdraw } from '../actions';
+import { interrupt, prompt, withdraw } from '../actions';
 import type { Part } from '../contract';
 import { Blocks, isBlock, typing } from '../draft';
 import { typedSoon } from '../drafts';
-import { matching, read } from '../slash';
 import { say } from '../notices';
-import { held, isUnderWay, panel, setComposer, useView } from '../store';
+import { send } from '../sending';
+import { matching, read } from '../slash';
+import { held, isUnderWay, panel, setComposer, transcript, useView } from '../store';
 import { partName, pathText, size } from '../text/words';
-import { transcript } from './Transcript';
 
 interface Choice {
   text: string;

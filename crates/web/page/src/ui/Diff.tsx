@@ -3,14 +3,14 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 
-import type { DiffLine, FileDiff, HunkLines } from '../contract';
+import type { DiffLine, FileDiff, HunkLines, Instead } from '../contract';
 import { highlight, languageOf } from '../text/highlight';
 import { changedParts, marked, type Range } from '../text/within';
 import { cleanLines, pathText } from '../text/words';
 import { token } from './Code';
 import { memo } from './memo';
 
-const INSTEAD: Record<string, string> = {
+const INSTEAD: Record<Instead, string> = {
   binary: 'binary file',
   too_large: 'too large to compare',
   directory: 'directory',
@@ -63,7 +63,7 @@ export const FileBox = memo(function FileBox(props: {
 /** The lines alone. */
 export const DiffLines = memo(function DiffLines({ file, limit }: { file: FileDiff; limit?: number }) {
   const [shown, setShown] = useState(limit ?? AT_ONCE);
-  if (file.instead) return <p class="instead">{INSTEAD[file.instead] ?? file.instead}</p>;
+  if (file.instead) return <p class="instead">{INSTEAD[file.instead]}</p>;
   const total = file.hunks.reduce((sum, hunk) => sum + hunk.lines.length, 0);
   let left = shown;
   const language = languageOf(pathText(file.path));

@@ -2,9 +2,9 @@
 
 import { useEffect, useState } from 'preact/hooks';
 
-import { send } from '../actions';
 import { openPlan } from '../changes';
 import type { Bytes, Change, EntryId, FileDiff } from '../contract';
+import { send } from '../sending';
 import { useView } from '../store';
 import { count, pathKey, pathText } from '../text/words';
 import { FileBox } from './Diff';

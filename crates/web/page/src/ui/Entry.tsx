@@ -4,7 +4,8 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 
 import { useCallDiff } from '../callDiffs';
-import type { Entry, EntryOf, HunkLines, Part, Todo } from '../contract';
+import type { Entry, HunkLines, Part, Todo } from '../contract';
+import type { EntryOf } from '../facts';
 import { type CallChange, ofCall, object } from '../text/edits';
 import { noteLine, refusalOf } from '../text/notes';
 import { clean, count, firstWords, lineCount, partName, plainOutput } from '../text/words';

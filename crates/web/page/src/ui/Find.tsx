@@ -3,8 +3,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 
 import type { Entry } from '../contract';
-import { entriesVersion, finding, theView } from '../store';
-import { transcript } from './Transcript';
+import { entriesVersion, finding, theView, transcript } from '../store';
 import { isHidden } from './Entry';
 
 /** The words of an entry, as they are read. */

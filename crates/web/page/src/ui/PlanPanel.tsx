@@ -3,11 +3,12 @@
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 
-import { refused, send, sentence } from '../actions';
-import { applyChange, planTitle, RUNNING, type Wanted } from '../changes';
-import type { Bytes, Change, ConflictFacts, EntryId, FileDiff, OnConflict, Refusal, RewindDocument, Scope } from '../contract';
-import { applying, panel, underWay, useView } from '../store';
-import { type Action, changedFiles, count, meaning, pathKey, pathText, willDo } from '../text/words';
+import type { Refusal } from '../api';
+import { applyChange, planTitle, RUNNING } from '../changes';
+import type { Bytes, Change, ConflictFacts, EntryId, FileDiff, OnConflict, RewindDocument, Scope } from '../contract';
+import { refused, send } from '../sending';
+import { applying, panel, underWay, useView, type Wanted } from '../store';
+import { type Action, changedFiles, count, meaning, pathKey, pathText, sentence, willDo } from '../text/words';
 import { head } from '../view';
 import { type Choices, Conflicts, Files, Leaves, Stays, Warnings } from './PlanParts';
 import { promptsGo, SCOPES } from './PromptMenu';

@@ -208,7 +208,7 @@ function PlanFile(props: { file: PlannedFile; diff: FileDiff | undefined; isOpen
   const letter = LETTERS[file.action ?? ''] ?? '?';
   const word = `will be ${actionDone(file.action)}`;
   const remark = file.certainty === 'certain' || file.certainty === 'presumed' ? word : [word, file.certainty].filter(Boolean).join(', ');
-  const box: FileDiff = diff ?? { path: file.path, added: 0, removed: 0, hunks: [] };
+  const box: FileDiff = diff ?? { path: file.path, added: 0, removed: 0, hunks: [], left_out: 0 };
   return (
     <div class="with-button">
       <FileBox file={box} letter={letter} letterName={word} remark={remark} isOpen={props.isOpen} />

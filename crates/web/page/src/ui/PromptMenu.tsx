@@ -2,13 +2,15 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
-import { send, sentence } from '../actions';
-import { fork, openPlan, promptName, setLabel, showTurnDiff, stopThenPlan } from '../changes';
-import type { EntryId, Refusal, RewindDocument, Scope } from '../contract';
+import { fork } from '../actions';
+import type { Refusal } from '../api';
+import { openPlan, promptName, setLabel, showTurnDiff, stopThenPlan } from '../changes';
+import type { EntryId, RewindDocument, Scope } from '../contract';
+import { focusOnce } from '../focus';
 import { points, said } from '../points';
+import { send } from '../sending';
 import { isMenuFresh, menuOf, menuOpener, panel, theFacts, theView, useView } from '../store';
-import { count, willDo } from '../text/words';
-import { focusOnce } from './focus';
+import { count, sentence, willDo } from '../text/words';
 
 const WAITING = 'planning …';
 /** Why most cannot be done while a turn runs is told once, above all of it. */

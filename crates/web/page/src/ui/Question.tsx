@@ -6,13 +6,13 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
-import { quietly } from '../actions';
 import type { Answer, FileDiff, Question as Asked } from '../contract';
+import { focusOnce, isText } from '../focus';
+import { quietly } from '../sending';
 import { announced, applying, composer, panel, sidebarOpen, useView } from '../store';
 import { clean, cleanLines, count, pathText, ruleText } from '../text/words';
 import { Boundary } from './Boundary';
 import { FileBox } from './Diff';
-import { focusOnce, isText } from './focus';
 
 /** For so many milliseconds nobody can have read a question. */
 const UNSEEN_MS = 300;

@@ -5,9 +5,9 @@ import { useEffect, useState } from 'preact/hooks';
 import { fresh, go, remove } from '../actions';
 import { listSessions } from '../api';
 import type { SessionFacts } from '../contract';
+import { focusOnce } from '../focus';
 import { composer, session, sessions, sidebarOpen, workspace } from '../store';
 import { age, count, pathText } from '../text/words';
-import { focusOnce } from './focus';
 
 export function Sessions() {
   const [filter, setFilter] = useState('');

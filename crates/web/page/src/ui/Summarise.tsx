@@ -2,8 +2,8 @@
 
 import { summarise } from '../changes';
 import type { EntryId, Extent } from '../contract';
+import { focusOnce } from '../focus';
 import { applying, panel, theFacts, useView } from '../store';
-import { focusOnce } from './focus';
 import { textOf } from './PromptMenu';
 
 const SHOWN = 8;

@@ -3,14 +3,14 @@
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 
-import { go, refused, send } from '../actions';
+import { go } from '../actions';
 import type { EntryId, FileDiff, Target, TreePrompt } from '../contract';
 import { counts, said } from '../points';
-import { current, entriesVersion, menuOf, panel, sessions, theFacts, toggleMenu, useView } from '../store';
+import { refused, send } from '../sending';
+import { current, entriesVersion, menuOf, panel, sessions, theFacts, toggleMenu, transcript, useView } from '../store';
 import { age, counted } from '../text/words';
 import { DiffList } from './DiffPanel';
 import { titleOf } from './Sessions';
-import { transcript } from './Transcript';
 
 export interface TreeRow {
   prompt: TreePrompt;

@@ -8,7 +8,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/ho
 import type { Entry, Target, View } from '../contract';
 import { isUnseen } from '../facts';
 import { counts, points } from '../points';
-import { current, entriesVersion, menuOf, panel, theFacts, useView } from '../store';
+import { current, entriesVersion, menuOf, panel, setTranscript, theFacts, transcript, type TranscriptPort, useView } from '../store';
 import { age } from '../text/words';
 import { guess, isHidden } from './Entry';
 import { Heights } from './heights';
@@ -25,23 +25,6 @@ interface Item {
 }
 /** Pixels beyond the screen that are on the page. */
 const MORE = 700;
-
-/** What others may want of the list. */
-export interface TranscriptPort {
-  toEnd(): void;
-  toTop(): void;
-  show(key: string): void;
-  /** Keeps an entry where it is on the screen, also if the width becomes another. */
-  hold(key: string): void;
-  /** The prompt whose turn is on the screen. */
-  prompt(): string | null;
-  /** Brings an entry into sight and marks it, without the focus; null marks none. */
-  point(key: string | null): void;
-}
-let port: TranscriptPort | null = null;
-export function transcript(): TranscriptPort | null {
-  return port;
-}
 
 function itemsOf(view: View | null, known: Map<string, Target>): Item[] {
   const items: Item[] = [];
@@ -196,12 +179,12 @@ export function Transcript() {
         draw((count) => count + 1);
       },
     };
-    port = mine;
+    setTranscript(mine);
     return () => {
       observer.disconnect();
       children.disconnect();
       // The list of the next session may be there already.
-      if (port === mine) port = null;
+      if (transcript() === mine) setTranscript(null);
     };
   }, []);
 
@@ -258,7 +241,7 @@ export function Transcript() {
       </div>
       {view && total === 0 && view.state === 'idle' ? <Welcome workspace={view.workspace} /> : null}
       {isAtEnd ? null : (
-        <button type="button" class="to-end" onClick={() => port?.toEnd()}>
+        <button type="button" class="to-end" onClick={() => transcript()?.toEnd()}>
           ↓ newest
         </button>
       )}
