@@ -376,7 +376,9 @@ fn ignored_files_and_repositories_survive_and_what_must_give_way_to_a_file_is_re
     assert_eq!(bench.read("place").as_deref(), Some("a file"));
     assert_eq!(bench.read("other/source.c"), None);
     assert_eq!(bench.read("other/.git/HEAD").as_deref(), Some("ref: refs/heads/main\n"));
-    assert_eq!(applied.plan.kept, [retake_engine::Kept { path: path("other"), why: KeptBecause::HoldsOthers }]);
+    let kept = |text: &str, why| retake_engine::Kept { path: path(text), why };
+    let staying = [kept("other/.git", KeptBecause::NotCaptured), kept("other", KeptBecause::HoldsOthers)];
+    assert_eq!(applied.plan.kept, staying);
 }
 
 #[test]

@@ -100,7 +100,7 @@ impl Planned {
     }
 
     /// What would be there if an open decision is made for it.
-    fn aim(&self) -> Option<&NaiveNode> {
+    pub(super) fn aim(&self) -> Option<&NaiveNode> {
         let is_open = self.choice == OnConflict::Stop && self.conflict.is_some_and(is_overwritable);
         if is_open { self.target.as_ref() } else { self.result() }
     }
@@ -123,7 +123,7 @@ impl Expected {
     }
 }
 
-fn is_overwritable(conflict: Conflict) -> bool {
+pub(super) fn is_overwritable(conflict: Conflict) -> bool {
     matches!(
         conflict,
         Conflict::ChangedByOthers
@@ -135,11 +135,11 @@ fn is_overwritable(conflict: Conflict) -> bool {
     )
 }
 
-fn is_directory(node: Option<&NaiveNode>) -> bool {
+pub(super) fn is_directory(node: Option<&NaiveNode>) -> bool {
     node.is_some_and(|node| node.kind == NaiveKind::Directory)
 }
 
-fn parent(path: &[u8]) -> Option<&[u8]> {
+pub(super) fn parent(path: &[u8]) -> Option<&[u8]> {
     path.iter().rposition(|byte| *byte == b'/').map(|at| &path[..at])
 }
 
@@ -185,14 +185,14 @@ pub(super) fn expect(
     }
 }
 
-struct Planner<'a> {
-    model: &'a Model,
-    wanted: &'a Wanted,
-    disk: &'a Everything,
-    root: &'a std::path::Path,
-    now: &'a NaiveTree,
-    saved: &'a BTreeSet<Path>,
-    parted: &'a BTreeSet<Path>,
+pub(super) struct Planner<'a> {
+    pub(super) model: &'a Model,
+    pub(super) wanted: &'a Wanted,
+    pub(super) disk: &'a Everything,
+    pub(super) root: &'a std::path::Path,
+    pub(super) now: &'a NaiveTree,
+    pub(super) saved: &'a BTreeSet<Path>,
+    pub(super) parted: &'a BTreeSet<Path>,
 }
 
 impl Planner<'_> {
@@ -222,7 +222,7 @@ impl Planner<'_> {
         self.saved.iter().any(|saved| path == saved || path.starts_with(&[saved.as_slice(), b"/"].concat()))
     }
 
-    fn then(&self) -> &NaiveTree {
+    pub(super) fn then(&self) -> &NaiveTree {
         &self.model.points[self.wanted.goal.target(self.model)].tree
     }
 
@@ -254,11 +254,11 @@ impl Planner<'_> {
         }
     }
 
-    fn choice(&self, path: &[u8]) -> OnConflict {
+    pub(super) fn choice(&self, path: &[u8]) -> OnConflict {
         self.wanted.choices.get(path).copied().unwrap_or(self.wanted.choice)
     }
 
-    fn planned(
+    pub(super) fn planned(
         &self,
         path: &[u8],
         conflict: Option<Conflict>,
@@ -582,117 +582,6 @@ impl Planner<'_> {
             planned.merged = merge(chain, &is_all_ours, planned.now.as_ref());
         }
         expected.paths.insert(path.clone(), planned);
-    }
-
-    /// Directories that cannot go, and directories that must come first.
-    fn settle(&self, expected: &mut Expected) {
-        self.refuse_the_impossible(expected);
-        let going = expected.paths.iter().filter(|(_, p)| is_directory(p.now.as_ref()) && !is_directory(p.result()));
-        let going: Vec<Path> = going.map(|(path, _)| path.clone()).collect();
-        for path in going.into_iter().rev() {
-            let children = self.disk.keys().filter(|child| parent(child) == Some(&path));
-            // What cannot be captured is not deleted, whatever is chosen.
-            let goes = |planned: &Planned| planned.aim().is_none() && planned.conflict != Some(Conflict::NotCaptured);
-            let stays = |child: &Path| !expected.paths.get(child).is_some_and(goes);
-            if !children.into_iter().any(stays) {
-                continue;
-            }
-            let Some(planned) = expected.paths.get_mut(&path) else { continue };
-            if planned.result().is_none() {
-                expected.paths.remove(&path);
-                expected.kept.insert((path, name(KeptBecause::HoldsOthers)));
-            } else if matches!(self.wanted.goal, Goal::Exact(_)) {
-                expected.blocked.insert(path);
-            } else {
-                self.stand_back(&path, planned);
-            }
-        }
-        let coming = expected.paths.iter().filter(|(_, planned)| planned.is_touched() && planned.result().is_some());
-        for path in coming.map(|(path, _)| path.clone()).collect::<Vec<_>>() {
-            if !self.make_parents(&path, expected)
-                && let Some(planned) = expected.paths.get_mut(&path)
-            {
-                self.stand_back(&path, planned);
-            }
-        }
-    }
-
-    fn stand_back(&self, path: &[u8], planned: &mut Planned) {
-        planned.conflict = Some(Conflict::InTheWay);
-        planned.choice = self.choice(path);
-        planned.merged = None;
-    }
-
-    /// A conflict that could never be decided otherwise than by keeping, whatever becomes of other paths, is something in the way.
-    fn refuse_the_impossible(&self, expected: &mut Expected) {
-        let is_selective = !matches!(self.wanted.goal, Goal::Exact(_));
-        let undecided = expected.paths.iter().filter(|(_, planned)| planned.conflict.is_some_and(is_overwritable));
-        let is_impossible = |path: &Path, planned: &Planned| {
-            let comes = planned.target.is_some() || planned.merged.is_some();
-            let gives_way = is_directory(planned.now.as_ref()) && comes && !is_directory(planned.target.as_ref());
-            let above = std::iter::successors(parent(path), |path| parent(path));
-            let has_place = || above.into_iter().all(|above| self.may_be_directory(above, expected));
-            comes && !has_place() || is_selective && gives_way && !self.may_be_emptied(path, expected)
-        };
-        let impossible: Vec<Path> =
-            undecided.filter(|(path, planned)| is_impossible(path, planned)).map(|(path, _)| path.clone()).collect();
-        for path in impossible {
-            if let Some(planned) = expected.paths.get_mut(&path) {
-                self.stand_back(&path, planned);
-            }
-        }
-    }
-
-    /// What may become of a path of the plan, depending on what is chosen for it.
-    fn outcomes(planned: &Planned) -> Vec<Option<&NaiveNode>> {
-        match planned.conflict {
-            None => vec![planned.target.as_ref()],
-            Some(conflict) if is_overwritable(conflict) => vec![planned.now.as_ref(), planned.target.as_ref()],
-            Some(_) => vec![planned.now.as_ref()],
-        }
-    }
-
-    fn may_be_directory(&self, path: &[u8], expected: &Expected) -> bool {
-        match expected.paths.get(path) {
-            Some(planned) => Self::outcomes(planned).into_iter().any(is_directory),
-            // One that is not there can be made.
-            None => self.now.known(path).state().is_some_and(|state| state.is_none() || is_directory(state)),
-        }
-    }
-
-    fn may_be_emptied(&self, path: &[u8], expected: &Expected) -> bool {
-        self.disk.keys().filter(|child| parent(child) == Some(path)).all(|child| {
-            expected.paths.get(child).is_some_and(|planned| {
-                let is_known = planned.conflict != Some(Conflict::NotCaptured) && planned.target.is_none();
-                let goes = is_known && planned.conflict.is_none_or(is_overwritable);
-                goes && (!is_directory(planned.now.as_ref()) || self.may_be_emptied(child, expected))
-            })
-        })
-    }
-
-    /// Plans missing directories above `path`; tells whether all of them can be directories.
-    fn make_parents(&self, path: &[u8], expected: &mut Expected) -> bool {
-        let mut parents: Vec<&[u8]> = std::iter::successors(parent(path), |path| parent(path)).collect();
-        parents.reverse();
-        for above in parents {
-            let outcome = match expected.paths.get(above) {
-                Some(planned) => Some(planned.aim()),
-                None => self.now.known(above).state(),
-            };
-            match outcome {
-                Some(Some(node)) if node.kind == NaiveKind::Directory => {}
-                Some(None) if !expected.paths.contains_key(above) => {
-                    let plain = NaiveNode { kind: NaiveKind::Directory, mode: 0o755, content: Vec::new() };
-                    let node = match self.then().known(above) {
-                        Known::There(node) if is_directory(Some(node)) => node.clone(),
-                        _ => plain,
-                    };
-                    expected.paths.insert(above.to_vec(), self.planned(above, None, None, Some(&node)));
-                }
-                _ => return false,
-            }
-        }
-        true
     }
 }
 

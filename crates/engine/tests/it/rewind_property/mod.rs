@@ -9,6 +9,7 @@ mod expect;
 mod force;
 mod judge;
 mod model;
+mod shape;
 mod tally;
 mod world;
 
