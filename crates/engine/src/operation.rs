@@ -5,6 +5,8 @@
 
 mod next;
 
+use std::collections::BTreeSet;
+
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use thiserror::Error;
 
@@ -199,6 +201,14 @@ pub(crate) struct NewOperation<'a> {
     pub(crate) kind: OperationKind,
     pub(crate) what: &'a str,
     pub(crate) made_by: MadeBy,
+}
+
+/// The operations that are undone, by row number.
+pub(crate) fn undone(store: &Store) -> Result<BTreeSet<i64>, StoreError> {
+    store.db().read(|connection| {
+        let mut statement = connection.prepare_cached("SELECT seq FROM operations WHERE undone")?;
+        statement.query_map([], |row| row.get(0))?.collect()
+    })
 }
 
 /// Writes an operation that begins after checkpoint `before`; returns its row number.

@@ -47,9 +47,10 @@ pub(super) fn windows(chain: &[InForce], ours: impl Fn(&ChangeRow) -> bool) -> B
 }
 
 /// The changes in force since the target, of `history`: all recorded changes of a path in order, of which the target has seen the
-/// first `seen`. They lead from the target's state to the last one, unless the path was not captured in between.
-pub(super) fn in_force(history: &[ChangeRow], seen: usize) -> Vec<InForce> {
-    let mut replay = Replay::new(history);
+/// first `seen`. They lead from the target's state to the last one, unless the path was not captured in between. What an operation of
+/// `undone` did and took back by itself left the undo nothing to write, and is not in force either.
+pub(super) fn in_force(history: &[ChangeRow], seen: usize, undone: &BTreeSet<i64>) -> Vec<InForce> {
+    let mut replay = Replay::new(history, undone);
     for row in 0..history.len() {
         replay.take(row);
     }
@@ -71,6 +72,7 @@ struct Place {
 
 struct Replay<'a> {
     history: &'a [ChangeRow],
+    undone: &'a BTreeSet<i64>,
     places: Vec<Place>,
     /// Where the path was before the first change, and after each.
     moments: Vec<usize>,
@@ -79,10 +81,10 @@ struct Replay<'a> {
 }
 
 impl<'a> Replay<'a> {
-    fn new(history: &'a [ChangeRow]) -> Self {
+    fn new(history: &'a [ChangeRow], undone: &'a BTreeSet<i64>) -> Self {
         let root = Place { row: None, under: ROOT, makers: Vec::new() };
         let latest = history.first().and_then(before).map(|state| (outer(state), ROOT)).into_iter().collect();
-        Self { history, places: vec![root], moments: vec![ROOT], latest }
+        Self { history, undone, places: vec![root], moments: vec![ROOT], latest }
     }
 
     /// The state at `place`; `None` if it was not captured.
@@ -109,7 +111,7 @@ impl<'a> Replay<'a> {
         let change = &self.history[row];
         let here = self.moments.last().copied().unwrap_or(ROOT);
         let next = match self.earlier(here, change) {
-            Some(earlier) if is_retakes(change) => earlier,
+            Some(earlier) if is_retakes(change) || self.comes_to_nothing(here, earlier, change) => earlier,
             earlier => {
                 let mut makers = vec![row];
                 // A command that brings a person's state again, out of git's stash, say, has not written it.
@@ -124,6 +126,17 @@ impl<'a> Replay<'a> {
         if let Some(state) = after(change) {
             self.latest.insert(outer(state), next);
         }
+    }
+
+    /// Whether `change` is the last of an undone operation, and all since `earlier` are of the same operation.
+    fn comes_to_nothing(&self, here: usize, earlier: usize, change: &ChangeRow) -> bool {
+        let operation = change.by.operation.filter(|operation| self.undone.contains(operation));
+        let is_its = |place: &usize| {
+            self.places[*place]
+                .row
+                .is_some_and(|row| operation.is_some() && self.history[row].by.operation == operation)
+        };
+        self.down(here).find(|place| *place == earlier || !is_its(place)) == Some(earlier) && operation.is_some()
     }
 
     /// The place of the state that `change` leads to from `here`, if the path was in that state before: below `here` if there is one.
@@ -240,7 +253,10 @@ mod tests {
     /// The changes in force since the first `seen`: each by the number of its row, with those of its makers.
     fn left(story: &[&str], seen: usize) -> Vec<(i64, Vec<i64>)> {
         let makers = |one: &InForce| one.makers.iter().map(|maker| maker.checkpoint).collect();
-        in_force(&history(story), seen).iter().map(|one| (one.change.checkpoint, makers(one))).collect()
+        in_force(&history(story), seen, &BTreeSet::new())
+            .iter()
+            .map(|one| (one.change.checkpoint, makers(one)))
+            .collect()
     }
 
     fn plain(rows: &[i64]) -> Vec<(i64, Vec<i64>)> {

@@ -14,6 +14,7 @@ use super::judge::{is_unbroken, tells_author};
 use super::plan::{Now, content_of, in_force_since, last_tool, merged, planned, unseen};
 use super::structure::Draft;
 use super::{Conflict, Kept, KeptBecause, RewindError, RewindRequest, replaced, same};
+use crate::operation;
 use crate::owner::rows::{self, ChangeRow};
 use crate::owner::{ChangeKind, OpenWindow, Verdict};
 use crate::scan::rules_then::RulesThen;
@@ -28,6 +29,8 @@ struct Past {
     changes: BTreeMap<WorkspacePath, Vec<ChangeRow>>,
     /// Tool calls that are at work: changes since the last checkpoint may be theirs.
     open: Vec<OpenWindow>,
+    /// Operations that are undone.
+    undone: BTreeSet<i64>,
 }
 
 /// Drafts every path that differs from the target. Returns hidden files that have to be saved before they go.
@@ -50,6 +53,7 @@ pub(super) fn draft(
         target_seq,
         changes: rows::of_paths(now.store, changes.iter().map(|change| &change.path))?,
         open: rows::open_windows(now.store)?,
+        undone: operation::undone(now.store)?,
     };
     let is_uncovered =
         |change: &Change| uncovered.get(&change.path).is_some_and(|found| same(found.as_ref(), change.before.as_ref()));
@@ -100,7 +104,7 @@ impl Past {
         let Change { path, before: current, after: target } = change;
         let mut history = self.changes.get(&path).cloned().unwrap_or_default();
         history.extend(unseen(&path, &history, target, current, &self.open));
-        let mut chain = in_force_since(&history, self.target_seq);
+        let mut chain = in_force_since(&history, self.target_seq, &self.undone);
         // A rule has left out the file, which is as it was before.
         let is_idle = |one: &InForce| {
             one.change.kind == ChangeKind::LeftOut && same(one.change.before.as_ref(), current.as_ref())

@@ -85,7 +85,9 @@ pub(super) fn certainty(chain: &[InForce], ours: impl Fn(&ChangeRow) -> bool) ->
 
 #[cfg(test)]
 mod tests {
-    use super::super::chain::in_force;
+    use std::collections::BTreeSet;
+
+    use super::super::chain;
     use super::*;
     use crate::owner::By;
     use crate::snapshot::tree::Kind;
@@ -103,6 +105,10 @@ mod tests {
         ChangeRow { checkpoint: 1, path, kind: ChangeKind::Changed, before, after, by }
     }
 
+    fn in_force(history: &[ChangeRow]) -> Vec<InForce> {
+        chain::in_force(history, 0, &BTreeSet::new())
+    }
+
     fn known(node: Option<Node>) -> Known {
         node.map_or(Known::Absent, Known::There)
     }
@@ -111,7 +117,7 @@ mod tests {
     fn only_an_unbroken_chain_of_ours_goes_back() {
         let (one, two, three) = (file("1"), file("2"), file("3"));
         let ours = |change: &ChangeRow| change.by.session == Some(1);
-        let verdict = |chain: &[ChangeRow], now| judge(&in_force(chain, 0), ours, Some(1), known(one), known(now));
+        let verdict = |chain: &[ChangeRow], now| judge(&in_force(chain), ours, Some(1), known(one), known(now));
         let mine = [change(Some(1), one, two), change(Some(1), two, three)];
         assert_eq!(verdict(&mine, three), None);
         assert_eq!(verdict(&mine, two), Some(Conflict::ChangedSince), "somebody changed it since");
@@ -125,12 +131,12 @@ mod tests {
             change
         };
         let turns = [turn(7, one, two), turn(8, two, three)];
-        let of = |session| judge(&in_force(&turns, 0), first, session, known(one), known(three));
+        let of = |session| judge(&in_force(&turns), first, session, known(one), known(three));
         assert_eq!(of(Some(1)), Some(Conflict::ChangedLater), "another turn");
         assert_eq!(of(Some(2)), Some(Conflict::ChangedByOthers), "a fork of that session");
         let hole = [change(Some(1), one, two), change(Some(1), three, two)];
         assert_eq!(verdict(&hole, two), Some(Conflict::ChangedSince), "a step that nobody recorded");
-        let mine = in_force(&mine, 0);
+        let mine = in_force(&mine);
         assert_eq!(judge(&mine, ours, Some(1), Known::Unknown, known(three)), Some(Conflict::UnknownThen));
         assert_eq!(judge(&mine, ours, Some(1), known(one), Known::Unknown), Some(Conflict::NotCaptured));
     }

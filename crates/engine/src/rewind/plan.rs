@@ -121,6 +121,7 @@ fn draft_selective(
     let ours = |change: &ChangeRow| is_sessions(change) && !is_doubtful(change);
     let target_seq = resolved.target_seq()?;
     let open = rows::open_windows(now.store)?;
+    let undone = operation::undone(now.store)?;
     let mut covered = BTreeSet::new();
     for (path, history) in rows::of_session(now.store, target_seq, &lineage)? {
         if !request.covers(&path) {
@@ -134,12 +135,12 @@ fn draft_selective(
             target = knower(now.store, &before_tool)?.at(&path)?;
             seen = seq;
         }
-        let chain = in_force_since(&history, seen);
+        let chain = in_force_since(&history, seen, &undone);
         // What the session did is taken back already, and what is there now is somebody else's.
         let made_now = match (now.knower.at(&path)?.state(), target.state()) {
             (Some(current), Some(target)) => {
                 let unseen = unseen(&path, &history, target, current, &open);
-                in_force_since(&history.iter().cloned().chain(unseen).collect::<Vec<_>>(), seen)
+                in_force_since(&history.iter().cloned().chain(unseen).collect::<Vec<_>>(), seen, &undone)
             }
             _ => chain.clone(),
         };
@@ -198,6 +199,7 @@ fn draft_reverse(
     let root = root_of(now.store, operation)?;
     let family = family(now.store, root)?;
     let ours = |change: &ChangeRow| change.by.operation.is_some_and(|seq| family.contains(&seq));
+    let undone = operation::undone(now.store)?;
     let mut covered = BTreeSet::new();
     for (path, mut history) in rows::of_operation(now.store, operation.before_seq, operation.seq)? {
         history.retain(|change| change.checkpoint > operation.before_seq);
@@ -210,7 +212,7 @@ fn draft_reverse(
             Some(change) if change.kind != ChangeKind::Captured => change.before.map_or(Known::Absent, Known::There),
             _ => Known::Unknown,
         };
-        let chain = chain::in_force(history, 0);
+        let chain = chain::in_force(history, 0, &undone);
         if target == Known::Unknown && is_only_covered(&path, &chain, then, now, &mut covered, draft)? {
             continue;
         }
@@ -535,8 +537,8 @@ pub(super) fn commands_since(store: &Store, seq: i64) -> Result<Vec<LedgerItem>,
 }
 
 /// The changes in force of `history` since checkpoint `seq`.
-pub(super) fn in_force_since(history: &[ChangeRow], seq: i64) -> Vec<InForce> {
-    chain::in_force(history, history.partition_point(|change| change.checkpoint <= seq))
+pub(super) fn in_force_since(history: &[ChangeRow], seq: i64, undone: &BTreeSet<i64>) -> Vec<InForce> {
+    chain::in_force(history, history.partition_point(|change| change.checkpoint <= seq), undone)
 }
 
 /// The change of `path` from the last recorded state, or from that of the `target`, to the `current` one that no checkpoint has seen yet.

@@ -26,6 +26,8 @@ pub struct Recorded<'s, S> {
     pub after: State<'s, S>,
     /// Who made it.
     pub by: Hand,
+    /// The operation that it is part of, if that is undone.
+    pub undone: Option<usize>,
 }
 
 /// A change in force since the target.
@@ -73,6 +75,13 @@ fn lists<S: PartialEq>(past: &[Recorded<'_, S>]) -> Vec<List> {
         let here = lists[number].clone();
         let is_found = |list: &List| change.after.is_some() && state(past, list) == change.after;
         let below = (0..=here.len()).rev().map(|length| here[..length].to_vec()).find(is_found);
+        // An undone operation that came to nothing by itself left its undo nothing to write.
+        let is_its = |(row, _): &(usize, Vec<usize>)| past[*row].undone == change.undone;
+        let is_void = |below: &List| change.undone.is_some() && here[below.len()..].iter().all(is_its);
+        if let Some(below) = below.clone().filter(is_void) {
+            lists.push(below);
+            continue;
+        }
         let earlier = below.or_else(|| lists.iter().rev().find(|list| is_found(list)).cloned());
         let next = match (change.by, earlier) {
             (Hand::Retake, Some(earlier)) => earlier,

@@ -113,7 +113,7 @@ impl Timeline {
                 By::OurRewind | By::Retake(_) => Hand::Retake,
                 By::Outside => Hand::Person,
             };
-            past.push(Recorded { before: Some(before), after: Some(after), by });
+            past.push(Recorded { before: Some(before), after: Some(after), by, undone: None });
             makers.push(pair[1].0);
             seen += usize::from(at < moment);
         }

@@ -333,7 +333,7 @@ impl Planner<'_> {
         let mut past: Vec<&Row> = self.model.rows.iter().filter(is_step).collect();
         let unseen = self.unseen(path, &past, then, now);
         past.extend(&unseen);
-        let mut chain = in_force(&past, past.iter().filter(|row| row.point <= point).count());
+        let mut chain = in_force(self.model, &past, past.iter().filter(|row| row.point <= point).count());
         // A rule that leaves out a file does not change it.
         while chain.last().is_some_and(|step| step.happening == Happening::LeftOut && step.before == now) {
             chain.pop();
@@ -506,13 +506,13 @@ impl Planner<'_> {
             }
             let mut past: Vec<&Row> = steps().filter(|row| row.path == *path).collect();
             let seen = past.iter().filter(|row| row.point <= from).count();
-            let chain = in_force(&past, seen);
+            let chain = in_force(self.model, &past, seen);
             let unseen = match (state.state(), self.now.known(path).state()) {
                 (Some(then), Some(now)) => self.unseen(path, &past, then, now),
                 _ => None,
             };
             past.extend(&unseen);
-            let made_now = in_force(&past, seen);
+            let made_now = in_force(self.model, &past, seen);
             let is_affair = |row: &&Row| is_ours(row) || row.by == By::Contested;
             if made_now.is_empty() || made_now.iter().flat_map(|step| &step.makers).any(is_affair) {
                 self.draft_path(path, &chain, &is_ours, Some(who), state, expected);
@@ -540,7 +540,7 @@ impl Planner<'_> {
                 (_, None) => Known::Absent,
             };
             let session = model.operations[operation].session;
-            self.draft_path(path, &in_force(chain, 0), &is_ours, session, target, expected);
+            self.draft_path(path, &in_force(self.model, chain, 0), &is_ours, session, target, expected);
             let last = chain.iter().rfind(|row| is_ours(row)).and_then(|row| row.after.as_ref());
             let Some(planned) = expected.paths.get(path) else { continue };
             let is_there = planned.conflict.is_none() && planned.now == planned.target;

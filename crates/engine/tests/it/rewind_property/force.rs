@@ -3,7 +3,7 @@
 use retake_testkit::naive::force::{self, Hand, InForce, Recorded};
 use retake_testkit::naive::{NaiveKind, NaiveNode};
 
-use super::model::{By, Happening, Row};
+use super::model::{By, Happening, Model, Row};
 
 /// A change in force since the target.
 #[derive(Debug, Clone)]
@@ -25,14 +25,15 @@ impl Step<'_> {
 type State<'r> = force::State<'r, NaiveNode>;
 
 /// The changes in force of the path with this past, of which the target has seen the first `seen` rows.
-pub(super) fn in_force<'r>(past: &[&'r Row], seen: usize) -> Vec<Step<'r>> {
+pub(super) fn in_force<'r>(model: &Model, past: &[&'r Row], seen: usize) -> Vec<Step<'r>> {
     let recorded = |row: &&'r Row| {
         let by = match row.by {
             By::Retake(_) => Hand::Retake,
             By::Outside => Hand::Person,
             By::Contested | By::Window { .. } => Hand::Tool,
         };
-        Recorded { before: before(row), after: after(row), by }
+        let undone = model.operation_of(row.by).filter(|operation| model.operations[*operation].is_undone);
+        Recorded { before: before(row), after: after(row), by, undone }
     };
     let recorded: Vec<Recorded<'r, NaiveNode>> = past.iter().map(recorded).collect();
     let step = |one: InForce<'r, NaiveNode>| {

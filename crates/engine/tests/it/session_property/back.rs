@@ -227,8 +227,10 @@ impl Play<'_> {
         let op = self.model.now.op_mut(id);
         op.undone = true;
         let original = op.reverses.filter(|_| kind == OperationKind::Redo);
+        self.model.timeline.is_undone(id);
         if let Some(original) = original {
             self.model.now.op_mut(original).undone = false;
+            self.model.timeline.is_redone(original);
         }
         let original = self.model.now.op(original.unwrap_or(id)).kind.name();
         self.met.add(&format!("{}: {original}", kind.name()));

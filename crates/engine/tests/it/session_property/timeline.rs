@@ -38,6 +38,7 @@ pub(super) struct Timeline {
     events: Vec<Event>,
     /// What an undo or a redo is about in the end.
     roots: HashMap<OperationId, OperationId>,
+    undone: Vec<OperationId>,
 }
 
 /// What may go back: the states that files get, and those that somebody else had a hand in.
@@ -66,7 +67,7 @@ impl Verdict {
 
 impl Timeline {
     pub(super) fn new(files: Files) -> Self {
-        Self { files, clock: 0, events: Vec::new(), roots: HashMap::new() }
+        Self { files, clock: 0, events: Vec::new(), roots: HashMap::new(), undone: Vec::new() }
     }
 
     /// A time after everything that has happened.
@@ -99,6 +100,16 @@ impl Timeline {
         self.roots.get(&id).copied().unwrap_or(id)
     }
 
+    /// An operation is undone now.
+    pub(super) fn is_undone(&mut self, id: OperationId) {
+        self.undone.push(id);
+    }
+
+    /// An operation is in force again.
+    pub(super) fn is_redone(&mut self, id: OperationId) {
+        self.undone.retain(|undone| *undone != id);
+    }
+
     /// It is no longer known what these operations were.
     pub(super) fn forget(&mut self, operations: &[OperationId]) {
         for event in &mut self.events {
@@ -115,7 +126,7 @@ impl Timeline {
         for name in OURS {
             let past: Vec<&Event> = self.events.iter().filter(|event| event.name == name).collect();
             let (seen, since): (Vec<&Event>, Vec<&Event>) = past.iter().partition(|event| event.at <= then.at);
-            let left = in_force(&past, seen.len());
+            let left = in_force(&past, seen.len(), |event| self.undone(event));
             // What is there now may be somebody else's although the session had a hand in it.
             let is_sessions = left.is_empty() || left.iter().flatten().any(|event| ours(event));
             if is_sessions && since.iter().any(|event| ours(event)) {
@@ -134,7 +145,13 @@ impl Timeline {
         let ours = |event: &Event| event.operation.is_some_and(|id| self.root(id) == root);
         for name in OURS {
             let Some(chain) = self.since_the_first_of(operation, name) else { continue };
-            self.judge(&mut verdict, name, &in_force(&chain, 0), ours, chain[0].before.as_ref());
+            self.judge(
+                &mut verdict,
+                name,
+                &in_force(&chain, 0, |event| self.undone(event)),
+                ours,
+                chain[0].before.as_ref(),
+            );
         }
         verdict
     }
@@ -157,6 +174,11 @@ impl Timeline {
         Some(self.events.iter().filter(|event| event.at >= first.at && event.name == name).collect())
     }
 
+    /// The number of an event's operation, if that is undone.
+    fn undone(&self, event: &Event) -> Option<usize> {
+        self.undone.iter().position(|id| event.operation == Some(*id))
+    }
+
     fn judge(
         &self,
         verdict: &mut Verdict,
@@ -174,12 +196,14 @@ impl Timeline {
     }
 }
 
-/// The changes in force of a file's past, of which the target has seen the first `seen`: each as the events that it is made of.
-fn in_force<'a>(past: &[&'a Event], seen: usize) -> Vec<Vec<&'a Event>> {
+/// The changes in force of a file's past, of which the target has seen the first `seen`: each as the events that it is made of. `undone`
+/// gives the number of an event's operation if that is undone.
+fn in_force<'a>(past: &[&'a Event], seen: usize, undone: impl Fn(&Event) -> Option<usize>) -> Vec<Vec<&'a Event>> {
     let recorded = |event: &&'a Event| Recorded {
         before: Some(event.before.as_ref()),
         after: Some(event.after.as_ref()),
         by: event.by,
+        undone: undone(event),
     };
     let recorded: Vec<Recorded<'a, String>> = past.iter().map(recorded).collect();
     let left = force::in_force(&recorded, seen).into_iter();
