@@ -64,7 +64,7 @@ impl Controller {
             Activity::Idle => self.apply_now(wanted, answer),
             Activity::Running if running == WhileRunning::Refuse => {
                 let mut refusal = refusal(Reason::Running, "nothing was changed: a turn is running");
-                refusal.hint = Some("stop it first, or ask for that with `--interrupt`".to_owned());
+                refusal.hint = Some("stop it first".to_owned());
                 drop(answer.send(Outcome::Refused(refusal)));
             }
             Activity::Running | Activity::Waiting if self.waiting.is_some() => {
