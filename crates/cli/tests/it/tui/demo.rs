@@ -16,7 +16,7 @@ fn the_demo_can_be_followed_to_its_end_by_its_hints() {
         terminal
             .key("C-r")
             .wait_for("Demo 6/10")
-            .wait_for("5 files · undoes this prompt only")
+            .wait_for("4 files and 1 directory · this prompt leaves")
             .key("Enter")
             .wait_for("› 1 Code and conversation");
         terminal.key("Enter").wait_for("Demo 7/10").wait_for("Tidy up the project");
@@ -42,7 +42,7 @@ fn a_prompt_that_is_sent_again_unchanged_is_met_with_a_hint_that_says_so() {
     let scene = Scene::new();
     let terminal = to_the_mistake(&scene, LARGE);
     allow_until(&terminal, "Demo 5/10");
-    terminal.key("C-r").wait_for("Demo 6/10").wait_for("5 files · undoes this prompt only").key("Enter");
+    terminal.key("C-r").wait_for("Demo 6/10").wait_for("4 files and 1 directory · this prompt leaves").key("Enter");
     terminal.wait_for("› 1 Code and conversation").key("Enter").wait_for("Demo 7/10").wait_for("> Tidy up the project");
     // Two lines to read: an Enter right after a rewind is taken for the picker's.
     terminal
