@@ -92,6 +92,19 @@ fn a_newcomer_who_denies_and_wanders_is_led_on() {
     assert_eq!(terminal.wait_for_end(), "0");
 }
 
+#[test]
+fn hints_speak_only_of_what_has_happened() {
+    let scene = Scene::new();
+    let terminal = Terminal::start(&scene.command(["demo"]), LARGE);
+    terminal.wait_for("Demo 1/10").key("C-u").say("tidy up, but keep my text files").wait_for("Demo 4/10");
+    terminal.is_asked("y Yes, this once").shows("deletes nothing").shows_no("what you left behind").key("Escape");
+    terminal.wait_for("Demo 3/10: you stopped it").wait_for("Stopped. /undo takes the turn back");
+    terminal.key("C-u").say("tidy up!").wait_for("Demo 4/10").is_asked("y Yes, this once").key("Escape");
+    terminal.wait_for("Demo 3/10: you stopped it, and notes.txt is still there").shows_no("it left your files alone");
+    terminal.key("C-c").key("C-d");
+    assert_eq!(terminal.wait_for_end(), "0");
+}
+
 /// Allows whatever is asked until a hint is shown.
 #[track_caller]
 fn allow_until(terminal: &Terminal, hint: &str) {
