@@ -164,6 +164,9 @@ pub struct File {
     /// In an exact rewind: whether a person made what is there, or a part of it.
     #[serde(default)]
     pub yours: bool,
+    /// Whether it is a directory, now and at the target as far as it is there.
+    #[serde(default)]
+    pub directory: bool,
 }
 
 /// A path that needs a decision.
@@ -330,12 +333,20 @@ impl File {
             status: status.to_owned(),
             certainty: path.certainty.map(|certainty| certainty.name().to_owned()),
             yours: path.yours,
+            directory: path.is_directory(),
         }
     }
 
     fn without_plan(path: &WorkspacePath, status: PathStatus) -> Self {
         let status = name(status).to_owned();
-        Self { path: Bytes::new(path.as_bytes()), action: None, status, certainty: None, yours: false }
+        Self {
+            path: Bytes::new(path.as_bytes()),
+            action: None,
+            status,
+            certainty: None,
+            yours: false,
+            directory: false,
+        }
     }
 }
 

@@ -33,7 +33,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use retake_engine::{Changed, Checkpoint, StoreError};
+use retake_engine::{Changed, Checkpoint, OperationKind, StoreError};
 use thiserror::Error;
 
 use crate::args::{self, Cli, Command};
@@ -103,6 +103,8 @@ pub enum CommandError {
     Declined,
     #[error("this needs a terminal")]
     NoTerminal,
+    #[error("nothing is planned: {} `{}` was cut off, and what it changed is not known yet", .kind.name(), quote::one_line(.what))]
+    CutOff { kind: OperationKind, what: String },
 }
 
 impl CommandError {

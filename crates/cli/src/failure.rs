@@ -237,6 +237,10 @@ fn for_command(error: &CommandError) -> Advice {
         CommandError::BranchTaken { .. } => refused("nothing was changed; choose another name"),
         CommandError::BadBranch { .. } => Advice { code: USAGE, hint: None },
         CommandError::Declined => failed(None),
+        CommandError::CutOff { kind, .. } => {
+            let kind = kind.name();
+            refused(&format!("without `--dry-run`, `retake undo` recovers the {kind} first and then takes it back"))
+        }
         CommandError::NoTerminal => {
             Advice { code: USAGE, hint: Some("`retake run -p TEXT` works without one".to_owned()) }
         }

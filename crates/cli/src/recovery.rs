@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use retake_agent::fresh;
 use retake_engine::{
-    NewCheckpoint, Operation, OperationKind, OperationState, Recovered, RecoveryChoice, RewindError, Workspace,
+    NewCheckpoint, Operation, OperationId, OperationKind, OperationState, Recovered, RecoveryChoice, RewindError,
+    SessionId, Workspace,
 };
 
 use crate::quote;
@@ -39,8 +40,8 @@ pub fn tell_displaced(ui: &mut Ui, workspace: &Workspace, recovered: &Recovered)
 }
 
 /// Before going back: [`first`], or [`mention`] if that is only shown; and what a command that was killed has changed becomes its own.
-/// Returns the prompts of turns that were cut off before anything came of them: they have been taken back.
-pub fn before_going_back(ui: &mut Ui, workspace: &mut Workspace, options: &Options) -> anyhow::Result<Vec<String>> {
+/// Returns the turns that were cut off before anything came of them: they have been taken back.
+pub fn before_going_back(ui: &mut Ui, workspace: &mut Workspace, options: &Options) -> anyhow::Result<Vec<Operation>> {
     if options.only_shows() {
         return mention(ui, workspace).map(|()| Vec::new());
     }
@@ -57,8 +58,8 @@ pub fn before_going_back(ui: &mut Ui, workspace: &mut Workspace, options: &Optio
 }
 
 /// Ends turns whose process died, so that they can be taken back like any other. Of those that had come to nothing, and so were taken
-/// back by this, the prompts are returned.
-pub fn end_cut_turns(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
+/// back by this, are returned.
+pub fn end_cut_turns(workspace: &Workspace) -> anyhow::Result<Vec<Operation>> {
     let is_turn = |operation: &Operation| operation.kind == OperationKind::Turn;
     let mut taken_back = Vec::new();
     for operation in workspace.operations()?.into_iter().filter(is_turn) {
@@ -69,10 +70,30 @@ pub fn end_cut_turns(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
         drop(workspace.open_session(session, fresh::now(), &mut fresh::random)?);
         let now = workspace.resolve_operation(&operation.id.to_string())?;
         if now.state == OperationState::Failed {
-            taken_back.push(now.what);
+            taken_back.push(now);
         }
     }
     Ok(taken_back)
+}
+
+/// The newest turn or command whose process died and that nobody has recovered yet, if it is newer than `next`: an undo recovers it
+/// first, and then takes it back in place of `next`.
+pub fn cut_off(
+    workspace: &Workspace,
+    session: Option<SessionId>,
+    next: Option<OperationId>,
+) -> anyhow::Result<Option<Operation>> {
+    let under_way = workspace.under_way()?;
+    let is_abandoned = |session| under_way.iter().any(|window| window.abandoned && window.session == session);
+    let is_cut = |operation: &Operation| match (operation.kind, operation.session) {
+        _ if operation.state != OperationState::Running => false,
+        (OperationKind::Turn, Some(session)) => !workspace.is_live(session),
+        (OperationKind::Exec, Some(session)) => is_abandoned(session),
+        _ => false,
+    };
+    let newer = workspace.operations()?.into_iter().take_while(|operation| Some(operation.id) != next);
+    let mut meant = newer.filter(|operation| session.is_none() || operation.session == session);
+    Ok(meant.find(is_cut))
 }
 
 /// Waits until no command is at work.

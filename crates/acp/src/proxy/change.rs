@@ -41,7 +41,7 @@ impl Proxy {
             match wanted.running {
                 WhileRunning::Refuse => {
                     let mut refusal = refusal(Reason::Running, "nothing was changed: a turn is running");
-                    refusal.hint = Some("stop it first, or ask for that with `--interrupt`".to_owned());
+                    refusal.hint = Some("stop it first".to_owned());
                     return Err(refusal);
                 }
                 // What was seen is compared with what is there now: the end of the turn adds to it.

@@ -6,7 +6,7 @@ use retake_engine::OnConflict;
 use serde_json::{Value, json};
 
 use super::run::Running;
-use super::text;
+use super::text::{self, Deed};
 use crate::extension::Version;
 use crate::extension::door::Door;
 use crate::wire::RpcError;
@@ -33,10 +33,10 @@ pub(super) async fn decide(
     door: &impl Door,
     running: &mut Running<'_>,
     plan: &RewindDocument,
-    title: &str,
+    deed: &Deed,
 ) -> Result<Option<Vec<(Bytes, OnConflict)>>, RpcError> {
-    let means = plan.means.map(|means| format!("Rewind: {}\n\n", means.describe())).unwrap_or_default();
-    let text = format!("{means}{}", text::conflicts(&plan.conflicts));
+    let title = &deed.wanted(plan);
+    let text = format!("{title}: {}\n\n{}", deed.meaning(plan), text::conflicts(&plan.conflicts));
     let call = json!({
         "toolCallId": format!("command-{}", fresh::entry()),
         "title": title,

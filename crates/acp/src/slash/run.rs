@@ -10,6 +10,7 @@ use retake_engine::session::Target;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, oneshot};
 
+use super::text::Deed;
 use super::{Chat, Kind, Open, Shown, Slash, question, text};
 use crate::extension::answer::error;
 use crate::extension::door::{Door, Made, Wanted};
@@ -125,8 +126,8 @@ async fn carry_out(door: &impl Door, running: &mut Running<'_>, slash: &Slash) -
     match (slash.kind, argument) {
         (Kind::Rewind, None) => list(door).await,
         (Kind::Rewind, Some(argument)) => go_back(door, running, argument, scope).await,
-        (Kind::Undo, _) => change(door, running, ChangeGoal::Undo { operation: None }, None, "Undone").await,
-        (Kind::Redo, _) => change(door, running, ChangeGoal::Redo { operation: None }, None, "Redone").await,
+        (Kind::Undo, _) => change(door, running, ChangeGoal::Undo { operation: None }, None, &Deed::Undo).await,
+        (Kind::Redo, _) => change(door, running, ChangeGoal::Redo { operation: None }, None, &Deed::Redo).await,
         (Kind::Checkpoints, _) => match ask(door, Query::Checkpoints).await? {
             Reply::Checkpoints { checkpoints } => Ok(text::checkpoints(&checkpoints)),
             _ => Err(odd()),
@@ -210,8 +211,8 @@ async fn go_back(
         let instead = format!("`/{rewind} {argument} conversation` takes back the conversation alone");
         return Err(refusal(&format!("the files of that moment are not kept; {instead}")));
     }
-    let done = format!("Back to before prompt {}, \"{}\"", target.number, target.text);
-    change(door, running, rewound(target.id, scope), Some(seen), &done).await
+    let deed = Deed::Rewind { point: format!("before prompt {}, \"{}\"", target.number, target.text) };
+    change(door, running, rewound(target.id, scope), Some(seen), &deed).await
 }
 
 /// Makes a change and tells what was done. Conflicts are decided by the user, and only for the files that they were asked about, as those
@@ -221,7 +222,7 @@ async fn change(
     running: &mut Running<'_>,
     goal: ChangeGoal,
     head_seen: Option<Seen>,
-    done: &str,
+    deed: &Deed,
 ) -> Result<String, RpcError> {
     let before = last_message(&door.standing().await.entries);
     let anew = |head_seen| Wanted {
@@ -240,7 +241,7 @@ async fn change(
         match undecided(&refusal) {
             Undecided::Asked(plan) => {
                 let head = targets(door).await?.head;
-                let Some(choices) = question::decide(door, running, plan, done).await? else {
+                let Some(choices) = question::decide(door, running, plan, deed).await? else {
                     return Ok("Nothing was changed, as you wished.".to_owned());
                 };
                 wanted = anew(Some(Seen { head }));
@@ -262,8 +263,11 @@ async fn change(
         _ => format!("`/{}` takes this back.", door.chat().name(Kind::Undo)),
     };
     let is_none = document.operation.is_none() && document.conversation_moved.is_none();
-    let done = if is_none && matches!(goal, ChangeGoal::Undo { .. }) { "Nothing was undone" } else { done };
-    Ok(text::done(&document, done, is_cut, &warnings, &back))
+    let done = match deed {
+        Deed::Undo if is_none => "Nothing was undone".to_owned(),
+        deed => deed.done(),
+    };
+    Ok(text::done(&document, &done, is_cut, &warnings, &back))
 }
 
 /// What has to be decided after a refusal.

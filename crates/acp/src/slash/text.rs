@@ -18,6 +18,46 @@ const MAX_PATHS: usize = 20;
 /// Digits of an id that are shown; every command takes them.
 const ID_DIGITS: usize = 8;
 
+/// A change that a command wants.
+pub(super) enum Deed {
+    Undo,
+    Redo,
+    /// Going back to a point.
+    Rewind {
+        point: String,
+    },
+}
+
+impl Deed {
+    /// Names the change before it is made, by its plan.
+    pub(super) fn wanted(&self, plan: &RewindDocument) -> String {
+        match self {
+            Self::Undo => format!("Undo {}", plan.what),
+            Self::Redo => format!("Redo {}", plan.what),
+            Self::Rewind { point } => format!("Rewind to {point}"),
+        }
+    }
+
+    /// What the change means for files, for the first line of a question.
+    pub(super) fn meaning(&self, plan: &RewindDocument) -> &'static str {
+        match (self, plan.means) {
+            (Self::Rewind { .. }, Some(means)) => means.describe(),
+            (Self::Rewind { .. }, None) => "the conversation only",
+            (Self::Undo, _) => "takes back the changes of this operation",
+            (Self::Redo, _) => "makes the changes of this operation again",
+        }
+    }
+
+    /// Names the change once it is made.
+    pub(super) fn done(&self) -> String {
+        match self {
+            Self::Undo => "Undone".to_owned(),
+            Self::Redo => "Redone".to_owned(),
+            Self::Rewind { point } => format!("Back to {point}"),
+        }
+    }
+}
+
 /// An error for people.
 pub(super) fn refused(error: &RpcError) -> String {
     let hint = error.data.as_ref().and_then(|data| data.get("hint")).and_then(Value::as_str);

@@ -1,7 +1,7 @@
 //! Changes of what is retained: planned beside everything else, made when nothing else goes on.
 
 use retake_engine::session::entry::{Body, Entry, EntryId};
-use retake_engine::session::{ForkError, Moment};
+use retake_engine::session::{ForkError, Moment, PlannedConversation};
 use retake_engine::{
     Durability, Goal, HeadSeen, MadeBy, NoProgress, Origin, Plan, RewindError, RewindRequest, Scope, WindowId,
     with_any_head,
@@ -64,7 +64,7 @@ impl Controller {
             Activity::Idle => self.apply_now(wanted, answer),
             Activity::Running if running == WhileRunning::Refuse => {
                 let mut refusal = refusal(Reason::Running, "nothing was changed: a turn is running");
-                refusal.hint = Some("stop it first, or ask for that with `--interrupt`".to_owned());
+                refusal.hint = Some("stop it first".to_owned());
                 drop(answer.send(Outcome::Refused(refusal)));
             }
             Activity::Running | Activity::Waiting if self.waiting.is_some() => {
@@ -147,17 +147,33 @@ impl Controller {
     }
 
     /// Refuses a change whose plan is already another than the one that the user saw, before prompts that are held go back to the draft
-    /// and jobs are ended. The engine compares again under its lock.
+    /// and jobs are ended. The engine compares again under its lock. A rewind to a prompt that another client has rewound already, so that
+    /// nothing is left of it to take back, is refused too.
     fn check_seen(&self, change: &Change, fingerprint: String) -> Result<Sighted, Refusal> {
-        let (session, change) = (self.writer().id(), change.clone());
-        self.keeper.ask(move |workspace| {
-            let request = to_request(workspace, session, &change)?;
+        let (session, asked) = (self.writer().id(), change.clone());
+        let seen = self.keeper.ask(move |workspace| {
+            let request = to_request(workspace, session, &asked)?;
             let plan = workspace.plan(&request, &NoProgress).map_err(|err| refused(&err))?;
             match plan.is_as_seen(&fingerprint) {
                 true => Ok(Sighted { fingerprint, plan }),
                 false => Err(refused(&RewindError::Stale { plan: Box::new(plan) })),
             }
-        })
+        })?;
+        match self.is_rewound(change, &seen.plan) {
+            true => {
+                let text = "nothing was changed: the prompt is not in the conversation any more";
+                Err(refusal(Reason::Nothing, text))
+            }
+            false => Ok(seen),
+        }
+    }
+
+    /// Whether the prompt that a change rewinds to has left the conversation, and `plan` changes nothing.
+    fn is_rewound(&self, change: &Change, plan: &Plan) -> bool {
+        let ChangeGoal::Rewind { entry, .. } = &change.goal else { return false };
+        let is_there = self.writer().conversation().entries().iter().any(|one| one.id == *entry);
+        let stays = |planned: &PlannedConversation| planned.leaves.is_empty() && planned.returns.is_empty();
+        !is_there && plan.paths.is_empty() && plan.conversation.as_ref().is_some_and(stays)
     }
 
     /// Ends background jobs that were started at or after the place that files go back to; none, if nothing will go back. Their last

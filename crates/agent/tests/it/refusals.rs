@@ -58,6 +58,28 @@ fn the_same_request_twice_is_one_change() {
 }
 
 #[test]
+fn a_plan_of_a_prompt_that_has_been_rewound_is_not_applied_again() {
+    let mut scene = Scene::new().start();
+    scene.model.calls("bash", json!({"command": "echo a > a.txt"}));
+    scene.model.says("Done.");
+    let first = scene.prompt("first");
+    scene.rewind(first, Scope::Both);
+    let after = scene.stored();
+    // As a second client does that works its plan out again when the first one has rewound.
+    let change = Change::new(rewind_goal(first, Scope::Both));
+    let Ok(Reply::Change { document }) = scene.request(Query::Plan { change: change.clone() }) else {
+        panic!("there is a plan")
+    };
+    let head_seen = Some(Seen { head: scene.view().head() });
+    let running = WhileRunning::Refuse;
+    let apply = Action::Apply { change, head_seen, plan_seen: document.fingerprint, running };
+    let refusal = scene.request(apply).unwrap_err();
+    assert_eq!((refusal.reason, scene.stored()), (Reason::Nothing, after));
+    assert!(refusal.message.contains("not in the conversation any more"), "{refusal:?}");
+    scene.check();
+}
+
+#[test]
 fn a_running_turn_is_not_rewound_unless_it_may_be_interrupted() {
     let mut scene = Scene::new().start();
     scene.model.calls("bash", json!({"command": "echo a > a.txt"}));

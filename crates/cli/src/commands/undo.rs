@@ -6,6 +6,7 @@ use retake_agent::document::RewindDocument;
 use retake_engine::{Goal, OperationError, OperationId, OperationKind, RewindRequest, Workspace};
 
 use crate::agent::session;
+use crate::commands::CommandError;
 use crate::quote;
 use crate::recovery;
 use crate::rewind::{self, Options, Place};
@@ -47,16 +48,23 @@ pub struct RedoArgs {
 pub fn run(ui: &mut Ui, here: &Surroundings, args: &UndoArgs) -> anyhow::Result<()> {
     let mut workspace = Workspace::open(here.environment.clone())?;
     let taken_back = recovery::before_going_back(ui, &mut workspace, &args.options)?;
-    if let (Some(prompt), None) = (taken_back.first(), &args.operation) {
-        // That is what was to be undone: going further would take back what nobody meant.
-        return tell_taken_back(ui, prompt);
-    }
     let session = args.session.as_deref().map(|text| session::named(&workspace, text)).transpose()?;
     let session = session.map(|session| session.id);
+    let taken_back = taken_back.into_iter().find(|turn| session.is_none() || turn.session == session);
+    if let (Some(turn), None) = (taken_back, &args.operation) {
+        // That is what was to be undone: going further would take back what nobody meant.
+        return tell_taken_back(ui, &turn.what);
+    }
     let found = match &args.operation {
         Some(text) => workspace.resolve_operation(text),
         None => workspace.next_to_undo(session),
     };
+    if args.options.only_shows() && args.operation.is_none() {
+        let next = found.as_ref().ok().map(|operation| operation.id);
+        if let Some(cut) = recovery::cut_off(&workspace, session, next)? {
+            return Err(CommandError::CutOff { kind: cut.kind, what: cut.what }.into());
+        }
+    }
     let (operation, goal) = match found {
         // The process that runs it stops it first, and then knows what is to be undone.
         Err(OperationError::Running { operation, .. }) if args.options.interrupts() => {

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use retake_agent::view::View;
-use retake_engine::session::entry::{Body, Entry, Outcome, Part};
+use retake_engine::session::entry::{Body, EndReason, Entry, Outcome, Part};
 use retake_tui::{Guide, Hint, Moment};
 
 use super::story;
@@ -39,11 +39,42 @@ struct Files {
     is_tidy: bool,
 }
 
-/// What the last turn in the conversation is about, and how far it has come.
+/// What the last turn in the conversation asked for, and how far it has come.
+#[derive(Clone, Copy)]
 struct LastTurn {
-    prompt: String,
-    has_ended: bool,
-    was_denied: bool,
+    task: Task,
+    end: Option<End>,
+}
+
+/// What a prompt asks for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Task {
+    /// To tidy up, whatever is lost.
+    Careless,
+    /// To tidy up, and to leave files alone.
+    Careful,
+    Other,
+}
+
+/// How a turn ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// It did what it was allowed to do.
+    Done,
+    /// The user did not allow something.
+    Denied,
+    /// The user stopped it.
+    Stopped,
+}
+
+impl Task {
+    fn of(prompt: &str) -> Self {
+        match (story::is_tidy(prompt), story::is_careful(prompt)) {
+            (_, true) => Self::Careful,
+            (true, false) => Self::Careless,
+            (false, false) => Self::Other,
+        }
+    }
 }
 
 impl Hints {
@@ -70,30 +101,32 @@ impl Hints {
     }
 
     /// While a turn runs, or asks.
-    fn during(&self, turn: &LastTurn, is_asking: bool) -> (usize, String) {
-        let number = match (self.reached >= Reached::Restored, story::is_tidy(&turn.prompt)) {
+    fn during(&self, turn: LastTurn, is_asking: bool) -> (usize, String) {
+        let is_restored = self.reached >= Reached::Restored;
+        let number = match (is_restored, turn.task) {
             (true, _) => 8,
-            (false, true) => 4,
-            (false, false) => 2,
+            (false, Task::Careless | Task::Careful) => 4,
+            (false, Task::Other) => 2,
         };
-        let text = match (is_asking, story::is_tidy(&turn.prompt), story::is_careful(&turn.prompt)) {
+        let text = match (is_asking, turn.task, is_restored) {
             (false, ..) => "the agent is at work. Esc would stop it.",
-            (true, false, _) => {
+            (true, Task::Other, _) => {
                 "it asks before it runs or changes something: Enter or y allows it, n does not. Above is what would be written."
             }
-            (true, true, false) if number == 8 => {
+            (true, Task::Careless, true) => {
                 "the same words, so the same command: rm is in it. n stops it; y does, and you can go back once more."
             }
-            (true, true, false) => "allow it (Enter or y), although it looks careless: rm is in it.",
-            (true, true, true) => {
+            (true, Task::Careless, false) => "allow it (Enter or y), although it looks careless: rm is in it.",
+            (true, Task::Careful, true) => {
                 "it goes another way now: no rm. Enter or y allows it. Tab in the picker still shows what you left behind."
             }
+            (true, Task::Careful, false) => "it moves the script and deletes nothing: no rm. Enter or y allows it.",
         };
         (number, text.to_owned())
     }
 
     /// While nothing runs.
-    fn between(&self, files: Files, turn: Option<&LastTurn>, typed: &str) -> (usize, String, Option<&'static str>) {
+    fn between(&self, files: Files, turn: Option<LastTurn>, typed: &str) -> (usize, String, Option<&'static str>) {
         if !files.has_notes {
             let text = "notes.txt was deleted, a file of yours that is nowhere else. Ctrl+R opens the picker.";
             return (5, text.to_owned(), None);
@@ -124,29 +157,37 @@ impl Hints {
 }
 
 /// What to do until the notes are lost.
-fn before_the_mistake(turn: &LastTurn) -> &'static str {
-    match (story::is_tidy(&turn.prompt), turn.was_denied) {
-        (true, true) => {
+fn before_the_mistake(turn: LastTurn) -> &'static str {
+    match (turn.task, turn.end) {
+        (Task::Careless, Some(End::Denied | End::Stopped)) => {
             "you stopped it, and notes.txt is still there. To see the way back, send it again and allow it."
         }
-        (true, false) => "it left your files alone. To see the way back, ask for something that goes wrong: Enter.",
-        (false, true) => "you did not allow it, so it was not done. Now ask for something that will go wrong: Enter.",
-        (false, false) => "that was one turn. Now ask for something that will go wrong: Enter.",
+        (Task::Careful, Some(End::Denied | End::Stopped)) => {
+            "you stopped it. To see the way back, ask for something that goes wrong: Enter."
+        }
+        (Task::Careless | Task::Careful, _) => {
+            "it left your files alone. To see the way back, ask for something that goes wrong: Enter."
+        }
+        (Task::Other, Some(End::Denied)) => {
+            "you did not allow it, so it was not done. Now ask for something that will go wrong: Enter."
+        }
+        (Task::Other, Some(End::Stopped)) => "you stopped it. Now ask for something that will go wrong: Enter.",
+        (Task::Other, _) => "that was one turn. Now ask for something that will go wrong: Enter.",
     }
 }
 
 /// What to do once the notes are back.
-fn once_more(turn: Option<&LastTurn>, typed: &str) -> &'static str {
-    let was_stopped = turn.is_some_and(|turn| turn.was_denied);
-    match (story::is_careful(typed), story::is_tidy(typed)) {
-        (true, _) => "notes.txt is back. Press Enter: the model is told this time to leave your files alone.",
-        (false, true) => {
+fn once_more(turn: Option<LastTurn>, typed: &str) -> &'static str {
+    let was_stopped = turn.is_some_and(|turn| matches!(turn.end, Some(End::Denied | End::Stopped)));
+    match Task::of(typed) {
+        Task::Careful => "notes.txt is back. Press Enter: the model is told this time to leave your files alone.",
+        Task::Careless => {
             "notes.txt is back, and your prompt is in the composer. Add \"Leave my text files alone!\" and press Enter."
         }
-        (false, false) if was_stopped => {
+        Task::Other if was_stopped => {
             "you stopped it, and notes.txt is still there. Ask again with \"Leave my text files alone!\" added (↑ brings the prompt back)."
         }
-        (false, false) => {
+        Task::Other => {
             "notes.txt is back. Ask to tidy up again, with \"Leave my text files alone!\" added (↑ brings the prompt back)."
         }
     }
@@ -156,14 +197,14 @@ impl Guide for Hints {
     fn hint(&mut self, moment: &Moment<'_>) -> Hint {
         let (view, files) = (moment.view, self.files());
         let turn = last_turn(view);
-        let (number, text, prompt) = match turn.as_ref().filter(|turn| !turn.has_ended) {
+        let (number, text, prompt) = match turn.as_ref().filter(|turn| turn.end.is_none()) {
             Some(turn) => {
-                let (number, text) = self.during(turn, !view.questions.is_empty());
+                let (number, text) = self.during(*turn, !view.questions.is_empty());
                 (number, text, None)
             }
             None => {
                 self.look(files);
-                self.between(files, turn.as_ref(), moment.typed)
+                self.between(files, turn, moment.typed)
             }
         };
         let (number, text, prompt) = match (moment.is_picker_open, number) {
@@ -189,9 +230,16 @@ fn last_turn(view: &View) -> Option<LastTurn> {
         Part::Text { text } | Part::Paste { text } => Some(text.as_str()),
         Part::File { .. } | Part::Image { .. } => None,
     });
-    let is_end = |entry: &Entry| matches!(entry.body, Body::Ended { .. });
-    let is_denied = |entry: &Entry| matches!(entry.body, Body::ToolResult { outcome: Outcome::Denied, .. });
     let of_turn = &view.entries[at..];
-    let (has_ended, was_denied) = (of_turn.iter().any(is_end), of_turn.iter().any(is_denied));
-    Some(LastTurn { prompt: texts.collect(), has_ended, was_denied })
+    let is_denied = |entry: &Entry| matches!(entry.body, Body::ToolResult { outcome: Outcome::Denied, .. });
+    let reason = of_turn.iter().find_map(|entry| match &entry.body {
+        Body::Ended { reason, .. } => Some(reason),
+        _ => None,
+    });
+    let end = reason.map(|reason| match reason {
+        _ if of_turn.iter().any(is_denied) => End::Denied,
+        EndReason::Interrupted => End::Stopped,
+        _ => End::Done,
+    });
+    Some(LastTurn { task: Task::of(&texts.collect::<String>()), end })
 }

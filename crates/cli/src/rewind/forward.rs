@@ -36,7 +36,10 @@ pub fn apply(
             Ok(Reply::Change { document }) => return tell(ui, kind, &document),
             Ok(_) => return Err(AgentError::Ended.into()),
             Err(Refusal { reason: Reason::Running | Reason::InUse, .. }) if options.wait => std::thread::sleep(POLL),
-            Err(refusal) => {
+            Err(mut refusal) => {
+                if refusal.reason == Reason::Running && !options.interrupt {
+                    refusal.hint = Some("stop it first, or ask for that with `--interrupt`".to_owned());
+                }
                 match (ui.format, &refusal.document) {
                     (Format::Json, Some(document)) => super::print(ui, kind, document.as_ref().clone())?,
                     (Format::Text, Some(document)) => tell_conflicts(ui, document)?,

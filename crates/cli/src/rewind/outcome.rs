@@ -4,7 +4,7 @@ use std::io::Write;
 
 use retake_agent::document::Bytes;
 use retake_engine::{
-    Action, Applied, Difference, GapKind, Kind, LedgerItem, NotRestored, OperationKind, PathStatus, PlannedPath, Scope,
+    Action, Applied, Difference, GapKind, LedgerItem, NotRestored, OperationKind, PathStatus, PlannedPath, Scope,
     WorkspacePath,
 };
 
@@ -170,7 +170,7 @@ fn counts(applied: &Applied) -> String {
     let paths = applied.plan.paths.iter().zip(&applied.statuses);
     let done = paths.filter(|(_, (_, status))| !matches!(status, PathStatus::Kept | PathStatus::Overtaken));
     let (directories, files): (Vec<&PlannedPath>, Vec<_>) =
-        done.map(|(path, _)| path).partition(|path| is_directory(path));
+        done.map(|(path, _)| path).partition(|path| path.is_directory());
     let actions = [
         (Action::Restore, "restored"),
         (Action::Recreate, "recreated"),
@@ -197,8 +197,4 @@ fn counts(applied: &Applied) -> String {
         _ if parts.is_empty() => "no file had to change".to_owned(),
         _ => parts.join(", "),
     }
-}
-
-fn is_directory(path: &PlannedPath) -> bool {
-    [path.now, path.target].iter().flatten().all(|node| node.kind == Kind::Directory)
 }

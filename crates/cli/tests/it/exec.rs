@@ -238,6 +238,9 @@ fn a_command_that_was_killed_with_retake_can_be_undone() {
     s.write("a", "1\n");
     s.exec("echo 2 > a").succeeds();
     assert_eq!(s.exec("echo 3 > a; kill -KILL $PPID").code(), None);
+    let planned = s.retake(["undo", "--dry-run"]);
+    assert_eq!(planned.code(), Some(3), "not the command before it: {}", planned.stderr);
+    assert!(planned.stderr.contains("recovers the exec first and then takes it back"), "{}", planned.stderr);
     s.retake(["undo"]).succeeds();
     assert_eq!(s.read("a"), "2\n");
     s.retake(["undo"]).succeeds();

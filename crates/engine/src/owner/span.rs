@@ -168,10 +168,15 @@ impl OpenWindow {
         }
     }
 
-    /// Ends the spans that count because the process was killed with its death, if it is known when that was.
+    /// Ends the spans with the death of the process that opened the window, if it is known when that was: an agent does not outlive the
+    /// process that listens to it.
     pub(super) fn was_held_until(&mut self, death: Option<FileTime>) {
-        let doubted = self.spans.iter_mut().flatten().filter(|span| span.counts == Counts::IfKilled);
-        doubted.for_each(|span| span.until = death);
+        for span in self.spans.iter_mut().flatten() {
+            span.until = match span.counts {
+                Counts::Always => span.until.into_iter().chain(death).min(),
+                Counts::IfKilled => death,
+            };
+        }
     }
 
     /// How the window claims a change of `path` that was made at `changed`, if that can be told.

@@ -373,6 +373,12 @@ impl PlannedPath {
         })
     }
 
+    /// Whether it is a directory, now and at the target as far as it is there.
+    pub fn is_directory(&self) -> bool {
+        let mut there = self.now.iter().chain(&self.target);
+        there.clone().next().is_some() && there.all(|node| node.kind == Kind::Directory)
+    }
+
     /// Whether this path keeps everything from being done.
     pub fn stops(&self) -> bool {
         let Some(conflict) = self.conflict else { return false };

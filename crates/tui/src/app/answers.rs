@@ -1,20 +1,21 @@
 //! What the session answered.
 
 use retake_agent::contract::{Query, Reason, Refusal, Reply, Summarised};
-use retake_agent::diff::FileDiff;
 use retake_agent::document::{ConflictFacts, File, NotRestoredFacts, RewindDocument};
 use retake_engine::session::first_line;
 
 use super::complete::{self, Completion, Typing};
+use super::events::DRAFT_WAITS;
 use super::list::List;
 use super::notice::Tone;
-use super::{App, Asked, Difference, Effect, Next, Offer, Place, deciding};
-use crate::picker::Step;
+use super::page::{Body, Page, Plan};
+use super::{App, Asked, Effect, Next, Place, deciding};
+use crate::picker::{Paths, Step};
 use crate::text::clean;
 use crate::text::diff::{DiffView, path_text};
 
-/// Conflicts that are named.
-const MAX_CONFLICTS: usize = 4;
+/// Paths that a notice names.
+const MAX_NAMED: usize = 4;
 
 impl App {
     pub(super) fn answered(&mut self, asked: Asked, answer: Result<Reply, Refusal>) -> Vec<Effect> {
@@ -66,17 +67,11 @@ impl App {
             }
             (Asked::Diff, Ok(Reply::Diff { files, .. })) => {
                 let title = "What the last turn changed".to_owned();
-                self.place = Place::Diff(Box::new(Difference {
-                    title,
-                    diff: DiffView::new(files),
-                    scroll: 0,
-                    width: 80,
-                    apply: None,
-                }));
+                self.place = Place::Page(Box::new(Page::new(title, Body::Diff(DiffView::new(files)))));
                 Vec::new()
             }
             (Asked::Preview(change), Ok(Reply::Diff { files, plan: Some(plan) })) => {
-                self.show_plan(Offer { change, plan }, files);
+                self.show_plan(Plan::new(change, plan, files));
                 Vec::new()
             }
             (Asked::Fork, Ok(Reply::Forked { session, .. })) => self.go(Next::Forked(session.into())),
@@ -94,30 +89,23 @@ impl App {
         }
     }
 
-    /// Shows what going back to a checkpoint would change, and what the user has to decide first.
-    fn show_plan(&mut self, offer: Offer, files: Vec<FileDiff>) {
-        let plan = &offer.plan;
-        let means = plan.means.map(|means| format!(": {}", means.describe())).unwrap_or_default();
-        let title = format!("Rewind to {}{means}", plan.what);
-        if files.is_empty() && plan.conflicts.is_empty() {
-            self.close_place();
-            self.say_plain(format!("{title}; no captured file has to change"));
-            return;
-        }
-        let keys = match plan.conflicts.as_slice() {
+    /// Shows what going back to a checkpoint would change, what stays, and what the user has to decide first.
+    fn show_plan(&mut self, plan: Plan) {
+        let keys = match plan.document.conflicts.as_slice() {
+            _ if !plan.has_work() => "No captured file has to change; Esc leaves".to_owned(),
             [] => "Enter applies this, and the conversation stays; Esc leaves".to_owned(),
-            conflicts => format!("{}, Esc leaves: {}", deciding::keys(conflicts), names(conflicts).join(", ")),
+            conflicts => format!("{}, Esc leaves", deciding::keys(conflicts)),
         };
-        let title = format!("{title}\n{keys}");
-        let diff = DiffView::new(files);
-        self.place = Place::Diff(Box::new(Difference { title, diff, scroll: 0, width: 80, apply: Some(offer) }));
+        let means = plan.document.means.map(|means| format!(": {}", means.describe())).unwrap_or_default();
+        let title = format!("Rewind to {}{means}\n{keys}", clean(&plan.document.what));
+        self.place = Place::Page(Box::new(Page::new(title, Body::Plan(Box::new(plan)))));
     }
 
     /// Files were changed by somebody else since: nothing was done, and the user says what is to become of them.
     fn needs_a_decision(&mut self, verb: &str, refusal: &Refusal) -> Vec<Effect> {
         let conflicts = refusal.document.as_ref().map(|document| document.conflicts.as_slice()).unwrap_or_default();
         let mut lines = vec![format!("{}: nothing was changed yet", refusal.message)];
-        lines.extend(names(conflicts).into_iter().map(|name| format!("  {name}")));
+        lines.extend(first(conflicts, undecided).into_iter().map(|name| format!("  {name}")));
         lines.push(match verb {
             "rewind" => format!("/checkpoints once more: {}", deciding::keys(conflicts)),
             _ => deciding::arguments(verb, conflicts),
@@ -126,12 +114,11 @@ impl App {
     }
 
     fn refused(&mut self, refusal: &Refusal) -> Vec<Effect> {
-        let hint = refusal.hint.as_ref().map(|hint| format!(" · {hint}")).unwrap_or_default();
-        let text = format!("{}{hint}", refusal.message);
-        match refusal.reason {
-            Reason::Running => self.say_of_turn(Tone::Bad, text),
-            _ => self.say_bad(text),
+        if refusal.reason == Reason::Running {
+            return self.say_of_turn(Tone::Bad, format!("{} · Esc stops it", refusal.message));
         }
+        let hint = refusal.hint.as_ref().map(|hint| format!(" · {hint}")).unwrap_or_default();
+        self.say_bad(format!("{}{hint}", refusal.message))
     }
 
     /// An undo or a redo was made.
@@ -145,14 +132,22 @@ impl App {
             "redo" => ("Redid", "/undo takes it back"),
             _ => ("Went back to", "/undo takes it back"),
         };
-        self.say_good(format!("{done} {}: {}. {back}{}", document.what, in_files(document), self.waiting()));
+        self.say_done(done, document, back);
         vec![Effect::Ask(Asked::Store, Query::Store.into())]
     }
 
-    /// Where to find what was said then, if the composer holds something else.
-    fn waiting(&self) -> &'static str {
-        let is_elsewhere = !self.view.draft.is_empty() && self.composer.parts() != self.loaded;
-        if is_elsewhere { ". Your text is kept; what was said then waits: /draft loads it" } else { "" }
+    /// Says what a change has done. If more paths did not go back than the notice has room for, a page lists all of them.
+    fn say_done(&mut self, done: &str, document: &RewindDocument, back: &str) {
+        let kept_text = match document.conversation_moved == Some(true) && self.keeps_draft_out() {
+            true => format!(". {DRAFT_WAITS}"),
+            false => String::new(),
+        };
+        self.say_good(format!("{done} {}: {}. {back}{kept_text}", document.what, in_files(document)));
+        if document.not_restored.len() > MAX_NAMED {
+            let title = format!("These {} paths changed since and did not go back", document.not_restored.len());
+            let paths = document.not_restored.iter().map(stays).collect();
+            self.place = Place::Page(Box::new(Page::new(title, Body::List(paths))));
+        }
     }
 
     fn summarised(&mut self, summary: Option<&Summarised>) -> Vec<Effect> {
@@ -173,8 +168,7 @@ impl App {
                     self.place = Place::Talk;
                     self.refilled = Some(self.now);
                     self.transcript.to_bottom();
-                    let (what, files, waiting) = (&document.what, in_files(&document), self.waiting());
-                    self.say_good(format!("Went back to {what}: {files}. /undo takes this back{waiting}"));
+                    self.say_done("Went back to", &document, "/undo takes this back");
                     effects.push(Effect::Ask(Asked::Store, Query::Store.into()));
                 }
                 Step::Forked { session } => {
@@ -191,23 +185,20 @@ impl App {
     }
 }
 
-/// What changed since and did not go back, by name.
-fn not_restored(document: &RewindDocument) -> Option<String> {
-    let all = &document.not_restored;
-    let named = |one: &NotRestoredFacts| format!("{} ({})", path_text(&one.path), clean(&one.text));
-    let mut names: Vec<String> = all.iter().take(MAX_CONFLICTS).map(named).collect();
-    match all.len().saturating_sub(MAX_CONFLICTS) {
-        0 => {}
-        more => names.push(format!("{more} more")),
-    }
-    (!names.is_empty()).then(|| format!("did not go back: {}", names.join(", ")))
+/// A path that changed since and did not go back, with why.
+fn stays(one: &NotRestoredFacts) -> String {
+    format!("{} ({})", path_text(&one.path), clean(&one.text))
 }
 
-/// The first paths that need a decision, each with why, and how many more there are.
-fn names(conflicts: &[ConflictFacts]) -> Vec<String> {
-    let named = |one: &ConflictFacts| format!("{} ({})", path_text(&one.path), one.text);
-    let mut names: Vec<String> = conflicts.iter().take(MAX_CONFLICTS).map(named).collect();
-    match conflicts.len().saturating_sub(MAX_CONFLICTS) {
+/// A path that needs a decision, with why.
+fn undecided(one: &ConflictFacts) -> String {
+    format!("{} ({})", path_text(&one.path), clean(&one.text))
+}
+
+/// The first of `all` by name, and how many more there are.
+fn first<T>(all: &[T], name: impl Fn(&T) -> String) -> Vec<String> {
+    let mut names: Vec<String> = all.iter().take(MAX_NAMED).map(name).collect();
+    match all.len().saturating_sub(MAX_NAMED) {
         0 => {}
         more => names.push(format!("and {more} more")),
     }
@@ -217,16 +208,17 @@ fn names(conflicts: &[ConflictFacts]) -> Vec<String> {
 /// What became of the files, and what did not go back with them: `2 files went back, 1 was kept`.
 fn in_files(document: &RewindDocument) -> String {
     let count = |status: &str| document.files.iter().filter(|file| file.status == status).count();
-    let is_merged = |file: &&File| file.status == "done" && file.action.as_deref() == Some("merge");
-    let merged = document.files.iter().filter(is_merged).count();
-    let (done, kept, failed) = (count("done") - merged, count("kept"), count("failed"));
-    let mut words = vec![match done {
-        0 if merged > 0 => format!("{merged} merged"),
-        0 => "no file changed".to_owned(),
-        1 => "1 file went back".to_owned(),
-        _ => format!("{done} files went back"),
+    let is_merged = |file: &File| file.action.as_deref() == Some("merge");
+    let all_done = || document.files.iter().filter(|file| file.status == "done");
+    let merged = all_done().filter(|file| is_merged(file)).count();
+    let done = Paths::count(all_done().filter(|file| !is_merged(file)));
+    let (kept, failed) = (count("kept"), count("failed"));
+    let mut words = vec![match done.is_empty() {
+        true if merged > 0 => format!("{merged} merged"),
+        true => "no file changed".to_owned(),
+        false => format!("{} went back", done.in_words()),
     }];
-    if done > 0 && merged > 0 {
+    if !done.is_empty() && merged > 0 {
         words.push(format!("{merged} merged"));
     }
     match kept {
@@ -237,7 +229,9 @@ fn in_files(document: &RewindDocument) -> String {
     if failed > 0 {
         words.push(format!("{failed} FAILED"));
     }
-    words.extend(not_restored(document));
+    if !document.not_restored.is_empty() {
+        words.push(format!("did not go back: {}", first(&document.not_restored, stays).join(", ")));
+    }
     let remedies: Vec<String> =
         document.ledger.iter().filter_map(|item| item.remedy.as_ref()).map(|remedy| format!("`{remedy}`")).collect();
     if !remedies.is_empty() {

@@ -6,10 +6,10 @@ use ratatui::text::{Line, Span};
 use retake_engine::Timestamp;
 
 use super::list::{self, List};
-use super::{App, Difference, Place, help, welcome};
+use super::page::Body;
+use super::{App, Place, help, welcome};
 use crate::composer::Rows;
 use crate::text;
-use crate::text::wrap::{Breaks, Margin, wrap_text};
 use crate::theme::Theme;
 
 /// Rows of the composer at most; it scrolls beyond.
@@ -63,7 +63,7 @@ impl App {
                 }
             }
             Place::List(list) => draw_list(list, area, buf, theme, now),
-            Place::Diff(diff) => draw_difference(diff, area, buf, theme),
+            Place::Page(page) => page.draw(area, buf, theme),
         }
     }
 
@@ -97,7 +97,8 @@ impl App {
                 let hints = picker.hints();
                 return hints.iter().map(|(key, does)| format!("{key} {does}")).collect::<Vec<_>>().join(" · ");
             }
-            Place::Diff(_) => "↑↓ PageUp PageDown scroll · n p next and previous file · Esc back",
+            Place::Page(page) if matches!(page.body, Body::List(_)) => "↑↓ PageUp PageDown scroll · Esc back",
+            Place::Page(_) => "↑↓ PageUp PageDown scroll · n p next and previous file · Esc back",
             Place::List(_) | Place::Help(_) => "Esc goes back to the conversation",
             Place::Talk if self.asking.is_why => "Why not? The model is told. Enter says no, Esc goes back",
             Place::Talk if self.question().is_some() => {
@@ -147,19 +148,4 @@ fn draw_list(list: &List, area: Rect, buf: &mut Buffer, theme: Theme, now: Times
         lines.push(Line::from(Span::styled("There is none like this.", theme.dim())));
     }
     draw_lines(&lines, area, buf);
-}
-
-fn draw_difference(shown: &mut Difference, area: Rect, buf: &mut Buffer, theme: Theme) {
-    let lines = shown
-        .title
-        .lines()
-        .flat_map(|line| wrap_text(line, theme.bold(), usize::from(area.width), &Margin::default(), Breaks::Words));
-    let title: Vec<Line<'static>> = lines.collect();
-    let above = u16::try_from(title.len()).unwrap_or(1).min(area.height);
-    let body = Rect { y: area.y + above, height: area.height - above, ..area };
-    let last = shown.diff.height(area.width).saturating_sub(usize::from(body.height));
-    shown.scroll = shown.scroll.min(last);
-    shown.width = area.width;
-    draw_lines(&title, Rect { height: above, ..area }, buf);
-    shown.diff.draw(shown.scroll, body, buf, &theme);
 }

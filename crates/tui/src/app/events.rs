@@ -8,6 +8,9 @@ use super::facts::Facts;
 use super::notice::Tone;
 use super::{App, Asked, Effect, Place};
 
+/// Where the prompt of the point is, if the composer holds another text.
+pub(super) const DRAFT_WAITS: &str = "Your text is kept; what was said then waits: /draft loads it";
+
 impl App {
     pub(super) fn event(&mut self, event: &Event) -> Vec<Effect> {
         if event.seq <= self.view.seq {
@@ -104,7 +107,7 @@ impl App {
         match (reason, taken_back) {
             (_, true) => drop(self.say_taken_back(message)),
             (TurnEnd::Interrupted, _) => {
-                drop(self.say_plain("Stopped. /undo takes back what it did; Ctrl+R goes further back"))
+                drop(self.say_plain("Stopped. /undo takes the turn back; Ctrl+R goes further back"))
             }
             (TurnEnd::RoundLimit, _) => {
                 drop(self.say(Tone::Warning, message.unwrap_or("The turn took too many rounds")))
@@ -138,14 +141,22 @@ impl App {
         self.completion = None;
     }
 
+    /// Whether the composer holds a text of the user's own, which no draft replaces.
+    fn has_own_text(&self) -> bool {
+        !self.composer.is_blank() && self.composer.parts() != self.loaded
+    }
+
+    /// Whether the user's own text keeps the draft out of the composer.
+    pub(super) fn keeps_draft_out(&self) -> bool {
+        !self.view.draft.is_empty() && self.has_own_text()
+    }
+
     /// What waits to be said has changed. What the user has typed stays.
     fn draft_changed(&mut self, is_own: bool) {
-        let is_untouched =
-            self.composer.is_blank() || (!self.loaded.is_empty() && self.composer.parts() == self.loaded);
-        match (is_own, is_untouched) {
-            (true, true) => self.take_draft(),
+        match (is_own, self.has_own_text()) {
+            (true, false) => self.take_draft(),
             _ if self.view.draft.is_empty() => {}
-            (true, false) => self.add_to_notice("Your text is kept; what was said then waits: /draft loads it"),
+            (true, true) => self.add_to_notice(DRAFT_WAITS),
             (false, _) => {
                 self.say(Tone::Plain, "Another client went back. What was said then waits: /draft loads it");
             }

@@ -6,7 +6,8 @@ use retake_agent::contract::{Action, Change, State, WhileRunning};
 use retake_engine::OnConflict;
 
 use super::notice::{Lasts, Notice, Tone};
-use super::{App, Asked, Effect, Next, Offer, Place, deciding};
+use super::page::{Body, Page, Plan};
+use super::{App, Asked, Effect, Next, Place, deciding};
 use crate::picker::Picker;
 
 /// Within this many milliseconds a second key belongs to the first.
@@ -30,7 +31,7 @@ impl App {
                 self.picker_steps(steps)
             }
             Place::List(_) => self.list_key(key),
-            Place::Help(_) | Place::Diff(_) => self.page_key(key),
+            Place::Help(_) | Place::Page(_) => self.page_key(key),
         }
     }
 
@@ -210,8 +211,8 @@ impl App {
 
     /// To the next file of a diff, or the one before.
     fn next_file(&mut self, forward: bool) -> Vec<Effect> {
-        if let Place::Diff(shown) = &mut self.place {
-            let starts = shown.diff.starts(shown.width);
+        if let Place::Page(shown) = &mut self.place {
+            let starts = shown.starts();
             let found = match forward {
                 true => starts.iter().find(|start| **start > shown.scroll),
                 false => starts.iter().rev().find(|start| **start < shown.scroll),
@@ -221,28 +222,37 @@ impl App {
         Vec::new()
     }
 
+    /// The plan that the page shows, if it shows one.
+    fn plan(&self) -> Option<&Plan> {
+        match &self.place {
+            Place::Page(page) => match &page.body {
+                Body::Plan(plan) => Some(plan),
+                Body::Diff(_) | Body::List(_) => None,
+            },
+            _ => None,
+        }
+    }
+
     /// Whether the page shows a change that can be made.
     fn can_apply(&self) -> bool {
-        matches!(&self.place, Place::Diff(diff) if diff.apply.is_some())
+        self.plan().is_some_and(Plan::has_work)
     }
 
     /// Makes the change that a page shows, if it shows one, and closes it. What the user has to decide first keeps it open.
     fn page_enter(&mut self, on_conflict: OnConflict) -> Vec<Effect> {
-        if let Place::Diff(diff) = &self.place
-            && let Some(offer) = &diff.apply
-            && !deciding::can_be(on_conflict, &offer.plan.conflicts)
-        {
-            let keys = deciding::keys(&offer.plan.conflicts);
+        if let Some(plan) = self.plan().filter(|plan| !deciding::can_be(on_conflict, &plan.document.conflicts)) {
+            let keys = deciding::keys(&plan.document.conflicts);
             return self.say(Tone::Warning, format!("Nothing was changed yet: {keys}"));
         }
-        let apply = match &mut self.place {
-            Place::Diff(diff) => diff.apply.take(),
-            _ => None,
-        };
-        self.close_place();
-        let Some(Offer { change, plan }) = apply else { return Vec::new() };
+        let place = std::mem::replace(&mut self.place, Place::Talk);
+        let Place::Page(page) = place else { return Vec::new() };
+        let Page { body: Body::Plan(plan), .. } = *page else { return Vec::new() };
+        if !plan.has_work() {
+            return Vec::new();
+        }
+        let Plan { change, document, .. } = *plan;
         let change = Change { on_conflict, ..change };
-        let plan_seen = plan.fingerprint_before_choices();
+        let plan_seen = document.fingerprint_before_choices();
         let command = Action::Apply { change, head_seen: None, plan_seen, running: WhileRunning::Refuse };
         vec![Effect::Ask(Asked::Change { verb: "rewind" }, command.into())]
     }
@@ -253,10 +263,10 @@ impl App {
                 let last = i64::try_from(super::help::height()).unwrap_or(0);
                 *scroll = u16::try_from((i64::from(*scroll) + step).clamp(0, last)).unwrap_or(0);
             }
-            Place::Diff(diff) => {
+            Place::Page(page) => {
                 // Drawing keeps it within what there is.
-                let at = i64::try_from(diff.scroll).unwrap_or(i64::MAX / 4).saturating_add(step);
-                diff.scroll = usize::try_from(at.max(0)).unwrap_or(0);
+                let at = i64::try_from(page.scroll).unwrap_or(i64::MAX / 4).saturating_add(step);
+                page.scroll = usize::try_from(at.max(0)).unwrap_or(0);
             }
             Place::Talk | Place::Picker(_) | Place::List(_) => {}
         }
@@ -274,7 +284,7 @@ impl App {
                 let steps = picker.paste(text);
                 self.picker_steps(steps)
             }
-            Place::Help(_) | Place::List(_) | Place::Diff(_) => Vec::new(),
+            Place::Help(_) | Place::List(_) | Place::Page(_) => Vec::new(),
         }
     }
 
@@ -283,7 +293,7 @@ impl App {
             Place::Talk => self.transcript.scroll(lines),
             Place::Picker(picker) => picker.wheel(lines),
             Place::List(list) => list.step(lines.signum() as isize),
-            Place::Help(_) | Place::Diff(_) => self.scroll_page(i64::from(lines)),
+            Place::Help(_) | Place::Page(_) => self.scroll_page(i64::from(lines)),
         }
         Vec::new()
     }

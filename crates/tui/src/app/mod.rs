@@ -15,6 +15,7 @@ mod help;
 mod keys;
 mod list;
 mod notice;
+mod page;
 mod panels;
 mod question;
 pub mod slash;
@@ -30,14 +31,12 @@ use std::sync::Arc;
 
 use crossterm::event::KeyEvent;
 use retake_agent::contract::{Change, Command, Event, Query, Refusal, Reply};
-use retake_agent::document::RewindDocument;
 use retake_agent::view::View;
 use retake_engine::Timestamp;
 use retake_engine::session::entry::{EntryId, Part};
 
 use crate::composer::Composer;
 use crate::picker::{self, Picker};
-use crate::text::diff::DiffView;
 use crate::theme::Theme;
 use crate::transcript::Transcript;
 use complete::Completion;
@@ -45,6 +44,7 @@ use facts::Facts;
 pub use guide::{Guide, Hint, Moment};
 use list::List;
 use notice::{Notice, Tone};
+use page::Page;
 use question::Asking;
 
 /// Requests of this client that are remembered, to tell its own events from those of others.
@@ -161,30 +161,8 @@ pub enum Place {
     Help(u16),
     /// Sessions or checkpoints.
     List(Box<List>),
-    /// A diff.
-    Diff(Box<Difference>),
-}
-
-/// A diff that is shown.
-pub struct Difference {
-    /// What it is of.
-    pub title: String,
-    /// By path.
-    pub diff: DiffView,
-    /// The first line that is shown.
-    pub scroll: usize,
-    /// The columns that it was last drawn in.
-    pub width: u16,
-    /// The change that would do this: Enter makes it.
-    pub apply: Option<Offer>,
-}
-
-/// A change that a page shows.
-pub struct Offer {
-    /// The change.
-    pub change: Change,
-    /// The plan that is shown.
-    pub plan: Box<RewindDocument>,
+    /// A diff, a plan or a list.
+    Page(Box<Page>),
 }
 
 /// The terminal client.

@@ -4,6 +4,8 @@
 
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
+use retake_agent::document::File;
+use retake_agent::plain::count;
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::text::wrap::{Breaks, Margin, wrap_text};
@@ -12,6 +14,41 @@ use crate::text::{self, width};
 /// `text` on one line, with nothing in it that a terminal would obey.
 pub fn clean(text: &str) -> String {
     text::clean(text).into_owned()
+}
+
+/// Paths that a plan changes or a rewind has changed, directories apart from files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Paths {
+    files: usize,
+    directories: usize,
+}
+
+impl Paths {
+    /// Counts `files`.
+    pub fn count<'a>(files: impl Iterator<Item = &'a File>) -> Self {
+        files.fold(Self::default(), |sum, file| match file.directory {
+            true => Self { directories: sum.directories + 1, ..sum },
+            false => Self { files: sum.files + 1, ..sum },
+        })
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(self) -> bool {
+        self == Self::default()
+    }
+
+    /// `4 files and 1 directory`
+    pub fn in_words(self) -> String {
+        let counted = [(self.files, "file", "files"), (self.directories, "directory", "directories")];
+        let words = counted.into_iter().filter(|(number, ..)| *number != 0);
+        words.map(|(number, one, more)| count(number, one, more)).collect::<Vec<_>>().join(" and ")
+    }
+
+    /// The same with a verb: `1 file goes`, `4 files and 1 directory go`.
+    pub fn with_verb(self, one: &str, more: &str) -> String {
+        let verb = if self.files + self.directories == 1 { one } else { more };
+        format!("{} {verb}", self.in_words())
+    }
 }
 
 /// As much of the end of `text` as fits: of a path that says more than its beginning.

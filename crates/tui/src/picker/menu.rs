@@ -6,7 +6,7 @@ use retake_agent::contract::State;
 use retake_agent::document::RewindDocument;
 use retake_engine::session::entry::EntryId;
 
-use super::lines::clean;
+use super::lines::{Paths, clean};
 use super::preview::Preview;
 use super::rows::Row;
 use retake_agent::plain::count;
@@ -99,7 +99,7 @@ impl Facts<'_> {
             }
             Item::Code => {
                 let files = self.files()?;
-                match self.preview.plan().is_some_and(|plan| changes(plan) == 0) {
+                match self.preview.plan().is_some_and(|plan| changes(plan).is_empty()) {
                     true => Err("nothing to do, the files are there already".to_owned()),
                     false => Ok(format!("{files}; the conversation stays")),
                 }
@@ -140,10 +140,10 @@ impl Facts<'_> {
             return Err(format!("a directory {BLOCKED}"));
         }
         Ok(match (changes(plan), plan.conflicts.len()) {
-            (0, _) => "no file changes".to_owned(),
-            (files, 0) => format!("{} back", count(files, "file goes", "files go")),
-            (files, conflicts) => {
-                format!("{}, {} to decide", count(files, "file", "files"), count(conflicts, "conflict", "conflicts"))
+            (paths, _) if paths.is_empty() => "no file changes".to_owned(),
+            (paths, 0) => format!("{} back", paths.with_verb("goes", "go")),
+            (paths, conflicts) => {
+                format!("{}, {} to decide", paths.in_words(), count(conflicts, "conflict", "conflicts"))
             }
         })
     }
@@ -190,9 +190,9 @@ pub const WAITING: &str = "working out what would change …";
 /// Why a directory stops everything.
 pub const BLOCKED: &str = "holds files that stay, so nothing can take its place";
 
-/// How many paths a plan changes.
-pub fn changes(plan: &RewindDocument) -> usize {
-    plan.files.iter().filter(|file| file.action.as_deref() != Some("unchanged")).count()
+/// The paths that a plan changes.
+pub fn changes(plan: &RewindDocument) -> Paths {
+    Paths::count(plan.files.iter().filter(|file| file.action.as_deref() != Some("unchanged")))
 }
 
 fn to_usize(number: u64) -> usize {

@@ -38,9 +38,11 @@ use retake_engine::Scope;
 use retake_engine::session::entry::{Body, EntryId};
 
 use deciding::Deciding;
+pub use lines::Paths;
 use list::{List, Mode};
 use menu::{Facts, Item, Menu};
 use pane::Sheet;
+pub use pane::{PlanLines, plan_lines};
 use preview::{Preview, Want, Why};
 
 /// The picker.

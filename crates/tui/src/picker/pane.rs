@@ -57,11 +57,28 @@ impl Source {
     }
 }
 
+/// The lines of a plan that files alone go back by.
+pub struct PlanLines {
+    /// All its lines.
+    pub lines: Vec<Line<'static>>,
+    /// The line at which each file begins.
+    pub starts: Vec<usize>,
+}
+
+/// Draws a plan that files alone go back by, with what changes in each of them. Its title says what its point means.
+pub fn plan_lines(plan: &RewindDocument, diffs: &[FileDiff], width: usize, theme: Theme) -> PlanLines {
+    let mut writer = Writer::new(width, theme);
+    writer.plan(plan, Some(diffs), &[], Scope::Code);
+    PlanLines { lines: writer.lines, starts: writer.starts }
+}
+
 /// Lines of a given width.
 struct Writer {
     theme: Theme,
     width: usize,
     lines: Vec<Line<'static>>,
+    /// The line at which each file begins.
+    starts: Vec<usize>,
 }
 
 /// What the chosen thing would do.
@@ -72,7 +89,7 @@ fn of_item(
     width: usize,
     theme: Theme,
 ) -> Vec<Line<'static>> {
-    let mut writer = Writer { theme, width, lines: Vec::new() };
+    let mut writer = Writer::new(width, theme);
     match item {
         None | Some((Item::Both, _)) => writer.rewind(shown, jobs, Scope::Both),
         Some((Item::Code, _)) => writer.rewind(shown, jobs, Scope::Code),
@@ -88,7 +105,7 @@ fn of_item(
 
 /// What a decision would do to its path.
 fn of_decision(decision: &Decision, diffs: Option<&[FileDiff]>, width: usize, theme: Theme) -> Vec<Line<'static>> {
-    let mut writer = Writer { theme, width, lines: Vec::new() };
+    let mut writer = Writer::new(width, theme);
     let found = diffs.map(|diffs| diffs.iter().find(|diff| diff.path == decision.path));
     let mut lines = match found.flatten() {
         Some(file) => diff_lines(file, width, theme),
@@ -116,8 +133,8 @@ fn summary(plan: &RewindDocument, scope: Scope) -> String {
         return format!("{} · files and side effects stay", conversation(plan));
     }
     let files = match changes(plan) {
-        0 => "no file changes".to_owned(),
-        files => count(files, "file", "files"),
+        paths if paths.is_empty() => "no file changes".to_owned(),
+        paths => paths.in_words(),
     };
     let conflicts = (!plan.conflicts.is_empty()).then(|| count(plan.conflicts.len(), "conflict", "conflicts"));
     let prompts = match scope {
@@ -132,8 +149,9 @@ fn conversation(plan: &RewindDocument) -> String {
     let Some(planned) = &plan.conversation else { return String::new() };
     let leaves = match planned.leaves.len() {
         0 => None,
-        1 => Some("undoes this prompt only".to_owned()),
-        more => Some(format!("also undoes {}", count(more - 1, "later prompt", "later prompts"))),
+        // Its files may hold more: prompts that were left behind may have changed them too.
+        1 => Some("this prompt leaves".to_owned()),
+        more => Some(format!("this prompt and {} leave", count(more - 1, "later one", "later ones"))),
     };
     // What comes back was left behind: then what leaves is of another branch.
     let returns =
@@ -146,27 +164,38 @@ fn conversation(plan: &RewindDocument) -> String {
 }
 
 impl Writer {
+    fn new(width: usize, theme: Theme) -> Self {
+        Self { theme, width, lines: Vec::new(), starts: Vec::new() }
+    }
+
     /// What going back would change, of what the plan of both has.
     fn rewind(&mut self, shown: &Shown, jobs: &[String], scope: Scope) {
-        let plan = match &shown.plan {
-            Ok(plan) => plan,
+        match &shown.plan {
+            Ok(plan) => {
+                let has_files = scope != Scope::Conversation && plan.scope != Some(Scope::Conversation);
+                if let Some(means) = plan.means.filter(|_| has_files) {
+                    self.text(&format!("Rewind: {}", means.describe()), self.theme.plain());
+                }
+                self.plan(plan, shown.diffs.as_deref(), jobs, scope);
+            }
             Err(refusal) => {
                 let style = self.theme.warning();
                 self.text(&format!("It cannot go back there: {}", clean(&refusal.message)), style);
                 if let Some(hint) = &refusal.hint {
                     self.text(&clean(hint), self.theme.dim());
                 }
-                return;
             }
-        };
-        let scope = if plan.scope == Some(Scope::Conversation) { Scope::Conversation } else { scope };
-        if let Some(means) = plan.means.filter(|_| scope != Scope::Conversation) {
-            self.text(&format!("Rewind: {}", means.describe()), self.theme.plain());
         }
+    }
+
+    /// What a plan would change, as far as `scope` goes.
+    fn plan(&mut self, plan: &RewindDocument, diffs: Option<&[FileDiff]>, jobs: &[String], scope: Scope) {
+        let scope = if plan.scope == Some(Scope::Conversation) { Scope::Conversation } else { scope };
         self.text(&summary(plan, scope), self.theme.bold());
         if scope == Scope::Conversation {
-            let stay = count(changes(plan), "file keeps", "files keep");
-            if changes(plan) != 0 {
+            let paths = changes(plan);
+            if !paths.is_empty() {
+                let stay = paths.with_verb("keeps", "keep");
                 self.text(&format!("{stay} the changes that were made since then"), self.theme.plain());
             }
         } else {
@@ -177,13 +206,31 @@ impl Writer {
             self.conversation(plan);
         }
         if scope != Scope::Conversation {
-            self.files(plan, shown.diffs.as_deref());
+            self.files(plan, diffs);
         }
         self.side_effects(plan);
+        if scope != Scope::Conversation {
+            self.all_that_stay(plan);
+        }
     }
 
     fn text(&mut self, text: &str, style: Style) {
         self.lines.extend(wrapped(text, style, self.width, (0, 0)));
+    }
+
+    /// All paths that do not go back, if there are more than [`Self::stays`] names.
+    fn all_that_stay(&mut self, plan: &RewindDocument) {
+        let all = not_restored(plan);
+        if MAX_LISTED < all.len() {
+            self.lines.push(Line::default());
+            self.text(
+                &format!("All {} paths that changed since then and do not go back:", all.len()),
+                self.theme.warning(),
+            );
+            for item in &all {
+                self.lines.extend(wrapped(item, self.theme.plain(), self.width, (2, 4)));
+            }
+        }
     }
 
     /// A heading and what is below it, the rest counted.
@@ -274,6 +321,7 @@ impl Writer {
             let all = diffs.unwrap_or_default();
             let found = all.get(at).filter(same).or_else(|| all.iter().find(same));
             self.lines.push(Line::default());
+            self.starts.push(self.lines.len());
             let lines = match found {
                 Some(found) => diff_lines(found, self.width.saturating_sub(2), self.theme),
                 None => {

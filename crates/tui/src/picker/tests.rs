@@ -87,6 +87,7 @@ fn plan(number: u8) -> RewindDocument {
         status: "planned".to_owned(),
         certainty: Some(certainty.to_owned()),
         yours: false,
+        directory: false,
     };
     let line = |number| PromptLine { id: id(number), text: format!("Prompt {number}") };
     RewindDocument {
@@ -119,6 +120,7 @@ fn with_conflicts(number: u8) -> RewindDocument {
         status: "conflict".to_owned(),
         certainty: None,
         yours: false,
+        directory: false,
     };
     let files = plan(number).files.into_iter().chain([file("a.rs"), file("b.rs")]).collect();
     RewindDocument { conflicts, files, ..plan(number) }

@@ -134,7 +134,7 @@ export type LedgerItem = { kind: string, what: string, remedy?: string | null };
 
 export type LineKind = "same" | "added" | "removed";
 
-export type Means = "session" | "workspace";
+export type Means = "session" | "workspace" | "operation";
 
 export type Mentions = "leave" | "attach";
 
@@ -154,7 +154,7 @@ export type Part =
 
 export type PlannedConversation = { from: EntryId | null, to: EntryId | null, leaves: Array<PromptLine>, returns: Array<PromptLine>, draft: Array<Part> | null, went_on: boolean, removed: boolean, discards: boolean, kept_for?: Array<string>, fork_at?: EntryId | null };
 
-export type PlannedFile = { path: Bytes, action: string | null, status: string, certainty: string | null, yours: boolean };
+export type PlannedFile = { path: Bytes, action: string | null, status: string, certainty: string | null, yours: boolean, directory: boolean };
 
 export type PromptLine = { id: EntryId, text: string };
 

@@ -38,6 +38,24 @@ test('two tabs are in step through turns, rewinds, undos', async (t) => {
   assert.equal(await shown(one), await shown(two));
 });
 
+test('a plan for a prompt that another tab has rewound offers no rewind', async (t) => {
+  const scene = await start(t);
+  const one = await scene.page();
+  await say(one, 'do one');
+  const two = await scene.tab(one);
+  await two.locator('[aria-label="Prompt 1"]').waitFor();
+  await ready(two);
+  await choose(two, 1, 'Code and conversation');
+  await two.locator('.plan .actions button.primary[aria-disabled=false]').waitFor();
+  await one.bringToFront();
+  await choose(one, 1, 'Code and conversation');
+  await apply(one);
+  await two.locator('.plan [role=alert]', { hasText: 'not in the conversation any more' }).waitFor();
+  assert.equal(await two.locator('.plan button', { hasText: 'Rewind' }).count(), 0);
+  await two.locator('.plan button', { hasText: 'Close' }).click();
+  await two.locator('.plan').waitFor({ state: 'detached' });
+});
+
 test('a question is answered in one tab and gone in the other', async (t) => {
   const scene = await Scene.start(t, { files: { 'a.txt': 'zero\n' }, answers });
   const one = await scene.page();

@@ -196,20 +196,24 @@ test('the first line of a plan says what its point stands for', async (t) => {
   }
 });
 
-test('a rewind names each path that changed and did not go back, after a reload too', async (t) => {
+test('a plan and its rewind name each path that changed and does not go back, after a reload too', async (t) => {
   const entries = [prompted(1, 'write'), replied(2, 'Done.')];
   const not_restored = [{ path: 'big.dat', why: 'larger than `capture.max_file`' }, { path: { bytes: Buffer.from([0x61, 0xff]).toString('base64') }, why: 'a named pipe' }];
   const done = planned({ operation: 'o1', applied: true, scope: 'code', conversation: null, files: [{ path: 's.txt', action: 'restore', status: 'done', certainty: 'certain' }], not_restored });
   const operations = { type: 'operations', undo: { operation: 'o1', kind: 'rewind', what: '', at: 0 }, redo: null };
-  const { page } = await play(t, { view: { entries }, replies: { plan: { type: 'change', document: planned({ means: 'session' }) }, apply: { type: 'change', document: done }, operations } });
+  const { page } = await play(t, { view: { entries }, replies: { plan: { type: 'change', document: planned({ means: 'session', not_restored }) }, apply: { type: 'change', document: done }, operations } });
   await choose(page, 1, 'Code and conversation');
+  const paths = ['big.dat larger than capture.max_file', '"a\\377" a named pipe'];
+  const stay = page.locator('.plan .stays');
+  await stay.locator('p', { hasText: '2 paths changed and do not go back:' }).waitFor();
+  assert.deepEqual(await stay.locator('.left-list li').allInnerTexts(), paths);
   await apply(page);
   const bar = page.locator('.notice.n-warning', { hasText: '1 file restored' });
   for (const isAgain of [false, true]) {
     if (isAgain) await page.reload();
     await bar.waitFor();
     assert.match(await bar.innerText(), /2 paths changed and did not go back:/);
-    assert.deepEqual(await bar.locator('.left-list li').allInnerTexts(), ['big.dat larger than capture.max_file', '"a\\377" a named pipe']);
+    assert.deepEqual(await bar.locator('.left-list li').allInnerTexts(), paths);
     await bar.locator('button', { hasText: 'Undo' }).waitFor();
   }
 });

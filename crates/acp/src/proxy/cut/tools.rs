@@ -3,6 +3,8 @@
 //! Nobody can see whether a fork has them. So a fork that is to speak is closed and loaded again with them, if the client named any; a load
 //! connects them as a new session does. If the fork cannot be loaded, because it is nowhere but in memory, say, the agent forks again, that
 //! fork is used as it is, and the user is told. A kept point is never closed: a fork of it is.
+//!
+//! An agent that closes no sessions may answer the load from memory and connect nothing, so the user is warned then too.
 
 use std::sync::Arc;
 
@@ -35,6 +37,11 @@ impl Proxy {
         }
         match self.open_again(session, &made).await {
             Reopened::Yes => Ok(made),
+            Reopened::Unclosed => {
+                warnings
+                    .push(warning(&servers, "the agent closes no sessions, and may have loaded this one from memory"));
+                Ok(made)
+            }
             Reopened::AsItWas(error) => {
                 warnings.push(warning(&servers, &error.message));
                 Ok(made)
@@ -88,7 +95,7 @@ impl Proxy {
         match self.replay_inner(session, inner).await {
             Ok(_) => {
                 self.set_again(session, inner).await;
-                Reopened::Yes
+                if closes { Reopened::Yes } else { Reopened::Unclosed }
             }
             Err(error) if closes => Reopened::Lost(error),
             Err(error) => Reopened::AsItWas(error),
@@ -99,6 +106,8 @@ impl Proxy {
 /// What became of a session that was to be closed and loaded again.
 enum Reopened {
     Yes,
+    /// It was loaded while it was open.
+    Unclosed,
     /// It is open, and was not loaded.
     AsItWas(RpcError),
     /// It is closed.
@@ -114,8 +123,8 @@ fn servers(params: &Value) -> Vec<String> {
 fn warning(servers: &[String], why: &str) -> String {
     let names: Vec<String> = servers.iter().map(|name| format!("`{name}`")).collect();
     format!(
-        "the agent may have lost its MCP servers ({}): it forked its session for this, and Retake could not have them \
-         connected again ({why}); if a tool is missing, start the agent again and load this session",
+        "the agent may have lost its MCP servers ({}): it forked its session for this, and Retake could not make sure \
+         that they are connected again ({why}); if a tool is missing, start the agent again and load this session",
         names.join(", ")
     )
 }

@@ -223,6 +223,31 @@ async fn a_conflict_is_decided_in_the_chat() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_question_names_the_change_before_it_is_made_and_says_first_what_it_means() {
+    let world = World::new("");
+    let (mut client, session) = two_turns(&world).await;
+    type_in(&mut client, &session, "/rewind").await;
+    let questions = [
+        ("/undo", "Undo turn write a.txt two", "takes back the changes of this operation"),
+        ("/rewind 2", "Rewind to before prompt 2, \"write a.txt two\"", "this session's changes"),
+    ];
+    std::fs::write(world.project().join("a.txt"), "mine\n").expect("it can be written");
+    for (command, title, meaning) in questions {
+        let prompt = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": command }] });
+        let id = client.send("session/prompt", prompt).await;
+        let asked = client.wait(|message| message["method"] == "session/request_permission").await;
+        let call = &asked["params"]["toolCall"];
+        assert_eq!(call["title"], title);
+        let text = call["content"][0]["content"]["text"].as_str().expect("a text");
+        assert_eq!(text.lines().next(), Some(format!("{title}: {meaning}").as_str()), "{text}");
+        client.reply(&asked["id"], json!({ "outcome": { "outcome": "selected", "optionId": "cancel" } })).await;
+        client.answer(id).await.expect("it ends");
+    }
+    assert_eq!(text(&world), "mine");
+    client.hang_up().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn commands_of_retake_reach_a_live_session() {
     let world = World::new("air");
     let (mut client, session) = two_turns(&world).await;

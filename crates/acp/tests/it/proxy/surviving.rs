@@ -224,3 +224,23 @@ async fn a_file_of_a_tool_that_nobody_read_of_before_the_kill_has_to_be_decided(
     assert_eq!(paths, ["agent.txt"], "what was saved since is the person's: {error}");
     client.hang_up().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_saved_after_the_proxy_was_killed_while_a_tool_ran_is_the_persons() {
+    let world = owning::world("");
+    let told = json!({ "toolCallId": "c1", "title": "make", "kind": "execute", "status": "in_progress" });
+    let session = killed(&world, &format!("call {told}\nput agent.txt x\nwait on"), &["on"]).await;
+    // The process was there for as long as this after its last sign of life.
+    let gone = FileTime::now().plus(Duration::from_secs(1));
+    while FileTime::floor() <= gone {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    world.save("mine.txt", "the person's file");
+    let mut client = world.client().await;
+    client.load(&session).await.expect("it is loaded");
+    let rewound = client.rewind(&session, 0).await.expect("nothing is in the way");
+    assert_eq!(rewound["files"]["deleted"], json!(["agent.txt"]), "{rewound}");
+    let persons = [("mine.txt", "the person's file"), ("notes.txt", "original")];
+    assert_eq!(world.files(), owning::files(&persons));
+    client.hang_up().await;
+}

@@ -52,9 +52,13 @@ async fn a_fork_that_drops_the_mcp_servers_gets_them_back() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn where_nothing_brings_the_mcp_servers_back_that_is_said() {
-    for habits in
-        ["air,drops_tools,no_load", "air,drops_tools,close,unsaved_forks", "fork,drops_tools,close,unsaved_forks"]
-    {
+    for habits in [
+        "air,drops_tools,no_load",
+        "air,drops_tools,close,unsaved_forks",
+        "fork,drops_tools,close,unsaved_forks",
+        "air,drops_tools",
+        "fork,drops_tools",
+    ] {
         let world = World::new(habits);
         let (mut client, session, rewound) = rewound(&world, 1).await;
         assert_ne!(rewound["_meta"]["retake"]["strategy"], "transcript", "{habits}: {rewound}");

@@ -105,3 +105,25 @@ fn what_an_agent_did_unread_before_the_proxy_was_killed_is_asked_about() {
     assert_eq!(stage.file(), "zero\n");
     assert_eq!(editor.leave().0, Some(0));
 }
+
+#[test]
+fn a_dry_run_does_not_plan_an_older_undo_than_the_one_that_follows_a_kill() {
+    let stage = Stage::new("");
+    let mut editor = stage.editor();
+    let session = editor.begin(&stage.agent);
+    editor.turn(&session, "write a.txt zero");
+    let prompt = json!([{ "type": "text", "text": "shell echo made > made.txt\nwait end" }]);
+    editor.send("session/prompt", json!({ "sessionId": session, "prompt": prompt }));
+    let made = stage.agent.sandbox.path("ws").join("made.txt");
+    wait_until("the tool has written", || made.exists());
+    kill_process(Pid::from_child(&editor.child), Signal::KILL).expect("it can be killed");
+    editor.wait();
+
+    let planned = stage.agent.retake(["undo", "--dry-run", "--session", &session]);
+    assert_eq!(planned.code(), Some(3), "{}", planned.stderr);
+    assert!(planned.stderr.contains("turn `shell echo made > made.txt` was cut off"), "{}", planned.stderr);
+    assert!(planned.stderr.contains("recovers the turn first and then takes it back"), "{}", planned.stderr);
+    assert!(made.exists() && stage.file() == "zero\n", "it only shows");
+    stage.agent.retake(["undo", "--session", &session]).succeeds();
+    assert!(!made.exists() && stage.file() == "zero\n", "the cut turn is undone and none before it");
+}

@@ -16,7 +16,7 @@ fn the_demo_can_be_followed_to_its_end_by_its_hints() {
         terminal
             .key("C-r")
             .wait_for("Demo 6/10")
-            .wait_for("5 files · undoes this prompt only")
+            .wait_for("4 files and 1 directory · this prompt leaves")
             .key("Enter")
             .wait_for("› 1 Code and conversation");
         terminal.key("Enter").wait_for("Demo 7/10").wait_for("Tidy up the project");
@@ -42,7 +42,7 @@ fn a_prompt_that_is_sent_again_unchanged_is_met_with_a_hint_that_says_so() {
     let scene = Scene::new();
     let terminal = to_the_mistake(&scene, LARGE);
     allow_until(&terminal, "Demo 5/10");
-    terminal.key("C-r").wait_for("Demo 6/10").wait_for("5 files · undoes this prompt only").key("Enter");
+    terminal.key("C-r").wait_for("Demo 6/10").wait_for("4 files and 1 directory · this prompt leaves").key("Enter");
     terminal.wait_for("› 1 Code and conversation").key("Enter").wait_for("Demo 7/10").wait_for("> Tidy up the project");
     // Two lines to read: an Enter right after a rewind is taken for the picker's.
     terminal
@@ -88,6 +88,19 @@ fn a_newcomer_who_denies_and_wanders_is_led_on() {
         .key("Enter");
     terminal.wait_for("Demo 5/10").wait_for("Tidied up: the script is in");
     terminal.say("/undo").wait_for("Demo 7/10: notes.txt is back");
+    terminal.key("C-c").key("C-d");
+    assert_eq!(terminal.wait_for_end(), "0");
+}
+
+#[test]
+fn hints_speak_only_of_what_has_happened() {
+    let scene = Scene::new();
+    let terminal = Terminal::start(&scene.command(["demo"]), LARGE);
+    terminal.wait_for("Demo 1/10").key("C-u").say("tidy up, but keep my text files").wait_for("Demo 4/10");
+    terminal.is_asked("y Yes, this once").shows("deletes nothing").shows_no("what you left behind").key("Escape");
+    terminal.wait_for("Demo 3/10: you stopped it").wait_for("Stopped. /undo takes the turn back");
+    terminal.key("C-u").say("tidy up!").wait_for("Demo 4/10").is_asked("y Yes, this once").key("Escape");
+    terminal.wait_for("Demo 3/10: you stopped it, and notes.txt is still there").shows_no("it left your files alone");
     terminal.key("C-c").key("C-d");
     assert_eq!(terminal.wait_for_end(), "0");
 }

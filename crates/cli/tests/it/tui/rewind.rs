@@ -65,10 +65,10 @@ fn without_ages(screen: &str) -> String {
 fn the_picker_shows_exactly_what_would_change() {
     let (_scene, terminal) = two_turns();
     // The lines come after the plan.
-    terminal.key("C-r").wait_for("D b.txt").wait_for("− new").shows("undoes this prompt only").shows_no("R a.txt");
+    terminal.key("C-r").wait_for("D b.txt").wait_for("− new").shows("this prompt leaves").shows_no("R a.txt");
     terminal.shows("› 2").shows("make another").shows("bash: echo new > b.txt");
     terminal.key("Down").wait_for("R a.txt").wait_for("− two").shows("+ one").shows("D b.txt").shows("− new");
-    terminal.shows("also undoes 1 later prompt");
+    terminal.shows("this prompt and 1 later one leave");
 }
 
 #[test]

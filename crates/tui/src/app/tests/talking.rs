@@ -1,7 +1,7 @@
 //! Saying things, commands, the draft, leaving.
 
 use retake_agent::contract::{Action, Change, ChangeGoal, Command, DiffOf, Extent, Query, Reason, Seen, WhileRunning};
-use retake_agent::document::{Bytes, ConflictFacts, RewindDocument};
+use retake_agent::document::{Bytes, ConflictFacts, File, NotRestoredFacts, RewindDocument};
 use retake_engine::{Conflict, Means, OnConflict};
 
 use super::*;
@@ -382,7 +382,9 @@ fn only_choices_that_can_work_are_offered_and_taken() {
         let change = Change::new(ChangeGoal::Checkpoint { checkpoint: "start".into(), files: None });
         let plan = Some(Box::new(conflicting(choices)));
         scene.answer(Asked::Preview(change), Ok(Reply::Diff { files: Vec::new(), plan }));
-        assert!(scene.screen(100, 12).contains(&format!("{words}, Esc leaves: a.txt (changed by you)")));
+        let screen = scene.screen(100, 12);
+        assert!(screen.contains(&format!("{words}, Esc leaves")), "{screen}");
+        assert!(screen.contains("! a.txt  changed by you"), "{screen}");
         assert_eq!(scene.key(KeyCode::Enter), []);
         assert!(scene.screen(100, 12).contains(&format!("Nothing was changed yet: {words}")));
         let merged = scene.key(KeyCode::Char('m'));
@@ -412,4 +414,88 @@ fn the_meaning_of_a_point_is_in_sight_however_long_its_prompt_is() {
     scene.answer(Asked::Preview(change), Ok(Reply::Diff { files: Vec::new(), plan: Some(Box::new(plan)) }));
     let screen = scene.screen(60, 14).replace('\n', " ");
     assert!(screen.contains("this session's changes"), "{screen}");
+}
+
+/// A path that changed since and does not go back.
+fn staying(path: &str) -> NotRestoredFacts {
+    let (change, why) = ("changed".to_owned(), "too_large".to_owned());
+    NotRestoredFacts { path: Bytes::Text(path.to_owned()), change, why, text: "too large".to_owned() }
+}
+
+#[test]
+fn the_plan_for_a_checkpoint_names_the_paths_that_stay() {
+    let mut scene = Scene::new();
+    let change = Change::new(ChangeGoal::Checkpoint { checkpoint: "start".into(), files: None });
+    let not_restored = ["big.dat", "ff"].map(staying).to_vec();
+    let means = Some(Means::Workspace);
+    let plan = RewindDocument { means, not_restored, ..RewindDocument::taken_back("15f0a9b2 \"start\"") };
+    scene.answer(Asked::Preview(change), Ok(Reply::Diff { files: Vec::new(), plan: Some(Box::new(plan)) }));
+    let screen = scene.screen(80, 14);
+    for text in
+        ["\"start\": the whole workspace", "No captured file has to change", "big.dat  too large", "ff  too large"]
+    {
+        assert!(screen.contains(text), "{text}: {screen}");
+    }
+    assert_eq!(scene.key(KeyCode::Enter), [], "there is nothing to apply");
+}
+
+#[test]
+fn a_path_that_stays_can_be_read_however_many_there_are() {
+    let mut scene = Scene::new();
+    let not_restored: Vec<NotRestoredFacts> = (0..30).map(|number| staying(&format!("big{number}.dat"))).collect();
+    let change = Change::new(ChangeGoal::Checkpoint { checkpoint: "start".into(), files: None });
+    let plan = RewindDocument { not_restored, ..RewindDocument::taken_back("15f0a9b2 \"start\"") };
+    let before = Reply::Diff { files: Vec::new(), plan: Some(Box::new(plan.clone())) };
+    scene.answer(Asked::Preview(change), Ok(before));
+    assert!(!scene.screen(80, 24).contains("big29.dat"));
+    scene.key(KeyCode::End);
+    assert!(scene.screen(80, 24).contains("big29.dat"), "before the rewind");
+    scene.key(KeyCode::Esc);
+    let after = Reply::Change { document: Box::new(plan) };
+    scene.answer(Asked::Change { verb: "rewind" }, Ok(after));
+    let screen = scene.screen(80, 24);
+    assert!(screen.contains("These 30 paths changed since and did not go back"), "{screen}");
+    scene.key(KeyCode::End);
+    assert!(scene.screen(80, 24).contains("big29.dat"), "after the rewind");
+}
+
+#[test]
+fn a_rewind_of_files_says_nothing_of_the_draft_of_an_earlier_rewind() {
+    for typed in ["", "my own text"] {
+        let mut scene = Scene::new();
+        scene.tell(EventKind::DraftChanged { parts: vec![Part::text("said before")] });
+        scene.types(typed);
+        let document = RewindDocument { conversation_moved: None, ..RewindDocument::taken_back("15f0a9b2 \"start\"") };
+        scene.answer(Asked::Change { verb: "rewind" }, Ok(Reply::Change { document: Box::new(document) }));
+        let screen = scene.screen(100, 12);
+        assert!(screen.contains("Went back to") && !screen.contains("/draft"), "{typed}: {screen}");
+    }
+}
+
+#[test]
+fn an_undo_under_a_running_turn_names_the_key_that_stops_it() {
+    let mut scene = Scene::new();
+    scene.state(State::Running);
+    let hint = Some("stop it first".to_owned());
+    let message = "nothing was changed: a turn is running".to_owned();
+    let refusal = Refusal { reason: Reason::Running, message, hint, document: None };
+    scene.answer(Asked::Change { verb: "undo" }, Err(refusal));
+    assert!(scene.screen(80, 12).contains("a turn is running · Esc stops it"));
+}
+
+#[test]
+fn directories_are_not_counted_as_files() {
+    let mut scene = Scene::new();
+    let file = |path: &str, directory| File {
+        path: Bytes::Text(path.to_owned()),
+        action: Some("delete".to_owned()),
+        status: "done".to_owned(),
+        certainty: None,
+        yours: false,
+        directory,
+    };
+    let files = vec![file("src", true), file("src/a", false), file("src/b", false)];
+    let document = RewindDocument { files, ..RewindDocument::taken_back("turn tidy up") };
+    scene.answer(Asked::Change { verb: "undo" }, Ok(Reply::Change { document: Box::new(document) }));
+    assert!(scene.screen(100, 12).contains("2 files and 1 directory went back"));
 }

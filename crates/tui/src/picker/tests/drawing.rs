@@ -85,7 +85,7 @@ Rewind: type to filter  4 prompts · list
 
 
 ── What would change now ────── 10/13 ──
-2 files · undoes this prompt only
+2 files · this prompt leaves
 
 R src/main.rs  +1 −1
    9   fn main() {
@@ -111,7 +111,7 @@ Rewind: type to filter                                          4 prompts · lis
 
 
 ── What would change now ─────────────────────────────────────────────── 7/12 ──
-2 files · undoes this prompt only
+2 files · this prompt leaves
 
 R src/main.rs  +1 −1
    9  9   fn main() {
@@ -127,7 +127,7 @@ fn rows_and_preview_are_beside_each_other_at_120_columns() {
     let expected = "
 Rewind: type to filter                                                                                  4 prompts · list
 ›  4  6m ! Add a login form with a very lo…  +2 ~1 −0 │ ── What would change now ────────────────────────────── 12/13 ──
-    stays: HEAD moved  bash: npm install · write_fil… │ 2 files · undoes this prompt only
+    stays: HEAD moved  bash: npm install · write_fil… │ 2 files · this prompt leaves
    3  7m   Make the tests pass                        │
     [before tests]                                    │ R src/main.rs  +1 −1
    2  8m   Übersetze 日本語 die Texte        +0 ~1 −0 │    9  9   fn main() {
@@ -147,8 +147,8 @@ Rewind: type to filter                                                          
 fn the_pane_shows_what_the_chosen_thing_would_do() {
     let files = ["R src/main.rs", "D new.txt", "2 files ·"];
     for (digit, said, has_files) in [
-        ('1', "undoes this prompt only", true),
-        ('2', "undoes this prompt only · files and side effects stay", false),
+        ('1', "this prompt leaves", true),
+        ('2', "this prompt leaves · files and side effects stay", false),
         ('3', "2 files · the conversation stays", true),
         ('4', "Fork from here: a new session from here; this one stays as it is", false),
         ('5', "Summarise from here: this prompt becomes a summary", false),
@@ -198,7 +198,7 @@ Rewind to before 4 “Add a login form wi…
 conversation
 
 ── What would change now ─────── 7/13 ──
-2 files · undoes this prompt only
+2 files · this prompt leaves
 
 R src/main.rs  +1 −1
    9   fn main() {
@@ -223,7 +223,7 @@ Rewind to before 4 “Add a login form with a very long description that goes on
   7 Cancel                  nothing changes
 
 ── What would change now ─────────────────────────────────────────────── 7/12 ──
-2 files · undoes this prompt only
+2 files · this prompt leaves
 
 R src/main.rs  +1 −1
    9  9   fn main() {
@@ -239,7 +239,7 @@ fn the_menu_at_120_columns() {
     let expected = "
 Rewind: type to filter                                                                                  4 prompts · list
 Rewind to before 4 “Add a login form with a very lon… │ ── What would change now ───────────────────────────────────────
-› 1 Code and conversation                             │ 2 files · undoes this prompt only
+› 1 Code and conversation                             │ 2 files · this prompt leaves
     2 files go back, 1 prompt leaves the conversation │
   2 Conversation only                                 │ R src/main.rs  +1 −1
     1 prompt leaves; files and side effects stay      │    9  9   fn main() {
@@ -311,7 +311,7 @@ Files would go back to what they were on the other one.
   y Yes, go on
 
 ── What would change now ─────────────────────────────────────────────── 6/14 ──
-2 files · undoes this prompt only
+2 files · this prompt leaves
 Another branch is checked out: the branch `topic` is checked out, and it was
 `main` then
 
@@ -336,7 +336,7 @@ Rewind: type to filter  7 prompts · tree
   │   [good]
 › ●  4  1m   Prompt 4             ← head
 ── What would change now ────── 10/13 ──
-2 files · undoes this prompt only
+2 files · this prompt leaves
 
 R src/main.rs  +1 −1
    9   fn main() {
@@ -363,7 +363,7 @@ Rewind: type to filter                                          7 prompts · tre
   ●  3  1m   Prompt 3                                                     [good]
 › ●  4  1m   Prompt 4                                                     ← head
 ── What would change now ─────────────────────────────────────────────── 8/12 ──
-2 files · undoes this prompt only
+2 files · this prompt leaves
 
 R src/main.rs  +1 −1
    9  9   fn main() {
@@ -379,7 +379,7 @@ fn everything_that_a_plan_says_at_60_columns() {
     let expected = "
 Rewind: type to filter                      4 prompts · list
 ── What would change now ────────────────────────── 34/43 ──
-4 files · 2 conflicts · also undoes 2 later prompts
+4 files · 2 conflicts · this prompt and 2 later ones leave
 To be decided first:
   ! a.rs  changed since by you or another program
   ! b.rs  changed since by you or another program

@@ -2,7 +2,7 @@
 
 import { dismiss, isBar, type Notice, notices, turnOver } from '../notices';
 import { applying } from '../store';
-import { count, type Left } from '../text/words';
+import { LeftList } from './LeftList';
 import { Ticked } from './Ticked';
 
 export function Notices() {
@@ -16,28 +16,12 @@ export function Notices() {
   );
 }
 
-/** Each path that changed and did not go back. */
-function LeftList({ left }: { left: Left[] }) {
-  return (
-    <>
-      <p>{count(left.length, 'path', 'paths')} changed and did not go back:</p>
-      <ul class="left-list" aria-label="Paths that did not go back">
-        {left.map(({ path, why }) => (
-          <li key={path}>
-            <span class="path">{path}</span> <Ticked text={why} />
-          </li>
-        ))}
-      </ul>
-    </>
-  );
-}
-
 function Told({ notice, older }: { notice: Notice; older: number }) {
   return (
     <div class={`notice n-${notice.tone}`} role={notice.tone === 'bad' ? 'alert' : undefined}>
       <div class="words" tabIndex={notice.left.length > 0 ? 0 : undefined}>
         <Ticked text={notice.text} />
-        {notice.left.length > 0 ? <LeftList left={notice.left} /> : null}
+        <LeftList left={notice.left} stay="did not go back" />
       </div>
       {notice.actions.map((action, at) => (
         <button

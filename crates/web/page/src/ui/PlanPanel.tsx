@@ -7,7 +7,7 @@ import type { Refusal } from '../api';
 import { applyChange, planTitle, RUNNING } from '../changes';
 import type { Bytes, Change, ConflictFacts, EntryId, FileDiff, OnConflict, RewindDocument, Scope } from '../contract';
 import { refused, send } from '../sending';
-import { applying, panel, underWay, useView, type Wanted } from '../store';
+import { applying, panel, theFacts, underWay, useView, type Wanted } from '../store';
 import { type Action, changedFiles, count, meaning, pathKey, pathText, sentence, willDo } from '../text/words';
 import { head } from '../view';
 import { type Choices, Conflicts, Files, Leaves, Stays, Warnings } from './PlanParts';
@@ -87,6 +87,10 @@ export function PlanPanel({ wanted: goal }: { wanted: Wanted }) {
     if (at === null || at === document.body || at.id === 'composer' || at.classList.contains('side') || at === apply.current) first?.focus();
   }, [isKnown, hasConflicts]);
 
+  // Another client may have rewound to before this prompt: then there is nothing left of it that this plan could take back.
+  const wasThere = useRef(wanted.do === 'rewind' && theFacts().at.has(wanted.entry));
+  const isGone = wasThere.current && wanted.do === 'rewind' && !theFacts().at.has(wanted.entry) && !applying.value;
+
   const isRunning = view?.state === 'running';
   const blocked = plan !== null && plan.blocked.length > 0;
   const needsBranch = Boolean(plan?.branch) && !isAcross;
@@ -100,7 +104,7 @@ export function PlanPanel({ wanted: goal }: { wanted: Wanted }) {
         : blocked
           ? 'A directory is in the way'
           : null;
-  const cannot = isThere || isRunning || refusal !== null || plan === null || blocked || needsBranch || isWaiting || applying.value;
+  const cannot = isGone || isThere || isRunning || refusal !== null || plan === null || blocked || needsBranch || isWaiting || applying.value;
   // A single file is restored or deleted, as the plan says; the rest does not go back.
   const only = paths.length > 0 ? paths.map(pathText).join(', ') : null;
   const [verb, name] = only !== null && goal.verb === 'Rewind' ? (['Restore', only] as const) : ([goal.verb, goal.name] as const);
@@ -137,6 +141,7 @@ export function PlanPanel({ wanted: goal }: { wanted: Wanted }) {
   const hasPoint = (wanted.do === 'rewind' || wanted.do === 'checkpoint') && only === null && plan?.scope !== 'conversation';
   const means = hasPoint ? meaning(plan?.means, goal.name) : '';
 
+  if (isGone) return <Gone />;
   return (
     <div class="plan" ref={box}>
       {means ? <p class="means">{means}</p> : null}
@@ -199,6 +204,22 @@ export function PlanPanel({ wanted: goal }: { wanted: Wanted }) {
           <Files plan={plan} diffs={diffs} only={canRestrict ? restrict : null} />
         </>
       ) : null}
+    </div>
+  );
+}
+
+/** In place of a plan whose prompt has left the conversation. */
+function Gone() {
+  return (
+    <div class="plan">
+      <p class="warning" role="alert">
+        This prompt is not in the conversation any more: another client rewound it
+      </p>
+      <div class="actions">
+        <button type="button" onClick={() => (panel.value = null)}>
+          Close
+        </button>
+      </div>
     </div>
   );
 }

@@ -4,8 +4,9 @@ import { useMemo, useState } from 'preact/hooks';
 
 import type { Bytes, FileDiff, OnConflict, PlannedFile, RewindDocument } from '../contract';
 import { applying, theView } from '../store';
-import { actionDone, clean, count, counted, pathKey, pathText } from '../text/words';
+import { actionDone, clean, count, counted, leftBehind, pathKey, pathText } from '../text/words';
 import { DiffLines, FileBox } from './Diff';
+import { LeftList } from './LeftList';
 import { Ticked } from './Ticked';
 
 export type Choices = Map<string, [Bytes, OnConflict]>;
@@ -150,7 +151,7 @@ export function Stays({ plan, isPart }: { plan: RewindDocument; isPart: boolean 
           <Listed title="Not undone:" items={rest} />
         </>
       )}
-      <Listed title="Not deleted:" items={plan.kept} />
+      <LeftList left={leftBehind(plan)} stay="do not go back" />
       <Listed
         title={`Not captured at that point (${plan.gaps_total}):`}
         items={plan.gaps}
