@@ -196,7 +196,7 @@ fn a_store_from_a_newer_version_is_refused_and_not_touched() {
     let before = fs::read(&path).expect("it is there");
     for args in [["log"], ["checkpoint"], ["diff"], ["du"]] {
         let run = s.retake(args).fails(1);
-        run.says("has format 99, this program knows formats up to 7");
+        run.says("has format 99, this program knows formats up to 8");
         run.says("hint: update Retake; the store was not touched");
     }
     assert!(fs::read(&path).expect("it is there") == before);
