@@ -71,13 +71,13 @@ pub enum Reply {
     Held {
         /// How many are held now.
         count: usize,
-        /// The request that it came with, for [`Action::Withdraw`](Action::Withdraw); the events of its turn will carry it. Null if it had no id.
+        /// The request that it came with, for [`Action::Withdraw`](super::Action::Withdraw); the events of its turn will carry it. Null if it had no id.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         request: Option<String>,
     },
     /// What one can go back to, newest first.
     Targets {
-        /// The head, for [`Action::Apply`](Action::Apply).
+        /// The head, for [`Action::Apply`](super::Action::Apply).
         head: Option<EntryId>,
         /// The prompts.
         targets: Vec<Target>,
