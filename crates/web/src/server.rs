@@ -25,7 +25,7 @@ use crate::host::Host;
 use crate::limits::{self, Limits};
 use crate::login::Login;
 use crate::rooms::Rooms;
-use crate::strangers::{Acquaintance, Strangers};
+use crate::strangers::{Acquaintance, Place, Strangers};
 use crate::{key, route};
 
 /// Connections that wait to be accepted.
@@ -160,23 +160,18 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
             sleep(limits::ACCEPT_PAUSE).await;
             continue;
         };
-        let place = Arc::clone(&places).try_acquire_owned().ok();
-        if place.is_none() && !strangers.send_oldest_away() {
+        let free = || Arc::clone(&places).try_acquire_owned().ok();
+        let Some(permit) = free().or_else(|| strangers.send_oldest_away()).or_else(free) else {
             turn_away(stream, &mut connections, shared.limits.connections);
             continue;
-        }
-        let (places, shared, met) = (Arc::clone(&places), Arc::clone(&shared), Acquaintance::default());
-        let stranger = met.clone();
+        };
+        let (shared, met, place) = (Arc::clone(&shared), Acquaintance::default(), Place::new(permit));
+        let (stranger, taken) = (met.clone(), place.clone());
         let task = connections.spawn(async move {
-            let place = match place {
-                Some(place) => Ok(place),
-                // Whoever makes way is on the way out.
-                None => places.acquire_owned().await,
-            };
             converse(stream, shared, met).await;
-            drop(place);
+            drop(place.give_up());
         });
-        strangers.add(task, stranger);
+        strangers.add(task, stranger, taken);
     }
 }
 

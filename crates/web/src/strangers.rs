@@ -5,9 +5,10 @@
 //! many newer strangers as there are places.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::AbortHandle;
 
 /// Whether somebody who is signed in has asked for something by a connection.
@@ -25,26 +26,80 @@ impl Acquaintance {
     }
 }
 
+/// The place that a connection has, until it ends or makes way.
+#[derive(Clone)]
+pub(crate) struct Place(Arc<Mutex<Option<OwnedSemaphorePermit>>>);
+
+impl Place {
+    pub(crate) fn new(permit: OwnedSemaphorePermit) -> Self {
+        Self(Arc::new(Mutex::new(Some(permit))))
+    }
+
+    /// The connection gives its place up. `None` if it had done so before.
+    pub(crate) fn give_up(&self) -> Option<OwnedSemaphorePermit> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn is_given_up(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+    }
+}
+
 /// The connections of strangers, oldest first.
 #[derive(Default)]
-pub(crate) struct Strangers(VecDeque<(AbortHandle, Acquaintance)>);
+pub(crate) struct Strangers(VecDeque<(AbortHandle, Acquaintance, Place)>);
 
 impl Strangers {
     /// Somebody has connected.
-    pub(crate) fn add(&mut self, task: AbortHandle, met: Acquaintance) {
+    pub(crate) fn add(&mut self, task: AbortHandle, met: Acquaintance, place: Place) {
         // Those that have gone, or are known by now, need not be remembered.
-        self.0.retain(|(task, met)| !task.is_finished() && met.is_stranger());
-        self.0.push_back((task, met));
+        self.0.retain(|(_, met, place)| !place.is_given_up() && met.is_stranger());
+        self.0.push_back((task, met, place));
     }
 
-    /// Ends the oldest connection of a stranger. Returns whether there was one.
-    pub(crate) fn send_oldest_away(&mut self) -> bool {
-        while let Some((task, met)) = self.0.pop_front() {
-            if met.is_stranger() && !task.is_finished() {
+    /// Ends the oldest connection of a stranger and returns its place. The place changes hands here: a connection that is just ending has
+    /// no place to give, so that nobody waits for one that somebody else has taken.
+    pub(crate) fn send_oldest_away(&mut self) -> Option<OwnedSemaphorePermit> {
+        while let Some((task, met, place)) = self.0.pop_front() {
+            if met.is_stranger()
+                && let Some(permit) = place.give_up()
+            {
                 task.abort();
-                return true;
+                return Some(permit);
             }
         }
-        false
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::Semaphore;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_connection_that_is_ending_has_no_place_to_give() {
+        let places = Arc::new(Semaphore::new(3));
+        let mut strangers = Strangers::default();
+        let mut connect = || {
+            let place = Place::new(Arc::clone(&places).try_acquire_owned().expect("there is one"));
+            let met = Acquaintance::default();
+            let task = tokio::spawn(std::future::pending::<()>());
+            strangers.add(task.abort_handle(), met.clone(), place.clone());
+            (task, met, place)
+        };
+        let (mut ending, mut known, mut silent) = (connect(), connect(), connect());
+        drop(ending.2.give_up());
+        known.1.meet(true);
+        let taken = Arc::clone(&places).try_acquire_owned();
+        assert!(taken.is_ok(), "somebody else has the place of the one that is ending");
+        assert!(strangers.send_oldest_away().is_some(), "the silent one makes way");
+        assert!((&mut silent.0).await.is_err_and(|err| err.is_cancelled()));
+        assert!(strangers.send_oldest_away().is_none(), "nobody else does");
+        assert!(!ending.0.is_finished() && !known.0.is_finished());
+        ending.0.abort();
+        known.0.abort();
+        assert!((&mut ending.0).await.is_err() && (&mut known.0).await.is_err());
     }
 }
