@@ -26,6 +26,16 @@ fn runs(process: &str) -> bool {
     !state.is_empty() && !state.starts_with('Z')
 }
 
+/// Whether a process that was sent a stop has stopped: on a busy machine its threads go on until one of them has taken the signal.
+fn has_stopped(process: u32) -> bool {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{process}/task")) else {
+        let state = std::process::Command::new("ps").args(["-o", "stat=", "-p", &process.to_string()]).output();
+        return state.expect("there is `ps`").stdout.starts_with(b"T");
+    };
+    let is_stopped = |stat: String| stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('T'));
+    threads.flatten().all(|thread| std::fs::read_to_string(thread.path().join("stat")).is_ok_and(is_stopped))
+}
+
 /// Whether a file below a directory has this text.
 fn is_stored(directory: &Path, text: &str) -> bool {
     let files = std::fs::read_dir(directory).into_iter().flatten().flatten();
@@ -86,6 +96,7 @@ fn what_an_agent_did_unread_before_the_proxy_was_killed_is_asked_about() {
     // From here on it reads nothing, as if the machine were busy.
     let proxy = Pid::from_child(&editor.child);
     kill_process(proxy, Signal::STOP).expect("it runs");
+    wait_until("it has stopped", || has_stopped(editor.child.id()));
     std::fs::write(stage.agent.sandbox.path("inner").join("go"), "").expect("it is writable");
     wait_until("the agent has written", || stage.file() == "one\n");
     kill_process(proxy, Signal::KILL).expect("it can be killed");
