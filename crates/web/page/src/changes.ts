@@ -7,6 +7,7 @@ import { refreshSessions } from './sessionList';
 import type { Refusal } from './api';
 import type { Change, EntryId, Extent, OperationFacts, RewindDocument } from './contract';
 import { takeOffer } from './drafts';
+import { rememberFocus } from './focus';
 import { dropWhere, isBar, notices, say } from './notices';
 import { refreshPoints, refreshStore } from './points';
 import { question } from './question';
@@ -137,11 +138,14 @@ export async function applyChange(wanted: Wanted, seen: EntryId | null, plan: Re
   if (!theView() || !id) return { reason: 'gone', message: 'no session is open' };
   if (applying.value) return { reason: 'running', message: 'another change is under way' };
   const ended = beginWork(id, wanted.verb);
+  const isFocusThere = rememberFocus();
   try {
     const { change } = wanted;
     const answer = await send({ type: 'apply', change, head_seen: { head: seen }, plan_seen: plan?.fingerprint ?? null, running: 'refuse' });
     if (answer.refused) return answer.refused;
     if (answer.ok.type === 'change') changed(id, wanted, answer.ok.document);
+    // The events of the change precede its answer, so the user may have gone on to something else.
+    if (answer.ok.type === 'change' && session.value === id && isFocusThere()) composer()?.focus();
     void refreshStore();
     void refreshSessions();
     refreshPoints();
@@ -165,7 +169,6 @@ function changed(id: string, wanted: Wanted, document: RewindDocument): void {
   else if (verb === 'Redo') void redone(text, left);
   else sayBar(document.operation, 'Undo', text, undefined, left);
   if (verb !== 'Redo') void refreshOperations();
-  composer()?.focus();
 }
 
 /** What was done: to which half, and which one stays. */

@@ -155,3 +155,34 @@ test('a prompt that begins with a question mark is text', async (t) => {
   assert.equal(await page.locator('#composer').inputValue(), '?u');
   assert.equal(await page.locator('.side').count(), 0);
 });
+
+test('the answer to a change leaves the focus where the user has put it meanwhile', async (t) => {
+  const scene = await Scene.start(t, { config, answers: [write('a.txt', 'a\n'), { says: 'Done.' }] });
+  const page = await scene.page();
+  await say(page, 'one');
+  let release;
+  const held = new Promise((resolve) => (release = resolve));
+  await page.route('**/commands', async (route) => {
+    const isChange = JSON.parse(route.request().postData()).command.type === 'apply';
+    const response = await route.fetch();
+    if (isChange) await held;
+    await route.fulfill({ response });
+  });
+  await page.locator('#composer').fill('/undo');
+  await page.keyboard.press('Enter');
+  // The events of the change have come, its answer has not.
+  await page.locator('.e-prompt').waitFor({ state: 'detached' });
+  await page.keyboard.press('Control+A');
+  await page.keyboard.press('Delete');
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('Escape');
+  const search = page.locator('.timeline input[type=search]');
+  await search.waitFor();
+  await page.locator('.tree-row').first().waitFor();
+  release();
+  await page.locator('.notice', { hasText: 'Undid' }).waitFor();
+  assert.equal(await search.evaluate((one) => one === document.activeElement), true);
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Enter');
+  await page.locator('[role=menu]').waitFor();
+});
