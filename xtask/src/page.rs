@@ -43,6 +43,13 @@ pub(crate) fn browser(args: &[&str]) -> Result<()> {
     run(&mut command)
 }
 
+/// The names of the browser tests that failed in the last run, as its runner wrote them.
+pub(crate) fn failed_tests() -> Result<Vec<String>> {
+    let path = root().join("target/browser-failed.json");
+    let Ok(text) = std::fs::read_to_string(&path) else { return Ok(vec!["(the runner itself failed)".to_owned()]) };
+    serde_json::from_str(&text).with_context(|| format!("{} is not a list of names", path.display()))
+}
+
 fn npm(args: &[&str]) -> Result<Command> {
     let mut command = Command::new("npm");
     command.args(args).current_dir(root().join("crates/web/page"));

@@ -51,28 +51,38 @@ pub(super) fn repeat(options: &Options, times: u32) -> Result<()> {
 /// The tests that filters name.
 pub(super) struct Chosen {
     suite: Suite,
-    /// Filters that name tests of the browser.
+    /// Filters that name tests of the browser, and the files that have such tests.
     browser: Vec<String>,
+    files: Vec<String>,
 }
 
 impl Chosen {
     pub(super) fn find(options: &Options) -> Result<Self> {
         let suite = Suite::build(options.extent)?.only(&options.filters);
         let pages = page_tests()?;
-        let is_known = |filter: &&String| pages.iter().any(|name| name.contains(filter.as_str()));
-        let browser: Vec<String> = options.filters.iter().filter(is_known).cloned().collect();
+        let names = |test: &PageTest, filter: &String| test.name.contains(filter.as_str());
+        let browser: Vec<String> =
+            options.filters.iter().filter(|filter| pages.iter().any(|test| names(test, filter))).cloned().collect();
+        let mut files: Vec<String> = pages
+            .iter()
+            .filter(|test| browser.iter().any(|filter| names(test, filter)))
+            .map(|test| test.file.clone())
+            .collect();
+        files.dedup();
         let nowhere = |filter: &&String| !suite.has(filter) && !browser.contains(filter);
         if let Some(filter) = options.filters.iter().find(nowhere) {
             bail!("no test has `{filter}` in its name");
         }
-        Ok(Self { suite, browser })
+        Ok(Self { suite, browser, files })
     }
 
     pub(super) fn run(&self) -> Result<Report> {
         let mut report = self.suite.run()?;
-        for name in &self.browser {
-            if let Err(error) = page::browser(&["--only", name]) {
-                report.failed.push(format!("browser: {name}"));
+        if !self.browser.is_empty() {
+            let mut args: Vec<&str> = self.files.iter().map(String::as_str).collect();
+            args.extend(self.browser.iter().flat_map(|name| ["--only", name]));
+            if let Err(error) = page::browser(&args) {
+                report.failed.extend(page::failed_tests()?.into_iter().map(|name| format!("browser {name}")));
                 report.error.get_or_insert(error);
             }
         }
@@ -80,13 +90,20 @@ impl Chosen {
     }
 }
 
-/// The names of the browser's tests.
-fn page_tests() -> Result<Vec<String>> {
+/// A test of the browser.
+struct PageTest {
+    file: String,
+    name: String,
+}
+
+fn page_tests() -> Result<Vec<PageTest>> {
     let mut all = Vec::new();
     for entry in fs::read_dir(root().join("crates/web/page/tests"))? {
         let path = entry?.path();
-        if path.to_string_lossy().ends_with(".test.mjs") {
-            all.extend(names_in(&fs::read_to_string(&path)?));
+        let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if file.ends_with(".test.mjs") {
+            let names = names_in(&fs::read_to_string(&path)?);
+            all.extend(names.into_iter().map(|name| PageTest { file: file.clone(), name }));
         }
     }
     Ok(all)

@@ -1,7 +1,7 @@
 // Runs the browser tests, several files at a time: `npm run test:browser -- [FILE…] [--only NAME]… [--repeat N] [--jobs N]`.
 //
-// FILE is a part of a file's name, NAME a part of a test's. How long each test took goes to target/browser-times.json, what a failure left to
-// target/failures/browser.
+// FILE is a part of a file's name, NAME a part of a test's. The runner writes the time of each test to target/browser-times.json, the names of
+// failed tests to target/browser-failed.json, and what a failure left to target/failures/browser.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { run } from 'node:test';
@@ -10,6 +10,7 @@ import { inspect, parseArgs } from 'node:util';
 const root = new URL('..', import.meta.url).pathname;
 const target = new URL('../../../../target', import.meta.url).pathname;
 const TIMES = join(target, 'browser-times.json');
+const FAILED = join(target, 'browser-failed.json');
 /** A file that blocks its process, so that no test of it can reach its own limit, is ended after this many milliseconds. */
 const FILE_LIMIT_MS = 300_000;
 
@@ -68,16 +69,18 @@ async function once() {
 }
 
 rmSync(join(target, 'failures/browser'), { recursive: true, force: true });
+rmSync(FAILED, { force: true });
 for (let left = Number(values.repeat); left > 0; left -= 1) await once();
 
 const all = [...ran].sort(([, one], [, other]) => other.seconds - one.seconds);
 if (all.length === 0) fail('No test ran');
+const failed = all.filter(([, one]) => one.failed > 0);
+mkdirSync(target, { recursive: true });
+writeFileSync(FAILED, JSON.stringify(failed.map(([name]) => name)));
 // A part of the tests says nothing of the others.
 if (patterns.length === 0 && positionals.length === 0) {
-  mkdirSync(target, { recursive: true });
   writeFileSync(TIMES, JSON.stringify(all.map(([name, { seconds }]) => ({ name, seconds: Math.round(seconds * 1_000) / 1_000 }))));
 }
-const failed = all.filter(([, one]) => one.failed > 0);
 console.log(`${all.length - failed.length} tests passed, ${failed.length} failed, in ${Math.round(process.uptime())} s`);
 for (const [name] of failed) console.log(`✖ ${name}`);
 if (Number(values.repeat) > 1) for (const [name, { passed, failed, seconds }] of all) console.log(`${passed} passed, ${failed} failed, at most ${seconds.toFixed(1)} s  ${name}`);
