@@ -163,10 +163,10 @@ test('the answer to a change leaves the focus where the user has put it meanwhil
   let release;
   const held = new Promise((resolve) => (release = resolve));
   await page.route('**/commands', async (route) => {
-    const isChange = JSON.parse(route.request().postData()).command.type === 'apply';
+    if (JSON.parse(route.request().postData()).command.type !== 'apply') return route.continue();
     const response = await route.fetch();
-    if (isChange) await held;
-    await route.fulfill({ response });
+    await held;
+    return route.fulfill({ response });
   });
   await page.locator('#composer').fill('/undo');
   await page.keyboard.press('Enter');
