@@ -193,7 +193,7 @@ impl<'a> Replay<'a> {
 }
 
 /// The state before `change`; `None` if it was not captured.
-fn before(change: &ChangeRow) -> Option<Option<&Node>> {
+pub(super) fn before(change: &ChangeRow) -> Option<Option<&Node>> {
     let is_known = matches!(change.kind, ChangeKind::Changed | ChangeKind::Uncaptured | ChangeKind::LeftOut);
     is_known.then_some(change.before.as_ref())
 }

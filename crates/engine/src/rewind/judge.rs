@@ -1,9 +1,9 @@
 //! The judgement on one path of a selective rewind: may it go back, or did somebody else have a hand in it?
 
-use super::chain::InForce;
+use super::chain::{self, InForce};
 use super::{Conflict, same};
 use crate::owner::rows::ChangeRow;
-use crate::owner::{ChangeKind, Verdict};
+use crate::owner::{By, ChangeKind, Verdict};
 use crate::snapshot::known::Known;
 use crate::{Certainty, Node, fault};
 
@@ -26,7 +26,7 @@ pub(super) fn judge(
     }
     // A rule that leaves a path out does not change it.
     let changes = chain.iter().filter(|one| one.change.kind != ChangeKind::LeftOut);
-    let mut others = changes.flat_map(|one| &one.makers).filter(|maker| !ours(maker)).peekable();
+    let mut others = changes.flat_map(|one| &one.makers).filter(|maker| !ours(maker) && !is_found(maker)).peekable();
     if others.peek().is_some() && !fault::seeded("bug-ignore-others") {
         let is_same = |maker: &ChangeRow| session.is_some() && maker.by.session == session;
         return Some(if others.all(is_same) { Conflict::ChangedLater } else { Conflict::ChangedByOthers });
@@ -36,15 +36,32 @@ pub(super) fn judge(
     }
     // What is there now may be what our last change left: no checkpoint has captured that.
     let known = chain.iter().take_while(|one| !is_lost(one)).count();
-    let (known, lost) = chain.split_at(known);
+    let (known, since) = chain.split_at(known);
     let state = known.last().map_or(target.as_ref(), |one| one.change.after.as_ref());
-    let is_lost_since = !lost.is_empty() && lost.iter().all(is_lost) && is_unbroken(known, target.as_ref(), state);
+    let is_lost_since = !since.is_empty() && is_unbroken(known, target.as_ref(), state) && leads(since, now.as_ref());
     match is_lost_since {
         // It is as our last change left it, whatever was there in between.
-        true if same(state, now.as_ref()) => None,
+        true if since.iter().all(is_lost) && same(state, now.as_ref()) => None,
         true => Some(Conflict::UncapturedSince),
         false => Some(Conflict::ChangedSince),
     }
+}
+
+/// Whether the changes lead to `now`, each from where the last one ended as far as that is known.
+fn leads(since: &[InForce], now: Option<&Node>) -> bool {
+    let mut state = None;
+    for InForce { change, .. } in since {
+        if chain::before(change).zip(state).is_some_and(|(before, state)| !same(before, state)) {
+            return false;
+        }
+        state = chain::after(change);
+    }
+    state.is_none_or(|state| same(state, now))
+}
+
+/// Whether a path was only found while nobody was at work, after a time without capture: that does not tell who changed it then.
+fn is_found(change: &ChangeRow) -> bool {
+    change.kind == ChangeKind::Captured && change.by == By::OUTSIDE
 }
 
 /// Whether `chain` tells only that the path came to be captured, or not to be: nothing is known to have changed it.
@@ -87,9 +104,7 @@ pub(super) fn certainty(chain: &[InForce], ours: impl Fn(&ChangeRow) -> bool) ->
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::super::chain;
     use super::*;
-    use crate::owner::By;
     use crate::snapshot::tree::Kind;
     use crate::{ObjectId, WorkspacePath};
 

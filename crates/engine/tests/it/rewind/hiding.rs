@@ -339,6 +339,54 @@ fn a_file_that_a_command_grew_beyond_the_limit_names_the_command() {
 }
 
 #[test]
+fn a_rewind_and_its_undo_make_nobody_else_the_author_of_a_file_beyond_the_limit() {
+    let mut bench = Bench::new();
+    let place = bench.scratch.path().to_owned();
+    let env = environment(&bench.root, place.join("store"));
+    let settings = Settings { max_file: 10, ..env.settings };
+    bench.workspace = Workspace::open(retake_engine::Environment { settings, ..env }).unwrap();
+    bench.write("file", "small");
+    let start = bench.checkpoint();
+    bench.command(|root| fs::write(root.join("file"), "more than ten bytes").unwrap());
+    let command = bench.workspace.operations().unwrap()[0].id;
+    let undo = RewindRequest::new(Goal::Undo { operation: Some(command), session: None });
+    let refused = |bench: &mut Bench| match bench.apply(&undo) {
+        Err(RewindError::Refused { plan }) => {
+            let path = plan.conflicts().next().unwrap();
+            (path.conflict, path.changed_by.clone())
+        }
+        other => panic!("{other:?}"),
+    };
+    let by_the_command = (Some(Conflict::UncapturedSince), Some("bash: work".to_owned()));
+    assert_eq!(refused(&mut bench), by_the_command);
+    for _ in 0..2 {
+        bench.exact(&start).unwrap();
+        assert_eq!(bench.read("file").as_deref(), Some("small"));
+        bench.undo().unwrap();
+        assert_eq!(bench.read("file").as_deref(), Some("more than ten bytes"));
+        assert_eq!(refused(&mut bench), by_the_command, "only Retake has written it since");
+    }
+    bench.apply(&RewindRequest { on_conflict: OnConflict::Overwrite, ..undo.clone() }).unwrap();
+    assert_eq!(bench.read("file").as_deref(), Some("small"));
+}
+
+#[test]
+fn a_file_that_two_commands_grew_and_shrank_again_names_the_last() {
+    let mut bench = Bench::new();
+    let place = bench.scratch.path().to_owned();
+    let env = environment(&bench.root, place.join("store"));
+    let settings = Settings { max_file: 10, ..env.settings };
+    bench.workspace = Workspace::open(retake_engine::Environment { settings, ..env }).unwrap();
+    bench.write("file", "small");
+    let start = bench.checkpoint();
+    let session = bench.session();
+    bench.tool(session, &[], |root| fs::write(root.join("file"), "more than ten bytes").unwrap());
+    bench.tool(session, &[], |root| fs::write(root.join("file"), "less").unwrap());
+    let found = conflicts(bench.selective(session, &start, OnConflict::Stop));
+    assert_eq!(found, [("file".to_owned(), Conflict::UncapturedSince)], "no other program is known to have changed it");
+}
+
+#[test]
 fn a_file_that_a_command_deleted_in_a_directory_that_it_hides_is_deleted_and_comes_back() {
     type Work = fn(&Path);
     let delete: Work = |root| fs::remove_file(root.join("sub/k")).unwrap();

@@ -26,7 +26,8 @@ pub(super) fn judge(
     }
     // A rule that leaves a path out does not change it.
     let changes = chain.iter().filter(|step| step.happening != Happening::LeftOut);
-    let others: Vec<&Row> = changes.flat_map(|step| step.makers.clone()).filter(|row| !is_ours(row)).collect();
+    let others: Vec<&Row> =
+        changes.flat_map(|step| step.makers.clone()).filter(|row| !is_ours(row) && !is_found(row)).collect();
     if !others.is_empty() {
         let is_same = session.is_some() && others.iter().all(|row| session_of(row) == session);
         return Some(if is_same { Conflict::ChangedLater } else { Conflict::ChangedByOthers });
@@ -34,16 +35,35 @@ pub(super) fn judge(
     if leads(chain, target, now) {
         return None;
     }
-    let is_lost = |step: &&Step<'_>| matches!(step.happening, Happening::Uncaptured | Happening::LeftOut);
-    let lost = chain.iter().rev().take_while(|step| is_lost(step)).count();
-    let known = &chain[..chain.len() - lost];
+    let is_lost = |step: &Step<'_>| matches!(step.happening, Happening::Uncaptured | Happening::LeftOut);
+    let first = chain.iter().position(is_lost).unwrap_or(chain.len());
+    let (known, since) = chain.split_at(first);
     let last = known.last().map_or(target, |step| step.after);
-    match lost > 0 && leads(known, target, last) {
+    match !since.is_empty() && leads(known, target, last) && leads_through(since, now) {
         // It is as our last change left it, whatever was there in between.
-        true if now == last => None,
+        true if since.iter().all(is_lost) && now == last => None,
         true => Some(Conflict::UncapturedSince),
         false => Some(Conflict::ChangedSince),
     }
+}
+
+/// Whether nobody was at work when the path came to be captured: nobody knows who changed it before.
+fn is_found(row: &Row) -> bool {
+    row.happening == Happening::Captured && row.by == By::Outside
+}
+
+/// Whether the steps end at `now` and no two of them contradict each other.
+fn leads_through(since: &[Step<'_>], now: Option<&NaiveNode>) -> bool {
+    let ends = since.iter().map(|step| {
+        let is_lost = matches!(step.happening, Happening::Uncaptured | Happening::LeftOut);
+        (!is_lost).then_some(step.after)
+    });
+    let starts = since.iter().skip(1).map(|step| {
+        let is_found = matches!(step.happening, Happening::Captured | Happening::Uncovered);
+        (!is_found).then_some(step.before)
+    });
+    let starts = starts.chain([Some(now)]);
+    ends.zip(starts).all(|(end, start)| end.zip(start).is_none_or(|(end, start)| end == start))
 }
 
 /// What is left of `now` without our changes, the newest of which goes first; of what we deleted, what was there before that. How three
