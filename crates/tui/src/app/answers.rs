@@ -235,7 +235,9 @@ fn in_files(document: &RewindDocument) -> String {
     let remedies: Vec<String> =
         document.ledger.iter().filter_map(|item| item.remedy.as_ref()).map(|remedy| format!("`{remedy}`")).collect();
     if !remedies.is_empty() {
-        words.push(format!("git is where it was: {} would move it back too", remedies.join(", ")));
+        words.push(format!("git stays where it is now: {} would move it back", remedies.join(", ")));
+    } else if document.ledger.iter().any(|item| item.kind == "git") {
+        words.push("git has moved and stays where it is now".to_owned());
     }
     words.join(", ")
 }

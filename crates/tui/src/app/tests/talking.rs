@@ -2,7 +2,7 @@
 
 use retake_agent::contract::{Action, Change, ChangeGoal, Command, DiffOf, Extent, Query, Reason, Seen, WhileRunning};
 use retake_agent::document::{Bytes, ConflictFacts, File, NotRestoredFacts, RewindDocument};
-use retake_engine::{Conflict, Means, OnConflict};
+use retake_engine::{Conflict, LedgerItem, Means, OnConflict};
 
 use super::*;
 use crate::app::{Next, Place};
@@ -218,6 +218,27 @@ fn what_did_not_go_back_is_named_and_an_undo_without_effect_is_none() {
     let nothing = RewindDocument { conversation_moved: None, ..RewindDocument::taken_back("turn mend it") };
     scene.answer(Asked::Change { verb: "undo" }, Ok(Reply::Change { document: Box::new(nothing) }));
     assert!(scene.screen(160, 8).contains("Nothing was undone of turn mend it"));
+}
+
+#[test]
+fn git_that_moved_is_not_said_to_be_where_it_was() {
+    let mut scene = Scene::new();
+    scene.turn("mend it", "done");
+    let item = |what: &str, remedy: Option<&str>| LedgerItem {
+        kind: "git".to_owned(),
+        what: what.to_owned(),
+        remedy: remedy.map(str::to_owned),
+    };
+    let moved = item("HEAD went from a to b", Some("git reset --soft a"));
+    for (ledger, said) in [
+        (vec![moved], "git stays where it is now: `git reset --soft a` would move it back"),
+        (vec![item("the stash has changed", None)], "git has moved and stays where it is now"),
+    ] {
+        let document = RewindDocument { operation: Some("op".into()), ledger, ..RewindDocument::taken_back("turn") };
+        scene.answer(Asked::Change { verb: "undo" }, Ok(Reply::Change { document: Box::new(document) }));
+        let screen = scene.screen(160, 8);
+        assert!(screen.contains(said) && !screen.contains("is where it was"), "{screen}");
+    }
 }
 
 #[test]
