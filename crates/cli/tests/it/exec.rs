@@ -89,7 +89,7 @@ fn a_command_runs_where_it_was_started() {
     s.git_init().write("sub/a", "");
     let run = s.retake_in(s.ws("sub"), ["exec", "--", "pwd"]).succeeds();
     assert_eq!(String::from_utf8_lossy(&run.stdout).trim_end(), s.ws("sub").to_string_lossy());
-    run.says("Nothing changed");
+    run.says("No captured file changed");
 }
 
 #[test]

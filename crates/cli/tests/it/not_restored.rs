@@ -123,13 +123,15 @@ fn exec_never_says_that_nothing_changed_when_something_did() {
         ("mkfifo pipe", "pipe: is new; socket, fifo or device"),
         ("rm -r cache", "cache: is gone; it was ignored"),
         (commit, "HEAD went from "),
+        ("git branch other", "No captured file changed"),
+        ("echo 1 > ../outside", "No captured file changed"),
     ] {
         let run = s.exec(script).succeeds();
         run.says(said);
         assert!(!run.stderr.contains("Nothing changed"), "{script}: {}", run.stderr);
         assert!(!run.stderr.contains("`retake undo`"), "nothing of this can be undone: {}", run.stderr);
     }
-    s.exec("true").succeeds().says("Nothing changed");
+    s.exec("true").succeeds().says("No captured file changed\n");
     let document = s.retake(["exec", "--json", "--", "sh", "-c", &format!("mkfifo other; {commit}")]).json();
     assert_eq!(named(&document["uncaptured"]), [pair("other", "special")], "{document}");
     assert_eq!(document["uncaptured"][0]["change"], "new");

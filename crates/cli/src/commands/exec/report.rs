@@ -146,7 +146,10 @@ pub fn tell(ui: &mut Ui, workspace: &Workspace, ran: &Ran) -> anyhow::Result<()>
         [] if !hidden.is_empty() => {
             writeln!(ui.talk()?, "Only hidden paths are new; {}", way_back(workspace, ran, "")?)?;
         }
-        [] if uncaptured.is_empty() && ledger.is_empty() && first == 0 => writeln!(ui.talk()?, "Nothing changed")?,
+        // Of what else changed, a branch that is not checked out, say, nothing is known.
+        [] if uncaptured.is_empty() && ledger.is_empty() && first == 0 => {
+            writeln!(ui.talk()?, "No captured file changed")?;
+        }
         [] => writeln!(ui.talk()?, "No captured file changed, so there is nothing to undo")?,
         changes => {
             let way = match back(&restorable)? {
