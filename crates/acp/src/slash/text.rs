@@ -130,6 +130,14 @@ pub(super) fn done(document: &RewindDocument, what: &str, is_cut: bool, warnings
         (true, _) => text.push_str("\nNo file had to be changed.\n"),
         (false, _) => text.push_str(&format!("\n{lines}{}", and_more(changed.len()))),
     }
+    let left_before = document.conversation.as_ref().map(|planned| planned.left_before.as_slice()).unwrap_or_default();
+    for prompt in left_before.iter().take(MAX_PATHS) {
+        text.push_str(&format!(
+            "- files went back too of a prompt that left the conversation earlier: {}\n",
+            prompt.text
+        ));
+    }
+    text.push_str(&and_more(left_before.len()));
     for one in document.not_restored.iter().take(MAX_PATHS) {
         text.push_str(&line("did not go back:", &one.path, &one.text));
     }

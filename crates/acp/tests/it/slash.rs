@@ -61,6 +61,24 @@ fn what_did_not_go_back_is_named_in_the_chat() {
 }
 
 #[test]
+fn prompts_that_left_earlier_and_whose_files_go_back_are_named_in_the_chat() {
+    plain(|client| {
+        writes(client, "a.txt");
+        writes(client, "b.txt");
+        client.command("/rewind");
+        client.command("/rewind 2 conversation");
+        assert!(client.read("b.txt").is_some());
+        client.command("/rewind");
+        let done = client.command("/rewind 1");
+        assert!(
+            done.contains("- files went back too of a prompt that left the conversation earlier: write b.txt"),
+            "{done}"
+        );
+        assert_eq!(client.read("b.txt"), None);
+    });
+}
+
+#[test]
 fn an_id_works_without_a_list() {
     plain(|client| {
         writes(client, "a.txt");

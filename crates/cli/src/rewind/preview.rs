@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 pub use retake_agent::document::choices;
-use retake_engine::session::{PlannedConversation, first_line};
+use retake_engine::session::{PlannedConversation, PromptLine, first_line};
 use retake_engine::{
     Action, Change, Conflict, ForkFate, LedgerItem, Means, Merged, OnConflict, OperationKind, Plan, PlannedFork,
     PlannedPath, Scope, Side, SnapshotId, Workspace, WorkspacePath,
@@ -276,21 +276,17 @@ pub enum Tense {
 
 /// Tells what becomes of a conversation.
 pub fn write_conversation(out: &mut dyn Write, planned: &PlannedConversation, tense: Tense) -> io::Result<()> {
-    let (leave, come) = match tense {
-        Tense::Planned => ("leave the conversation", "come back into the conversation"),
-        Tense::Done => ("have left the conversation", "are back in the conversation"),
+    let (leave, come, go) = match tense {
+        Tense::Planned => ("leave the conversation", "come back into the conversation", "go back too"),
+        Tense::Done => ("have left the conversation", "are back in the conversation", "went back too"),
     };
-    for (prompts, what) in [(&planned.leaves, leave), (&planned.returns, come)] {
-        if prompts.is_empty() {
-            continue;
-        }
-        writeln!(out, "These prompts, and what was answered, {what}:")?;
-        for prompt in prompts.iter().take(MAX_LISTED) {
-            writeln!(out, "  {}  {}", prompt.id.short(), quote::one_line(&prompt.text))?;
-        }
-        if MAX_LISTED < prompts.len() {
-            writeln!(out, "  … and {} more", prompts.len() - MAX_LISTED)?;
-        }
+    for (prompts, heading) in [
+        (&planned.leaves, format!("These prompts, and what was answered, {leave}:")),
+        (&planned.returns, format!("These prompts, and what was answered, {come}:")),
+        (&planned.left_before, format!("Files of these prompts, which left the conversation earlier, {go}:")),
+    ] {
+        let line = |prompt: &PromptLine| format!("{}  {}", prompt.id.short(), quote::one_line(&prompt.text));
+        write_some(out, &heading, &prompts.iter().map(line).collect::<Vec<_>>())?;
     }
     write_stays(out, planned)?;
     if planned.discards {

@@ -356,6 +356,34 @@ fn a_branch_that_was_left_behind_is_shown_as_one() {
 }
 
 #[test]
+fn a_rewind_names_the_prompts_left_before_whose_files_go_back() {
+    let agent = Agent::new();
+    let script = |name: &str| {
+        agent.model.calls("bash", json!({"command": format!("echo 1 > {name}")}));
+        agent.model.says("Done.");
+    };
+    let id = |ended: Value| text(&ended["prompt"])[..8].to_owned();
+    script("a");
+    let first = id(agent.turn("write a", []));
+    script("b");
+    let second = id(agent.turn("write b", ["--continue"]));
+    agent.retake(["rewind", &second, "--conversation"]).succeeds();
+    script("c");
+    agent.turn("write c", ["--continue"]);
+    let heading = "Files of these prompts, which left the conversation earlier, go back too:\n";
+    let listed = format!("{heading}  {second}  write b\n");
+    for scope in ["--both", "--code"] {
+        let plan = agent.retake(["rewind", &first, scope, "--dry-run"]).text();
+        assert!(plan.contains(&listed), "{scope}: {plan}");
+    }
+    let plan = agent.retake(["rewind", &first, "--conversation", "--dry-run"]).text();
+    assert!(!plan.contains(heading), "{plan}");
+    let document = agent.json(["rewind", &first]);
+    assert_eq!(document["conversation"]["left_before"][0]["text"], "write b", "{document}");
+    assert!(!agent.sandbox.ws("b").exists());
+}
+
+#[test]
 fn a_log_without_retained_prompts_names_the_way_to_those_that_were_left_behind() {
     let agent = Agent::new();
     agent.retake(["log"]).succeeds().says("No checkpoints here yet");

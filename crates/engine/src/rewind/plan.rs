@@ -22,6 +22,7 @@ use crate::operation::{self, MadeBy, Operation, OperationKind};
 use crate::owner::rows::{self, ChangeRow};
 use crate::owner::{ChangeKind, OpenWindow, attribute, window};
 use crate::scan::rules::Outer;
+use crate::session::aim::add_left_before;
 use crate::session::lineage::Lineage;
 use crate::snapshot::aside;
 use crate::snapshot::beside::{self, Difference, UncapturedChange};
@@ -439,7 +440,8 @@ fn finish(
     // As long as a decision is open, the plan is about what it would take back.
     let goes = |path: &&PlannedPath| !same(path.now.as_ref(), path.aim().as_ref());
     let authors = paths.iter().filter(goes).filter_map(|path| windows.get(&path.path));
-    let undoes = tools_of(now.store, &authors.flatten().copied().collect())?;
+    let authors: BTreeSet<i64> = authors.flatten().copied().collect();
+    let undoes = tools_of(now.store, &authors)?;
     let mut ledger = commands_since(now.store, target_seq)?;
     // A command is named once: where it is taken back, or where it stays.
     ledger.retain(|item| !undoes.contains(&item.what));
@@ -462,6 +464,11 @@ fn finish(
         (None, true) => Some(Means::Workspace),
         (None, false) => Some(Means::Session),
     };
+    let mut conversation = resolved.aim.as_ref().map(|aim| aim.planned(now.store)).transpose()?;
+    // An undo is about one operation, which it names.
+    if let (None, Some(aim), Some(planned)) = (&resolved.reverses, &resolved.aim, &mut conversation) {
+        add_left_before(planned, aim, now.store, &authors)?;
+    }
     Ok(Plan {
         what: resolved.what.clone(),
         session: resolved.session_id,
@@ -478,7 +485,7 @@ fn finish(
         foreign,
         undoes,
         scope: resolved.scope,
-        conversation: resolved.aim.as_ref().map(|aim| aim.planned(now.store)).transpose()?,
+        conversation,
         fork: None,
         directories,
         newest: newest(now.store)?,

@@ -47,6 +47,9 @@ pub struct PlannedConversation {
     pub leaves: Vec<PromptLine>,
     /// Prompts that come back, oldest first.
     pub returns: Vec<PromptLine>,
+    /// Prompts that left the conversation earlier and whose changes of files are taken back too, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_before: Vec<PromptLine>,
     /// What the user is then about to say; `None` if that stays as it is.
     pub draft: Option<Vec<Part>>,
     /// The conversation would go back, but it went on since.
@@ -122,6 +125,7 @@ impl Aim {
                 to: id(self.to)?,
                 leaves: without(&before, &after)?,
                 returns: without(&after, &before)?,
+                left_before: Vec::new(),
                 draft: self.draft.clone(),
                 went_on: self.went_on,
                 removed: self.removed,
@@ -134,6 +138,35 @@ impl Aim {
             })
         })
     }
+}
+
+/// Adds to `planned` the prompts outside the conversation of `aim` whose changes are among those of the tool calls `windows`.
+pub(crate) fn add_left_before(
+    planned: &mut PlannedConversation,
+    aim: &Aim,
+    store: &Store,
+    windows: &BTreeSet<i64>,
+) -> Result<(), StoreError> {
+    planned.left_before = store.db().read(|connection| {
+        let retained: HashSet<i64> =
+            [rows::prompts(connection, aim.from)?, rows::prompts(connection, aim.to)?].into_iter().flatten().collect();
+        let lineage = Lineage::of(connection, aim.session)?;
+        let mut statement = connection.prepare_cached(
+            "SELECT operations.entry, windows.session, windows.opened
+             FROM windows JOIN operations ON operations.seq = windows.operation
+             WHERE windows.seq = ? AND operations.entry IS NOT NULL",
+        )?;
+        let mut prompts = BTreeSet::new();
+        for window in windows {
+            let turn = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?));
+            let Some((prompt, session, opened)) = statement.query_row([window], turn).optional()? else { continue };
+            if !retained.contains(&prompt) && lineage.owns(session, opened) {
+                prompts.insert(prompt);
+            }
+        }
+        prompts.iter().filter_map(|seq| prompt_line(connection, *seq).transpose()).collect()
+    })?;
+    Ok(())
 }
 
 /// Sessions that reach an entry of `session` between `to` and `from`.

@@ -206,6 +206,7 @@ impl Writer {
             self.conversation(plan);
         }
         if scope != Scope::Conversation {
+            self.left_before(plan);
             self.files(plan, diffs);
         }
         self.side_effects(plan);
@@ -300,6 +301,13 @@ impl Writer {
             self.listed("Leaves the conversation:", dim, &texts(&planned.leaves));
         }
         self.listed("Comes back into the conversation:", dim, &texts(&planned.returns));
+    }
+
+    /// Prompts outside the conversation whose files go back.
+    fn left_before(&mut self, plan: &RewindDocument) {
+        let prompts = plan.conversation.iter().flat_map(|planned| &planned.left_before);
+        let texts: Vec<String> = prompts.map(|prompt| clean(&prompt.text)).collect();
+        self.listed("Left the conversation earlier, and their files go back:", self.theme.warning(), &texts);
     }
 
     /// What restoring files does not take back.

@@ -99,6 +99,7 @@ fn plan(number: u8) -> RewindDocument {
             to: None,
             leaves: (number..=4).map(line).collect(),
             returns: Vec::new(),
+            left_before: Vec::new(),
             draft: None,
             went_on: false,
             removed: false,

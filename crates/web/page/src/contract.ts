@@ -152,7 +152,7 @@ export type Part =
   | { type: "file", path: string, text: string }
   | { type: "image", media_type: string, data: string };
 
-export type PlannedConversation = { from: EntryId | null, to: EntryId | null, leaves: Array<PromptLine>, returns: Array<PromptLine>, draft: Array<Part> | null, went_on: boolean, removed: boolean, discards: boolean, kept_for?: Array<string>, fork_at?: EntryId | null };
+export type PlannedConversation = { from: EntryId | null, to: EntryId | null, leaves: Array<PromptLine>, returns: Array<PromptLine>, left_before?: Array<PromptLine>, draft: Array<Part> | null, went_on: boolean, removed: boolean, discards: boolean, kept_for?: Array<string>, fork_at?: EntryId | null };
 
 export type PlannedFile = { path: Bytes, action: string | null, status: string, certainty: string | null, yours: boolean, directory: boolean };
 

@@ -196,6 +196,17 @@ test('the first line of a plan says what its point stands for', async (t) => {
   }
 });
 
+test('a plan names the prompts that left earlier and whose files go back', async (t) => {
+  const left_before = [{ id: 'p7', text: 'write b' }];
+  const conversation = { leaves: [], returns: [], left_before };
+  const entries = [prompted(1, 'write'), replied(2, 'Done.')];
+  const { page } = await play(t, { view: { entries }, replies: { plan: { type: 'change', document: planned({ means: 'session', conversation }) } } });
+  await choose(page, 1, 'Code and conversation');
+  const listed = page.locator('.plan .listed', { hasText: 'Removed from the conversation earlier; their files go back too:' });
+  await listed.waitFor();
+  assert.deepEqual(await listed.locator('li').allInnerTexts(), ['write b']);
+});
+
 test('a plan and its rewind name each path that changed and does not go back, after a reload too', async (t) => {
   const entries = [prompted(1, 'write'), replied(2, 'Done.')];
   const not_restored = [{ path: 'big.dat', why: 'larger than `capture.max_file`' }, { path: { bytes: Buffer.from([0x61, 0xff]).toString('base64') }, why: 'a named pipe' }];

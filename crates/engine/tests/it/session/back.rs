@@ -1,8 +1,10 @@
 //! Rewinding: what goes back, what stays, what is refused.
 
+use retake_engine::session::PromptLine;
 use retake_engine::session::entry::{Body, Part};
 use retake_engine::{
-    Conflict, Discard, Goal, HeadSeen, NoProgress, OnConflict, OperationKind, Origin, RewindError, RewindRequest, Scope,
+    Conflict, Discard, Files, Goal, HeadSeen, NoProgress, OnConflict, OperationKind, Origin, RewindError,
+    RewindRequest, Scope,
 };
 
 use super::{Desk, Moment, conversation, is_stored, open, result};
@@ -33,6 +35,36 @@ fn both_takes_files_and_conversation_back_in_one_operation() {
     assert_eq!(made.len(), operations + 1, "one operation");
     assert!(made[0].kind == OperationKind::Rewind && made[0].moved_head && made[0].session == Some(desk.session));
     assert_eq!(desk.notes(), Vec::<Vec<String>>::new(), "the model knows the files as they are");
+}
+
+#[test]
+fn a_plan_names_the_prompts_left_before_whose_files_go_back() {
+    let mut desk = Desk::new();
+    let first = desk.writes("one", "a", "1");
+    let second = desk.writes("two", "b", "2");
+    desk.writes("three", "c", "3");
+    desk.turn("talk", |_| {});
+    desk.rewind(second.prompt, Scope::Conversation).unwrap();
+    let fourth = desk.writes("four", "d", "4");
+    let session = desk.session;
+    let mut named = |request: &RewindRequest| {
+        let planned = desk.workspace().plan(request, &NoProgress).unwrap().conversation.unwrap();
+        let texts = |lines: &[PromptLine]| lines.iter().map(|line| line.text.clone()).collect::<Vec<_>>();
+        (texts(&planned.leaves).join(" "), texts(&planned.left_before).join(" "))
+    };
+    let goal = |entry, scope| {
+        let files = Files::Selective;
+        RewindRequest::new(Goal::Entry { session, entry, scope, files, discard: Discard::No })
+    };
+    let names = |leaves: &str, left_before: &str| (leaves.to_owned(), left_before.to_owned());
+    assert_eq!(named(&goal(first.prompt, Scope::Both)), names("one four", "two three"), "not the one that only talked");
+    assert_eq!(named(&goal(first.prompt, Scope::Code)), names("", "two three"));
+    assert_eq!(named(&goal(first.prompt, Scope::Conversation)), names("one four", ""), "files stay");
+    assert_eq!(named(&goal(fourth.prompt, Scope::Both)), names("four", ""), "their files stay");
+    let only = RewindRequest { paths: vec![path("c")], ..goal(first.prompt, Scope::Both) };
+    assert_eq!(named(&only), names("one four", "three"));
+    desk.rewind(first.prompt, Scope::Both).unwrap();
+    assert_eq!((desk.bench.read("b"), desk.bench.read("c")), (None, None));
 }
 
 #[test]

@@ -430,3 +430,15 @@ Rewind: type to filter  4 prompts · list
 ";
     assert_eq!(screen(&mut Scene::ready(), 40, 8), expected);
 }
+
+#[test]
+fn prompts_that_left_earlier_and_whose_files_go_back_are_listed() {
+    let mut document = plan(4);
+    let line = PromptLine { id: id(9), text: "Prompt 9".to_owned() };
+    document.conversation.as_mut().unwrap().left_before = vec![line];
+    let mut scene = Scene::opened();
+    scene.answer_lists(&document, &[target(4, "Prompt 4")]);
+    let drawn = screen(&mut scene, 100, 20);
+    let at = drawn.find("Left the conversation earlier, and their").unwrap_or_else(|| panic!("{drawn}"));
+    assert!(drawn[at..].contains("Prompt 9"), "{drawn}");
+}

@@ -173,6 +173,7 @@ export function Leaves({ plan }: { plan: RewindDocument }) {
         <Listed title="Removed from the conversation:" items={planned.leaves.map((prompt) => prompt.text)} />
       ) : null}
       <Listed title="Brought back into the conversation:" items={planned.returns.map((prompt) => prompt.text)} />
+      <Listed title="Removed from the conversation earlier; their files go back too:" items={(planned.left_before ?? []).map((prompt) => prompt.text)} />
       {planned.went_on ? <p class="warning">The conversation has gone on since then: it stays where it is</p> : null}
       {planned.removed ? <p class="warning">These prompts were removed for good: the conversation stays where it is</p> : null}
     </>
