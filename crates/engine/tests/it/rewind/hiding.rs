@@ -371,6 +371,33 @@ fn a_rewind_and_its_undo_make_nobody_else_the_author_of_a_file_beyond_the_limit(
 }
 
 #[test]
+fn what_a_person_made_of_a_file_beyond_the_limit_stays_after_a_rewind_and_its_undo() {
+    let mut bench = Bench::new();
+    let place = bench.scratch.path().to_owned();
+    let env = environment(&bench.root, place.join("store"));
+    let settings = Settings { max_file: 10, ..env.settings };
+    bench.workspace = Workspace::open(retake_engine::Environment { settings, ..env }).unwrap();
+    bench.write("file", "small");
+    let start = bench.checkpoint();
+    bench.command(|root| fs::write(root.join("file"), "more than ten bytes").unwrap());
+    let command = bench.workspace.operations().unwrap()[0].id;
+    let undo = RewindRequest::new(Goal::Undo { operation: Some(command), session: None });
+    bench.write("file", "mine");
+    bench.checkpoint();
+    for _ in 0..3 {
+        match bench.apply(&undo) {
+            Err(RewindError::Refused { plan }) => assert_eq!(plan.conflicts().count(), 1),
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(bench.read("file").as_deref(), Some("mine"));
+        bench.exact(&start).unwrap();
+        assert_eq!(bench.read("file").as_deref(), Some("small"));
+        bench.undo().unwrap();
+        assert_eq!(bench.read("file").as_deref(), Some("mine"));
+    }
+}
+
+#[test]
 fn a_file_that_two_commands_grew_and_shrank_again_names_the_last() {
     let mut bench = Bench::new();
     let place = bench.scratch.path().to_owned();
