@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use crate::proxy::edit;
+use crate::proxy::json_edit;
 use crate::wire::{Incoming, Message, Reader};
 
 /// The limit to a line: short, so that lines beyond it occur.
@@ -32,7 +32,7 @@ pub fn acp_line(bytes: &[u8]) {
 fn check_message(line: &[u8], message: Message) {
     let again = message.clone().into_line();
     assert_eq!(Message::parse(again.trim_ascii_end()).ok(), Some(message));
-    let edited = edit::put(line, &["params", "_meta", "fuzz"], &json!(7));
+    let edited = json_edit::put(line, &["params", "_meta", "fuzz"], &json!(7));
     let (Ok(before), Ok(after)) = (serde_json::from_slice::<Value>(line), serde_json::from_slice::<Value>(&edited))
     else {
         return;

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! wire    lines, and messages on them                  (knows no method)
-//! peer    the other side: questions to it and answers
+//! rpc_peer  the other side: requests to it and their answers
 //! agent   `retake acp`: Retake's own agent             (a client of live sessions)
 //! proxy   `retake acp -- CMD`: rewind for another agent
 //! extension  the methods of rewind, for both of them
 //! slash      the same as commands in the chat, for both of them
-//! setup   what editors have to be told                 (pure)
+//! editor_setup  the settings that start Retake in an editor  (pure)
 //! ```
 //!
 //! The messages are JSON values that small types of our own pick apart and put together: what we send is checked against the schemas of
@@ -15,12 +15,12 @@
 //! session: its controller does, and what it tells is translated.
 
 pub mod agent;
+pub mod editor_setup;
 mod extension;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzz;
-pub mod peer;
 pub mod proxy;
-pub mod setup;
+pub mod rpc_peer;
 mod slash;
 pub mod wire;

@@ -2,22 +2,22 @@
 //!
 //! [`Reader`] tells messages from what is none, and keeps the bytes of each line, so that they can be passed on untouched.
 //! [`Writer`] writes whole lines in the order in which they were handed in and waits when the other side does not read. Neither knows
-//! what the messages mean; see [`crate::peer`] for questions and answers. Whatever comes in, reading goes on: only the end of the stream
+//! what the messages mean; see [`crate::rpc_peer`] for questions and answers. Whatever comes in, reading goes on: only the end of the stream
 //! and an error of the system end it.
 //!
 //! Written by hand, because crates for JSON-RPC decode a message into types and write those: the proxy has to pass on every byte as it
 //! came, fields that no schema knows and numbers that no type holds included, and to go on after a line that is no message.
 
-mod glimpse;
-mod lenient;
+mod lenient_json;
 mod line;
+mod oversized;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
-pub use glimpse::Glimpse;
 pub use line::{Incoming, MAX_LINE, Reader, Writer};
+pub use oversized::OversizedLine;
 
 /// A message of either direction.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,7 +102,7 @@ impl Message {
     /// it as it is.
     pub fn parse(line: &[u8]) -> Result<Self, NoMessage> {
         let value =
-            serde_json::from_slice(line).or_else(|error| lenient::parse(line).ok_or(NoMessage::NoJson(error)))?;
+            serde_json::from_slice(line).or_else(|error| lenient_json::parse(line).ok_or(NoMessage::NoJson(error)))?;
         let Value::Object(fields) = value else {
             return Err(NoMessage::NoRpc { what: "it is no object", id: Value::Null });
         };

@@ -13,11 +13,11 @@ mod reply;
 use retake_engine::session::entry::{CallId, EntryId, Part};
 use serde::{Deserialize, Deserializer, Serialize};
 
-pub use change::{Change, ChangeGoal, DiffOf, DiffPoint, Extent, Seen, WhileRunning};
+pub use change::{Change, ChangeGoal, DiffOf, DiffPoint, Extent, SeenHead, WhileRunning};
 pub use event::{Baseline, Event, EventKind, JobFacts, Question, SnapshotMoment, State, TurnEnd};
 pub use facts::{CheckpointFacts, OperationFacts, SessionFacts, TreePrompt};
 pub use ids::{CheckpointRef, OperationRef, SessionRef};
-pub use reply::{Outcome, Outgoing, Reason, Refusal, Reply, Response, Summarised};
+pub use reply::{Outgoing, Reason, Refusal, Reply, RequestOutcome, Response, Summarised};
 
 /// What a client sends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -129,7 +129,7 @@ pub enum Action {
         /// The call.
         call: CallId,
         /// The answer.
-        answer: Answer,
+        answer: PermissionAnswer,
     },
     /// Makes a change.
     Apply {
@@ -137,7 +137,7 @@ pub enum Action {
         change: Change,
         /// Where the client saw the head: it is refused if it is somewhere else. Inside, null means that there was nothing yet.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        head_seen: Option<Seen>,
+        head_seen: Option<SeenHead>,
         /// The fingerprint of the plan that the user saw. The engine compares it under its lock: the change is refused if the plan is
         /// another by now. Where the plan still needed decisions, the change brings them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -287,7 +287,7 @@ pub enum Allow {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Answer {
+pub enum PermissionAnswer {
     /// This one.
     Allow,
     /// This one, and all of this kind from now on, in this session.

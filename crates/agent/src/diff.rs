@@ -3,9 +3,9 @@
 use retake_engine::{ContentError, Kind, Node, Plan, PlannedPath, Side, SnapshotId, Workspace, WorkspacePath};
 use serde::{Deserialize, Serialize};
 
-use crate::document::Bytes;
 use crate::limits;
-use crate::lines::{Group, LineCounts, LineDiff, is_binary};
+use crate::line_diff::{LineCounts, LineDiff, LineGroup, is_binary};
+use crate::rewind_document::Bytes;
 
 /// What changes in one path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,7 +89,7 @@ pub enum LineKind {
 
 /// Where a content is.
 #[derive(Clone, Copy)]
-enum Place {
+enum ContentPlace {
     Disk,
     Store,
 }
@@ -105,9 +105,9 @@ fn of_path(workspace: &Workspace, path: &PlannedPath, budget: &mut u32) -> FileD
     let after = merged.map_or(path.target, |merged| Some(merged.node));
     let read_after = || match merged {
         Some(merged) => Ok(merged.content.clone()),
-        None => read(workspace, &path.path, path.target.as_ref(), Place::Store),
+        None => read(workspace, &path.path, path.target.as_ref(), ContentPlace::Store),
     };
-    let before = || read(workspace, &path.path, path.now.as_ref(), Place::Disk);
+    let before = || read(workspace, &path.path, path.now.as_ref(), ContentPlace::Disk);
     compare(&path.path, path.now.as_ref(), after.as_ref(), before, read_after, budget)
 }
 
@@ -137,14 +137,16 @@ fn read(
     workspace: &Workspace,
     path: &WorkspacePath,
     node: Option<&Node>,
-    place: Place,
+    place: ContentPlace,
 ) -> Result<Vec<u8>, ContentError> {
     let mut bytes = Vec::new();
     if let Some(node) = node.filter(|node| node.kind != Kind::Directory) {
         match place {
-            Place::Disk => workspace.content_on_disk(path, node, &mut bytes)?,
+            ContentPlace::Disk => workspace.content_on_disk(path, node, &mut bytes)?,
             // A stored content is found by its own id, whatever snapshot it is in.
-            Place::Store => workspace.content(&Side::Stored(SnapshotId(node.content)), path, node, &mut bytes)?,
+            ContentPlace::Store => {
+                workspace.content(&Side::Stored(SnapshotId(node.content)), path, node, &mut bytes)?
+            }
         }
     }
     Ok(bytes)
@@ -223,7 +225,7 @@ fn lines(path: Bytes, before: &[u8], after: &[u8], budget: &mut u32) -> FileDiff
     FileDiff { path, added, removed, instead: None, hunks, left_out, about: None }
 }
 
-fn hunk(group: &Group<'_>) -> HunkLines {
+fn hunk(group: &LineGroup<'_>) -> HunkLines {
     let line = |&(kind, line): &(LineKind, &[u8])| {
         let text = String::from_utf8_lossy(line.strip_suffix(b"\n").unwrap_or(line)).into_owned();
         DiffLine { kind, text }

@@ -15,7 +15,7 @@ use crate::tool::{self, EDIT_TOOLS, Output};
 
 /// A checkpoint that the model made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Mark {
+pub(crate) struct ModelCheckpoint {
     /// The result of the call that made it.
     pub(crate) entry: EntryId,
     /// What it is called.
@@ -24,7 +24,7 @@ pub(crate) struct Mark {
     pub(crate) goal: String,
 }
 
-impl Mark {
+impl ModelCheckpoint {
     fn in_words(&self) -> String {
         self.name.as_ref().map_or_else(|| "your checkpoint".to_owned(), |name| format!("your checkpoint `{name}`"))
     }
@@ -32,23 +32,23 @@ impl Mark {
 
 /// The checkpoints of a conversation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Marks {
+pub(crate) struct ModelCheckpoints {
     /// Those that can be gone back to, the innermost last.
-    pub(crate) open: Vec<Mark>,
+    pub(crate) open: Vec<ModelCheckpoint>,
     /// Those that were gone back to, the newest last.
-    rewound: Vec<Mark>,
+    rewound: Vec<ModelCheckpoint>,
     /// Those that the model does not see any more, because the user cleared or summarised the conversation.
-    gone: Vec<Mark>,
+    gone: Vec<ModelCheckpoint>,
 }
 
-impl Marks {
+impl ModelCheckpoints {
     /// The checkpoints of the conversation that `entries` are.
     pub(crate) fn of(entries: &[Entry]) -> Self {
         let mut marks = Self::default();
         for entry in entries {
             match &entry.body {
                 Body::ToolResult { details: Some(Details::Checkpoint { goal, name }), .. } => {
-                    marks.open.push(Mark { entry: entry.id, name: name.clone(), goal: goal.clone() });
+                    marks.open.push(ModelCheckpoint { entry: entry.id, name: name.clone(), goal: goal.clone() });
                 }
                 Body::Summary { by: SummaryBy::Model { checkpoint, .. }, from, to, .. } => {
                     // Those that were made since are part of what was left behind.
@@ -73,12 +73,12 @@ impl Marks {
     }
 
     /// The checkpoint that a rewind is about, or why there is none.
-    fn find(&self, name: Option<&str>) -> Result<&Mark, Output> {
-        let is_meant = |mark: &&Mark| name.is_none_or(|name| mark.name.as_deref() == Some(name));
+    fn find(&self, name: Option<&str>) -> Result<&ModelCheckpoint, Output> {
+        let is_meant = |mark: &&ModelCheckpoint| name.is_none_or(|name| mark.name.as_deref() == Some(name));
         if let Some(mark) = self.open.iter().rev().find(is_meant) {
             return Ok(mark);
         }
-        let is_named = |mark: &&Mark| name.is_some() && mark.name.as_deref() == name;
+        let is_named = |mark: &&ModelCheckpoint| name.is_some() && mark.name.as_deref() == name;
         let what =
             name.map_or_else(|| "No active checkpoint".to_owned(), |name| format!("No active checkpoint `{name}`"));
         let why = if let Some(mark) = self.gone.iter().rev().find(is_named) {
@@ -162,7 +162,7 @@ fn covered(entries: &[Entry], from: EntryId, to: EntryId) -> &[Entry] {
 pub(crate) struct Rewind {
     /// The call that asked for it.
     pub(crate) call: CallId,
-    pub(crate) mark: Mark,
+    pub(crate) mark: ModelCheckpoint,
     report: String,
     pub(crate) restore_files: bool,
     /// The first and the last entry that are left behind.
@@ -184,7 +184,7 @@ pub(crate) enum Restored {
 
 /// Background jobs, by their commands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Jobs {
+pub(crate) struct JobCommands {
     pub(crate) ended: Vec<String>,
     pub(crate) running: Vec<String>,
 }
@@ -199,7 +199,7 @@ impl Rewind {
             _ => None,
         })?;
         let Details::Rewound { report, checkpoint, restore_files, .. } = details else { return None };
-        let mark = Marks::of(&entries[..begin]).open.into_iter().find(|mark| mark.entry == *checkpoint)?;
+        let mark = ModelCheckpoints::of(&entries[..begin]).open.into_iter().find(|mark| mark.entry == *checkpoint)?;
         let made = entries.iter().position(|entry| entry.id == mark.entry)?;
         let first = made + entries[made..].iter().take_while(|entry| is_round(entry)).count();
         let range = (entries.get(first)?.id, round.last()?.id);
@@ -216,7 +216,7 @@ impl Rewind {
     }
 
     /// What the model is told in place of what it leaves behind.
-    pub(crate) fn frame(&self, entries: &[Entry], restored: &Restored, jobs: &Jobs) -> String {
+    pub(crate) fn frame(&self, entries: &[Entry], restored: &Restored, jobs: &JobCommands) -> String {
         let left = covered(entries, self.range.0, self.range.1);
         // The results of what was called together with the rewind stay.
         let last = left.iter().rposition(|entry| matches!(entry.body, Body::Reply { .. })).unwrap_or(left.len());
@@ -342,7 +342,7 @@ fn todo_list(entries: &[Entry], left: &[Entry]) -> Option<String> {
 
 /// What the model is reminded of when a summary hides that checkpoints are open.
 pub(crate) fn reminder(entries: &[Entry]) -> Option<String> {
-    let open = Marks::of(entries).open;
+    let open = ModelCheckpoints::of(entries).open;
     let items = open.iter().map(|mark| {
         let name = mark.name.as_ref().map_or_else(|| "without a name".to_owned(), |name| format!("`{name}`"));
         format!("- {name}, made for this: {}", mark.goal)

@@ -1,18 +1,20 @@
 //! Runs the turns of a coding agent whose history can be rewound.
 //!
 //! ```text
-//! contract, view, document, diff
+//! contract, view, rewind_document, diff
 //!                  what clients and a session tell each other, and what a client shows     (pure)
 //! turn             what happens next                                                       (pure)
 //! controller       one thread per session, the only one that writes to it
 //! publisher        numbers events and sends them to all clients
 //! live             a client's way to a session, in this process or in another one
-//! keeper           one thread per workspace: snapshots, plans, rewinds
-//! question         what the keeper answers, whoever serves the session
+//! workspace_thread one thread per workspace: snapshots, plans, rewinds
+//! query            answers clients' queries on the workspace thread
 //! mention, attachment
 //!                  files beside a prompt
-//! listing, files   what there is in a workspace
-//! lines, plain     line differences, counts, and text made fit for a terminal               (pure)
+//! listing, path_search
+//!                  sessions, points and files of a workspace
+//! line_diff, escape
+//!                  line differences; text made safe for a terminal                       (pure)
 //! model, tool, permission, mcp
 //! ```
 //!
@@ -21,29 +23,28 @@
 pub mod attachment;
 pub mod contract;
 pub mod controller;
-pub mod coverage;
 pub mod diff;
-pub mod document;
+pub mod escape;
 mod explore;
-pub mod files;
-pub mod fresh;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzz;
+pub mod ids;
+pub mod ignore_warnings;
 mod image;
 mod instructions;
-pub mod keeper;
 mod limits;
-pub mod lines;
+pub mod line_diff;
 pub mod listing;
 pub mod live;
 pub mod mcp;
 pub mod mention;
 pub mod model;
+pub mod path_search;
 pub mod permission;
-pub mod plain;
 pub mod publisher;
-pub mod question;
+pub mod query;
+pub mod rewind_document;
 pub mod socket;
 mod summary;
 pub mod tool;
@@ -51,3 +52,4 @@ mod turn;
 #[cfg(feature = "typescript")]
 pub mod typescript;
 pub mod view;
+pub mod workspace_thread;

@@ -5,8 +5,8 @@
 //! and does not answer is given up after a while, and one that died is told apart from one that ended in good order: see [`LiveError`].
 
 mod find;
-mod here;
-mod talk;
+mod local;
+mod remote;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,15 +17,15 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::contract::{Command, Event, Query, Reason, Refusal, Reply, Request};
 use crate::controller::{self, Attached, Beginning, Handle, Pending};
-use crate::fresh;
+use crate::ids;
 use crate::socket::Client;
 use crate::view::View;
-pub use find::{FindError, Found, JoinError, NotOpened, Reach};
-use talk::{Errand, Talk};
+pub use find::{FindError, FoundSession, JoinError, NotOpened, SessionLocator};
+use remote::{SentRequest, Talk};
 
 /// A live session.
 #[derive(Debug)]
-pub struct Live {
+pub struct LiveSession {
     /// Takes commands to it.
     pub asker: Asker,
     /// Has what it tells.
@@ -54,7 +54,7 @@ pub enum LiveError {
 
 /// What a session tells.
 #[derive(Debug)]
-pub enum Told {
+pub enum Notification {
     /// Something happened.
     Event(Arc<Event>),
     /// So much was missed that it is not known any more; this is how it stands.
@@ -66,21 +66,21 @@ pub enum Told {
 /// Takes commands to a session.
 #[derive(Clone, Debug)]
 pub struct Asker {
-    way: Way,
+    way: Route,
     /// What the requests of this client begin with, and of no other.
     name: Arc<str>,
     next: Arc<AtomicU64>,
 }
 
 #[derive(Clone, Debug)]
-enum Way {
+enum Route {
     Here(Handle),
-    Elsewhere(mpsc::UnboundedSender<Errand>),
+    Elsewhere(mpsc::UnboundedSender<SentRequest>),
 }
 
 /// A command that was handed in.
 #[derive(Debug)]
-pub struct Asked {
+pub struct SentCommand {
     /// The request that the events of it carry.
     pub id: String,
     answer: Awaited,
@@ -91,14 +91,14 @@ enum Awaited {
     Here(Pending, Handle),
     Elsewhere {
         // The talk goes on for as long as somebody waits for an answer.
-        way: mpsc::UnboundedSender<Errand>,
+        way: mpsc::UnboundedSender<SentRequest>,
         answer: oneshot::Receiver<Answered>,
     },
 }
 
 /// The answer to a request.
 #[derive(Debug)]
-pub struct Answer {
+pub struct LiveAnswer {
     /// What came of it.
     pub result: Result<Reply, Refusal>,
     /// The number of the last event before it, if the session says.
@@ -106,24 +106,24 @@ pub struct Answer {
 }
 
 /// What a request was answered with, if it was.
-type Answered = Result<Answer, LiveError>;
+type Answered = Result<LiveAnswer, LiveError>;
 
 /// Has what a session tells.
 #[derive(Debug)]
 pub struct Listener {
-    told: mpsc::UnboundedReceiver<Told>,
+    told: mpsc::UnboundedReceiver<Notification>,
     over: LiveError,
 }
 
-impl Live {
+impl LiveSession {
     /// One that this process serves, and how it stands.
     pub async fn here(handle: Handle) -> Result<(Box<View>, Self), LiveError> {
         // One that has ended is the only one that cannot be attached to.
         let Attached { beginning, events } = handle.attach(None).await.map_err(|_| LiveError::Ended)?;
         let Beginning::View(view) = beginning else { return Err(LiveError::Ended) };
         let (tell, told) = mpsc::unbounded_channel();
-        tokio::spawn(here::listen(handle.clone(), events, view.seq, tell));
-        Ok((view, Self { asker: Asker::new(Way::Here(handle)), told: Listener::new(told) }))
+        tokio::spawn(local::listen(handle.clone(), events, view.seq, tell));
+        Ok((view, Self { asker: Asker::new(Route::Here(handle)), told: Listener::new(told) }))
     }
 
     /// One in another process, which tells nothing before it is asked to.
@@ -131,7 +131,7 @@ impl Live {
         let (ask, errands) = mpsc::unbounded_channel();
         let (tell, told) = mpsc::unbounded_channel();
         tokio::spawn(Talk::new(client, session, errands, tell).go_on());
-        Self { asker: Asker::new(Way::Elsewhere(ask)), told: Listener::new(told) }
+        Self { asker: Asker::new(Route::Elsewhere(ask)), told: Listener::new(told) }
     }
 
     /// One in another process, and how it stands.
@@ -146,36 +146,36 @@ impl Live {
 }
 
 impl Asker {
-    fn new(way: Way) -> Self {
-        let [a, b, c, d, ..] = fresh::random();
+    fn new(way: Route) -> Self {
+        let [a, b, c, d, ..] = ids::random();
         Self { way, name: format!("{a:02x}{b:02x}{c:02x}{d:02x}").into(), next: Arc::default() }
     }
 
     /// Whether another process serves the session.
     pub fn is_elsewhere(&self) -> bool {
-        matches!(self.way, Way::Elsewhere(_))
+        matches!(self.way, Route::Elsewhere(_))
     }
 
     /// Hands a command in: those that were handed in first are carried out first, whenever their answers come.
-    pub async fn hand_in(&self, command: impl Into<Command>) -> Asked {
+    pub async fn hand_in(&self, command: impl Into<Command>) -> SentCommand {
         let id = format!("{}-{}", self.name, self.next.fetch_add(1, Ordering::Relaxed) + 1);
         self.hand_in_as(Request { id, command: command.into() }).await
     }
 
     /// Hands a request in under an id that the caller has chosen and waits on no other one with: it is not empty and does not begin
     /// with `#`.
-    pub async fn hand_in_as(&self, request: Request) -> Asked {
+    pub async fn hand_in_as(&self, request: Request) -> SentCommand {
         let id = request.id.clone();
         let answer = match &self.way {
-            Way::Here(handle) => Awaited::Here(handle.hand_in(request).await, handle.clone()),
-            Way::Elsewhere(way) => {
+            Route::Here(handle) => Awaited::Here(handle.hand_in(request).await, handle.clone()),
+            Route::Elsewhere(way) => {
                 let (answer, answered) = oneshot::channel();
                 // If the talk is over, whoever waits is told.
-                way.send(Errand { request, answer }).ok();
+                way.send(SentRequest { request, answer }).ok();
                 Awaited::Elsewhere { way: way.clone(), answer: answered }
             }
         };
-        Asked { id, answer }
+        SentCommand { id, answer }
     }
 
     /// Has a command carried out.
@@ -184,21 +184,21 @@ impl Asker {
     }
 }
 
-impl Asked {
+impl SentCommand {
     /// Waits for the answer; a session that ended in good order before it got to the request refuses it with [`Reason::Ended`].
     ///
     /// A request to a session in this process that nobody waits for any more is not begun. One to another process is carried out for as
-    /// long as the client has any [`Asker`] or [`Asked`] left.
+    /// long as the client has any [`Asker`] or [`SentCommand`] left.
     pub async fn answer(self) -> Result<Result<Reply, Refusal>, LiveError> {
         self.numbered_answer().await.map(|answer| answer.result)
     }
 
     /// Waits for the answer, as [`Self::answer`] does, and tells which events came before it.
-    pub async fn numbered_answer(self) -> Result<Answer, LiveError> {
+    pub async fn numbered_answer(self) -> Result<LiveAnswer, LiveError> {
         match self.answer {
             Awaited::Here(pending, handle) => {
                 let result = pending.answer().await;
-                Ok(Answer { result, seq: handle.published() })
+                Ok(LiveAnswer { result, seq: handle.published() })
             }
             Awaited::Elsewhere { way, mut answer } => {
                 let answered = tokio::select! {
@@ -208,13 +208,13 @@ impl Asked {
                     () = way.closed() => answer.try_recv().ok(),
                 };
                 // If the talk is over, it was not even sent.
-                answered.unwrap_or_else(|| Ok(Answer::gone()))
+                answered.unwrap_or_else(|| Ok(LiveAnswer::gone()))
             }
         }
     }
 }
 
-impl Answer {
+impl LiveAnswer {
     /// The session ended before it got to the request.
     fn gone() -> Self {
         Self { result: Err(controller::gone()), seq: None }
@@ -222,20 +222,20 @@ impl Answer {
 }
 
 impl Listener {
-    fn new(told: mpsc::UnboundedReceiver<Told>) -> Self {
+    fn new(told: mpsc::UnboundedReceiver<Notification>) -> Self {
         Self { told, over: LiveError::Ended }
     }
 
     /// What it tells next; the last word is repeated for ever. Nothing is lost if this is dropped.
-    pub async fn next(&mut self) -> Told {
+    pub async fn next(&mut self) -> Notification {
         match self.told.recv().await {
             Some(told) => {
-                if let Told::Over(error) = &told {
+                if let Notification::Over(error) = &told {
                     self.over = error.clone();
                 }
                 told
             }
-            None => Told::Over(self.over.clone()),
+            None => Notification::Over(self.over.clone()),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use retake_engine::session::entry::Part;
 
 use crate::attachment;
-use crate::tool::Places;
+use crate::tool::PathResolver;
 
 /// What may stand before an `@` that begins a mention, besides white space.
 const BEFORE: [char; 8] = ['(', '[', '{', '<', '"', '\'', '`', ','];
@@ -21,7 +21,7 @@ const AFTER: [char; 13] = [')', ']', '}', '>', '"', '\'', '`', ',', '.', ';', ':
 ///
 /// A path is relative to the workspace at `root` and ends at white space; in quotes, as in `@"a name.txt"`, it may contain some.
 pub fn attach(root: &Path, mut parts: Vec<Part>) -> Vec<Part> {
-    let places = Places::new(root);
+    let places = PathResolver::new(root);
     let mut attached: BTreeSet<String> = parts.iter().filter_map(path_of).collect();
     let texts: Vec<String> = parts.iter().filter_map(text_of).collect();
     for mentioned in texts.iter().flat_map(|text| mentions(text)) {
@@ -52,7 +52,7 @@ fn text_of(part: &Part) -> Option<String> {
 }
 
 /// The path below the root of the file that `given` names; `None` if it is no file inside the workspace.
-fn file(places: &Places, given: &str) -> Option<String> {
+fn file(places: &PathResolver, given: &str) -> Option<String> {
     let real = places.to_read(given).ok()?;
     // A link that leads nowhere is no file; a pipe would be waited for.
     let is_file = std::fs::metadata(&real).is_ok_and(|metadata| metadata.is_file());

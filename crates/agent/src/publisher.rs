@@ -14,7 +14,7 @@ use tokio::sync::broadcast;
 use crate::contract::{Event, EventKind, OperationRef, State};
 use crate::controller::{Attached, Beginning};
 use crate::view::View;
-use crate::{fresh, limits};
+use crate::{ids, limits};
 
 /// Publishes the events of a session.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ impl Publisher {
     pub fn new(view: View, entries: &[Entry]) -> Self {
         // Numbers go on after a restart, so that none is ever given twice: an earlier process had fewer than a thousand events in a
         // millisecond.
-        let seq = u64::try_from(fresh::now().0).unwrap_or_default() * 1_000;
+        let seq = u64::try_from(ids::now().0).unwrap_or_default() * 1_000;
         Self {
             view: View { seq, entries: Vec::new(), ..view },
             entries: entries.iter().map(|entry| entry.id).collect(),

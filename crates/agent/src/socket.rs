@@ -21,9 +21,11 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, broadcast, mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::contract::{Action, Command, Event, Outcome, Outgoing, Query, Reason, Refusal, Reply, Request, Response};
+use crate::contract::{
+    Action, Command, Event, Outgoing, Query, Reason, Refusal, Reply, Request, RequestOutcome, Response,
+};
 use crate::controller::{self, Attached, Beginning, Handle};
-use crate::{fresh, limits};
+use crate::{ids, limits};
 
 pub use trust::{Untrusted, untrusted};
 
@@ -190,11 +192,11 @@ async fn turn_away(stream: UnixStream) {
 
 /// The requests of one connection, kept apart from those of others: inside they have its name before them.
 #[derive(Clone)]
-struct Names(Arc<str>);
+struct RequestNames(Arc<str>);
 
-impl Names {
+impl RequestNames {
     fn new() -> Self {
-        let [a, b, c, d, ..] = fresh::random();
+        let [a, b, c, d, ..] = ids::random();
         Self(format!("{a:02x}{b:02x}{c:02x}{d:02x}/").into())
     }
 
@@ -233,7 +235,7 @@ async fn converse(stream: UnixStream, handle: Handle, closed: watch::Receiver<()
     let (reader, writer) = stream.into_split();
     let (outgoing, queue) = mpsc::channel(limits::INBOX);
     let writing = tokio::spawn(write_all(writer, queue));
-    let names = Names::new();
+    let names = RequestNames::new();
     let mut lines = BufReader::new(reader);
     let mut listening: Option<JoinHandle<()>> = None;
     let mut answers = JoinSet::new();
@@ -308,7 +310,7 @@ fn id_of(line: &[u8]) -> String {
 }
 
 async fn respond(outgoing: &mpsc::Sender<Outgoing>, id: String, reply: Result<Reply, Refusal>, seq: Option<u64>) {
-    let outcome = reply.map_or_else(Outcome::Refused, Outcome::Ok);
+    let outcome = reply.map_or_else(RequestOutcome::Refused, RequestOutcome::Ok);
     outgoing.send(Outgoing::Response(Box::new(Response { id, outcome, seq }))).await.ok();
 }
 
@@ -318,7 +320,7 @@ async fn attach(
     from: Option<u64>,
     handle: &Handle,
     outgoing: mpsc::Sender<Outgoing>,
-    names: Names,
+    names: RequestNames,
 ) -> Option<JoinHandle<()>> {
     let Attached { beginning, events } = match handle.attach(from).await {
         Ok(attached) => attached,
@@ -339,7 +341,7 @@ async fn attach(
     Some(tokio::spawn(forward(events, outgoing, names)))
 }
 
-async fn forward(mut events: broadcast::Receiver<Arc<Event>>, outgoing: mpsc::Sender<Outgoing>, names: Names) {
+async fn forward(mut events: broadcast::Receiver<Arc<Event>>, outgoing: mpsc::Sender<Outgoing>, names: RequestNames) {
     loop {
         let told = match events.recv().await {
             Ok(event) => names.event(&event),
@@ -463,8 +465,8 @@ fn answer_to(wanted: &str, outgoing: Outgoing) -> Option<Result<Reply, Refusal>>
         // Whoever is turned away is so whatever they asked.
         Outgoing::Response(response) if response.id == wanted || response.id.is_empty() => {
             Some(match response.outcome {
-                Outcome::Ok(reply) => Ok(reply),
-                Outcome::Refused(refusal) => Err(refusal),
+                RequestOutcome::Ok(reply) => Ok(reply),
+                RequestOutcome::Refused(refusal) => Err(refusal),
             })
         }
         Outgoing::Ended => Some(Err(ended())),

@@ -8,7 +8,7 @@ use retake_engine::session::{Conversation, Span, first_line, last_words};
 use tokio::sync::mpsc;
 
 use crate::limits;
-use crate::model::{Answer, Model, ModelError, Request, ToolSpec};
+use crate::model::{Model, ModelAnswer, ModelError, Request, ToolSpec};
 
 const ASK: &str = "Write a summary that will take the place of that part of the conversation. It is for yourself: you will go on working with \
 it and without the messages that it stands for, so whatever is not in it is lost to you. Answer with the summary alone, in plain text, and \
@@ -141,7 +141,7 @@ pub(crate) async fn write(model: Model, requests: Requests) -> Result<(String, U
 }
 
 /// The summary in an answer, or why it is none.
-fn text_of(answer: &Answer) -> Result<String, &'static str> {
+fn text_of(answer: &ModelAnswer) -> Result<String, &'static str> {
     let texts = answer.blocks.iter().filter_map(|block| match block {
         Block::Text { text } => Some(text.as_str()),
         Block::Reasoning { .. } | Block::Call { .. } => None,

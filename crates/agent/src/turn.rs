@@ -16,7 +16,7 @@ pub(crate) type CallNumber = usize;
 
 /// Whether a call may run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum CallPermission {
     /// It may.
     Allowed,
     /// Somebody has to be asked.
@@ -44,7 +44,7 @@ pub(crate) enum Fact {
     /// The summary is there, or cannot be had.
     SummaryEnded,
     /// The model answered, and made these calls.
-    Answered(Vec<(Verdict, Effects)>),
+    Answered(Vec<(CallPermission, Effects)>),
     /// The model could not be asked.
     Failed {
         /// Whether to try again.
@@ -123,7 +123,7 @@ pub(crate) enum Ending {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum CallStage {
     /// The user will be asked, once earlier calls have read.
     ToAsk,
     Asked,
@@ -133,8 +133,8 @@ enum Stage {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Call {
-    stage: Stage,
+struct CallState {
+    stage: CallStage,
     effects: Effects,
 }
 
@@ -155,9 +155,9 @@ enum Phase {
     Waiting {
         attempt: u32,
     },
-    Calling(Vec<Call>),
+    Calling(Vec<CallState>),
     /// Interrupted: running calls are coming to their end.
-    Settling(Vec<Call>),
+    Settling(Vec<CallState>),
     /// No turn: the model writes a summary for the user.
     Summarising,
 }
@@ -179,8 +179,8 @@ impl Turn {
         match &self.phase {
             Phase::Idle => Activity::Idle,
             Phase::Calling(calls) => {
-                let is = |wanted: Stage| calls.iter().any(|call| call.stage == wanted);
-                if is(Stage::Asked) && !is(Stage::Running) { Activity::Waiting } else { Activity::Running }
+                let is = |wanted: CallStage| calls.iter().any(|call| call.stage == wanted);
+                if is(CallStage::Asked) && !is(CallStage::Running) { Activity::Waiting } else { Activity::Running }
             }
             Phase::Asking { .. } | Phase::Waiting { .. } | Phase::Settling(_) | Phase::Summarising => Activity::Running,
         }
@@ -216,15 +216,20 @@ impl Turn {
                 self.ask(attempt)
             }
             (Phase::Calling(calls), Fact::Asked(number)) => {
-                set(calls, number, &[Stage::Running], Stage::Asked);
+                set(calls, number, &[CallStage::Running], CallStage::Asked);
                 Vec::new()
             }
             (Phase::Calling(calls), Fact::Allowed(number)) => {
-                set(calls, number, &[Stage::ToAsk, Stage::Asked], Stage::Allowed);
+                set(calls, number, &[CallStage::ToAsk, CallStage::Asked], CallStage::Allowed);
                 self.go_on()
             }
             (Phase::Calling(calls), Fact::Settled(number)) => {
-                set(calls, number, &[Stage::ToAsk, Stage::Asked, Stage::Allowed, Stage::Running], Stage::Settled);
+                set(
+                    calls,
+                    number,
+                    &[CallStage::ToAsk, CallStage::Asked, CallStage::Allowed, CallStage::Running],
+                    CallStage::Settled,
+                );
                 self.go_on()
             }
             (Phase::Asking { .. } | Phase::Waiting { .. }, Fact::Interrupted) => {
@@ -234,15 +239,15 @@ impl Turn {
             }
             (Phase::Calling(_), Fact::Interrupted) => self.settle(),
             (Phase::Settling(calls), Fact::Settled(number)) => {
-                set(calls, number, &[Stage::Running], Stage::Settled);
-                if calls.iter().all(|call| call.stage == Stage::Settled) {
+                set(calls, number, &[CallStage::Running], CallStage::Settled);
+                if calls.iter().all(|call| call.stage == CallStage::Settled) {
                     self.end(Ending::Interrupted)
                 } else {
                     Vec::new()
                 }
             }
             (Phase::Settling(calls), Fact::OutOfPatience) => {
-                let late = calls.iter().enumerate().filter(|(_, call)| call.stage != Stage::Settled);
+                let late = calls.iter().enumerate().filter(|(_, call)| call.stage != CallStage::Settled);
                 let mut effects: Vec<Effect> = late.map(|(number, _)| Effect::Abandon(number)).collect();
                 effects.extend(self.end(Ending::Interrupted));
                 effects
@@ -278,14 +283,14 @@ impl Turn {
         vec![Effect::End(ending)]
     }
 
-    fn begin_calls(&mut self, calls: Vec<(Verdict, Effects)>) -> Vec<Effect> {
+    fn begin_calls(&mut self, calls: Vec<(CallPermission, Effects)>) -> Vec<Effect> {
         let stage = |verdict| match verdict {
-            Verdict::Allowed => Stage::Allowed,
-            Verdict::Ask => Stage::ToAsk,
-            Verdict::Settled => Stage::Settled,
+            CallPermission::Allowed => CallStage::Allowed,
+            CallPermission::Ask => CallStage::ToAsk,
+            CallPermission::Settled => CallStage::Settled,
         };
-        let calls: Vec<Call> =
-            calls.into_iter().map(|(verdict, effects)| Call { stage: stage(verdict), effects }).collect();
+        let calls: Vec<CallState> =
+            calls.into_iter().map(|(verdict, effects)| CallState { stage: stage(verdict), effects }).collect();
         self.phase = Phase::Calling(calls);
         self.go_on()
     }
@@ -293,7 +298,7 @@ impl Turn {
     /// Asks about what can be asked about, starts what can be started; asks the model again once all calls have their results.
     fn go_on(&mut self) -> Vec<Effect> {
         let Phase::Calling(calls) = &mut self.phase else { return Vec::new() };
-        if calls.iter().all(|call| call.stage == Stage::Settled) {
+        if calls.iter().all(|call| call.stage == CallStage::Settled) {
             if limits::MAX_ROUNDS <= self.round {
                 return self.end(Ending::RoundLimit);
             }
@@ -307,15 +312,15 @@ impl Turn {
                 Effects::Reads => changes_before,
                 Effects::Mutates => changes_before || reads_before,
             };
-            if call.stage == Stage::ToAsk && !reads_before {
-                call.stage = Stage::Asked;
+            if call.stage == CallStage::ToAsk && !reads_before {
+                call.stage = CallStage::Asked;
                 asks.push(Effect::AskPermission(number));
             }
-            if call.stage == Stage::Allowed && !has_to_wait {
-                call.stage = Stage::Running;
+            if call.stage == CallStage::Allowed && !has_to_wait {
+                call.stage = CallStage::Running;
                 runs.push(Effect::Run(number));
             }
-            let is_open = call.stage != Stage::Settled;
+            let is_open = call.stage != CallStage::Settled;
             reads_before |= is_open && call.effects == Effects::Reads;
             changes_before |= is_open && call.effects == Effects::Mutates;
         }
@@ -329,17 +334,17 @@ impl Turn {
         let (mut effects, mut running) = (Vec::new(), Vec::new());
         for (number, call) in calls.iter_mut().enumerate() {
             match call.stage {
-                Stage::Running => running.push(Effect::CancelCall(number)),
-                Stage::ToAsk | Stage::Asked | Stage::Allowed => {
-                    call.stage = Stage::Settled;
+                CallStage::Running => running.push(Effect::CancelCall(number)),
+                CallStage::ToAsk | CallStage::Asked | CallStage::Allowed => {
+                    call.stage = CallStage::Settled;
                     effects.push(Effect::Abandon(number));
                 }
-                Stage::Settled => {}
+                CallStage::Settled => {}
             }
         }
         // Last: one that ends at once may be what the end of the turn waits for.
         effects.extend(running);
-        if calls.iter().all(|call| call.stage == Stage::Settled) {
+        if calls.iter().all(|call| call.stage == CallStage::Settled) {
             effects.extend(self.end(Ending::Interrupted));
         } else {
             self.phase = Phase::Settling(calls);
@@ -349,7 +354,7 @@ impl Turn {
 }
 
 /// Brings a call from one of some stages to another; one that is elsewhere stays there.
-fn set(calls: &mut [Call], number: CallNumber, from: &[Stage], to: Stage) {
+fn set(calls: &mut [CallState], number: CallNumber, from: &[CallStage], to: CallStage) {
     if let Some(call) = calls.get_mut(number).filter(|call| from.contains(&call.stage)) {
         call.stage = to;
     }

@@ -1,5 +1,5 @@
 //! The agent with every vice, as a program, for the tests of `retake acp -- AGENT`.
 
 fn main() {
-    retake_testkit::inner::main();
+    retake_testkit::fake_agent::main();
 }

@@ -3,10 +3,12 @@
 pub mod model;
 mod print;
 pub mod session;
+pub mod terminal;
+pub mod web;
 
 use retake_agent::contract::{Action, Allow, Command, Query, Refusal, Reply};
 use retake_agent::controller::{self, Opened, Setup, Unprotected, Which};
-use retake_agent::live::{JoinError, Live, LiveError};
+use retake_agent::live::{JoinError, LiveError, LiveSession};
 use retake_agent::mcp::Servers;
 use retake_agent::model::Model;
 use retake_agent::permission::{Mode, Policy};
@@ -17,8 +19,8 @@ use thiserror::Error;
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::mpsc;
 
-use crate::surroundings::Surroundings;
-use crate::ui::Warn;
+use crate::output::ui::Warn;
+use crate::workspace::context::CommandContext;
 pub use print::Printer;
 use retake_agent::view::View;
 
@@ -97,13 +99,13 @@ pub fn runtime() -> std::io::Result<Runtime> {
 
 /// How a session is opened.
 #[derive(Clone, Copy, Debug)]
-pub struct Manner {
+pub struct SessionOptions {
     pub mode: Mode,
     pub unprotected: Unprotected,
     pub made_by: MadeBy,
 }
 
-impl Manner {
+impl SessionOptions {
     /// Without anybody who can be asked.
     pub fn headless(allow: Allow, unprotected: Unprotected) -> Self {
         Self { mode: allow.into(), unprotected, made_by: MadeBy::Command }
@@ -143,11 +145,11 @@ impl Serving {
 pub fn open(
     ui: &mut impl Warn,
     runtime: &Handle,
-    here: &Surroundings,
+    here: &CommandContext,
     tools: Tools,
     model: Model,
     which: Which,
-    manner: Manner,
+    manner: SessionOptions,
 ) -> anyhow::Result<Serving> {
     let (serving, warning) = open_quietly(runtime, here, tools, model, which, manner)?;
     if let Some(warning) = warning {
@@ -159,11 +161,11 @@ pub fn open(
 /// The same on any thread that may wait; what people should know is returned.
 pub fn open_quietly(
     runtime: &tokio::runtime::Handle,
-    here: &Surroundings,
+    here: &CommandContext,
     tools: Tools,
     model: Model,
     which: Which,
-    manner: Manner,
+    manner: SessionOptions,
 ) -> Result<(Serving, Option<String>), AgentError> {
     let _inside = runtime.enter();
     let policy = Policy {
@@ -198,7 +200,7 @@ pub fn open_quietly(
 pub type Tools = (Toolbox, mpsc::Receiver<JobEnded>);
 
 /// The tools of a session, those of MCP servers included; a server that does not start is a warning. Inside a runtime only.
-pub async fn tools(ui: &mut impl Warn, here: &Surroundings) -> anyhow::Result<Tools> {
+pub async fn tools(ui: &mut impl Warn, here: &CommandContext) -> anyhow::Result<Tools> {
     let (tools, warnings) = tools_quietly(here).await;
     for warning in warnings {
         ui.warn(&warning)?;
@@ -207,7 +209,7 @@ pub async fn tools(ui: &mut impl Warn, here: &Surroundings) -> anyhow::Result<To
 }
 
 /// The same; what people should know is returned.
-pub async fn tools_quietly(here: &Surroundings) -> (Tools, Vec<String>) {
+pub async fn tools_quietly(here: &CommandContext) -> (Tools, Vec<String>) {
     let (root, shell) = (&here.environment.root, Shell::default());
     let (jobs, ended) = Jobs::new();
     let toolbox = Toolbox::new(root, shell.clone(), jobs).with_checkpoints(here.agent.checkpoints);
@@ -221,25 +223,25 @@ pub async fn tools_quietly(here: &Surroundings) -> (Tools, Vec<String>) {
 
 /// Asks a live session in another process; `None` if it lives nowhere.
 pub fn ask_live(
-    here: &Surroundings,
+    here: &CommandContext,
     session: SessionId,
     command: impl Into<Command>,
 ) -> anyhow::Result<Option<Result<Reply, Refusal>>> {
     let runtime = runtime()?;
     runtime.block_on(async {
         let Some(client) = connect(here, session).await? else { return Ok(None) };
-        let reply = Live::elsewhere(client, session).asker.ask(command).await.map_err(AgentError::from)?;
+        let reply = LiveSession::elsewhere(client, session).asker.ask(command).await.map_err(AgentError::from)?;
         Ok(Some(reply))
     })
 }
 
 /// The way to a live session in another process; `None` if it lives nowhere.
-pub async fn connect(here: &Surroundings, session: SessionId) -> anyhow::Result<Option<Client>> {
+pub async fn connect(here: &CommandContext, session: SessionId) -> anyhow::Result<Option<Client>> {
     here.reach().connect(session).await.map_err(cannot_join)
 }
 
 /// Joins a live session in another process; `None` if it lives nowhere.
-pub async fn join(here: &Surroundings, session: SessionId) -> anyhow::Result<Option<(Box<View>, Live)>> {
+pub async fn join(here: &CommandContext, session: SessionId) -> anyhow::Result<Option<(Box<View>, LiveSession)>> {
     here.reach().join(session).await.map_err(cannot_join)
 }
 
@@ -253,7 +255,7 @@ pub fn cannot_join(error: JoinError) -> anyhow::Error {
 }
 
 /// Whether a live session in another process answers.
-pub fn is_served(here: &Surroundings, session: SessionId) -> anyhow::Result<bool> {
+pub fn is_served(here: &CommandContext, session: SessionId) -> anyhow::Result<bool> {
     match ask_live(here, session, Query::Ping) {
         Ok(answer) => Ok(answer.is_some_and(|answer| answer.is_ok())),
         // What it left behind accepted the connection.

@@ -36,12 +36,12 @@ use std::process::ExitCode;
 use retake_engine::{Changed, Checkpoint, OperationKind, StoreError};
 use thiserror::Error;
 
+use crate::agent::terminal;
 use crate::args::{self, Cli, Command};
-use crate::quote;
-use crate::surroundings::Surroundings;
-use crate::terminal;
-use crate::ui::{OutputError, Paint, Ui, YELLOW};
-use crate::words;
+use crate::output::messages;
+use crate::output::quote;
+use crate::output::ui::{OutputError, Paint, Ui, YELLOW};
+use crate::workspace::context::CommandContext;
 
 /// What a command itself, rather than the engine, finds wrong.
 #[derive(Debug, Error)]
@@ -60,7 +60,7 @@ pub enum CommandError {
     NotConfirmed,
     #[error("the whole workspace cannot be purged")]
     PurgeAll,
-    #[error("{} found", words::count(*.problems, "problem was", "problems were"))]
+    #[error("{} found", messages::count(*.problems, "problem was", "problems were"))]
     Unhealthy { problems: u64 },
     #[error("checkpoint {point} has no `{path}`")]
     NoSuchPath {
@@ -116,7 +116,7 @@ impl CommandError {
 
 /// Runs the command that was typed; without one, prints the help. Returns the exit code.
 pub fn run(ui: &mut Ui, cli: &Cli) -> anyhow::Result<ExitCode> {
-    let here = || Surroundings::find(&cli.global);
+    let here = || CommandContext::find(&cli.global);
     let done = match &cli.command {
         None if ui.is_interactive() => return terminal::run(ui, &here()?, &cli.model, terminal::Start::New),
         None => Ok(args::command().print_help().map_err(OutputError::wrap)?),

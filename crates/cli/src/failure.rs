@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use anstream::AutoStream;
 use anyhow::Error;
-use retake_agent::fresh;
+use retake_agent::ids;
 use retake_engine::{
     Checkpoint, CheckpointError, ContentError, ForkError, InvalidLabel, OpenError, OperationError, PurgeError,
     ResolveError, RewindError, ScanError, SessionError, StoreError,
@@ -21,15 +21,15 @@ use retake_engine::{
 use retake_web::StartError;
 
 use crate::agent::AgentError;
-use crate::clock;
 use crate::commands::CommandError;
-use crate::interrupt;
-use crate::json::ErrorDocument;
-use crate::paths::OutsideWorkspace;
-use crate::quote;
-use crate::size;
-use crate::surroundings::{SettingsError, SurroundingsError};
-use crate::ui::{CYAN, OutputError, RED, Ui};
+use crate::output::json::ErrorDocument;
+use crate::output::quote;
+use crate::output::size;
+use crate::output::time;
+use crate::output::ui::{CYAN, OutputError, RED, Ui};
+use crate::process::interrupt;
+use crate::workspace::context::{ContextError, SettingsError};
+use crate::workspace::paths::OutsideWorkspace;
 pub use agent::hint;
 use change::{for_operation, for_rewind};
 
@@ -144,7 +144,7 @@ fn advice_for(cause: &(dyn std::error::Error + 'static)) -> Option<Advice> {
     if let Some(error) = cause.downcast_ref::<SessionError>() {
         return Some(agent::for_session(error));
     }
-    if let Some(error) = cause.downcast_ref::<SurroundingsError>() {
+    if let Some(error) = cause.downcast_ref::<ContextError>() {
         return Some(for_surroundings(error));
     }
     if let Some(error) = cause.downcast_ref::<OpenError>() {
@@ -247,14 +247,14 @@ fn for_command(error: &CommandError) -> Advice {
     }
 }
 
-fn for_surroundings(error: &SurroundingsError) -> Advice {
+fn for_surroundings(error: &ContextError) -> Advice {
     match error {
-        SurroundingsError::CurrentDir { .. } => failed(Some("change to a directory that exists")),
-        SurroundingsError::Workspace { .. } => failed(Some(
+        ContextError::CurrentDir { .. } => failed(Some("change to a directory that exists")),
+        ContextError::Workspace { .. } => failed(Some(
             "if it was moved, run `retake relink OLD` in the new place; if it was deleted, make the directory again, and `retake rewind` brings back what was in it",
         )),
-        SurroundingsError::NoHome => failed(Some("set `HOME`, or `RETAKE_DATA_DIR` to where the store should be")),
-        SurroundingsError::Settings(error) => for_settings(error),
+        ContextError::NoHome => failed(Some("set `HOME`, or `RETAKE_DATA_DIR` to where the store should be")),
+        ContextError::Settings(error) => for_settings(error),
     }
 }
 
@@ -410,11 +410,11 @@ fn refused(hint: &str) -> Advice {
 }
 
 fn one_of(candidates: &[Checkpoint]) -> String {
-    let now = fresh::now();
+    let now = ids::now();
     let mut text = String::from("it could be one of these; name it by more digits of its id");
     for checkpoint in candidates.iter().take(MAX_CANDIDATES) {
         let label = checkpoint.label.as_deref().map(quote::one_line).unwrap_or_default();
-        let line = format!("\n  {}  {}  {label}", checkpoint.id, clock::age(checkpoint.at, now));
+        let line = format!("\n  {}  {}  {label}", checkpoint.id, time::age(checkpoint.at, now));
         text.push_str(line.trim_end());
     }
     if MAX_CANDIDATES < candidates.len() {

@@ -1,44 +1,25 @@
 //! `retake`: the command line over the engine.
 //!
 //! This crate parses arguments, finds the workspace, calls the engine and talks to the user; whatever changes or reads a store is the
-//! engine's. Data goes to stdout and talk to stderr, both only through [`ui::Ui`]; errors are drawn, and exit codes chosen, only in
+//! engine's. Data goes to stdout and talk to stderr, both only through [`output::ui::Ui`]; errors are drawn, and exit codes chosen, only in
 //! [`failure`].
 
 #![expect(unreachable_pub, reason = "a program exports nothing; `pub` marks what a module offers to the others")]
 
 mod agent;
 mod args;
-mod authors;
-mod clock;
 mod commands;
 mod demo;
-mod diff;
 mod failure;
-mod forks;
-mod gaps;
-mod history;
-mod interrupt;
-mod json;
-mod pager;
-mod paths;
-mod point;
-mod progress;
-mod quote;
-mod recovery;
+mod output;
+mod process;
 mod rewind;
-mod secrets;
-mod size;
-mod surroundings;
-mod survivors;
-mod terminal;
-mod ui;
-mod web;
-mod words;
+mod workspace;
 
 use std::process::ExitCode;
 
 use args::Cli;
-use ui::Ui;
+use output::ui::Ui;
 
 fn main() -> ExitCode {
     #[cfg(feature = "faults")]
@@ -49,7 +30,7 @@ fn main() -> ExitCode {
         Err(answer) => return failure::usage(&answer),
     };
     if !cli.hands_on_environment() {
-        secrets::hide();
+        process::secrets::hide();
     }
     let mut ui = Ui::new(&cli.global);
     let done = commands::run(&mut ui, &cli).and_then(|code| Ok(ui.finish().map(|()| code)?));

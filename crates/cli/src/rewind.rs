@@ -14,8 +14,8 @@ use std::collections::HashSet;
 use std::io::{self, IsTerminal};
 
 use anyhow::Error;
-use retake_agent::document::RewindDocument;
-use retake_agent::fresh;
+use retake_agent::ids;
+use retake_agent::rewind_document::RewindDocument;
 use retake_engine::{
     CheckpointError, LedgerItem, Means, OnConflict, OperationKind, Plan, Progress, RewindError, RewindRequest,
     ScanError, Scope, SessionId, SessionKind, SessionWriter, StoreError, Workspace,
@@ -23,19 +23,19 @@ use retake_engine::{
 
 use crate::agent;
 use crate::commands::CommandError;
-use crate::surroundings::Surroundings;
-use crate::survivors::{self, Survivor};
-use crate::ui::{Format, Ui};
+use crate::output::ui::{Format, Ui};
+use crate::process::leftovers::{self, Survivor};
+use crate::workspace::context::CommandContext;
 pub use outcome::tell_displaced;
 pub use refusal::why_refused;
 
 /// Options that `rewind`, `undo` and `redo` take.
 #[derive(clap::Args, Debug)]
-pub struct Options {
+pub struct RewindOptions {
     /// What to do with paths that somebody else changed too: `stop`, and change nothing; `keep` them as they are; `overwrite` them;
     /// or `merge`, which takes only these changes out of them
     #[arg(long, value_name = "CHOICE", default_value = "stop", hide_default_value = true, hide_possible_values = true)]
-    on_conflict: Choice,
+    on_conflict: ConflictChoice,
     /// Show what would be done, and do nothing, whatever else is given
     #[arg(long)]
     dry_run: bool,
@@ -58,33 +58,33 @@ pub struct Options {
 
 /// What to do with a conflict, as typed.
 #[derive(clap::ValueEnum, Clone, Copy, Debug)]
-enum Choice {
+enum ConflictChoice {
     Stop,
     Keep,
     Overwrite,
     Merge,
 }
 
-impl From<Choice> for OnConflict {
-    fn from(choice: Choice) -> Self {
+impl From<ConflictChoice> for OnConflict {
+    fn from(choice: ConflictChoice) -> Self {
         match choice {
-            Choice::Stop => Self::Stop,
-            Choice::Keep => Self::Keep,
-            Choice::Overwrite => Self::Overwrite,
-            Choice::Merge => Self::Merge,
+            ConflictChoice::Stop => Self::Stop,
+            ConflictChoice::Keep => Self::Keep,
+            ConflictChoice::Overwrite => Self::Overwrite,
+            ConflictChoice::Merge => Self::Merge,
         }
     }
 }
 
 /// How far to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Manner {
+enum ApplyMode {
     Show,
     Ask,
     Apply,
 }
 
-impl Options {
+impl RewindOptions {
     /// Whether to wait for commands that are at work.
     pub fn waits(&self) -> bool {
         self.wait
@@ -100,13 +100,13 @@ impl Options {
         self.dry_run
     }
 
-    fn manner(&self, ui: &Ui) -> Manner {
+    fn manner(&self, ui: &Ui) -> ApplyMode {
         if self.dry_run {
-            Manner::Show
+            ApplyMode::Show
         } else if self.yes || self.plan.is_some() || ui.format == Format::Json || !io::stdin().is_terminal() {
-            Manner::Apply
+            ApplyMode::Apply
         } else {
-            Manner::Ask
+            ApplyMode::Ask
         }
     }
 }
@@ -120,8 +120,8 @@ enum Maker {
 }
 
 /// What a change needs to know of its surroundings.
-pub struct Place<'a> {
-    pub here: &'a Surroundings,
+pub struct ChangeContext<'a> {
+    pub here: &'a CommandContext,
     pub workspace: &'a mut Workspace,
     /// The session that the change is about.
     pub session: Option<SessionId>,
@@ -130,19 +130,19 @@ pub struct Place<'a> {
 /// Carries out `request` as the options say; `kind` is what it is called.
 pub fn run(
     ui: &mut Ui,
-    place: Place<'_>,
+    place: ChangeContext<'_>,
     kind: OperationKind,
     mut request: RewindRequest,
-    options: &Options,
+    options: &RewindOptions,
 ) -> anyhow::Result<()> {
-    let Place { here, workspace, session } = place;
+    let ChangeContext { here, workspace, session } = place;
     request.on_conflict = options.on_conflict.into();
     request.on_yours = if options.yes { OnConflict::Overwrite } else { OnConflict::Stop };
     request.across_branches = options.across_branches;
     let seen = match options.manner(ui) {
-        Manner::Show => return show(ui, workspace, kind, &request),
-        Manner::Apply => options.plan.clone(),
-        Manner::Ask => match choose::agree(ui, workspace, kind, &mut request)? {
+        ApplyMode::Show => return show(ui, workspace, kind, &request),
+        ApplyMode::Apply => options.plan.clone(),
+        ApplyMode::Ask => match choose::agree(ui, workspace, kind, &mut request)? {
             Some(plan) => Some(plan.fingerprint()),
             None => return Err(CommandError::Declined.into()),
         },
@@ -154,7 +154,7 @@ pub fn run(
 }
 
 /// Who has to make a change of `session`.
-fn maker(here: &Surroundings, workspace: &Workspace, session: Option<SessionId>) -> anyhow::Result<Maker> {
+fn maker(here: &CommandContext, workspace: &Workspace, session: Option<SessionId>) -> anyhow::Result<Maker> {
     let sessions = workspace.sessions()?;
     let is_conversation =
         |id: &SessionId| sessions.iter().any(|session| session.id == *id && session.kind == SessionKind::Conversation);
@@ -162,7 +162,7 @@ fn maker(here: &Surroundings, workspace: &Workspace, session: Option<SessionId>)
     if agent::is_served(here, session)? {
         return Ok(Maker::Elsewhere(session));
     }
-    let writer = workspace.open_session(session, fresh::now(), &mut fresh::random)?;
+    let writer = workspace.open_session(session, ids::now(), &mut ids::random)?;
     Ok(Maker::Here(Some(Box::new(writer))))
 }
 
@@ -176,7 +176,7 @@ fn plan(ui: &Ui, workspace: &Workspace, request: &RewindRequest) -> anyhow::Resu
 
 /// Adds processes to the ledger that commands have left behind: going back does not end them.
 fn add_running(workspace: &Workspace, plan: &mut Plan) -> Result<(), StoreError> {
-    let survivors = survivors::all();
+    let survivors = leftovers::all();
     if survivors.is_empty() {
         return Ok(());
     }
@@ -214,7 +214,7 @@ fn apply(
     request: &RewindRequest,
     seen: Option<&str>,
 ) -> anyhow::Result<()> {
-    let new = fresh::rewind();
+    let new = ids::rewind();
     let applied = {
         let progress = ui.progress();
         let progress = &progress as &dyn Progress;
@@ -240,7 +240,7 @@ fn apply(
     }
 }
 
-/// Prints `document` for programs. An undo or a redo takes back the changes of one operation and no others.
+/// Prints `rewind_document` for programs. An undo or a redo takes back the changes of one operation and no others.
 fn print(ui: &mut Ui, kind: OperationKind, mut document: RewindDocument) -> anyhow::Result<()> {
     let is_reversal = matches!(kind, OperationKind::Undo | OperationKind::Redo);
     if is_reversal && document.scope.is_some_and(|scope| scope != Scope::Conversation) {

@@ -9,8 +9,8 @@
 pub mod acp;
 pub mod cases;
 pub mod failure;
+pub mod fake_agent;
 pub mod fingerprint;
-pub mod inner;
 pub mod killer;
 pub mod model;
 pub mod naive;

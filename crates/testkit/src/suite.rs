@@ -1,6 +1,6 @@
 //! One list of scenarios for every way to a session: the controller in this process, its socket, both versions of ACP, and HTTP.
 //!
-//! A [`Door`] is what a client can do behind one of them; [`scenarios!`](crate::scenarios) makes a test of every scenario there. What is
+//! A [`TestClient`] is what a client can do behind one of them; [`scenarios!`](crate::scenarios) makes a test of every scenario there. What is
 //! asserted is the same everywhere: the files on disk, what a newcomer is shown, and what the model is sent next.
 //!
 //! Every scenario means something behind every door, so none is left out anywhere. Where a door has no message of its own for something,
@@ -17,7 +17,7 @@ pub use contract::{ByContract, Contract};
 use crate::ScriptedModel;
 
 /// What a client can do, whichever way it came. Whoever is asked is a user: nothing that changes something runs without an answer.
-pub trait Door {
+pub trait TestClient {
     /// The model that the session asks.
     fn model(&self) -> &ScriptedModel;
 
@@ -40,19 +40,19 @@ pub trait Door {
     fn answer(&mut self, answer: Consent);
 
     /// Waits for the end of the turn that was begun last; whatever is asked until then is allowed.
-    fn until_ended(&mut self) -> Ended;
+    fn until_ended(&mut self) -> TurnEnded;
 
     /// Stops the turn.
     fn cancel(&mut self);
 
     /// What a newcomer is shown, oldest first.
-    fn history(&mut self) -> Vec<Message>;
+    fn history(&mut self) -> Vec<ShownMessage>;
 
     /// Where the conversation stands, for [`Change::seen`].
     fn head(&mut self) -> Option<String>;
 
     /// Makes a change, or only works out what it would come to.
-    fn change(&mut self, change: &Change<'_>) -> Result<Outcome, Refused>;
+    fn change(&mut self, change: &Change<'_>) -> Result<ChangeOutcome, ChangeRefused>;
 
     /// Says `text` in the place of a prompt; the turn goes on.
     fn edit(&mut self, prompt: &str, text: &str);
@@ -78,7 +78,7 @@ pub enum Consent {
 
 /// The end of a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ended {
+pub struct TurnEnded {
     /// The prompt that began it.
     pub prompt: String,
     /// Whether somebody stopped it.
@@ -87,7 +87,7 @@ pub struct Ended {
 
 /// A message as clients show it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
+pub struct ShownMessage {
     /// `user` or `agent`.
     pub role: &'static str,
     /// Its id.
@@ -135,7 +135,7 @@ impl<'a> Change<'a> {
 
 /// What came of a change, or would.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct ChangeOutcome {
     /// The last message that stays.
     pub last: Option<String>,
     /// What the user had said, if it left the conversation.
@@ -154,14 +154,14 @@ pub struct Outcome {
 
 /// A change was not made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct ChangeRefused {
     /// Why: `running`, `stale_head`, `conflicts`, `nothing` or `not_found`.
     pub reason: String,
     /// Paths that something has to be decided about.
     pub conflicts: Vec<String>,
 }
 
-/// Makes a test of every scenario behind one door: `scenarios!(open)`, where `open()` gives a [`Door`] with a new session.
+/// Makes a test of every scenario behind one door: `scenarios!(open)`, where `open()` gives a [`TestClient`] with a new session.
 #[macro_export]
 macro_rules! scenarios {
     ($open:path) => {

@@ -7,17 +7,17 @@
 
 mod apply;
 mod change;
+mod editor_save;
 mod kinds;
 mod pools;
-mod round;
 mod rules;
 mod sandbox;
-mod save;
 mod step;
+mod story;
 
+pub use editor_save::{Save, Spot};
 pub use kinds::{Counts, Happened};
 pub use pools::{Content, MAX_FILE, When};
-pub use round::{Aim, Choice, Deed, Round, Story, Tool, Who, story};
 pub use sandbox::{Sandbox, shown};
-pub use save::{Save, Spot};
 pub use step::{Case, Form, LinkTarget, Pick, Place, RuleChange, RuleName, Special, Step, Write, case};
+pub use story::{Aim, Choice, Deed, Round, Story, Tool, Who, story};

@@ -7,7 +7,7 @@
 use std::time::Instant;
 
 use retake_agent::diff::{DiffLine, FileDiff, HunkLines, LineKind};
-use retake_agent::document::Bytes;
+use retake_agent::rewind_document::Bytes;
 use retake_agent::view::View;
 use retake_engine::Timestamp;
 use retake_engine::session::entry::{Block, Body, CallId, Entry, EntryId, Outcome, Part, StopReason, Usage};

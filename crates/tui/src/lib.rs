@@ -10,15 +10,15 @@ mod app;
 #[doc(hidden)]
 pub mod bench;
 mod composer;
-mod outside;
+mod event_loop;
+mod external;
 mod picker;
-mod run;
 mod screen;
 mod terminal;
 mod text;
 mod theme;
 mod transcript;
 
-pub use app::{Guide, Hint, Moment, Next};
-pub use run::{Options, TerminalError, Web, run};
+pub use app::{Guide, Hint, Moment, NextSession};
+pub use event_loop::{ClientOptions, TerminalError, Web, run};
 pub use theme::Colours;

@@ -5,14 +5,14 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::StatusCode;
 use hyper::body::{Body as _, Incoming};
 use retake_agent::contract::{Action, Command, Mentions, Query, Request, SessionFacts};
-use retake_agent::{fresh, listing};
+use retake_agent::{ids, listing};
 use retake_engine::{Environment, OpenError, RecoveryChoice, ResolveError, SessionError, SessionId, Workspace};
 use serde::Serialize;
 use tokio::time::timeout;
 
-use crate::answer::{self, Answer, Body};
 use crate::host::Problem;
 use crate::limits;
+use crate::response::{self, Answer, ResponseBody};
 use crate::server::Shared;
 use crate::stream;
 
@@ -45,13 +45,13 @@ pub(crate) async fn list(shared: &Shared, search: Option<String>) -> Result<Answ
         Err(OpenError::NotAWorkspace { .. }) => Ok(Vec::new()),
         Err(err) => Err(Problem::failed(err.to_string())),
     });
-    Ok(answer::json(StatusCode::OK, &SessionsDocument { sessions: sessions.await?, workspace }))
+    Ok(response::json(StatusCode::OK, &SessionsDocument { sessions: sessions.await?, workspace }))
 }
 
 /// A new session, open here.
 pub(crate) async fn open_new(shared: &Shared) -> Result<Answer, Problem> {
-    let session = shared.rooms.open_new().await?.to_string();
-    Ok(answer::json(StatusCode::CREATED, &NewDocument { session }))
+    let session = shared.sessions.open_new().await?.to_string();
+    Ok(response::json(StatusCode::CREATED, &NewDocument { session }))
 }
 
 /// Deletes a session with everything that only it needs.
@@ -59,21 +59,21 @@ pub(crate) async fn delete(shared: &Shared, id: &str) -> Result<Answer, Problem>
     let session = resolve(shared, id).await?;
     let environment = shared.environment.clone();
     let work = blocking(move || remove(environment, session));
-    shared.rooms.while_closed(session, work).await?;
-    Ok(answer::json(StatusCode::OK, &DeletedDocument { deleted: session.to_string() }))
+    shared.sessions.while_closed(session, work).await?;
+    Ok(response::json(StatusCode::OK, &DeletedDocument { deleted: session.to_string() }))
 }
 
 fn remove(environment: Environment, session: SessionId) -> Result<(), Problem> {
     let failed = |err: &dyn std::error::Error| Problem::failed(err.to_string());
     let mut workspace = Workspace::open(environment).map_err(|err| failed(&err))?;
-    let new = fresh::rewind();
+    let new = ids::rewind();
     workspace.recover(RecoveryChoice::Ask, new.after, new.at).map_err(|err| failed(&err))?;
     match workspace.resolve_session(&session.to_string()) {
         // One in which nothing was ever said goes when it is closed.
         Err(ResolveError::UnknownSession { .. }) => return Ok(()),
         found => drop(found.map_err(|err| failed(&err))?),
     }
-    let writer = workspace.open_session(session, fresh::now(), &mut fresh::random).map_err(|err| match err {
+    let writer = workspace.open_session(session, ids::now(), &mut ids::random).map_err(|err| match err {
         SessionError::Live { .. } => Problem::taken(err.to_string()).hint("close it there first"),
         err => failed(&err),
     })?;
@@ -91,12 +91,12 @@ pub(crate) async fn events(
     let place = std::sync::Arc::clone(&shared.streams).try_acquire_owned().map_err(|_| {
         Problem::new(503, format!("{} streams are open already", shared.limits.streams)).hint("close a tab")
     })?;
-    let entered = shared.rooms.enter(resolve(shared, id).await?).await?;
+    let entered = shared.sessions.enter(resolve(shared, id).await?).await?;
     let seen = stream::last_seen(request.headers(), from);
-    let now = entered.mirror().seq();
+    let now = entered.events().seq();
     let pieces = stream::begin(entered, seen, place, shared.limits.heartbeat);
-    let mut answer = answer::of_kind(StatusCode::OK, "text/event-stream", Bytes::new());
-    *answer.body_mut() = Body::Pieces(pieces);
+    let mut answer = response::of_kind(StatusCode::OK, "text/event-stream", Bytes::new());
+    *answer.body_mut() = ResponseBody::Pieces(pieces);
     answer.headers_mut().insert(stream::NOW, now.into());
     Ok(answer)
 }
@@ -120,7 +120,7 @@ pub(crate) async fn command(shared: &Shared, id: &str, request: hyper::Request<I
         Command::Action(Action::Close) => {
             Err(Problem::new(400, "a session is not closed in this way").hint("stop the server"))
         }
-        _ => Ok(answer::json(StatusCode::OK, &shared.rooms.enter(session).await?.ask(request).await?)),
+        _ => Ok(response::json(StatusCode::OK, &shared.sessions.enter(session).await?.ask(request).await?)),
     }
 }
 
@@ -166,7 +166,7 @@ fn values(text: &[u8]) -> usize {
 
 /// The session that an id, or a unique beginning of one, names.
 async fn resolve(shared: &Shared, id: &str) -> Result<SessionId, Problem> {
-    if let Some(session) = shared.rooms.named(id) {
+    if let Some(session) = shared.sessions.named(id) {
         return Ok(session);
     }
     let (environment, id) = (shared.environment.clone(), id.to_owned());

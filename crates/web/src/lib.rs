@@ -1,36 +1,39 @@
-//! The client contract over HTTP, for a page in a browser: the same live sessions that the terminal shows.
+//! The client contract over HTTP, for the page in a browser: the same live sessions that the terminal shows.
 //!
 //! ```text
-//! server      accepts connections, bounds them, and ends them
-//! route       which request is what; the headers that every answer has
-//! gate        whether a request comes from our own page                   (pure)
-//! login, key  one-time tokens, signed cookies, the key that signs them
-//! api         sessions: list, open, delete, ask
-//! stream      what a session tells, as server-sent events
-//! rooms, mirror
-//!             sessions that this server has open or has joined, and what their clients are told
-//! page        the files of the page, which are part of the program
+//! server           accepts connections, bounds them, closes them
+//! unauthenticated  connections without a login, oldest first
+//! route            maps requests to handlers; headers of every response
+//! origin_check     accepts requests for this server, from its own page    (pure)
+//! login            one-time tokens and signed cookies
+//! cookie_key       the key that signs cookies
+//! api              sessions: list, open, delete, ask
+//! stream           a session's events as server-sent events
+//! sessions         sessions that this server has open or has joined
+//! event_buffer     one session's view and last events, for all its clients
+//! response         response bodies and the JSON of errors
+//! page             the page's files, which are part of the program
 //! ```
 //!
-//! Nothing here decides anything about a session: a handler takes a request apart, asks, and converts the answer. Nothing that a URL
-//! names ever reaches the file system: files of the page are found in a table, sessions by their ids. Everything that a client can make
-//! grow is bounded by [`Limits`].
+//! Nothing here decides anything about a session: a handler parses a request, asks the session, and converts the answer. No part of a URL
+//! reaches the file system: the page's files are found in a table, sessions by their ids. [`Limits`] bounds everything that a client can
+//! make grow.
 
-mod answer;
 mod api;
+mod cookie_key;
 mod deadline;
-mod gate;
+mod event_buffer;
 mod host;
-mod key;
 mod limits;
 mod login;
-mod mirror;
+mod origin_check;
 mod page;
-mod rooms;
+mod response;
 mod route;
 mod server;
-mod strangers;
+mod sessions;
 mod stream;
+mod unauthenticated;
 
 pub use host::{Host, Opened, Problem};
 pub use limits::Limits;

@@ -11,12 +11,12 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hyper::header::{COOKIE, HeaderMap};
 
-use crate::key::{self, Key};
+use crate::cookie_key::{self, CookieKey};
 use crate::limits;
 
 /// Lets people in.
 pub(crate) struct Login {
-    key: Key,
+    key: CookieKey,
     port: u16,
     tokens: Mutex<VecDeque<blake3::Hash>>,
     wrong: Mutex<Bucket>,
@@ -24,7 +24,7 @@ pub(crate) struct Login {
 
 /// What came of a token.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Exchange {
+pub(crate) enum LoginOutcome {
     /// A cookie, as the header sets it.
     Cookie(String),
     /// It is not one that was printed, or it was used.
@@ -41,14 +41,14 @@ struct Bucket {
 }
 
 impl Login {
-    pub(crate) fn new(key: Key, port: u16, wrong_tokens: u32) -> Self {
+    pub(crate) fn new(key: CookieKey, port: u16, wrong_tokens: u32) -> Self {
         let wrong = Bucket { size: wrong_tokens, left: wrong_tokens, since: Instant::now() };
         Self { key, port, tokens: Mutex::default(), wrong: Mutex::new(wrong) }
     }
 
     /// A new token, which can be used once.
     pub(crate) fn token(&self) -> String {
-        let token = URL_SAFE_NO_PAD.encode(key::random());
+        let token = URL_SAFE_NO_PAD.encode(cookie_key::random());
         let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
         tokens.push_back(blake3::hash(token.as_bytes()));
         if tokens.len() > limits::TOKENS {
@@ -58,17 +58,17 @@ impl Login {
     }
 
     /// Exchanges a token for a cookie.
-    pub(crate) fn exchange(&self, token: &str) -> Exchange {
+    pub(crate) fn exchange(&self, token: &str) -> LoginOutcome {
         // A right one is let in however many wrong ones somebody else tries.
         if self.spend(token) {
-            return Exchange::Cookie(self.cookie(now() + limits::COOKIE_LIFE));
+            return LoginOutcome::Cookie(self.cookie(now() + limits::COOKIE_LIFE));
         }
         let mut wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
         if !wrong.allows(Instant::now()) {
-            return Exchange::TooMany;
+            return LoginOutcome::TooMany;
         }
         wrong.left -= 1;
-        Exchange::Wrong
+        LoginOutcome::Wrong
     }
 
     /// Uses a token up; tells whether it was good.
@@ -81,7 +81,7 @@ impl Login {
     }
 
     fn cookie(&self, until: u64) -> String {
-        let name = key::hex(&key::random()[..8]);
+        let name = cookie_key::hex(&cookie_key::random()[..8]);
         let mark = self.sign(until, &name);
         let (port, life) = (self.port, limits::COOKIE_LIFE);
         format!("retake_{port}={until}.{name}.{mark}; Path=/; Max-Age={life}; HttpOnly; SameSite=Strict")
@@ -143,7 +143,7 @@ mod tests {
     }
 
     fn sign_in(login: &Login) -> String {
-        let Exchange::Cookie(cookie) = login.exchange(&login.token()) else { panic!("a token is good once") };
+        let LoginOutcome::Cookie(cookie) = login.exchange(&login.token()) else { panic!("a token is good once") };
         cookie.split(';').next().unwrap().to_owned()
     }
 
@@ -151,8 +151,8 @@ mod tests {
     fn a_token_is_good_once_and_its_cookie_for_the_next_server_on_the_port_too() {
         let first = login(8000);
         let token = first.token();
-        let Exchange::Cookie(set) = first.exchange(&token) else { panic!("it is good") };
-        assert_eq!(first.exchange(&token), Exchange::Wrong);
+        let LoginOutcome::Cookie(set) = first.exchange(&token) else { panic!("it is good") };
+        assert_eq!(first.exchange(&token), LoginOutcome::Wrong);
         assert!(set.ends_with("; HttpOnly; SameSite=Strict") && set.contains("; Path=/;"), "{set}");
         let cookie = set.split(';').next().unwrap();
         assert!(first.is_known(&with(cookie)) && login(8000).is_known(&with(&format!("a=b; {cookie}; c=d"))));
@@ -178,9 +178,9 @@ mod tests {
     fn wrong_tokens_are_few_and_come_back_slowly() {
         let login = login(8000);
         let good = login.token();
-        (0..3).for_each(|_| assert_eq!(login.exchange("guess"), Exchange::Wrong));
-        assert_eq!(login.exchange("guess"), Exchange::TooMany);
-        assert!(matches!(login.exchange(&good), Exchange::Cookie(_)), "nobody is kept out by others");
+        (0..3).for_each(|_| assert_eq!(login.exchange("guess"), LoginOutcome::Wrong));
+        assert_eq!(login.exchange("guess"), LoginOutcome::TooMany);
+        assert!(matches!(login.exchange(&good), LoginOutcome::Cookie(_)), "nobody is kept out by others");
         let mut bucket = Bucket { size: 3, left: 0, since: Instant::now() };
         let start = bucket.since;
         assert!(!bucket.allows(start + limits::WRONG_TOKEN_PAUSE / 2));
@@ -196,7 +196,7 @@ mod tests {
         let first = login.token();
         let second = login.token();
         (0..limits::TOKENS - 1).for_each(|_| drop(login.token()));
-        assert_eq!(login.exchange(&first), Exchange::Wrong);
-        assert!(matches!(login.exchange(&second), Exchange::Cookie(_)));
+        assert_eq!(login.exchange(&first), LoginOutcome::Wrong);
+        assert!(matches!(login.exchange(&second), LoginOutcome::Cookie(_)));
     }
 }

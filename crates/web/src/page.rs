@@ -12,7 +12,7 @@ use flate2::write::GzEncoder;
 static FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
 /// A file of the page.
-pub(crate) struct File {
+pub(crate) struct PageFile {
     pub(crate) content: Bytes,
     /// The same in fewer bytes, for those who come from far away, through a tunnel.
     pub(crate) zipped: Option<Bytes>,
@@ -23,18 +23,18 @@ pub(crate) struct File {
     pub(crate) is_immutable: bool,
 }
 
-static TABLE: LazyLock<HashMap<&str, File>> = LazyLock::new(|| {
+static TABLE: LazyLock<HashMap<&str, PageFile>> = LazyLock::new(|| {
     let file = |(name, content): &(&'static str, &'static [u8])| {
         let tag = format!("W/\"{}\"", &blake3::hash(content).to_hex()[..32]);
         let is_immutable = name.starts_with("/assets/");
         let zipped = zip(content).ok().filter(|zipped| zipped.len() < content.len()).map(Bytes::from);
-        (*name, File { content: Bytes::from_static(content), zipped, kind: kind(name), tag, is_immutable })
+        (*name, PageFile { content: Bytes::from_static(content), zipped, kind: kind(name), tag, is_immutable })
     };
     FILES.iter().map(file).collect()
 });
 
 /// The file that a path of a URL names; `/` is the page itself.
-pub(crate) fn find(path: &str) -> Option<&'static File> {
+pub(crate) fn find(path: &str) -> Option<&'static PageFile> {
     TABLE.get(if path == "/" { "/index.html" } else { path })
 }
 

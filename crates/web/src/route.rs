@@ -14,12 +14,12 @@ use hyper::header::{
 };
 use hyper::{Method, Request, StatusCode};
 
-use crate::answer::{self, Answer};
 use crate::api;
-use crate::gate::{From, Gate};
 use crate::host::Problem;
-use crate::login::Exchange;
+use crate::login::LoginOutcome;
+use crate::origin_check::{From, OriginCheck};
 use crate::page;
+use crate::response::{self, Answer};
 use crate::server::Shared;
 
 /// Nothing but what this server serves, and nothing inline.
@@ -69,7 +69,7 @@ impl<'a> Endpoint<'a> {
 /// Answers a request.
 pub(crate) async fn handle(shared: Arc<Shared>, request: Request<Incoming>) -> Result<Answer, Infallible> {
     let mut answer = match is_api(request.uri().path()) {
-        true => answer_api(&shared, request).await.unwrap_or_else(|problem| answer::problem(&problem)),
+        true => answer_api(&shared, request).await.unwrap_or_else(|problem| response::problem(&problem)),
         false => answer_page(&shared, &request),
     };
     let headers = answer.headers_mut();
@@ -89,15 +89,16 @@ fn is_api(path: &str) -> bool {
 
 async fn answer_api(shared: &Shared, request: Request<Incoming>) -> Result<Answer, Problem> {
     let (uri, headers, method) = (request.uri(), request.headers(), request.method());
-    let host = shared.gate.host(uri, headers).ok_or_else(|| Problem::new(421, "this server has another name"))?;
-    if Gate::from(method, host, headers) == From::Elsewhere {
+    let host =
+        shared.origin_check.host(uri, headers).ok_or_else(|| Problem::new(421, "this server has another name"))?;
+    if OriginCheck::from(method, host, headers) == From::Elsewhere {
         return Err(Problem::new(403, "this comes from another page, or does not say where from"));
     }
     let path = uri.path().to_owned();
     let endpoint = Endpoint::find(&path).ok_or_else(|| Problem::new(404, "there is nothing here"))?;
     let methods = endpoint.methods();
     if !methods.contains(method) {
-        return Ok(wrong_method(methods, answer::problem(&Problem::new(405, "this cannot be done here"))));
+        return Ok(wrong_method(methods, response::problem(&Problem::new(405, "this cannot be done here"))));
     }
     if !shared.login.is_known(headers) {
         return Err(Problem::new(401, "you are not signed in").hint(HOW_TO_COME_IN));
@@ -139,16 +140,16 @@ const HOW_TO_COME_IN: &str = "open the address that `retake serve` prints; press
 
 fn answer_page(shared: &Shared, request: &Request<Incoming>) -> Answer {
     let (uri, headers, method) = (request.uri(), request.headers(), request.method());
-    if shared.gate.host(uri, headers).is_none() {
-        return answer::words(StatusCode::MISDIRECTED_REQUEST, "This is not the server you asked for", &[]);
+    if shared.origin_check.host(uri, headers).is_none() {
+        return response::words(StatusCode::MISDIRECTED_REQUEST, "This is not the server you asked for", &[]);
     }
     let methods = &[Method::GET, Method::HEAD];
     if !methods.contains(method) {
-        let words = answer::words(StatusCode::METHOD_NOT_ALLOWED, "This cannot be done here", &[]);
+        let words = response::words(StatusCode::METHOD_NOT_ALLOWED, "This cannot be done here", &[]);
         return wrong_method(methods, words);
     }
-    if Gate::from_for_page(headers) == From::Elsewhere {
-        return answer::words(StatusCode::FORBIDDEN, "This is for Retake's own page only", &[]);
+    if OriginCheck::from_for_page(headers) == From::Elsewhere {
+        return response::words(StatusCode::FORBIDDEN, "This is for Retake's own page only", &[]);
     }
     let token = uri.query().filter(|_| uri.path() == "/").and_then(|query| parameter(query, "token"));
     let is_known = shared.login.is_known(headers);
@@ -159,8 +160,8 @@ fn answer_page(shared: &Shared, request: &Request<Incoming>) -> Answer {
             to_page()
         }
         Some(token) => sign_in(shared, request, token),
-        None if !is_known && uri.path() != answer::WORDS_STYLE => {
-            answer::words(StatusCode::UNAUTHORIZED, "You are not signed in", &[&instructions()])
+        None if !is_known && uri.path() != response::WORDS_STYLE => {
+            response::words(StatusCode::UNAUTHORIZED, "You are not signed in", &[&instructions()])
         }
         None => file(request),
     }
@@ -169,25 +170,25 @@ fn answer_page(shared: &Shared, request: &Request<Incoming>) -> Answer {
 fn sign_in(shared: &Shared, request: &Request<Incoming>, token: &str) -> Answer {
     let (headers, method) = (request.headers(), request.method());
     // Nobody has asked for it who could use the cookie, and the token can be used once only.
-    if *method != Method::GET || headers.contains_key(PURPOSE) || Gate::is_led_here(headers) {
+    if *method != Method::GET || headers.contains_key(PURPOSE) || OriginCheck::is_led_here(headers) {
         let lines = ["Copy the address into the address bar instead of following a link to it.", &instructions()];
-        return answer::words(StatusCode::FORBIDDEN, "You are not signed in", &lines);
+        return response::words(StatusCode::FORBIDDEN, "You are not signed in", &lines);
     }
     match &shared.login.exchange(token) {
-        Exchange::Cookie(cookie) => {
+        LoginOutcome::Cookie(cookie) => {
             let mut answer = to_page();
             if let Ok(cookie) = HeaderValue::from_str(cookie) {
                 answer.headers_mut().insert(SET_COOKIE, cookie);
             }
             answer
         }
-        Exchange::Wrong => {
+        LoginOutcome::Wrong => {
             let lines = ["This address has been used, or is not one of this server: each works once.", &instructions()];
-            answer::words(StatusCode::FORBIDDEN, "You are not signed in", &lines)
+            response::words(StatusCode::FORBIDDEN, "You are not signed in", &lines)
         }
-        Exchange::TooMany => {
+        LoginOutcome::TooMany => {
             let lines = ["There were too many wrong addresses. Wait for a minute, then try again."];
-            let mut answer = answer::words(StatusCode::TOO_MANY_REQUESTS, "You are not signed in", &lines);
+            let mut answer = response::words(StatusCode::TOO_MANY_REQUESTS, "You are not signed in", &lines);
             answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("60"));
             answer
         }
@@ -202,7 +203,7 @@ fn instructions() -> String {
 
 /// Sends the browser to the page, without the token in its address.
 fn to_page() -> Answer {
-    let mut answer = answer::empty(StatusCode::SEE_OTHER);
+    let mut answer = response::empty(StatusCode::SEE_OTHER);
     answer.headers_mut().insert(LOCATION, HeaderValue::from_static("/"));
     answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     answer
@@ -210,14 +211,14 @@ fn to_page() -> Answer {
 
 fn file(request: &Request<Incoming>) -> Answer {
     let Some(file) = page::find(request.uri().path()) else {
-        return answer::words(StatusCode::NOT_FOUND, "There is nothing here", &[]);
+        return response::words(StatusCode::NOT_FOUND, "There is nothing here", &[]);
     };
     let is_known =
         |tags: &HeaderValue| tags.to_str().is_ok_and(|tags| tags.split(',').any(|tag| tag.trim() == file.tag));
     let zipped = file.zipped.as_ref().filter(|_| takes_zipped(request.headers()));
     let mut answer = match request.headers().get(IF_NONE_MATCH).is_some_and(is_known) {
-        true => answer::empty(StatusCode::NOT_MODIFIED),
-        false => answer::of_kind(StatusCode::OK, file.kind, zipped.unwrap_or(&file.content).clone()),
+        true => response::empty(StatusCode::NOT_MODIFIED),
+        false => response::of_kind(StatusCode::OK, file.kind, zipped.unwrap_or(&file.content).clone()),
     };
     if zipped.is_some() && answer.status() == StatusCode::OK {
         answer.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));

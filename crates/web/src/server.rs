@@ -20,13 +20,13 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
 use crate::deadline::Deadline;
-use crate::gate::Gate;
 use crate::host::Host;
 use crate::limits::{self, Limits};
 use crate::login::Login;
-use crate::rooms::Rooms;
-use crate::strangers::{Acquaintance, Place, Strangers};
-use crate::{key, route};
+use crate::origin_check::OriginCheck;
+use crate::sessions::Sessions;
+use crate::unauthenticated::{ConnectionPlace, LoginState, Unauthenticated};
+use crate::{cookie_key, route};
 
 /// Connections that wait to be accepted.
 const BACKLOG: u32 = 1_024;
@@ -75,9 +75,9 @@ pub struct Server {
 pub(crate) struct Shared {
     pub(crate) environment: Environment,
     pub(crate) limits: Limits,
-    pub(crate) gate: Gate,
+    pub(crate) origin_check: OriginCheck,
     pub(crate) login: Login,
-    pub(crate) rooms: Arc<Rooms>,
+    pub(crate) sessions: Arc<Sessions>,
     pub(crate) streams: Arc<Semaphore>,
     pub(crate) bodies: Semaphore,
 }
@@ -90,12 +90,12 @@ impl Server {
         let listener = listen(address).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let directory = environment.data_dir.clone();
-        let key = std::fs::create_dir_all(&directory).and_then(|()| key::load(&directory));
+        let key = std::fs::create_dir_all(&directory).and_then(|()| cookie_key::load(&directory));
         let key = key.map_err(|source| StartError::Key { directory, source })?;
         let shared = Arc::new(Shared {
-            gate: Gate::new(address),
+            origin_check: OriginCheck::new(address),
             login: Login::new(key, address.port(), limits.wrong_tokens),
-            rooms: Arc::new(Rooms::new(host, environment.clone(), sockets, limits.clone())),
+            sessions: Arc::new(Sessions::new(host, environment.clone(), sockets, limits.clone())),
             streams: Arc::new(Semaphore::new(limits.streams)),
             bodies: Semaphore::new(limits.bodies),
             environment,
@@ -104,7 +104,7 @@ impl Server {
         let tidying = Arc::clone(&shared);
         let tasks = [
             tokio::spawn(accept(listener, Arc::clone(&shared))),
-            tokio::spawn(async move { tidying.rooms.tidy().await }),
+            tokio::spawn(async move { tidying.sessions.tidy().await }),
         ];
         Ok(Self { shared, address, tasks })
     }
@@ -127,7 +127,7 @@ impl Server {
     /// Cuts all connections, closes the sessions that were opened here, and waits until everything is stored.
     pub async fn stop(self) {
         self.tasks.iter().for_each(JoinHandle::abort);
-        self.shared.rooms.close().await;
+        self.shared.sessions.close().await;
     }
 }
 
@@ -152,7 +152,7 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     let places = Arc::new(Semaphore::new(shared.limits.connections));
     let mut connections = JoinSet::new();
-    let mut strangers = Strangers::default();
+    let mut unauthenticated = Unauthenticated::default();
     loop {
         while connections.try_join_next().is_some() {}
         let Ok((stream, _)) = listener.accept().await else {
@@ -161,22 +161,22 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
             continue;
         };
         let free = || Arc::clone(&places).try_acquire_owned().ok();
-        let Some(permit) = free().or_else(|| strangers.send_oldest_away()).or_else(free) else {
+        let Some(permit) = free().or_else(|| unauthenticated.send_oldest_away()).or_else(free) else {
             turn_away(stream, &mut connections, shared.limits.connections);
             continue;
         };
-        let (shared, met, place) = (Arc::clone(&shared), Acquaintance::default(), Place::new(permit));
+        let (shared, met, place) = (Arc::clone(&shared), LoginState::default(), ConnectionPlace::new(permit));
         let (stranger, taken) = (met.clone(), place.clone());
         let task = connections.spawn(async move {
             converse(stream, shared, met).await;
             drop(place.give_up());
         });
-        strangers.add(task, stranger, taken);
+        unauthenticated.add(task, stranger, taken);
     }
 }
 
 /// Serves one connection.
-async fn converse(stream: TcpStream, shared: Arc<Shared>, met: Acquaintance) {
+async fn converse(stream: TcpStream, shared: Arc<Shared>, met: LoginState) {
     // Small pieces are sent at once; if that cannot be had, a little later.
     stream.set_nodelay(true).ok();
     let limits = &shared.limits;

@@ -10,8 +10,8 @@ use hyper::header::{HeaderMap, HeaderName};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::sleep;
 
-use crate::mirror::Piece;
-use crate::rooms::Entered;
+use crate::event_buffer::Chunk;
+use crate::sessions::Entered;
 
 /// Browsers send it when they come back.
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
@@ -44,22 +44,22 @@ pub(crate) fn begin(
 }
 
 async fn tell_all(entered: &Entered, mut seen: Option<u64>, tell: &mpsc::Sender<Bytes>, heartbeat: Duration) {
-    let mirror = entered.mirror();
-    let mut news = mirror.news();
+    let events = entered.events();
+    let mut news = events.news();
     if tell.send(Bytes::from_static(GREETING)).await.is_err() {
         return;
     }
     loop {
         // Before it is looked at: what comes afterwards is news again.
         news.mark_unchanged();
-        match mirror.read(&mut seen) {
-            Piece::More(bytes) => {
+        match events.read(&mut seen) {
+            Chunk::More(bytes) => {
                 if tell.send(bytes).await.is_err() {
                     return;
                 }
             }
-            Piece::Last(bytes) => return drop(tell.send(bytes).await),
-            Piece::Nothing => tokio::select! {
+            Chunk::Last(bytes) => return drop(tell.send(bytes).await),
+            Chunk::Nothing => tokio::select! {
                 changed = news.changed() => if changed.is_err() { return },
                 () = tell.closed() => return,
                 () = sleep(heartbeat) => {

@@ -15,20 +15,20 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use super::Version;
-use super::door;
-use super::greeting::{self, Greeted};
-use super::host::{Host, Listed, Parting, Wanted, Wish};
+use super::backend;
+use super::host::{Host, ListedSession, Parting, WantedSession, Wish};
+use super::initialize::{self, Initialized};
 use super::options::{self, Permissions};
 use super::params::Params;
 use super::prompt::{self, Taken};
 use super::session::Session;
 use super::shape::content;
 use crate::extension::answer::date;
-use crate::extension::door::Door;
+use crate::extension::backend::SessionBackend;
 use crate::extension::last_target;
 use crate::extension::methods::{self, Method};
 use crate::extension::params::{unknown_session, wrong};
-use crate::peer::Peer;
+use crate::rpc_peer::Peer;
 use crate::slash;
 use crate::wire::{Incoming, Message, Reader, RpcError, Writer};
 
@@ -71,7 +71,7 @@ pub async fn serve<H: Host>(
 struct Connection<H> {
     host: Arc<H>,
     peer: Peer,
-    greeted: Mutex<Option<Greeted>>,
+    greeted: Mutex<Option<Initialized>>,
     sessions: Mutex<HashMap<String, Arc<Session>>>,
     /// Whoever opens a session that may be open: two who ask at once get the same one.
     opening: tokio::sync::Mutex<()>,
@@ -143,7 +143,7 @@ impl<H: Host> Connection<H> {
             let error = RpcError::new(RpcError::INVALID_REQUEST, text).with_reason("already_initialized");
             return Err(error.with("protocolVersion", version));
         }
-        let (greeted, answer) = greeting::greet(params)?;
+        let (greeted, answer) = initialize::greet(params)?;
         *known = Some(greeted);
         Ok(answer)
     }
@@ -190,7 +190,7 @@ impl<H: Host> Connection<H> {
             Method::Undo => methods::undo(&*session, params).await.map(Some),
             Method::Redo => methods::redo(&*session, params).await.map(Some),
             Method::Label => methods::label(&*session, params).await.map(Some),
-            Method::EditPrompt(by) => door::edit_prompt(&session, params, by, id.clone()).await.map(|()| None),
+            Method::EditPrompt(by) => backend::edit_prompt(&session, params, by, id.clone()).await.map(|()| None),
         }
     }
 
@@ -240,7 +240,7 @@ impl<H: Host> Connection<H> {
     }
 
     async fn new_session(&self, params: &Params) -> Result<Value, RpcError> {
-        let wish = Wish { cwd: params.cwd()?, which: Wanted::New, servers: params.servers()? };
+        let wish = Wish { cwd: params.cwd()?, which: WantedSession::New, servers: params.servers()? };
         self.introduce(wish).await.map(|(_, answer)| answer)
     }
 
@@ -249,8 +249,8 @@ impl<H: Host> Connection<H> {
         let greeted = self.greeted()?;
         let birth = (wish.cwd.clone(), wish.servers.clone());
         let named = match &wish.which {
-            Wanted::Existing(named) => Some(named.clone()),
-            Wanted::New => None,
+            WantedSession::Existing(named) => Some(named.clone()),
+            WantedSession::New => None,
         };
         let open = self.host.open(wish).await?;
         // The beginning of an id is none here: all that follows would be said of a session that the client does not know.
@@ -287,7 +287,7 @@ impl<H: Host> Connection<H> {
                 None => {
                     // All of it is told anew.
                     self.sessions().remove(named);
-                    let which = Wanted::Existing(named.to_owned());
+                    let which = WantedSession::Existing(named.to_owned());
                     self.introduce(Wish { cwd, which, servers: params.servers()? }).await?.0
                 }
             }
@@ -303,15 +303,15 @@ impl<H: Host> Connection<H> {
         let session = match open {
             Some(session) => session,
             None => {
-                let which = Wanted::Existing(named.to_owned());
+                let which = WantedSession::Existing(named.to_owned());
                 self.introduce(Wish { cwd: cwd.clone(), which, servers: Vec::new() }).await?.0
             }
         };
         let last = last_target(&session.known().view.entries);
         let which = match last {
-            None => Wanted::New,
+            None => WantedSession::New,
             Some(entry) => match session.ask(Action::Fork { entry }).await? {
-                Reply::Forked { session, .. } => Wanted::Existing(session.into()),
+                Reply::Forked { session, .. } => WantedSession::Existing(session.into()),
                 _ => return Err(RpcError::new(RpcError::INTERNAL, "the session was not forked")),
             },
         };
@@ -332,7 +332,7 @@ impl<H: Host> Connection<H> {
                 at.map(|at| at + 1).ok_or_else(|| wrong("cursor", "one that was given"))?
             }
         };
-        let page: Vec<&Listed> = all.iter().skip(start).take(PAGE).collect();
+        let page: Vec<&ListedSession> = all.iter().skip(start).take(PAGE).collect();
         let next = page.last().filter(|_| all.len() > start + PAGE).map(|one| one.session.clone());
         let sessions: Vec<Value> = page
             .iter()
@@ -404,7 +404,7 @@ impl<H: Host> Connection<H> {
         Ok(json!({ "configOptions": session.options() }))
     }
 
-    fn greeted(&self) -> Result<Greeted, RpcError> {
+    fn greeted(&self) -> Result<Initialized, RpcError> {
         let greeted = *self.greeted.lock().unwrap_or_else(PoisonError::into_inner);
         greeted.ok_or_else(|| RpcError::new(RpcError::INVALID_REQUEST, "`initialize` comes first"))
     }

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
 
-use retake_agent::live::Live;
+use retake_agent::live::LiveSession;
 use retake_agent::view::View;
 use retake_engine::Timestamp;
 use serde_json::Value;
@@ -15,10 +15,10 @@ use crate::wire::RpcError;
 /// Opens sessions and knows which there are.
 pub trait Host: Send + Sync + 'static {
     /// Opens a session here, or joins it where it is open.
-    fn open(&self, wish: Wish) -> impl Future<Output = Result<Open, HostError>> + Send;
+    fn open(&self, wish: Wish) -> impl Future<Output = Result<OpenSession, HostError>> + Send;
 
     /// The sessions of a directory, or of all that are known, newest first.
-    fn list(&self, cwd: Option<PathBuf>) -> impl Future<Output = Result<Vec<Listed>, HostError>> + Send;
+    fn list(&self, cwd: Option<PathBuf>) -> impl Future<Output = Result<Vec<ListedSession>, HostError>> + Send;
 
     /// Deletes a session that nobody has open, with its data.
     fn delete(&self, session: String) -> impl Future<Output = Result<(), HostError>> + Send;
@@ -38,14 +38,14 @@ pub struct Wish {
     /// The directory that it is about.
     pub cwd: PathBuf,
     /// Which one.
-    pub which: Wanted,
+    pub which: WantedSession,
     /// Servers with tools that the client wants it to have.
     pub servers: Vec<McpServer>,
 }
 
 /// A new session or an old one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum WantedSession {
     /// A new one.
     New,
     /// The one with this id.
@@ -66,11 +66,11 @@ pub struct McpServer {
 }
 
 /// A session that is open.
-pub struct Open {
+pub struct OpenSession {
     /// How it stands.
     pub view: Box<View>,
     /// The way to it.
-    pub live: Live,
+    pub live: LiveSession,
     /// Closes it, if this process serves it.
     pub close: Close,
 }
@@ -89,7 +89,7 @@ pub enum Parting {
 
 /// A session in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedSession {
     /// Its id.
     pub session: String,
     /// The directory that it is about.

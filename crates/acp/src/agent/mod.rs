@@ -3,11 +3,11 @@
 //! ```text
 //! host        what the program around it provides: sessions by directory
 //! connection  reads, and hands every message to whom it concerns
-//! greeting    versions and capabilities
+//! initialize  versions and capabilities
 //! session     one live session on this connection, and what waits for it
 //!   pump      what the session tells, in order, as updates and answers
 //!   prompt    saying something, cancelling
-//!   door      what the extension and the commands in the chat need of it
+//!   backend   the session as the extension and the chat commands use it
 //!   options   model and permissions as configuration
 //! shape       how things look on the wire: content, calls, updates, in both versions   (pure)
 //! ```
@@ -15,10 +15,10 @@
 //! What a session tells is written by its pump only, in the order in which it was told, so an answer never overtakes what it is
 //! about. Whatever takes long runs beside the reading.
 
+mod backend;
 mod connection;
-mod door;
-mod greeting;
 mod host;
+mod initialize;
 mod options;
 mod params;
 mod prompt;
@@ -27,6 +27,6 @@ mod session;
 mod shape;
 
 pub use connection::serve;
-pub use host::{Close, Host, HostError, Listed, McpServer, Open, Parting, Wanted, Wish};
+pub use host::{Close, Host, HostError, ListedSession, McpServer, OpenSession, Parting, WantedSession, Wish};
 
 pub(crate) use crate::extension::Version;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use retake_agent::contract::{Action, Answer, Mentions, Question, Reason, Reply};
-use retake_agent::live::{Asked, LiveError};
+use retake_agent::contract::{Action, Mentions, PermissionAnswer, Question, Reason, Reply};
+use retake_agent::live::{LiveError, SentCommand};
 use retake_engine::session::entry::Part;
 use serde_json::{Value, json};
 
 use super::Version;
-use super::session::{Pending, Session};
+use super::session::{PendingPrompt, Session};
 use super::shape::content;
 use crate::slash::choose;
 use crate::wire::RpcError;
@@ -19,7 +19,7 @@ pub(super) fn cancelled() -> RpcError {
 }
 
 /// Hands a prompt in: it is answered by the pump. Prompts are said in the order in which this is called.
-pub(super) async fn hand_in(session: &Session, id: Value, blocks: Vec<Value>, parts: Vec<Part>) -> Asked {
+pub(super) async fn hand_in(session: &Session, id: Value, blocks: Vec<Value>, parts: Vec<Part>) -> SentCommand {
     let allow = session.known().permissions.allow();
     let is_all_said = content::blocks(&session.updates.root, &parts) == blocks;
     let given = (!is_all_said).then(|| (blocks, parts.clone()));
@@ -27,7 +27,7 @@ pub(super) async fn hand_in(session: &Session, id: Value, blocks: Vec<Value>, pa
     let command =
         Action::Prompt { parts: parts.clone(), allow, unprotected: false, draft: None, mentions: Mentions::Leave };
     let asked = session.asker.hand_in(command).await;
-    pending.push(Pending {
+    pending.push(PendingPrompt {
         request: asked.id.clone(),
         id,
         parts,
@@ -48,7 +48,7 @@ pub(super) enum Taken {
 }
 
 /// Waits until the session has taken a prompt; one that it refuses is answered here.
-pub(super) async fn taken(session: &Session, asked: Asked) -> Taken {
+pub(super) async fn taken(session: &Session, asked: SentCommand) -> Taken {
     let request = asked.id.clone();
     let (error, is_late) = match asked.answer().await {
         Ok(Ok(reply)) => {
@@ -83,7 +83,7 @@ pub(super) async fn taken(session: &Session, asked: Asked) -> Taken {
 }
 
 /// Stops what goes on in a session, and what waits to.
-pub(super) async fn cancel(session: &Session) -> Asked {
+pub(super) async fn cancel(session: &Session) -> SentCommand {
     session.asker.hand_in(Action::Interrupt { turn: None }).await
 }
 
@@ -138,10 +138,10 @@ pub(super) async fn ask_permission(session: Arc<Session>, question: Question) {
     let asked = call.asked(session.client.version, &question);
     let chosen = choose(&*session, &question.title, asked, options).await;
     let answer = match (chosen, question.rule) {
-        (Ok(Some(option)), _) if option == "allow" => Answer::Allow,
-        (Ok(Some(option)), Some(rule)) if option == "always" => Answer::AllowAlways { rule },
-        (Ok(_), _) => Answer::Deny { why: None },
-        (Err(error), _) => Answer::Deny { why: Some(format!("Nobody could be asked: {}", error.message)) },
+        (Ok(Some(option)), _) if option == "allow" => PermissionAnswer::Allow,
+        (Ok(Some(option)), Some(rule)) if option == "always" => PermissionAnswer::AllowAlways { rule },
+        (Ok(_), _) => PermissionAnswer::Deny { why: None },
+        (Err(error), _) => PermissionAnswer::Deny { why: Some(format!("Nobody could be asked: {}", error.message)) },
     };
     // Refused if somebody else has answered, or nothing is asked any more.
     session.ask(Action::Answer { call: question.call, answer }).await.ok();

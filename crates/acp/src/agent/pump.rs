@@ -1,13 +1,13 @@
 //! The pump of a session: what it tells becomes updates and answers, in the order in which it was told.
 
-mod missed;
+mod catch_up;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use retake_agent::contract::{Event, EventKind, Question, State, TurnEnd};
-use retake_agent::live::{Listener, LiveError, Told as Heard};
+use retake_agent::live::{Listener, LiveError, Notification as Heard};
 use retake_agent::view::View;
 use retake_engine::session::entry::{Body, CallId, EndReason, Entry, EntryId, StopReason, Usage};
 use serde_json::{Map, Value, json};
@@ -16,10 +16,10 @@ use tokio::task::AbortHandle;
 
 use super::Version;
 use super::prompt;
-use super::session::{Errand, Session, Told};
-use super::shape::update::{self, Said};
+use super::session::{Delivered, PumpTask, Session};
+use super::shape::update::{self, PromptSource};
 use crate::extension;
-use crate::extension::door::Door;
+use crate::extension::backend::SessionBackend;
 use crate::wire::RpcError;
 
 /// How often the output of a call is told while it runs: all that is kept of it is told each time.
@@ -29,7 +29,7 @@ const OUTPUT_PAUSE: Duration = Duration::from_millis(200);
 pub(super) async fn run(
     session: Arc<Session>,
     mut told: Listener,
-    mut errands: mpsc::Receiver<Errand>,
+    mut errands: mpsc::Receiver<PumpTask>,
     news: Option<Box<View>>,
 ) {
     let view = session.known().view.clone();
@@ -47,12 +47,12 @@ pub(super) async fn run(
                 Heard::Over(error) => return pump.finish(&error).await,
             },
             errand = errands.recv() => match errand {
-                Some(Errand::Replay { everything, done }) => {
+                Some(PumpTask::Replay { everything, done }) => {
                     pump.replay(everything).await;
                     // Whoever has stopped waiting needs no word.
                     done.send(()).ok();
                 }
-                Some(Errand::Leave) | None => return pump.finish(&LiveError::Ended).await,
+                Some(PumpTask::Leave) | None => return pump.finish(&LiveError::Ended).await,
             },
         }
     }
@@ -105,19 +105,19 @@ impl Pump {
             EventKind::HeadMoved { operation, .. } => operation.clone(),
             _ => self.session.how_far().operation,
         };
-        let told = Told::of(&self.session.known().view, operation);
+        let told = Delivered::of(&self.session.known().view, operation);
         self.session.tell_how_far(told);
     }
 
     /// Finds out whose prompt it is that was said, and answers the one who waits for that.
-    async fn note_prompt(&mut self, event: &Event) -> Said {
-        let EventKind::Appended { entry } = &event.kind else { return Said::Elsewhere };
+    async fn note_prompt(&mut self, event: &Event) -> PromptSource {
+        let EventKind::Appended { entry } = &event.kind else { return PromptSource::Elsewhere };
         if !matches!(entry.body, Body::Prompt { .. }) {
-            return Said::Elsewhere;
+            return PromptSource::Elsewhere;
         }
         let mut pending = self.session.pending.lock().await;
         let ours = pending.iter().position(|one| Some(one.request.as_str()) == event.request.as_deref());
-        let Some(at) = ours else { return Said::Elsewhere };
+        let Some(at) = ours else { return PromptSource::Elsewhere };
         pending[at].prompt = Some(entry.id);
         if let Some(given) = pending[at].given.take() {
             self.session.known().given.insert(entry.id, given);
@@ -127,7 +127,7 @@ impl Pump {
             drop(pending);
             self.session.peer.answer(id, Ok(json!({ "messageId": entry.id.to_string() }))).await.ok();
         }
-        Said::Here
+        PromptSource::Here
     }
 
     /// What an event means beside its update.
@@ -142,7 +142,7 @@ impl Pump {
                 Body::Ended { reason: EndReason::Interrupted } => {
                     let running = self.session.known().running;
                     if let Some(prompt) = running {
-                        self.end_turn(prompt, event.request.as_deref(), &Ending::cancelled()).await;
+                        self.end_turn(prompt, event.request.as_deref(), &TurnResult::cancelled()).await;
                     }
                 }
                 _ => {}
@@ -222,7 +222,7 @@ impl Pump {
         self.session.peer.notify(method, params).await.ok();
     }
 
-    fn ending(&self, reason: TurnEnd, message: Option<&str>, usage: Usage) -> Ending {
+    fn ending(&self, reason: TurnEnd, message: Option<&str>, usage: Usage) -> TurnResult {
         let last_stop = self.session.known().view.entries.iter().rev().find_map(|entry| match &entry.body {
             Body::Reply { stop, .. } => Some(*stop),
             _ => None,
@@ -235,14 +235,14 @@ impl Pump {
             (TurnEnd::Done, Some(StopReason::Refused)) => "refusal",
             (TurnEnd::Done, _) => "end_turn",
         };
-        Ending { stop, message: message.map(str::to_owned), usage: Some(usage) }
+        TurnResult { stop, message: message.map(str::to_owned), usage: Some(usage) }
     }
 
     /// Answers the one who waits for a turn, and tells that nothing goes on any more. Only the first time.
-    async fn end_turn(&mut self, prompt: EntryId, request: Option<&str>, ending: &Ending) {
+    async fn end_turn(&mut self, prompt: EntryId, request: Option<&str>, ending: &TurnResult) {
         let waiting = {
             let mut pending = self.session.pending.lock().await;
-            let is_it = |one: &super::session::Pending| {
+            let is_it = |one: &super::session::PendingPrompt| {
                 one.prompt == Some(prompt) || request.is_some_and(|request| one.request == request)
             };
             pending.iter().position(is_it).map(|at| pending.remove(at))
@@ -292,7 +292,7 @@ impl Pump {
 
     /// The session is over: nobody waits any longer.
     async fn finish(self, error: &LiveError) {
-        let told = Told { is_over: true, ..self.session.how_far() };
+        let told = Delivered { is_over: true, ..self.session.how_far() };
         self.session.tell_how_far(told);
         for (_, asking) in self.questions {
             asking.abort();
@@ -315,13 +315,13 @@ enum Goes {
 }
 
 /// How a turn ended.
-struct Ending {
+struct TurnResult {
     stop: &'static str,
     message: Option<String>,
     usage: Option<Usage>,
 }
 
-impl Ending {
+impl TurnResult {
     fn cancelled() -> Self {
         Self { stop: "cancelled", message: None, usage: None }
     }
@@ -360,7 +360,7 @@ impl Ending {
 }
 
 /// How a turn ended, from how the session stands now.
-fn ended_in(view: &View, prompt: EntryId) -> Ending {
+fn ended_in(view: &View, prompt: EntryId) -> TurnResult {
     let turn = view.entries.iter().skip_while(|entry| entry.id != prompt);
     let reason = turn.skip(1).find_map(|entry| match &entry.body {
         Body::Ended { reason } => Some(reason),
@@ -372,5 +372,5 @@ fn ended_in(view: &View, prompt: EntryId) -> Ending {
         Some(EndReason::RoundLimit) => ("max_turn_requests", None),
         Some(EndReason::Interrupted) | None => ("cancelled", None),
     };
-    Ending { stop, message, usage: None }
+    TurnResult { stop, message, usage: None }
 }

@@ -13,15 +13,15 @@ use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::Version;
-use super::greeting::Greeted;
-use super::host::{Close, McpServer, Open, Parting, Wanted, Wish};
+use super::host::{Close, McpServer, OpenSession, Parting, WantedSession, Wish};
+use super::initialize::Initialized;
 use super::options::{self, Permissions};
 use super::pump;
 use super::shape::update::Updates;
 use crate::extension::answer;
-use crate::extension::door::Door;
-use crate::peer::Peer;
-use crate::slash::{Chat, Kind};
+use crate::extension::backend::SessionBackend;
+use crate::rpc_peer::Peer;
+use crate::slash::{Chat, SlashKind};
 use crate::wire::RpcError;
 
 /// How long an answer waits for what it is about to be told first. What is told comes from this very machine.
@@ -34,7 +34,7 @@ pub(super) struct Session {
     /// Its id.
     pub(super) id: String,
     /// What the client said of itself.
-    pub(super) client: Greeted,
+    pub(super) client: Initialized,
     /// The client.
     pub(super) peer: Peer,
     /// Makes what it is told.
@@ -42,12 +42,12 @@ pub(super) struct Session {
     /// The way to the session.
     pub(super) asker: Asker,
     /// Prompts that the client waits for. Locked while one is handed in, so that what comes of it finds it here.
-    pub(super) pending: tokio::sync::Mutex<Vec<Pending>>,
+    pub(super) pending: tokio::sync::Mutex<Vec<PendingPrompt>>,
     /// What goes on in its chat beside the conversation.
     pub(super) chat: Chat,
-    known: Mutex<Known>,
-    told: watch::Sender<Told>,
-    errands: mpsc::Sender<Errand>,
+    known: Mutex<SessionState>,
+    told: watch::Sender<Delivered>,
+    errands: mpsc::Sender<PumpTask>,
     close: Mutex<Option<Close>>,
     /// The directory that it is about, and the servers that the client wants it to have.
     birth: (PathBuf, Vec<McpServer>),
@@ -57,7 +57,7 @@ pub(super) struct Session {
 
 /// What is known of a session.
 #[derive(Clone)]
-pub(super) struct Known {
+pub(super) struct SessionState {
     /// How it stands, as far as the client has been told.
     pub(super) view: View,
     /// The prompt whose turn runs.
@@ -72,7 +72,7 @@ pub(super) struct Known {
 
 /// How far the client has been told.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Told {
+pub(super) struct Delivered {
     /// The last operation that moved the head.
     pub(super) operation: Option<OperationRef>,
     /// The head.
@@ -85,7 +85,7 @@ pub(super) struct Told {
 
 /// A prompt that the client waits for.
 #[derive(Debug)]
-pub(super) struct Pending {
+pub(super) struct PendingPrompt {
     /// The request to the session.
     pub(super) request: String,
     /// The client's request.
@@ -103,7 +103,7 @@ pub(super) struct Pending {
 }
 
 /// What the pump is asked to do in between.
-pub(super) enum Errand {
+pub(super) enum PumpTask {
     /// Tell the client how the session stands, and everything that was said in it if that is wanted.
     Replay { everything: bool, done: oneshot::Sender<()> },
     /// Tell the client nothing more: it does not want to know.
@@ -113,17 +113,17 @@ pub(super) enum Errand {
 impl Session {
     /// Begins to tell the client of a session. With one `before` that was told of until it was over, what was missed since.
     pub(super) fn begin(
-        open: Open,
+        open: OpenSession,
         birth: (PathBuf, Vec<McpServer>),
-        client: Greeted,
+        client: Initialized,
         peer: Peer,
         before: Option<&Self>,
         warn: impl Fn(&str) + Send + Sync + 'static,
     ) -> Arc<Self> {
-        let Open { view, live, close } = open;
+        let OpenSession { view, live, close } = open;
         let (errands, wanted) = mpsc::channel(ERRANDS);
         let (known, news) = match before {
-            None => (Known::of(*view.clone()), None),
+            None => (SessionState::of(*view.clone()), None),
             Some(before) => (before.known().clone(), Some(view.clone())),
         };
         let session = Arc::new(Self {
@@ -133,8 +133,8 @@ impl Session {
             updates: Updates { version: client.version, root: view.workspace.clone().into() },
             asker: live.asker,
             pending: tokio::sync::Mutex::default(),
-            chat: Chat::new(Kind::ALL),
-            told: watch::Sender::new(Told::of(&known.view, None)),
+            chat: Chat::new(SlashKind::ALL),
+            told: watch::Sender::new(Delivered::of(&known.view, None)),
             known: Mutex::new(known),
             errands,
             close: Mutex::new(Some(close)),
@@ -146,17 +146,17 @@ impl Session {
     }
 
     /// What is known of it.
-    pub(super) fn known(&self) -> MutexGuard<'_, Known> {
+    pub(super) fn known(&self) -> MutexGuard<'_, SessionState> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sets how far the client has been told.
-    pub(super) fn tell_how_far(&self, told: Told) {
+    pub(super) fn tell_how_far(&self, told: Delivered) {
         self.told.send_replace(told);
     }
 
     /// How far the client has been told.
-    pub(super) fn how_far(&self) -> Told {
+    pub(super) fn how_far(&self) -> Delivered {
         self.told.borrow().clone()
     }
 
@@ -173,7 +173,7 @@ impl Session {
     /// What it takes to open it again.
     pub(super) fn again(&self) -> Wish {
         let (cwd, servers) = self.birth.clone();
-        Wish { cwd, which: Wanted::Existing(self.id.clone()), servers }
+        Wish { cwd, which: WantedSession::Existing(self.id.clone()), servers }
     }
 
     /// Tells a state, in version 2.
@@ -186,7 +186,7 @@ impl Session {
     /// Has the client told how the session stands.
     pub(super) async fn replay(&self, everything: bool) -> Result<(), RpcError> {
         let (done, told) = oneshot::channel();
-        self.errands.send(Errand::Replay { everything, done }).await.map_err(|_| self.over())?;
+        self.errands.send(PumpTask::Replay { everything, done }).await.map_err(|_| self.over())?;
         told.await.map_err(|_| self.over())
     }
 
@@ -202,7 +202,7 @@ impl Session {
     /// Waits until the client has been told that an operation moved the head to `to`, or that it was there already.
     pub(super) async fn until_told(&self, operation: &str, to: Option<EntryId>) {
         // A note may follow.
-        let is_told = |told: &Told| {
+        let is_told = |told: &Delivered| {
             told.is_over
                 || told.operation.as_deref() == Some(operation)
                 || told.head == to
@@ -247,7 +247,7 @@ impl Session {
             close(parting).await;
         }
         // If it is over, there is nothing to leave.
-        self.errands.send(Errand::Leave).await.ok();
+        self.errands.send(PumpTask::Leave).await.ok();
     }
 
     fn over(&self) -> RpcError {
@@ -269,7 +269,7 @@ impl Session {
     }
 }
 
-impl Known {
+impl SessionState {
     fn of(view: View) -> Self {
         Self {
             models: vec![view.model.clone()],
@@ -281,7 +281,7 @@ impl Known {
     }
 }
 
-impl Told {
+impl Delivered {
     /// What a view that was told means.
     pub(super) fn of(view: &View, operation: Option<OperationRef>) -> Self {
         let note = view.entries.last().filter(|entry| matches!(entry.body, Body::Note { .. }));

@@ -1,7 +1,7 @@
 //! What is answered: points, the outcome of a change, a refusal. Pure.
 
 use retake_agent::contract::{Reason, Refusal};
-use retake_agent::document::{ConflictFacts, File, RewindDocument};
+use retake_agent::rewind_document::{ConflictFacts, File, RewindDocument};
 use retake_engine::session::Target;
 use retake_engine::session::entry::EntryId;
 use retake_engine::{OnConflict, Scope, Timestamp};

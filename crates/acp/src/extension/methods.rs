@@ -1,15 +1,15 @@
-//! The methods of the extension, over a [`Door`].
+//! The methods of the extension, over a [`SessionBackend`].
 
 use std::path::Path;
 
-use retake_agent::contract::{Action, Change, ChangeGoal, Command, Query, Reply, Seen, WhileRunning};
-use retake_agent::document::{Bytes, RewindDocument};
+use retake_agent::contract::{Action, Change, ChangeGoal, Command, Query, Reply, SeenHead, WhileRunning};
+use retake_agent::rewind_document::{Bytes, RewindDocument};
 use retake_engine::session::entry::{Body, Entry, EntryId};
 use retake_engine::{Discard, Files, OnConflict, Scope};
 use serde_json::{Value, json};
 
 use super::answer::{self, error, point};
-use super::door::{Door, Made, Standing, Wanted};
+use super::backend::{AppliedChange, ChangeRequest, SessionBackend, SessionSnapshot};
 use super::params::{Params, unknown_message, wrong};
 use super::{KEY, is_message, last_message};
 use crate::wire::RpcError;
@@ -44,10 +44,10 @@ pub(crate) enum Name {
 }
 
 /// What an edited prompt takes the place of.
-pub(crate) struct Edit {
+pub(crate) struct PromptEdit {
     /// What is said instead.
     pub(crate) blocks: Vec<Value>,
-    wanted: Wanted,
+    wanted: ChangeRequest,
 }
 
 impl Method {
@@ -78,10 +78,10 @@ impl Name {
 }
 
 /// The points to go back to, a page of them.
-pub(crate) async fn points(door: &impl Door, params: &Params) -> Result<Value, RpcError> {
+pub(crate) async fn points(backend: &impl SessionBackend, params: &Params) -> Result<Value, RpcError> {
     let query = params.text_if_given("query")?.map(str::to_owned);
     let cursor = params.text_if_given("cursor")?;
-    let Reply::Targets { head, targets } = ask(door, Query::Targets { query }).await? else { return Err(odd()) };
+    let Reply::Targets { head, targets } = ask(backend, Query::Targets { query }).await? else { return Err(odd()) };
     let start = match cursor {
         None => 0,
         Some(cursor) => {
@@ -91,8 +91,8 @@ pub(crate) async fn points(door: &impl Door, params: &Params) -> Result<Value, R
     };
     let page = targets.iter().skip(start).take(PAGE);
     let page: Vec<Value> =
-        page.map(|target| point(&door.name_of(target.id), target, door.snapshot_of(target.id))).collect();
-    let mut answer = json!({ "head": head.map(|id| door.name_of(id)), "points": page });
+        page.map(|target| point(&backend.name_of(target.id), target, backend.snapshot_of(target.id))).collect();
+    let mut answer = json!({ "head": head.map(|id| backend.name_of(id)), "points": page });
     if targets.len() > start + PAGE {
         answer["nextCursor"] = targets[start + PAGE - 1].id.to_string().into();
     }
@@ -100,42 +100,42 @@ pub(crate) async fn points(door: &impl Door, params: &Params) -> Result<Value, R
 }
 
 /// Goes back.
-pub(crate) async fn rewind(door: &impl Door, params: &Params, by: Name) -> Result<Value, RpcError> {
-    let (scope, standing) = (by.scope(params)?, door.standing().await);
-    let goal = aim(door, params, scope, &standing)?;
-    carry_out(door, params, wanted(door, params, goal, &standing)?).await
+pub(crate) async fn rewind(backend: &impl SessionBackend, params: &Params, by: Name) -> Result<Value, RpcError> {
+    let (scope, standing) = (by.scope(params)?, backend.standing().await);
+    let goal = aim(backend, params, scope, &standing)?;
+    carry_out(backend, params, wanted(backend, params, goal, &standing)?).await
 }
 
 /// Takes an operation back.
-pub(crate) async fn undo(door: &impl Door, params: &Params) -> Result<Value, RpcError> {
+pub(crate) async fn undo(backend: &impl SessionBackend, params: &Params) -> Result<Value, RpcError> {
     let operation = params.text_if_given("operation")?.map(str::to_owned);
-    let standing = door.standing().await;
-    carry_out(door, params, wanted(door, params, ChangeGoal::Undo { operation }, &standing)?).await
+    let standing = backend.standing().await;
+    carry_out(backend, params, wanted(backend, params, ChangeGoal::Undo { operation }, &standing)?).await
 }
 
 /// Repeats an operation that was undone.
-pub(crate) async fn redo(door: &impl Door, params: &Params) -> Result<Value, RpcError> {
+pub(crate) async fn redo(backend: &impl SessionBackend, params: &Params) -> Result<Value, RpcError> {
     let operation = params.text_if_given("operation")?.map(str::to_owned);
-    let standing = door.standing().await;
-    carry_out(door, params, wanted(door, params, ChangeGoal::Redo { operation }, &standing)?).await
+    let standing = backend.standing().await;
+    carry_out(backend, params, wanted(backend, params, ChangeGoal::Redo { operation }, &standing)?).await
 }
 
 /// Names the point before a prompt, or takes its name away.
-pub(crate) async fn label(door: &impl Door, params: &Params) -> Result<Value, RpcError> {
+pub(crate) async fn label(backend: &impl SessionBackend, params: &Params) -> Result<Value, RpcError> {
     let id = params.text("messageId")?;
     let label = match params.0.get("label") {
         Some(Value::String(label)) => Some(label.clone()),
         Some(Value::Null) => None,
         _ => return Err(wrong("label", "a text, or null for none")),
     };
-    let entry = message_in(door, &door.standing().await, id)?;
+    let entry = message_in(backend, &backend.standing().await, id)?;
     of_user(&entry, id)?;
-    ask(door, Action::Label { prompt: entry.id, label }).await?;
+    ask(backend, Action::Label { prompt: entry.id, label }).await?;
     Ok(json!({}))
 }
 
 /// Reads what a prompt is to be edited to; nothing is changed yet.
-pub(crate) async fn edit(door: &impl Door, params: &Params, by: Name) -> Result<Edit, RpcError> {
+pub(crate) async fn edit(backend: &impl SessionBackend, params: &Params, by: Name) -> Result<PromptEdit, RpcError> {
     let scope = by.scope(params)?;
     if scope == Scope::Code {
         return Err(wrong("scope", "`conversation` or `both`: an edited prompt takes the place of the old one"));
@@ -147,15 +147,15 @@ pub(crate) async fn edit(door: &impl Door, params: &Params, by: Name) -> Result<
     if blocks.iter().all(is_empty) {
         return Err(wrong("content", "something that is said"));
     }
-    let standing = door.standing().await;
-    let goal = before(&message_in(door, &standing, message)?, message, scope)?;
-    Ok(Edit { blocks: blocks.to_vec(), wanted: wanted(door, params, goal, &standing)? })
+    let standing = backend.standing().await;
+    let goal = before(&message_in(backend, &standing, message)?, message, scope)?;
+    Ok(PromptEdit { blocks: blocks.to_vec(), wanted: wanted(backend, params, goal, &standing)? })
 }
 
-impl Edit {
+impl PromptEdit {
     /// Goes back to before the prompt.
-    pub(crate) async fn go_back(&self, door: &impl Door) -> Result<Made, RpcError> {
-        door.apply(self.wanted.clone()).await.map_err(|refusal| error(door.session(), &refusal))
+    pub(crate) async fn go_back(&self, backend: &impl SessionBackend) -> Result<AppliedChange, RpcError> {
+        backend.apply(self.wanted.clone()).await.map_err(|refusal| error(backend.session(), &refusal))
     }
 }
 
@@ -165,8 +165,8 @@ pub(crate) fn rewound(entry: EntryId, scope: Scope) -> ChangeGoal {
 }
 
 /// Has a session answer.
-pub(crate) async fn ask(door: &impl Door, command: impl Into<Command>) -> Result<Reply, RpcError> {
-    door.ask(command.into()).await.map_err(|refusal| error(door.session(), &refusal))
+pub(crate) async fn ask(backend: &impl SessionBackend, command: impl Into<Command>) -> Result<Reply, RpcError> {
+    backend.ask(command.into()).await.map_err(|refusal| error(backend.session(), &refusal))
 }
 
 /// The session answered something else than was asked.
@@ -175,11 +175,16 @@ pub(crate) fn odd() -> RpcError {
 }
 
 /// What the parameters aim at.
-fn aim(door: &impl Door, params: &Params, scope: Scope, standing: &Standing) -> Result<ChangeGoal, RpcError> {
+fn aim(
+    backend: &impl SessionBackend,
+    params: &Params,
+    scope: Scope,
+    standing: &SessionSnapshot,
+) -> Result<ChangeGoal, RpcError> {
     match (params.text_if_given("toMessageId")?, params.text_if_given("beforeMessageId")?) {
-        (None, Some(id)) => before(&message_in(door, standing, id)?, id, scope),
+        (None, Some(id)) => before(&message_in(backend, standing, id)?, id, scope),
         (Some(id), None) => {
-            let entry = message_in(door, standing, id)?;
+            let entry = message_in(backend, standing, id)?;
             Ok(match entry.body {
                 Body::Prompt { .. } => ChangeGoal::KeepPrompt { prompt: entry.id, scope, files: Files::Selective },
                 _ => rewound(entry.id, scope),
@@ -195,8 +200,8 @@ fn aim(door: &impl Door, params: &Params, scope: Scope, standing: &Standing) -> 
 }
 
 /// A retained message.
-fn message_in(door: &impl Door, standing: &Standing, id: &str) -> Result<Entry, RpcError> {
-    let named = door.entries(id);
+fn message_in(backend: &impl SessionBackend, standing: &SessionSnapshot, id: &str) -> Result<Entry, RpcError> {
+    let named = backend.entries(id);
     // Of one that goes on after something else, the end.
     let found = standing.entries.iter().rfind(|one| named.contains(&one.id) && is_message(one));
     found.cloned().ok_or_else(|| unknown_message(id))
@@ -218,7 +223,12 @@ fn of_user(entry: &Entry, id: &str) -> Result<(), RpcError> {
 }
 
 /// What a client wants, beside the goal.
-fn wanted(door: &impl Door, params: &Params, goal: ChangeGoal, standing: &Standing) -> Result<Wanted, RpcError> {
+fn wanted(
+    backend: &impl SessionBackend,
+    params: &Params,
+    goal: ChangeGoal,
+    standing: &SessionSnapshot,
+) -> Result<ChangeRequest, RpcError> {
     let paths: Vec<String> = params.read("paths", "a list of paths")?.unwrap_or_default();
     let below = |path: String| match Path::new(&path).strip_prefix(&standing.root) {
         Ok(below) => Bytes::Text(below.to_string_lossy().into_owned()),
@@ -235,41 +245,45 @@ fn wanted(door: &impl Door, params: &Params, goal: ChangeGoal, standing: &Standi
         false => WhileRunning::Refuse,
     };
     let plan_seen = params.text_if_given("expectedPlan")?.map(str::to_owned);
-    Ok(Wanted { change, head_seen: head_seen(door, params, standing)?, plan_seen, running })
+    Ok(ChangeRequest { change, head_seen: head_seen(backend, params, standing)?, plan_seen, running })
 }
 
 /// Where the client saw the head: as it was told it with the points, or its last message.
-fn head_seen(door: &impl Door, params: &Params, standing: &Standing) -> Result<Option<Seen>, RpcError> {
+fn head_seen(
+    backend: &impl SessionBackend,
+    params: &Params,
+    standing: &SessionSnapshot,
+) -> Result<Option<SeenHead>, RpcError> {
     let Some(expected) = params.0.get("expectedHead") else { return Ok(None) };
     let (head, last) = (standing.entries.last().map(|entry| entry.id), last_message(&standing.entries));
     let is_it = match expected {
         Value::Null => last.is_none(),
         Value::String(text) => {
             let named = [head, last].into_iter().flatten();
-            named.into_iter().any(|id| door.name_of(id) == *text || id.to_string() == *text)
+            named.into_iter().any(|id| backend.name_of(id) == *text || id.to_string() == *text)
         }
         _ => return Err(wrong("expectedHead", "the id of a message, or null")),
     };
     match is_it {
-        true => Ok(Some(Seen { head })),
+        true => Ok(Some(SeenHead { head })),
         false => Err(RpcError::invalid_params("the conversation has moved on since; nothing was changed")
             .with_reason("stale_head")
-            .with("head", head.map(|id| door.name_of(id)))),
+            .with("head", head.map(|id| backend.name_of(id)))),
     }
 }
 
 /// Makes a change, or only works out what it would do.
-async fn carry_out(door: &impl Door, params: &Params, wanted: Wanted) -> Result<Value, RpcError> {
+async fn carry_out(backend: &impl SessionBackend, params: &Params, wanted: ChangeRequest) -> Result<Value, RpcError> {
     if params.flag("dryRun", false)? {
-        let Reply::Change { document } = ask(door, Query::Plan { change: wanted.change }).await? else {
+        let Reply::Change { document } = ask(backend, Query::Plan { change: wanted.change }).await? else {
             return Err(odd());
         };
-        let last = last_of_plan(&document, &door.standing().await.entries);
-        return Ok(answered(door, &document, last).await);
+        let last = last_of_plan(&document, &backend.standing().await.entries);
+        return Ok(answered(backend, &document, last).await);
     }
-    let made = door.apply(wanted).await.map_err(|refusal| error(door.session(), &refusal))?;
-    let last = last_message(&door.standing().await.entries);
-    let mut answer = answered(door, &made.document, last).await;
+    let made = backend.apply(wanted).await.map_err(|refusal| error(backend.session(), &refusal))?;
+    let last = last_message(&backend.standing().await.entries);
+    let mut answer = answered(backend, &made.document, last).await;
     if let Some(strategy) = made.strategy {
         answer["_meta"] = json!({ KEY: { "strategy": strategy } });
     }
@@ -290,11 +304,11 @@ fn last_of_plan(document: &RewindDocument, entries: &[Entry]) -> Option<EntryId>
     }
 }
 
-async fn answered(door: &impl Door, document: &RewindDocument, last: Option<EntryId>) -> Value {
+async fn answered(backend: &impl SessionBackend, document: &RewindDocument, last: Option<EntryId>) -> Value {
     let said = document.conversation.as_ref().and_then(|planned| planned.draft.as_deref());
     let content = match said.filter(|parts| !parts.is_empty()) {
-        Some(parts) => Some(door.content(answer::taken_back(document), parts).await),
+        Some(parts) => Some(backend.content(answer::taken_back(document), parts).await),
         None => None,
     };
-    answer::answer(document, last.map(|id| door.name_of(id)).as_deref(), content)
+    answer::answer(document, last.map(|id| backend.name_of(id)).as_deref(), content)
 }

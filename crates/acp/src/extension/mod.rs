@@ -3,7 +3,7 @@
 //! ```text
 //! params   what a request says, with its types              (pure)
 //! answer   what is answered: points, outcomes, refusals     (pure)
-//! door     what the two have to provide: a session, and a client that shows it
+//! backend  the trait that the agent and the proxy implement: a session and its client
 //! methods  points, rewind, undo, redo, and what an edit goes back to
 //! ```
 //!
@@ -11,7 +11,7 @@
 //! by. What is told because of a change, that history was cut and what follows, is told before the answer.
 
 pub(crate) mod answer;
-pub(crate) mod door;
+pub(crate) mod backend;
 pub(crate) mod methods;
 pub(crate) mod params;
 

@@ -4,20 +4,20 @@
 use std::sync::Arc;
 
 use retake_agent::contract::{ChangeGoal, Reason, Refusal, WhileRunning};
-use retake_agent::document::{Bytes, GapFacts, RewindDocument};
-use retake_agent::question::refusal;
+use retake_agent::query::refusal;
+use retake_agent::rewind_document::{Bytes, GapFacts, RewindDocument};
 use retake_engine::{Scope, with_any_head};
 use serde_json::{Value, json};
 
 use super::Proxy;
-use super::cut::{Held, Miss};
-use super::scribe::Changed;
+use super::cut::{CutFailure, HoldingSession};
+use super::log_writer::Changed;
 use super::session::Session;
+use super::session_map::{MapRecord, Mapping};
 use super::shape;
-use super::ties::{Known, Tie};
 use crate::extension;
 use crate::extension::answer::LATE;
-use crate::extension::door::Wanted;
+use crate::extension::backend::ChangeRequest;
 use crate::wire::RpcError;
 
 /// What the inner agent asks the user.
@@ -26,7 +26,7 @@ pub(super) const PERMISSION: &str = "session/request_permission";
 pub(super) const CLOSED: &str = "";
 
 /// A change that was made.
-pub(super) struct Made {
+pub(super) struct AppliedChange {
     pub(super) document: RewindDocument,
     /// How the inner agent's conversation was cut, if it was.
     pub(super) strategy: Option<&'static str>,
@@ -36,7 +36,11 @@ pub(super) struct Made {
 
 impl Proxy {
     /// Makes a change, and tells the client what it means for what it shows.
-    pub(super) async fn change(self: &Arc<Self>, session: &Arc<Session>, mut wanted: Wanted) -> Result<Made, Refusal> {
+    pub(super) async fn change(
+        self: &Arc<Self>,
+        session: &Arc<Session>,
+        mut wanted: ChangeRequest,
+    ) -> Result<AppliedChange, Refusal> {
         if session.is_running() {
             match wanted.running {
                 WhileRunning::Refuse => {
@@ -46,7 +50,7 @@ impl Proxy {
                 }
                 // What was seen is compared with what is there now: the end of the turn adds to it.
                 WhileRunning::Interrupt => {
-                    let head = session.desk.ask(|scribe| scribe.entries().last().map(|entry| entry.id)).await;
+                    let head = session.log.ask(|log| log.entries().last().map(|entry| entry.id)).await;
                     if wanted.head_seen.take().is_some_and(|seen| Some(seen.head) != head) {
                         let text = "the conversation has moved on since; nothing was changed";
                         return Err(refusal(Reason::StaleHead, text));
@@ -59,12 +63,16 @@ impl Proxy {
         self.change_now(session, wanted).await
     }
 
-    async fn change_now(self: &Arc<Self>, session: &Arc<Session>, wanted: Wanted) -> Result<Made, Refusal> {
+    async fn change_now(
+        self: &Arc<Self>,
+        session: &Arc<Session>,
+        wanted: ChangeRequest,
+    ) -> Result<AppliedChange, Refusal> {
         let goal = wanted.change.goal.clone();
         let _alone = session.changing.lock().await;
         // What comes late must not move the head; if nothing is cut, it may.
         let was_muted = std::mem::replace(&mut session.live().is_muted, true);
-        let rehearsed = session.desk.ask(move |scribe| scribe.rehearse(wanted)).await;
+        let rehearsed = session.log.ask(move |log| log.rehearse(wanted)).await;
         let rehearsed = match rehearsed {
             Some(Ok(rehearsed)) => rehearsed,
             other => {
@@ -82,7 +90,7 @@ impl Proxy {
                 }
             },
         };
-        let mut changed = match session.desk.ask(move |scribe| scribe.change(rehearsed)).await {
+        let mut changed = match session.log.ask(move |log| log.change(rehearsed)).await {
             Some(Ok(changed)) => changed,
             other => {
                 let mut live = session.live();
@@ -102,12 +110,12 @@ impl Proxy {
         }
         let (strategy, warnings) = held.map(|held| (held.strategy, held.warnings)).unzip();
         note_late(&session.known(), &goal, &mut changed.document);
-        Ok(Made { document: changed.document, strategy, warnings: warnings.unwrap_or_default() })
+        Ok(AppliedChange { document: changed.document, strategy, warnings: warnings.unwrap_or_default() })
     }
 
     /// Has another inner session speak from now on.
-    pub(super) fn switch(&self, session: &Arc<Session>, held: &Held) -> Result<(), String> {
-        session.tie_durably([Tie::Current { id: held.inner.clone() }])?;
+    pub(super) fn switch(&self, session: &Arc<Session>, held: &HoldingSession) -> Result<(), String> {
+        session.tie_durably([MapRecord::Current { id: held.inner.clone() }])?;
         self.state().inners.insert(held.inner.clone(), Arc::clone(session));
         let mut live = session.live();
         live.inner.clone_from(&held.inner);
@@ -193,7 +201,7 @@ impl Proxy {
 }
 
 /// The inner agent's conversation is as it was, or nobody knows: then it is not relied on before it is put right.
-fn not_cut(session: &Session, miss: Miss) -> Refusal {
+fn not_cut(session: &Session, miss: CutFailure) -> Refusal {
     let known = session.known();
     let is_known = known.inners.get(&known.current).is_some_and(|inner| inner.holds.is_some());
     session.live().out_of_step |= !is_known;
@@ -212,7 +220,7 @@ pub(super) fn cancelled(method: &str) -> Result<Value, RpcError> {
 }
 
 /// Adds to a plan, or to what became of it, that the snapshot of its target was late.
-pub(super) fn note_late(known: &Known, goal: &ChangeGoal, document: &mut RewindDocument) {
+pub(super) fn note_late(known: &Mapping, goal: &ChangeGoal, document: &mut RewindDocument) {
     let target = match goal {
         ChangeGoal::Rewind { entry, .. } => Some(*entry),
         ChangeGoal::KeepPrompt { prompt, .. } => Some(*prompt),

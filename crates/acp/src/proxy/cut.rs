@@ -1,19 +1,19 @@
 //! Cutting the inner agent's conversation: finding, or making, a session of its that holds exactly what is retained.
 //!
-//! [`ways`] lists what could be tried, the best first, from what the agent offers and what its sessions hold; it is pure.
+//! [`strategies`] lists what could be tried, the best first, from what the agent offers and what its sessions hold; it is pure.
 //! [`Proxy::hold`] tries one after the other. What an agent offers is what it advertises and what it turns out to know when it is asked
 //! for what cannot be done (`probe`), never what it is called. The last way is a new session whose first prompt carries the transcript. It
-//! is for an agent that has nothing better: if a better way fails for a reason that may pass (`miss`), the cut fails, and whoever asked
+//! is for an agent that has nothing better: if a better way fails for a reason that may pass (`failure`), the cut fails, and whoever asked
 //! for it asks again.
 //!
 //! A place inside a turn, or just after a prompt, is nothing that agents can be cut at: they are cut before that turn, and what is retained
-//! of it comes as a transcript with the next prompt. `tools` has MCP servers in a fork that speaks from then on.
+//! of it comes as a transcript with the next prompt. `mcp_servers` has MCP servers in a fork that speaks from then on.
 
-mod miss;
+mod failure;
+mod mcp_servers;
 mod probe;
-mod retold;
-mod tools;
-mod ways;
+mod strategies;
+mod verify;
 
 use std::sync::Arc;
 
@@ -21,22 +21,22 @@ use retake_engine::session::entry::{Block, Body, Entry, EntryId};
 use serde_json::{Value, json};
 
 use super::fork::Child;
-use super::scribe::{chain, spoken};
+use super::log_writer::{chain, spoken};
 use super::session::Session;
+use super::session_map::MapRecord;
 use super::shape::Version;
-use super::ties::Tie;
-use super::{Proxy, scribe::Voice};
+use super::{Proxy, log_writer::Voice};
 use crate::wire::RpcError;
-pub(super) use miss::Miss;
-use miss::{Load, is_silence, not_offered};
+pub(super) use failure::CutFailure;
+use failure::{LoadError, is_silence, not_offered};
 use probe::{Inside, fork_at};
-pub(super) use retold::Retold;
-pub(super) use ways::Offer;
-use ways::{ForkAt, Way, base, turns, ways};
+pub(super) use strategies::Offer;
+use strategies::{ForkAt, Way, base, strategies, turns};
+pub(super) use verify::ReplayedHistory;
 
 /// An inner session that holds what is retained.
 #[derive(Clone, Debug)]
-pub(super) struct Held {
+pub(super) struct HoldingSession {
     pub(super) inner: String,
     /// What it lacks: everything after this entry.
     pub(super) due: Option<Option<EntryId>>,
@@ -49,7 +49,7 @@ pub(super) struct Held {
 
 /// A session that the inner agent is to make.
 #[derive(Clone)]
-struct Order<'a> {
+struct NewInner<'a> {
     method: &'static str,
     params: Value,
     /// Forked from this one.
@@ -76,15 +76,15 @@ impl Proxy {
         session: &Arc<Session>,
         path: &[Entry],
         all: &[Entry],
-    ) -> Result<Held, Miss> {
+    ) -> Result<HoldingSession, CutFailure> {
         let path = spoken(path);
         let base = base(&session.known(), all, path);
         let head = base.last().map(|entry| entry.id);
         let lacks = if base.len() == path.len() { None } else { Some(head) };
         self.find_out(session, all, base).await;
-        let mut missed = Miss::ours("the agent takes no new session".to_owned());
+        let mut missed = CutFailure::ours("the agent takes no new session".to_owned());
         let (mut may_pass, mut unloaded, mut warnings) = (false, None, Vec::new());
-        for way in ways(&session.known(), self.offer(), all, base) {
+        for way in strategies(&session.known(), self.offer(), all, base) {
             // What was found out about a session by the way before this one holds for this one.
             if way
                 .relies_on()
@@ -107,7 +107,7 @@ impl Proxy {
                     continue;
                 }
             };
-            return Ok(Held { inner, due, strategy: way.name(), unloaded, warnings });
+            return Ok(HoldingSession { inner, due, strategy: way.name(), unloaded, warnings });
         }
         Err(missed)
     }
@@ -119,29 +119,29 @@ impl Proxy {
         all: &[Entry],
         base: &[Entry],
         warnings: &mut Vec<String>,
-    ) -> Result<String, Miss> {
+    ) -> Result<String, CutFailure> {
         let head = base.last().map(|entry| entry.id);
         if let Some(inner) = way.relies_on() {
-            self.load_inner(session, inner, all).await.map_err(Miss::of_load)?;
+            self.load_inner(session, inner, all).await.map_err(CutFailure::of_load)?;
         }
         match way {
             Way::Kept { inner } => Ok(self.speak_from_kept(session, inner, head, warnings).await),
             Way::New | Way::Transcript => {
                 let (params, purpose) = (self.birth(session), Purpose::Speak);
-                let order = Order { method: "session/new", params, from: None, holds: Some(None), purpose };
-                self.make(session, order).await.map_err(Miss::Failed)
+                let order = NewInner { method: "session/new", params, from: None, holds: Some(None), purpose };
+                self.make(session, order).await.map_err(CutFailure::Failed)
             }
             Way::ForkAt { from, message } => {
                 self.confirm_fork_at(session).await?;
                 let (mut params, purpose) = (self.birth(session), Purpose::Speak);
                 params["sessionId"] = from.as_str().into();
                 fork_at(&mut params, message);
-                let order = Order { method: "session/fork", params, from: Some(from), holds: Some(head), purpose };
+                let order = NewInner { method: "session/fork", params, from: Some(from), holds: Some(head), purpose };
                 let made = self.make_with_tools(session, order, warnings).await;
                 if made.as_ref().is_err_and(|error| error.code == RpcError::METHOD_NOT_FOUND || is_silence(error)) {
                     self.offers().fork_at = ForkAt::No;
                 }
-                made.map_err(Miss::of_cut)
+                made.map_err(CutFailure::of_cut)
             }
             Way::RewindTo { inner, prompt } => {
                 let named = || session.known().inner_id(inner, *prompt).map(Value::from);
@@ -149,10 +149,10 @@ impl Proxy {
                 if message.is_none() {
                     // Whether that is worth while.
                     self.probe(Inside::RewindTo, inner).await?;
-                    self.learn_ids(session, inner, all).await.map_err(Miss::of_load)?;
+                    self.learn_ids(session, inner, all).await.map_err(CutFailure::of_load)?;
                     message = named();
                 }
-                let message = message.ok_or_else(|| Miss::not_offered("its messages have no ids"))?;
+                let message = message.ok_or_else(|| CutFailure::not_offered("its messages have no ids"))?;
                 self.cut_inside(session, Inside::RewindTo, inner, message, head).await
             }
             Way::TurnRewind { inner, turn } => {
@@ -169,48 +169,48 @@ impl Proxy {
         inner: &str,
         place: Value,
         head: Option<EntryId>,
-    ) -> Result<String, Miss> {
+    ) -> Result<String, CutFailure> {
         let unclear = self.probe(inside, inner).await?;
         let was = session.known().inners.get(inner).cloned().unwrap_or_default();
         let id = || inner.to_owned();
-        session.tie_durably([Tie::Doubt { id: id() }]).map_err(Miss::ours)?;
+        session.tie_durably([MapRecord::Doubt { id: id() }]).map_err(CutFailure::ours)?;
         let (method, params) = inside.request(inner, &place);
         let answer = self.ask_agent(method, params).await;
         // What refuses has done nothing; what does not answer may have, and so may what is not as it says.
         let (now, under_way, outcome) = match answer {
             Ok(_) if self.is_uncut(inside, inner, &place).await => {
-                (None, None, Err(Miss::not_offered("the agent's conversation is not cut where it says so")))
+                (None, None, Err(CutFailure::not_offered("the agent's conversation is not cut where it says so")))
             }
             Ok(_) => (Some(head), None, Ok(id())),
-            Err(error) if is_silence(&error) => (None, None, Err(Miss::Failed(error))),
+            Err(error) if is_silence(&error) => (None, None, Err(CutFailure::Failed(error))),
             Err(error) => {
                 let is_unknown = error.code == RpcError::METHOD_NOT_FOUND;
                 if is_unknown {
                     self.disbelieve(inside);
                 }
                 let miss = match unclear {
-                    Some(unclear) if unclear == error => Miss::Closed(error),
-                    _ => Miss::of_cut(error),
+                    Some(unclear) if unclear == error => CutFailure::Closed(error),
+                    _ => CutFailure::of_cut(error),
                 };
                 (was.holds, was.under_way, Err(miss))
             }
         };
-        let holds = now.map(|head| Tie::Holds { id: id(), head });
-        let under_way = under_way.map(|prompt| Tie::Prompted { id: id(), prompt });
-        session.tie_durably(holds.into_iter().chain(under_way)).map_err(Miss::ours)?;
+        let holds = now.map(|head| MapRecord::Holds { id: id(), head });
+        let under_way = under_way.map(|prompt| MapRecord::Prompted { id: id(), prompt });
+        session.tie_durably(holds.into_iter().chain(under_way)).map_err(CutFailure::ours)?;
         outcome
     }
 
     /// Makes a new inner session.
-    async fn make(self: &Arc<Self>, session: &Arc<Session>, order: Order<'_>) -> Result<String, RpcError> {
+    async fn make(self: &Arc<Self>, session: &Arc<Session>, order: NewInner<'_>) -> Result<String, RpcError> {
         let expecting = self.expect_of_agent((order.purpose == Purpose::Speak).then_some(session));
         let facts = self.ask_agent(order.method, order.params).await?;
         let Some(id) = facts["sessionId"].as_str().map(str::to_owned) else {
             return Err(RpcError::new(RpcError::INTERNAL, "the agent's answer has no session id"));
         };
         self.state().inners.insert(id.clone(), Arc::clone(session));
-        let made = Tie::Inner { id: id.clone(), from: order.from.map(str::to_owned) };
-        let holds = order.holds.map(|head| Tie::Holds { id: id.clone(), head });
+        let made = MapRecord::Inner { id: id.clone(), from: order.from.map(str::to_owned) };
+        let holds = order.holds.map(|head| MapRecord::Holds { id: id.clone(), head });
         let tied = session.tie_durably(std::iter::once(made).chain(holds));
         tied.map_err(|why| RpcError::new(RpcError::INTERNAL, why))?;
         {
@@ -247,13 +247,13 @@ impl Proxy {
             return Ok(());
         }
         session.live().loaded.remove(inner);
-        let doubted = session.tie_durably([Tie::Doubt { id: inner.to_owned() }]);
+        let doubted = session.tie_durably([MapRecord::Doubt { id: inner.to_owned() }]);
         doubted.map_err(|why| RpcError::new(RpcError::INTERNAL, why))?;
         Err(RpcError::new(RpcError::INTERNAL, "the agent's session is not what it was"))
     }
 
     /// Has the inner agent tell the history of a session of its.
-    async fn replay_inner(&self, session: &Arc<Session>, inner: &str) -> Result<Retold, RpcError> {
+    async fn replay_inner(&self, session: &Arc<Session>, inner: &str) -> Result<ReplayedHistory, RpcError> {
         let (version, load) = (self.state().version, self.offer().load);
         if !load {
             return Err(not_offered("the agent loads no sessions"));
@@ -270,7 +270,7 @@ impl Proxy {
         };
         self.claim(session, inner)?;
         let (mut answer, mut replayed) = self.replayed(session, method, params.clone()).await;
-        if answer.as_ref().is_err_and(|error| Load::of(error) == Load::Unclear) {
+        if answer.as_ref().is_err_and(|error| LoadError::of(error) == LoadError::Unclear) {
             (answer, replayed) = self.replayed(session, method, params).await;
         }
         let mut live = session.live();
@@ -281,8 +281,13 @@ impl Proxy {
     }
 
     /// Asks the inner agent to tell a history, which is not passed on.
-    async fn replayed(&self, session: &Session, method: &str, params: Value) -> (Result<Value, RpcError>, Retold) {
-        session.live().replay = Some(Retold::default());
+    async fn replayed(
+        &self,
+        session: &Session,
+        method: &str,
+        params: Value,
+    ) -> (Result<Value, RpcError>, ReplayedHistory) {
+        session.live().replay = Some(ReplayedHistory::default());
         let answer = self.ask_agent(method, params).await;
         (answer, session.live().replay.take().unwrap_or_default())
     }
@@ -312,19 +317,19 @@ impl Proxy {
         if said.len() != prompts.len() {
             return;
         }
-        let tie = |entry: EntryId, id: String| Tie::Message {
+        let record = |entry: EntryId, id: String| MapRecord::Message {
             entry,
             outer: known.outer(entry),
             inner: inner.to_owned(),
             id: Some(id),
         };
         for (at, (prompt, (user, answer))) in prompts.iter().zip(said).enumerate() {
-            session.tie([tie(*prompt, user)]);
+            session.record([record(*prompt, user)]);
             let end = prompts.get(at + 1).and_then(|next| held.iter().position(|entry| entry.id == *next));
             let turn = &held[..end.unwrap_or(held.len())];
             let is_text = |entry: &&Entry| matches!(&entry.body, Body::Reply { blocks, .. } if blocks.iter().any(|block| matches!(block, Block::Text { .. })));
             if let (Some(answer), Some(last)) = (answer, turn.iter().rev().find(is_text)) {
-                session.tie([tie(last.id, answer)]);
+                session.record([record(last.id, answer)]);
             }
         }
     }
@@ -342,7 +347,7 @@ impl Proxy {
         let base = base(&session.known(), all, spoken(path));
         let head = base.last()?.id;
         self.find_out(session, all, base).await;
-        for way in ways(&session.known(), self.offer(), all, base) {
+        for way in strategies(&session.known(), self.offer(), all, base) {
             let mut params = self.birth(session);
             let (from, message) = match way {
                 Way::Kept { inner } => (inner, None),

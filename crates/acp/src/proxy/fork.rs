@@ -7,19 +7,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use retake_agent::contract::{Reason, Refusal};
-use retake_agent::fresh;
-use retake_agent::question::{in_words, refusal};
+use retake_agent::ids;
+use retake_agent::query::{in_words, refusal};
 use retake_engine::session::entry::{Entry, EntryId};
 use retake_engine::{MadeBy, NoProgress, SessionId};
 use serde_json::Value;
 
 use super::Proxy;
-use super::edit::Edits;
-use super::open::{Opened, Source, ask};
+use super::json_edit::JsonEdits;
+use super::log_writer::spoken;
+use super::open::{OpenedLog, SessionOrigin, ask};
 use super::route::Unkept;
-use super::scribe::spoken;
 use super::session::Session;
-use super::ties::{self, Known, Tie, Ties};
+use super::session_map::{self, MapRecord, Mapping, SessionMap};
 
 /// A log that was forked.
 struct Forked {
@@ -44,13 +44,13 @@ impl Proxy {
     pub(super) async fn fork(self: &Arc<Self>, session: &Arc<Session>, entry: EntryId) -> Result<String, Refusal> {
         let _alone = session.changing.lock().await;
         let failed = |why: String| refusal(Reason::Failed, format!("the session is not forked: {why}"));
-        let found = session.desk.ask(|scribe| (scribe.keeper().clone(), scribe.root().to_owned())).await;
-        let (keeper, root) = found.ok_or_else(retake_agent::socket::ended)?;
+        let found = session.log.ask(|log| (log.workspace_thread().clone(), log.root().to_owned())).await;
+        let (workspace_thread, root) = found.ok_or_else(retake_agent::socket::ended)?;
         let from = session.id;
-        let forked = ask(&keeper, move |workspace| {
-            let new = fresh::fork(MadeBy::Client);
+        let forked = ask(&workspace_thread, move |workspace| {
+            let new = ids::fork(MadeBy::Client);
             let forked = workspace.fork(from, entry, &new, &NoProgress).map_err(|error| in_words(&error))?;
-            let writer = workspace.open_session(forked.session, fresh::now(), &mut fresh::random);
+            let writer = workspace.open_session(forked.session, ids::now(), &mut ids::random);
             let entries = writer.map_err(|error| in_words(&error))?.conversation().entries().to_vec();
             let all = workspace.all_entries(from).map_err(|error| in_words(&error))?;
             Ok::<_, String>(Forked { session: forked.session, title: forked.title, entries, all, root })
@@ -58,7 +58,7 @@ impl Proxy {
         let forked = forked.await.and_then(|forked| forked).map_err(failed)?;
         let child = self.fork_inner(session, &forked.entries, &forked.all).await;
         let known = session.known();
-        let named = ask(&keeper, move |workspace| {
+        let named = ask(&workspace_thread, move |workspace| {
             forked.note(workspace.store_dir(), &known, child).map_err(|error| error.to_string())
         });
         named.await.and_then(|named| named).map_err(failed)
@@ -81,7 +81,7 @@ impl Proxy {
             match proxy.fork_log(&parent, &inner, birth).await {
                 Ok(session) => {
                     session.live().facts = result;
-                    let mut edits = Edits::new(&line);
+                    let mut edits = JsonEdits::new(&line);
                     if session.outer != inner {
                         edits.replace(&["result", "sessionId"], &Value::from(session.outer.as_str()));
                     }
@@ -104,27 +104,28 @@ impl Proxy {
         let held = known.inners.get(&known.current).filter(|inner| inner.under_way.is_none());
         let held = held.and_then(|inner| inner.holds);
         let is_known = held.is_some();
-        let entries = parent.desk.ask(|scribe| scribe.entries().to_vec()).await.unwrap_or_default();
+        let entries = parent.log.ask(|log| log.entries().to_vec()).await.unwrap_or_default();
         let Some(head) = spoken(&entries).last().map(|entry| entry.id) else {
-            return self.begin_log(inner, birth, Source::New).await;
+            return self.begin_log(inner, birth, SessionOrigin::New).await;
         };
-        let (keeper, root, store) = self.keeper(birth["cwd"].as_str().unwrap_or(".")).await?;
+        let (workspace_thread, root, store) = self.workspace_thread(birth["cwd"].as_str().unwrap_or(".")).await?;
         let (from, name) = (parent.id, inner.to_owned());
-        let (outer, opened) = ask(&keeper, move |workspace| {
-            let new = fresh::fork(MadeBy::Client);
+        let (outer, opened) = ask(&workspace_thread, move |workspace| {
+            let new = ids::fork(MadeBy::Client);
             let forked = workspace.fork(from, head, &new, &NoProgress).map_err(|error| in_words(&error))?;
-            let outer = ties::name_for(&store, &name, forked.session).map_err(|error| error.to_string())?;
-            let mut ties = Ties::create(&store, &outer, forked.session).map_err(|error| error.to_string())?;
+            let outer = session_map::name_for(&store, &name, forked.session).map_err(|error| error.to_string())?;
+            let mut session_map =
+                SessionMap::create(&store, &outer, forked.session).map_err(|error| error.to_string())?;
             // It holds what the one holds that it was forked from; what that has not heard comes with the next prompt.
-            let holds = held.map(|head| Tie::Holds { id: name.clone(), head });
-            let all = names(&known, &entries).into_iter().chain(inner_ties(&known, &entries, &name, &known.current));
-            let written = all.chain(holds).try_for_each(|tie| ties.add(tie));
+            let holds = held.map(|head| MapRecord::Holds { id: name.clone(), head });
+            let all = names(&known, &entries).into_iter().chain(inner_records(&known, &entries, &name, &known.current));
+            let written = all.chain(holds).try_for_each(|record| session_map.add(record));
             written.map_err(|error| error.to_string())?;
-            let writer = workspace.open_session(forked.session, fresh::now(), &mut fresh::random);
-            Ok::<_, String>((outer, Opened { writer: writer.map_err(|error| in_words(&error))?, ties }))
+            let writer = workspace.open_session(forked.session, ids::now(), &mut ids::random);
+            Ok::<_, String>((outer, OpenedLog { writer: writer.map_err(|error| in_words(&error))?, session_map }))
         })
         .await??;
-        let session = self.know(outer, opened, keeper, root, birth)?;
+        let session = self.know(outer, opened, workspace_thread, root, birth)?;
         self.own(&session, inner);
         let mut live = session.live();
         live.due = due;
@@ -136,31 +137,33 @@ impl Proxy {
 
 impl Forked {
     /// Writes down what is known of it, so that it can be loaded; the name that the client has for it.
-    fn note(&self, store: &std::path::Path, known: &Known, child: Option<Child>) -> std::io::Result<String> {
+    fn note(&self, store: &std::path::Path, known: &Mapping, child: Option<Child>) -> std::io::Result<String> {
         let outer = match &child {
-            Some(child) => ties::name_for(store, &child.id, self.session)?,
+            Some(child) => session_map::name_for(store, &child.id, self.session)?,
             None => self.session.to_string(),
         };
-        let mut ties = Ties::create(store, &outer, self.session)?;
-        names(known, &self.entries).into_iter().try_for_each(|tie| ties.add(tie))?;
+        let mut session_map = SessionMap::create(store, &outer, self.session)?;
+        names(known, &self.entries).into_iter().try_for_each(|record| session_map.add(record))?;
         match child {
             Some(Child { id, from, head }) => {
-                inner_ties(known, &self.entries, &id, &from).into_iter().try_for_each(|tie| ties.add(tie))?;
-                ties.add(Tie::Holds { id, head: Some(head) })?;
+                inner_records(known, &self.entries, &id, &from)
+                    .into_iter()
+                    .try_for_each(|record| session_map.add(record))?;
+                session_map.add(MapRecord::Holds { id, head: Some(head) })?;
             }
             None => {
                 let cwd = self.root.to_string_lossy().into_owned();
-                ties.add(Tie::Waits { title: self.title.clone(), cwd })?;
+                session_map.add(MapRecord::Waits { title: self.title.clone(), cwd })?;
             }
         }
-        ties.page().sync()?;
+        session_map.page().sync()?;
         Ok(outer)
     }
 }
 
 /// What the client calls the entries, and how prompts were given.
-fn names(known: &Known, entries: &[Entry]) -> Vec<Tie> {
-    let named = entries.iter().map(|entry| Tie::Message {
+fn names(known: &Mapping, entries: &[Entry]) -> Vec<MapRecord> {
+    let named = entries.iter().map(|entry| MapRecord::Message {
         entry: entry.id,
         outer: known.outer(entry.id),
         inner: String::new(),
@@ -168,25 +171,26 @@ fn names(known: &Known, entries: &[Entry]) -> Vec<Tie> {
     });
     let given = entries.iter().filter_map(|entry| {
         let blocks = known.given.get(&entry.id)?;
-        Some(Tie::Given { entry: entry.id, blocks: blocks.to_vec() })
+        Some(MapRecord::Given { entry: entry.id, blocks: blocks.to_vec() })
     });
-    let pieces =
-        entries.iter().filter_map(|entry| Some(Tie::Piece { entry: entry.id, how: *known.pieces.get(&entry.id)? }));
+    let pieces = entries
+        .iter()
+        .filter_map(|entry| Some(MapRecord::Piece { entry: entry.id, how: *known.pieces.get(&entry.id)? }));
     let late = entries.iter().filter(|entry| known.late.contains(&entry.id));
-    named.chain(pieces).chain(given).chain(late.map(|entry| Tie::Late { entry: entry.id })).collect()
+    named.chain(pieces).chain(given).chain(late.map(|entry| MapRecord::Late { entry: entry.id })).collect()
 }
 
-/// That `inner`, which was forked from `from`, is the one that speaks, and what it calls the entries.
-fn inner_ties(known: &Known, entries: &[Entry], inner: &str, from: &str) -> Vec<Tie> {
+/// That `agent_process`, which was forked from `from`, is the one that speaks, and what it calls the entries.
+fn inner_records(known: &Mapping, entries: &[Entry], inner: &str, from: &str) -> Vec<MapRecord> {
     let id = || inner.to_owned();
     let named = entries.iter().filter_map(|entry| {
         let called = known.inner_id(from, entry.id)?.to_owned();
-        Some(Tie::Message { entry: entry.id, outer: known.outer(entry.id), inner: id(), id: Some(called) })
+        Some(MapRecord::Message { entry: entry.id, outer: known.outer(entry.id), inner: id(), id: Some(called) })
     });
     let begun = [
-        Tie::Inner { id: id(), from: None },
-        Tie::Told { id: id(), prompts: known.told(from) },
-        Tie::Current { id: id() },
+        MapRecord::Inner { id: id(), from: None },
+        MapRecord::Told { id: id(), prompts: known.told(from) },
+        MapRecord::Current { id: id() },
     ];
     begun.into_iter().chain(named).collect()
 }

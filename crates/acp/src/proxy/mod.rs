@@ -5,44 +5,44 @@
 //!        <──line── relay <────────────────────────────────────────────line──
 //!                    │ what passes by
 //!                    v
-//!                  scribe (log) ──> keeper (snapshots, windows, rewinds)
+//!                  log writer (log) ──> workspace thread (snapshots, windows, rewinds)
 //! ```
 //!
-//! - `edit` changes single places of a line; every other byte passes as it came. Ids are the inner agent's own for as long as they are
+//! - `json_edit` changes single places of a line; every other byte passes as it came. Ids are the inner agent's own for as long as they are
 //!   unique: then a line passes whole.
 //! - `relay` takes lines of both sides, in order, and waits neither for the inner agent nor for the store, but for the last snapshot of a
 //!   turn, a second at most, and while what is to be written gets too much; `route` finds the session that a
 //!   message of the client's is about, and has it opened first if need be.
-//! - `open` finds or begins the log of a session, `fork` one that begins with what was said in another; `session` is what goes on in one, `naming` what its messages are called, `ties` what of the inner agent belongs to it.
+//! - `open` finds or begins the log of a session, `fork` one that begins with what was said in another; `session` is what goes on in one, `message_ids` what its messages are called, `session_map` what of the inner agent belongs to it.
 //! - `prompt` has a snapshot taken before a prompt goes on (and waits only so long), `change` rewinds, `cut` cuts the inner conversation.
-//! - `inner` runs the inner agent, and `guard` ends it if Retake is killed.
-//! - `extension` is the door for clients and, with the commands in the chat, for people; `serve` is the one for commands of Retake.
+//! - `agent_process` runs the inner agent, and `watchdog` ends it if Retake is killed.
+//! - `backend` serves the extension and the chat commands; `socket_server` serves other commands of Retake.
 //!
 //! It never decides what the inner agent or the editor should do, and never changes what they say to each other beyond ids, the commands
 //! and the capability that it adds, and what has to be told before a prompt. If the log cannot be kept, the conversation goes on without
 //! it; if the inner agent goes, whoever waits for it is told, and the session is there when it comes back.
 
+mod agent_process;
+mod backend;
 mod change;
 mod cut;
-pub(crate) mod edit;
-mod extension;
 mod fork;
-mod guard;
-mod inner;
-mod naming;
+pub(crate) mod json_edit;
+mod log_writer;
+mod message_ids;
 mod open;
 mod prompt;
 mod relay;
 mod replay;
 mod route;
-mod scribe;
-mod serve;
 mod session;
+mod session_map;
 mod shape;
-mod ties;
-mod timeline;
+mod socket_server;
+mod tool_timeline;
 mod transcript;
-mod watch;
+mod turn_window;
+mod watchdog;
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
@@ -52,23 +52,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use retake_agent::fresh;
-use retake_agent::keeper::Keeper;
-use retake_agent::{plain, socket};
+use retake_agent::ids;
+use retake_agent::workspace_thread::WorkspaceThread;
+use retake_agent::{escape, socket};
 use retake_engine::Environment;
 use serde_json::{Value, json};
 use tokio::runtime;
 
-use crate::peer::Peer;
+use crate::rpc_peer::Peer;
 use crate::wire::{Message, RpcError};
 use cut::Offer;
-use relay::{Asked, What};
-use route::{Unkept, Waiting};
+use relay::{PendingKind, PendingRequest};
+use route::{Unkept, WaitingMessages};
 use session::Session;
 use shape::Version;
 
-pub use inner::{Ended, StartError, run};
-pub use ties::names;
+pub use agent_process::{ProxyEnd, StartError, run};
+pub use session_map::names;
 
 /// Finds out about the workspace of a directory.
 pub type Environments = dyn Fn(&Path) -> Result<Environment, String> + Send + Sync;
@@ -127,7 +127,7 @@ struct Proxy {
     /// What the inner agent is called in the log.
     name: String,
     runtime: runtime::Handle,
-    state: Mutex<State>,
+    state: Mutex<ProxyState>,
     offer: Mutex<Offer>,
     /// Whoever passes on what the inner agent says.
     order: tokio::sync::Mutex<()>,
@@ -139,7 +139,7 @@ struct Proxy {
 
 /// What is true now.
 #[derive(Default)]
-struct State {
+struct ProxyState {
     version: Version,
     /// Whether the inner agent has answered `initialize`.
     is_greeted: bool,
@@ -154,11 +154,11 @@ struct State {
     /// By what the inner agent calls them: those that its process has made or loaded, those that only keep a point to go back to included.
     inners: HashMap<String, Arc<Session>>,
     /// What is said in sessions that are being opened.
-    opening: HashMap<String, Waiting>,
+    opening: HashMap<String, WaitingMessages>,
     /// Sessions that have no log.
     unkept: HashMap<String, Unkept>,
     /// Requests of the client that the inner agent has not answered.
-    requests: HashMap<String, Asked>,
+    requests: HashMap<String, PendingRequest>,
     /// How many sessions are about to be known.
     expected: usize,
     /// Those of them that the inner agent was asked to make, each with the session of ours that it is to speak in, if it is.
@@ -167,7 +167,7 @@ struct State {
     strays: VecDeque<(Message, Vec<u8>)>,
     /// Commands that the inner agent told of sessions that it has not answered for yet.
     early: HashMap<String, Value>,
-    keepers: HashMap<PathBuf, (Keeper, PathBuf)>,
+    keepers: HashMap<PathBuf, (WorkspaceThread, PathBuf)>,
     /// By what the client calls their sessions.
     served: HashMap<String, socket::Served>,
     is_gone: bool,
@@ -190,7 +190,7 @@ enum Awaits {
 }
 
 impl Proxy {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ProxyState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -269,7 +269,7 @@ impl Proxy {
         let update = match self.state().shows_notices {
             true => json!({ "sessionUpdate": "notice", "severity": "warning", "title": text }),
             false => {
-                let (id, content) = (format!("command-{}", fresh::entry()), json!({ "type": "text", "text": text }));
+                let (id, content) = (format!("command-{}", ids::entry()), json!({ "type": "text", "text": text }));
                 json!({ "sessionUpdate": "agent_message_chunk", "messageId": id, "content": content })
             }
         };
@@ -316,7 +316,7 @@ async fn release(proxy: Arc<Proxy>, awaited: Awaits) {
     }
 }
 
-impl State {
+impl ProxyState {
     /// Whether what the inner agent says is of a session that may become known. A question of its waits only for a log: it may ask it before
     /// it makes the session.
     fn is_stray(&self, message: &Message) -> bool {
@@ -334,7 +334,8 @@ impl State {
     /// Whether the inner agent asks about a session that it is just making, and in which of ours the client is asked.
     fn asked_early(&self, message: &Message, inner: &str) -> Early {
         let is_known = self.inners.contains_key(inner) || self.unkept.contains_key(inner);
-        let is_making = |asked: &Asked| matches!(asked.what, What::New { .. } | What::Fork { .. });
+        let is_making =
+            |asked: &PendingRequest| matches!(asked.what, PendingKind::New { .. } | PendingKind::Fork { .. });
         match (message, self.ordered.as_slice()) {
             (Message::Request { .. }, [_, ..]) if is_known || self.requests.values().any(is_making) => Early::No,
             (Message::Request { .. }, [Some(session)]) => Early::In(Arc::clone(session)),
@@ -383,5 +384,5 @@ const MAX_EARLY: usize = 64;
 fn complain(text: &str) {
     use std::io::Write;
     // Nobody may be reading.
-    writeln!(std::io::stderr(), "retake acp: {}", plain::one_line(text)).ok();
+    writeln!(std::io::stderr(), "retake acp: {}", escape::one_line(text)).ok();
 }

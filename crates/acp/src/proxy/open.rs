@@ -6,9 +6,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
-use retake_agent::fresh;
-use retake_agent::keeper::Keeper;
-use retake_agent::question::in_words;
+use retake_agent::ids;
+use retake_agent::query::in_words;
+use retake_agent::workspace_thread::WorkspaceThread;
 use retake_engine::session::Moment;
 use retake_engine::{
     Durability, NewSession, NoProgress, Origin, RecoveryChoice, ResolveError, SessionId, SessionKind, SessionWriter,
@@ -17,24 +17,24 @@ use retake_engine::{
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
-use super::edit::Edits;
-use super::relay::{What, named};
+use super::json_edit::JsonEdits;
+use super::log_writer::{LogHandle, Places, spoken};
+use super::relay::{PendingKind, named};
 use super::route::{MAX_WAITING, Unkept, is_within};
-use super::scribe::{Desk, Places, spoken};
 use super::session::Session;
-use super::ties::{self, Listing, Tie, Ties};
+use super::session_map::{self, MapRecord, SessionMap, SessionNames};
 use super::{Proxy, complain};
 use crate::wire::{Message, RpcError};
 
 /// A log that was opened.
-pub(super) struct Opened {
+pub(super) struct OpenedLog {
     pub(super) writer: SessionWriter,
-    pub(super) ties: Ties,
+    pub(super) session_map: SessionMap,
 }
 
 /// Where a session of the inner agent's that gets a log comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum SessionOrigin {
     /// It has just begun.
     New,
     /// It was there before: what was said in it is still to be told.
@@ -42,29 +42,32 @@ pub(super) enum Source {
 }
 
 impl Proxy {
-    /// The keeper of the workspace that a directory is in, with its root and its store.
-    pub(super) async fn keeper(self: &Arc<Self>, cwd: &str) -> Result<(Keeper, PathBuf, PathBuf), String> {
+    /// The workspace thread of the workspace that a directory is in, with its root and its store.
+    pub(super) async fn workspace_thread(
+        self: &Arc<Self>,
+        cwd: &str,
+    ) -> Result<(WorkspaceThread, PathBuf, PathBuf), String> {
         let environment = (self.setup.environments)(Path::new(cwd))?;
         let root = environment.root.clone();
         let known = self.state().keepers.get(&root).cloned();
-        if let Some((keeper, store)) = known {
-            return Ok((keeper, root, store));
+        if let Some((workspace_thread, store)) = known {
+            return Ok((workspace_thread, root, store));
         }
         let opened = tokio::task::spawn_blocking(move || {
             let mut workspace = Workspace::open_or_create(environment).map_err(|error| in_words(&error))?;
-            let new = fresh::rewind();
+            let new = ids::rewind();
             workspace.recover(RecoveryChoice::Ask, new.after, new.at).map_err(|error| in_words(&error))?;
             workspace.watch();
             let store = workspace.store_dir().to_owned();
-            let (keeper, thread) = Keeper::start(workspace).map_err(|error| error.to_string())?;
-            Ok::<_, String>((keeper, thread, store))
+            let (workspace_thread, thread) = WorkspaceThread::start(workspace).map_err(|error| error.to_string())?;
+            Ok::<_, String>((workspace_thread, thread, store))
         });
-        let (keeper, thread, store) = opened.await.map_err(|error| error.to_string())??;
+        let (workspace_thread, thread, store) = opened.await.map_err(|error| error.to_string())??;
         self.keep_thread(thread);
         let mut state = self.state();
-        // Somebody may have been quicker; one keeper is as good as another.
-        let (keeper, store) = state.keepers.entry(root.clone()).or_insert((keeper, store)).clone();
-        Ok((keeper, root, store))
+        // Somebody may have been quicker; one workspace thread is as good as another.
+        let (workspace_thread, store) = state.keepers.entry(root.clone()).or_insert((workspace_thread, store)).clone();
+        Ok((workspace_thread, root, store))
     }
 
     fn keep_thread(&self, thread: std::thread::JoinHandle<()>) {
@@ -73,35 +76,35 @@ impl Proxy {
         threads.push(thread);
     }
 
-    /// Begins the log of a session that the inner agent calls `inner`.
+    /// Begins the log of a session that the inner agent calls `agent_process`.
     pub(super) async fn begin_log(
         self: &Arc<Self>,
         inner: &str,
         birth: Value,
-        source: Source,
+        source: SessionOrigin,
     ) -> Result<Arc<Session>, String> {
-        let (keeper, root, store) = self.keeper(birth["cwd"].as_str().unwrap_or(".")).await?;
+        let (workspace_thread, root, store) = self.workspace_thread(birth["cwd"].as_str().unwrap_or(".")).await?;
         let name = inner.to_owned();
-        let (outer, opened) = ask(&keeper, move |workspace| {
-            let (id, at) = (fresh::session(), fresh::now());
+        let (outer, opened) = ask(&workspace_thread, move |workspace| {
+            let (id, at) = (ids::session(), ids::now());
             let new = NewSession { id, at, title: String::new(), kind: SessionKind::Conversation };
             workspace.create_session(new).map_err(|error| in_words(&error))?;
-            let outer = ties::name_for(&store, &name, id).map_err(|error| error.to_string())?;
-            let mut ties = Ties::create(&store, &outer, id).map_err(|error| error.to_string())?;
+            let outer = session_map::name_for(&store, &name, id).map_err(|error| error.to_string())?;
+            let mut session_map = SessionMap::create(&store, &outer, id).map_err(|error| error.to_string())?;
             let begun = [
-                Tie::Inner { id: name.clone(), from: None },
-                Tie::Holds { id: name.clone(), head: None },
-                Tie::Current { id: name },
+                MapRecord::Inner { id: name.clone(), from: None },
+                MapRecord::Holds { id: name.clone(), head: None },
+                MapRecord::Current { id: name },
             ];
-            let importing = (source == Source::Before).then_some(Tie::Importing);
-            let written = importing.into_iter().chain(begun).try_for_each(|tie| ties.add(tie));
+            let importing = (source == SessionOrigin::Before).then_some(MapRecord::Importing);
+            let written = importing.into_iter().chain(begun).try_for_each(|record| session_map.add(record));
             written.map_err(|error| error.to_string())?;
-            let writer = workspace.open_session(id, at, &mut fresh::random).map_err(|error| in_words(&error))?;
-            Ok::<_, String>((outer, Opened { writer, ties }))
+            let writer = workspace.open_session(id, at, &mut ids::random).map_err(|error| in_words(&error))?;
+            Ok::<_, String>((outer, OpenedLog { writer, session_map }))
         })
         .await??;
-        take_baseline(&keeper, opened.writer.id());
-        let session = self.know(outer, opened, keeper, root, birth)?;
+        take_baseline(&workspace_thread, opened.writer.id());
+        let session = self.know(outer, opened, workspace_thread, root, birth)?;
         self.own(&session, inner);
         Ok(session)
     }
@@ -116,7 +119,7 @@ impl Proxy {
     pub(super) fn claim(&self, session: &Arc<Session>, inner: &str) -> Result<(), RpcError> {
         let owner = self.state().inners.get(inner).cloned();
         if owner.is_some_and(|owner| !Arc::ptr_eq(&owner, session) && owner.live().loaded.contains(inner)) {
-            session.tie([Tie::Doubt { id: inner.to_owned() }]);
+            session.record([MapRecord::Doubt { id: inner.to_owned() }]);
             return Err(RpcError::new(RpcError::NOT_FOUND, format!("the agent calls another session `{inner}`")));
         }
         self.state().inners.insert(inner.to_owned(), Arc::clone(session));
@@ -127,42 +130,42 @@ impl Proxy {
     pub(super) async fn open_log(self: &Arc<Self>, outer: &str, birth: Value) -> Result<Option<Arc<Session>>, String> {
         let cwd = birth["cwd"].as_str().unwrap_or(".").to_owned();
         let Some(home) = self.home(outer, Some(&cwd)).await else { return Ok(None) };
-        let (keeper, root, store) = self.keeper(&home.to_string_lossy()).await?;
+        let (workspace_thread, root, store) = self.workspace_thread(&home.to_string_lossy()).await?;
         let (name, is_at_home) = (outer.to_owned(), is_within(Path::new(&cwd), &home));
-        let opened = ask(&keeper, move |workspace| {
-            let Some(ties) = Ties::open(&store, &name).map_err(|error| error.to_string())? else {
+        let opened = ask(&workspace_thread, move |workspace| {
+            let Some(session_map) = SessionMap::open(&store, &name).map_err(|error| error.to_string())? else {
                 // Whoever began it has not come far.
-                return ties::remove(&store, &name).map(|()| None).map_err(|error| error.to_string());
+                return session_map::remove(&store, &name).map(|()| None).map_err(|error| error.to_string());
             };
-            let id = ties.known.session.clone().unwrap_or_default();
+            let id = session_map.known.session.clone().unwrap_or_default();
             let session = match workspace.resolve_session(&id) {
                 Ok(session) => session,
                 // Somebody has deleted it: so is what is known of it here.
                 Err(ResolveError::UnknownSession { .. }) => {
-                    return ties::remove(&store, &name).map(|()| None).map_err(|error| error.to_string());
+                    return session_map::remove(&store, &name).map(|()| None).map_err(|error| error.to_string());
                 }
                 Err(error) => return Err(in_words(&error)),
             };
             if !is_at_home {
                 // Elsewhere it is another one, unless the agent has something by its name that was cut off.
-                return match ties.known.current == name {
+                return match session_map.known.current == name {
                     true => Ok(None),
                     false => Err(format!("it belongs to `{}`: load it there", home.display())),
                 };
             }
-            let writer = workspace.open_session(session.id, fresh::now(), &mut fresh::random);
+            let writer = workspace.open_session(session.id, ids::now(), &mut ids::random);
             let writer = writer.map_err(|error| in_words(&error))?;
-            if ties.known.is_partial {
+            if session_map.known.is_partial {
                 // The inner agent was interrupted when it told what was said in it: it has to tell it anew.
                 workspace.delete_session(writer).map_err(|error| in_words(&error))?;
-                return ties::remove(&store, &name).map(|()| None).map_err(|error| error.to_string());
+                return session_map::remove(&store, &name).map(|()| None).map_err(|error| error.to_string());
             }
-            Ok::<_, String>(Some(Opened { writer, ties }))
+            Ok::<_, String>(Some(OpenedLog { writer, session_map }))
         })
         .await??;
         let Some(opened) = opened else { return Ok(None) };
-        take_baseline(&keeper, opened.writer.id());
-        let session = self.know(outer.to_owned(), opened, keeper, root, birth)?;
+        take_baseline(&workspace_thread, opened.writer.id());
+        let session = self.know(outer.to_owned(), opened, workspace_thread, root, birth)?;
         session.live().out_of_step = true;
         Ok(Some(session))
     }
@@ -171,20 +174,20 @@ impl Proxy {
     pub(super) fn know(
         self: &Arc<Self>,
         outer: String,
-        opened: Opened,
-        keeper: Keeper,
+        opened: OpenedLog,
+        workspace_thread: WorkspaceThread,
         root: PathBuf,
         birth: Value,
     ) -> Result<Arc<Session>, String> {
-        let Opened { writer, ties } = opened;
+        let OpenedLog { writer, session_map } = opened;
         let id = writer.id();
         let cwd = birth["cwd"].as_str().map_or_else(|| root.clone(), PathBuf::from);
         let places = Places { root, cwd };
-        let desk = Desk::start(writer, keeper, places, self.name.clone(), self.setup.patience);
-        let (desk, thread) = desk.map_err(|error| error.to_string())?;
+        let log = LogHandle::start(writer, workspace_thread, places, self.name.clone(), self.setup.patience);
+        let (log, thread) = log.map_err(|error| error.to_string())?;
         self.keep_thread(thread);
         let (inbox, mut said) = mpsc::channel(MAX_WAITING);
-        let session = Arc::new(Session::new(outer.clone(), id, desk, ties, inbox));
+        let session = Arc::new(Session::new(outer.clone(), id, log, session_map, inbox));
         session.live().birth = birth;
         {
             let mut state = self.state();
@@ -226,10 +229,10 @@ impl Proxy {
         let (proxy, expecting) = (Arc::clone(self), self.expect());
         // Whoever waits for the store must not hold up what others are told.
         tokio::spawn(async move {
-            match proxy.begin_log(&inner, birth, Source::New).await {
+            match proxy.begin_log(&inner, birth, SessionOrigin::New).await {
                 Ok(session) => {
                     session.live().facts = result;
-                    let mut edits = Edits::new(&line);
+                    let mut edits = JsonEdits::new(&line);
                     if session.outer != inner {
                         edits.replace(&["result", "sessionId"], &Value::from(session.outer.as_str()));
                     }
@@ -264,11 +267,11 @@ impl Proxy {
     /// A session that we have no log of is loaded: what the inner agent tells of it is kept.
     pub(super) async fn import(self: &Arc<Self>, id: Value, birth: Value, line: Vec<u8>) {
         let inner = birth["sessionId"].as_str().unwrap_or_default().to_owned();
-        match self.begin_log(&inner, birth, Source::Before).await {
+        match self.begin_log(&inner, birth, SessionOrigin::Before).await {
             Ok(session) => {
                 session.live().is_importing = true;
                 let (over, is_over) = oneshot::channel();
-                self.note_request(&id, What::Import { session, over });
+                self.note_request(&id, PendingKind::Import { session, over });
                 self.to_agent(line).await;
                 // What the client says in it meanwhile comes after what was said before; it is over also if the agent goes.
                 is_over.await.ok();
@@ -276,7 +279,7 @@ impl Proxy {
             Err(why) => {
                 complain(&format!("session {inner} cannot be rewound: {why}"));
                 self.state().note_unkept(&inner, Unkept::Refused(why));
-                self.ask(&id, What::Other, line).await;
+                self.ask(&id, PendingKind::Other, line).await;
             }
         }
     }
@@ -294,10 +297,10 @@ impl Proxy {
             return drop(self.erase(session));
         }
         let (proxy, kept) = (Arc::clone(self), Arc::clone(session));
-        session.desk.run(move |scribe| {
-            scribe.settle_import();
-            let head = spoken(scribe.entries()).last().map(|entry| entry.id);
-            kept.tie([Tie::Holds { id: inner, head }, Tie::Imported]);
+        session.log.run(move |log| {
+            log.settle_import();
+            let head = spoken(log.entries()).last().map(|entry| entry.id);
+            kept.record([MapRecord::Holds { id: inner, head }, MapRecord::Imported]);
             proxy.runtime.spawn({
                 let proxy = Arc::clone(&proxy);
                 async move { proxy.tell_commands(&kept).await }
@@ -308,8 +311,8 @@ impl Proxy {
     /// Removes the log of a session; over when it is removed.
     pub(super) fn erase(&self, session: &Arc<Session>) -> oneshot::Receiver<()> {
         let (outer, (tell, erased)) = (session.outer.clone(), oneshot::channel());
-        session.desk.run(move |scribe| {
-            scribe.erase(move |store| ties::remove(store, &outer));
+        session.log.run(move |log| {
+            log.erase(move |store| session_map::remove(store, &outer));
             tell.send(()).ok();
         });
         erased
@@ -336,8 +339,8 @@ impl Proxy {
         }
         stores.sort();
         stores.dedup();
-        let mut edits = Edits::new(&line);
-        let mut known = Listing::default();
+        let mut edits = JsonEdits::new(&line);
+        let mut known = SessionNames::default();
         stores.iter().for_each(|store| known.read(store));
         let mut shown = Vec::new();
         let mut is_changed = false;
@@ -374,23 +377,23 @@ impl Proxy {
     }
 }
 
-/// Has the keeper do something, and does not hold up the others who wait.
+/// Has the workspace thread do something, and does not hold up the others who wait.
 pub(super) async fn ask<T: Send + 'static>(
-    keeper: &Keeper,
+    workspace_thread: &WorkspaceThread,
     task: impl FnOnce(&mut Workspace) -> T + Send + 'static,
 ) -> Result<T, String> {
     let (tell, told) = tokio::sync::oneshot::channel();
-    keeper.run(move |workspace| {
+    workspace_thread.run(move |workspace| {
         tell.send(task(workspace)).ok();
     });
     told.await.map_err(|_| "the workspace was closed".to_owned())
 }
 
 /// Has the first snapshot taken; nobody waits for it but the first prompt.
-fn take_baseline(keeper: &Keeper, session: SessionId) {
-    keeper.run(move |workspace| {
+fn take_baseline(workspace_thread: &WorkspaceThread, session: SessionId) {
+    workspace_thread.run(move |workspace| {
         let moment = Moment { session, entry: None, origin: Origin::Turn };
-        if let Err(error) = workspace.checkpoint_at(moment, fresh::checkpoint(), Durability::Soon, &NoProgress) {
+        if let Err(error) = workspace.checkpoint_at(moment, ids::checkpoint(), Durability::Soon, &NoProgress) {
             complain(&format!("the first snapshot could not be taken: {}", in_words(&error)));
         }
     });

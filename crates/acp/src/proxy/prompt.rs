@@ -4,18 +4,18 @@
 
 use std::sync::Arc;
 
-use retake_agent::fresh;
+use retake_agent::ids;
 use retake_engine::session::entry::{Body, EndReason, Entry, EntryId};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use super::cut::Miss;
-use super::edit::{Edits, put};
-use super::relay::{What, reason};
-use super::scribe::spoken;
+use super::cut::CutFailure;
+use super::json_edit::{JsonEdits, put};
+use super::log_writer::spoken;
+use super::relay::{PendingKind, reason};
 use super::session::Session;
+use super::session_map::MapRecord;
 use super::shape::{self, Version};
-use super::ties::Tie;
 use super::transcript::Images;
 use super::{Proxy, complain, transcript};
 use crate::slash::plain_text;
@@ -30,7 +30,7 @@ impl Proxy {
         }
         match self.say(session, &blocks).await {
             Ok(preface) => {
-                let mut edits = Edits::new(line);
+                let mut edits = JsonEdits::new(line);
                 let inner = session.live().inner.clone();
                 if inner != session.outer {
                     edits.replace(&["params", "sessionId"], &Value::from(inner));
@@ -39,7 +39,7 @@ impl Proxy {
                     let blocks: Vec<String> = preface.iter().map(Value::to_string).collect();
                     edits.prepend(&["params", "prompt"], &blocks.join(","));
                 }
-                self.note_request(&id, What::Prompt { session: Arc::clone(session) });
+                self.note_request(&id, PendingKind::Prompt { session: Arc::clone(session) });
                 self.to_agent(edits.make()).await;
             }
             Err(error) => drop(self.client.answer(id, Err(error)).await),
@@ -53,7 +53,7 @@ impl Proxy {
         blocks: &[Value],
     ) -> Result<Option<Vec<Value>>, RpcError> {
         let _alone = session.changing.lock().await;
-        let prompt = fresh::entry();
+        let prompt = ids::entry();
         let waits = session.live().wait(prompt, shape::parts(blocks));
         let parts = match waits {
             Ok(()) => return Ok(None),
@@ -67,12 +67,12 @@ impl Proxy {
         self.keep_head(session).await;
         let due = session.live().due;
         if shape::blocks(&parts) != blocks {
-            session.tie([Tie::Given { entry: prompt, blocks: blocks.to_vec() }]);
+            session.record([MapRecord::Given { entry: prompt, blocks: blocks.to_vec() }]);
         }
         let (tell, taken) = oneshot::channel();
-        let begun = session.desk.ask(move |scribe| {
-            scribe.begin(prompt, parts, tell)?;
-            let retained = scribe.entries();
+        let begun = session.log.ask(move |log| {
+            log.begin(prompt, parts, tell)?;
+            let retained = log.entries();
             let before = retained.iter().rposition(|entry| entry.id == prompt).unwrap_or(retained.len());
             Ok::<_, String>(missing(&retained[..before], due))
         });
@@ -93,10 +93,10 @@ impl Proxy {
         let told = missing.iter().filter(|entry| matches!(entry.body, Body::Prompt { .. })).map(|entry| entry.id);
         let told: Vec<EntryId> = told.collect();
         if !told.is_empty() {
-            session.tie([Tie::Told { id: inner.clone(), prompts: told }]);
+            session.record([MapRecord::Told { id: inner.clone(), prompts: told }]);
         }
         // From here on it may hold more than it did, whatever becomes of us.
-        session.tie([Tie::Prompted { id: inner, prompt }]);
+        session.record([MapRecord::Prompted { id: inner, prompt }]);
         session.live().begin(prompt);
         session.running.send_replace(true);
         Ok(preface)
@@ -115,7 +115,7 @@ impl Proxy {
             Err(_) => "it takes too long".to_owned(),
         };
         complain(&format!("the snapshot before this prompt is not complete: {why}"));
-        session.tie([Tie::Late { entry: prompt }]);
+        session.record([MapRecord::Late { entry: prompt }]);
     }
 
     /// Has the inner agent's conversation be ours before anything is said; what the user has to know of it.
@@ -123,13 +123,13 @@ impl Proxy {
         if !session.live().out_of_step {
             return Ok(None);
         }
-        let found = session.desk.ask(|scribe| {
-            let id = scribe.id();
-            let all = scribe.keeper().ask(move |workspace| workspace.all_entries(id).unwrap_or_default());
-            (scribe.entries().to_vec(), all)
+        let found = session.log.ask(|log| {
+            let id = log.id();
+            let all = log.workspace_thread().ask(move |workspace| workspace.all_entries(id).unwrap_or_default());
+            (log.entries().to_vec(), all)
         });
         let (entries, all) = found.await.unwrap_or_default();
-        let held = self.hold(session, &entries, &all).await.map_err(Miss::into_error)?;
+        let held = self.hold(session, &entries, &all).await.map_err(CutFailure::into_error)?;
         self.switch(session, &held).map_err(|why| RpcError::new(RpcError::INTERNAL, why))?;
         let unloaded = held.unloaded.filter(|_| held.due == Some(None)).map(|why| transcript::note(&why));
         let notes: Vec<String> = unloaded.into_iter().chain(held.warnings).collect();
@@ -157,7 +157,7 @@ impl Proxy {
                     self.settle(settled).await;
                 }
                 if let Some(prompt) = prompt.filter(|_| result.is_object()) {
-                    let id = json!({ "messageId": session.ties().known.outer(prompt) });
+                    let id = json!({ "messageId": session.session_map().known.outer(prompt) });
                     return put(&line, &["result", "_meta", "retake"], &id);
                 }
             }
@@ -166,9 +166,9 @@ impl Proxy {
                 let Some(id) = result["messageId"].as_str() else { return line };
                 let named = session.live().name_prompt(Some(id));
                 let Some(named) = named else { return line };
-                session.tie_soon(named.tie);
+                session.tie_soon(named.record);
                 if named.outer != id {
-                    let mut edits = Edits::new(&line);
+                    let mut edits = JsonEdits::new(&line);
                     edits.replace(&["result", "messageId"], &Value::from(named.outer));
                     return edits.make();
                 }

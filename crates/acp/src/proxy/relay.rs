@@ -20,13 +20,13 @@ pub(super) use agent::named;
 const MAX_SETTLING: Duration = Duration::from_secs(1);
 
 /// A request of the client that the inner agent is to answer.
-pub(super) struct Asked {
+pub(super) struct PendingRequest {
     pub(super) id: Value,
-    pub(super) what: What,
+    pub(super) what: PendingKind,
 }
 
 /// What was asked for, as far as the answer is of interest.
-pub(super) enum What {
+pub(super) enum PendingKind {
     Initialize {
         params: Value,
     },

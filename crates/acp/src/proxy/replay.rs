@@ -59,7 +59,7 @@ impl Proxy {
             Version::V2 => params["replayFrom"].is_object(),
         };
         if tells {
-            let entries = session.desk.ask(|scribe| scribe.entries().to_vec()).await.unwrap_or_default();
+            let entries = session.log.ask(|log| log.entries().to_vec()).await.unwrap_or_default();
             for update in shape::replay(version, &session.known(), &entries) {
                 self.update(session, update).await;
             }

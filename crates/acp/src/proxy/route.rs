@@ -9,16 +9,16 @@ use std::sync::Arc;
 
 use retake_engine::Workspace;
 
-use super::relay::What;
+use super::relay::PendingKind;
 use super::session::Session;
-use super::{Proxy, State, ties};
+use super::{Proxy, ProxyState, session_map};
 use crate::extension::methods::Method;
 use crate::extension::params::unknown_session;
-use crate::slash::{self, Chat, Exchange, Kind};
+use crate::slash::{self, Chat, ChatExchange, SlashKind};
 use crate::wire::{Message, RpcError};
 
 /// What is said in a session that is being opened.
-pub(super) type Waiting = VecDeque<(Message, Vec<u8>)>;
+pub(super) type WaitingMessages = VecDeque<(Message, Vec<u8>)>;
 
 /// A session that no log here knows.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ pub(super) enum Unkept {
 }
 
 /// Where a session is that the client names.
-enum Place {
+enum Destination {
     Open(Arc<Session>),
     /// Somebody opens it, and too much waits for that.
     Full,
@@ -44,10 +44,10 @@ impl Proxy {
     pub(super) async fn route(self: &Arc<Self>, outer: &str, message: Message, line: Vec<u8>) {
         let Some((place, message, line)) = self.place(outer, message, line) else { return };
         match place {
-            Place::Open(session) => self.put(&session, message, line).await,
-            Place::Unkept => self.take_unkept(outer, &message, line).await,
-            Place::Full => self.refuse(message).await,
-            Place::Closed => {
+            Destination::Open(session) => self.put(&session, message, line).await,
+            Destination::Unkept => self.take_unkept(outer, &message, line).await,
+            Destination::Full => self.refuse(message).await,
+            Destination::Closed => {
                 let (proxy, outer) = (Arc::clone(self), outer.to_owned());
                 tokio::spawn(async move { proxy.open_and_take(&outer, message, line).await });
             }
@@ -55,7 +55,7 @@ impl Proxy {
     }
 
     /// Where a session is; what is said in one that is being opened is kept for it. One that is closed is opened by whoever asks.
-    fn place(&self, outer: &str, message: Message, line: Vec<u8>) -> Option<(Place, Message, Vec<u8>)> {
+    fn place(&self, outer: &str, message: Message, line: Vec<u8>) -> Option<(Destination, Message, Vec<u8>)> {
         let mut state = self.state();
         let state = &mut *state;
         let place = match (state.opening.get_mut(outer), state.sessions.get(outer)) {
@@ -63,12 +63,12 @@ impl Proxy {
                 waiting.push_back((message, line));
                 return None;
             }
-            (Some(_), _) => Place::Full,
-            (None, Some(session)) => Place::Open(Arc::clone(session)),
-            (None, None) if state.unkept.contains_key(outer) && !is_load(&message) => Place::Unkept,
+            (Some(_), _) => Destination::Full,
+            (None, Some(session)) => Destination::Open(Arc::clone(session)),
+            (None, None) if state.unkept.contains_key(outer) && !is_load(&message) => Destination::Unkept,
             (None, None) => {
-                state.opening.insert(outer.to_owned(), Waiting::new());
-                Place::Closed
+                state.opening.insert(outer.to_owned(), WaitingMessages::new());
+                Destination::Closed
             }
         };
         Some((place, message, line))
@@ -157,7 +157,7 @@ impl Proxy {
         let Message::Request { id, method, params } = message else { return self.to_agent(line).await };
         let why = self.state().unkept.get(outer).cloned();
         let blocks = params["prompt"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let typed = slash::plain_text(blocks).and_then(|text| Chat::new(Kind::ANY).parse(text));
+        let typed = slash::plain_text(blocks).and_then(|text| Chat::new(SlashKind::ANY).parse(text));
         match (method.as_str(), why) {
             (method, _) if Method::parse(method).is_some() => {
                 let error = self.no_session(outer);
@@ -165,13 +165,14 @@ impl Proxy {
             }
             ("session/prompt", Some(Unkept::Refused(why))) if typed.is_some() => {
                 let (client, version) = (&self.client, self.state().version);
-                slash::refuse(&Exchange { client, version, session: outer, request: id.clone() }, blocks, &why).await;
+                slash::refuse(&ChatExchange { client, version, session: outer, request: id.clone() }, blocks, &why)
+                    .await;
             }
             _ => {
                 if matches!(method.as_str(), "session/close" | "session/delete") {
                     self.state().unkept.remove(outer);
                 }
-                self.ask(id, What::Other, line).await;
+                self.ask(id, PendingKind::Other, line).await;
             }
         }
     }
@@ -184,7 +185,7 @@ impl Proxy {
             let environment = (proxy.setup.environments)(Path::new(&cwd)).ok()?;
             let is_home = |root: &PathBuf| {
                 let store = Workspace::store_of(&environment.data_dir, root);
-                store.is_some_and(|store| ties::exists(&store, &outer))
+                store.is_some_and(|store| session_map::exists(&store, &outer))
             };
             let all = std::iter::once(environment.root.clone()).chain(known);
             all.chain(Workspace::roots(&environment.data_dir)).find(is_home)
@@ -201,7 +202,7 @@ impl Proxy {
     }
 }
 
-impl State {
+impl ProxyState {
     /// Notes that a session has no log.
     pub(super) fn note_unkept(&mut self, outer: &str, why: Unkept) {
         // What the client makes up is not kept for ever.

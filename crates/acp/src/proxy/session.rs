@@ -1,7 +1,7 @@
 //! A session as the client knows it, and what is going on in it.
 //!
-//! Its id and those of its messages never change, whatever the inner agent calls them. [`Live`] is what is only true now; what has to
-//! survive is in the log and in the ties.
+//! Its id and those of its messages never change, whatever the inner agent calls them. [`LiveState`] is what is only true now; what has to
+//! survive is in the log and in the session map.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,12 +11,12 @@ use retake_engine::session::entry::{EndReason, EntryId, Part};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::cut::Retold;
-use super::naming::{Names, Waiting};
-use super::scribe::{Desk, spoken};
+use super::cut::ReplayedHistory;
+use super::log_writer::{LogHandle, spoken};
+use super::message_ids::{MessageIds, WaitingPrompt};
+use super::session_map::{MapFile, MapRecord, Mapping, SessionMap};
 use super::shape::Version;
-use super::ties::{Known, Page, Tie, Ties};
-use crate::slash::{Chat, Kind};
+use crate::slash::{Chat, SlashKind};
 use crate::wire::Message;
 
 /// A session as the client knows it.
@@ -26,13 +26,13 @@ pub(super) struct Session {
     pub(super) outer: String,
     /// What it is in the log.
     pub(super) id: SessionId,
-    pub(super) desk: Desk,
-    ties: Mutex<Ties>,
+    pub(super) log: LogHandle,
+    session_map: Mutex<SessionMap>,
     /// What the client says, in order.
     inbox: mpsc::Sender<(Message, Vec<u8>)>,
     /// Requests in the inbox, and the one that is being taken.
     queued: Mutex<Vec<Value>>,
-    live: Mutex<Live>,
+    live: Mutex<LiveState>,
     /// What goes on in its chat beside the conversation.
     pub(super) chat: Chat,
     /// Whether a turn runs.
@@ -43,7 +43,7 @@ pub(super) struct Session {
 
 /// What is true now.
 #[derive(Debug, Default)]
-pub(super) struct Live {
+pub(super) struct LiveState {
     /// The session of the inner agent that speaks.
     pub(super) inner: String,
     /// With what the client began it, or loaded it.
@@ -67,7 +67,7 @@ pub(super) struct Live {
     /// Version 2: the inner agent has come to rest before it has taken all.
     is_idle: bool,
     /// What was said while another turn ran: it becomes a turn when the inner agent comes to it.
-    pub(super) waiting: VecDeque<Waiting>,
+    pub(super) waiting: VecDeque<WaitingPrompt>,
     /// Whether the inner agent's conversation may be another than ours.
     pub(super) out_of_step: bool,
     /// What comes with the next prompt, until one was answered: what was said after this entry. Without it, only notes.
@@ -77,10 +77,10 @@ pub(super) struct Live {
     /// The conversation was cut: what still comes of it is late, until the next prompt.
     pub(super) is_muted: bool,
     /// A history is told again that is not passed on.
-    pub(super) replay: Option<Retold>,
+    pub(super) replay: Option<ReplayedHistory>,
     /// The client is told a history that we do not have yet.
     pub(super) is_importing: bool,
-    pub(super) names: Names,
+    pub(super) names: MessageIds,
     /// Requests of the inner agent that the client has not answered.
     pub(super) asked: Vec<(Value, String)>,
     /// Its turn is being stopped: the user is asked nothing more.
@@ -95,62 +95,62 @@ impl Session {
     pub(super) fn new(
         outer: String,
         id: SessionId,
-        desk: Desk,
-        ties: Ties,
+        log: LogHandle,
+        session_map: SessionMap,
         inbox: mpsc::Sender<(Message, Vec<u8>)>,
     ) -> Self {
-        let names = Names::new(ties.known.outer_ids());
-        let live = Live { names, inner: ties.known.current.clone(), ..Live::default() };
+        let names = MessageIds::new(session_map.known.outer_ids());
+        let live = LiveState { names, inner: session_map.known.current.clone(), ..LiveState::default() };
         let (running, _) = watch::channel(false);
         let queued = Mutex::default();
         Self {
             outer,
             id,
-            desk,
-            ties: Mutex::new(ties),
+            log,
+            session_map: Mutex::new(session_map),
             inbox,
             queued,
             live: Mutex::new(live),
-            chat: Chat::new(Kind::ANY),
+            chat: Chat::new(SlashKind::ANY),
             running,
             changing: tokio::sync::Mutex::default(),
         }
     }
 
-    pub(super) fn live(&self) -> MutexGuard<'_, Live> {
+    pub(super) fn live(&self) -> MutexGuard<'_, LiveState> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// All that is known of the inner agent's sessions.
-    pub(super) fn known(&self) -> Arc<Known> {
-        Arc::clone(&self.ties().known)
+    pub(super) fn known(&self) -> Arc<Mapping> {
+        Arc::clone(&self.session_map().known)
     }
 
-    pub(super) fn ties(&self) -> MutexGuard<'_, Ties> {
-        self.ties.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn session_map(&self) -> MutexGuard<'_, SessionMap> {
+        self.session_map.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Writes facts down.
-    pub(super) fn tie(&self, ties: impl IntoIterator<Item = Tie>) {
-        let (noted, page) = self.note(ties);
+    pub(super) fn record(&self, session_map: impl IntoIterator<Item = MapRecord>) {
+        let (noted, page) = self.note(session_map);
         write(noted, &page);
     }
 
-    /// Has facts written down before whatever the scribe is told next, and does not wait for it.
-    pub(super) fn tie_soon(&self, ties: impl IntoIterator<Item = Tie>) {
-        let (noted, page) = self.note(ties);
-        self.desk.run(move |_| write(noted, &page));
+    /// Has facts written down before whatever the log writer is told next, and does not wait for it.
+    pub(super) fn tie_soon(&self, session_map: impl IntoIterator<Item = MapRecord>) {
+        let (noted, page) = self.note(session_map);
+        self.log.run(move |_| write(noted, &page));
     }
 
     /// Writes facts down so that they survive a loss of power.
-    pub(super) fn tie_durably(&self, ties: impl IntoIterator<Item = Tie>) -> Result<(), String> {
-        let (noted, page) = self.note(ties);
+    pub(super) fn tie_durably(&self, session_map: impl IntoIterator<Item = MapRecord>) -> Result<(), String> {
+        let (noted, page) = self.note(session_map);
         noted.and_then(|()| page.sync()).map_err(|error| format!("Retake's store cannot be written: {error}"))
     }
 
-    fn note(&self, ties: impl IntoIterator<Item = Tie>) -> (std::io::Result<()>, Arc<Page>) {
-        let mut kept = self.ties();
-        (ties.into_iter().try_for_each(|tie| kept.note(tie)), kept.page())
+    fn note(&self, session_map: impl IntoIterator<Item = MapRecord>) -> (std::io::Result<()>, Arc<MapFile>) {
+        let mut kept = self.session_map();
+        (session_map.into_iter().try_for_each(|record| kept.note(record)), kept.page())
     }
 
     /// Puts what the client says behind all that it has said before; gives it back if too much waits.
@@ -261,16 +261,16 @@ impl Session {
     /// A turn has ended, and another one waits.
     fn end_one(self: &Arc<Self>, reason: EndReason) {
         let (session, inner) = (Arc::clone(self), self.live().inner.clone());
-        self.desk.run(move |scribe| {
-            scribe.end(reason);
-            let head = spoken(scribe.entries()).last().map(|entry| entry.id);
-            session.tie([Tie::Holds { id: inner, head }]);
+        self.log.run(move |log| {
+            log.end(reason);
+            let head = spoken(log.entries()).last().map(|entry| entry.id);
+            session.record([MapRecord::Holds { id: inner, head }]);
         });
     }
 
     /// The inner agent goes on with what was said while it was at something else; nobody can make it wait for a snapshot now.
-    fn go_on(self: &Arc<Self>, next: Waiting) {
-        let Waiting { prompt, parts, name, id } = next;
+    fn go_on(self: &Arc<Self>, next: WaitingPrompt) {
+        let WaitingPrompt { prompt, parts, name, id } = next;
         let inner = {
             let mut live = self.live();
             live.prompt = Some(prompt);
@@ -280,20 +280,20 @@ impl Session {
             live.inner.clone()
         };
         let session = Arc::clone(self);
-        self.desk.run(move |scribe| {
+        self.log.run(move |log| {
             let (tell, _) = oneshot::channel();
-            if let Err(why) = scribe.begin(prompt, parts, tell) {
+            if let Err(why) = log.begin(prompt, parts, tell) {
                 super::complain(&format!("this prompt cannot be gone back to: {why}"));
             }
-            session.tie([Tie::Prompted { id: inner, prompt }, Tie::Late { entry: prompt }]);
+            session.record([MapRecord::Prompted { id: inner, prompt }, MapRecord::Late { entry: prompt }]);
         });
     }
 
     /// Lets go of its log, however many still know of it; over when that is done.
     pub(super) fn close(&self) -> oneshot::Receiver<()> {
         let (tell, closed) = oneshot::channel();
-        self.desk.run(move |scribe| {
-            scribe.close();
+        self.log.run(move |log| {
+            log.close();
             tell.send(()).ok();
         });
         closed
@@ -327,13 +327,13 @@ impl Session {
             (live.inner.clone(), is_known)
         };
         let session = Arc::clone(self);
-        self.desk.run(move |scribe| {
-            scribe.end(reason);
-            let head = spoken(scribe.entries()).last().map(|entry| entry.id);
+        self.log.run(move |log| {
+            log.end(reason);
+            let head = spoken(log.entries()).last().map(|entry| entry.id);
             if is_known {
-                session.tie([Tie::Holds { id: inner, head }]);
+                session.record([MapRecord::Holds { id: inner, head }]);
             }
-            scribe.keeper().run(move |_| tell.send(()).unwrap_or_default());
+            log.workspace_thread().run(move |_| tell.send(()).unwrap_or_default());
         });
         // Whoever waits for this finds the end of it in the log.
         self.running.send_replace(false);
@@ -341,13 +341,13 @@ impl Session {
     }
 }
 
-fn write(noted: std::io::Result<()>, page: &Page) {
+fn write(noted: std::io::Result<()>, page: &MapFile) {
     if let Err(error) = noted.and_then(|()| page.write()) {
         super::complain(&format!("Retake's store cannot be written: {error}"));
     }
 }
 
-impl Live {
+impl LiveState {
     /// A prompt is about to be sent.
     pub(super) fn begin(&mut self, prompt: EntryId) {
         self.prompt = Some(prompt);
@@ -363,7 +363,7 @@ impl Live {
         if !self.is_open {
             return Err(parts);
         }
-        self.waiting.push_back(Waiting { prompt, parts, name: None, id: None });
+        self.waiting.push_back(WaitingPrompt { prompt, parts, name: None, id: None });
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use retake_engine::session::entry::{Block, Body, EndReason, Entry, EntryId, Part};
 use serde_json::{Map, Value, json};
 
-use super::ties::{Known, Piece};
+use super::session_map::{Mapping, PieceKind};
 
 pub(super) use crate::extension::{Version, capability};
 
@@ -44,7 +44,7 @@ pub(super) fn text_block(text: &str) -> Value {
 }
 
 /// The content blocks that a prompt was given as, or that its parts are.
-pub(super) fn content(known: &Known, prompt: Option<EntryId>, said: &[Part]) -> Vec<Value> {
+pub(super) fn content(known: &Mapping, prompt: Option<EntryId>, said: &[Part]) -> Vec<Value> {
     let given = prompt.and_then(|prompt| known.given.get(&prompt));
     match given {
         Some(given) if parts(given) == said => given.to_vec(),
@@ -53,14 +53,14 @@ pub(super) fn content(known: &Known, prompt: Option<EntryId>, said: &[Part]) -> 
 }
 
 /// What a client is told so that it shows `entries`.
-pub(super) fn replay(version: Version, known: &Known, entries: &[Entry]) -> Vec<Value> {
+pub(super) fn replay(version: Version, known: &Mapping, entries: &[Entry]) -> Vec<Value> {
     let mut updates = Vec::new();
     // Version 2 takes the later for the earlier by itself, as it did when they came.
     let replaced = if version == Version::V1 { replaced(known, entries) } else { HashSet::new() };
     let cut_short = cut_short(entries);
     for entry in entries.iter().filter(|entry| !replaced.contains(&entry.id)) {
         let id = known.outer(entry.id);
-        let mut adds = known.pieces.get(&entry.id) == Some(&Piece::Adds);
+        let mut adds = known.pieces.get(&entry.id) == Some(&PieceKind::Adds);
         match &entry.body {
             Body::Prompt { parts } => {
                 let content = content(known, Some(entry.id), parts);
@@ -107,16 +107,16 @@ fn cut_short(entries: &[Entry]) -> HashSet<EntryId> {
 }
 
 /// The entries that still say what their messages do.
-pub(super) fn current(known: &Known, entries: &[Entry]) -> Vec<Entry> {
+pub(super) fn current(known: &Mapping, entries: &[Entry]) -> Vec<Entry> {
     let replaced = replaced(known, entries);
     entries.iter().filter(|entry| !replaced.contains(&entry.id)).cloned().collect()
 }
 
 /// Entries of messages that were told anew.
-fn replaced(known: &Known, entries: &[Entry]) -> HashSet<EntryId> {
+fn replaced(known: &Mapping, entries: &[Entry]) -> HashSet<EntryId> {
     let mut replaced = HashSet::new();
     for (at, entry) in entries.iter().enumerate() {
-        if known.pieces.get(&entry.id) == Some(&Piece::Replaces) {
+        if known.pieces.get(&entry.id) == Some(&PieceKind::Replaces) {
             let (name, kind) = (known.outer(entry.id), kind(entry));
             let before = entries[..at].iter().filter(|one| self::kind(one) == kind && known.outer(one.id) == name);
             replaced.extend(before.map(|one| one.id));

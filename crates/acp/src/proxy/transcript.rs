@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use retake_engine::session::entry::{Block, Body, Entry, EntryId, Outcome, Part};
 use serde_json::Value;
 
+use super::session_map::Mapping;
 use super::shape;
-use super::ties::Known;
 
 /// Characters of one result that are told.
 const MAX_RESULT: usize = 4_000;
@@ -26,7 +26,7 @@ pub(super) enum Images {
 
 /// What comes before the next prompt, if anything does: `missing` is what the agent has not heard, of all that is retained. A text, and the
 /// images of prompts that it speaks of.
-pub(super) fn preface(known: &Known, missing: &[Entry], images: Images) -> Option<Vec<Value>> {
+pub(super) fn preface(known: &Mapping, missing: &[Entry], images: Images) -> Option<Vec<Value>> {
     let is_said =
         |entry: &Entry| matches!(entry.body, Body::Prompt { .. } | Body::Reply { .. } | Body::ToolResult { .. });
     let (mut text, mut along) = (String::new(), Vec::new());
@@ -67,7 +67,7 @@ fn within_frame(text: &str) -> String {
 }
 
 /// What was said, and the images that go along with it.
-fn transcript(known: &Known, entries: &[Entry], images: Images) -> (String, Vec<Value>) {
+fn transcript(known: &Mapping, entries: &[Entry], images: Images) -> (String, Vec<Value>) {
     let plain = |_: &Entry, _: usize| "[image]".to_owned();
     let told: Vec<&Entry> = entries.iter().filter(|entry| line(entry, plain).is_some()).collect();
     let mut room = MAX_ALL;
@@ -104,7 +104,7 @@ fn transcript(known: &Known, entries: &[Entry], images: Images) -> (String, Vec<
 }
 
 /// The images of prompts that go along, each by its prompt and its place there.
-fn newest_images(known: &Known, told: &[&Entry]) -> HashSet<(EntryId, usize)> {
+fn newest_images(known: &Mapping, told: &[&Entry]) -> HashSet<(EntryId, usize)> {
     let all = told.iter().rev().flat_map(|entry| {
         let parts: &[Part] = if let Body::Prompt { parts } = &entry.body { parts } else { &[] };
         let images = parts.iter().enumerate().rev().filter(|(_, part)| matches!(part, Part::Image { .. }));
@@ -121,7 +121,7 @@ fn newest_images(known: &Known, told: &[&Entry]) -> HashSet<(EntryId, usize)> {
 }
 
 /// An image of a prompt as it was given.
-fn image(known: &Known, entry: &Entry, at: usize) -> Option<Value> {
+fn image(known: &Mapping, entry: &Entry, at: usize) -> Option<Value> {
     let Body::Prompt { parts } = &entry.body else { return None };
     shape::content(known, Some(entry.id), parts).into_iter().nth(at)
 }
@@ -175,7 +175,7 @@ mod tests {
 
     fn told(parts: Vec<Part>, images: Images) -> Vec<Value> {
         let entry = Entry { id: EntryId::new([1; 10]), parent: None, at: Timestamp(0), body: Body::Prompt { parts } };
-        preface(&Known::default(), &[entry], images).expect("something was said")
+        preface(&Mapping::default(), &[entry], images).expect("something was said")
     }
 
     #[test]

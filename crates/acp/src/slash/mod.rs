@@ -3,7 +3,7 @@
 //! ```text
 //! mod       which commands there are, what was typed, what was shown
 //! run       carries one out over a session, and answers in the chat
-//! question  has the user decide about conflicts
+//! conflicts asks the user about conflicts
 //! text      what is said                                               (pure)
 //! ```
 //!
@@ -11,7 +11,7 @@
 //! number is the prompt's own, as `retake log` and the terminal show it; it means the list that was last shown, and is refused once the
 //! conversation has moved on since.
 
-mod question;
+mod conflicts;
 mod run;
 mod text;
 
@@ -23,8 +23,8 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::extension::Version;
-pub(crate) use question::choose;
-pub(crate) use run::{Exchange, refuse, run};
+pub(crate) use conflicts::choose;
+pub(crate) use run::{ChatExchange, refuse, run};
 pub(crate) use text::short;
 
 /// What our commands are called where another agent has one of the same name.
@@ -33,13 +33,13 @@ const PREFIX: &str = "retake-";
 /// A command that was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Slash {
-    kind: Kind,
+    kind: SlashKind,
     words: Vec<String>,
 }
 
 /// A command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum SlashKind {
     Rewind,
     Undo,
     Redo,
@@ -52,23 +52,23 @@ pub(crate) enum Kind {
 /// The chat of a session: what was shown in it, and what is being asked.
 #[derive(Debug)]
 pub(crate) struct Chat {
-    offered: &'static [Kind],
-    state: Mutex<State>,
+    offered: &'static [SlashKind],
+    state: Mutex<ChatState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ChatState {
     /// The list that was last shown.
-    shown: Option<Shown>,
+    shown: Option<ShownList>,
     /// Commands that are being carried out.
-    open: Vec<Open>,
+    open: Vec<RunningCommand>,
     /// Names of commands that another agent has.
     taken: Vec<String>,
 }
 
 /// A command that is being carried out.
 #[derive(Clone, Debug)]
-struct Open {
+struct RunningCommand {
     /// The client's request.
     request: Value,
     stop: Arc<Notify>,
@@ -76,12 +76,12 @@ struct Open {
 
 /// A list that was shown.
 #[derive(Clone, Debug)]
-struct Shown {
+struct ShownList {
     head: Option<EntryId>,
     targets: Vec<Target>,
 }
 
-impl Kind {
+impl SlashKind {
     /// What can be done with any agent.
     pub(crate) const ANY: &'static [Self] =
         &[Self::Rewind, Self::Undo, Self::Redo, Self::Checkpoints, Self::Label, Self::Fork];
@@ -128,7 +128,7 @@ impl Kind {
 
 impl Chat {
     /// One in which nothing was shown yet, and these commands are offered.
-    pub(crate) fn new(offered: &'static [Kind]) -> Self {
+    pub(crate) fn new(offered: &'static [SlashKind]) -> Self {
         Self { offered, state: Mutex::default() }
     }
 
@@ -136,7 +136,7 @@ impl Chat {
     pub(crate) fn parse(&self, text: &str) -> Option<Slash> {
         let mut words = text.trim().strip_prefix('/')?.split_whitespace();
         let typed = words.next()?;
-        let is_it = |kind: &&Kind| typed == self.name(**kind) || typed.strip_prefix(PREFIX) == Some(kind.name());
+        let is_it = |kind: &&SlashKind| typed == self.name(**kind) || typed.strip_prefix(PREFIX) == Some(kind.name());
         let kind = self.offered.iter().find(is_it)?;
         Some(Slash { kind: *kind, words: words.map(str::to_owned).collect() })
     }
@@ -164,12 +164,12 @@ impl Chat {
     }
 
     /// What a command is called here.
-    fn name(&self, kind: Kind) -> String {
+    fn name(&self, kind: SlashKind) -> String {
         let name = kind.name();
         if self.state().taken.iter().any(|one| one == name) { format!("{PREFIX}{name}") } else { name.to_owned() }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ChatState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -203,9 +203,9 @@ mod tests {
 
     #[test]
     fn only_a_lone_text_that_begins_with_a_name_is_a_command() {
-        let chat = Chat::new(Kind::ANY);
+        let chat = Chat::new(SlashKind::ANY);
         let words = vec!["3".to_owned(), "code".to_owned()];
-        assert_eq!(chat.parse(" /rewind 3 code "), Some(Slash { kind: Kind::Rewind, words }));
+        assert_eq!(chat.parse(" /rewind 3 code "), Some(Slash { kind: SlashKind::Rewind, words }));
         assert_eq!(chat.parse("/rewinding"), None);
         assert_eq!(chat.parse("please /rewind"), None);
         assert_eq!(chat.parse("/summarize"), None, "it is not offered");
@@ -215,11 +215,11 @@ mod tests {
 
     #[test]
     fn another_agents_command_is_its_own_and_ours_has_another_name() {
-        let chat = Chat::new(Kind::ANY);
+        let chat = Chat::new(SlashKind::ANY);
         assert!(chat.parse("/retake-undo").is_some(), "it always works");
         chat.make_way(vec!["undo".to_owned()]);
         assert_eq!(chat.parse("/undo"), None);
-        assert_eq!(chat.parse("/retake-undo").map(|slash| slash.kind), Some(Kind::Undo));
+        assert_eq!(chat.parse("/retake-undo").map(|slash| slash.kind), Some(SlashKind::Undo));
         let names: Vec<Value> = chat.commands(Version::V1).iter().map(|one| one["name"].clone()).collect();
         assert_eq!(names, ["rewind", "retake-undo", "redo", "checkpoints", "label", "fork"]);
     }

@@ -2,40 +2,42 @@
 
 use std::sync::Arc;
 
-use retake_agent::contract::{Action, Change, ChangeGoal, Extent, Query, Reason, Refusal, Reply, Seen, WhileRunning};
-use retake_agent::document::RewindDocument;
-use retake_agent::fresh;
+use retake_agent::contract::{
+    Action, Change, ChangeGoal, Extent, Query, Reason, Refusal, Reply, SeenHead, WhileRunning,
+};
+use retake_agent::ids;
+use retake_agent::rewind_document::RewindDocument;
 use retake_engine::Scope;
 use retake_engine::session::Target;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, oneshot};
 
-use super::text::Deed;
-use super::{Chat, Kind, Open, Shown, Slash, question, text};
+use super::text::RequestedChange;
+use super::{Chat, RunningCommand, ShownList, Slash, SlashKind, conflicts, text};
 use crate::extension::answer::error;
-use crate::extension::door::{Door, Made, Wanted};
+use crate::extension::backend::{AppliedChange, ChangeRequest, SessionBackend};
 use crate::extension::methods::{ask, odd, rewound};
 use crate::extension::{Version, last_message};
-use crate::peer::Peer;
+use crate::rpc_peer::Peer;
 use crate::wire::RpcError;
 
 /// How often a change is tried whose plan is overtaken before anybody can be asked.
 const ATTEMPTS: usize = 5;
 
 /// Is told, or dropped, when others need not wait for a command any more: it is over, or it asks something.
-pub(crate) type Asking = oneshot::Sender<()>;
+pub(crate) type Release = oneshot::Sender<()>;
 
 /// A command while it is carried out.
 pub(super) struct Running<'a> {
     chat: &'a Chat,
     stop: Arc<Notify>,
-    asking: Option<Asking>,
+    asking: Option<Release>,
 }
 
 impl<'a> Running<'a> {
-    fn begin(chat: &'a Chat, request: &Value, asking: Asking) -> Self {
+    fn begin(chat: &'a Chat, request: &Value, asking: Release) -> Self {
         let stop = Arc::new(Notify::new());
-        chat.state().open.push(Open { request: request.clone(), stop: Arc::clone(&stop) });
+        chat.state().open.push(RunningCommand { request: request.clone(), stop: Arc::clone(&stop) });
         Self { chat, stop, asking: Some(asking) }
     }
 
@@ -58,27 +60,34 @@ impl Drop for Running<'_> {
 }
 
 /// Carries a command out that was typed as the prompt `request`, and answers in the chat.
-pub(crate) async fn run(door: &impl Door, request: Value, blocks: &[Value], slash: &Slash, asking: Asking) {
-    let mut running = Running::begin(door.chat(), &request, asking);
-    let exchange = Exchange { client: door.client(), version: door.version(), session: door.session(), request };
+pub(crate) async fn run(
+    backend: &impl SessionBackend,
+    request: Value,
+    blocks: &[Value],
+    slash: &Slash,
+    asking: Release,
+) {
+    let mut running = Running::begin(backend.chat(), &request, asking);
+    let exchange =
+        ChatExchange { client: backend.client(), version: backend.version(), session: backend.session(), request };
     exchange.begin(blocks).await;
-    let (text, stop) = match carry_out(door, &mut running, slash).await {
+    let (text, stop) = match carry_out(backend, &mut running, slash).await {
         Ok(text) => (text, "end_turn"),
         Err(error) if error.code == RpcError::CANCELLED => (text::refused(&error), "cancelled"),
         Err(error) => (text::refused(&error), "end_turn"),
     };
-    exchange.end(&text, stop, || door.is_busy()).await;
+    exchange.end(&text, stop, || backend.is_busy()).await;
 }
 
 /// Answers a command in the chat of a session that cannot be gone back in.
-pub(crate) async fn refuse(exchange: &Exchange<'_>, blocks: &[Value], why: &str) {
+pub(crate) async fn refuse(exchange: &ChatExchange<'_>, blocks: &[Value], why: &str) {
     exchange.begin(blocks).await;
     let text = text::refused(&refusal(&format!("this session cannot be rewound: {why}")));
     exchange.end(&text, "end_turn", || false).await;
 }
 
 /// What is typed, and what is answered, in the chat of a session.
-pub(crate) struct Exchange<'a> {
+pub(crate) struct ChatExchange<'a> {
     pub(crate) client: &'a Peer,
     pub(crate) version: Version,
     pub(crate) session: &'a str,
@@ -86,11 +95,11 @@ pub(crate) struct Exchange<'a> {
     pub(crate) request: Value,
 }
 
-impl Exchange<'_> {
+impl ChatExchange<'_> {
     /// In version 2 a prompt is answered at once, and shown by whoever takes it.
     async fn begin(&self, blocks: &[Value]) {
         if self.version == Version::V2 {
-            let said = format!("command-{}", fresh::entry());
+            let said = format!("command-{}", ids::entry());
             self.client.answer(self.request.clone(), Ok(json!({ "messageId": said }))).await.ok();
             self.update(json!({ "sessionUpdate": "user_message", "messageId": said, "content": blocks })).await;
             self.update(json!({ "sessionUpdate": "state_update", "state": "running" })).await;
@@ -98,7 +107,7 @@ impl Exchange<'_> {
     }
 
     async fn end(&self, text: &str, stop: &str, is_busy: impl Fn() -> bool) {
-        let answer = format!("command-{}", fresh::entry());
+        let answer = format!("command-{}", ids::entry());
         let content = json!({ "type": "text", "text": text });
         self.update(json!({ "sessionUpdate": "agent_message_chunk", "messageId": answer, "content": content })).await;
         match self.version {
@@ -120,45 +129,54 @@ impl Exchange<'_> {
     }
 }
 
-async fn carry_out(door: &impl Door, running: &mut Running<'_>, slash: &Slash) -> Result<String, RpcError> {
+async fn carry_out(
+    backend: &impl SessionBackend,
+    running: &mut Running<'_>,
+    slash: &Slash,
+) -> Result<String, RpcError> {
     let words: Vec<&str> = slash.words.iter().map(String::as_str).collect();
     let (argument, scope) = (words.first().copied(), words.get(1).copied());
     match (slash.kind, argument) {
-        (Kind::Rewind, None) => list(door).await,
-        (Kind::Rewind, Some(argument)) => go_back(door, running, argument, scope).await,
-        (Kind::Undo, _) => change(door, running, ChangeGoal::Undo { operation: None }, None, &Deed::Undo).await,
-        (Kind::Redo, _) => change(door, running, ChangeGoal::Redo { operation: None }, None, &Deed::Redo).await,
-        (Kind::Checkpoints, _) => match ask(door, Query::Checkpoints).await? {
+        (SlashKind::Rewind, None) => list(backend).await,
+        (SlashKind::Rewind, Some(argument)) => go_back(backend, running, argument, scope).await,
+        (SlashKind::Undo, _) => {
+            change(backend, running, ChangeGoal::Undo { operation: None }, None, &RequestedChange::Undo).await
+        }
+        (SlashKind::Redo, _) => {
+            change(backend, running, ChangeGoal::Redo { operation: None }, None, &RequestedChange::Redo).await
+        }
+        (SlashKind::Checkpoints, _) => match ask(backend, Query::Checkpoints).await? {
             Reply::Checkpoints { checkpoints } => Ok(text::checkpoints(&checkpoints)),
             _ => Err(odd()),
         },
-        (Kind::Label, argument) => label(door, argument, words.get(1..).unwrap_or_default()).await,
-        (Kind::Fork, argument) => fork(door, argument).await,
-        (Kind::Summarize, argument) => summarize(door, argument).await,
+        (SlashKind::Label, argument) => label(backend, argument, words.get(1..).unwrap_or_default()).await,
+        (SlashKind::Fork, argument) => fork(backend, argument).await,
+        (SlashKind::Summarize, argument) => summarize(backend, argument).await,
     }
 }
 
 /// Shows the prompts that one can go back to.
-async fn list(door: &impl Door) -> Result<String, RpcError> {
-    let shown = targets(door).await?;
-    let text = text::list(&shown.targets, &door.chat().name(Kind::Rewind), |prompt| door.snapshot_of(prompt));
-    door.chat().state().shown = Some(shown);
+async fn list(backend: &impl SessionBackend) -> Result<String, RpcError> {
+    let shown = targets(backend).await?;
+    let text =
+        text::list(&shown.targets, &backend.chat().name(SlashKind::Rewind), |prompt| backend.snapshot_of(prompt));
+    backend.chat().state().shown = Some(shown);
     Ok(text)
 }
 
-async fn targets(door: &impl Door) -> Result<Shown, RpcError> {
-    match ask(door, Query::Targets { query: None }).await? {
-        Reply::Targets { head, targets } => Ok(Shown { head, targets }),
+async fn targets(backend: &impl SessionBackend) -> Result<ShownList, RpcError> {
+    match ask(backend, Query::Targets { query: None }).await? {
+        Reply::Targets { head, targets } => Ok(ShownList { head, targets }),
         _ => Err(odd()),
     }
 }
 
 /// The prompt that a number of the list that was shown, or an id, means, and where the head was then.
-async fn find(door: &impl Door, argument: &str) -> Result<(Target, Seen), RpcError> {
-    let Shown { head, targets } = targets(door).await?;
+async fn find(backend: &impl SessionBackend, argument: &str) -> Result<(Target, SeenHead), RpcError> {
+    let ShownList { head, targets } = targets(backend).await?;
     if let Some(number) = number(argument) {
-        let rewind = door.chat().name(Kind::Rewind);
-        let shown = door.chat().state().shown.clone();
+        let rewind = backend.chat().name(SlashKind::Rewind);
+        let shown = backend.chat().state().shown.clone();
         let Some(shown) = shown else {
             return Err(refusal(&format!("no list was shown yet, so the number means nothing; `/{rewind}` shows one")));
         };
@@ -168,16 +186,16 @@ async fn find(door: &impl Door, argument: &str) -> Result<(Target, Seen), RpcErr
         }
         let found = shown.targets.into_iter().find(|target| target.number == number);
         let found = found.ok_or_else(|| refusal(&format!("the list that was shown has no number {number}")))?;
-        return Ok((found, Seen { head }));
+        return Ok((found, SeenHead { head }));
     }
     let is_it =
-        |target: &Target| target.id.to_string().starts_with(argument) || door.entries(argument).contains(&target.id);
+        |target: &Target| target.id.to_string().starts_with(argument) || backend.entries(argument).contains(&target.id);
     let mut found = targets.into_iter().filter(is_it);
     match (found.next(), found.next()) {
-        (Some(found), None) => Ok((found, Seen { head })),
+        (Some(found), None) => Ok((found, SeenHead { head })),
         (Some(_), Some(_)) => Err(refusal(&format!("`{argument}` is the beginning of several ids"))),
         (None, _) => {
-            let rewind = door.chat().name(Kind::Rewind);
+            let rewind = backend.chat().name(SlashKind::Rewind);
             Err(refusal(&format!("no prompt has the id `{argument}`; `/{rewind}` lists them")))
         }
     }
@@ -194,7 +212,7 @@ fn refusal(text: &str) -> RpcError {
 }
 
 async fn go_back(
-    door: &impl Door,
+    backend: &impl SessionBackend,
     running: &mut Running<'_>,
     argument: &str,
     scope: Option<&str>,
@@ -205,27 +223,27 @@ async fn go_back(
         Some("conversation") => Scope::Conversation,
         Some(other) => return Err(refusal(&format!("`{other}` is neither `code` nor `conversation` nor `both`"))),
     };
-    let (target, seen) = find(door, argument).await?;
+    let (target, seen) = find(backend, argument).await?;
     if !target.has_files && scope != Scope::Conversation {
-        let rewind = door.chat().name(Kind::Rewind);
+        let rewind = backend.chat().name(SlashKind::Rewind);
         let instead = format!("`/{rewind} {argument} conversation` takes back the conversation alone");
         return Err(refusal(&format!("the files of that moment are not kept; {instead}")));
     }
-    let deed = Deed::Rewind { point: format!("before prompt {}, \"{}\"", target.number, target.text) };
-    change(door, running, rewound(target.id, scope), Some(seen), &deed).await
+    let deed = RequestedChange::Rewind { point: format!("before prompt {}, \"{}\"", target.number, target.text) };
+    change(backend, running, rewound(target.id, scope), Some(seen), &deed).await
 }
 
 /// Makes a change and tells what was done. Conflicts are decided by the user, and only for the files that they were asked about, as those
 /// were then: what is another by the time of the answer is asked anew.
 async fn change(
-    door: &impl Door,
+    backend: &impl SessionBackend,
     running: &mut Running<'_>,
     goal: ChangeGoal,
-    head_seen: Option<Seen>,
-    deed: &Deed,
+    head_seen: Option<SeenHead>,
+    deed: &RequestedChange,
 ) -> Result<String, RpcError> {
-    let before = last_message(&door.standing().await.entries);
-    let anew = |head_seen| Wanted {
+    let before = last_message(&backend.standing().await.entries);
+    let anew = |head_seen| ChangeRequest {
         change: Change::new(goal.clone()),
         head_seen,
         plan_seen: None,
@@ -234,17 +252,17 @@ async fn change(
     let mut wanted = anew(head_seen);
     let mut attempts = 0;
     let made = loop {
-        let refusal = match door.apply(wanted.clone()).await {
+        let refusal = match backend.apply(wanted.clone()).await {
             Ok(made) => break made,
             Err(refusal) => refusal,
         };
         match undecided(&refusal) {
             Undecided::Asked(plan) => {
-                let head = targets(door).await?.head;
-                let Some(choices) = question::decide(door, running, plan, deed).await? else {
+                let head = targets(backend).await?.head;
+                let Some(choices) = conflicts::decide(backend, running, plan, deed).await? else {
                     return Ok("Nothing was changed, as you wished.".to_owned());
                 };
-                wanted = anew(Some(Seen { head }));
+                wanted = anew(Some(SeenHead { head }));
                 wanted.change.choices = choices;
                 wanted.plan_seen.clone_from(&plan.fingerprint);
             }
@@ -252,19 +270,19 @@ async fn change(
                 attempts += 1;
                 wanted = anew(wanted.head_seen);
             }
-            Undecided::Nothing | Undecided::Hopeless => return Err(error(door.session(), &refusal)),
+            Undecided::Nothing | Undecided::Hopeless => return Err(error(backend.session(), &refusal)),
         }
     };
-    let Made { document, warnings, .. } = made;
-    let is_cut = before != last_message(&door.standing().await.entries);
+    let AppliedChange { document, warnings, .. } = made;
+    let is_cut = before != last_message(&backend.standing().await.entries);
     let back = match goal {
         // Another undo would take back what was done before that.
-        ChangeGoal::Undo { .. } => format!("`/{}` does it again.", door.chat().name(Kind::Redo)),
-        _ => format!("`/{}` takes this back.", door.chat().name(Kind::Undo)),
+        ChangeGoal::Undo { .. } => format!("`/{}` does it again.", backend.chat().name(SlashKind::Redo)),
+        _ => format!("`/{}` takes this back.", backend.chat().name(SlashKind::Undo)),
     };
     let is_none = document.operation.is_none() && document.conversation_moved.is_none();
     let done = match deed {
-        Deed::Undo if is_none => "Nothing was undone".to_owned(),
+        RequestedChange::Undo if is_none => "Nothing was undone".to_owned(),
         deed => deed.done(),
     };
     Ok(text::done(&document, &done, is_cut, &warnings, &back))
@@ -291,39 +309,39 @@ fn undecided(refusal: &Refusal) -> Undecided<'_> {
     }
 }
 
-async fn fork(door: &impl Door, argument: Option<&str>) -> Result<String, RpcError> {
+async fn fork(backend: &impl SessionBackend, argument: Option<&str>) -> Result<String, RpcError> {
     let entry = match argument {
-        Some(argument) => find(door, argument).await?.0.id,
+        Some(argument) => find(backend, argument).await?.0.id,
         None => {
-            let last = crate::extension::last_target(&door.standing().await.entries);
+            let last = crate::extension::last_target(&backend.standing().await.entries);
             last.ok_or_else(|| refusal("nothing was said yet, so there is nothing to fork"))?
         }
     };
-    let fork = door.fork(entry).await.map_err(|refusal| error(door.session(), &refusal))?;
+    let fork = backend.fork(entry).await.map_err(|refusal| error(backend.session(), &refusal))?;
     Ok(text::forked(&fork))
 }
 
 /// Names the point before a prompt, or takes its name away.
-async fn label(door: &impl Door, argument: Option<&str>, words: &[&str]) -> Result<String, RpcError> {
+async fn label(backend: &impl SessionBackend, argument: Option<&str>, words: &[&str]) -> Result<String, RpcError> {
     let Some(argument) = argument else {
         return Err(refusal(
             "name a prompt by its number or id, then the label; without a label, the one that it has goes",
         ));
     };
-    let (target, _) = find(door, argument).await?;
+    let (target, _) = find(backend, argument).await?;
     let label = Some(words.join(" ")).filter(|label| !label.is_empty());
-    ask(door, Action::Label { prompt: target.id, label: label.clone() }).await?;
+    ask(backend, Action::Label { prompt: target.id, label: label.clone() }).await?;
     Ok(text::labelled(&target, label.as_deref()))
 }
 
-async fn summarize(door: &impl Door, argument: Option<&str>) -> Result<String, RpcError> {
+async fn summarize(backend: &impl SessionBackend, argument: Option<&str>) -> Result<String, RpcError> {
     let extent = match argument {
-        Some(argument) => Extent::UpTo { entry: find(door, argument).await?.0.id },
+        Some(argument) => Extent::UpTo { entry: find(backend, argument).await?.0.id },
         None => Extent::All,
     };
-    match ask(door, Action::Summarise { extent, instructions: None }).await? {
+    match ask(backend, Action::Summarise { extent, instructions: None }).await? {
         Reply::Summarised { summary: Some(summary) } => {
-            Ok(text::summarised(&summary.text, &door.chat().name(Kind::Undo)))
+            Ok(text::summarised(&summary.text, &backend.chat().name(SlashKind::Undo)))
         }
         _ => Ok("There is nothing to summarise.".to_owned()),
     }

@@ -1,14 +1,14 @@
 //! What is said in the chat, for people. Pure.
 
 use retake_agent::contract::CheckpointFacts;
-use retake_agent::document::{Bytes, ConflictFacts, RewindDocument};
+use retake_agent::rewind_document::{Bytes, ConflictFacts, RewindDocument};
 use retake_engine::session::entry::{EntryId, Part};
 use retake_engine::session::{Target, TurnSummary};
 use retake_engine::{Changed, Scope};
 use serde_json::Value;
 
 use crate::extension::answer::{LATE, Snapshot, date};
-use crate::extension::door::Fork;
+use crate::extension::backend::Fork;
 use crate::wire::RpcError;
 
 /// Lines of a list.
@@ -19,7 +19,7 @@ const MAX_PATHS: usize = 20;
 const ID_DIGITS: usize = 8;
 
 /// A change that a command wants.
-pub(super) enum Deed {
+pub(super) enum RequestedChange {
     Undo,
     Redo,
     /// Going back to a point.
@@ -28,7 +28,7 @@ pub(super) enum Deed {
     },
 }
 
-impl Deed {
+impl RequestedChange {
     /// Names the change before it is made, by its plan.
     pub(super) fn wanted(&self, plan: &RewindDocument) -> String {
         match self {

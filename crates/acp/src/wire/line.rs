@@ -6,7 +6,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 
-use super::glimpse::{ENDS, Glimpse, glimpse};
+use super::oversized::{ENDS, OversizedLine, oversized};
 use super::{Message, NoMessage};
 
 /// How long a line may be. A longer one is skipped and told of: images are a few megabytes.
@@ -39,7 +39,7 @@ pub enum Incoming {
         /// How long it was.
         bytes: usize,
         /// What could be seen of it.
-        seen: Glimpse,
+        seen: OversizedLine,
     },
     /// The stream ended in the middle of a line.
     Half {
@@ -79,7 +79,7 @@ impl<R: AsyncRead + Unpin> Reader<R> {
             let skipped = std::mem::take(&mut self.skipped);
             if skipped > 0 {
                 let tail = std::mem::take(&mut self.tail);
-                let seen = glimpse(&line[..line.len().min(ENDS)], &tail);
+                let seen = oversized(&line[..line.len().min(ENDS)], &tail);
                 return Ok(Some(Incoming::TooLong { bytes: line.len() + skipped, seen }));
             }
             let text = line.trim_ascii();

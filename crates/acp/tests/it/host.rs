@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use retake_acp::agent::{Close, Host, HostError, Listed, Open, Wanted, Wish};
+use retake_acp::agent::{Close, Host, HostError, ListedSession, OpenSession, WantedSession, Wish};
 use retake_agent::contract::Action;
 use retake_agent::controller::{self, Opened, Setup, Unprotected, Which};
 use retake_agent::listing;
-use retake_agent::live::Live;
+use retake_agent::live::LiveSession;
 use retake_agent::model::{Model, ModelRefused, ModelSettings, Models};
 use retake_agent::permission::{Mode, Policy};
 use retake_agent::tool::{Jobs, Shell, Toolbox};
@@ -60,11 +60,11 @@ impl TestHost {
 }
 
 impl Host for TestHost {
-    async fn open(&self, wish: Wish) -> Result<Open, HostError> {
+    async fn open(&self, wish: Wish) -> Result<OpenSession, HostError> {
         assert_eq!(wish.cwd, self.dir.join("w"), "the workspace that the client named");
         let which = match wish.which {
-            Wanted::New => Which::New,
-            Wanted::Existing(session) => {
+            WantedSession::New => Which::New,
+            WantedSession::Existing(session) => {
                 let workspace = Workspace::open_or_create(environment(&self.dir)).unwrap();
                 let found = workspace.resolve_session(&session);
                 Which::Existing(found.map_err(|_| HostError::Unknown { session })?.id)
@@ -72,7 +72,7 @@ impl Host for TestHost {
         };
         let host = self.clone();
         let opened = tokio::task::spawn_blocking(move || host.open_blocking(which)).await.unwrap()?;
-        let (view, live) = Live::here(opened.handle.clone()).await.unwrap();
+        let (view, live) = LiveSession::here(opened.handle.clone()).await.unwrap();
         let close: Close = Box::new(move |_| {
             Box::pin(async move {
                 opened.handle.request(Action::Close).await.ok();
@@ -80,22 +80,22 @@ impl Host for TestHost {
                 tokio::task::spawn_blocking(|| opened.served.join().unwrap()).await.unwrap();
             })
         });
-        Ok(Open { view, live, close })
+        Ok(OpenSession { view, live, close })
     }
 
-    async fn list(&self, _: Option<PathBuf>) -> Result<Vec<Listed>, HostError> {
+    async fn list(&self, _: Option<PathBuf>) -> Result<Vec<ListedSession>, HostError> {
         let Ok(workspace) = Workspace::open(environment(&self.dir)) else { return Ok(Vec::new()) };
         let facts = listing::sessions(&workspace).unwrap().into_iter();
         let cwd = self.dir.join("w");
         Ok(facts
-            .map(|one| Listed { session: one.session.into(), cwd: cwd.clone(), title: one.title, at: one.at })
+            .map(|one| ListedSession { session: one.session.into(), cwd: cwd.clone(), title: one.title, at: one.at })
             .collect())
     }
 
     async fn delete(&self, session: String) -> Result<(), HostError> {
         let mut workspace = Workspace::open(environment(&self.dir)).unwrap();
         let found = workspace.resolve_session(&session).map_err(|_| HostError::Unknown { session })?;
-        let writer = workspace.open_session(found.id, retake_agent::fresh::now(), &mut retake_agent::fresh::random);
+        let writer = workspace.open_session(found.id, retake_agent::ids::now(), &mut retake_agent::ids::random);
         workspace.delete_session(writer.unwrap()).unwrap();
         Ok(())
     }

@@ -3,14 +3,14 @@
 #![allow(clippy::unwrap_used, missing_docs, unreachable_pub)]
 
 mod bad_input;
+mod catch_up;
 mod client;
 mod configure;
-mod doors;
 mod host;
-mod missed;
 mod prompt;
 mod proxy;
 mod rewind;
+mod scenarios;
 mod sessions;
 mod slash;
 mod tools;

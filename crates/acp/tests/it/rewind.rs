@@ -1,4 +1,4 @@
-//! What the rewind extension adds to what every client can do (`doors`): what is told, in which order and by which names.
+//! What the rewind extension adds to what every client can do (`scenarios`): what is told, in which order and by which names.
 
 use serde_json::{Value, json};
 

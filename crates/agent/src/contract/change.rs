@@ -5,7 +5,7 @@ use retake_engine::{Discard, Files, OnConflict, Scope};
 use serde::{Deserialize, Serialize};
 
 use super::is_default;
-use crate::document::Bytes;
+use crate::rewind_document::Bytes;
 
 /// A change of what is retained.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,7 +100,7 @@ pub enum ChangeGoal {
 /// Where a client saw the head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-pub struct Seen {
+pub struct SeenHead {
     /// The head; null if there was no entry.
     pub head: Option<EntryId>,
 }

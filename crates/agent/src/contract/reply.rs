@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{CheckpointFacts, Event, OperationFacts, OperationRef, SessionFacts, SessionRef, TreePrompt};
 use crate::diff::FileDiff;
-use crate::document::{Bytes, RewindDocument};
+use crate::rewind_document::{Bytes, RewindDocument};
 use crate::view::View;
 
 /// What a client gets: `{"response": …}`, `{"event": …}`, `"lagged"` or `"ended"`.
@@ -32,7 +32,7 @@ pub struct Response {
     pub id: String,
     /// What came of it.
     #[serde(flatten)]
-    pub outcome: Outcome,
+    pub outcome: RequestOutcome,
     /// The number of the last event that the session published before it answered. A client whose view is older has events to come that
     /// happened before the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,7 +43,7 @@ pub struct Response {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum RequestOutcome {
     /// It was done.
     Ok(Reply),
     /// It was not.
@@ -172,7 +172,7 @@ pub struct Summarised {
     pub bytes: (usize, usize),
 }
 
-/// Why a request was refused; nothing was changed unless `document` says otherwise.
+/// Why a request was refused; nothing was changed unless `rewind_document` says otherwise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Refusal {

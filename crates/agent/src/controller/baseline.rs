@@ -9,20 +9,23 @@ use retake_engine::{Durability, Origin, Phase, Progress, Step};
 use tokio::sync::mpsc;
 
 use super::publish::snapshot;
-use super::{Controller, Fact};
+use super::{Controller, WorkerFact};
 use crate::contract::{Baseline, EventKind, SnapshotMoment};
-use crate::{fresh, limits};
+use crate::{ids, limits};
 
 impl Controller {
     /// Has the first snapshot taken, and clients told how far it has come.
     pub(super) fn take_baseline(&self) {
         let moment = Moment { session: self.writer().id(), entry: None, origin: Origin::Turn };
         let facts = self.facts.clone();
-        self.keeper.run(move |workspace| {
+        self.workspace_thread.run(move |workspace| {
             let (began, progress) = (Instant::now(), Watched::new(facts.clone()));
-            let result = workspace.checkpoint_at(moment, fresh::checkpoint(), Durability::Soon, &progress);
+            let result = workspace.checkpoint_at(moment, ids::checkpoint(), Durability::Soon, &progress);
             facts
-                .send(Fact::Told { request: None, kind: snapshot(SnapshotMoment::Baseline, began, result.as_ref()) })
+                .send(WorkerFact::Told {
+                    request: None,
+                    kind: snapshot(SnapshotMoment::Baseline, began, result.as_ref()),
+                })
                 .ok();
         });
     }
@@ -30,7 +33,7 @@ impl Controller {
 
 /// Tells the controller how far a scan has come.
 struct Watched {
-    facts: mpsc::UnboundedSender<Fact>,
+    facts: mpsc::UnboundedSender<WorkerFact>,
     /// When something was told; at first, when it began.
     told: Mutex<Instant>,
     files: AtomicU64,
@@ -38,7 +41,7 @@ struct Watched {
 }
 
 impl Watched {
-    fn new(facts: mpsc::UnboundedSender<Fact>) -> Self {
+    fn new(facts: mpsc::UnboundedSender<WorkerFact>) -> Self {
         Self { facts, told: Mutex::new(Instant::now()), files: AtomicU64::new(0), bytes: AtomicU64::new(0) }
     }
 }
@@ -55,7 +58,7 @@ impl Progress for Watched {
         }
         *told = Instant::now();
         let baseline = Baseline { files, bytes: self.bytes.load(Ordering::Relaxed) };
-        self.facts.send(Fact::Told { request: None, kind: Box::new(EventKind::Baseline { baseline }) }).ok();
+        self.facts.send(WorkerFact::Told { request: None, kind: Box::new(EventKind::Baseline { baseline }) }).ok();
     }
 
     fn took_in(&self, bytes: u64) {

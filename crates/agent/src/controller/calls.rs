@@ -14,19 +14,19 @@ use retake_engine::{
 use tokio::sync::{mpsc, watch};
 
 use super::publish::{in_words, rule_warnings, snapshot};
-use super::{Controller, Fact, Terms, Unprotected, refusal};
-use crate::contract::{Answer, EventKind, Question, Reason, Refusal, Reply, Rule, SnapshotMoment};
+use super::{Controller, Terms, Unprotected, WorkerFact, refusal};
+use crate::contract::{EventKind, PermissionAnswer, Question, Reason, Refusal, Reply, Rule, SnapshotMoment};
 use crate::diff::FileDiff;
 use crate::permission::{self, Decision, Mode, Policy};
-use crate::tool::{self, Access, JobEnded, JobId, JobState, Prepared, Preview, Surroundings};
-use crate::turn::{self, Activity, CallNumber, Effects, Verdict};
-use crate::{fresh, limits};
+use crate::tool::{self, Access, CallContext, JobEnded, JobId, JobState, Prepared, Preview};
+use crate::turn::{self, Activity, CallNumber, CallPermission, Effects};
+use crate::{ids, limits};
 
-/// A call's window. The keeper puts it in, and closes it if the call is not to run after all.
+/// A call's window. The workspace thread puts it in, and closes it if the call is not to run after all.
 type Slot = Arc<Mutex<Option<Window>>>;
 
 /// A call of the model's last answer.
-pub(super) struct Call {
+pub(super) struct PendingCall {
     pub(super) id: CallId,
     tool: String,
     title: String,
@@ -39,7 +39,7 @@ pub(super) struct Call {
     is_settled: bool,
 }
 
-impl Call {
+impl PendingCall {
     /// Tells it to end.
     pub(super) fn cancel(&self) {
         self.interrupted.send_replace(true);
@@ -64,15 +64,15 @@ impl Controller {
             if let Some(asked) = self.toolbox.exploring(name, arguments) {
                 let (title, output) = self.explore(&policy, name, asked, &settled);
                 settled.push(result(id, &title, output));
-                calls.push(Call::new(id, name, &title, None));
-                verdicts.push((Verdict::Settled, Effects::Reads));
+                calls.push(PendingCall::new(id, name, &title, None));
+                verdicts.push((CallPermission::Settled, Effects::Reads));
                 continue;
             }
             let (call, verdict, effects) = match self.toolbox.prepare(name, arguments) {
                 Ok(prepared) => take_in(&policy, id, name, prepared, &mut settled),
                 Err(output) => {
                     settled.push(result(id, name, output));
-                    (Call::new(id, name, name, None), Verdict::Settled, Effects::Reads)
+                    (PendingCall::new(id, name, name, None), CallPermission::Settled, Effects::Reads)
                 }
             };
             verdicts.push((verdict, effects));
@@ -94,7 +94,7 @@ impl Controller {
         policy.with_approvals(self.writer().conversation().entries())
     }
 
-    fn call_mut(&mut self, number: CallNumber) -> Option<&mut Call> {
+    fn call_mut(&mut self, number: CallNumber) -> Option<&mut PendingCall> {
         self.current.as_mut()?.calls.get_mut(number)
     }
 
@@ -137,26 +137,26 @@ impl Controller {
     }
 
     /// Takes in whether a call may run.
-    pub(super) fn answer(&mut self, call: &CallId, answer: Answer) -> Result<Reply, Refusal> {
+    pub(super) fn answer(&mut self, call: &CallId, answer: PermissionAnswer) -> Result<Reply, Refusal> {
         let asked = self.current.as_ref().and_then(|current| {
-            let is_asked = |one: &super::Call| one.id == *call && one.question.is_some() && !one.is_settled;
+            let is_asked = |one: &super::PendingCall| one.id == *call && one.question.is_some() && !one.is_settled;
             current.calls.iter().position(is_asked)
         });
         let Some(number) = asked else { return Err(refusal(Reason::NotFound, "nobody is asked about this call")) };
-        if let Answer::AllowAlways { rule } = &answer {
+        if let PermissionAnswer::AllowAlways { rule } = &answer {
             let checked = permission::Rule::new(&rule.tool, rule.prefix.as_deref());
             checked.map_err(|err| refusal(Reason::Invalid, err.to_string()))?;
         }
         let is_about_protection = self.call_mut(number).is_some_and(|call| call.unprotected);
-        self.settle_question(number, !matches!(answer, Answer::Deny { .. }));
+        self.settle_question(number, !matches!(answer, PermissionAnswer::Deny { .. }));
         match answer {
-            Answer::AllowAlways { rule: Rule { tool, prefix } } if !is_about_protection => {
+            PermissionAnswer::AllowAlways { rule: Rule { tool, prefix } } if !is_about_protection => {
                 self.append(vec![Body::Approved { tool, prefix }]);
                 self.step(turn::Fact::Allowed(number));
                 self.allow_others();
             }
-            Answer::Allow | Answer::AllowAlways { .. } => self.step(turn::Fact::Allowed(number)),
-            Answer::Deny { why } => {
+            PermissionAnswer::Allow | PermissionAnswer::AllowAlways { .. } => self.step(turn::Fact::Allowed(number)),
+            PermissionAnswer::Deny { why } => {
                 let why = why.map(|why| format!(" They say: {why}")).unwrap_or_default();
                 let text = format!(
                     "The user did not allow this call. Do not try it another way; ask what to do instead.{why}"
@@ -177,7 +177,7 @@ impl Controller {
     /// Lets calls run that are asked about and that the user has allowed with another one.
     fn allow_others(&mut self) {
         let policy = self.policy_of_turn();
-        let is_allowed = |call: &Call| {
+        let is_allowed = |call: &PendingCall| {
             let prepared = call.prepared.as_ref().filter(|_| call.question.is_some() && !call.unprotected);
             prepared
                 .is_some_and(|prepared| permission::decide(&policy, &call.tool, &prepared.access) == Decision::Allow)
@@ -207,13 +207,13 @@ impl Controller {
             NewWindow { session, turn: Some(turn_id), tool, reach, declared, operation: PartOf::Turn(operation) };
         let slot = Arc::clone(&call.window);
         let (facts, turn, request) = (self.facts.clone(), self.number, self.publisher.request.clone());
-        self.keeper.run(move |workspace| {
+        self.workspace_thread.run(move |workspace| {
             let began = Instant::now();
-            let result = workspace.begin(window, fresh::checkpoint(), &NoProgress);
+            let result = workspace.begin(window, ids::checkpoint(), &NoProgress);
             let kind = snapshot(SnapshotMoment::Before, began, result.as_ref().map(|began| &began.before));
-            facts.send(Fact::Told { request, kind }).ok();
+            facts.send(WorkerFact::Told { request, kind }).ok();
             let result = result.map(|began| put(&slot, began.window));
-            facts.send(Fact::WindowOpened { turn, call: number, result }).ok();
+            facts.send(WorkerFact::WindowOpened { turn, call: number, result }).ok();
         });
     }
 
@@ -276,12 +276,12 @@ impl Controller {
             let told = facts.clone();
             let tell = async move {
                 while let Some(text) = lines.recv().await {
-                    told.send(Fact::CallOutput { turn, call: number, text }).ok();
+                    told.send(WorkerFact::CallOutput { turn, call: number, text }).ok();
                 }
             };
-            let run = (prepared.run)(Surroundings { root, output, interrupted, tag });
+            let run = (prepared.run)(CallContext { root, output, interrupted, tag });
             let (output, ()) = tokio::join!(run, tell);
-            facts.send(Fact::CallReturned { turn, call: number, output, at: FileTime::now() }).ok();
+            facts.send(WorkerFact::CallReturned { turn, call: number, output, at: FileTime::now() }).ok();
         });
         self.publish(started);
     }
@@ -307,12 +307,13 @@ impl Controller {
                 SnapshotMoment::After,
                 Moment { session: self.writer().id(), entry: None, origin: Origin::After },
             );
-            self.keeper.run(move |_| drop(facts.send(Fact::WindowClosed { turn, call: number, output })));
+            self.workspace_thread
+                .run(move |_| drop(facts.send(WorkerFact::WindowClosed { turn, call: number, output })));
         } else {
             window.stop(at);
-            self.keeper.run(move |workspace| {
+            self.workspace_thread.run(move |workspace| {
                 end(workspace, window, request.as_deref(), &facts);
-                facts.send(Fact::WindowClosed { turn, call: number, output }).ok();
+                facts.send(WorkerFact::WindowClosed { turn, call: number, output }).ok();
             });
         }
     }
@@ -352,11 +353,11 @@ impl Controller {
         self.settle_call(number, tool::Output::interrupted(text));
     }
 
-    /// Has the keeper close a call's window once it is open, if it is ever going to be.
+    /// Has the workspace thread close a call's window once it is open, if it is ever going to be.
     fn release_window(&mut self, number: CallNumber) {
         let Some(slot) = self.call_mut(number).map(|call| Arc::clone(&call.window)) else { return };
         let (facts, request) = (self.facts.clone(), self.publisher.request.clone());
-        self.keeper.run(move |workspace| {
+        self.workspace_thread.run(move |workspace| {
             if let Some(window) = take(&slot) {
                 end(workspace, window, request.as_deref(), &facts);
             }
@@ -366,7 +367,7 @@ impl Controller {
     /// Has a window closed by a snapshot.
     pub(super) fn end_window(&self, window: Window) {
         let (facts, request) = (self.facts.clone(), self.publisher.request.clone());
-        self.keeper.run(move |workspace| end(workspace, window, request.as_deref(), &facts));
+        self.workspace_thread.run(move |workspace| end(workspace, window, request.as_deref(), &facts));
     }
 
     pub(super) fn job_ended(&mut self, ended: &JobEnded) {
@@ -391,7 +392,7 @@ impl Controller {
             return;
         };
         let text = format!("These background jobs were ended when the session was closed: {}.", names.join(", "));
-        let note = NewEntry { id: fresh::entry(), at: fresh::now(), body: Body::Note { about: Vec::new(), text } };
+        let note = NewEntry { id: ids::entry(), at: ids::now(), body: Body::Note { about: Vec::new(), text } };
         match self.writer_mut().end_turn(turn, note) {
             Ok(_) => self.publish_appended(),
             Err(err) => self.publish(EventKind::Warning { text: in_words(&err) }),
@@ -407,7 +408,7 @@ impl Controller {
     }
 }
 
-impl Call {
+impl PendingCall {
     fn new(id: &CallId, tool: &str, title: &str, prepared: Option<Prepared>) -> Self {
         Self {
             id: id.clone(),
@@ -430,11 +431,11 @@ fn take_in(
     name: &str,
     prepared: Prepared,
     refused: &mut Vec<Body>,
-) -> (Call, Verdict, Effects) {
+) -> (PendingCall, CallPermission, Effects) {
     let effects = if prepared.access == Access::Reads { Effects::Reads } else { Effects::Mutates };
     let title = prepared.title.clone();
     match permission::decide(policy, name, &prepared.access) {
-        Decision::Allow => (Call::new(id, name, &title, Some(prepared)), Verdict::Allowed, effects),
+        Decision::Allow => (PendingCall::new(id, name, &title, Some(prepared)), CallPermission::Allowed, effects),
         Decision::Ask { why, suggested } => {
             let rule = suggested.map(|rule| Rule { tool: rule.tool().to_owned(), prefix: rule.prefix_text() });
             let detail = detail(&prepared.access);
@@ -447,12 +448,12 @@ fn take_in(
                 why,
                 rule,
             };
-            let call = Call { question: Some(question), ..Call::new(id, name, &title, Some(prepared)) };
-            (call, Verdict::Ask, effects)
+            let call = PendingCall { question: Some(question), ..PendingCall::new(id, name, &title, Some(prepared)) };
+            (call, CallPermission::Ask, effects)
         }
         Decision::Deny { why } => {
             refused.push(result(id, &title, tool::Output::new(Outcome::Denied, why)));
-            (Call::new(id, name, &title, None), Verdict::Settled, effects)
+            (PendingCall::new(id, name, &title, None), CallPermission::Settled, effects)
         }
     }
 }
@@ -481,11 +482,11 @@ fn take(slot: &Slot) -> Option<Window> {
     slot.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
-fn end(workspace: &mut Workspace, window: Window, request: Option<&str>, facts: &mpsc::UnboundedSender<Fact>) {
+fn end(workspace: &mut Workspace, window: Window, request: Option<&str>, facts: &mpsc::UnboundedSender<WorkerFact>) {
     let began = Instant::now();
-    let result = workspace.end(window, fresh::checkpoint(), Durability::Soon, &NoProgress);
+    let result = workspace.end(window, ids::checkpoint(), Durability::Soon, &NoProgress);
     let warnings = rule_warnings(workspace, result.as_ref().ok());
     for kind in std::iter::once(snapshot(SnapshotMoment::After, began, result.as_ref())).chain(warnings) {
-        facts.send(Fact::Told { request: request.map(str::to_owned), kind }).ok();
+        facts.send(WorkerFact::Told { request: request.map(str::to_owned), kind }).ok();
     }
 }

@@ -10,20 +10,22 @@ use tokio::sync::oneshot;
 
 use super::publish::in_words;
 use super::{Controller, WantedChange, refusal};
-use crate::contract::{Change, ChangeGoal, OperationRef, Outcome, Reason, Refusal, Reply, Seen, WhileRunning};
-use crate::document::{Bytes, RewindDocument};
-use crate::fresh;
-pub(super) use crate::question::{refused, to_request};
+use crate::contract::{
+    Change, ChangeGoal, OperationRef, Reason, Refusal, Reply, RequestOutcome, SeenHead, WhileRunning,
+};
+use crate::ids;
+pub(super) use crate::query::{refused, to_request};
+use crate::rewind_document::{Bytes, RewindDocument};
 use crate::tool::{Job, JobState};
 use crate::turn::Activity;
 
 impl Controller {
     /// Forks the session; a turn may go on meanwhile.
-    pub(super) fn fork(&self, entry: EntryId, answer: oneshot::Sender<Outcome>) {
-        let (session, new) = (self.writer().id(), fresh::fork(self.made_by));
-        self.keeper.run(move |workspace| {
+    pub(super) fn fork(&self, entry: EntryId, answer: oneshot::Sender<RequestOutcome>) {
+        let (session, new) = (self.writer().id(), ids::fork(self.made_by));
+        self.workspace_thread.run(move |workspace| {
             let outcome = match workspace.fork(session, entry, &new, &NoProgress) {
-                Ok(forked) => Outcome::Ok(Reply::Forked {
+                Ok(forked) => RequestOutcome::Ok(Reply::Forked {
                     session: forked.session.into(),
                     operation: forked.operation.into(),
                     draft: forked.draft,
@@ -36,7 +38,7 @@ impl Controller {
                         ForkError::NotSettled { .. } => Reason::Running,
                         _ => Reason::Failed,
                     };
-                    Outcome::Refused(refusal(reason, in_words(&error)))
+                    RequestOutcome::Refused(refusal(reason, in_words(&error)))
                 }
             };
             answer.send(outcome).ok();
@@ -47,15 +49,15 @@ impl Controller {
     pub(super) fn apply(
         &mut self,
         mut wanted: WantedChange,
-        head_seen: Option<Seen>,
+        head_seen: Option<SeenHead>,
         running: WhileRunning,
-        answer: oneshot::Sender<Outcome>,
+        answer: oneshot::Sender<RequestOutcome>,
     ) {
         let head = self.writer().conversation().head();
         // What was seen is compared with what is there now: the end of the turn adds to it.
-        if head_seen.is_some_and(|Seen { head: seen }| seen != head) {
+        if head_seen.is_some_and(|SeenHead { head: seen }| seen != head) {
             let text = "the conversation has moved on since; nothing was changed";
-            return drop(answer.send(Outcome::Refused(refusal(Reason::StaleHead, text))));
+            return drop(answer.send(RequestOutcome::Refused(refusal(Reason::StaleHead, text))));
         }
         if self.turn.activity() != Activity::Idle {
             wanted.plan_seen = wanted.plan_seen.map(|seen| with_any_head(&seen));
@@ -65,15 +67,15 @@ impl Controller {
             Activity::Running if running == WhileRunning::Refuse => {
                 let mut refusal = refusal(Reason::Running, "nothing was changed: a turn is running");
                 refusal.hint = Some("stop it first".to_owned());
-                drop(answer.send(Outcome::Refused(refusal)));
+                drop(answer.send(RequestOutcome::Refused(refusal)));
             }
             Activity::Running | Activity::Waiting if self.waiting.is_some() => {
                 let text = "nothing was changed: another change waits for the turn to end";
-                drop(answer.send(Outcome::Refused(refusal(Reason::Running, text))));
+                drop(answer.send(RequestOutcome::Refused(refusal(Reason::Running, text))));
             }
             Activity::Running | Activity::Waiting => {
                 if let Some(refusal) = self.is_hopeless(&wanted.change) {
-                    return drop(answer.send(Outcome::Refused(refusal)));
+                    return drop(answer.send(RequestOutcome::Refused(refusal)));
                 }
                 self.waiting = Some((wanted, answer));
                 self.stop();
@@ -91,11 +93,11 @@ impl Controller {
     /// The plan of a change that can be made as it is, and the engine's goal.
     fn plan_to_apply(&self, change: &Change, made_by: MadeBy) -> Result<(Goal, Plan), Refusal> {
         let (session, change) = (self.writer().id(), change.clone());
-        let (goal, plan) = self.keeper.ask(move |workspace| {
+        let (goal, plan) = self.workspace_thread.ask(move |workspace| {
             let request = RewindRequest { made_by, ..to_request(workspace, session, &change)? };
             // What tools at work have changed until now is theirs, and a plan has to know it.
             let moment = Moment { session, entry: None, origin: Origin::After };
-            let taken = workspace.checkpoint_at(moment, fresh::checkpoint(), Durability::Soon, &NoProgress);
+            let taken = workspace.checkpoint_at(moment, ids::checkpoint(), Durability::Soon, &NoProgress);
             taken.map_err(|err| refusal(Reason::Failed, in_words(&err)))?;
             let plan = workspace.plan(&request, &NoProgress).map_err(|err| refused(&err))?;
             Ok::<_, Refusal>((request.goal, plan))
@@ -107,11 +109,11 @@ impl Controller {
     }
 
     /// Makes a change; nothing else goes on.
-    pub(super) fn apply_now(&mut self, wanted: WantedChange, answer: oneshot::Sender<Outcome>) {
+    pub(super) fn apply_now(&mut self, wanted: WantedChange, answer: oneshot::Sender<RequestOutcome>) {
         self.publisher.request = wanted.request;
         let outcome = self.change(wanted.change, wanted.plan_seen);
         self.publisher.request = None;
-        answer.send(outcome.map_or_else(Outcome::Refused, Outcome::Ok)).ok();
+        answer.send(outcome.map_or_else(RequestOutcome::Refused, RequestOutcome::Ok)).ok();
     }
 
     fn change(&mut self, change: Change, plan_seen: Option<String>) -> Result<Reply, Refusal> {
@@ -119,18 +121,18 @@ impl Controller {
         let held = self.held.iter().flat_map(|held| held.parts.clone()).collect();
         self.return_held();
         let draft = self.draft.clone();
-        let Ended { seen, .. } = self.end_jobs_since(&change, seen, self.made_by)?;
+        let EndedJobs { seen, .. } = self.end_jobs_since(&change, seen, self.made_by)?;
         let (session, head, made_by) = (self.writer().id(), self.writer().conversation().head(), self.made_by);
-        let keeper = self.keeper.clone();
-        // The writer is the keeper's for as long as that takes, and nobody else's.
+        let workspace_thread = self.workspace_thread.clone();
+        // The writer is the workspace thread's for as long as that takes, and nobody else's.
         let result = self.lend_writer(move |writer| {
-            keeper.ask(move |workspace| {
+            workspace_thread.ask(move |workspace| {
                 let mut writer = writer;
                 let result = to_request(workspace, session, &change).and_then(|mut request| {
                     request.made_by = made_by;
                     request.head_seen = Some(HeadSeen(head));
                     let applied =
-                        workspace.apply_in(&mut writer, &request, seen.as_deref(), &fresh::rewind(), &NoProgress);
+                        workspace.apply_in(&mut writer, &request, seen.as_deref(), &ids::rewind(), &NoProgress);
                     applied.map_err(|err| refused(&err))
                 });
                 (writer, result)
@@ -151,7 +153,7 @@ impl Controller {
     /// nothing is left of it to take back, is refused too.
     fn check_seen(&self, change: &Change, fingerprint: String) -> Result<Sighted, Refusal> {
         let (session, asked) = (self.writer().id(), change.clone());
-        let seen = self.keeper.ask(move |workspace| {
+        let seen = self.workspace_thread.ask(move |workspace| {
             let request = to_request(workspace, session, &asked)?;
             let plan = workspace.plan(&request, &NoProgress).map_err(|err| refused(&err))?;
             match plan.is_as_seen(&fingerprint) {
@@ -183,7 +185,7 @@ impl Controller {
         change: &Change,
         seen: Option<Sighted>,
         made_by: MadeBy,
-    ) -> Result<Ended, Refusal> {
+    ) -> Result<EndedJobs, Refusal> {
         let jobs = self.toolbox.jobs().clone();
         let is_running = |job: &Job| matches!(job.state, JobState::Running);
         let leaves_files = matches!(
@@ -192,7 +194,7 @@ impl Controller {
                 | ChangeGoal::KeepPrompt { scope: Scope::Conversation, .. }
         );
         if leaves_files || !jobs.list().iter().any(is_running) {
-            return Ok(Ended { commands: Vec::new(), seen: seen.map(|seen| seen.fingerprint) });
+            return Ok(EndedJobs { commands: Vec::new(), seen: seen.map(|seen| seen.fingerprint) });
         }
         let (goal, plan) = self.plan_to_apply(change, made_by)?;
         let entries = self.writer().conversation().entries();
@@ -211,7 +213,7 @@ impl Controller {
         }
         self.publish_jobs();
         let seen = seen.map(|seen| self.seen_after(change, made_by, seen.plan, windows)).transpose()?;
-        Ok(Ended { commands, seen })
+        Ok(EndedJobs { commands, seen })
     }
 
     /// The fingerprint of the plan now that the jobs of `windows` have ended, if it differs from `before` only in what they wrote last.
@@ -223,7 +225,7 @@ impl Controller {
         windows: Vec<WindowId>,
     ) -> Result<String, Refusal> {
         let (session, change) = (self.writer().id(), change.clone());
-        self.keeper.ask(move |workspace| {
+        self.workspace_thread.ask(move |workspace| {
             let request = RewindRequest { made_by, ..to_request(workspace, session, &change)? };
             let plan = workspace.plan(&request, &NoProgress).map_err(|err| refused(&err))?;
             match workspace.differs_by_last_writes(&before, &plan, &windows) {
@@ -242,7 +244,7 @@ pub(super) struct Sighted {
 }
 
 /// What ending jobs came to.
-pub(super) struct Ended {
+pub(super) struct EndedJobs {
     /// Their commands.
     pub(super) commands: Vec<String>,
     /// The fingerprint of the plan that was seen, with what they wrote last.

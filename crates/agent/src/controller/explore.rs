@@ -9,11 +9,11 @@ use retake_engine::{
 
 use super::Controller;
 use crate::contract::{Change, ChangeGoal, EventKind, Refusal};
-use crate::document::Bytes;
-use crate::explore::{Jobs, Mark, Marks, Restored, Rewind};
+use crate::explore::{JobCommands, ModelCheckpoint, ModelCheckpoints, Restored, Rewind};
 use crate::permission::{self, Decision, Policy};
+use crate::rewind_document::Bytes;
 use crate::tool::{Access, Exploring, JobState, Output};
-use crate::{fresh, limits};
+use crate::{ids, limits};
 
 impl Controller {
     /// The title and the result of a call of `checkpoint` or `rewind`; `settled` are results of the same answer.
@@ -37,7 +37,7 @@ impl Controller {
                 .any(|body| matches!(body, Body::ToolResult { details: Some(details), .. } if is_meant(details)))
         };
         let has_rewind = beside(&|details| matches!(details, Details::Rewound { .. }));
-        let marks = Marks::of(self.writer().conversation().entries());
+        let marks = ModelCheckpoints::of(self.writer().conversation().entries());
         let output = match &asked {
             // What is called together with a rewind is left behind.
             Exploring::Checkpoint { .. } if has_rewind => Output::failed(
@@ -48,7 +48,7 @@ impl Controller {
                     &|details| matches!(details, Details::Checkpoint { name: Some(other), .. } if other == name),
                 ) =>
             {
-                Marks::taken(name)
+                ModelCheckpoints::taken(name)
             }
             Exploring::Checkpoint { goal, name } => marks.checkpoint(goal, name.as_deref()),
             Exploring::Rewind { .. } if has_rewind => Output::failed(
@@ -84,7 +84,7 @@ impl Controller {
             let text = format!("the model took back what it had changed: {}{more}", files[..shown].join(", "));
             self.publish(EventKind::Warning { text });
         }
-        let jobs = Jobs { ended, running: self.running_jobs() };
+        let jobs = JobCommands { ended, running: self.running_jobs() };
         let summary = summary(&rewind, self.writer(), &restored, &jobs);
         self.append(vec![summary]);
         self.toolbox.recall(self.writer().conversation());
@@ -96,17 +96,17 @@ impl Controller {
     }
 
     /// Takes the files back that the session has changed since a checkpoint of the model's. Returns which jobs it ended, too.
-    fn restore_files(&mut self, mark: &Mark) -> (Restored, Vec<String>) {
+    fn restore_files(&mut self, mark: &ModelCheckpoint) -> (Restored, Vec<String>) {
         let goal =
             ChangeGoal::Rewind { entry: mark.entry, scope: Scope::Code, files: Files::Selective, discard: Discard::No };
         let ended = match self.end_jobs_since(&Change::new(goal), None, MadeBy::Model) {
             Ok(ended) => ended.commands,
             Err(refusal) => return (Restored::Refused(reasons(&refusal)), Vec::new()),
         };
-        let (keeper, mark) = (self.keeper.clone(), mark.clone());
-        // What tools have changed until now is in the snapshots after them, which the keeper takes first.
+        let (workspace_thread, mark) = (self.workspace_thread.clone(), mark.clone());
+        // What tools have changed until now is in the snapshots after them, which the workspace thread takes first.
         let restored = self.lend_writer(move |writer| {
-            keeper.ask(move |workspace| {
+            workspace_thread.ask(move |workspace| {
                 let mut writer = writer;
                 let restored = restore(workspace, &mut writer, &mark);
                 (writer, restored)
@@ -152,29 +152,29 @@ pub(super) fn finish_left(
         Restored::Done(files) if files.is_empty() && workspace.operations()?.iter().any(is_ours) => Restored::Before,
         restored => restored,
     };
-    let body = summary(&rewind, writer, &restored, &Jobs::default());
-    let new = NewEntry { id: fresh::entry(), at: fresh::now(), body };
+    let body = summary(&rewind, writer, &restored, &JobCommands::default());
+    let new = NewEntry { id: ids::entry(), at: ids::now(), body };
     writer.end_turn(turn.id, new).map(drop)
 }
 
-fn summary(rewind: &Rewind, writer: &SessionWriter, restored: &Restored, jobs: &Jobs) -> Body {
+fn summary(rewind: &Rewind, writer: &SessionWriter, restored: &Restored, jobs: &JobCommands) -> Body {
     let (from, to) = rewind.range;
     let text = rewind.frame(writer.conversation().entries(), restored, jobs);
     let by = SummaryBy::Model { call: rewind.call.clone(), checkpoint: rewind.mark.entry };
     Body::Summary { from, to, text, by, usage: Usage::default() }
 }
 
-fn restore(workspace: &mut Workspace, writer: &mut SessionWriter, mark: &Mark) -> Restored {
+fn restore(workspace: &mut Workspace, writer: &mut SessionWriter, mark: &ModelCheckpoint) -> Restored {
     let (session, entry) = (writer.id(), mark.entry);
     let goal = Goal::Entry { session, entry, scope: Scope::Code, files: Files::Selective, discard: Discard::No };
     let mut request = RewindRequest::new(goal);
     request.made_by = MadeBy::Model;
-    match workspace.apply_in(writer, &request, None, &fresh::rewind(), &NoProgress) {
+    match workspace.apply_in(writer, &request, None, &ids::rewind(), &NoProgress) {
         Ok(applied) => {
             let done = applied.statuses.iter().filter(|(_, status)| *status == PathStatus::Done);
             Restored::Done(done.map(|(path, _)| path.display().to_string()).collect())
         }
-        Err(error) => Restored::Refused(reasons(&crate::question::refused(&error))),
+        Err(error) => Restored::Refused(reasons(&crate::query::refused(&error))),
     }
 }
 

@@ -4,14 +4,14 @@
 //! decided by the `turn` module; the controller carries it out. It never waits for a model or a tool: those report when they are done, each with
 //! the number of the turn that it belongs to, so that whatever comes after a turn was cut is dropped.
 
-mod around;
 mod baseline;
 mod calls;
 mod changes;
 mod explore;
-mod held;
 mod open;
 mod publish;
+mod queries;
+mod queued;
 mod summaries;
 mod turns;
 
@@ -26,19 +26,19 @@ use tokio::runtime;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
 use crate::contract::{
-    Action, Change, Command, Event, EventKind, Mentions, Outcome, Query, Reason, Refusal, Reply, Request,
+    Action, Change, Command, Event, EventKind, Mentions, Query, Reason, Refusal, Reply, Request, RequestOutcome,
 };
-use crate::files::FileList;
-use crate::keeper::Keeper;
 use crate::mention;
-use crate::model::{Answer, Delta, Heard, Model, ModelError, Models};
+use crate::model::{Delta, Model, ModelAnswer, ModelError, Models, PartialAnswer};
+use crate::path_search::FileList;
 use crate::permission::{Mode, Policy};
 use crate::publisher::Publisher;
-use crate::question::refusal;
+use crate::query::refusal;
 use crate::tool::{self, JobEnded, JobId, Toolbox};
 use crate::turn::{Activity, CallNumber, Turn};
 use crate::view::View;
-use calls::Call;
+use crate::workspace_thread::WorkspaceThread;
+use calls::PendingCall;
 use summaries::Summarising;
 
 pub use open::{OpenError, Opened, Setup, Which, open};
@@ -57,7 +57,7 @@ pub enum Unprotected {
 #[derive(Clone, Debug)]
 pub struct Handle {
     session: SessionId,
-    messages: mpsc::Sender<Message>,
+    messages: mpsc::Sender<ControllerMessage>,
     published: Arc<AtomicU64>,
 }
 
@@ -81,13 +81,13 @@ pub enum Beginning {
 
 /// What comes to whoever serves a session from clients.
 #[derive(Debug)]
-pub enum Message {
+pub enum ControllerMessage {
     /// Something is wanted.
     Request {
         /// What.
         request: Request,
         /// Where the answer goes.
-        answer: oneshot::Sender<Outcome>,
+        answer: oneshot::Sender<RequestOutcome>,
     },
     /// Somebody begins to listen.
     Attach {
@@ -104,7 +104,7 @@ pub enum Message {
 }
 
 /// The way to a session that somebody else than a controller serves: whoever has the other end answers.
-pub fn channel(session: SessionId) -> (Handle, mpsc::Receiver<Message>) {
+pub fn channel(session: SessionId) -> (Handle, mpsc::Receiver<ControllerMessage>) {
     let (messages, inbox) = mpsc::channel(crate::limits::INBOX);
     (Handle { session, messages, published: Arc::default() }, inbox)
 }
@@ -120,14 +120,14 @@ pub enum Closing {
 
 /// The answer to a request that was handed in.
 #[derive(Debug)]
-pub struct Pending(Awaited<Outcome>);
+pub struct Pending(Awaited<RequestOutcome>);
 
 impl Pending {
     /// Waits for it. A request that nobody waits for any more is not carried out.
     pub async fn answer(self) -> Result<Reply, Refusal> {
         match self.0.answer().await.ok_or_else(gone)? {
-            Outcome::Ok(reply) => Ok(reply),
-            Outcome::Refused(refusal) => Err(refusal),
+            RequestOutcome::Ok(reply) => Ok(reply),
+            RequestOutcome::Refused(refusal) => Err(refusal),
         }
     }
 }
@@ -137,7 +137,7 @@ impl Pending {
 #[derive(Debug)]
 struct Awaited<T> {
     answered: oneshot::Receiver<T>,
-    messages: mpsc::Sender<Message>,
+    messages: mpsc::Sender<ControllerMessage>,
 }
 
 impl<T> Awaited<T> {
@@ -153,14 +153,14 @@ impl<T> Awaited<T> {
 }
 
 /// What comes to a controller from those who work for it.
-enum Fact {
+enum WorkerFact {
     Delta {
         turn: u64,
         delta: Delta,
     },
     Answered {
         turn: u64,
-        result: Result<Answer, ModelError>,
+        result: Result<ModelAnswer, ModelError>,
     },
     Summarised {
         turn: u64,
@@ -193,7 +193,7 @@ enum Fact {
         call: CallNumber,
         output: tool::Output,
     },
-    /// The keeper has come to something that everybody is to be told.
+    /// The workspace thread has come to something that everybody is to be told.
     Told {
         request: Option<String>,
         kind: Box<EventKind>,
@@ -233,11 +233,11 @@ impl Handle {
 
     /// Hands a request in: those that were handed in first are carried out first, whenever their answers come.
     pub async fn hand_in(&self, request: Request) -> Pending {
-        Pending(self.deliver(|answer| Message::Request { request, answer }).await)
+        Pending(self.deliver(|answer| ControllerMessage::Request { request, answer }).await)
     }
 
     /// Sends a message with the way back for its answer. If the session has ended, [`Awaited::answer`] says so.
-    async fn deliver<T>(&self, message: impl FnOnce(oneshot::Sender<T>) -> Message) -> Awaited<T> {
+    async fn deliver<T>(&self, message: impl FnOnce(oneshot::Sender<T>) -> ControllerMessage) -> Awaited<T> {
         let (answer, answered) = oneshot::channel();
         self.messages.send(message(answer)).await.ok();
         Awaited { answered, messages: self.messages.clone() }
@@ -245,7 +245,7 @@ impl Handle {
 
     /// Closes the session if nothing goes on in it. What is said later is refused, and not stopped half-way.
     pub async fn close_if_idle(&self) -> Closing {
-        let closing = self.deliver(|answer| Message::CloseIfIdle { answer }).await;
+        let closing = self.deliver(|answer| ControllerMessage::CloseIfIdle { answer }).await;
         closing.answer().await.unwrap_or(Closing::Closes)
     }
 
@@ -256,7 +256,7 @@ impl Handle {
 
     /// Begins to listen: with everything, or with what came after event number `from`.
     pub async fn attach(&self, from: Option<u64>) -> Result<Attached, Refusal> {
-        let attached = self.deliver(|answer| Message::Attach { from, answer }).await;
+        let attached = self.deliver(|answer| ControllerMessage::Attach { from, answer }).await;
         attached.answer().await.ok_or_else(gone)
     }
 }
@@ -264,8 +264,8 @@ impl Handle {
 /// The one who writes to a session.
 struct Controller {
     runtime: runtime::Handle,
-    keeper: Keeper,
-    /// Away only while the keeper makes a change with it.
+    workspace_thread: WorkspaceThread,
+    /// Away only while the workspace thread makes a change with it.
     writer: Option<SessionWriter>,
     root: PathBuf,
     model: Model,
@@ -279,11 +279,11 @@ struct Controller {
     number: u64,
     current: Option<Current>,
     summarising: Option<Summarising>,
-    held: VecDeque<Held>,
+    held: VecDeque<QueuedPrompt>,
     /// What the user is about to say. The stored one begins with what is held, should the process die.
     draft: Vec<Part>,
     /// A change that waits for the turn to come to its end.
-    waiting: Option<(WantedChange, oneshot::Sender<Outcome>)>,
+    waiting: Option<(WantedChange, oneshot::Sender<RequestOutcome>)>,
     /// Whether the user stopped the last turn.
     stopped: bool,
     /// The last turn that is retained, and the head that it left.
@@ -292,11 +292,11 @@ struct Controller {
     job_windows: HashMap<JobId, Window>,
     /// The results that told the model of background jobs.
     job_entries: HashMap<JobId, EntryId>,
-    /// The keeper's, for whoever types a path.
+    /// The workspace thread's, for whoever types a path.
     files: Arc<Mutex<FileList>>,
     /// Knows the request that is being carried out.
     publisher: Publisher,
-    facts: mpsc::UnboundedSender<Fact>,
+    facts: mpsc::UnboundedSender<WorkerFact>,
     is_closing: bool,
 }
 
@@ -310,7 +310,7 @@ struct WantedChange {
 }
 
 /// A prompt that waits for the end of the turn.
-struct Held {
+struct QueuedPrompt {
     request: Option<String>,
     parts: Vec<Part>,
     terms: Terms,
@@ -330,21 +330,25 @@ struct Current {
     /// The request that began it.
     request: Option<String>,
     terms: Terms,
-    heard: Heard,
+    heard: PartialAnswer,
     /// The entry that the answer which is coming will be.
     reply: EntryId,
     /// Whether anything has come of it that is kept.
     has_output: bool,
-    calls: Vec<Call>,
+    calls: Vec<PendingCall>,
     asking: Option<tokio::task::AbortHandle>,
 }
 
 impl Controller {
     /// Serves until it is told to close and everything has come to its end.
-    fn serve(mut self, mut messages: mpsc::Receiver<Message>, mut facts: mpsc::UnboundedReceiver<Fact>) {
+    fn serve(
+        mut self,
+        mut messages: mpsc::Receiver<ControllerMessage>,
+        mut facts: mpsc::UnboundedReceiver<WorkerFact>,
+    ) {
         enum Next {
-            Message(Message),
-            Fact(Fact),
+            Message(ControllerMessage),
+            Fact(WorkerFact),
             Nobody,
         }
         let runtime = self.runtime.clone();
@@ -360,11 +364,11 @@ impl Controller {
             });
             match next {
                 Next::Fact(fact) => self.take_fact(fact),
-                Next::Message(Message::Attach { from, answer }) => drop(answer.send(self.attach(from))),
+                Next::Message(ControllerMessage::Attach { from, answer }) => drop(answer.send(self.attach(from))),
                 // Whoever gave up on it, maybe long ago, does not want it any more.
-                Next::Message(Message::Request { answer, .. }) if answer.is_closed() => {}
-                Next::Message(Message::Request { request, answer }) => self.take_request(request, answer),
-                Next::Message(Message::CloseIfIdle { answer }) => drop(answer.send(self.close_if_idle())),
+                Next::Message(ControllerMessage::Request { answer, .. }) if answer.is_closed() => {}
+                Next::Message(ControllerMessage::Request { request, answer }) => self.take_request(request, answer),
+                Next::Message(ControllerMessage::CloseIfIdle { answer }) => drop(answer.send(self.close_if_idle())),
                 // All clients are gone, and nobody can come back.
                 Next::Nobody => {
                     is_alone = true;
@@ -378,7 +382,7 @@ impl Controller {
             self.end_window(window);
         }
         // Whoever still listens is told how it ended.
-        self.keeper.ask(|_| ());
+        self.workspace_thread.ask(|_| ());
         while let Ok(fact) = facts.try_recv() {
             self.take_fact(fact);
         }
@@ -391,7 +395,7 @@ impl Controller {
         if !writer.conversation().entries().is_empty() || !writer.draft().is_empty() {
             return;
         }
-        self.keeper.run(move |workspace| {
+        self.workspace_thread.run(move |workspace| {
             // What was said and taken back can be had again.
             if workspace.all_entries(writer.id()).is_ok_and(|entries| entries.is_empty()) {
                 // One that stays is listed nowhere.
@@ -400,7 +404,7 @@ impl Controller {
         });
     }
 
-    fn take_request(&mut self, request: Request, answer: oneshot::Sender<Outcome>) {
+    fn take_request(&mut self, request: Request, answer: oneshot::Sender<RequestOutcome>) {
         self.publisher.request = (!request.id.is_empty()).then(|| request.id.clone());
         match request.command {
             Command::Query(query) => self.take_query(query, answer),
@@ -409,8 +413,8 @@ impl Controller {
         self.publisher.request = None;
     }
 
-    /// Answers a query: from memory, or from the workspace, which the keeper reads.
-    fn take_query(&mut self, query: Query, answer: oneshot::Sender<Outcome>) {
+    /// Answers a query: from memory, or from the workspace, which the workspace thread reads.
+    fn take_query(&mut self, query: Query, answer: oneshot::Sender<RequestOutcome>) {
         let reply = match query {
             Query::Attach { .. } => {
                 let view = self.publisher.view_with(self.writer().conversation().entries());
@@ -429,11 +433,11 @@ impl Controller {
             | Query::Store => return self.look_around(query, answer),
         };
         // A client that is gone needs no answer.
-        answer.send(Outcome::Ok(reply)).ok();
+        answer.send(RequestOutcome::Ok(reply)).ok();
     }
 
-    /// Carries an action out. Some are answered later: by the keeper, or when a turn has come to its end.
-    fn take_action(&mut self, action: Action, answer: oneshot::Sender<Outcome>) {
+    /// Carries an action out. Some are answered later: by the workspace thread, or when a turn has come to its end.
+    fn take_action(&mut self, action: Action, answer: oneshot::Sender<RequestOutcome>) {
         let outcome = match action {
             Action::Apply { change, head_seen, plan_seen, running } => {
                 let wanted = WantedChange { request: self.publisher.request.clone(), change, plan_seen };
@@ -465,34 +469,34 @@ impl Controller {
             }
         };
         // A client that is gone needs no answer.
-        answer.send(outcome.map_or_else(Outcome::Refused, Outcome::Ok)).ok();
+        answer.send(outcome.map_or_else(RequestOutcome::Refused, RequestOutcome::Ok)).ok();
     }
 
-    fn take_fact(&mut self, fact: Fact) {
+    fn take_fact(&mut self, fact: WorkerFact) {
         self.publisher.request = self.current.as_ref().and_then(|current| current.request.clone());
         match fact {
-            Fact::Told { request, kind } => {
+            WorkerFact::Told { request, kind } => {
                 self.publisher.request = request;
                 self.publish(*kind);
             }
-            Fact::JobEnded(ended) => self.job_ended(&ended),
-            Fact::WindowOpened { turn, call, result } => self.window_opened(turn, call, result),
-            Fact::CallReturned { turn, call, output, at } => self.call_returned(turn, call, output, at),
-            Fact::WindowClosed { turn, call, output } if turn == self.number => self.settle_call(call, output),
-            Fact::CallOutput { turn, call, text } if turn == self.number => self.call_output(call, text),
-            Fact::Delta { turn, delta } if turn == self.number => self.take_delta(&delta),
-            Fact::Answered { turn, result } if turn == self.number => self.take_answer(result),
-            Fact::Summarised { turn, result } if turn == self.number => self.take_summary(result),
-            Fact::RetryDue { turn } if turn == self.number => self.step(crate::turn::Fact::RetryDue),
-            Fact::OutOfPatience { turn } if turn == self.number => self.step(crate::turn::Fact::OutOfPatience),
+            WorkerFact::JobEnded(ended) => self.job_ended(&ended),
+            WorkerFact::WindowOpened { turn, call, result } => self.window_opened(turn, call, result),
+            WorkerFact::CallReturned { turn, call, output, at } => self.call_returned(turn, call, output, at),
+            WorkerFact::WindowClosed { turn, call, output } if turn == self.number => self.settle_call(call, output),
+            WorkerFact::CallOutput { turn, call, text } if turn == self.number => self.call_output(call, text),
+            WorkerFact::Delta { turn, delta } if turn == self.number => self.take_delta(&delta),
+            WorkerFact::Answered { turn, result } if turn == self.number => self.take_answer(result),
+            WorkerFact::Summarised { turn, result } if turn == self.number => self.take_summary(result),
+            WorkerFact::RetryDue { turn } if turn == self.number => self.step(crate::turn::Fact::RetryDue),
+            WorkerFact::OutOfPatience { turn } if turn == self.number => self.step(crate::turn::Fact::OutOfPatience),
             // Of a turn that is over.
-            Fact::WindowClosed { .. }
-            | Fact::CallOutput { .. }
-            | Fact::Delta { .. }
-            | Fact::Answered { .. }
-            | Fact::Summarised { .. }
-            | Fact::RetryDue { .. }
-            | Fact::OutOfPatience { .. } => {}
+            WorkerFact::WindowClosed { .. }
+            | WorkerFact::CallOutput { .. }
+            | WorkerFact::Delta { .. }
+            | WorkerFact::Answered { .. }
+            | WorkerFact::Summarised { .. }
+            | WorkerFact::RetryDue { .. }
+            | WorkerFact::OutOfPatience { .. } => {}
         }
         self.publisher.request = None;
     }

@@ -12,15 +12,15 @@ use retake_engine::{
 use thiserror::Error;
 use tokio::sync::mpsc;
 
-use super::{Controller, Fact, Handle, Unprotected, explore};
-use crate::keeper::Keeper;
+use super::{Controller, Handle, Unprotected, WorkerFact, explore};
 use crate::model::{Model, Models};
 use crate::permission::Policy;
 use crate::publisher::Publisher;
 use crate::tool::{JobEnded, Toolbox};
 use crate::turn::Turn;
 use crate::view::View;
-use crate::{fresh, limits};
+use crate::workspace_thread::WorkspaceThread;
+use crate::{ids, limits};
 
 /// All that a session needs.
 pub struct Setup {
@@ -85,20 +85,20 @@ pub struct Opened {
 /// Opens a session and begins to serve it. Must be called from within a Tokio runtime, on a thread that may wait.
 pub fn open(setup: Setup) -> Result<Opened, OpenError> {
     let mut workspace = Workspace::open_or_create(setup.environment)?;
-    let new = fresh::rewind();
+    let new = ids::rewind();
     workspace.recover(RecoveryChoice::Ask, new.after, new.at)?;
     workspace.watch();
     let session = match setup.which {
         Which::Existing(session) => session,
         Which::New => {
-            let (id, at) = (fresh::session(), fresh::now());
+            let (id, at) = (ids::session(), ids::now());
             workspace.create_session(NewSession { id, at, title: String::new(), kind: SessionKind::Conversation })?.id
         }
     };
-    let mut writer = workspace.open_session(session, fresh::now(), &mut fresh::random)?;
+    let mut writer = workspace.open_session(session, ids::now(), &mut ids::random)?;
     explore::finish_left(&mut workspace, &mut writer)?;
     let root = workspace.root().to_owned();
-    let (keeper, keeping) = Keeper::start(workspace).map_err(OpenError::Thread)?;
+    let (workspace_thread, keeping) = WorkspaceThread::start(workspace).map_err(OpenError::Thread)?;
     let (messages, inbox) = mpsc::channel(limits::INBOX);
     let (facts, reported) = mpsc::unbounded_channel();
     let (toolbox, jobs) = setup.tools;
@@ -118,7 +118,7 @@ pub fn open(setup: Setup) -> Result<Opened, OpenError> {
     runtime.spawn(report_jobs(jobs, facts.clone()));
     let controller = Controller {
         runtime,
-        keeper,
+        workspace_thread,
         writer: Some(writer),
         root,
         model: setup.model,
@@ -147,15 +147,15 @@ pub fn open(setup: Setup) -> Result<Opened, OpenError> {
     let served = thread::Builder::new().name("controller".to_owned());
     let served = served.spawn(move || {
         controller.serve(inbox, reported);
-        // The last handle to the keeper is gone: it does what is left, and ends.
+        // The last handle to the workspace thread is gone: it does what is left, and ends.
         keeping.join().ok();
     });
     Ok(Opened { handle, served: served.map_err(OpenError::Thread)? })
 }
 
-async fn report_jobs(mut jobs: mpsc::Receiver<JobEnded>, facts: mpsc::UnboundedSender<Fact>) {
+async fn report_jobs(mut jobs: mpsc::Receiver<JobEnded>, facts: mpsc::UnboundedSender<WorkerFact>) {
     while let Some(ended) = jobs.recv().await {
-        if facts.send(Fact::JobEnded(ended)).is_err() {
+        if facts.send(WorkerFact::JobEnded(ended)).is_err() {
             return;
         }
     }

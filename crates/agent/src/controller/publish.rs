@@ -6,8 +6,8 @@ use retake_engine::{Checkpoint, CheckpointError, Workspace};
 
 use super::{Attached, Controller};
 use crate::contract::{CheckpointRef, EventKind, JobFacts, OperationRef, SnapshotMoment, State};
-use crate::coverage;
-pub(super) use crate::question::in_words;
+use crate::ignore_warnings;
+pub(super) use crate::query::in_words;
 use crate::tool::JobState;
 use crate::turn::Activity;
 
@@ -76,7 +76,7 @@ pub(super) fn rule_warnings(
     checkpoint: Option<&Checkpoint>,
 ) -> impl Iterator<Item = Box<EventKind>> {
     let coverage = checkpoint.and_then(|checkpoint| workspace.coverage(checkpoint).ok()).unwrap_or_default();
-    coverage::warnings(&coverage).into_iter().map(|text| Box::new(EventKind::Warning { text }))
+    ignore_warnings::warnings(&coverage).into_iter().map(|text| Box::new(EventKind::Warning { text }))
 }
 
 /// What is told of a snapshot.

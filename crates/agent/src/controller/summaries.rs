@@ -9,33 +9,33 @@ use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
 use super::publish::in_words;
-use super::{Controller, Fact, refusal};
-use crate::contract::{EventKind, Extent, Outcome, Reason, Refusal, Reply, SnapshotMoment, Summarised};
+use super::{Controller, WorkerFact, refusal};
+use crate::contract::{EventKind, Extent, Reason, Refusal, Reply, RequestOutcome, SnapshotMoment, Summarised};
 use crate::model::ModelError;
 use crate::turn::{self, Activity, Retry};
-use crate::{explore, fresh, summary};
+use crate::{explore, ids, summary};
 
 /// A summary that the model is writing.
 pub(super) struct Summarising {
     range: (EntryId, EntryId),
     asking: AbortHandle,
     /// Who waits for it; nobody, if it is the turn.
-    wanted: Option<Wanted>,
+    wanted: Option<SummaryRequest>,
 }
 
-struct Wanted {
+struct SummaryRequest {
     request: Option<String>,
     what: String,
     /// How long the request to the model was before.
     bytes: usize,
-    answer: oneshot::Sender<Outcome>,
+    answer: oneshot::Sender<RequestOutcome>,
 }
 
 impl Controller {
     /// Has the model write a summary for the user.
-    pub(super) fn summarise(&mut self, extent: Extent, wish: Option<&str>, answer: oneshot::Sender<Outcome>) {
-        let refuse = |reason, text: &str, answer: oneshot::Sender<Outcome>| {
-            drop(answer.send(Outcome::Refused(refusal(reason, text))));
+    pub(super) fn summarise(&mut self, extent: Extent, wish: Option<&str>, answer: oneshot::Sender<RequestOutcome>) {
+        let refuse = |reason, text: &str, answer: oneshot::Sender<RequestOutcome>| {
+            drop(answer.send(RequestOutcome::Refused(refusal(reason, text))));
         };
         if self.turn.activity() != Activity::Idle {
             return refuse(Reason::Running, "nothing was changed: a turn is running; stop it first", answer);
@@ -56,22 +56,22 @@ impl Controller {
             None => what.to_owned(),
         };
         let Some(range) = conversation.range(span) else {
-            return drop(answer.send(Outcome::Ok(Reply::Summarised { summary: None })));
+            return drop(answer.send(RequestOutcome::Ok(Reply::Summarised { summary: None })));
         };
         let bytes = self.model_request().body().len();
-        let wanted = Wanted { request: self.publisher.request.clone(), what, bytes, answer };
+        let wanted = SummaryRequest { request: self.publisher.request.clone(), what, bytes, answer };
         self.step(turn::Fact::SummaryWanted);
         self.number += 1;
         self.ask_for_summary(range, wish, Some(wanted));
     }
 
-    fn ask_for_summary(&mut self, range: (EntryId, EntryId), wish: Option<&str>, wanted: Option<Wanted>) {
+    fn ask_for_summary(&mut self, range: (EntryId, EntryId), wish: Option<&str>, wanted: Option<SummaryRequest>) {
         let entries = self.writer().conversation().entries();
         let requests = summary::requests(&self.model, &self.toolbox.specs(), entries, range, wish);
         let (model, facts, turn) = (self.model.clone(), self.facts.clone(), self.number);
         let asking = self.runtime.spawn(async move {
             let result = summary::write(model, requests).await;
-            facts.send(Fact::Summarised { turn, result }).ok();
+            facts.send(WorkerFact::Summarised { turn, result }).ok();
         });
         let asking = asking.abort_handle();
         self.summarising = Some(Summarising { range, asking, wanted });
@@ -108,7 +108,7 @@ impl Controller {
                         Err(refusal(Reason::Failed, text))
                     }
                 };
-                wanted.answer.send(outcome.map_or_else(Outcome::Refused, Outcome::Ok)).ok();
+                wanted.answer.send(outcome.map_or_else(RequestOutcome::Refused, RequestOutcome::Ok)).ok();
                 self.step(turn::Fact::SummaryEnded);
                 self.say_held();
             }
@@ -131,13 +131,13 @@ impl Controller {
         range: (EntryId, EntryId),
         text: String,
         usage: Usage,
-        wanted: &Wanted,
+        wanted: &SummaryRequest,
     ) -> Result<Reply, Refusal> {
         // To be undone it needs a checkpoint before it, and the first one may still be on its way.
-        self.keeper.ask(|_| ());
-        let (operation, made_by) = (fresh::operation(), self.made_by);
+        self.workspace_thread.ask(|_| ());
+        let (operation, made_by) = (ids::operation(), self.made_by);
         let body = summary_of(range, text.clone(), SummaryBy::User, usage);
-        let new = NewEntry { id: fresh::entry(), at: fresh::now(), body };
+        let new = NewEntry { id: ids::entry(), at: ids::now(), body };
         let entry = new.id;
         self.writer_mut()
             .summarise(operation, made_by, &wanted.what, new)
@@ -158,7 +158,7 @@ impl Controller {
         self.publish(EventKind::Summarising { active: false });
         let Some(wanted) = wanted else { return };
         let text = "the summary was stopped; nothing was changed";
-        wanted.answer.send(Outcome::Refused(refusal(Reason::Interrupted, text))).ok();
+        wanted.answer.send(RequestOutcome::Refused(refusal(Reason::Interrupted, text))).ok();
         self.go_on_after_turn(false);
     }
 

@@ -7,14 +7,16 @@ use retake_engine::session::{Moment, NewEntry, NewTurn, SessionError, first_line
 use retake_engine::{Durability, NoProgress, OperationId, Origin};
 
 use super::publish::{in_words, rule_warnings, snapshot};
-use super::{Controller, Current, Fact, Terms, Unprotected, refusal};
-use crate::contract::{Allow, Change, ChangeGoal, EventKind, Outcome, Reason, Refusal, Reply, SnapshotMoment, TurnEnd};
-use crate::document::RewindDocument;
+use super::{Controller, Current, Terms, Unprotected, WorkerFact, refusal};
+use crate::contract::{
+    Allow, Change, ChangeGoal, EventKind, Reason, Refusal, Reply, RequestOutcome, SnapshotMoment, TurnEnd,
+};
 use crate::instructions::{self, Missing};
-use crate::model::{Answer, Delta, Heard, ModelError, Request};
+use crate::model::{Delta, ModelAnswer, ModelError, PartialAnswer, Request};
 use crate::permission::Mode;
+use crate::rewind_document::RewindDocument;
 use crate::turn::{self, Activity, Effect, Ending, Retry};
-use crate::{fresh, limits};
+use crate::{ids, limits};
 
 impl Controller {
     /// What may run in a turn whose prompt says so.
@@ -43,12 +45,12 @@ impl Controller {
 
     /// Says something; `left` is still about to be said.
     pub(super) fn begin_turn(&mut self, parts: Vec<Part>, left: Vec<Part>, terms: Terms) -> Result<Reply, Refusal> {
-        let at = fresh::now();
+        let at = ids::now();
         let Missing { mut bodies, warnings } = instructions::missing(self.writer().conversation(), &self.root);
         warnings.into_iter().for_each(|text| self.publish(EventKind::Warning { text }));
         bodies.push(Body::Prompt { parts });
-        let entries: Vec<NewEntry> = bodies.into_iter().map(|body| NewEntry { id: fresh::entry(), at, body }).collect();
-        let operation = fresh::operation();
+        let entries: Vec<NewEntry> = bodies.into_iter().map(|body| NewEntry { id: ids::entry(), at, body }).collect();
+        let operation = ids::operation();
         let prompt = entries.last().expect("there is a prompt").id;
         let (made_by, draft) = (self.made_by, self.with_held(left.clone()));
         self.writer_mut()
@@ -61,8 +63,8 @@ impl Controller {
             operation,
             request: self.publisher.request.clone(),
             terms,
-            heard: Heard::default(),
-            reply: fresh::entry(),
+            heard: PartialAnswer::default(),
+            reply: ids::entry(),
             has_output: false,
             calls: Vec::new(),
             asking: None,
@@ -82,12 +84,12 @@ impl Controller {
     /// Has a snapshot taken; nobody waits for it but what comes after it.
     pub(super) fn snapshot(&self, name: SnapshotMoment, moment: Moment) {
         let (facts, request) = (self.facts.clone(), self.publisher.request.clone());
-        self.keeper.run(move |workspace| {
+        self.workspace_thread.run(move |workspace| {
             let began = Instant::now();
-            let result = workspace.checkpoint_at(moment, fresh::checkpoint(), Durability::Soon, &NoProgress);
+            let result = workspace.checkpoint_at(moment, ids::checkpoint(), Durability::Soon, &NoProgress);
             let warnings = rule_warnings(workspace, result.as_ref().ok());
             for kind in std::iter::once(snapshot(name, began, result.as_ref())).chain(warnings) {
-                facts.send(Fact::Told { request: request.clone(), kind }).ok();
+                facts.send(WorkerFact::Told { request: request.clone(), kind }).ok();
             }
         });
     }
@@ -139,7 +141,7 @@ impl Controller {
             let told = facts.clone();
             let tell = async move {
                 while let Some(delta) = heard.recv().await {
-                    told.send(Fact::Delta { turn, delta }).ok();
+                    told.send(WorkerFact::Delta { turn, delta }).ok();
                 }
             };
             let ask = async move {
@@ -148,11 +150,11 @@ impl Controller {
                 model.ask(&request, &deltas).await
             };
             let (result, ()) = tokio::join!(ask, tell);
-            facts.send(Fact::Answered { turn, result }).ok();
+            facts.send(WorkerFact::Answered { turn, result }).ok();
         });
         if let Some(current) = &mut self.current {
-            current.heard = Heard::default();
-            current.reply = fresh::entry();
+            current.heard = PartialAnswer::default();
+            current.reply = ids::entry();
             current.asking = Some(asking.abort_handle());
         }
     }
@@ -170,13 +172,13 @@ impl Controller {
         self.publish(kind);
     }
 
-    pub(super) fn take_answer(&mut self, result: Result<Answer, ModelError>) {
+    pub(super) fn take_answer(&mut self, result: Result<ModelAnswer, ModelError>) {
         let Some(current) = &mut self.current else { return };
         current.asking = None;
         match result {
             Ok(answer) => {
-                current.heard = Heard::default();
-                let Answer { blocks, usage, stop } = answer;
+                current.heard = PartialAnswer::default();
+                let ModelAnswer { blocks, usage, stop } = answer;
                 self.append_reply(blocks.clone(), usage, stop);
                 if let Some(text) = lacking(&blocks, stop) {
                     self.publish(EventKind::Warning { text: text.to_owned() });
@@ -205,19 +207,19 @@ impl Controller {
     fn append_reply(&mut self, blocks: Vec<Block>, usage: Usage, stop: StopReason) {
         let model = self.model.full_name();
         // Clients know it by this id from its first word on.
-        let id = self.current.as_ref().map_or_else(fresh::entry, |current| current.reply);
-        self.append_entries(vec![NewEntry { id, at: fresh::now(), body: Body::Reply { blocks, model, usage, stop } }]);
+        let id = self.current.as_ref().map_or_else(ids::entry, |current| current.reply);
+        self.append_entries(vec![NewEntry { id, at: ids::now(), body: Body::Reply { blocks, model, usage, stop } }]);
         if let Some(current) = &mut self.current {
             current.has_output = true;
             // No other entry may have it.
-            current.reply = fresh::entry();
+            current.reply = ids::entry();
         }
     }
 
     /// Appends to the conversation and tells everybody. If that fails, nothing can go on.
     pub(super) fn append(&mut self, bodies: Vec<Body>) {
-        let at = fresh::now();
-        self.append_entries(bodies.into_iter().map(|body| NewEntry { id: fresh::entry(), at, body }).collect());
+        let at = ids::now();
+        self.append_entries(bodies.into_iter().map(|body| NewEntry { id: ids::entry(), at, body }).collect());
     }
 
     fn append_entries(&mut self, new: Vec<NewEntry>) {
@@ -234,7 +236,7 @@ impl Controller {
         });
         self.cancel_model();
         if let Some(current) = &self.current {
-            current.calls.iter().for_each(super::Call::cancel);
+            current.calls.iter().for_each(super::PendingCall::cancel);
         }
         // The next one who opens the session puts it in order.
         self.current = None;
@@ -246,14 +248,14 @@ impl Controller {
 
     fn wait_to_retry(&mut self, ms: u64, attempt: u32, message: String) {
         if let Some(current) = &mut self.current {
-            current.heard = Heard::default();
+            current.heard = PartialAnswer::default();
         }
         self.publish(EventKind::Retrying { after_ms: ms, attempt, message });
-        self.later(ms, Fact::RetryDue { turn: self.number });
+        self.later(ms, WorkerFact::RetryDue { turn: self.number });
     }
 
     /// Has a fact come after some time.
-    pub(super) fn later(&self, ms: u64, fact: Fact) {
+    pub(super) fn later(&self, ms: u64, fact: WorkerFact) {
         let facts = self.facts.clone();
         self.runtime.spawn(async move {
             tokio::time::sleep(Duration::from_millis(ms)).await;
@@ -300,7 +302,7 @@ impl Controller {
     pub(super) fn stop(&mut self) {
         self.step(turn::Fact::Interrupted);
         if self.turn.activity() != Activity::Idle {
-            self.later(limits::PATIENCE_MS, Fact::OutOfPatience { turn: self.number });
+            self.later(limits::PATIENCE_MS, WorkerFact::OutOfPatience { turn: self.number });
         }
     }
 
@@ -355,7 +357,7 @@ impl Controller {
     }
 
     fn write_end(&mut self, current: &Current, reason: EndReason) -> Result<(), SessionError> {
-        let end = NewEntry { id: fresh::entry(), at: fresh::now(), body: Body::Ended { reason } };
+        let end = NewEntry { id: ids::entry(), at: ids::now(), body: Body::Ended { reason } };
         self.last_turn = Some((current.operation, end.id));
         self.writer_mut().end_turn(current.operation, end)?;
         self.publish_appended();
@@ -375,7 +377,7 @@ impl Controller {
     fn store_turn(&self, ended: EventKind) {
         self.snapshot(SnapshotMoment::Turn, Moment { session: self.writer().id(), entry: None, origin: Origin::Turn });
         let (facts, request, kind) = (self.facts.clone(), self.publisher.request.clone(), Box::new(ended));
-        self.keeper.run(move |_| drop(facts.send(Fact::Told { request, kind })));
+        self.workspace_thread.run(move |_| drop(facts.send(WorkerFact::Told { request, kind })));
     }
 
     /// Answers an undo that waited for a turn which has taken itself back: there is nothing left to undo of what was meant.
@@ -383,7 +385,7 @@ impl Controller {
         let Some((_, answer)) = self.waiting.take() else { return };
         self.stopped = false;
         let document = Box::new(RewindDocument::taken_back(&format!("turn {said}")));
-        answer.send(Outcome::Ok(Reply::Change { document })).ok();
+        answer.send(RequestOutcome::Ok(Reply::Change { document })).ok();
     }
 
     /// A change that waited for the end comes first; then what was held, if there is any sense in that.
@@ -401,11 +403,11 @@ impl Controller {
             return Err(refusal(Reason::Running, "a turn is running; stop it first"));
         }
         // To be undone it needs a checkpoint before it, and the first one may still be on its way.
-        self.keeper.ask(|_| ());
-        let cut = NewEntry { id: fresh::entry(), at: fresh::now(), body: Body::Cleared };
+        self.workspace_thread.ask(|_| ());
+        let cut = NewEntry { id: ids::entry(), at: ids::now(), body: Body::Cleared };
         let made_by = self.made_by;
         self.writer_mut()
-            .clear(fresh::operation(), made_by, cut)
+            .clear(ids::operation(), made_by, cut)
             .map_err(|err| refusal(Reason::Failed, in_words(&err)))?;
         self.publish_appended();
         self.toolbox.recall(self.writer().conversation());

@@ -11,7 +11,7 @@ use retake_engine::{Environment, SessionId, Workspace};
 use thiserror::Error;
 use tokio::time::sleep;
 
-use super::{Live, LiveError};
+use super::{LiveError, LiveSession};
 use crate::socket::{self, Client, Untrusted};
 use crate::view::View;
 
@@ -21,7 +21,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// Where the sessions of a workspace are reached.
 #[derive(Clone, Copy, Debug)]
-pub struct Reach<'a> {
+pub struct SessionLocator<'a> {
     /// The workspace.
     pub environment: &'a Environment,
     /// The directory of the sockets.
@@ -44,9 +44,9 @@ pub enum JoinError {
 
 /// A session that was found.
 #[derive(Debug)]
-pub enum Found<O> {
+pub enum FoundSession<O> {
     /// Another process has it open.
-    Joined(Box<View>, Live),
+    Joined(Box<View>, LiveSession),
     /// This process has opened it.
     Opened(O),
 }
@@ -69,7 +69,7 @@ pub enum FindError<E> {
     Open(E),
 }
 
-impl Reach<'_> {
+impl SessionLocator<'_> {
     /// Connects with the process that has a session open; `None` if none has.
     pub async fn connect(&self, session: SessionId) -> Result<Option<Client>, JoinError> {
         let error = match Client::connect(self.sockets, session).await {
@@ -92,9 +92,9 @@ impl Reach<'_> {
     }
 
     /// Joins a session that another process has open; `None` if none has.
-    pub async fn join(&self, session: SessionId) -> Result<Option<(Box<View>, Live)>, JoinError> {
+    pub async fn join(&self, session: SessionId) -> Result<Option<(Box<View>, LiveSession)>, JoinError> {
         let Some(client) = self.connect(session).await? else { return Ok(None) };
-        match Live::attach(client, session).await {
+        match LiveSession::attach(client, session).await {
             Ok(joined) => Ok(Some(joined)),
             // The process has ended meanwhile.
             Err(LiveError::Died | LiveError::Ended) => Ok(None),
@@ -107,17 +107,17 @@ impl Reach<'_> {
         &self,
         session: SessionId,
         mut open: impl FnMut() -> Opening,
-    ) -> Result<Found<O>, FindError<E>>
+    ) -> Result<FoundSession<O>, FindError<E>>
     where
         Opening: Future<Output = Result<O, NotOpened<E>>>,
     {
         let mut attempt = 1;
         loop {
             if let Some((view, live)) = self.join(session).await.map_err(FindError::Join)? {
-                return Ok(Found::Joined(view, live));
+                return Ok(FoundSession::Joined(view, live));
             }
             match open().await {
-                Ok(opened) => return Ok(Found::Opened(opened)),
+                Ok(opened) => return Ok(FoundSession::Opened(opened)),
                 // Another process was quicker and does not listen yet, or is about to end.
                 Err(NotOpened::Taken(_)) if attempt < ATTEMPTS => sleep(PAUSE).await,
                 Err(NotOpened::Taken(error) | NotOpened::Failed(error)) => return Err(FindError::Open(error)),

@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use super::result;
 use super::{ServerSettings, StartError};
 use crate::tool::Output;
-use crate::tool::shell::{GRACE, Group, new_mark, prepare_process};
+use crate::tool::shell::{GRACE, ProcessGroup, new_mark, prepare_process};
 use crate::tool::{Shell, interruption};
 
 const MAX_STDERR: usize = 4000;
@@ -122,20 +122,20 @@ impl Server {
     }
 }
 
-fn spawn(settings: &ServerSettings, root: &Path, shell: &Shell) -> std::io::Result<(Child, Group)> {
+fn spawn(settings: &ServerSettings, root: &Path, shell: &Shell) -> std::io::Result<(Child, ProcessGroup)> {
     let mark = new_mark();
     let mut command = std::process::Command::new(&settings.command);
     command.args(&settings.args).current_dir(root).process_group(0);
     prepare_process(&mut command, &mark, &shell.hidden);
     command.envs(&settings.env).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = Command::from(command).spawn()?;
-    let group = child.id().and_then(|leader| Group::of(leader, mark, None));
+    let group = child.id().and_then(|leader| ProcessGroup::of(leader, mark, None));
     Ok((child, group.ok_or_else(|| std::io::Error::other("it has no process id"))?))
 }
 
 /// Ends the server's processes when it goes without a shutdown.
 #[derive(Debug)]
-struct EndOnDrop(Group);
+struct EndOnDrop(ProcessGroup);
 
 impl Drop for EndOnDrop {
     fn drop(&mut self) {
@@ -153,14 +153,14 @@ struct Tail {
 
 impl Tail {
     /// Reads what a server writes, and waits for its process, so that none is left as a zombie.
-    fn follow(child: Child, pipe: ChildStderr, group: Group) -> Self {
+    fn follow(child: Child, pipe: ChildStderr, group: ProcessGroup) -> Self {
         let (whole, is_whole) = watch::channel(false);
         let tail = Self { bytes: Arc::default(), is_whole };
         tokio::spawn(tail.clone().read(child, pipe, group, whole));
         tail
     }
 
-    async fn read(self, mut child: Child, mut pipe: ChildStderr, group: Group, whole: watch::Sender<bool>) {
+    async fn read(self, mut child: Child, mut pipe: ChildStderr, group: ProcessGroup, whole: watch::Sender<bool>) {
         let mut buffer = [0; 4096];
         let mut is_open = true;
         loop {

@@ -12,10 +12,10 @@ use retake_engine::session::context::Context;
 use tokio::sync::mpsc;
 
 use super::error::ModelError;
-use super::failure::{self, Failure};
+use super::error_response::{self, ErrorResponse};
 use super::settings::{Api, ModelSettings};
 use super::sse::Sse;
-use super::{Answer, Delta, Heard, ToolSpec, anthropic, openai};
+use super::{Delta, ModelAnswer, PartialAnswer, ToolSpec, anthropic, openai};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 /// Long enough for a local model that reads a long prompt.
@@ -59,7 +59,7 @@ impl Model {
             return Err(ModelError::NoKey { model: settings.full_name(), variable: settings.api.key_variable() });
         }
         let headers = headers(&settings)?;
-        let client = client(&settings).map_err(|error| failure::unreachable(&settings, error))?;
+        let client = client(&settings).map_err(|error| error_response::unreachable(&settings, error))?;
         Ok(Self { settings, client, headers, idle_timeout: IDLE_TIMEOUT })
     }
 
@@ -91,26 +91,26 @@ impl Model {
 
     /// Sends `request` and reads the answer, of which `deltas` hears as it comes.
     ///
-    /// Waits while `deltas` is full, and goes on if nobody listens any more. Dropping the future stops the model; a [`Heard`] that was
+    /// Waits while `deltas` is full, and goes on if nobody listens any more. Dropping the future stops the model; a [`PartialAnswer`] that was
     /// told all deltas then has what is worth keeping.
-    pub async fn ask(&self, request: &Request, deltas: &mpsc::Sender<Delta>) -> Result<Answer, ModelError> {
+    pub async fn ask(&self, request: &Request, deltas: &mpsc::Sender<Delta>) -> Result<ModelAnswer, ModelError> {
         let post = self.client.post(self.settings.endpoint()).headers(self.headers.clone()).body(request.body.clone());
         let Ok(sent) = tokio::time::timeout(self.idle_timeout, post.send()).await else {
-            return Err(self.cut(self.nothing_came(), Heard::default()));
+            return Err(self.cut(self.nothing_came(), PartialAnswer::default()));
         };
         let response = sent.map_err(|error| {
             if error.is_connect() || error.is_timeout() {
-                failure::unreachable(&self.settings, error)
+                error_response::unreachable(&self.settings, error)
             } else {
-                self.cut(failure::reason(error), Heard::default())
+                self.cut(error_response::reason(error), PartialAnswer::default())
             }
         })?;
         if !response.status().is_success() {
             return Err(self.read_failure(response).await);
         }
         let mut answer = match self.read(response, deltas).await? {
-            Read::Anthropic(decoder) => decoder.finish(),
-            Read::OpenAi(decoder) => decoder.finish(),
+            AnswerDecoder::Anthropic(decoder) => decoder.finish(),
+            AnswerDecoder::OpenAi(decoder) => decoder.finish(),
         };
         if let (None, Some(prices)) = (answer.usage.cost, &self.settings.prices) {
             answer.usage.cost = Some(prices.cost(&answer.usage));
@@ -118,9 +118,13 @@ impl Model {
         Ok(answer)
     }
 
-    async fn read(&self, mut response: Response, deltas: &mpsc::Sender<Delta>) -> Result<Read, ModelError> {
-        let mut reading =
-            Reading { read: Read::new(self.settings.api), heard: Heard::default(), deltas, has_begun: false };
+    async fn read(&self, mut response: Response, deltas: &mpsc::Sender<Delta>) -> Result<AnswerDecoder, ModelError> {
+        let mut reading = AnswerReader {
+            read: AnswerDecoder::new(self.settings.api),
+            heard: PartialAnswer::default(),
+            deltas,
+            has_begun: false,
+        };
         let is_events = content_type(&response).starts_with("text/event-stream");
         // A server that does not stream gives the whole answer as one document.
         let mut document = content_type(&response).starts_with("application/json").then(Vec::new);
@@ -129,7 +133,7 @@ impl Model {
             let patience = if reading.read.is_complete() { LAST_WORDS } else { self.idle_timeout };
             let chunk = match tokio::time::timeout(patience, response.chunk()).await {
                 Err(_) => break Some(self.nothing_came()),
-                Ok(Err(error)) => break Some(failure::reason(error)),
+                Ok(Err(error)) => break Some(error_response::reason(error)),
                 Ok(Ok(None)) => break None,
                 Ok(Ok(Some(chunk))) => chunk,
             };
@@ -166,14 +170,14 @@ impl Model {
         Err(self.cut(ended.unwrap_or_else(|| "the server ended it early".to_owned()), reading.heard))
     }
 
-    async fn take(&self, reading: &mut Reading<'_>, event: &str) -> Result<(), ModelError> {
+    async fn take(&self, reading: &mut AnswerReader<'_>, event: &str) -> Result<(), ModelError> {
         reading.has_begun = true;
         let taken = match &mut reading.read {
-            Read::Anthropic(decoder) => decoder.take(event),
-            Read::OpenAi(decoder) => decoder.take(event),
+            AnswerDecoder::Anthropic(decoder) => decoder.take(event),
+            AnswerDecoder::OpenAi(decoder) => decoder.take(event),
         };
         let deltas = taken.map_err(|trouble| match trouble {
-            Trouble::Failed => Failure { status: 200, retry_after: None, body: event }.read(&self.settings),
+            Trouble::Failed => ErrorResponse { status: 200, retry_after: None, body: event }.read(&self.settings),
             Trouble::Malformed(reason) => self.malformed(&reason),
         })?;
         for delta in deltas {
@@ -194,14 +198,14 @@ impl Model {
                 break;
             }
         }
-        Failure { status, retry_after, body: &String::from_utf8_lossy(&body) }.read(&self.settings)
+        ErrorResponse { status, retry_after, body: &String::from_utf8_lossy(&body) }.read(&self.settings)
     }
 
     fn nothing_came(&self) -> String {
         format!("nothing came for {} seconds", self.idle_timeout.as_secs_f32())
     }
 
-    fn cut(&self, reason: String, heard: Heard) -> ModelError {
+    fn cut(&self, reason: String, heard: PartialAnswer) -> ModelError {
         ModelError::CutStream { reason, partial: heard.blocks() }
     }
 
@@ -219,20 +223,20 @@ pub(super) enum Trouble {
     Malformed(String),
 }
 
-struct Reading<'a> {
-    read: Read,
-    heard: Heard,
+struct AnswerReader<'a> {
+    read: AnswerDecoder,
+    heard: PartialAnswer,
     deltas: &'a mpsc::Sender<Delta>,
     /// There was an event.
     has_begun: bool,
 }
 
-enum Read {
+enum AnswerDecoder {
     Anthropic(anthropic::Decoder),
     OpenAi(openai::Decoder),
 }
 
-impl Read {
+impl AnswerDecoder {
     fn new(api: Api) -> Self {
         match api {
             Api::Anthropic => Self::Anthropic(anthropic::Decoder::default()),

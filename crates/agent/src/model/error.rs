@@ -100,7 +100,7 @@ pub enum ModelError {
         /// What went wrong.
         reason: String,
         /// Where the server is.
-        server: Server,
+        server: ServerPlace,
     },
     /// The answer ended before it was complete.
     #[error("the answer was cut: {reason}")]
@@ -128,7 +128,7 @@ pub enum ModelError {
 
 /// Where a server is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Server {
+pub enum ServerPlace {
     /// On this machine.
     Local,
     /// Elsewhere.
@@ -141,7 +141,7 @@ impl ModelError {
         match self {
             Self::RateLimited { .. } | Self::Overloaded { .. } | Self::Server { .. } | Self::CutStream { .. } => true,
             // A local server that is not running does not start by itself.
-            Self::Unreachable { server, .. } => *server == Server::Remote,
+            Self::Unreachable { server, .. } => *server == ServerPlace::Remote,
             Self::NoKey { .. }
             | Self::Unauthorized { .. }
             | Self::OutOfCredit { .. }
@@ -176,10 +176,10 @@ impl ModelError {
             Self::Server { .. } | Self::CutStream { .. } => "send the prompt again".to_owned(),
             Self::ContextTooLong { .. } => "rewind to an earlier prompt, or start a new session".to_owned(),
             Self::Refused { .. } => "choose another model with `--model`, or rewind to before the prompt".to_owned(),
-            Self::Unreachable { server: Server::Local, .. } => {
+            Self::Unreachable { server: ServerPlace::Local, .. } => {
                 "start the local server, or check its port in `--base-url`".to_owned()
             }
-            Self::Unreachable { server: Server::Remote, .. } => "check the network and `--base-url`".to_owned(),
+            Self::Unreachable { server: ServerPlace::Remote, .. } => "check the network and `--base-url`".to_owned(),
             Self::NoSummary { .. } => "try again, or with another model".to_owned(),
             Self::Malformed { .. } => "check that `--base-url` is of the API that `--model` names".to_owned(),
         }

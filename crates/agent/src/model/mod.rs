@@ -5,24 +5,24 @@
 //! Nothing here retries, waits or writes: the turn decides that, by what a [`ModelError`] says can be done.
 
 mod anthropic;
+mod call_ids;
 mod client;
 mod error;
-mod failure;
-mod heard;
-mod ids;
-mod models;
+mod error_response;
+mod lookup;
 mod openai;
+mod part_text;
+mod partial_answer;
 mod settings;
 pub(crate) mod sse;
-mod words;
 
 use retake_engine::session::entry::{Block, StopReason, Usage};
 use serde_json::Value;
 
 pub use client::{Model, Request};
-pub use error::{ModelError, Server};
-pub use heard::Heard;
-pub use models::{ModelRefused, Models};
+pub use error::{ModelError, ServerPlace};
+pub use lookup::{ModelRefused, Models};
+pub use partial_answer::PartialAnswer;
 pub use settings::{Api, Effort, Key, ModelSettings, Prices, Reasoning, SettingsError};
 
 /// What the model is told of a tool.
@@ -36,7 +36,7 @@ pub struct ToolSpec {
     pub schema: Value,
 }
 
-/// Something that came while a model answers; superseded by the [`Answer`].
+/// Something that came while a model answers; superseded by the [`ModelAnswer`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Delta {
     /// Text for the user.
@@ -51,7 +51,7 @@ pub enum Delta {
 
 /// A model's whole answer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
+pub struct ModelAnswer {
     /// In order.
     pub blocks: Vec<Block>,
     /// What it cost.

@@ -11,7 +11,7 @@ use super::Output;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Argument {
     pub(crate) name: &'static str,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ArgumentKind,
     pub(crate) need: Need,
     pub(crate) about: &'static str,
 }
@@ -25,7 +25,7 @@ pub(crate) enum Need {
 
 /// What an argument is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum ArgumentKind {
     Text,
     /// A whole number of at least this.
     Integer(u64),
@@ -36,12 +36,12 @@ pub(crate) enum Kind {
 }
 
 /// An argument that has to be given.
-pub(crate) const fn required(name: &'static str, kind: Kind, about: &'static str) -> Argument {
+pub(crate) const fn required(name: &'static str, kind: ArgumentKind, about: &'static str) -> Argument {
     Argument { name, kind, need: Need::Required, about }
 }
 
 /// An argument that may be left out.
-pub(crate) const fn optional(name: &'static str, kind: Kind, about: &'static str) -> Argument {
+pub(crate) const fn optional(name: &'static str, kind: ArgumentKind, about: &'static str) -> Argument {
     Argument { name, kind, need: Need::Optional, about }
 }
 
@@ -55,11 +55,11 @@ pub(crate) fn schema(fields: &[Argument]) -> Value {
 
 fn field_schema(field: &Argument) -> Value {
     let mut schema = match field.kind {
-        Kind::Text => json!({ "type": "string" }),
-        Kind::Integer(least) => json!({ "type": "integer", "minimum": least }),
-        Kind::Flag => json!({ "type": "boolean" }),
-        Kind::Choice(choices) => json!({ "type": "string", "enum": choices }),
-        Kind::List(fields) => json!({ "type": "array", "items": schema(fields) }),
+        ArgumentKind::Text => json!({ "type": "string" }),
+        ArgumentKind::Integer(least) => json!({ "type": "integer", "minimum": least }),
+        ArgumentKind::Flag => json!({ "type": "boolean" }),
+        ArgumentKind::Choice(choices) => json!({ "type": "string", "enum": choices }),
+        ArgumentKind::List(fields) => json!({ "type": "array", "items": schema(fields) }),
     };
     schema["description"] = Value::from(field.about);
     schema
@@ -123,13 +123,13 @@ fn usage(tool: &str, fields: &[Argument]) -> String {
     format!("`{tool}` takes {}.", fields.collect::<Vec<_>>().join(", "))
 }
 
-fn kind_in_words(kind: Kind) -> String {
+fn kind_in_words(kind: ArgumentKind) -> String {
     match kind {
-        Kind::Text => "string".to_owned(),
-        Kind::Integer(least) => format!("integer of at least {least}"),
-        Kind::Flag => "boolean".to_owned(),
-        Kind::Choice(choices) => format!("one of {}", choices.join(", ")),
-        Kind::List(fields) => {
+        ArgumentKind::Text => "string".to_owned(),
+        ArgumentKind::Integer(least) => format!("integer of at least {least}"),
+        ArgumentKind::Flag => "boolean".to_owned(),
+        ArgumentKind::Choice(choices) => format!("one of {}", choices.join(", ")),
+        ArgumentKind::List(fields) => {
             format!(
                 "array of objects with {}",
                 fields.iter().map(|f| format!("`{}`", f.name)).collect::<Vec<_>>().join(", ")
@@ -160,19 +160,21 @@ fn fit(mut given: Map<String, Value>, fields: &[Argument]) -> Result<Map<String,
 fn fit_value(value: Value, field: &Argument) -> Result<Value, String> {
     let wrong = || format!("The argument `{}` must be {}", field.name, kind_in_words(field.kind));
     match (field.kind, value) {
-        (Kind::Text, value @ Value::String(_)) => Ok(value),
-        (Kind::Integer(least), value) => {
+        (ArgumentKind::Text, value @ Value::String(_)) => Ok(value),
+        (ArgumentKind::Integer(least), value) => {
             whole_number(&value).filter(|n| *n >= least).map(Value::from).ok_or_else(wrong)
         }
-        (Kind::Flag, value @ Value::Bool(_)) => Ok(value),
-        (Kind::Flag, Value::String(text)) => match text.to_ascii_lowercase().as_str() {
+        (ArgumentKind::Flag, value @ Value::Bool(_)) => Ok(value),
+        (ArgumentKind::Flag, Value::String(text)) => match text.to_ascii_lowercase().as_str() {
             "true" => Ok(Value::Bool(true)),
             "false" => Ok(Value::Bool(false)),
             _ => Err(wrong()),
         },
-        (Kind::Choice(choices), Value::String(text)) if choices.contains(&text.as_str()) => Ok(Value::String(text)),
-        (Kind::List(fields), value) => fit_list(value, field.name, fields, &wrong),
-        (Kind::Text | Kind::Flag | Kind::Choice(_), _) => Err(wrong()),
+        (ArgumentKind::Choice(choices), Value::String(text)) if choices.contains(&text.as_str()) => {
+            Ok(Value::String(text))
+        }
+        (ArgumentKind::List(fields), value) => fit_list(value, field.name, fields, &wrong),
+        (ArgumentKind::Text | ArgumentKind::Flag | ArgumentKind::Choice(_), _) => Err(wrong()),
     }
 }
 
@@ -205,10 +207,10 @@ mod tests {
     use super::*;
 
     const FIELDS: &[Argument] = &[
-        required("path", Kind::Text, "A file."),
-        optional("offset", Kind::Integer(1), "First line."),
-        optional("all", Kind::Flag, "All of them."),
-        optional("edits", Kind::List(&[required("old", Kind::Text, "Old.")]), "Edits."),
+        required("path", ArgumentKind::Text, "A file."),
+        optional("offset", ArgumentKind::Integer(1), "First line."),
+        optional("all", ArgumentKind::Flag, "All of them."),
+        optional("edits", ArgumentKind::List(&[required("old", ArgumentKind::Text, "Old.")]), "Edits."),
     ];
 
     fn parse(raw: &str) -> Result<Arguments, String> {

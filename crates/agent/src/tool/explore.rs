@@ -1,7 +1,7 @@
 //! `checkpoint` and `rewind`: the model prunes its own exploration. What they come to is in the log, and the controller knows it.
 
 use super::Output;
-use super::arguments::{self, Argument, Arguments, Kind, optional, required};
+use super::arguments::{self, Argument, ArgumentKind, Arguments, optional, required};
 use crate::model::ToolSpec;
 
 /// The tool that makes a checkpoint.
@@ -18,15 +18,15 @@ stay as they are, unless you ask for `restore_files`: then those that you change
 them. Write the report for yourself: what you found out, with names, paths and lines, what did not work and why, and what is to be done next.";
 
 const CHECKPOINT_ARGUMENTS: &[Argument] = &[
-    required("goal", Kind::Text, "What you are about to find out or try, in one line."),
-    optional("name", Kind::Text, "What to call it."),
+    required("goal", ArgumentKind::Text, "What you are about to find out or try, in one line."),
+    optional("name", ArgumentKind::Text, "What to call it."),
 ];
 const REWIND_ARGUMENTS: &[Argument] = &[
-    required("report", Kind::Text, "All that you want to keep of what you found."),
-    optional("name", Kind::Text, "Which checkpoint; the innermost open one if left out."),
+    required("report", ArgumentKind::Text, "All that you want to keep of what you found."),
+    optional("name", ArgumentKind::Text, "Which checkpoint; the innermost open one if left out."),
     optional(
         "restore_files",
-        Kind::Flag,
+        ArgumentKind::Flag,
         "Whether your changes of files since the checkpoint are taken back. No, if left out.",
     ),
 ];

@@ -8,9 +8,9 @@ mod edit;
 mod explore;
 mod file;
 mod job;
-mod place;
+mod known_files;
+mod path;
 mod preview;
-mod recall;
 mod run;
 mod search;
 pub(crate) mod shell;
@@ -30,7 +30,7 @@ pub use shell::{CALL_MARK, Exit, Shell, TURN_MARK};
 pub use toolbox::Toolbox;
 
 pub(crate) use explore::{CHECKPOINT, Exploring, REWIND};
-pub(crate) use place::Places;
+pub(crate) use path::PathResolver;
 pub(crate) use run::interruption;
 pub(crate) use shell::in_one_line;
 pub(crate) use toolbox::own_names;
@@ -82,11 +82,11 @@ impl Prepared {
 }
 
 /// Runs a prepared call.
-pub type Run = Box<dyn FnOnce(Surroundings) -> Pin<Box<dyn Future<Output = Output> + Send>> + Send>;
+pub type Run = Box<dyn FnOnce(CallContext) -> Pin<Box<dyn Future<Output = Output> + Send>> + Send>;
 
 /// What a call is run with.
 #[derive(Clone, Debug)]
-pub struct Surroundings {
+pub struct CallContext {
     /// The workspace's root.
     pub root: PathBuf,
     /// Output as it comes, for people; what does not fit is dropped.

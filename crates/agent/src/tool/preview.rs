@@ -10,10 +10,10 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
 use super::Output;
-use super::place::Target;
+use super::path::WriteTarget;
 use crate::diff::{self, FileDiff, Instead};
-use crate::document::Bytes;
 use crate::limits;
+use crate::rewind_document::Bytes;
 
 /// Works out the changes that a call would write, or the error that it is bound to end with.
 pub struct Preview(Box<dyn Fn() -> Result<Vec<Rewrite>, Output> + Send>);
@@ -21,13 +21,13 @@ pub struct Preview(Box<dyn Fn() -> Result<Vec<Rewrite>, Output> + Send>);
 /// What would become of one path.
 pub(crate) struct Rewrite {
     path: Bytes,
-    before: Content,
-    after: Content,
+    before: PathContent,
+    after: PathContent,
 }
 
 /// What is at a path.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) enum Content {
+pub(crate) enum PathContent {
     Nothing,
     Directory,
     /// Of a file, or where a link leads to.
@@ -51,26 +51,26 @@ impl Preview {
 
 impl Rewrite {
     /// What is at the target becomes `after`.
-    pub(crate) fn new(target: &Target, before: Content, after: Content) -> Self {
+    pub(crate) fn new(target: &WriteTarget, before: PathContent, after: PathContent) -> Self {
         Self { path: Bytes::new(target.path.as_bytes()), before, after }
     }
 
     /// Whether it may be anything at all: what is too large was not read.
     fn may_change(&self) -> bool {
-        self.before != self.after || self.before == Content::TooLarge
+        self.before != self.after || self.before == PathContent::TooLarge
     }
 
     fn diff(self, budget: &mut u32) -> FileDiff {
         let Self { path, before, after } = self;
         match (before, after) {
-            (Content::TooLarge, _) | (_, Content::TooLarge) => FileDiff::instead(path, Instead::TooLarge),
-            (Content::Directory, _) | (_, Content::Directory) => FileDiff::instead(path, Instead::Directory),
+            (PathContent::TooLarge, _) | (_, PathContent::TooLarge) => FileDiff::instead(path, Instead::TooLarge),
+            (PathContent::Directory, _) | (_, PathContent::Directory) => FileDiff::instead(path, Instead::Directory),
             (before, after) => diff::texts(path, &before.bytes(), &after.bytes(), budget),
         }
     }
 }
 
-impl Content {
+impl PathContent {
     /// What is at `real` now; `None` if that cannot be told, or is nothing that a diff could show.
     pub(crate) fn on_disk(real: &Path) -> Option<Self> {
         let metadata = match fs::symlink_metadata(real) {

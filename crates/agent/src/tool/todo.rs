@@ -4,9 +4,9 @@
 
 use retake_engine::session::entry::{Todo, TodoState};
 
-use super::arguments::{Arguments, Kind, required};
+use super::arguments::{ArgumentKind, Arguments, required};
 use super::run::answering;
-use super::toolbox::{Bench, Tool};
+use super::toolbox::{Tool, ToolContext};
 use super::{Access, Output, Prepared, counted};
 
 const MAX_ITEMS: usize = 100;
@@ -19,16 +19,16 @@ it, and set an item `done` as soon as it is done, not in batches. Leave it out f
 removes it. At most 100 items.",
     arguments: &[required(
         "items",
-        Kind::List(&[
-            required("text", Kind::Text, "What is to be done, in a few words."),
-            required("state", Kind::Choice(&["pending", "active", "done"]), "How far it is."),
+        ArgumentKind::List(&[
+            required("text", ArgumentKind::Text, "What is to be done, in a few words."),
+            required("state", ArgumentKind::Choice(&["pending", "active", "done"]), "How far it is."),
         ]),
         "The whole list, in order.",
     )],
     prepare,
 };
 
-fn prepare(_: &Bench, arguments: &Arguments) -> Result<Prepared, Output> {
+fn prepare(_: &ToolContext, arguments: &Arguments) -> Result<Prepared, Output> {
     let items = arguments.list("items");
     if items.len() > MAX_ITEMS {
         return Err(Output::failed(format!("A list has at most {MAX_ITEMS} items; this one has {}.", items.len())));

@@ -10,10 +10,10 @@ use retake_engine::session::Conversation;
 
 use super::arguments::{self, Argument, Arguments};
 use super::edit;
-use super::file::{self, Seen};
-use super::place::Places;
+use super::file::{self, SeenFiles};
+use super::path::PathResolver;
 use super::shell::Shell;
-use super::{Exploring, Jobs, Output, Prepared, explore, job, recall, search, shell, todo};
+use super::{Exploring, Jobs, Output, Prepared, explore, job, known_files, search, shell, todo};
 use crate::mcp::Servers;
 use crate::model::ToolSpec;
 
@@ -22,14 +22,14 @@ pub(crate) struct Tool {
     pub(crate) name: &'static str,
     pub(crate) description: &'static str,
     pub(crate) arguments: &'static [Argument],
-    pub(crate) prepare: fn(&Bench, &Arguments) -> Result<Prepared, Output>,
+    pub(crate) prepare: fn(&ToolContext, &Arguments) -> Result<Prepared, Output>,
 }
 
 /// What tools work with.
 #[derive(Clone, Debug)]
-pub(crate) struct Bench {
-    pub(crate) places: Places,
-    pub(crate) seen: Arc<Seen>,
+pub(crate) struct ToolContext {
+    pub(crate) places: PathResolver,
+    pub(crate) seen: Arc<SeenFiles>,
     pub(crate) shell: Arc<Shell>,
     pub(crate) jobs: Jobs,
 }
@@ -59,7 +59,7 @@ pub(crate) fn own_names() -> impl Iterator<Item = &'static str> {
 /// All tools of a session.
 #[derive(Debug)]
 pub struct Toolbox {
-    bench: Bench,
+    bench: ToolContext,
     servers: Servers,
     explores: bool,
 }
@@ -67,7 +67,7 @@ pub struct Toolbox {
 impl Toolbox {
     /// Tools that work in `root`, without MCP servers. Jobs that they start are in `jobs`.
     pub fn new(root: &Path, shell: Shell, jobs: Jobs) -> Self {
-        let bench = Bench { places: Places::new(root), seen: Arc::default(), shell: Arc::new(shell), jobs };
+        let bench = ToolContext { places: PathResolver::new(root), seen: Arc::default(), shell: Arc::new(shell), jobs };
         Self { bench, servers: Servers::default(), explores: false }
     }
 
@@ -119,7 +119,7 @@ impl Toolbox {
     /// Knows of the files that the model has read or written what the conversation shows, and nothing else: after a restart or a rewind
     /// that is all there is.
     pub fn recall(&self, conversation: &Conversation) {
-        self.bench.seen.recall(recall::told(&self.bench.places, conversation));
+        self.bench.seen.recall(known_files::told(&self.bench.places, conversation));
     }
 
     /// Ends all jobs and MCP servers.

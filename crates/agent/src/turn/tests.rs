@@ -2,20 +2,20 @@
 
 use super::*;
 
-fn reads() -> (Verdict, Effects) {
-    (Verdict::Allowed, Effects::Reads)
+fn reads() -> (CallPermission, Effects) {
+    (CallPermission::Allowed, Effects::Reads)
 }
 
-fn writes() -> (Verdict, Effects) {
-    (Verdict::Allowed, Effects::Mutates)
+fn writes() -> (CallPermission, Effects) {
+    (CallPermission::Allowed, Effects::Mutates)
 }
 
-fn asked() -> (Verdict, Effects) {
-    (Verdict::Ask, Effects::Mutates)
+fn asked() -> (CallPermission, Effects) {
+    (CallPermission::Ask, Effects::Mutates)
 }
 
 /// A turn whose model has just made `calls`, and what came of that.
-fn calling(calls: &[(Verdict, Effects)]) -> (Turn, Vec<Effect>) {
+fn calling(calls: &[(CallPermission, Effects)]) -> (Turn, Vec<Effect>) {
     let mut turn = Turn::default();
     assert_eq!(turn.step(Fact::Prompted), [Effect::AskModel]);
     let effects = turn.step(Fact::Answered(calls.to_vec()));
@@ -69,10 +69,10 @@ fn a_call_that_is_allowed_still_waits_for_what_is_read_before_it() {
 
 #[test]
 fn a_denied_call_lets_the_others_go_on() {
-    let (mut turn, effects) = calling(&[(Verdict::Settled, Effects::Mutates), writes()]);
+    let (mut turn, effects) = calling(&[(CallPermission::Settled, Effects::Mutates), writes()]);
     assert_eq!(effects, [Effect::Run(1)]);
     assert_eq!(turn.step(Fact::Settled(1)), [Effect::AskModel]);
-    let (_, effects) = calling(&[(Verdict::Settled, Effects::Reads)]);
+    let (_, effects) = calling(&[(CallPermission::Settled, Effects::Reads)]);
     assert_eq!(effects, [Effect::AskModel], "the model is told of what makes no sense");
 }
 

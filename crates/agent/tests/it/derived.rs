@@ -1,6 +1,6 @@
 //! R30, R31, R32: what leaves the conversation leaves everything that follows from it.
 
-use retake_agent::contract::{Action, Answer, ChangeGoal};
+use retake_agent::contract::{Action, ChangeGoal, PermissionAnswer};
 use retake_engine::session::entry::TodoState;
 use retake_engine::{Discard, Files, Scope};
 use retake_testkit::model::Tokens;
@@ -53,7 +53,7 @@ fn what_was_allowed_after_the_target_is_asked_for_again() {
     let first = scene.say("write");
     let question = scene.until_asked();
     let rule = question.rule.clone().unwrap();
-    scene.answer(&question, Answer::AllowAlways { rule });
+    scene.answer(&question, PermissionAnswer::AllowAlways { rule });
     scene.until_ended(first);
     scene.model.calls("write_file", write());
     scene.model.says("Again.");
@@ -63,7 +63,7 @@ fn what_was_allowed_after_the_target_is_asked_for_again() {
     scene.model.says("Written.");
     let again = scene.say("write");
     let question = scene.until_asked();
-    scene.answer(&question, Answer::Allow);
+    scene.answer(&question, PermissionAnswer::Allow);
     scene.until_ended(again);
     assert_eq!(scene.files(), "a.txt: a\n");
     scene.model.assert_exhausted();

@@ -2,7 +2,7 @@
 
 use retake_agent::contract::{Change, ChangeGoal, DiffOf, Query, Reason, Reply, WhileRunning};
 use retake_agent::diff::{FileDiff, LineKind};
-use retake_agent::document::Bytes;
+use retake_agent::rewind_document::Bytes;
 use retake_engine::{Files, OnConflict, Scope};
 use serde_json::json;
 

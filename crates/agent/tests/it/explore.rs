@@ -1,7 +1,7 @@
 //! R50-R53: the model marks a place, explores, and goes back with a report. Asserted on what it receives.
 
 use retake_agent::contract::{Action, Allow, ChangeGoal, EventKind, Mentions, Reply, TurnEnd, WhileRunning};
-use retake_agent::fresh;
+use retake_agent::ids;
 use retake_engine::session::entry::{Block, Body, CallId, Details, Entry, Outcome, Part, StopReason, SummaryBy, Usage};
 use retake_engine::session::{NewEntry, NewTurn};
 use retake_engine::{Durability, MadeBy, Scope};
@@ -425,16 +425,16 @@ fn a_rewind_that_a_process_which_died_was_about_to_make_is_made_once() {
 /// Writes what a process leaves behind that is killed when the model has asked to go back.
 fn dies_before_it_goes_back(scene: &Scene) {
     let workspace = scene.workspace();
-    let mut writer = workspace.open_session(scene.session(), fresh::now(), &mut fresh::random).unwrap();
+    let mut writer = workspace.open_session(scene.session(), ids::now(), &mut ids::random).unwrap();
     let checkpoint = writer.conversation().entries().iter().find_map(|entry| match &entry.body {
         Body::ToolResult { details: Some(Details::Checkpoint { .. }), .. } => Some(entry.id),
         _ => None,
     });
-    let new = |body| NewEntry { id: fresh::entry(), at: fresh::now(), body };
+    let new = |body| NewEntry { id: ids::entry(), at: ids::now(), body };
     let prompt = new(Body::Prompt { parts: vec![Part::text("finish")] });
     let turn = NewTurn {
-        operation: fresh::operation(),
-        at: fresh::now(),
+        operation: ids::operation(),
+        at: ids::now(),
         made_by: MadeBy::Client,
         entries: vec![prompt],
         draft: Vec::new(),

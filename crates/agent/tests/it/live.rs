@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::net::UnixListener;
 
 use retake_agent::contract::{Action, EventKind, Query, Reason, Reply};
-use retake_agent::live::{Listener, Live, LiveError, Told};
+use retake_agent::live::{Listener, LiveError, LiveSession, Notification};
 use retake_agent::socket::{self, Client};
 use retake_agent::view::View;
 use retake_engine::session::entry::Part;
@@ -16,7 +16,7 @@ use crate::socket::serve;
 async fn until(told: &mut Listener, view: &mut View, wanted: impl Fn(&EventKind) -> bool) -> Option<String> {
     loop {
         match tokio::time::timeout(PATIENCE, told.next()).await.expect("it comes") {
-            Told::Event(event) => {
+            Notification::Event(event) => {
                 assert_eq!(event.seq, view.seq + 1, "nothing is missed");
                 view.apply(&event);
                 if wanted(&event.kind) {
@@ -33,8 +33,8 @@ fn draft(n: usize) -> Vec<Part> {
 }
 
 /// Hands in many drafts, then a prompt while a turn runs, and hears of each what came of it.
-async fn ask_much(scene: &Scene, view: Box<View>, live: Live) -> View {
-    let (Live { asker, mut told }, mut view) = (live, *view);
+async fn ask_much(scene: &Scene, view: Box<View>, live: LiveSession) -> View {
+    let (LiveSession { asker, mut told }, mut view) = (live, *view);
     let mut asked = Vec::new();
     for n in 0..50 {
         asked.push(asker.clone().hand_in(Action::Draft { parts: draft(n) }).await);
@@ -65,7 +65,7 @@ async fn ask_much(scene: &Scene, view: Box<View>, live: Live) -> View {
 fn whoever_asks_several_things_at_a_time_knows_what_came_of_each() {
     let mut scene = Scene::new().start();
     let shown = scene.runtime().block_on(async {
-        let (view, live) = Live::here(scene.handle()).await.unwrap();
+        let (view, live) = LiveSession::here(scene.handle()).await.unwrap();
         ask_much(&scene, view, live).await
     });
     assert_eq!(shown, scene.view());
@@ -78,7 +78,7 @@ fn so_does_a_client_in_another_process() {
     let (directory, _served) = serve(&scene);
     let shown = scene.runtime().block_on(async {
         let client = Client::connect(&directory, scene.session()).await.unwrap().unwrap();
-        let (view, live) = Live::attach(client, scene.session()).await.unwrap();
+        let (view, live) = LiveSession::attach(client, scene.session()).await.unwrap();
         assert!(live.asker.is_elsewhere());
         ask_much(&scene, view, live).await
     });
@@ -91,9 +91,9 @@ fn requests_of_two_clients_are_not_taken_for_one_another() {
     let scene = Scene::new().start();
     let (directory, _served) = serve(&scene);
     scene.runtime().block_on(async {
-        let (_, here) = Live::here(scene.handle()).await.unwrap();
+        let (_, here) = LiveSession::here(scene.handle()).await.unwrap();
         let client = Client::connect(&directory, scene.session()).await.unwrap().unwrap();
-        let (view, mut there) = Live::attach(client, scene.session()).await.unwrap();
+        let (view, mut there) = LiveSession::attach(client, scene.session()).await.unwrap();
         let mut view = *view;
         let theirs = here.asker.hand_in(Action::Draft { parts: draft(1) }).await;
         let ours = there.asker.hand_in(Action::Draft { parts: draft(2) }).await;
@@ -113,20 +113,20 @@ fn a_session_that_ends_says_so_and_refuses_what_it_did_not_get_to() {
     let mut scene = Scene::new().start();
     let (directory, served) = serve(&scene);
     let (session, runtime) = (scene.session(), scene.runtime());
-    let (_, mut here) = runtime.block_on(Live::here(scene.handle())).unwrap();
+    let (_, mut here) = runtime.block_on(LiveSession::here(scene.handle())).unwrap();
     let (_, mut there) = runtime.block_on(async {
         let client = Client::connect(&directory, session).await.unwrap().unwrap();
-        Live::attach(client, session).await.unwrap()
+        LiveSession::attach(client, session).await.unwrap()
     });
     scene.close();
     runtime.block_on(served.finish());
-    for Live { asker, told } in [&mut here, &mut there] {
+    for LiveSession { asker, told } in [&mut here, &mut there] {
         runtime.block_on(async {
             let over = loop {
                 match tokio::time::timeout(PATIENCE, told.next()).await.expect("it ends") {
-                    Told::Over(error) => break error,
-                    Told::Event(_) => {}
-                    Told::Missed(_) => panic!("nothing was missed"),
+                    Notification::Over(error) => break error,
+                    Notification::Event(_) => {}
+                    Notification::Missed(_) => panic!("nothing was missed"),
                 }
             };
             assert_eq!(over, LiveError::Ended);
@@ -140,11 +140,11 @@ fn a_session_that_ends_says_so_and_refuses_what_it_did_not_get_to() {
 fn a_process_that_dies_is_told_apart_from_one_that_ends() {
     let scene = Scene::new();
     let directory = scene.dir.path().to_owned();
-    let session = retake_agent::fresh::session();
+    let session = retake_agent::ids::session();
     let listener = UnixListener::bind(socket::path(&directory, session)).unwrap();
     let (asked, over, again) = scene.runtime().block_on(async {
         let client = Client::connect(&directory, session).await.unwrap().unwrap();
-        let mut live = Live::elsewhere(client, session);
+        let mut live = LiveSession::elsewhere(client, session);
         let asked = live.asker.hand_in(Action::Clear).await;
         // What has reached it may have been done.
         let mut request = String::new();
@@ -152,5 +152,5 @@ fn a_process_that_dies_is_told_apart_from_one_that_ends() {
         (asked.answer().await, live.told.next().await, live.told.next().await)
     });
     assert_eq!(asked.unwrap_err(), LiveError::Died);
-    assert!(matches!((over, again), (Told::Over(LiveError::Died), Told::Over(LiveError::Died))));
+    assert!(matches!((over, again), (Notification::Over(LiveError::Died), Notification::Over(LiveError::Died))));
 }

@@ -3,17 +3,15 @@
 #![allow(clippy::unwrap_used, missing_docs, unreachable_pub)]
 
 mod answers;
-mod around;
+mod checkpoint_rewinds;
 mod clients;
 #[cfg(feature = "typescript")]
 mod contract_ts;
 mod derived;
 mod diffs;
-mod doors;
 mod drafts;
 mod explore;
 mod forks;
-mod held;
 mod instructions;
 mod interrupt;
 mod jobs;
@@ -28,10 +26,11 @@ mod notes;
 mod owners;
 mod pairs;
 mod permissions;
-mod points;
 mod prefix;
 mod previews;
+mod queued_prompts;
 mod refusals;
+mod scenarios;
 mod scene;
 mod session;
 mod snapshots;
@@ -39,5 +38,6 @@ mod socket;
 mod summaries;
 mod task;
 mod tools;
-mod words;
+mod word_trace;
+mod workspace_queries;
 mod world;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use retake_agent::model::{Answer, Api, Delta, Model, ModelError, ModelSettings, Prices, ToolSpec};
+use retake_agent::model::{Api, Delta, Model, ModelAnswer, ModelError, ModelSettings, Prices, ToolSpec};
 use retake_engine::session::context::{CallResult, Context, Message};
 use retake_engine::session::entry::{Block, CallId, Outcome, Part, StopReason};
 use retake_testkit::ScriptedModel;
@@ -38,7 +38,7 @@ pub(crate) fn context(messages: Vec<Message>) -> Context {
     Context { system: "You are careful.".into(), messages }
 }
 
-pub(crate) async fn ask(model: &Model, messages: &[Message<'_>]) -> Result<(Answer, Vec<Delta>), ModelError> {
+pub(crate) async fn ask(model: &Model, messages: &[Message<'_>]) -> Result<(ModelAnswer, Vec<Delta>), ModelError> {
     let (sender, mut receiver) = mpsc::channel(1000);
     let request = model.request(&context(messages.to_vec()), &tools());
     let answer = model.ask(&request, &sender).await?;
@@ -51,7 +51,7 @@ pub(crate) async fn ask(model: &Model, messages: &[Message<'_>]) -> Result<(Answ
 }
 
 /// The messages that go on after `answer`: itself, and a result for each of its calls.
-pub(crate) fn and_then(model: &Model, answer: &Answer) -> Vec<Message<'static>> {
+pub(crate) fn and_then(model: &Model, answer: &ModelAnswer) -> Vec<Message<'static>> {
     let result = |block: &Block| match block {
         Block::Call { id, name, .. } => Some(CallResult {
             call: Cow::Owned(id.clone()),
@@ -74,7 +74,7 @@ fn text(text: &str) -> Block {
 }
 
 /// The blocks with ids and signatures taken out, which differ each time.
-fn shape(answer: &Answer) -> Vec<String> {
+fn shape(answer: &ModelAnswer) -> Vec<String> {
     let shape = |block: &Block| match block {
         Block::Text { text } => format!("text {text}"),
         Block::Reasoning { text, .. } => format!("thought {text}"),
@@ -211,7 +211,7 @@ async fn ids_that_a_server_would_refuse_are_told_differently() {
         let call = |id: &str| Block::Call { id: CallId(id.into()), name: "bash".into(), arguments: "{oops".into() };
         let mut messages = vec![user("go")];
         for _ in 0..3 {
-            let answer = Answer {
+            let answer = ModelAnswer {
                 blocks: vec![call("functions.bash:0"), call("call_1"), call(&"long".repeat(30))],
                 usage: retake_engine::session::entry::Usage::default(),
                 stop: StopReason::Calls,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use retake_agent::model::{Delta, Heard, ModelError};
+use retake_agent::model::{Delta, ModelError, PartialAnswer};
 use retake_engine::session::entry::Block;
 use retake_testkit::ScriptedModel;
 use tokio::sync::mpsc;
@@ -19,7 +19,7 @@ async fn dropping_the_future_closes_the_connection_and_what_was_heard_is_kept() 
         let request = model.request(&context(vec![user("go")]), &[]);
         let (sender, mut receiver) = mpsc::channel(100);
         let asking = tokio::spawn(async move { model.ask(&request, &sender).await });
-        let mut heard = Heard::default();
+        let mut heard = PartialAnswer::default();
         let mut text = String::new();
         while text != "I am going to" {
             let delta = receiver.recv().await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use retake_agent::model::{Api, Model, ModelError, ModelSettings, Server};
+use retake_agent::model::{Api, Model, ModelError, ModelSettings, ServerPlace};
 use retake_engine::session::context::Message;
 use retake_engine::session::entry::{Block, CallId};
 use retake_testkit::ScriptedModel;
@@ -126,7 +126,7 @@ async fn a_local_server_that_is_not_there_is_named_with_a_hint() {
     for api in BOTH {
         let url = ScriptedModel::refusing_url();
         let error = ask(&named(api, "m", &url), &[user("hi")]).await.unwrap_err();
-        assert!(matches!(error, ModelError::Unreachable { server: Server::Local, .. }), "{error:?}");
+        assert!(matches!(error, ModelError::Unreachable { server: ServerPlace::Local, .. }), "{error:?}");
         assert!(error.to_string().contains(&url), "{error}");
         assert!(error.advice().contains("start the local server"));
         assert!(!error.is_retryable());

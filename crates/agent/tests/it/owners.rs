@@ -10,7 +10,7 @@ use retake_agent::contract::{
     Action, Change, ChangeGoal, Command, EventKind, Query, Reason, Refusal, Reply, TurnEnd, WhileRunning,
 };
 use retake_agent::controller::{Attached, Opened};
-use retake_agent::document::{Bytes, RewindDocument};
+use retake_agent::rewind_document::{Bytes, RewindDocument};
 use retake_engine::session::entry::{EntryId, Part};
 use retake_engine::{OnConflict, Scope, SessionId};
 use retake_testkit::fingerprint;

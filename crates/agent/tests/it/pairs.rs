@@ -14,7 +14,7 @@ use retake_testkit::model::Tokens;
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, Wire};
-use crate::words::{words_seen, words_sent};
+use crate::word_trace::{words_seen, words_sent};
 
 /// Tokens that the model can read; more than the longest conversation here.
 const WINDOW: u64 = 40_000;

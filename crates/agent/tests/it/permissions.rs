@@ -1,6 +1,6 @@
 //! R61: who may do what.
 
-use retake_agent::contract::{Action, Allow, Answer, EventKind, Mentions, Reply, State};
+use retake_agent::contract::{Action, Allow, EventKind, Mentions, PermissionAnswer, Reply, State};
 use retake_agent::permission::Allowed;
 use retake_engine::EntryId;
 use retake_engine::session::entry::Part;
@@ -25,7 +25,7 @@ fn the_user_is_asked_and_the_session_is_paused_until_they_answer() {
     scene.until(|kind| matches!(kind, EventKind::StateChanged { state: State::Paused }));
     assert_eq!(scene.files(), "");
     scene.check();
-    scene.answer(&question, Answer::Allow);
+    scene.answer(&question, PermissionAnswer::Allow);
     scene.until_ended(prompt);
     assert_eq!((scene.files().as_str(), scene.state()), ("a.txt: x\n", State::Idle));
     scene.check();
@@ -40,7 +40,7 @@ fn a_denied_call_is_told_to_the_model_with_the_reason() {
         scene.model.says("Sorry.");
         let prompt = scene.say("write");
         let question = scene.until_asked();
-        scene.answer(&question, Answer::Deny { why: Some("not there".to_owned()) });
+        scene.answer(&question, PermissionAnswer::Deny { why: Some("not there".to_owned()) });
         scene.until_ended(prompt);
         let transcript = scene.last_request().transcript();
         assert!(
@@ -61,7 +61,7 @@ fn what_is_allowed_always_is_not_asked_again_after_a_restart_either() {
     let prompt = scene.say("write two");
     let question = scene.until_asked();
     let rule = question.rule.clone().unwrap();
-    scene.answer(&question, Answer::AllowAlways { rule });
+    scene.answer(&question, PermissionAnswer::AllowAlways { rule });
     // The other one is of the same kind, and nobody has to answer for it.
     scene.until_ended(prompt);
     assert_eq!(scene.files(), "a.txt: x\nb.txt: x\n");
@@ -83,7 +83,7 @@ fn reading_is_free_and_comes_before_a_question_that_follows_it() {
     let prompt = scene.say("both");
     scene.until(|kind| matches!(kind, EventKind::Appended { entry } if format!("{entry:?}").contains("alpha")));
     let question = scene.until_asked();
-    scene.answer(&question, Answer::Allow);
+    scene.answer(&question, PermissionAnswer::Allow);
     scene.until_ended(prompt);
     scene.check();
     scene.model.assert_exhausted();
@@ -175,7 +175,7 @@ fn a_question_about_a_command_of_many_lines_tells_all_of_it() {
     let prompt = scene.say("run");
     let question = scene.until_asked();
     assert_eq!((question.title.as_str(), question.detail.as_deref()), ("bash: echo one … (+2 lines)", Some(command)));
-    scene.answer(&question, Answer::Deny { why: None });
+    scene.answer(&question, PermissionAnswer::Deny { why: None });
     scene.until_ended(prompt);
     scene.model.assert_exhausted();
 }

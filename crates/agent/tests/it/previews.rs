@@ -1,7 +1,7 @@
 //! What whoever is asked about an edit is shown of it, and where it is said to have been made.
 
-use retake_agent::contract::{Answer, EventKind, Question};
-use retake_agent::live::Live;
+use retake_agent::contract::{EventKind, PermissionAnswer, Question};
+use retake_agent::live::LiveSession;
 use retake_agent::socket::Client;
 use retake_engine::session::entry::{Body, Details};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ fn asked(scene: &mut Scene, tool: &str, arguments: Value) -> String {
     let prompt = scene.say("do it");
     let question = scene.until_asked();
     assert_eq!(scene.view().questions, std::slice::from_ref(&question), "whoever comes later is shown the same");
-    scene.answer(&question, Answer::Deny { why: None });
+    scene.answer(&question, PermissionAnswer::Deny { why: None });
     scene.until_ended(prompt);
     told(&question.diffs)
 }
@@ -93,7 +93,7 @@ fn a_write_of_a_file_that_the_same_answer_reads_is_asked_about_once_it_is_read()
     let prompt = scene.say("do it");
     let question = scene.until_asked();
     assert_eq!(told(&question.diffs), "a.txt -one +two\n");
-    scene.answer(&question, Answer::Allow);
+    scene.answer(&question, PermissionAnswer::Allow);
     scene.until_ended(prompt);
     assert_eq!(scene.files(), "a.txt: two\n");
     scene.check();
@@ -102,8 +102,10 @@ fn a_write_of_a_file_that_the_same_answer_reads_is_asked_about_once_it_is_read()
 #[test]
 fn a_question_is_withdrawn_when_an_earlier_call_dooms_its_own() {
     let edit = |old: &str, new: &str| json!({"path": "a.txt", "old": old, "new": new});
-    for (answer, wanted) in [(Answer::Allow, "a.txt: three\n"), (Answer::Deny { why: None }, "a.txt: one\n")] {
-        let is_allowed = answer == Answer::Allow;
+    for (answer, wanted) in
+        [(PermissionAnswer::Allow, "a.txt: three\n"), (PermissionAnswer::Deny { why: None }, "a.txt: one\n")]
+    {
+        let is_allowed = answer == PermissionAnswer::Allow;
         let mut scene = Scene::new().interactive().file("a.txt", "one\n").start();
         scene.model.calls("edit_file", edit("one", "two")).calls("edit_file", edit("two", "three"));
         scene.model.says("Done.");
@@ -111,7 +113,7 @@ fn a_question_is_withdrawn_when_an_earlier_call_dooms_its_own() {
         let (first, second) = (scene.until_asked(), scene.until_asked());
         scene.answer(&first, answer);
         if is_allowed {
-            scene.answer(&second, Answer::Allow);
+            scene.answer(&second, PermissionAnswer::Allow);
         }
         scene.until_ended(prompt);
         assert_eq!(scene.files(), wanted);
@@ -152,11 +154,11 @@ fn a_client_in_another_process_is_shown_it_too() {
     let question = scene.until_asked();
     let there: Vec<Question> = scene.runtime().block_on(async {
         let client = Client::connect(&directory, scene.session()).await.unwrap().unwrap();
-        Live::attach(client, scene.session()).await.unwrap().0.questions
+        LiveSession::attach(client, scene.session()).await.unwrap().0.questions
     });
     assert_eq!((told(&there[0].diffs).as_str(), there), ("a.txt -one +two\n", vec![question.clone()]));
     scene.model.says("Done.");
-    scene.answer(&question, Answer::Allow);
+    scene.answer(&question, PermissionAnswer::Allow);
     scene.until_ended(prompt);
     assert_eq!(scene.files(), "a.txt: two\n");
 }

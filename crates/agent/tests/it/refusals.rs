@@ -1,7 +1,7 @@
 //! R33, R34, R35 and what others got wrong: stale, doubled, late and concurrent changes.
 
 use retake_agent::contract::{
-    Action, Change, ChangeGoal, Command, EventKind, Query, Reason, Reply, Seen, State, TurnEnd, WhileRunning,
+    Action, Change, ChangeGoal, Command, EventKind, Query, Reason, Reply, SeenHead, State, TurnEnd, WhileRunning,
 };
 use retake_engine::session::entry::EntryId;
 use retake_engine::{OnConflict, Scope};
@@ -12,7 +12,7 @@ use crate::scene::{Scene, rewind_goal};
 fn apply(goal: ChangeGoal, head: Option<EntryId>) -> Command {
     Action::Apply {
         change: Change::new(goal),
-        head_seen: Some(Seen { head }),
+        head_seen: Some(SeenHead { head }),
         plan_seen: None,
         running: WhileRunning::Refuse,
     }
@@ -70,7 +70,7 @@ fn a_plan_of_a_prompt_that_has_been_rewound_is_not_applied_again() {
     let Ok(Reply::Change { document }) = scene.request(Query::Plan { change: change.clone() }) else {
         panic!("there is a plan")
     };
-    let head_seen = Some(Seen { head: scene.view().head() });
+    let head_seen = Some(SeenHead { head: scene.view().head() });
     let running = WhileRunning::Refuse;
     let apply = Action::Apply { change, head_seen, plan_seen: document.fingerprint, running };
     let refusal = scene.request(apply).unwrap_err();

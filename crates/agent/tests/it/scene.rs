@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use retake_agent::contract::{
-    Action, Answer, Change, ChangeGoal, Command, Event, EventKind, Query, Question, Refusal, Reply, State, TurnEnd,
-    WhileRunning,
+    Action, Change, ChangeGoal, Command, Event, EventKind, PermissionAnswer, Query, Question, Refusal, Reply, State,
+    TurnEnd, WhileRunning,
 };
 use retake_agent::controller::{self, Attached, Beginning, Handle, Opened, Setup, Unprotected, Which};
-use retake_agent::document::RewindDocument;
 use retake_agent::model::{Model, ModelRefused, ModelSettings, Models};
 use retake_agent::permission::{Allowed, Mode, Policy};
+use retake_agent::rewind_document::RewindDocument;
 use retake_agent::tool::{Jobs, Shell, Toolbox};
 use retake_agent::view::View;
 use retake_engine::session::entry::{EntryId, Part};
@@ -434,7 +434,7 @@ impl Scene {
         }
     }
 
-    pub fn answer(&mut self, question: &Question, answer: Answer) {
+    pub fn answer(&mut self, question: &Question, answer: PermissionAnswer) {
         self.request(Action::Answer { call: question.call.clone(), answer }).expect("it can be answered");
     }
 

@@ -2,7 +2,7 @@
 
 use std::fs::OpenOptions;
 
-use retake_agent::contract::{Answer, Baseline, EventKind, SnapshotMoment, State};
+use retake_agent::contract::{Baseline, EventKind, PermissionAnswer, SnapshotMoment, State};
 use retake_engine::Scope;
 use retake_engine::session::entry::{Body, Outcome};
 use serde_json::json;
@@ -11,7 +11,7 @@ use crate::scene::{Scene, Wire};
 
 /// Stalls every snapshot until the result is dropped: whoever takes one waits for this lock.
 fn stall(scene: &Scene) -> std::fs::File {
-    // Listing waits for what the keeper does, the first snapshot among it.
+    // Listing waits for what the workspace thread does, the first snapshot among it.
     scene.targets();
     let lock = scene.workspace().store_dir().join("lock");
     let lock = OpenOptions::new().write(true).open(lock).unwrap();
@@ -102,7 +102,7 @@ fn outcome(entry: &retake_engine::session::entry::Entry) -> Option<Outcome> {
 fn out_of_room(scene: Scene) -> Scene {
     let scene = scene.with_settings(|settings| settings.budget = 2 << 20).start();
     scene.targets();
-    let noise: Vec<u8> = (0..400_000).flat_map(|_| retake_agent::fresh::random()).collect();
+    let noise: Vec<u8> = (0..400_000).flat_map(|_| retake_agent::ids::random()).collect();
     std::fs::write(scene.root().join("big.bin"), noise).unwrap();
     scene
 }
@@ -140,12 +140,12 @@ fn without_a_snapshot_the_tool_runs_if_the_user_said_so_beforehand() {
 #[test]
 fn without_a_snapshot_the_user_is_asked() {
     let mut scene = out_of_room(Scene::new().interactive());
-    for (answer, written) in [(Answer::Deny { why: None }, false), (Answer::Allow, true)] {
+    for (answer, written) in [(PermissionAnswer::Deny { why: None }, false), (PermissionAnswer::Allow, true)] {
         scene.model.calls("bash", json!({"command": "echo a > a.txt"}));
         scene.model.says("Well.");
         let prompt = scene.say("write");
         let question = scene.until_asked();
-        scene.answer(&question, Answer::Allow);
+        scene.answer(&question, PermissionAnswer::Allow);
         let question = scene.until_asked();
         assert!(question.why.contains("could not be taken back") && question.rule.is_none(), "{question:?}");
         scene.until(|kind| matches!(kind, EventKind::StateChanged { state: State::Paused }));
@@ -166,10 +166,10 @@ fn once_there_is_room_again_an_allowed_call_is_protected() {
     scene.model.says("Done.");
     let prompt = scene.say("write");
     let question = scene.until_asked();
-    scene.answer(&question, Answer::Allow);
+    scene.answer(&question, PermissionAnswer::Allow);
     let question = scene.until_asked();
     std::fs::remove_file(scene.root().join("big.bin")).unwrap();
-    scene.answer(&question, Answer::Allow);
+    scene.answer(&question, PermissionAnswer::Allow);
     scene.until_ended(prompt);
     assert_eq!(scene.files(), "a.txt: a\n");
     scene.rewind(prompt, Scope::Both);

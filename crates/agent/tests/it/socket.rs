@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use retake_agent::contract::{Action, Command, EventKind, Outgoing, Query, Reason, Reply, Request};
 use retake_agent::controller::{self, Closing};
-use retake_agent::live::{Live, LiveError};
+use retake_agent::live::{LiveError, LiveSession};
 use retake_agent::socket::{self, Client};
 use retake_agent::view::View;
 use retake_engine::session::entry::Part;
@@ -167,7 +167,7 @@ fn a_live_session_has_one_writer() {
     let scene = Scene::new().start();
     let workspace = scene.workspace();
     assert!(workspace.is_live(scene.session()));
-    let opened = workspace.open_session(scene.session(), retake_agent::fresh::now(), &mut retake_agent::fresh::random);
+    let opened = workspace.open_session(scene.session(), retake_agent::ids::now(), &mut retake_agent::ids::random);
     assert!(opened.is_err());
 }
 
@@ -396,7 +396,7 @@ fn a_client_that_comes_while_the_session_closes_is_not_told_that_there_is_no_pla
         let come = |directory: PathBuf| async move {
             // Until the socket is gone.
             while let Some(client) = Client::connect(&directory, session).await.unwrap() {
-                match Live::attach(client, session).await {
+                match LiveSession::attach(client, session).await {
                     Ok(_) | Err(LiveError::Ended | LiveError::Died) => {}
                     Err(other) => return Err(other),
                 }

@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 
 use super::AgentError;
 use crate::failure;
-use crate::surroundings::{AgentSettings, variable};
+use crate::workspace::context::{AgentSettings, variable};
 
 /// Where Ollama listens.
 const OLLAMA: &str = "127.0.0.1:11434";
@@ -33,7 +33,7 @@ pub struct ModelArgs {
 
 /// Whether the model is going to be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Need {
+pub enum ModelUse {
     /// Yes: it needs its key.
     Ask,
     /// No: only what it would be sent is wanted.
@@ -45,7 +45,7 @@ pub fn find(
     runtime: &Handle,
     args: &ModelArgs,
     settings: &AgentSettings,
-    need: Need,
+    need: ModelUse,
     fallback: Option<&str>,
 ) -> Result<Model, AgentError> {
     let text = |name: &str| variable(name).and_then(|value| value.into_string().ok());
@@ -61,8 +61,8 @@ pub fn find(
         (None, Some(_), None) => return Err(AgentError::NoModel),
     };
     let key = |variable: &str| match need {
-        Need::Ask => text(variable),
-        Need::Encode => Some(text(variable).unwrap_or_else(|| "none".to_owned())),
+        ModelUse::Ask => text(variable),
+        ModelUse::Encode => Some(text(variable).unwrap_or_else(|| "none".to_owned())),
     };
     let mut model = ModelSettings::parse(&name, base_url.as_deref(), key)?;
     model.max_output = settings.max_output;

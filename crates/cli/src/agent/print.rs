@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use retake_agent::contract::{Event, EventKind};
 use retake_engine::session::entry::{Block, Body, Outcome, Part};
 
-use crate::quote;
-use crate::ui::{DIM, Format, RED, Ui, YELLOW};
+use crate::output::quote;
+use crate::output::ui::{DIM, Format, RED, Ui, YELLOW};
 
 /// Lines of a failed call's result that are shown.
 const MAX_LINES: usize = 5;

@@ -16,12 +16,12 @@ use std::time::Duration;
 use clap::CommandFactory;
 use clap::error::ErrorKind;
 
-use super::run::Stops;
+use super::run::StopSignals;
 use crate::agent;
 use crate::agent::model::ModelArgs;
 use crate::args::{Cli, GlobalArgs};
 use crate::failure;
-use crate::ui::Ui;
+use crate::output::ui::Ui;
 use host::EditorHost;
 
 /// What is said to somebody who starts it by hand.
@@ -85,7 +85,7 @@ pub fn run(ui: &mut Ui, global: &GlobalArgs, args: &AcpArgs) -> anyhow::Result<E
     let stdout = tokio::fs::File::from_std(File::from(io::stdout().as_fd().try_clone_to_owned()?));
     let host = EditorHost::new(runtime.handle().clone(), global.clone(), args.model.clone());
     let served = runtime.block_on(async {
-        let mut stops = Stops::listen()?;
+        let mut stops = StopSignals::listen()?;
         retake_acp::agent::serve(tokio::io::stdin(), stdout, host, async move { stops.next().await }).await
     });
     runtime.shutdown_timeout(PARTING);

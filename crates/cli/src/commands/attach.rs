@@ -9,9 +9,9 @@ use super::CommandError;
 use crate::agent::AgentError;
 use crate::agent::model::ModelArgs;
 use crate::agent::session;
-use crate::surroundings::Surroundings;
-use crate::terminal::{self, Start};
-use crate::ui::Ui;
+use crate::agent::terminal::{self, Start};
+use crate::output::ui::Ui;
+use crate::workspace::context::CommandContext;
 
 /// Join a session that is open in another terminal: both see, and do, the same
 #[derive(clap::Args, Debug)]
@@ -21,7 +21,7 @@ pub struct AttachArgs {
     session: Option<String>,
 }
 
-pub fn run(ui: &mut Ui, here: &Surroundings, args: &AttachArgs) -> anyhow::Result<ExitCode> {
+pub fn run(ui: &mut Ui, here: &CommandContext, args: &AttachArgs) -> anyhow::Result<ExitCode> {
     if !ui.is_interactive() {
         return Err(CommandError::NoTerminal.into());
     }

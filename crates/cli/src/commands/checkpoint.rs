@@ -2,15 +2,15 @@
 
 use std::io::Write;
 
-use retake_agent::{coverage, fresh};
+use retake_agent::{ids, ignore_warnings};
 use retake_engine::{Checkpoint, Coverage, Durability, Gap, NewCheckpoint, Workspace, check_label};
 
 use super::CommandError;
-use crate::gaps::{self, Detail};
-use crate::json::CheckpointDocument;
-use crate::recovery;
-use crate::surroundings::Surroundings;
-use crate::ui::{Format, Ui};
+use crate::output::gaps::{self, Detail};
+use crate::output::json::CheckpointDocument;
+use crate::output::ui::{Format, Ui};
+use crate::workspace::context::CommandContext;
+use crate::workspace::interrupted_rewind;
 
 /// Make a checkpoint of the workspace as it is now
 ///
@@ -27,13 +27,13 @@ pub struct CheckpointArgs {
     apply_ignores: bool,
 }
 
-pub fn run(ui: &mut Ui, here: Surroundings, args: &CheckpointArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: CommandContext, args: &CheckpointArgs) -> anyhow::Result<()> {
     // Before anything is made: wrong usage leaves no store behind.
     args.label.as_deref().map_or(Ok(()), check_label)?;
-    let at = fresh::now();
+    let at = ids::now();
     let mut workspace = Workspace::open_or_create(here.environment)?;
-    recovery::first(ui, &mut workspace)?;
-    let new = NewCheckpoint { id: fresh::checkpoint().id, at, label: args.label.clone() };
+    interrupted_rewind::first(ui, &mut workspace)?;
+    let new = NewCheckpoint { id: ids::checkpoint().id, at, label: args.label.clone() };
     let made = {
         let progress = ui.progress();
         match args.apply_ignores {
@@ -56,9 +56,9 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &CheckpointArgs) -> anyhow::Re
 
 /// Tells which files changed ignore rules leave out.
 fn warn_of_rules(ui: &mut Ui, coverage: &Coverage) -> anyhow::Result<()> {
-    let mut warnings = coverage::warnings(coverage);
+    let mut warnings = ignore_warnings::warnings(coverage);
     if coverage.newly_held == 0 {
-        warnings.extend(coverage::held(coverage));
+        warnings.extend(ignore_warnings::held(coverage));
     }
     warnings.iter().try_for_each(|warning| Ok(ui.warn(warning)?))
 }

@@ -3,7 +3,7 @@
 use clap_complete::Shell;
 
 use crate::args;
-use crate::ui::Ui;
+use crate::output::ui::Ui;
 
 /// Print a completion script for a shell
 #[derive(clap::Args, Debug)]

@@ -4,10 +4,10 @@ use retake_agent::contract::{Query, Reply};
 use retake_engine::Workspace;
 use retake_engine::session::entry::Body;
 
-use crate::agent::model::{self, ModelArgs, Need};
+use crate::agent::model::{self, ModelArgs, ModelUse};
 use crate::agent::{self, AgentError, session};
-use crate::surroundings::Surroundings;
-use crate::ui::Ui;
+use crate::output::ui::Ui;
+use crate::workspace::context::CommandContext;
 
 /// Print exactly what the model would be sent next
 ///
@@ -22,7 +22,7 @@ pub struct ContextArgs {
     model: ModelArgs,
 }
 
-pub fn run(ui: &mut Ui, here: &Surroundings, args: &ContextArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: &CommandContext, args: &ContextArgs) -> anyhow::Result<()> {
     let workspace = Workspace::open(here.environment.clone())?;
     let session = session::find(&workspace, args.session.as_deref())?;
     if let Some(reply) = agent::ask_live(here, session.id, Query::Context)? {
@@ -35,7 +35,7 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &ContextArgs) -> anyhow::Resu
         _ => None,
     });
     let runtime = agent::runtime()?;
-    let model = model::find(runtime.handle(), &args.model, &here.agent, Need::Encode, last)?;
+    let model = model::find(runtime.handle(), &args.model, &here.agent, ModelUse::Encode, last)?;
     let _inside = runtime.enter();
     let (toolbox, _ended) = runtime.block_on(agent::tools(ui, here))?;
     let request = model.request(&conversation.context(), &toolbox.specs());

@@ -1,7 +1,7 @@
 //! `retake demo`: what Retake does, shown on a small project of its own.
 
 use crate::demo::{live, tour};
-use crate::ui::Ui;
+use crate::output::ui::Ui;
 
 /// Show what Retake does, in a minute, without any key
 ///

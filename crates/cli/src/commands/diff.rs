@@ -12,18 +12,18 @@ use retake_engine::{
 
 use super::CommandError;
 use crate::agent::session;
-use crate::authors::{Author, Authors};
-use crate::diff::patch::{self, Binary, Written};
-use crate::diff::{Comparison, MAX_COMPARED, Source, Uncaptured, Unheld, Why, document, stat};
-use crate::gaps::{self, Detail};
-use crate::paths::{self, Place};
-use crate::point::{self, SessionArgs};
-use crate::quote;
-use crate::recovery;
-use crate::size;
-use crate::surroundings::Surroundings;
-use crate::ui::{Format, Ui};
-use crate::words;
+use crate::output::diff::authors::{Author, Authors};
+use crate::output::diff::patch::{self, Binary, Written};
+use crate::output::diff::{Comparison, ContentSource, MAX_COMPARED, Uncaptured, Unheld, Why, document, stat};
+use crate::output::gaps::{self, Detail};
+use crate::output::messages;
+use crate::output::quote;
+use crate::output::size;
+use crate::output::ui::{Format, Ui};
+use crate::workspace::context::CommandContext;
+use crate::workspace::interrupted_rewind;
+use crate::workspace::paths::{self, PathInWorkspace};
+use crate::workspace::point::{self, SessionArgs};
 
 /// Show what changed between two checkpoints, or since one
 ///
@@ -73,17 +73,17 @@ const MAX_DOUBTFUL: usize = 5;
 
 /// How names are written.
 #[derive(Clone, Copy)]
-enum Names {
+enum NameFormat {
     Lines,
     NulTerminated,
 }
 
-pub fn run(ui: &mut Ui, here: Surroundings, args: &DiffArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: CommandContext, args: &DiffArgs) -> anyhow::Result<()> {
     let mut workspace = Workspace::open(here.environment)?;
-    recovery::mention(ui, &workspace)?;
+    interrupted_rewind::mention(ui, &workspace)?;
     let base = paths::base(workspace.root(), &here.current_dir);
     let places = args.paths.iter().map(|path| paths::resolve(workspace.root(), base, path));
-    let places = places.collect::<Result<Vec<Place>, _>>()?;
+    let places = places.collect::<Result<Vec<PathInWorkspace>, _>>()?;
     let session = args.session.resolve(&workspace)?;
     let (from, to) = points(&workspace, args, session)?;
     let author = args.by.as_deref().map(|who| author(&workspace, who)).transpose()?;
@@ -111,7 +111,7 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &DiffArgs) -> anyhow::Result<(
     if let Some((author, authors)) = &authors {
         changes.retain(|change| authors.has(*author, &change.path));
     }
-    let (source, destination) = (Source::Side(from_side), Source::Side(to_side));
+    let (source, destination) = (ContentSource::Side(from_side), ContentSource::Side(to_side));
     let comparison = Comparison { workspace: &workspace, from: source, to: destination, uncaptured };
     changes.retain(|change| places.is_empty() || places.iter().any(|place| place.holds(&change.path)));
     left_out.retain(|change| places.is_empty() || places.iter().any(|place| place.holds(&change.path)));
@@ -160,7 +160,7 @@ fn points(
 
 fn print(ui: &mut Ui, comparison: &Comparison<'_>, changes: &[Change], args: &DiffArgs) -> anyhow::Result<()> {
     if args.name_only {
-        return print_names(ui, changes, if args.nul { Names::NulTerminated } else { Names::Lines });
+        return print_names(ui, changes, if args.nul { NameFormat::NulTerminated } else { NameFormat::Lines });
     }
     if changes.is_empty() {
         writeln!(ui.talk()?, "No differences")?;
@@ -171,7 +171,7 @@ fn print(ui: &mut Ui, comparison: &Comparison<'_>, changes: &[Change], args: &Di
     if args.stat {
         let mut rows = Vec::new();
         for change in changes {
-            rows.extend(damaged.pass_over(change, stat::Row::new(comparison, change).map_err(Error::from))?);
+            rows.extend(damaged.pass_over(change, stat::StatRow::new(comparison, change).map_err(Error::from))?);
         }
         let columns = ui.columns();
         stat::write(&mut ui.out, ui.paint, &rows, columns)?;
@@ -227,19 +227,19 @@ impl Damaged {
         let Some((path, error)) = self.first else { return Ok(()) };
         Err(error.context(match self.others {
             0 => format!("cannot compare `{path}`"),
-            others => format!("cannot compare `{path}` and {}", words::count(others, "other path", "other paths")),
+            others => format!("cannot compare `{path}` and {}", messages::count(others, "other path", "other paths")),
         }))
     }
 }
 
-fn print_names(ui: &mut Ui, changes: &[Change], names: Names) -> anyhow::Result<()> {
-    if let Names::Lines = names {
+fn print_names(ui: &mut Ui, changes: &[Change], names: NameFormat) -> anyhow::Result<()> {
+    if let NameFormat::Lines = names {
         ui.start_pager()?;
     }
     for change in changes {
         match names {
-            Names::Lines => writeln!(ui.out, "{}", quote::name(change.path.as_bytes()))?,
-            Names::NulTerminated => {
+            NameFormat::Lines => writeln!(ui.out, "{}", quote::name(change.path.as_bytes()))?,
+            NameFormat::NulTerminated => {
                 ui.out.write_all(change.path.as_bytes())?;
                 ui.out.write_all(b"\0")?;
             }
@@ -255,7 +255,7 @@ fn warn_of_uncaptured(ui: &mut Ui, comparison: &Comparison<'_>, changes: &[Chang
     if doubtful.is_empty() {
         return Ok(());
     }
-    let paths = words::count(doubtful.len() as u64, "path that looks", "paths that look");
+    let paths = messages::count(doubtful.len() as u64, "path that looks", "paths that look");
     ui.warn(&format!("{paths} added or deleted may be neither, for a side did not capture it:"))?;
     for (path, why) in doubtful.iter().take(MAX_DOUBTFUL) {
         writeln!(ui.talk()?, "  {}: {}", path.display(), why.describe())?;
@@ -272,7 +272,7 @@ fn warn_of_shared(ui: &mut Ui, shared: &HashSet<&WorkspacePath>, changes: &[Chan
     if shared.is_empty() {
         return Ok(());
     }
-    let paths = words::count(shared.len() as u64, "path was", "paths were");
+    let paths = messages::count(shared.len() as u64, "path was", "paths were");
     ui.warn(&format!("{paths} changed by others too, whose changes are shown with it:"))?;
     for change in shared.iter().take(MAX_DOUBTFUL) {
         writeln!(ui.talk()?, "  {}", change.path.display())?;

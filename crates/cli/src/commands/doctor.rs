@@ -5,17 +5,17 @@
 
 use std::io::Write;
 
-use retake_agent::fresh;
+use retake_agent::ids;
 use retake_engine::{Footprint, NewCheckpoint, Progress, Workspace};
 use serde::Serialize;
 
 use super::CommandError;
-use crate::json;
-use crate::quote;
-use crate::size::human;
-use crate::surroundings::Surroundings;
-use crate::ui::{Format, GREEN, RED, Ui, YELLOW};
-use crate::words;
+use crate::output::json;
+use crate::output::messages;
+use crate::output::quote;
+use crate::output::size::human;
+use crate::output::ui::{Format, GREEN, RED, Ui, YELLOW};
+use crate::workspace::context::CommandContext;
 
 /// Details of one check that are listed; the rest is counted.
 const MAX_DETAILS: usize = 10;
@@ -29,7 +29,7 @@ pub struct DoctorArgs {}
 
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum State {
+enum CheckState {
     Ok,
     Note,
     Problem,
@@ -38,7 +38,7 @@ enum State {
 #[derive(Serialize)]
 struct Check {
     name: &'static str,
-    state: State,
+    state: CheckState,
     text: String,
     advice: Option<String>,
     details: Vec<String>,
@@ -53,15 +53,15 @@ struct DoctorDocument {
 
 impl Check {
     fn ok(name: &'static str, text: impl Into<String>) -> Self {
-        Self { name, state: State::Ok, text: text.into(), advice: None, details: Vec::new() }
+        Self { name, state: CheckState::Ok, text: text.into(), advice: None, details: Vec::new() }
     }
 
     fn note(name: &'static str, text: impl Into<String>, advice: &str) -> Self {
-        Self { state: State::Note, advice: Some(advice.to_owned()), ..Self::ok(name, text) }
+        Self { state: CheckState::Note, advice: Some(advice.to_owned()), ..Self::ok(name, text) }
     }
 
     fn problem(name: &'static str, text: impl Into<String>, advice: &str) -> Self {
-        Self { state: State::Problem, ..Self::note(name, text, advice) }
+        Self { state: CheckState::Problem, ..Self::note(name, text, advice) }
     }
 
     /// The check itself failed.
@@ -75,7 +75,7 @@ impl Check {
     }
 }
 
-pub fn run(ui: &mut Ui, here: Surroundings) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: CommandContext) -> anyhow::Result<()> {
     let mut workspace = Workspace::open(here.environment)?;
     let checks = {
         let progress = ui.progress();
@@ -85,7 +85,7 @@ pub fn run(ui: &mut Ui, here: Surroundings) -> anyhow::Result<()> {
         }
         checks
     };
-    let problems = checks.iter().filter(|check| check.state == State::Problem).count() as u64;
+    let problems = checks.iter().filter(|check| check.state == CheckState::Problem).count() as u64;
     match ui.format {
         Format::Json => ui.json(&DoctorDocument { version: json::VERSION, healthy: problems == 0, checks })?,
         Format::Text => checks.iter().try_for_each(|check| draw(ui, check))?,
@@ -118,7 +118,7 @@ fn ignores(workspace: &Workspace) -> anyhow::Result<Check> {
     Ok(match workspace.coverage(&newest)?.held {
         0 => Check::ok("ignores", "no command has hidden a captured file by an ignore rule"),
         held => {
-            let files = words::count(held, "file is", "files are");
+            let files = messages::count(held, "file is", "files are");
             let them = if held == 1 { "it" } else { "them" };
             let text = format!("{files} captured although an ignore rule that a command changed hides {them}");
             Check::note("ignores", text, "`retake checkpoint --apply-ignores` applies the rule")
@@ -130,16 +130,16 @@ fn store(workspace: &Workspace, progress: &dyn Progress) -> anyhow::Result<Check
     let integrity = workspace.check_with(progress)?;
     if integrity.damage.is_empty() && integrity.affected.is_empty() {
         let usage = workspace.usage()?;
-        let checkpoints = words::count(usage.checkpoints, "checkpoint", "checkpoints");
-        let objects = words::count(usage.objects, "object", "objects");
+        let checkpoints = messages::count(usage.checkpoints, "checkpoint", "checkpoints");
+        let objects = messages::count(usage.objects, "object", "objects");
         return Ok(Check::ok("store", format!("{checkpoints} and {objects} are whole")));
     }
     let mut details: Vec<String> = integrity.damage.iter().map(|damage| damage.what.clone()).collect();
     details.extend(
         integrity.affected.iter().map(|checkpoint| format!("checkpoint {} is not whole", checkpoint.id.short())),
     );
-    let damage = words::count(integrity.damage.len() as u64, "damaged place", "damaged places");
-    let affected = words::count(integrity.affected.len() as u64, "checkpoint", "checkpoints");
+    let damage = messages::count(integrity.damage.len() as u64, "damaged place", "damaged places");
+    let affected = messages::count(integrity.affected.len() as u64, "checkpoint", "checkpoints");
     let text = format!("{damage} in the store; {affected} cannot be had whole any more");
     workspace.note_damage(&integrity.damage)?;
     let advice = "all others can be used; check the disk, then run `retake doctor` again: what of this is still in the workspace \
@@ -163,7 +163,7 @@ fn interrupted(workspace: &Workspace) -> anyhow::Result<Check> {
         None if !left_over.is_empty() => {
             let text = "temporary files of a rewind are still there; they may hold what somebody saved meanwhile";
             let details = quote::names(&left_over);
-            Check::problem("interrupted", text, words::LEFT_OVER).with(details)
+            Check::problem("interrupted", text, messages::LEFT_OVER).with(details)
         }
         None => Check::ok("interrupted", "no rewind was interrupted"),
         Some(operation) => {
@@ -192,12 +192,14 @@ fn commands(workspace: &Workspace) -> anyhow::Result<Check> {
             "commands",
             match under_way.len() {
                 0 => "no command is being watched".to_owned(),
-                count => format!("{} being watched", words::count(count as u64, "command is", "commands are")),
+                count => format!("{} being watched", messages::count(count as u64, "command is", "commands are")),
             },
         ));
     }
-    let text =
-        format!("{} without an end: the process is gone", words::count(abandoned.len() as u64, "command", "commands"));
+    let text = format!(
+        "{} without an end: the process is gone",
+        messages::count(abandoned.len() as u64, "command", "commands")
+    );
     Ok(Check::note("commands", text, "nothing to do: the next checkpoint closes them").with(abandoned))
 }
 
@@ -216,12 +218,12 @@ fn index(workspace: &Workspace, progress: &dyn Progress) -> anyhow::Result<Check
 }
 
 fn git(workspace: &mut Workspace, progress: &dyn Progress) -> anyhow::Result<Check> {
-    let at = fresh::now();
-    let new = NewCheckpoint { id: fresh::checkpoint().id, at, label: None };
+    let at = ids::now();
+    let new = NewCheckpoint { id: ids::checkpoint().id, at, label: None };
     Ok(match workspace.self_test(new, progress)? {
         Footprint::NoRepository => Check::ok("git", "there is no git repository; a checkpoint could be taken"),
         Footprint::Untouched { files } => {
-            let files = words::count(files, "file", "files");
+            let files = messages::count(files, "file", "files");
             Check::ok("git", format!("a checkpoint and a plan left all {files} of the git repository as they were"))
         }
         Footprint::Touched { paths } => {
@@ -246,9 +248,9 @@ fn budget(workspace: &Workspace) -> anyhow::Result<Check> {
 
 fn draw(ui: &mut Ui, check: &Check) -> std::io::Result<()> {
     let (word, style) = match check.state {
-        State::Ok => ("ok", GREEN),
-        State::Note => ("note", YELLOW),
-        State::Problem => ("problem", RED),
+        CheckState::Ok => ("ok", GREEN),
+        CheckState::Note => ("note", YELLOW),
+        CheckState::Problem => ("problem", RED),
     };
     let style = ui.paint.with(style);
     writeln!(ui.out, "{style}{word:<8}{style:#} {}", quote::one_line(&check.text))?;

@@ -5,12 +5,12 @@ use std::io::Write;
 use retake_engine::{Usage, Workspace};
 use serde::Serialize;
 
-use crate::json::{self, Bytes};
-use crate::recovery;
-use crate::size::human;
-use crate::surroundings::Surroundings;
-use crate::ui::{BOLD, Format, Ui};
-use crate::words;
+use crate::output::json::{self, Bytes};
+use crate::output::messages;
+use crate::output::size::human;
+use crate::output::ui::{BOLD, Format, Ui};
+use crate::workspace::context::CommandContext;
+use crate::workspace::interrupted_rewind;
 
 /// Show how much space the workspace's checkpoints take
 #[derive(clap::Args, Debug)]
@@ -49,9 +49,9 @@ impl Parts {
     }
 }
 
-pub fn run(ui: &mut Ui, here: Surroundings) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: CommandContext) -> anyhow::Result<()> {
     let workspace = Workspace::open(here.environment)?;
-    recovery::mention(ui, &workspace)?;
+    interrupted_rewind::mention(ui, &workspace)?;
     let usage = workspace.usage()?;
     let parts = Parts::of(&usage);
     if ui.format == Format::Json {
@@ -67,8 +67,8 @@ pub fn run(ui: &mut Ui, here: Surroundings) -> anyhow::Result<()> {
             packs: usage.packs,
         })?);
     }
-    let packs = words::count(usage.packs, "pack", "packs");
-    let objects = words::count(usage.objects, "object", "objects");
+    let packs = messages::count(usage.packs, "pack", "packs");
+    let objects = messages::count(usage.objects, "object", "objects");
     let bold = ui.paint.with(BOLD);
     let share = percent(usage.store_bytes, usage.budget);
     writeln!(ui.out, "Store        {}", workspace.store_dir().display())?;

@@ -11,20 +11,20 @@ use std::io::{self, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
-use retake_agent::fresh;
+use retake_agent::ids;
 use retake_engine::{
     Began, Durability, FileTime, NewCheckpoint, NewSession, NewWindow, OperationId, OperationState, PartOf, Reach,
     SessionId, SessionKind, Workspace, check_label,
 };
 
 use crate::agent::session;
-use crate::interrupt::Passing;
-use crate::quote;
-use crate::recovery;
-use crate::surroundings::{SESSION_VARIABLE, Surroundings};
-use crate::survivors;
-use crate::ui::{Format, Ui};
-use report::Ran;
+use crate::output::quote;
+use crate::output::ui::{Format, Ui};
+use crate::process::interrupt::Passing;
+use crate::process::leftovers;
+use crate::workspace::context::{CommandContext, SESSION_VARIABLE};
+use crate::workspace::interrupted_rewind;
+use report::RanCommand;
 
 /// Run a command with a checkpoint before and after it, so that it can be undone
 ///
@@ -59,7 +59,7 @@ pub struct ExecArgs {
 const NOT_FOUND: u8 = 127;
 const NOT_STARTED: u8 = 126;
 
-pub fn run(ui: &mut Ui, here: Surroundings, args: &ExecArgs) -> anyhow::Result<ExitCode> {
+pub fn run(ui: &mut Ui, here: CommandContext, args: &ExecArgs) -> anyhow::Result<ExitCode> {
     // Before anything is made: wrong usage leaves no store behind.
     args.label.as_deref().map_or(Ok(()), check_label)?;
     let (mut workspace, began, operation) = match protect(ui, here, args) {
@@ -75,18 +75,18 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &ExecArgs) -> anyhow::Result<E
         }
     };
     let (before, session) = (began.before, began.window.session);
-    let marks = [(SESSION_VARIABLE, session.to_string()), (survivors::MARK, operation.to_string())];
+    let marks = [(SESSION_VARIABLE, session.to_string()), (leftovers::MARK, operation.to_string())];
     let code = start(ui, &args.command, &marks)?;
     // What a person saves from now on, while the workspace is scanned, is not the command's.
     began.window.stop(FileTime::now());
-    let at = fresh::now();
-    let new = NewCheckpoint { id: fresh::checkpoint().id, at, label: None };
+    let at = ids::now();
+    let new = NewCheckpoint { id: ids::checkpoint().id, at, label: None };
     let after = {
         let progress = ui.progress();
         workspace.end(began.window, new, Durability::Synced, &progress)
     };
     match after {
-        Ok(after) => report::tell(ui, &workspace, &Ran { operation, session, before, after, code })?,
+        Ok(after) => report::tell(ui, &workspace, &RanCommand { operation, session, before, after, code })?,
         // It ran, and whoever called it wants to know how that ended.
         Err(error) => report::tell_without_after(ui, operation, session, &before, code, &error)?,
     }
@@ -94,10 +94,10 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &ExecArgs) -> anyhow::Result<E
 }
 
 /// Takes the checkpoint before.
-fn protect(ui: &mut Ui, here: Surroundings, args: &ExecArgs) -> anyhow::Result<(Workspace, Began, OperationId)> {
+fn protect(ui: &mut Ui, here: CommandContext, args: &ExecArgs) -> anyhow::Result<(Workspace, Began, OperationId)> {
     let mut workspace = Workspace::open_or_create(here.environment)?;
-    recovery::first(ui, &mut workspace)?;
-    let at = fresh::now();
+    interrupted_rewind::first(ui, &mut workspace)?;
+    let at = ids::now();
     let tool = in_words(&args.command);
     let around = here.turn.as_deref().filter(|_| args.session.is_none());
     let window = match around.map(|prompt| turn(&workspace, prompt)).transpose()?.flatten() {
@@ -115,13 +115,13 @@ fn protect(ui: &mut Ui, here: Surroundings, args: &ExecArgs) -> anyhow::Result<(
             tool,
             reach: Reach::Everything,
             declared: Vec::new(),
-            operation: PartOf::Own(fresh::operation()),
+            operation: PartOf::Own(ids::operation()),
         },
     };
     let (PartOf::Own(operation) | PartOf::Turn(operation)) = window.operation else {
         unreachable!("a command is one or belongs to one");
     };
-    let new = NewCheckpoint { id: fresh::checkpoint().id, at, label: args.label.clone() };
+    let new = NewCheckpoint { id: ids::checkpoint().id, at, label: args.label.clone() };
     let progress = ui.progress();
     let began = workspace.begin(window, new, &progress)?;
     Ok((workspace, began, operation))
@@ -142,8 +142,8 @@ fn session(workspace: &mut Workspace, args: &ExecArgs, around: Option<&str>, tit
     if let Some(session) = around.map(|id| running(workspace, id)).transpose()?.flatten() {
         return Ok(session);
     }
-    let at = fresh::now();
-    let new = NewSession { id: fresh::session(), at, title: title.to_owned(), kind: SessionKind::Commands };
+    let at = ids::now();
+    let new = NewSession { id: ids::session(), at, title: title.to_owned(), kind: SessionKind::Commands };
     Ok(workspace.create_session(new)?.id)
 }
 

@@ -15,14 +15,14 @@ use serde::Serialize;
 
 use super::CommandError;
 use crate::agent::session;
-use crate::clock;
-use crate::json;
-use crate::point;
-use crate::quote;
-use crate::recovery;
-use crate::surroundings::Surroundings;
-use crate::ui::{Format, Ui};
-use crate::words;
+use crate::output::json;
+use crate::output::messages;
+use crate::output::quote;
+use crate::output::time;
+use crate::output::ui::{Format, Ui};
+use crate::workspace::context::CommandContext;
+use crate::workspace::interrupted_rewind;
+use crate::workspace::point;
 
 /// Write a checkpoint as a commit on a new git branch, or a conversation as JSON lines
 ///
@@ -64,7 +64,7 @@ struct ExportDocument<'a> {
 }
 
 /// Contents are found in the stream by this number.
-type Mark = usize;
+type BlobMark = usize;
 
 /// What of the checkpoint is not in the commit.
 #[derive(Default)]
@@ -76,15 +76,15 @@ struct LeftOut {
 }
 
 /// What the commit will hold.
-struct Entry {
+struct TreeEntry {
     path: Vec<u8>,
     mode: &'static str,
-    mark: Mark,
+    mark: BlobMark,
 }
 
-pub fn run(ui: &mut Ui, here: Surroundings, args: &ExportArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: CommandContext, args: &ExportArgs) -> anyhow::Result<()> {
     let workspace = Workspace::open(here.environment)?;
-    recovery::mention(ui, &workspace)?;
+    interrupted_rewind::mention(ui, &workspace)?;
     match (&args.git_branch, &args.point) {
         (Some(branch), Some(point)) => {
             let session = args.session.as_deref().map(|text| session::named(&workspace, text)).transpose()?;
@@ -120,7 +120,7 @@ fn to_branch(ui: &mut Ui, workspace: &Workspace, branch: &str, checkpoint: &Chec
     let mut left_out = LeftOut::default();
     let written = {
         let input = import.stdin.take().expect("it was asked for");
-        let mut stream = Stream { out: BufWriter::new(input), workspace, marks: HashMap::new() };
+        let mut stream = FastImport { out: BufWriter::new(input), workspace, marks: HashMap::new() };
         let mut entries = Vec::new();
         let contents = stream.contents(checkpoint, None, &prefix, &mut entries, &mut left_out);
         // Without a commit git keeps contents that nothing refers to, and its garbage collection removes them.
@@ -154,7 +154,7 @@ fn to_branch(ui: &mut Ui, workspace: &Workspace, branch: &str, checkpoint: &Chec
     let names = quote::names(&left_out.refused);
     ui.warn_of("is not in it: git refuses its name", "are not in it: git refuses their names", &names)?;
     if 0 < left_out.unkept {
-        let paths = words::count(left_out.unkept, "path is", "paths are");
+        let paths = messages::count(left_out.unkept, "path is", "paths are");
         ui.warn(&format!("{paths} not in it: empty directories and version-control data, which git cannot keep"))?;
     }
     Ok(())
@@ -169,20 +169,20 @@ struct Head<'a> {
 }
 
 /// What git is told.
-struct Stream<'a, W: Write> {
+struct FastImport<'a, W: Write> {
     out: BufWriter<W>,
     workspace: &'a Workspace,
-    marks: HashMap<ObjectId, Mark>,
+    marks: HashMap<ObjectId, BlobMark>,
 }
 
-impl<W: Write> Stream<'_, W> {
+impl<W: Write> FastImport<'_, W> {
     /// Writes the contents of everything below `dir` and lists it.
     fn contents(
         &mut self,
         checkpoint: &Checkpoint,
         dir: Option<&WorkspacePath>,
         prefix: &[u8],
-        entries: &mut Vec<Entry>,
+        entries: &mut Vec<TreeEntry>,
         left_out: &mut LeftOut,
     ) -> anyhow::Result<()> {
         let children = self.workspace.list(&Side::Stored(checkpoint.snapshot), dir)?;
@@ -212,13 +212,13 @@ impl<W: Write> Stream<'_, W> {
                 Kind::File => "100644",
             };
             let mark = self.content(checkpoint, &path, &node)?;
-            entries.push(Entry { path: [prefix, path.as_bytes()].concat(), mode, mark });
+            entries.push(TreeEntry { path: [prefix, path.as_bytes()].concat(), mode, mark });
         }
         Ok(())
     }
 
     /// Writes one content, unless it is there already.
-    fn content(&mut self, checkpoint: &Checkpoint, path: &WorkspacePath, node: &Node) -> anyhow::Result<Mark> {
+    fn content(&mut self, checkpoint: &Checkpoint, path: &WorkspacePath, node: &Node) -> anyhow::Result<BlobMark> {
         if let Some(mark) = self.marks.get(&node.content) {
             return Ok(*mark);
         }
@@ -236,13 +236,19 @@ impl<W: Write> Stream<'_, W> {
         Ok(mark)
     }
 
-    fn commit(&mut self, checkpoint: &Checkpoint, head: &Head<'_>, prefix: &[u8], entries: &[Entry]) -> io::Result<()> {
+    fn commit(
+        &mut self,
+        checkpoint: &Checkpoint,
+        head: &Head<'_>,
+        prefix: &[u8],
+        entries: &[TreeEntry],
+    ) -> io::Result<()> {
         let subject = match (&checkpoint.label, &checkpoint.note) {
             (Some(label), _) => quote::one_line(label).into_owned(),
             (None, Some(note)) => quote::one_line(note).into_owned(),
             (None, None) => format!("Checkpoint {}", checkpoint.id.short()),
         };
-        let at = clock::rfc3339(checkpoint.at);
+        let at = time::rfc3339(checkpoint.at);
         let message = format!("{subject}\n\nRetake checkpoint {}, made {at}\n", checkpoint.id);
         let (author, committer) = (head.author, head.committer);
         writeln!(self.out, "commit {}", head.reference)?;
@@ -255,7 +261,7 @@ impl<W: Write> Stream<'_, W> {
             Some(dir) => writeln!(self.out, "D {}", quote::name(dir))?,
             None => writeln!(self.out, "deleteall")?,
         }
-        for Entry { path, mode, mark } in entries {
+        for TreeEntry { path, mode, mark } in entries {
             writeln!(self.out, "M {mode} :{mark} {}", quote::name(path))?;
         }
         writeln!(self.out)

@@ -4,23 +4,23 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use retake_agent::document::{Bytes, GapList};
-use retake_agent::fresh;
+use retake_agent::ids;
+use retake_agent::rewind_document::{Bytes, GapList};
 use retake_engine::session::entry::{Entry, Part};
 use retake_engine::session::{ForkedElsewhere, first_line};
 use retake_engine::{Forked, MadeBy, Point, SessionId, Workspace};
 use serde::Serialize;
 
 use super::CommandError;
-use crate::forks::{self, FromFacts};
-use crate::gaps::{self, Detail};
-use crate::json;
-use crate::point::SessionArgs;
-use crate::quote;
-use crate::recovery;
-use crate::surroundings::Surroundings;
-use crate::ui::{Format, Ui, YELLOW};
-use crate::words;
+use crate::output::fork_links::{self, FromFacts};
+use crate::output::gaps::{self, Detail};
+use crate::output::json;
+use crate::output::messages;
+use crate::output::quote;
+use crate::output::ui::{Format, Ui, YELLOW};
+use crate::workspace::context::CommandContext;
+use crate::workspace::interrupted_rewind;
+use crate::workspace::point::SessionArgs;
 
 /// Start a new session from a prompt or another entry of a conversation
 ///
@@ -64,21 +64,21 @@ struct ForkDocument {
 }
 
 /// What is forked.
-struct Source {
+struct ForkSource {
     session: SessionId,
     entry: Box<Entry>,
 }
 
-impl Source {
+impl ForkSource {
     /// `3fa29c41, before "mend add"`
     fn describe(&self) -> String {
-        format!("{}, {}", self.session.short(), forks::place(&self.entry))
+        format!("{}, {}", self.session.short(), fork_links::place(&self.entry))
     }
 }
 
 impl ForkDocument {
     /// Of a session that was forked from `source`.
-    fn new(source: &Source, session: SessionId, title: String, draft: Vec<Part>) -> Self {
+    fn new(source: &ForkSource, session: SessionId, title: String, draft: Vec<Part>) -> Self {
         Self {
             version: json::VERSION,
             session: session.to_string(),
@@ -94,19 +94,19 @@ impl ForkDocument {
     }
 }
 
-pub fn run(ui: &mut Ui, here: &Surroundings, args: &ForkArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: &CommandContext, args: &ForkArgs) -> anyhow::Result<()> {
     let mut workspace = Workspace::open(here.environment.clone())?;
-    recovery::first(ui, &mut workspace)?;
+    interrupted_rewind::first(ui, &mut workspace)?;
     let named = args.session.resolve(&workspace)?;
     let source = match workspace.resolve_point(&args.point, named)? {
-        Point::Entry { session, entry, .. } => Source { session, entry },
+        Point::Entry { session, entry, .. } => ForkSource { session, entry },
         Point::Checkpoint(checkpoint) => {
             return Err(CommandError::NothingToFork { point: checkpoint.id.short() }.into());
         }
     };
     // One that died within an answer has it put in order first.
-    recovery::end_cut_turns(&workspace)?;
-    let new = fresh::fork(MadeBy::Command);
+    interrupted_rewind::end_cut_turns(&workspace)?;
+    let new = ids::fork(MadeBy::Command);
     match &args.worktree {
         None => {
             let forked = {
@@ -126,7 +126,7 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &ForkArgs) -> anyhow::Result<
     }
 }
 
-fn tell(ui: &mut Ui, source: &Source, forked: Forked) -> anyhow::Result<()> {
+fn tell(ui: &mut Ui, source: &ForkSource, forked: Forked) -> anyhow::Result<()> {
     if ui.format == Format::Json {
         return Ok(ui.json(&ForkDocument {
             operation: Some(forked.operation.to_string()),
@@ -138,7 +138,7 @@ fn tell(ui: &mut Ui, source: &Source, forked: Forked) -> anyhow::Result<()> {
     writeln!(ui.out, "Forked session {yellow}{id}{yellow:#} from {}", source.describe())?;
     tell_draft(ui, &forked.draft)?;
     if !forked.differing.is_empty() {
-        let files = words::count(forked.differing.len() as u64, "file differs", "files differ");
+        let files = messages::count(forked.differing.len() as u64, "file differs", "files differ");
         writeln!(ui.out, "{files} from what the model last saw there, and it is told which")?;
     }
     writeln!(
@@ -148,7 +148,7 @@ fn tell(ui: &mut Ui, source: &Source, forked: Forked) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn tell_elsewhere(ui: &mut Ui, source: &Source, forked: ForkedElsewhere) -> anyhow::Result<()> {
+fn tell_elsewhere(ui: &mut Ui, source: &ForkSource, forked: ForkedElsewhere) -> anyhow::Result<()> {
     if ui.format == Format::Json {
         return Ok(ui.json(&ForkDocument {
             worktree: Some(Bytes::new(forked.root.as_os_str().as_bytes())),

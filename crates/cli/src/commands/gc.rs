@@ -2,17 +2,17 @@
 
 use std::io::Write;
 
-use retake_agent::fresh;
+use retake_agent::ids;
 use retake_engine::{Collectable, Collected, Workspace};
 use serde::Serialize;
 
 use super::CommandError;
-use crate::json;
-use crate::recovery;
-use crate::size::human;
-use crate::surroundings::Surroundings;
-use crate::ui::{Format, Ui};
-use crate::words;
+use crate::output::json;
+use crate::output::messages;
+use crate::output::size::human;
+use crate::output::ui::{Format, Ui};
+use crate::workspace::context::CommandContext;
+use crate::workspace::interrupted_rewind;
 
 /// Remove old checkpoints and free the space of what nothing needs
 ///
@@ -49,9 +49,9 @@ struct Sizes {
     after: u64,
 }
 
-pub fn run(ui: &mut Ui, here: Surroundings, args: &GcArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: CommandContext, args: &GcArgs) -> anyhow::Result<()> {
     let mut workspace = Workspace::open(here.environment)?;
-    let now = fresh::now();
+    let now = ids::now();
     if args.dry_run {
         let found = {
             let progress = ui.progress();
@@ -59,7 +59,7 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &GcArgs) -> anyhow::Result<()>
         };
         return preview(ui, &found);
     }
-    recovery::first(ui, &mut workspace)?;
+    interrupted_rewind::first(ui, &mut workspace)?;
     let collected = {
         let progress = ui.progress();
         workspace.gc(now, &progress).map_err(|source| CommandError::CleanUpUnfinished { source })?
@@ -91,7 +91,7 @@ fn report(ui: &mut Ui, collected: &Collected) -> anyhow::Result<()> {
     }
     writeln!(ui.out, "Removed {}", gone(checkpoints, objects))?;
     if operations > 0 {
-        let operations = words::count(operations, "operation", "operations");
+        let operations = messages::count(operations, "operation", "operations");
         writeln!(ui.out, "{operations} can no longer be undone: the points before them were too old")?;
     }
     let gained = match bytes_before.checked_sub(bytes_after) {
@@ -103,6 +103,6 @@ fn report(ui: &mut Ui, collected: &Collected) -> anyhow::Result<()> {
 }
 
 fn gone(checkpoints: u64, objects: u64) -> String {
-    let checkpoints = words::count(checkpoints, "checkpoint", "checkpoints");
-    format!("{checkpoints} and {}", words::count(objects, "object that nothing needs", "objects that nothing needs"))
+    let checkpoints = messages::count(checkpoints, "checkpoint", "checkpoints");
+    format!("{checkpoints} and {}", messages::count(objects, "object that nothing needs", "objects that nothing needs"))
 }

@@ -5,12 +5,12 @@ use std::io::Write;
 use retake_engine::Workspace;
 use serde::Serialize;
 
-use crate::json;
-use crate::point::{self, SessionArgs};
-use crate::quote;
-use crate::recovery;
-use crate::surroundings::Surroundings;
-use crate::ui::{Format, Ui};
+use crate::output::json;
+use crate::output::quote;
+use crate::output::ui::{Format, Ui};
+use crate::workspace::context::CommandContext;
+use crate::workspace::interrupted_rewind;
+use crate::workspace::point::{self, SessionArgs};
 
 /// Give a checkpoint a label, or take it away
 ///
@@ -43,9 +43,9 @@ struct Labelled<'a> {
     label: Option<&'a str>,
 }
 
-pub fn run(ui: &mut Ui, here: Surroundings, args: &LabelArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: CommandContext, args: &LabelArgs) -> anyhow::Result<()> {
     let mut workspace = Workspace::open(here.environment)?;
-    recovery::first(ui, &mut workspace)?;
+    interrupted_rewind::first(ui, &mut workspace)?;
     let session = args.session.resolve(&workspace)?;
     let checkpoint = point::checkpoint(&workspace, &args.point, session)?;
     let label = args.text.as_deref();

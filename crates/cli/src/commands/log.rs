@@ -5,21 +5,21 @@ mod prompts;
 use std::ffi::OsString;
 use std::io::Write;
 
-use retake_agent::{fresh, listing};
+use retake_agent::{ids, listing};
 use retake_engine::session::PromptAt;
 use retake_engine::{Changed, Checkpoint, OpenError, SessionKind, Timestamp, Workspace};
 
 use crate::agent::session;
-use crate::clock;
-use crate::gaps;
-use crate::history;
-use crate::json::LogDocument;
-use crate::paths::{self, Place};
-use crate::quote;
-use crate::recovery;
-use crate::surroundings::Surroundings;
-use crate::ui::{BOLD, DIM, Format, GREEN, Paint, RED, Ui, YELLOW};
-use prompts::Shown;
+use crate::output::gaps;
+use crate::output::json::LogDocument;
+use crate::output::path_history;
+use crate::output::quote;
+use crate::output::time;
+use crate::output::ui::{BOLD, DIM, Format, GREEN, Paint, RED, Ui, YELLOW};
+use crate::workspace::context::CommandContext;
+use crate::workspace::interrupted_rewind;
+use crate::workspace::paths::{self, PathInWorkspace};
+use prompts::PromptScope;
 
 /// List the points of the workspace, newest first, or the history of a path
 ///
@@ -56,7 +56,7 @@ pub struct LogArgs {
     paths: Vec<OsString>,
 }
 
-pub fn run(ui: &mut Ui, here: Surroundings, args: &LogArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: CommandContext, args: &LogArgs) -> anyhow::Result<()> {
     let max_count = args.max_count.unwrap_or(usize::MAX);
     let workspace = match Workspace::open(here.environment) {
         Ok(workspace) => Some(workspace),
@@ -65,11 +65,16 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &LogArgs) -> anyhow::Result<()
     };
     let mut points = Vec::new();
     if let Some(workspace) = &workspace {
-        recovery::mention(ui, workspace)?;
+        interrupted_rewind::mention(ui, workspace)?;
         if !args.paths.is_empty() {
             let base = paths::base(workspace.root(), &here.current_dir);
             let places = args.paths.iter().map(|path| paths::resolve(workspace.root(), base, path));
-            return history::print(ui, workspace, &places.collect::<Result<Vec<Place>, _>>()?, max_count);
+            return path_history::print(
+                ui,
+                workspace,
+                &places.collect::<Result<Vec<PathInWorkspace>, _>>()?,
+                max_count,
+            );
         }
         let session = match (&args.session, args.graph) {
             (Some(text), _) => Some(session::named(workspace, text)?),
@@ -78,11 +83,11 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &LogArgs) -> anyhow::Result<()
         };
         if let Some(session) = session.as_ref().filter(|session| session.kind == SessionKind::Conversation) {
             let shown = match (args.graph, args.all) {
-                (true, _) => Shown::Graph,
-                (false, true) => Shown::All,
-                (false, false) => Shown::Retained,
+                (true, _) => PromptScope::Graph,
+                (false, true) => PromptScope::All,
+                (false, false) => PromptScope::Retained,
             };
-            let what = prompts::What { shown, max_count, search: args.search.as_deref() };
+            let what = prompts::PromptFilter { shown, max_count, search: args.search.as_deref() };
             return prompts::print(ui, workspace, session, &what);
         }
         points = if args.all { listing::all_points(workspace)? } else { listing::points(workspace)? };
@@ -104,7 +109,7 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &LogArgs) -> anyhow::Result<()
         return Ok(());
     }
     ui.start_pager()?;
-    let now = fresh::now();
+    let now = ids::now();
     let numbers = Numbers::of(points.iter().filter_map(|(_, prompt)| prompt.as_ref()?.number));
     for (checkpoint, prompt) in &points {
         writeln!(ui.out, "{}", line(ui.paint, numbers, checkpoint, prompt.as_ref(), now))?;
@@ -117,7 +122,7 @@ fn line(paint: Paint, numbers: Numbers, checkpoint: &Checkpoint, prompt: Option<
     let (yellow, dim, bold, red) = (paint.with(YELLOW), paint.with(DIM), paint.with(BOLD), paint.with(RED));
     let id = prompt.map_or_else(|| checkpoint.id.short(), |at| at.prompt.short());
     let changed = prompt.map_or(checkpoint.changed, listing::came_of);
-    let age = clock::age(checkpoint.at, now);
+    let age = time::age(checkpoint.at, now);
     let number = numbers.cell(prompt.and_then(|at| at.number));
     let mut line = format!("{yellow}{id}{yellow:#}{number}  {dim}{age:<14}{dim:#}  {}", counts(paint, &changed));
     if let Some(label) = &checkpoint.label {

@@ -7,7 +7,7 @@ use clap_mangen::Man;
 
 use super::CommandError;
 use crate::args;
-use crate::ui::Ui;
+use crate::output::ui::Ui;
 
 /// Print the manual page, or write one for every command
 #[derive(clap::Args, Debug)]

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
 
-use retake_agent::{fresh, listing};
+use retake_agent::{ids, listing};
 use retake_engine::{
     Beside, Changed, CheckpointId, OpenError, Operation, OperationId, OperationKind, OperationState, Side, StoreError,
     Workspace,
@@ -11,12 +11,12 @@ use retake_engine::{
 use serde::Serialize;
 
 use crate::agent::session;
-use crate::clock;
-use crate::json;
-use crate::quote;
-use crate::recovery;
-use crate::surroundings::Surroundings;
-use crate::ui::{DIM, Format, RED, Ui, YELLOW};
+use crate::output::json;
+use crate::output::quote;
+use crate::output::time;
+use crate::output::ui::{DIM, Format, RED, Ui, YELLOW};
+use crate::workspace::context::CommandContext;
+use crate::workspace::interrupted_rewind;
 
 /// List what `retake` did or ran, newest first
 ///
@@ -52,7 +52,7 @@ struct OperationFacts {
     changed: Option<json::Counts>,
 }
 
-pub fn run(ui: &mut Ui, here: Surroundings, args: &OpsArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: CommandContext, args: &OpsArgs) -> anyhow::Result<()> {
     let workspace = match Workspace::open(here.environment) {
         Ok(workspace) => Some(workspace),
         Err(OpenError::NotAWorkspace { .. }) => None,
@@ -62,7 +62,7 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &OpsArgs) -> anyhow::Result<()
     let mut changed: HashMap<OperationId, Changed> = HashMap::new();
     let mut beside: HashSet<OperationId> = HashSet::new();
     if let Some(workspace) = &workspace {
-        recovery::mention(ui, workspace)?;
+        interrupted_rewind::mention(ui, workspace)?;
         operations = workspace.operations()?;
         if let Some(text) = &args.session {
             let session = session::named(workspace, text)?.id;
@@ -80,7 +80,7 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &OpsArgs) -> anyhow::Result<()
     if ui.format == Format::Json {
         let facts = |operation: &Operation| OperationFacts {
             id: operation.id.to_string(),
-            at: clock::rfc3339(operation.at),
+            at: time::rfc3339(operation.at),
             session: operation.session.map(|id| id.to_string()),
             kind: operation.kind,
             what: operation.what.clone(),
@@ -99,7 +99,7 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &OpsArgs) -> anyhow::Result<()
         return Ok(());
     }
     ui.start_pager()?;
-    let now = fresh::now();
+    let now = ids::now();
     let (yellow, dim, red) = (ui.paint.with(YELLOW), ui.paint.with(DIM), ui.paint.with(RED));
     for operation in &operations {
         let counts = match changed(operation) {
@@ -118,7 +118,7 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &OpsArgs) -> anyhow::Result<()
             ui.out,
             "{yellow}{}{yellow:#}  {dim}{:<14}  {:<8}{dim:#}  {:<6}  {}{dim}{counts}{dim:#}{state}",
             operation.id.short(),
-            clock::age(operation.at, now),
+            time::age(operation.at, now),
             operation.session.map(|session| session.short()).unwrap_or_default(),
             operation.kind.name(),
             quote::one_line(&operation.what),

@@ -8,13 +8,13 @@ use retake_engine::{Purged, Workspace, WorkspacePath};
 use serde::Serialize;
 
 use super::CommandError;
-use crate::json::{self, Bytes};
-use crate::paths::{self, Place};
-use crate::recovery;
-use crate::size::human;
-use crate::surroundings::Surroundings;
-use crate::ui::{Format, Ui};
-use crate::words;
+use crate::output::json::{self, Bytes};
+use crate::output::messages;
+use crate::output::size::human;
+use crate::output::ui::{Format, Ui};
+use crate::workspace::context::CommandContext;
+use crate::workspace::interrupted_rewind;
+use crate::workspace::paths::{self, PathInWorkspace};
 
 /// Remove every stored version of a file or folder, for good
 ///
@@ -49,20 +49,20 @@ struct Sizes {
     after: u64,
 }
 
-pub fn run(ui: &mut Ui, here: Surroundings, args: &PurgeArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: CommandContext, args: &PurgeArgs) -> anyhow::Result<()> {
     let mut workspace = Workspace::open(here.environment)?;
     let mut wanted = Vec::with_capacity(args.paths.len());
     for typed in &args.paths {
         let base = paths::base(workspace.root(), &here.current_dir);
         match paths::resolve(workspace.root(), base, typed)? {
-            Place::Root => return Err(CommandError::PurgeAll.into()),
-            Place::Below(path) => wanted.push(path),
+            PathInWorkspace::Root => return Err(CommandError::PurgeAll.into()),
+            PathInWorkspace::Below(path) => wanted.push(path),
         }
     }
     if !args.yes && !confirmed(ui, &wanted)? {
         return Err(CommandError::NotConfirmed.into());
     }
-    recovery::first(ui, &mut workspace)?;
+    interrupted_rewind::first(ui, &mut workspace)?;
     let purged = {
         let progress = ui.progress();
         workspace.purge(&wanted, &progress)?
@@ -96,13 +96,13 @@ fn confirmed(ui: &mut Ui, wanted: &[WorkspacePath]) -> io::Result<bool> {
 fn tell(ui: &mut Ui, wanted: &[WorkspacePath], purged: &Purged) -> io::Result<()> {
     let what = match wanted {
         [path] => format!("`{}`", path.display()),
-        _ => words::count(wanted.len() as u64, "path", "paths"),
+        _ => messages::count(wanted.len() as u64, "path", "paths"),
     };
     if purged.checkpoints == 0 {
         return writeln!(ui.out, "No checkpoint holds {what}");
     }
-    let contents = words::count(purged.contents, "content", "contents");
-    let checkpoints = words::count(purged.checkpoints, "checkpoint", "checkpoints");
+    let contents = messages::count(purged.contents, "content", "contents");
+    let checkpoints = messages::count(purged.checkpoints, "checkpoint", "checkpoints");
     writeln!(ui.out, "Purged {what}: {contents} from {checkpoints}")?;
     writeln!(ui.out, "The store takes {}", human(purged.bytes_after))
 }
@@ -114,7 +114,7 @@ fn warn(ui: &mut Ui, workspace: &Workspace, purged: &Purged) -> anyhow::Result<(
         )?;
     }
     if purged.still_stored > 0 {
-        let contents = words::count(purged.still_stored, "content is", "contents are");
+        let contents = messages::count(purged.still_stored, "content is", "contents are");
         ui.warn(&format!(
             "{contents} still stored, because other paths hold the same; purge these too if they should go"
         ))?;

@@ -2,15 +2,15 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use retake_agent::fresh;
+use retake_agent::ids;
 use retake_engine::{NewRewind, OpenError, Operation, Recovered, RecoveryChoice, RewindError, Workspace};
 use serde::Serialize;
 
-use crate::json;
-use crate::quote;
-use crate::recovery;
-use crate::surroundings::Surroundings;
-use crate::ui::{Format, Ui};
+use crate::output::json;
+use crate::output::quote;
+use crate::output::ui::{Format, Ui};
+use crate::workspace::context::CommandContext;
+use crate::workspace::interrupted_rewind;
 
 /// Finish or take back a rewind that was interrupted
 ///
@@ -35,11 +35,11 @@ struct RecoverDocument {
     what: Option<String>,
 }
 
-pub fn run(ui: &mut Ui, here: Surroundings, args: &RecoverArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: CommandContext, args: &RecoverArgs) -> anyhow::Result<()> {
     let recovered = match Workspace::open(here.environment) {
         Ok(mut workspace) => {
             let recovered = recover(ui, &mut workspace, args)?;
-            recovery::tell_displaced(ui, &workspace, &recovered)?;
+            interrupted_rewind::tell_displaced(ui, &workspace, &recovered)?;
             recovered
         }
         Err(OpenError::NotAWorkspace { .. }) => Recovered::Nothing,
@@ -58,7 +58,7 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &RecoverArgs) -> anyhow::Resul
             what: operation.map(|Operation { kind, what, .. }| format!("{} {what}", kind.name())),
         })?);
     }
-    let text = recovery::describe(&recovered).unwrap_or_else(|| "Nothing was interrupted".to_owned());
+    let text = interrupted_rewind::describe(&recovered).unwrap_or_else(|| "Nothing was interrupted".to_owned());
     writeln!(ui.out, "{text}")?;
     Ok(())
 }
@@ -89,6 +89,6 @@ fn recover(ui: &mut Ui, workspace: &mut Workspace, args: &RecoverArgs) -> anyhow
 }
 
 fn attempt(workspace: &mut Workspace, choice: RecoveryChoice) -> Result<Recovered, RewindError> {
-    let NewRewind { after, at, .. } = fresh::rewind();
+    let NewRewind { after, at, .. } = ids::rewind();
     workspace.recover(choice, after, at)
 }

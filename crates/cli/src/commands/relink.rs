@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use retake_engine::Workspace;
 use serde::Serialize;
 
-use crate::json::{self, Bytes};
-use crate::paths;
-use crate::surroundings::Surroundings;
-use crate::ui::{Format, Ui};
-use crate::words;
+use crate::output::json::{self, Bytes};
+use crate::output::messages;
+use crate::output::ui::{Format, Ui};
+use crate::workspace::context::CommandContext;
+use crate::workspace::paths;
 
 /// Keep the history of a workspace that was moved here
 ///
@@ -30,7 +30,7 @@ struct RelinkDocument {
     checkpoints: u64,
 }
 
-pub fn run(ui: &mut Ui, here: Surroundings, args: &RelinkArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: CommandContext, args: &RelinkArgs) -> anyhow::Result<()> {
     let typed = paths::normal(&here.current_dir.join(&args.from));
     let from = paths::canonical_as_far_as_it_exists(&typed);
     let workspace = Workspace::relink(here.environment, &from)?;
@@ -44,7 +44,7 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &RelinkArgs) -> anyhow::Result
         })?);
     }
     let root = workspace.root().display();
-    let made = words::count(checkpoints, "checkpoint", "checkpoints");
+    let made = messages::count(checkpoints, "checkpoint", "checkpoints");
     writeln!(ui.talk()?, "`{root}` now has the {made} made in `{}`", from.display())?;
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use retake_agent::fresh;
+use retake_agent::ids;
 use retake_agent::live::LiveError;
 use retake_engine::session::entry::{Body, EndReason, Part, TodoState};
 use retake_engine::session::{Conversation, first_line, last_words};
@@ -12,13 +12,13 @@ use serde::Serialize;
 
 use super::run::{self, Allow, RunArgs};
 use crate::agent::model::ModelArgs;
+use crate::agent::terminal;
 use crate::agent::{self, AgentError, session};
-use crate::json;
-use crate::quote;
-use crate::recovery;
-use crate::surroundings::Surroundings;
-use crate::terminal;
-use crate::ui::{BOLD, DIM, Format, Ui};
+use crate::output::json;
+use crate::output::quote;
+use crate::output::ui::{BOLD, DIM, Format, Ui};
+use crate::workspace::context::CommandContext;
+use crate::workspace::interrupted_rewind;
 
 /// Lines of a draft that are shown.
 const MAX_DRAFT_LINES: usize = 20;
@@ -65,7 +65,7 @@ struct ResumeDocument<'a> {
     draft: &'a [Part],
 }
 
-pub fn run(ui: &mut Ui, here: &Surroundings, args: &ResumeArgs) -> anyhow::Result<ExitCode> {
+pub fn run(ui: &mut Ui, here: &CommandContext, args: &ResumeArgs) -> anyhow::Result<ExitCode> {
     let mut workspace = Workspace::open(here.environment.clone())?;
     // What failed before anything was said is nothing to go on with.
     let found = match ui.is_interactive() {
@@ -117,11 +117,11 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &ResumeArgs) -> anyhow::Resul
 
 /// Puts in order what a process that died has left.
 fn put_in_order(ui: &mut Ui, workspace: &mut Workspace, session: SessionId) -> anyhow::Result<()> {
-    recovery::first(ui, workspace)?;
-    drop(workspace.open_session(session, fresh::now(), &mut fresh::random)?);
+    interrupted_rewind::first(ui, workspace)?;
+    drop(workspace.open_session(session, ids::now(), &mut ids::random)?);
     // What a command of it had changed when it died is its own; what is changed from now on is not.
     let progress = ui.progress();
-    workspace.settle(retake_agent::fresh::checkpoint(), &progress)?;
+    workspace.settle(retake_agent::ids::checkpoint(), &progress)?;
     Ok(())
 }
 

@@ -10,11 +10,11 @@ use retake_engine::{
 
 use super::CommandError;
 use crate::agent::session;
-use crate::paths::{self, Place};
-use crate::recovery;
-use crate::rewind::{self, Options};
-use crate::surroundings::Surroundings;
-use crate::ui::Ui;
+use crate::output::ui::Ui;
+use crate::rewind::{self, RewindOptions};
+use crate::workspace::context::CommandContext;
+use crate::workspace::interrupted_rewind;
+use crate::workspace::paths::{self, PathInWorkspace};
 
 /// Go back: files to how they were at a point, the conversation to before a prompt, or both
 ///
@@ -54,10 +54,10 @@ pub struct RewindArgs {
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
     #[command(flatten)]
-    options: Options,
+    options: RewindOptions,
 }
 
-pub fn run(ui: &mut Ui, here: &Surroundings, args: &RewindArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: &CommandContext, args: &RewindArgs) -> anyhow::Result<()> {
     let mut workspace = Workspace::open(here.environment.clone())?;
     let named = args.session.as_deref().map(|text| session::named(&workspace, text)).transpose()?;
     let named = named.map(|session| session.id);
@@ -68,11 +68,11 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &RewindArgs) -> anyhow::Resul
     for typed in &args.paths {
         match paths::resolve(workspace.root(), base, typed)? {
             // Everything.
-            Place::Root => {
+            PathInWorkspace::Root => {
                 request.paths.clear();
                 break;
             }
-            Place::Below(path) => request.paths.push(path),
+            PathInWorkspace::Below(path) => request.paths.push(path),
         }
     }
     if let Some(checkpoint) = point.checkpoint() {
@@ -83,8 +83,8 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &RewindArgs) -> anyhow::Resul
             }
         }
     }
-    recovery::before_going_back(ui, &mut workspace, &args.options)?;
-    let place = rewind::Place { here, workspace: &mut workspace, session };
+    interrupted_rewind::before_going_back(ui, &mut workspace, &args.options)?;
+    let place = rewind::ChangeContext { here, workspace: &mut workspace, session };
     rewind::run(ui, place, OperationKind::Rewind, request, &args.options)
 }
 

@@ -1,6 +1,6 @@
 //! `retake run`: one turn of the agent, without a terminal.
 
-mod said;
+mod prompt_input;
 
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -12,7 +12,7 @@ use retake_agent::contract::{
     self, Action, Command, Event, EventKind, Mentions, Reason, Refusal, Reply, State, TurnEnd,
 };
 use retake_agent::controller::{Closing, Handle, OpenError as OpenSessionError, Unprotected, Which};
-use retake_agent::live::{Asker, Listener, Live, LiveError, Told};
+use retake_agent::live::{Asker, Listener, LiveError, LiveSession, Notification};
 use retake_agent::socket::{self, Client};
 use retake_agent::view::View;
 use retake_engine::session::entry::{Body, EndReason, EntryId, Part};
@@ -21,10 +21,10 @@ use retake_engine::{OpenError, SessionError, SessionId, Workspace};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::agent::model::{self, ModelArgs, Need};
-use crate::agent::{self, AgentError, Manner, Printer, session};
-use crate::surroundings::Surroundings;
-use crate::ui::{DIM, Format, Ui};
+use crate::agent::model::{self, ModelArgs, ModelUse};
+use crate::agent::{self, AgentError, Printer, SessionOptions, session};
+use crate::output::ui::{DIM, Format, Ui};
+use crate::workspace::context::CommandContext;
 
 /// How often, and with what pause, a session is tried that another process has open.
 const CONNECT_ATTEMPTS: u32 = 50;
@@ -74,12 +74,12 @@ pub enum Allow {
     None,
 }
 
-pub fn run(ui: &mut Ui, here: &Surroundings, args: &RunArgs) -> anyhow::Result<ExitCode> {
-    let parts = said::parts(&args.prompt, &args.attach)?;
+pub fn run(ui: &mut Ui, here: &CommandContext, args: &RunArgs) -> anyhow::Result<ExitCode> {
+    let parts = prompt_input::parts(&args.prompt, &args.attach)?;
     let existing = existing(here, args)?;
     let runtime = agent::runtime()?;
     let (mut stops, mut prompt) = (
-        runtime.block_on(async { Stops::listen() })?,
+        runtime.block_on(async { StopSignals::listen() })?,
         Prompt { parts, manner: manner(args), allow: allowed(args.allow), is_clear_due: args.clear },
     );
     loop {
@@ -95,7 +95,7 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &RunArgs) -> anyhow::Result<E
                 other => return other,
             }
         }
-        let model = model::find(runtime.handle(), &args.model, &here.agent, Need::Ask, None)?;
+        let model = model::find(runtime.handle(), &args.model, &here.agent, ModelUse::Ask, None)?;
         let tools = runtime.block_on(async {
             tokio::select! {
                 tools = agent::tools(ui, here) => tools,
@@ -115,16 +115,16 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &RunArgs) -> anyhow::Result<E
 /// What is to be said.
 struct Prompt {
     parts: Vec<Part>,
-    manner: Manner,
+    manner: SessionOptions,
     allow: contract::Allow,
     /// Whether what the model sees is still to be cut first.
     is_clear_due: bool,
 }
 
 /// What runs without anybody to ask.
-fn manner(args: &RunArgs) -> Manner {
+fn manner(args: &RunArgs) -> SessionOptions {
     let unprotected = if args.unprotected { Unprotected::Allow } else { Unprotected::Ask };
-    Manner::headless(allowed(args.allow), unprotected)
+    SessionOptions::headless(allowed(args.allow), unprotected)
 }
 
 fn allowed(allow: Allow) -> contract::Allow {
@@ -141,9 +141,9 @@ async fn say_elsewhere(
     client: Client,
     session: SessionId,
     prompt: &mut Prompt,
-    stops: &mut Stops,
+    stops: &mut StopSignals,
 ) -> anyhow::Result<ExitCode> {
-    let (_, mut live) = Live::attach(client, session).await.map_err(|error| match error {
+    let (_, mut live) = LiveSession::attach(client, session).await.map_err(|error| match error {
         // Nothing was said yet, and whoever was there is not any more.
         LiveError::Ended | LiveError::Died => AgentError::from(socket::ended()),
         other => other.into(),
@@ -157,16 +157,16 @@ fn say_here(
     runtime: &Runtime,
     serving: agent::Serving,
     prompt: &mut Prompt,
-    stops: &mut Stops,
+    stops: &mut StopSignals,
 ) -> anyhow::Result<ExitCode> {
     let handle = serving.opened.handle.clone();
     let mut printer = Printer::new(ui);
     let code = runtime.block_on(async {
-        let (_, mut live) = Live::here(handle.clone()).await.map_err(AgentError::from)?;
+        let (_, mut live) = LiveSession::here(handle.clone()).await.map_err(AgentError::from)?;
         let code = turn(&mut live, prompt, &mut printer, stops).await;
         wait_for_others(&handle, &mut live.told, printer.ui(), stops).await?;
         // What ends with the session is told too; to a program the end of the turn is the last word.
-        while let Told::Event(event) = live.told.next().await {
+        while let Notification::Event(event) = live.told.next().await {
             if matches!(event.kind, EventKind::Warning { .. }) && printer.ui().format == Format::Text {
                 printer.take(&event)?;
             }
@@ -183,7 +183,7 @@ pub(super) async fn wait_for_others(
     handle: &Handle,
     told: &mut Listener,
     ui: &mut Ui,
-    stops: &mut Stops,
+    stops: &mut StopSignals,
 ) -> anyhow::Result<()> {
     // Whoever was impatient with their own turn is so with those of others.
     let is_impatient = stops.count() > 1;
@@ -207,12 +207,12 @@ pub(super) async fn wait_for_others(
 }
 
 /// Signals that ask to stop: Ctrl-C, SIGTERM, and that the terminal was closed.
-pub(super) struct Stops {
+pub(super) struct StopSignals {
     signals: [Signal; 3],
     count: u32,
 }
 
-impl Stops {
+impl StopSignals {
     pub(super) fn listen() -> std::io::Result<Self> {
         let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
         let [interrupt, terminate, hangup] = kinds.map(signal);
@@ -249,9 +249,10 @@ impl Stops {
 async fn until_idle(told: &mut Listener) -> ControlFlow<()> {
     loop {
         match told.next().await {
-            Told::Event(event) if !matches!(event.kind, EventKind::TurnEnded { .. } | EventKind::Held { .. }) => {}
-            Told::Event(_) | Told::Missed(_) => return ControlFlow::Continue(()),
-            Told::Over(_) => return ControlFlow::Break(()),
+            Notification::Event(event)
+                if !matches!(event.kind, EventKind::TurnEnded { .. } | EventKind::Held { .. }) => {}
+            Notification::Event(_) | Notification::Missed(_) => return ControlFlow::Continue(()),
+            Notification::Over(_) => return ControlFlow::Break(()),
         }
     }
 }
@@ -270,9 +271,9 @@ fn is_live(error: &anyhow::Error) -> bool {
 /// The way to a session that another process has open; `None` if no process has. One that has just been opened is not served yet.
 fn connect(
     runtime: &Runtime,
-    here: &Surroundings,
+    here: &CommandContext,
     session: SessionId,
-    stops: &mut Stops,
+    stops: &mut StopSignals,
 ) -> anyhow::Result<Option<Client>> {
     for _ in 0..CONNECT_ATTEMPTS {
         if let Some(client) = runtime.block_on(agent::connect(here, session))? {
@@ -297,10 +298,10 @@ fn connect(
 
 /// Says the prompt, and prints what comes of it until the end of the turn.
 async fn turn(
-    Live { asker, told }: &mut Live,
+    LiveSession { asker, told }: &mut LiveSession,
     prompt: &mut Prompt,
     printer: &mut Printer<'_>,
-    stops: &mut Stops,
+    stops: &mut StopSignals,
 ) -> anyhow::Result<ExitCode> {
     if stops.is_due().await {
         return Err(AgentError::Withdrawn.into());
@@ -325,9 +326,9 @@ async fn turn(
             }
         };
         let event = match next {
-            Told::Event(event) => event,
-            Told::Over(error) => return Err(AgentError::from(error).into()),
-            Told::Missed(view) => {
+            Notification::Event(event) => event,
+            Notification::Over(error) => return Err(AgentError::from(error).into()),
+            Notification::Missed(view) => {
                 printer.ui().warn("this was read too slowly: some events were missed")?;
                 match own.ended_in(&view)? {
                     Some(ended) => Arc::new(ended),
@@ -358,7 +359,7 @@ async fn turn(
 }
 
 /// Says the prompt; while another turn runs it is held.
-async fn say(asker: &Asker, prompt: &Prompt, ui: &mut Ui) -> anyhow::Result<Own> {
+async fn say(asker: &Asker, prompt: &Prompt, ui: &mut Ui) -> anyhow::Result<OwnTurn> {
     let unprotected = prompt.manner.unprotected == Unprotected::Allow;
     let (parts, allow) = (prompt.parts.clone(), Some(prompt.allow));
     let command = Action::Prompt { parts, allow, unprotected, draft: None, mentions: Mentions::Leave };
@@ -372,7 +373,7 @@ async fn say(asker: &Asker, prompt: &Prompt, ui: &mut Ui) -> anyhow::Result<Own>
     if turn.is_none() && ui.format == Format::Text {
         writeln!(ui.talk()?, "{DIM}A turn is running; this is said when it has ended{DIM:#}")?;
     }
-    Ok(Own { request, turn, is_unwanted: false })
+    Ok(OwnTurn { request, turn, is_unwanted: false })
 }
 
 /// Has a command carried out.
@@ -381,7 +382,7 @@ async fn ask(asker: &Asker, command: impl Into<Command>) -> Result<Result<Reply,
 }
 
 /// The turn that this process was started for.
-struct Own {
+struct OwnTurn {
     /// What all its events carry.
     request: String,
     /// Its prompt, once that is said.
@@ -390,7 +391,7 @@ struct Own {
     is_unwanted: bool,
 }
 
-impl Own {
+impl OwnTurn {
     /// Stops it; a prompt that has not been said yet is withdrawn. Other people's turns go on.
     async fn stop(&mut self, asker: &Asker) -> anyhow::Result<()> {
         if self.turn.is_some() {
@@ -476,7 +477,7 @@ fn conclude(ui: &mut Ui, event: &Event, way_back: WayBack) -> anyhow::Result<Exi
 }
 
 /// The session that is to go on; `None` for a new one.
-fn existing(here: &Surroundings, args: &RunArgs) -> anyhow::Result<Option<SessionId>> {
+fn existing(here: &CommandContext, args: &RunArgs) -> anyhow::Result<Option<SessionId>> {
     if args.session.is_none() && !args.continue_newest {
         return Ok(None);
     }

@@ -15,14 +15,14 @@ use serde::Serialize;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
-use super::run::Stops;
+use super::run::StopSignals;
 use crate::agent;
-use crate::agent::model::{self, ModelArgs, Need};
-use crate::json;
-use crate::quote;
-use crate::surroundings::Surroundings;
-use crate::ui::{BOLD, DIM, Format, RED, Ui};
-use crate::web;
+use crate::agent::model::{self, ModelArgs, ModelUse};
+use crate::agent::web;
+use crate::output::json;
+use crate::output::quote;
+use crate::output::ui::{BOLD, DIM, Format, RED, Ui};
+use crate::workspace::context::CommandContext;
 
 /// Bytes of an address that are read.
 const LONGEST_ADDRESS: u64 = 100;
@@ -57,13 +57,13 @@ struct ServeDocument<'a> {
     workspace: String,
 }
 
-pub fn run(ui: &mut Ui, here: &Surroundings, args: &ServeArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: &CommandContext, args: &ServeArgs) -> anyhow::Result<()> {
     let runtime = agent::runtime()?;
     // What is wrong with the workspace or the model is said now, and not to whoever opens the page.
     let store = Workspace::open_or_create(here.environment.clone())?.store_dir().to_owned();
-    let model = model::find(runtime.handle(), &args.model, &here.agent, Need::Ask, None)?;
+    let model = model::find(runtime.handle(), &args.model, &here.agent, ModelUse::Ask, None)?;
     // Whoever has read the address may tell it to stop.
-    let mut stops = runtime.block_on(async { Stops::listen() })?;
+    let mut stops = runtime.block_on(async { StopSignals::listen() })?;
     let (server, mut warnings) = start(&runtime, here, args, &model)?;
     let url = server.url();
     let (place, other) = take_place(&store, server.address());
@@ -115,7 +115,7 @@ fn take_place(store: &Path, address: SocketAddr) -> (Option<File>, Option<String
 /// Starts the server: where it was wished for, else at the usual port, else at a free one.
 fn start(
     runtime: &Runtime,
-    here: &Surroundings,
+    here: &CommandContext,
     args: &ServeArgs,
     model: &Model,
 ) -> Result<(Server, mpsc::UnboundedReceiver<String>), StartError> {
@@ -126,7 +126,7 @@ fn start(
     }
 }
 
-fn greet(ui: &mut Ui, here: &Surroundings, server: &Server, url: &str) -> io::Result<()> {
+fn greet(ui: &mut Ui, here: &CommandContext, server: &Server, url: &str) -> io::Result<()> {
     let address = server.address();
     if !address.ip().is_loopback() {
         let talk = ui.talk()?;

@@ -4,21 +4,21 @@ use std::io::{IsTerminal, Write};
 use std::os::unix::ffi::OsStrExt;
 
 use retake_acp::proxy;
-use retake_agent::{fresh, listing};
+use retake_agent::{ids, listing};
 use retake_engine::session::{Conversation, first_line};
 use retake_engine::{OpenError, Session, Workspace};
 use serde::Serialize;
 
 use super::CommandError;
 use crate::agent::session;
-use crate::clock;
-use crate::forks::{self, ElsewhereFacts, FromFacts};
-use crate::json;
-use crate::quote;
-use crate::recovery;
-use crate::surroundings::Surroundings;
-use crate::ui::{DIM, Format, GREEN, Ui, YELLOW};
-use crate::words;
+use crate::output::fork_links::{self, ElsewhereFacts, FromFacts};
+use crate::output::json;
+use crate::output::messages;
+use crate::output::quote;
+use crate::output::time;
+use crate::output::ui::{DIM, Format, GREEN, Ui, YELLOW};
+use crate::workspace::context::CommandContext;
+use crate::workspace::interrupted_rewind;
 
 /// List the conversations of this workspace, newest first
 ///
@@ -30,11 +30,11 @@ use crate::words;
 )]
 pub struct SessionsArgs {
     #[command(subcommand)]
-    action: Option<Action>,
+    action: Option<SessionsAction>,
 }
 
 #[derive(clap::Subcommand, Debug)]
-enum Action {
+enum SessionsAction {
     /// Delete a session with everything that only it needs; files stay as they are
     Rm {
         /// Session: a unique beginning of its id
@@ -73,7 +73,7 @@ struct SessionFacts {
 }
 
 /// A conversation that is listed.
-struct Found {
+struct ListedConversation {
     session: Session,
     conversation: Conversation,
     draft: Option<String>,
@@ -91,22 +91,22 @@ struct DeletedDocument {
     undone_forks: Vec<String>,
 }
 
-pub fn run(ui: &mut Ui, here: Surroundings, args: &SessionsArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: CommandContext, args: &SessionsArgs) -> anyhow::Result<()> {
     match &args.action {
         None => list(ui, here),
-        Some(Action::Rm { session, yes }) => remove(ui, here, session, *yes),
+        Some(SessionsAction::Rm { session, yes }) => remove(ui, here, session, *yes),
     }
 }
 
-fn list(ui: &mut Ui, here: Surroundings) -> anyhow::Result<()> {
+fn list(ui: &mut Ui, here: CommandContext) -> anyhow::Result<()> {
     let workspace = match Workspace::open(here.environment) {
         Ok(workspace) => Some(workspace),
         Err(OpenError::NotAWorkspace { .. }) => None,
         Err(error) => return Err(error.into()),
     };
-    let mut found: Vec<Found> = Vec::new();
+    let mut found: Vec<ListedConversation> = Vec::new();
     if let Some(workspace) = &workspace {
-        recovery::mention(ui, workspace)?;
+        interrupted_rewind::mention(ui, workspace)?;
         let names = proxy::names(workspace.store_dir());
         for session in listing::conversations(workspace)? {
             let id = session.id.to_string();
@@ -114,24 +114,25 @@ fn list(ui: &mut Ui, here: Surroundings) -> anyhow::Result<()> {
             let conversation = workspace.conversation(session.id)?;
             let live = workspace.is_live(session.id);
             let draft = Some(first_line(&workspace.draft(session.id)?)).filter(|line| !line.is_empty());
-            found.push(Found { session, conversation, draft, live, editor_id });
+            found.push(ListedConversation { session, conversation, draft, live, editor_id });
         }
     }
     let last = |conversation: &Conversation| conversation.entries().last().map(|entry| entry.at);
     if ui.format == Format::Json {
-        let facts = |Found { session, conversation, draft, live, editor_id }: &Found| SessionFacts {
-            id: session.id.to_string(),
-            at: clock::rfc3339(session.at),
-            title: session.title.clone(),
-            prompts: conversation.prompts().count(),
-            live: *live,
-            last: last(conversation).map(clock::rfc3339),
-            usage: conversation.usage(),
-            forked_from: session.forked_from.as_ref().map(FromFacts::new),
-            forks_elsewhere: session.forks_elsewhere.iter().map(ElsewhereFacts::new).collect(),
-            draft: draft.clone(),
-            editor_id: editor_id.clone(),
-        };
+        let facts =
+            |ListedConversation { session, conversation, draft, live, editor_id }: &ListedConversation| SessionFacts {
+                id: session.id.to_string(),
+                at: time::rfc3339(session.at),
+                title: session.title.clone(),
+                prompts: conversation.prompts().count(),
+                live: *live,
+                last: last(conversation).map(time::rfc3339),
+                usage: conversation.usage(),
+                forked_from: session.forked_from.as_ref().map(FromFacts::new),
+                forks_elsewhere: session.forks_elsewhere.iter().map(ElsewhereFacts::new).collect(),
+                draft: draft.clone(),
+                editor_id: editor_id.clone(),
+            };
         let sessions = found.iter().map(facts).collect();
         return Ok(ui.json(&SessionsDocument { version: json::VERSION, sessions })?);
     }
@@ -140,18 +141,18 @@ fn list(ui: &mut Ui, here: Surroundings) -> anyhow::Result<()> {
         return Ok(());
     }
     ui.start_pager()?;
-    let now = fresh::now();
+    let now = ids::now();
     let (yellow, dim, green) = (ui.paint.with(YELLOW), ui.paint.with(DIM), ui.paint.with(GREEN));
-    for Found { session, conversation, draft, live, editor_id } in &found {
-        let prompts = words::count(conversation.prompts().count() as u64, "prompt", "prompts");
+    for ListedConversation { session, conversation, draft, live, editor_id } in &found {
+        let prompts = messages::count(conversation.prompts().count() as u64, "prompt", "prompts");
         let live = if *live { format!("  {green}open{green:#}") } else { String::new() };
-        let age = clock::age(last(conversation).unwrap_or(session.at), now);
+        let age = time::age(last(conversation).unwrap_or(session.at), now);
         let (id, title) = (session.id.short(), quote::one_line(&session.title));
         let title = match draft {
             Some(draft) if title.is_empty() => format!("{dim}to be said:{dim:#} {}", quote::one_line(draft)),
             _ => title.into_owned(),
         };
-        let from = session.forked_from.as_ref().map(|from| format!("  {dim}{}{dim:#}", forks::origin(from)));
+        let from = session.forked_from.as_ref().map(|from| format!("  {dim}{}{dim:#}", fork_links::origin(from)));
         let from = from.unwrap_or_default();
         writeln!(ui.out, "{yellow}{id}{yellow:#}  {dim}{age:<14}  {prompts:<11}{dim:#}  {title}{from}{live}")?;
         if let Some(name) = editor_id {
@@ -165,11 +166,11 @@ fn list(ui: &mut Ui, here: Surroundings) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn remove(ui: &mut Ui, here: Surroundings, text: &str, yes: bool) -> anyhow::Result<()> {
+fn remove(ui: &mut Ui, here: CommandContext, text: &str, yes: bool) -> anyhow::Result<()> {
     let mut workspace = Workspace::open(here.environment)?;
-    recovery::first(ui, &mut workspace)?;
+    interrupted_rewind::first(ui, &mut workspace)?;
     let session = session::named(&workspace, text)?;
-    let writer = workspace.open_session(session.id, fresh::now(), &mut fresh::random)?;
+    let writer = workspace.open_session(session.id, ids::now(), &mut ids::random)?;
     if !yes {
         if !std::io::stdin().is_terminal() || ui.format == Format::Json {
             return Err(CommandError::DeletionNotConfirmed.into());
@@ -193,8 +194,8 @@ fn remove(ui: &mut Ui, here: Surroundings, text: &str, yes: bool) -> anyhow::Res
             undone_forks,
         })?);
     }
-    let entries = words::count(deleted.entries, "entry", "entries");
-    let checkpoints = words::count(deleted.checkpoints, "checkpoint", "checkpoints");
+    let entries = messages::count(deleted.entries, "entry", "entries");
+    let checkpoints = messages::count(deleted.checkpoints, "checkpoint", "checkpoints");
     writeln!(
         ui.talk()?,
         "Deleted session {}{}: {entries}, {checkpoints}; `retake gc` frees the space",
@@ -208,6 +209,6 @@ fn remove(ui: &mut Ui, here: Surroundings, text: &str, yes: bool) -> anyhow::Res
 fn with_undone(forks: usize) -> String {
     match forks {
         0 => String::new(),
-        _ => format!(" with {} of it", words::count(forks as u64, "undone fork", "undone forks")),
+        _ => format!(" with {} of it", messages::count(forks as u64, "undone fork", "undone forks")),
     }
 }

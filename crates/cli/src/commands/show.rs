@@ -4,20 +4,20 @@ use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 
-use retake_agent::{fresh, listing};
+use retake_agent::{ids, listing};
 use retake_engine::{Checkpoint, ContentError, Kind, Node, SessionId, Side, Workspace, WorkspacePath};
 use serde::Serialize;
 
 use super::CommandError;
-use crate::clock;
-use crate::gaps::{self, Detail};
-use crate::json::{self, Bytes, CheckpointDocument, NodeFacts};
-use crate::paths::{self, Place};
-use crate::point::{self, SessionArgs};
-use crate::quote;
-use crate::recovery;
-use crate::surroundings::Surroundings;
-use crate::ui::{BOLD, Format, Ui};
+use crate::output::gaps::{self, Detail};
+use crate::output::json::{self, Bytes, CheckpointDocument, NodeFacts};
+use crate::output::quote;
+use crate::output::time;
+use crate::output::ui::{BOLD, Format, Ui};
+use crate::workspace::context::CommandContext;
+use crate::workspace::interrupted_rewind;
+use crate::workspace::paths::{self, PathInWorkspace};
+use crate::workspace::point::{self, SessionArgs};
 
 /// Show a checkpoint, or print a file as it was at it
 ///
@@ -41,19 +41,19 @@ struct ListDocument {
     version: u32,
     checkpoint: String,
     path: Bytes,
-    entries: Vec<Listed>,
+    entries: Vec<ListedNode>,
 }
 
 #[derive(Serialize)]
-struct Listed {
+struct ListedNode {
     name: Bytes,
     #[serde(flatten)]
     facts: NodeFacts,
 }
 
-pub fn run(ui: &mut Ui, here: Surroundings, args: &ShowArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: CommandContext, args: &ShowArgs) -> anyhow::Result<()> {
     let workspace = Workspace::open(here.environment)?;
-    recovery::mention(ui, &workspace)?;
+    interrupted_rewind::mention(ui, &workspace)?;
     let session = args.session.resolve(&workspace)?;
     let (checkpoint, path) = resolve(&workspace, args.what.as_bytes(), session)?;
     let Some(path) = path else {
@@ -65,12 +65,12 @@ pub fn run(ui: &mut Ui, here: Surroundings, args: &ShowArgs) -> anyhow::Result<(
     let path = if path.is_empty() { b"." } else { path };
     let place = paths::resolve(workspace.root(), base, OsStr::from_bytes(path))?;
     let side = Side::Stored(checkpoint.snapshot);
-    let Place::Below(path) = place else {
-        return list(ui, &workspace, &checkpoint, &Place::Root);
+    let PathInWorkspace::Below(path) = place else {
+        return list(ui, &workspace, &checkpoint, &PathInWorkspace::Root);
     };
     let node = workspace.entry(&side, &path)?.ok_or_else(|| no_such_path(&workspace, &checkpoint, &path))?;
     match node.kind {
-        Kind::Directory => list(ui, &workspace, &checkpoint, &Place::Below(path)),
+        Kind::Directory => list(ui, &workspace, &checkpoint, &PathInWorkspace::Below(path)),
         Kind::File | Kind::Symlink if ui.format == Format::Json => Err(CommandError::JsonOfContent.into()),
         Kind::File | Kind::Symlink => {
             workspace.content(&side, &path, &node, &mut ui.out).map_err(|error| match error {
@@ -120,7 +120,7 @@ fn show_point(ui: &mut Ui, workspace: &Workspace, checkpoint: &Checkpoint) -> an
     if let Some(label) = &checkpoint.label {
         writeln!(ui.out, "Label:     {}", quote::one_line(label))?;
     }
-    writeln!(ui.out, "Made:      {} ({})", clock::local(checkpoint.at), clock::age(checkpoint.at, fresh::now()))?;
+    writeln!(ui.out, "Made:      {} ({})", time::local(checkpoint.at), time::age(checkpoint.at, ids::now()))?;
     if let Some(note) = &checkpoint.note {
         writeln!(ui.out, "Made for:  {}{}", listing::when(checkpoint), quote::one_line(note))?;
     }
@@ -144,14 +144,15 @@ fn show_point(ui: &mut Ui, workspace: &Workspace, checkpoint: &Checkpoint) -> an
     Ok(())
 }
 
-fn list(ui: &mut Ui, workspace: &Workspace, checkpoint: &Checkpoint, dir: &Place) -> anyhow::Result<()> {
+fn list(ui: &mut Ui, workspace: &Workspace, checkpoint: &Checkpoint, dir: &PathInWorkspace) -> anyhow::Result<()> {
     let path = match dir {
-        Place::Root => None,
-        Place::Below(path) => Some(path),
+        PathInWorkspace::Root => None,
+        PathInWorkspace::Below(path) => Some(path),
     };
     let entries = workspace.list(&Side::Stored(checkpoint.snapshot), path)?;
     if ui.format == Format::Json {
-        let listed = |(name, node): &(Vec<u8>, Node)| Listed { name: Bytes::new(name), facts: NodeFacts::new(node) };
+        let listed =
+            |(name, node): &(Vec<u8>, Node)| ListedNode { name: Bytes::new(name), facts: NodeFacts::new(node) };
         return Ok(ui.json(&ListDocument {
             version: json::VERSION,
             checkpoint: checkpoint.id.to_string(),

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use retake_agent::contract::{Action, Allow, Command, Extent, Refusal, Reply, Summarised};
 use retake_agent::controller::{Unprotected, Which};
-use retake_agent::live::Live;
+use retake_agent::live::LiveSession;
 use retake_agent::socket::Client;
 use retake_engine::session::entry::EntryId;
 use retake_engine::{Point, SessionId, Workspace};
@@ -12,14 +12,14 @@ use serde::Serialize;
 use tokio::runtime::Runtime;
 
 use super::CommandError;
-use super::run::{self, Stops};
-use crate::agent::model::{self, ModelArgs, Need};
-use crate::agent::{self, AgentError, Manner, session};
-use crate::json;
-use crate::point::SessionArgs;
-use crate::size;
-use crate::surroundings::Surroundings;
-use crate::ui::{DIM, Format, Ui};
+use super::run::{self, StopSignals};
+use crate::agent::model::{self, ModelArgs, ModelUse};
+use crate::agent::{self, AgentError, SessionOptions, session};
+use crate::output::json;
+use crate::output::size;
+use crate::output::ui::{DIM, Format, Ui};
+use crate::workspace::context::CommandContext;
+use crate::workspace::point::SessionArgs;
 
 /// Have the model summarise a part of a conversation, and see the summary in its place
 ///
@@ -58,7 +58,7 @@ struct SummarizeDocument<'a> {
     summary: Option<&'a Summarised>,
 }
 
-pub fn run(ui: &mut Ui, here: &Surroundings, args: &SummarizeArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: &CommandContext, args: &SummarizeArgs) -> anyhow::Result<()> {
     let workspace = Workspace::open(here.environment.clone())?;
     let (session, extent) = which(&workspace, args)?;
     drop(workspace);
@@ -66,7 +66,7 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &SummarizeArgs) -> anyhow::Re
     let command = Action::Summarise { extent, instructions: args.instructions.clone() };
     let mut stops = {
         let _inside = runtime.enter();
-        Stops::listen()?
+        StopSignals::listen()?
     };
     let reply = match runtime.block_on(agent::connect(here, session))? {
         Some(client) => runtime.block_on(ask_there(client, session, command, &mut stops))?,
@@ -112,9 +112,9 @@ async fn ask_there(
     client: Client,
     session: SessionId,
     command: impl Into<Command>,
-    stops: &mut Stops,
+    stops: &mut StopSignals,
 ) -> anyhow::Result<Result<Reply, Refusal>> {
-    let live = Live::elsewhere(client, session);
+    let live = LiveSession::elsewhere(client, session);
     tokio::select! {
         reply = live.asker.ask(command) => Ok(reply.map_err(AgentError::from)?),
         // A summary that nobody waits for any more is not made.
@@ -125,14 +125,14 @@ async fn ask_there(
 fn ask_here(
     ui: &mut Ui,
     runtime: &Runtime,
-    here: &Surroundings,
+    here: &CommandContext,
     args: &SummarizeArgs,
     session: SessionId,
     command: impl Into<Command>,
-    stops: &mut Stops,
+    stops: &mut StopSignals,
 ) -> anyhow::Result<Result<Reply, Refusal>> {
-    let model = model::find(runtime.handle(), &args.model, &here.agent, Need::Ask, None)?;
-    let manner = Manner::headless(Allow::None, Unprotected::Ask);
+    let model = model::find(runtime.handle(), &args.model, &here.agent, ModelUse::Ask, None)?;
+    let manner = SessionOptions::headless(Allow::None, Unprotected::Ask);
     let tools = runtime.block_on(async {
         tokio::select! {
             tools = agent::tools(ui, here) => tools,
@@ -142,7 +142,7 @@ fn ask_here(
     let serving = agent::open(ui, runtime.handle(), here, tools, model, Which::Existing(session), manner)?;
     let handle = serving.opened.handle.clone();
     let reply = runtime.block_on(async {
-        let (_, mut live) = Live::here(handle.clone()).await.map_err(AgentError::from)?;
+        let (_, mut live) = LiveSession::here(handle.clone()).await.map_err(AgentError::from)?;
         let asked = handle.request(command);
         tokio::pin!(asked);
         let reply = tokio::select! {

@@ -2,16 +2,16 @@
 
 use std::io::Write;
 
-use retake_agent::document::RewindDocument;
+use retake_agent::rewind_document::RewindDocument;
 use retake_engine::{Goal, OperationError, OperationId, OperationKind, RewindRequest, Workspace};
 
 use crate::agent::session;
 use crate::commands::CommandError;
-use crate::quote;
-use crate::recovery;
-use crate::rewind::{self, Options, Place};
-use crate::surroundings::Surroundings;
-use crate::ui::{Format, Ui};
+use crate::output::quote;
+use crate::output::ui::{Format, Ui};
+use crate::rewind::{self, ChangeContext, RewindOptions};
+use crate::workspace::context::CommandContext;
+use crate::workspace::interrupted_rewind;
 
 /// Take back the last turn of `retake run`, the last command of `retake exec`, the last rewind or fork
 ///
@@ -30,7 +30,7 @@ pub struct UndoArgs {
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
     #[command(flatten)]
-    options: Options,
+    options: RewindOptions,
 }
 
 /// Repeat what `retake undo` took back last
@@ -42,12 +42,12 @@ pub struct RedoArgs {
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
     #[command(flatten)]
-    options: Options,
+    options: RewindOptions,
 }
 
-pub fn run(ui: &mut Ui, here: &Surroundings, args: &UndoArgs) -> anyhow::Result<()> {
+pub fn run(ui: &mut Ui, here: &CommandContext, args: &UndoArgs) -> anyhow::Result<()> {
     let mut workspace = Workspace::open(here.environment.clone())?;
-    let taken_back = recovery::before_going_back(ui, &mut workspace, &args.options)?;
+    let taken_back = interrupted_rewind::before_going_back(ui, &mut workspace, &args.options)?;
     let session = args.session.as_deref().map(|text| session::named(&workspace, text)).transpose()?;
     let session = session.map(|session| session.id);
     let taken_back = taken_back.into_iter().find(|turn| session.is_none() || turn.session == session);
@@ -61,7 +61,7 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &UndoArgs) -> anyhow::Result<
     };
     if args.options.only_shows() && args.operation.is_none() {
         let next = found.as_ref().ok().map(|operation| operation.id);
-        if let Some(cut) = recovery::cut_off(&workspace, session, next)? {
+        if let Some(cut) = interrupted_rewind::cut_off(&workspace, session, next)? {
             return Err(CommandError::CutOff { kind: cut.kind, what: cut.what }.into());
         }
     }
@@ -80,7 +80,7 @@ pub fn run(ui: &mut Ui, here: &Surroundings, args: &UndoArgs) -> anyhow::Result<
     };
     // A fork has nothing to do with what it was made from, which may be open elsewhere.
     let session = operation.session.filter(|_| operation.kind != OperationKind::Fork);
-    let place = Place { here, workspace: &mut workspace, session };
+    let place = ChangeContext { here, workspace: &mut workspace, session };
     rewind::run(ui, place, OperationKind::Undo, RewindRequest::new(goal), &args.options)
 }
 
@@ -94,9 +94,9 @@ fn tell_taken_back(ui: &mut Ui, prompt: &str) -> anyhow::Result<()> {
     Ok(writeln!(ui.out, "Undid {what}: it was cut off before anything came of it, and waits to be said again")?)
 }
 
-pub fn redo(ui: &mut Ui, here: &Surroundings, args: &RedoArgs) -> anyhow::Result<()> {
+pub fn redo(ui: &mut Ui, here: &CommandContext, args: &RedoArgs) -> anyhow::Result<()> {
     let mut workspace = Workspace::open(here.environment.clone())?;
-    recovery::before_going_back(ui, &mut workspace, &args.options)?;
+    interrupted_rewind::before_going_back(ui, &mut workspace, &args.options)?;
     let session = args.session.as_deref().map(|text| session::named(&workspace, text)).transpose()?;
     let session = session.map(|session| session.id);
     let undone = workspace.next_to_redo(session)?;
@@ -105,6 +105,6 @@ pub fn redo(ui: &mut Ui, here: &Surroundings, args: &RedoArgs) -> anyhow::Result
         operations.iter().any(|operation| operation.id == *id && operation.kind == OperationKind::Fork)
     };
     let about = undone.session.filter(|_| !undone.reverses.as_ref().is_some_and(is_fork));
-    let place = Place { here, workspace: &mut workspace, session: about };
+    let place = ChangeContext { here, workspace: &mut workspace, session: about };
     rewind::run(ui, place, OperationKind::Redo, RewindRequest::new(Goal::Redo { session }), &args.options)
 }

@@ -34,7 +34,7 @@ enum Reached {
 
 /// The project as it is now.
 #[derive(Clone, Copy)]
-struct Files {
+struct ProjectFiles {
     has_notes: bool,
     is_tidy: bool,
 }
@@ -42,13 +42,13 @@ struct Files {
 /// What the last turn in the conversation asked for, and how far it has come.
 #[derive(Clone, Copy)]
 struct LastTurn {
-    task: Task,
+    task: PromptTask,
     end: Option<End>,
 }
 
 /// What a prompt asks for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Task {
+enum PromptTask {
     /// To tidy up, whatever is lost.
     Careless,
     /// To tidy up, and to leave files alone.
@@ -67,7 +67,7 @@ enum End {
     Stopped,
 }
 
-impl Task {
+impl PromptTask {
     fn of(prompt: &str) -> Self {
         match (story::is_tidy(prompt), story::is_careful(prompt)) {
             (_, true) => Self::Careful,
@@ -83,13 +83,13 @@ impl Hints {
         Self { root, reached: Reached::Nothing }
     }
 
-    fn files(&self) -> Files {
+    fn files(&self) -> ProjectFiles {
         let exists = |name: &str| self.root.join(name).exists();
-        Files { has_notes: exists("notes.txt"), is_tidy: exists("src/total.sh") }
+        ProjectFiles { has_notes: exists("notes.txt"), is_tidy: exists("src/total.sh") }
     }
 
     /// Takes in what has happened to the files since the last look.
-    fn look(&mut self, files: Files) {
+    fn look(&mut self, files: ProjectFiles) {
         let next = match self.reached {
             Reached::Nothing if !files.has_notes => Reached::Lost,
             Reached::Lost if files.has_notes => Reached::Restored,
@@ -105,28 +105,35 @@ impl Hints {
         let is_restored = self.reached >= Reached::Restored;
         let number = match (is_restored, turn.task) {
             (true, _) => 8,
-            (false, Task::Careless | Task::Careful) => 4,
-            (false, Task::Other) => 2,
+            (false, PromptTask::Careless | PromptTask::Careful) => 4,
+            (false, PromptTask::Other) => 2,
         };
         let text = match (is_asking, turn.task, is_restored) {
             (false, ..) => "the agent is at work. Esc would stop it.",
-            (true, Task::Other, _) => {
+            (true, PromptTask::Other, _) => {
                 "it asks before it runs or changes something: Enter or y allows it, n does not. Above is what would be written."
             }
-            (true, Task::Careless, true) => {
+            (true, PromptTask::Careless, true) => {
                 "the same words, so the same command: rm is in it. n stops it; y does, and you can go back once more."
             }
-            (true, Task::Careless, false) => "allow it (Enter or y), although it looks careless: rm is in it.",
-            (true, Task::Careful, true) => {
+            (true, PromptTask::Careless, false) => "allow it (Enter or y), although it looks careless: rm is in it.",
+            (true, PromptTask::Careful, true) => {
                 "it goes another way now: no rm. Enter or y allows it. Tab in the picker still shows what you left behind."
             }
-            (true, Task::Careful, false) => "it moves the script and deletes nothing: no rm. Enter or y allows it.",
+            (true, PromptTask::Careful, false) => {
+                "it moves the script and deletes nothing: no rm. Enter or y allows it."
+            }
         };
         (number, text.to_owned())
     }
 
     /// While nothing runs.
-    fn between(&self, files: Files, turn: Option<LastTurn>, typed: &str) -> (usize, String, Option<&'static str>) {
+    fn between(
+        &self,
+        files: ProjectFiles,
+        turn: Option<LastTurn>,
+        typed: &str,
+    ) -> (usize, String, Option<&'static str>) {
         if !files.has_notes {
             let text = "notes.txt was deleted, a file of yours that is nowhere else. Ctrl+R opens the picker.";
             return (5, text.to_owned(), None);
@@ -159,35 +166,35 @@ impl Hints {
 /// What to do until the notes are lost.
 fn before_the_mistake(turn: LastTurn) -> &'static str {
     match (turn.task, turn.end) {
-        (Task::Careless, Some(End::Denied | End::Stopped)) => {
+        (PromptTask::Careless, Some(End::Denied | End::Stopped)) => {
             "you stopped it, and notes.txt is still there. To see the way back, send it again and allow it."
         }
-        (Task::Careful, Some(End::Denied | End::Stopped)) => {
+        (PromptTask::Careful, Some(End::Denied | End::Stopped)) => {
             "you stopped it. To see the way back, ask for something that goes wrong: Enter."
         }
-        (Task::Careless | Task::Careful, _) => {
+        (PromptTask::Careless | PromptTask::Careful, _) => {
             "it left your files alone. To see the way back, ask for something that goes wrong: Enter."
         }
-        (Task::Other, Some(End::Denied)) => {
+        (PromptTask::Other, Some(End::Denied)) => {
             "you did not allow it, so it was not done. Now ask for something that will go wrong: Enter."
         }
-        (Task::Other, Some(End::Stopped)) => "you stopped it. Now ask for something that will go wrong: Enter.",
-        (Task::Other, _) => "that was one turn. Now ask for something that will go wrong: Enter.",
+        (PromptTask::Other, Some(End::Stopped)) => "you stopped it. Now ask for something that will go wrong: Enter.",
+        (PromptTask::Other, _) => "that was one turn. Now ask for something that will go wrong: Enter.",
     }
 }
 
 /// What to do once the notes are back.
 fn once_more(turn: Option<LastTurn>, typed: &str) -> &'static str {
     let was_stopped = turn.is_some_and(|turn| matches!(turn.end, Some(End::Denied | End::Stopped)));
-    match Task::of(typed) {
-        Task::Careful => "notes.txt is back. Press Enter: the model is told this time to leave your files alone.",
-        Task::Careless => {
+    match PromptTask::of(typed) {
+        PromptTask::Careful => "notes.txt is back. Press Enter: the model is told this time to leave your files alone.",
+        PromptTask::Careless => {
             "notes.txt is back, and your prompt is in the composer. Add \"Leave my text files alone!\" and press Enter."
         }
-        Task::Other if was_stopped => {
+        PromptTask::Other if was_stopped => {
             "you stopped it, and notes.txt is still there. Ask again with \"Leave my text files alone!\" added (↑ brings the prompt back)."
         }
-        Task::Other => {
+        PromptTask::Other => {
             "notes.txt is back. Ask to tidy up again, with \"Leave my text files alone!\" added (↑ brings the prompt back)."
         }
     }
@@ -241,5 +248,5 @@ fn last_turn(view: &View) -> Option<LastTurn> {
         EndReason::Interrupted => End::Stopped,
         _ => End::Done,
     });
-    Some(LastTurn { task: Task::of(&texts.collect::<String>()), end })
+    Some(LastTurn { task: PromptTask::of(&texts.collect::<String>()), end })
 }

@@ -4,17 +4,17 @@ use std::time::Duration;
 
 use retake_agent::contract::Action;
 use retake_agent::controller::Opened;
-use retake_agent::live::Live;
+use retake_agent::live::LiveSession;
 use retake_agent::permission::Mode;
-use retake_tui::Options;
+use retake_tui::ClientOptions;
 
 use super::guide::Hints;
 use super::model;
 use super::scratch::Scratch;
 use super::tour::{self, DemoError};
+use crate::agent::terminal;
 use crate::agent::{self, AgentError};
-use crate::terminal;
-use crate::ui::Ui;
+use crate::output::ui::Ui;
 
 /// How long the model takes for a word.
 const PACE: Duration = Duration::from_millis(25);
@@ -25,13 +25,14 @@ pub fn run(ui: &mut Ui, keep: bool) -> anyhow::Result<()> {
     let scratch = Scratch::new(keep).map_err(DemoError::Scratch)?;
     let url = runtime.block_on(model::start(PACE))?;
     let Opened { handle, served } = tour::open(&runtime, &scratch, &url, Mode::Interactive)?;
-    let shown = runtime.block_on(Live::here(handle.clone())).map_err(AgentError::from).map_err(Into::into).and_then(
-        |(view, live)| {
-            let guide = Box::new(Hints::new(scratch.root()));
-            let options = Options { guide: Some(guide), ..terminal::options(ui, &scratch.root()) };
-            terminal::show(ui, &runtime, view, live, options)
-        },
-    );
+    let shown =
+        runtime.block_on(LiveSession::here(handle.clone())).map_err(AgentError::from).map_err(Into::into).and_then(
+            |(view, live)| {
+                let guide = Box::new(Hints::new(scratch.root()));
+                let options = ClientOptions { guide: Some(guide), ..terminal::options(ui, &scratch.root()) };
+                terminal::show(ui, &runtime, view, live, options)
+            },
+        );
     runtime.block_on(handle.request(Action::Close)).ok();
     drop(handle);
     served.join().ok();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::story::{self, Answer, CallOutcome, CallResult, Round};
+use super::story::{self, CallOutcome, CallResult, Round, StoryAnswer};
 
 /// Largest request that is read; the demo's are far smaller.
 const MAX_BODY: usize = 16 << 20;
@@ -105,7 +105,7 @@ fn call_result(block: &Value) -> CallResult {
 }
 
 /// The events of an answer, and whether there is a pause before each.
-fn events(answer: &Answer, answered: usize, tokens: usize) -> Vec<(bool, Value)> {
+fn events(answer: &StoryAnswer, answered: usize, tokens: usize) -> Vec<(bool, Value)> {
     let usage = json!({"input_tokens": tokens, "output_tokens": 1});
     let mut events = vec![(
         true,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use retake_agent::fresh;
+use retake_agent::ids;
 use retake_engine::{Breadth, Environment, Settings};
 
 use super::story;
@@ -21,7 +21,7 @@ pub struct Scratch {
 impl Scratch {
     /// Makes it, with the project in it.
     pub fn new(keep: bool) -> io::Result<Self> {
-        let name: String = fresh::random().iter().map(|byte| format!("{byte:02x}")).collect();
+        let name: String = ids::random().iter().map(|byte| format!("{byte:02x}")).collect();
         let scratch = Self { dir: std::env::temp_dir().join(format!("retake-demo-{}", &name[..8])), keep };
         std::fs::create_dir(&scratch.dir)?;
         std::fs::create_dir(scratch.root())?;

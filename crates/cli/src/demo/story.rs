@@ -22,7 +22,7 @@ pub const SECOND: &str = "Tidy up the project: the script belongs into src.";
 pub const SECOND_BETTER: &str = "Tidy up the project: the script belongs into src. Leave my text files alone!";
 
 /// One answer of the model.
-pub struct Answer {
+pub struct StoryAnswer {
     pub text: &'static str,
     pub calls: Vec<(&'static str, Value)>,
 }
@@ -44,11 +44,11 @@ pub enum CallOutcome {
 /// The results of the calls of one answer.
 pub type Round = Vec<CallResult>;
 
-fn says(text: &'static str) -> Answer {
-    Answer { text, calls: Vec::new() }
+fn says(text: &'static str) -> StoryAnswer {
+    StoryAnswer { text, calls: Vec::new() }
 }
 
-impl Answer {
+impl StoryAnswer {
     fn calls(mut self, tool: &'static str, arguments: Value) -> Self {
         self.calls.push((tool, arguments));
         self
@@ -70,7 +70,7 @@ pub fn is_careful(prompt: &str) -> bool {
 }
 
 /// The answer to the last prompt of a request, after these rounds of calls.
-pub fn answer(prompt: &str, rounds: &[Round]) -> Answer {
+pub fn answer(prompt: &str, rounds: &[Round]) -> StoryAnswer {
     let lower = prompt.to_lowercase();
     let last = rounds.last().map(Vec::as_slice).unwrap_or_default();
     if last.iter().any(|result| result.outcome == CallOutcome::Denied) {
@@ -91,7 +91,7 @@ fn has_failed(results: &[CallResult]) -> bool {
     results.iter().any(|result| result.outcome == CallOutcome::Failed)
 }
 
-fn mend(last: &[CallResult], round: usize) -> Answer {
+fn mend(last: &[CallResult], round: usize) -> StoryAnswer {
     match round {
         0 => says("I will look at the script and run it.")
             .calls("read_file", json!({"path": "total.sh"}))
@@ -115,7 +115,7 @@ fn mend(last: &[CallResult], round: usize) -> Answer {
 }
 
 /// The mistake: files of the user's go with it, by the shell.
-fn tidy_without_care(last: &[CallResult], round: usize) -> Answer {
+fn tidy_without_care(last: &[CallResult], round: usize) -> StoryAnswer {
     match round {
         0 => says("I move the script into `src` and remove what is lying about.")
             .calls("bash", json!({"command": "mkdir -p src; mv *.sh src/; rm -f *.txt; ls -R"})),
@@ -124,7 +124,7 @@ fn tidy_without_care(last: &[CallResult], round: usize) -> Answer {
     }
 }
 
-fn tidy_with_care(last: &[CallResult], round: usize) -> Answer {
+fn tidy_with_care(last: &[CallResult], round: usize) -> StoryAnswer {
     match round {
         0 => says("I move the script and touch nothing else.")
             .calls("bash", json!({"command": "mkdir -p src && mv total.sh src/ && ls -R"})),

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use retake_agent::contract::{Action, Change, ChangeGoal, Command, Event, EventKind, Query, Reply, TurnEnd};
 use retake_agent::controller::{self, Attached, Handle, Opened, Setup, Unprotected, Which};
-use retake_agent::document::RewindDocument;
 use retake_agent::model::{Model, ModelSettings, Models};
 use retake_agent::permission::{Allowed, Mode, Policy};
+use retake_agent::rewind_document::RewindDocument;
 use retake_agent::tool::{Jobs, Shell, Toolbox};
 use retake_engine::session::entry::{Body, EntryId, Part};
 use retake_engine::{Discard, Files as RewoundFiles, MadeBy, Scope};
@@ -20,7 +20,7 @@ use tokio::sync::broadcast;
 use super::scratch::{Files, Scratch};
 use super::{model, story};
 use crate::agent::{self, AgentError};
-use crate::ui::{BOLD, CYAN, DIM, GREEN, Paint, RED, Ui, YELLOW};
+use crate::output::ui::{BOLD, CYAN, DIM, GREEN, Paint, RED, Ui, YELLOW};
 
 /// The demo did not go as it has to.
 #[derive(Debug, Error)]

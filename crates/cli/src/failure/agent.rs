@@ -9,7 +9,7 @@ use super::{
     Advice, FAILED, INTERRUPTED, REFUSED, USAGE, failed, for_checkpoint, for_open, for_rewind, for_store, refused,
 };
 use crate::agent::AgentError;
-use crate::words;
+use crate::output::messages;
 
 /// What to do about a failure of the agent.
 pub fn hint(error: &AgentError) -> Option<String> {
@@ -18,11 +18,11 @@ pub fn hint(error: &AgentError) -> Option<String> {
 
 pub(super) fn for_agent(error: &AgentError) -> Advice {
     match error {
-        AgentError::NoModel => Advice { code: USAGE, hint: Some(words::NO_MODEL.to_owned()) },
+        AgentError::NoModel => Advice { code: USAGE, hint: Some(messages::NO_MODEL.to_owned()) },
         AgentError::Settings(retake_agent::model::SettingsError::NoKey { variable, .. }) => {
             failed(Some(&format!("export {variable}=YOUR-KEY, or name a local server with `--base-url`")))
         }
-        AgentError::Settings(_) => Advice { code: USAGE, hint: Some(words::NO_MODEL.to_owned()) },
+        AgentError::Settings(_) => Advice { code: USAGE, hint: Some(messages::NO_MODEL.to_owned()) },
         AgentError::Model(error) => failed(Some(&error.advice())),
         AgentError::Open(error) => match error {
             controller::OpenError::Workspace(error) => for_open(error),

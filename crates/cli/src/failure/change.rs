@@ -1,13 +1,13 @@
 //! Advice on rewinds, undos and redos that were not made, or not to their end.
 
-use retake_agent::fresh;
+use retake_agent::ids;
 use retake_engine::{Operation, OperationError, RewindError, WorkspacePath};
 
 use super::{Advice, MAX_CANDIDATES, failed, for_checkpoint, for_store, fork, refused};
-use crate::clock;
-use crate::quote;
+use crate::output::messages;
+use crate::output::quote;
+use crate::output::time;
 use crate::rewind;
-use crate::words;
 
 /// Most files named that were changed since a crash.
 const MAX_CHANGED: usize = 20;
@@ -41,7 +41,7 @@ pub(super) fn for_rewind(error: &RewindError) -> Advice {
         }
         RewindError::LeftOver { paths } => {
             let paths: Vec<String> = paths.iter().map(|path| format!("\n  {}", quote::name(path.as_bytes()))).collect();
-            failed(Some(&format!("{}{}", words::LEFT_OVER, paths.concat())))
+            failed(Some(&format!("{}{}", messages::LEFT_OVER, paths.concat())))
         }
         RewindError::NotRecorded { .. } | RewindError::Unfinished { .. } => {
             failed(Some("nothing is lost; once the cause is mended, `retake recover` goes on"))
@@ -99,11 +99,11 @@ fn one_of_newer(operations: &[Operation]) -> String {
 }
 
 fn list_of(hint: &str, candidates: &[Operation]) -> String {
-    let now = fresh::now();
+    let now = ids::now();
     let mut text = hint.to_owned();
     for operation in candidates.iter().take(MAX_CANDIDATES) {
         let (kind, what) = (operation.kind.name(), quote::one_line(&operation.what));
-        text.push_str(&format!("\n  {}  {}  {kind} {what}", operation.id, clock::age(operation.at, now)));
+        text.push_str(&format!("\n  {}  {}  {kind} {what}", operation.id, time::age(operation.at, now)));
     }
     text
 }

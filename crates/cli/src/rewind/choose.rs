@@ -9,11 +9,11 @@ use retake_engine::{
 };
 
 use super::preview::{self, Length};
-use crate::diff::patch::{self, Binary};
-use crate::diff::{Comparison, Source};
-use crate::quote;
-use crate::ui::{BOLD, Paint, RED, Ui};
-use crate::words;
+use crate::output::diff::patch::{self, Binary};
+use crate::output::diff::{Comparison, ContentSource};
+use crate::output::messages;
+use crate::output::quote;
+use crate::output::ui::{BOLD, Paint, RED, Ui};
 
 /// Shows the plan and asks until everything is decided. The plan that was agreed to, with `request` now saying so too; `None` if the
 /// user does not want it.
@@ -74,7 +74,7 @@ pub fn agree(
 
 /// Asks what to do with the paths that hold changes of the user's own: one question for all, which is also the one whether to apply.
 fn ask_of_yours(ui: &mut Ui, yours: &[&PlannedPath]) -> io::Result<OnConflict> {
-    let paths = words::count(yours.len() as u64, "path holds", "paths hold");
+    let paths = messages::count(yours.len() as u64, "path holds", "paths hold");
     let for_all = |choice: OnConflict| yours.iter().all(|path| preview::choices(path).contains(&choice));
     let keep = if for_all(OnConflict::Keep) { "/keep" } else { "" };
     let merge = if for_all(OnConflict::Merge) { "/merge" } else { "" };
@@ -120,7 +120,7 @@ fn ask(ui: &mut Ui, workspace: &Workspace, path: &PlannedPath) -> anyhow::Result
 /// Shows what merging would make of `path`, if it can be merged.
 fn draw_merged(ui: &mut Ui, workspace: &Workspace, path: &PlannedPath) -> anyhow::Result<()> {
     let Some(merged) = &path.merged else { return Ok(()) };
-    let comparison = preview::comparison(workspace, Source::Given(&merged.content));
+    let comparison = preview::comparison(workspace, ContentSource::Given(&merged.content));
     draw(ui, "From what is there now to the merged file:", &comparison, &preview::merged_change(path, merged))
 }
 

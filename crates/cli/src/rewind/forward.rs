@@ -4,15 +4,15 @@ use std::io::Write;
 use std::time::Duration;
 
 use retake_agent::contract::{Action, Change, ChangeGoal, Reason, Refusal, Reply, WhileRunning};
-use retake_agent::document::{Bytes, NotRestoredFacts, RewindDocument};
+use retake_agent::rewind_document::{Bytes, NotRestoredFacts, RewindDocument};
 use retake_engine::{Files, Goal, OperationKind, RewindRequest, SessionId};
 
-use super::outcome::{self, Mark};
-use super::{Options, preview};
+use super::outcome::{self, OperationRecord};
+use super::{RewindOptions, preview};
 use crate::agent::{self, AgentError};
-use crate::quote;
-use crate::surroundings::Surroundings;
-use crate::ui::{Format, Ui};
+use crate::output::quote;
+use crate::output::ui::{Format, Ui};
+use crate::workspace::context::CommandContext;
 
 /// How often to ask again whether a turn has ended.
 const POLL: Duration = Duration::from_millis(200);
@@ -20,12 +20,12 @@ const POLL: Duration = Duration::from_millis(200);
 /// Has the session's own process carry out `request`, and tells what came of it.
 pub fn apply(
     ui: &mut Ui,
-    here: &Surroundings,
+    here: &CommandContext,
     session: SessionId,
     kind: OperationKind,
     request: &RewindRequest,
     seen: Option<&str>,
-    options: &Options,
+    options: &RewindOptions,
 ) -> anyhow::Result<()> {
     let running = if options.interrupt { WhileRunning::Interrupt } else { WhileRunning::Refuse };
     let (change, plan_seen) = (change(request), seen.map(str::to_owned));
@@ -101,7 +101,7 @@ fn tell(ui: &mut Ui, kind: OperationKind, document: &RewindDocument) -> anyhow::
         writeln!(ui.out, "Undid {what}: it was stopped before anything came of it, and waits to be said again")?;
         return Ok(());
     }
-    let mark = Mark::of(document.operation.is_some());
+    let mark = OperationRecord::of(document.operation.is_some());
     let count = |wanted: &str| document.files.iter().filter(|file| file.status == wanted).count();
     let (done, kept) = (count("done") + count("displaced"), count("kept") + count("overtaken"));
     let mut parts = vec![match done {
@@ -113,7 +113,7 @@ fn tell(ui: &mut Ui, kind: OperationKind, document: &RewindDocument) -> anyhow::
         parts.push(format!("{kept} left as they are"));
     }
     let title = match (mark, kind) {
-        (Mark::None, OperationKind::Undo) => outcome::nothing_done(kind, &document.what),
+        (OperationRecord::None, OperationKind::Undo) => outcome::nothing_done(kind, &document.what),
         _ => preview::title(kind, &document.what),
     };
     writeln!(ui.out, "{title}: {}, in the session that is open", parts.join(", "))?;
@@ -129,7 +129,7 @@ fn tell(ui: &mut Ui, kind: OperationKind, document: &RewindDocument) -> anyhow::
     };
     outcome::tell_not_restored(ui, document.not_restored.iter().map(line))?;
     let back = preview::way_back(kind, document.files.len(), document.conversation.as_ref());
-    if let Some(back) = back.filter(|_| mark == Mark::Made) {
+    if let Some(back) = back.filter(|_| mark == OperationRecord::Made) {
         let session = document.session.as_deref().map(|id| format!(" with `--session {}`", &id[..8]));
         writeln!(ui.talk()?, "{back}{}", session.unwrap_or_default())?;
     }

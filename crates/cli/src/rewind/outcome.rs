@@ -2,22 +2,22 @@
 
 use std::io::Write;
 
-use retake_agent::document::Bytes;
+use retake_agent::rewind_document::Bytes;
 use retake_engine::{
     Action, Applied, Difference, GapKind, LedgerItem, NotRestored, OperationKind, PathStatus, PlannedPath, Scope,
     WorkspacePath,
 };
 
 use super::preview;
-use crate::quote;
-use crate::ui::{Paint, Ui};
-use crate::words;
+use crate::output::messages;
+use crate::output::quote;
+use crate::output::ui::{Paint, Ui};
 
 /// Says what was done, what did not go back, and how to take it back.
 pub fn tell(ui: &mut Ui, kind: OperationKind, applied: &Applied) -> anyhow::Result<()> {
     let plan = &applied.plan;
     let all_kept = is_all_kept(applied);
-    let mark = Mark::of(applied.operation.is_some());
+    let mark = OperationRecord::of(applied.operation.is_some());
     let not_restored = applied.not_restored();
     match applied.operation {
         _ if all_kept => writeln!(ui.out, "{}: every path stays as it is", nothing_done(kind, &plan.what))?,
@@ -47,11 +47,11 @@ pub fn tell(ui: &mut Ui, kind: OperationKind, applied: &Applied) -> anyhow::Resu
     )?;
     let moved = plan.ledger.iter().filter(|item| item.kind != "command" || item.remedy.is_some());
     preview::write_ledger(ui.talk()?, Paint::Colour, &moved.cloned().collect::<Vec<LedgerItem>>())?;
-    if kind == OperationKind::Undo && (all_kept || mark == Mark::None) {
+    if kind == OperationKind::Undo && (all_kept || mark == OperationRecord::None) {
         writeln!(ui.talk()?, "`retake undo OP` undoes an earlier operation; `retake ops` lists them")?;
     }
     let back = preview::way_back(kind, applied.statuses.len(), plan.conversation.as_ref());
-    if let Some(back) = back.filter(|_| mark == Mark::Made && !all_kept) {
+    if let Some(back) = back.filter(|_| mark == OperationRecord::Made && !all_kept) {
         writeln!(ui.talk()?, "{back}")?;
     }
     Ok(())
@@ -78,19 +78,19 @@ pub fn tell_not_restored(ui: &mut Ui, paths: impl Iterator<Item = (String, Strin
 
 /// Whether an operation was recorded: an undo without one is not used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mark {
+pub enum OperationRecord {
     Made,
     None,
 }
 
-impl Mark {
+impl OperationRecord {
     pub const fn of(recorded: bool) -> Self {
         if recorded { Self::Made } else { Self::None }
     }
 }
 
 /// Names what an undo found as it was before the operation: that was somebody's doing, and may be taken back.
-pub fn tell_already(ui: &mut Ui, paths: &[Bytes], mark: Mark) -> anyhow::Result<()> {
+pub fn tell_already(ui: &mut Ui, paths: &[Bytes], mark: OperationRecord) -> anyhow::Result<()> {
     let names: Vec<String> =
         paths.iter().map(|path| quote::name(&path.decode().unwrap_or_default()).into_owned()).collect();
     ui.warn_of(
@@ -98,7 +98,7 @@ pub fn tell_already(ui: &mut Ui, paths: &[Bytes], mark: Mark) -> anyhow::Result<
         "were as before already; their changes may come back, out of git's stash or another branch",
         &names,
     )?;
-    if !names.is_empty() && mark == Mark::None {
+    if !names.is_empty() && mark == OperationRecord::None {
         writeln!(ui.talk()?, "It is not marked undone: `retake undo` takes the change back once it is there again")?;
     }
     Ok(())
@@ -146,7 +146,7 @@ fn tell_meanwhile(ui: &mut Ui, kind: OperationKind, applied: &Applied) -> anyhow
     let left_over = quote::names(&applied.left_over);
     ui.warn_of("stays beside its file", "stay beside their files", &left_over)?;
     if !left_over.is_empty() {
-        writeln!(ui.talk()?, "{}", words::LEFT_OVER)?;
+        writeln!(ui.talk()?, "{}", messages::LEFT_OVER)?;
     }
     Ok(())
 }
@@ -188,7 +188,7 @@ fn counts(applied: &Applied) -> String {
     if !merged.is_empty() {
         parts.push(format!("{} merged", merged.len()));
     }
-    parts.extend(of(&directories, &|count| words::count(count as u64, "directory", "directories")));
+    parts.extend(of(&directories, &|count| messages::count(count as u64, "directory", "directories")));
     if let Some(fork) = &applied.plan.fork {
         return preview::fate(fork, preview::Tense::Done);
     }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-pub use retake_agent::document::choices;
+pub use retake_agent::rewind_document::choices;
 use retake_engine::session::{PlannedConversation, PromptLine, first_line};
 use retake_engine::{
     Action, Change, Conflict, ForkFate, LedgerItem, Means, Merged, OnConflict, OperationKind, Plan, PlannedFork,
@@ -10,12 +10,12 @@ use retake_engine::{
 };
 use unicode_width::UnicodeWidthStr;
 
-use crate::diff::stat::Row;
-use crate::diff::{Comparison, Source, Uncaptured};
-use crate::gaps::{self, Detail};
-use crate::quote;
-use crate::ui::{BOLD, CYAN, DIM, GREEN, Paint, RED, YELLOW};
-use crate::words;
+use crate::output::diff::stat::StatRow;
+use crate::output::diff::{Comparison, ContentSource, Uncaptured};
+use crate::output::gaps::{self, Detail};
+use crate::output::messages;
+use crate::output::quote;
+use crate::output::ui::{BOLD, CYAN, DIM, GREEN, Paint, RED, YELLOW};
 
 /// Paths shown before a question; `--dry-run` shows all.
 const MAX_SHOWN: usize = 60;
@@ -100,7 +100,7 @@ pub fn write(
         &plan.already.iter().map(|path| quote::name(path.as_bytes()).into_owned()).collect::<Vec<_>>(),
     )?;
     if plan.foreign != 0 {
-        let paths = words::count(plan.foreign, "path", "paths");
+        let paths = messages::count(plan.foreign, "path", "paths");
         writeln!(out, "{yellow}Of these, the session never wrote {paths}{yellow:#}")?;
     }
     write_some(
@@ -199,10 +199,12 @@ fn describe(workspace: &Workspace, paint: Paint, path: &PlannedPath) -> (String,
     }
 }
 
-fn row(workspace: &Workspace, path: &PlannedPath) -> Result<Row, retake_engine::ContentError> {
+fn row(workspace: &Workspace, path: &PlannedPath) -> Result<StatRow, retake_engine::ContentError> {
     match merging(path) {
-        Some(merged) => Row::new(&comparison(workspace, Source::Given(&merged.content)), &merged_change(path, merged)),
-        None => Row::new(&comparison(workspace, target_side(path)), &change(path)),
+        Some(merged) => {
+            StatRow::new(&comparison(workspace, ContentSource::Given(&merged.content)), &merged_change(path, merged))
+        }
+        None => StatRow::new(&comparison(workspace, target_side(path)), &change(path)),
     }
 }
 
@@ -223,14 +225,14 @@ pub fn change(path: &PlannedPath) -> Change {
 }
 
 /// Compares what is on disk with `to`.
-pub fn comparison<'a>(workspace: &'a Workspace, to: Source<'a>) -> Comparison<'a> {
-    Comparison { workspace, from: Source::Disk, to, uncaptured: Uncaptured::default() }
+pub fn comparison<'a>(workspace: &'a Workspace, to: ContentSource<'a>) -> Comparison<'a> {
+    Comparison { workspace, from: ContentSource::Disk, to, uncaptured: Uncaptured::default() }
 }
 
 /// Where the target's content is: a stored content is found by its own id, whatever snapshot it is in.
-pub fn target_side(path: &PlannedPath) -> Source<'static> {
+pub fn target_side(path: &PlannedPath) -> ContentSource<'static> {
     let content = path.target.map(|node| node.content).unwrap_or_default();
-    Source::Side(Side::Stored(SnapshotId(content)))
+    ContentSource::Side(Side::Stored(SnapshotId(content)))
 }
 
 fn letter(path: &PlannedPath) -> (char, anstyle::Style) {

@@ -3,9 +3,9 @@
 use retake_engine::{Conflict, OnConflict, Plan, PlannedPath};
 
 use super::preview::{BLOCKED, choice_name, choices};
-use crate::quote;
-use crate::ui::MAX_NAMED;
-use crate::words;
+use crate::output::messages;
+use crate::output::quote;
+use crate::output::ui::MAX_NAMED;
 
 /// Everything that keeps `plan` from being carried out, and what can be done about it, as the lines of a hint.
 pub fn why_refused(plan: &Plan) -> String {
@@ -54,7 +54,7 @@ fn is_commit(name: &str) -> bool {
 
 /// What decides on paths that hold changes of the user's own.
 fn decision_on_yours(yours: &[&PlannedPath]) -> String {
-    let paths = words::count(yours.len() as u64, "path holds", "paths hold");
+    let paths = messages::count(yours.len() as u64, "path holds", "paths hold");
     let for_all = |choice: OnConflict| yours.iter().all(|path| choices(path).contains(&choice));
     let keep = if for_all(OnConflict::Keep) { ", `--on-conflict keep` keeps them" } else { "" };
     let merge = if for_all(OnConflict::Merge) { ", `--on-conflict merge` merges them" } else { "" };
@@ -68,14 +68,14 @@ fn decision(stopping: &[&PlannedPath]) -> String {
     let for_all = |choice: OnConflict| stopping.iter().all(|path| choices(path).contains(&choice));
     let all = [OnConflict::Keep, OnConflict::Overwrite, OnConflict::Merge];
     if !all[1..].iter().any(|choice| for_any(*choice)) {
-        let paths = words::count(count, "path", "paths");
+        let paths = messages::count(count, "path", "paths");
         let them = if count == 1 { "it as it is" } else { "them as they are" };
         return match for_all(OnConflict::Keep) {
             true => format!("{paths} cannot go back: `--on-conflict keep` leaves {them} and does the rest"),
             false => format!("{paths} cannot go back"),
         };
     }
-    let paths = words::count(count, "path needs", "paths need");
+    let paths = messages::count(count, "path needs", "paths need");
     let possible: Vec<&str> = all.into_iter().filter(|choice| for_all(*choice)).map(choice_name).collect();
     // What is possible for some only can be chosen for these where each is asked about.
     let is_for_some = all.into_iter().any(|choice| for_any(choice) && !for_all(choice));

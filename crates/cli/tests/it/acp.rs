@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::agent::Agent;
 use crate::sandbox::Sandbox;
-use crate::seen::saving;
+use crate::stale_plan::saving;
 
 /// How long a test waits for what has to come.
 const PATIENCE: Duration = Duration::from_secs(30);

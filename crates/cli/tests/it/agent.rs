@@ -213,7 +213,7 @@ fn an_ordinary_users_command_finds_no_key_in_any_process_of_retake() {
     let s = &agent.sandbox;
     Run::of(s.command("cp").arg(env!("CARGO_BIN_EXE_retake")).arg(s.path("retake"))).succeeds();
     give_to_nobody(&s.path(""));
-    // The keeper is a process of Retake's too, and the command's own environment is among those that are read.
+    // The workspace thread is a process of Retake's too, and the command's own environment is among those that are read.
     let look = "cat /proc/$PPID/environ 2>&1; for e in /proc/[0-9]*/environ; do tr '\\0' '\\n' < $e; done 2>/dev/null | \
                 grep -E 'KEY|RETAKE_TURN'; cat /proc/$PPID/mem 2>&1 | head -c 100";
     agent.model.calls("bash", json!({"command": look}));

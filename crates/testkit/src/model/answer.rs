@@ -7,7 +7,7 @@ use super::Gate;
 /// What the model answers to one request.
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
-    pub(super) pieces: Vec<Piece>,
+    pub(super) pieces: Vec<AnswerPart>,
     pub(super) tokens: Tokens,
     pub(super) stop: Option<Stop>,
     pub(super) how: How,
@@ -18,7 +18,7 @@ pub struct Answer {
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Piece {
+pub(super) enum AnswerPart {
     Text(String),
     Thought(String),
     SecretThought,
@@ -69,24 +69,24 @@ pub enum Stop {
 }
 
 impl Answer {
-    fn then(mut self, piece: Piece) -> Self {
+    fn then(mut self, piece: AnswerPart) -> Self {
         self.pieces.push(piece);
         self
     }
 
     /// Then it says `text`.
     pub fn says(self, text: &str) -> Self {
-        self.then(Piece::Text(text.to_owned()))
+        self.then(AnswerPart::Text(text.to_owned()))
     }
 
     /// Then it thinks `text`.
     pub fn thinks(self, text: &str) -> Self {
-        self.then(Piece::Thought(text.to_owned()))
+        self.then(AnswerPart::Thought(text.to_owned()))
     }
 
     /// Then it thinks something that nobody may read.
     pub fn thinks_in_secret(self) -> Self {
-        self.then(Piece::SecretThought)
+        self.then(AnswerPart::SecretThought)
     }
 
     /// Then it calls a tool.
@@ -97,12 +97,12 @@ impl Answer {
 
     /// Then it calls a tool with arguments that need not be JSON.
     pub fn calls_with_text(self, tool: &str, arguments: &str) -> Self {
-        self.then(Piece::Call { tool: tool.to_owned(), arguments: arguments.to_owned() })
+        self.then(AnswerPart::Call { tool: tool.to_owned(), arguments: arguments.to_owned() })
     }
 
     /// Then it waits until `gate` is opened.
     pub fn waits_for(self, gate: &Gate) -> Self {
-        self.then(Piece::Wait(gate.clone()))
+        self.then(AnswerPart::Wait(gate.clone()))
     }
 
     /// Nothing comes, not even a status, until `gate` is opened.
@@ -160,12 +160,12 @@ impl Answer {
     }
 
     pub(super) fn has_calls(&self) -> bool {
-        self.pieces.iter().any(|piece| matches!(piece, Piece::Call { .. }))
+        self.pieces.iter().any(|piece| matches!(piece, AnswerPart::Call { .. }))
     }
 }
 
 /// What is sent, in order.
-pub(super) enum Step {
+pub(super) enum StreamStep {
     Event(String),
     Wait(Gate),
 }

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::answer::{Answer, Piece, Step, Stop, in_pieces};
+use super::answer::{Answer, AnswerPart, Stop, StreamStep, in_pieces};
 use super::serve::unique;
 
 /// The events of `answer`.
-pub(super) fn steps(answer: &Answer, model: &str) -> Vec<Step> {
+pub(super) fn steps(answer: &Answer, model: &str) -> Vec<StreamStep> {
     let mut stream = Stream { steps: Vec::new(), blocks: 0, text_is_open: false };
     stream.send(&started(answer, model));
     stream.send(&json!({"type": "ping"}));
@@ -63,7 +63,7 @@ fn stop_reason(answer: &Answer) -> &'static str {
 }
 
 struct Stream {
-    steps: Vec<Step>,
+    steps: Vec<StreamStep>,
     blocks: usize,
     /// What is said on both sides of a gate is one block.
     text_is_open: bool,
@@ -72,7 +72,7 @@ struct Stream {
 impl Stream {
     fn send(&mut self, event: &Value) {
         let name = event["type"].as_str().unwrap_or_default();
-        self.steps.push(Step::Event(format!("event: {name}\ndata: {event}\n\n")));
+        self.steps.push(StreamStep::Event(format!("event: {name}\ndata: {event}\n\n")));
     }
 
     fn start(&mut self, block: &Value) {
@@ -94,30 +94,30 @@ impl Stream {
         }
     }
 
-    fn piece(&mut self, piece: &Piece) {
-        if !matches!(piece, Piece::Text(_) | Piece::Wait(_)) {
+    fn piece(&mut self, piece: &AnswerPart) {
+        if !matches!(piece, AnswerPart::Text(_) | AnswerPart::Wait(_)) {
             self.close_text();
         }
         match piece {
-            Piece::Wait(gate) => self.steps.push(Step::Wait(gate.clone())),
-            Piece::Text(text) => {
+            AnswerPart::Wait(gate) => self.steps.push(StreamStep::Wait(gate.clone())),
+            AnswerPart::Text(text) => {
                 if !std::mem::replace(&mut self.text_is_open, true) {
                     self.start(&json!({"type": "text", "text": ""}));
                 }
                 in_pieces(text).iter().for_each(|part| self.delta(&json!({"type": "text_delta", "text": part})));
             }
-            Piece::Thought(text) => {
+            AnswerPart::Thought(text) => {
                 self.start(&json!({"type": "thinking", "thinking": "", "signature": ""}));
                 let delta = |part: &&str| json!({"type": "thinking_delta", "thinking": part});
                 in_pieces(text).iter().map(delta).for_each(|delta| self.delta(&delta));
                 self.delta(&json!({"type": "signature_delta", "signature": signature(text)}));
                 self.stop();
             }
-            Piece::SecretThought => {
+            AnswerPart::SecretThought => {
                 self.start(&json!({"type": "redacted_thinking", "data": unique("secret-")}));
                 self.stop();
             }
-            Piece::Call { tool, arguments } => {
+            AnswerPart::Call { tool, arguments } => {
                 self.start(&json!({"type": "tool_use", "id": unique("toolu_"), "name": tool, "input": {}}));
                 let delta = |part: &str| json!({"type": "input_json_delta", "partial_json": part});
                 self.delta(&delta(""));

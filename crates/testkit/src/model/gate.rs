@@ -10,10 +10,10 @@ const LOOK: Duration = Duration::from_millis(2);
 
 /// Stops an answer until it is opened.
 #[derive(Clone, Debug, Default)]
-pub struct Gate(Arc<(Mutex<State>, Condvar)>);
+pub struct Gate(Arc<(Mutex<GateState>, Condvar)>);
 
 #[derive(Debug, Default)]
-struct State {
+struct GateState {
     openings: usize,
     reached: usize,
 }
@@ -60,7 +60,7 @@ impl Gate {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, GateState> {
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

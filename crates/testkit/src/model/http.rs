@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::net::{Shutdown, TcpStream};
 
-use super::answer::Step;
+use super::answer::StreamStep;
 
 /// How the bytes of an answer are cut up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,7 +92,7 @@ impl Connection {
     pub(super) fn stream(
         &mut self,
         headers: &[(String, String)],
-        steps: Vec<Step>,
+        steps: Vec<StreamStep>,
         cut_after: Option<usize>,
         split: Split,
     ) -> io::Result<Sent> {
@@ -106,8 +106,8 @@ impl Connection {
                 return Ok(Sent::Cut);
             }
             match step {
-                Step::Event(event) => self.send_chunks(&splitter.push(event.as_bytes()))?,
-                Step::Wait(gate) => {
+                StreamStep::Event(event) => self.send_chunks(&splitter.push(event.as_bytes()))?,
+                StreamStep::Wait(gate) => {
                     self.send_chunks(&splitter.rest())?;
                     self.writer.flush()?;
                     if !gate.pass(|| self.is_gone()) {

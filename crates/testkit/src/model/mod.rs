@@ -35,7 +35,7 @@ pub use http::Split;
 pub use received::{Received, Wire};
 pub use script::Scripting;
 use serde_json::Value;
-use serve::{Shared, State};
+use serve::{ServerState, Shared};
 
 /// A model that answers by a script.
 pub struct ScriptedModel {
@@ -157,7 +157,7 @@ impl ScriptedModel {
     /// Waits until `n` requests were made, and gives the `n`th.
     pub fn wait_for_request(&self, n: usize) -> Received {
         assert!(n > 0, "requests are counted from one");
-        let find = |state: &State| state.received.get(n.checked_sub(1 + state.forgotten)?).cloned();
+        let find = |state: &ServerState| state.received.get(n.checked_sub(1 + state.forgotten)?).cloned();
         self.shared.wait_until(&format!("{n} requests"), find)
     }
 

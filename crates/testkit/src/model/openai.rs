@@ -2,26 +2,26 @@
 
 use serde_json::{Value, json};
 
-use super::answer::{Answer, Piece, Step, Stop, in_pieces};
+use super::answer::{Answer, AnswerPart, Stop, StreamStep, in_pieces};
 use super::serve::{Issued, unique};
 
 /// The events of `answer`; remembers in `issued` what has to come back with its calls.
-pub(super) fn steps(answer: &Answer, model: &str, issued: &mut Issued) -> Vec<Step> {
+pub(super) fn steps(answer: &Answer, model: &str, issued: &mut Issued) -> Vec<StreamStep> {
     let mut stream = Stream { id: unique("chatcmpl-"), model: model.to_owned(), steps: Vec::new() };
     stream.delta(&json!({"role": "assistant", "content": ""}));
     let mut thought = String::new();
     for piece in &answer.pieces {
         match piece {
-            Piece::Wait(gate) => stream.steps.push(Step::Wait(gate.clone())),
-            Piece::Text(text) => in_pieces(text).iter().for_each(|part| stream.delta(&json!({"content": part}))),
-            Piece::Thought(text) => {
+            AnswerPart::Wait(gate) => stream.steps.push(StreamStep::Wait(gate.clone())),
+            AnswerPart::Text(text) => in_pieces(text).iter().for_each(|part| stream.delta(&json!({"content": part}))),
+            AnswerPart::Thought(text) => {
                 thought.push_str(text);
                 in_pieces(text)
                     .iter()
                     .for_each(|part| stream.delta(&json!({"reasoning_content": part, "content": null})));
             }
             // All calls come together at the end; there is nothing like a secret thought here.
-            Piece::Call { .. } | Piece::SecretThought => {}
+            AnswerPart::Call { .. } | AnswerPart::SecretThought => {}
         }
     }
     for id in stream.calls(answer) {
@@ -38,12 +38,12 @@ pub(super) fn steps(answer: &Answer, model: &str, issued: &mut Issued) -> Vec<St
 struct Stream {
     id: String,
     model: String,
-    steps: Vec<Step>,
+    steps: Vec<StreamStep>,
 }
 
 impl Stream {
     fn send(&mut self, data: &Value) {
-        self.steps.push(Step::Event(format!("data: {data}\n\n")));
+        self.steps.push(StreamStep::Event(format!("data: {data}\n\n")));
     }
 
     fn chunk(&mut self, choices: &Value, usage: &Value) {
@@ -90,13 +90,13 @@ impl Stream {
             "total_tokens": tokens.input + tokens.output,
         });
         self.chunk(&json!([]), &usage);
-        self.steps.push(Step::Event("data: [DONE]\n\n".to_owned()));
+        self.steps.push(StreamStep::Event("data: [DONE]\n\n".to_owned()));
     }
 }
 
-fn call(piece: &Piece) -> Option<(String, &str, &str)> {
+fn call(piece: &AnswerPart) -> Option<(String, &str, &str)> {
     match piece {
-        Piece::Call { tool, arguments } => Some((unique("call_"), tool, arguments)),
+        AnswerPart::Call { tool, arguments } => Some((unique("call_"), tool, arguments)),
         _ => None,
     }
 }

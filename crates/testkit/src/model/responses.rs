@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::answer::{Answer, Piece, Step, Stop, in_pieces};
+use super::answer::{Answer, AnswerPart, Stop, StreamStep, in_pieces};
 use super::serve::unique;
 
 /// What the sealed content of a thought begins with.
 const SEAL: &str = "sealed-";
 
 /// The events of `answer`.
-pub(super) fn steps(answer: &Answer, model: &str) -> Vec<Step> {
+pub(super) fn steps(answer: &Answer, model: &str) -> Vec<StreamStep> {
     let id = unique("resp_");
     let response = |status: &str| json!({"id": id, "object": "response", "created_at": 1, "model": model, "status": status, "output": []});
     let mut stream = Stream { steps: Vec::new(), events: 0, output: Vec::new(), said: None };
@@ -55,7 +55,7 @@ fn usage(answer: &Answer) -> Value {
 }
 
 struct Stream {
-    steps: Vec<Step>,
+    steps: Vec<StreamStep>,
     events: usize,
     /// The items that are done.
     output: Vec<Value>,
@@ -68,7 +68,7 @@ impl Stream {
         event["type"] = kind.into();
         event["sequence_number"] = self.events.into();
         self.events += 1;
-        self.steps.push(Step::Event(format!("event: {kind}\ndata: {event}\n\n")));
+        self.steps.push(StreamStep::Event(format!("event: {kind}\ndata: {event}\n\n")));
     }
 
     fn added(&mut self, item: &Value) {
@@ -87,16 +87,16 @@ impl Stream {
         self.send(kind, event);
     }
 
-    fn piece(&mut self, piece: &Piece) {
-        if !matches!(piece, Piece::Text(_) | Piece::Wait(_)) {
+    fn piece(&mut self, piece: &AnswerPart) {
+        if !matches!(piece, AnswerPart::Text(_) | AnswerPart::Wait(_)) {
             self.close_message();
         }
         match piece {
-            Piece::Wait(gate) => self.steps.push(Step::Wait(gate.clone())),
-            Piece::Text(text) => self.say(text),
-            Piece::Thought(text) => self.think(text),
-            Piece::SecretThought => self.think(""),
-            Piece::Call { tool, arguments } => self.call(tool, arguments),
+            AnswerPart::Wait(gate) => self.steps.push(StreamStep::Wait(gate.clone())),
+            AnswerPart::Text(text) => self.say(text),
+            AnswerPart::Thought(text) => self.think(text),
+            AnswerPart::SecretThought => self.think(""),
+            AnswerPart::Call { tool, arguments } => self.call(tool, arguments),
         }
     }
 

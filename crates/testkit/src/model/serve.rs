@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::json;
 
-use super::answer::{Answer, How, Step};
+use super::answer::{Answer, How, StreamStep};
 use super::http::{Connection, Incoming, Sent, Split};
 use super::received::{Received, Wire};
 use super::{anthropic, check, openai, responses};
@@ -21,14 +21,14 @@ pub(super) type Answerer = Box<dyn Fn(&Received) -> Answer + Send + Sync>;
 
 /// What the server and the test share.
 pub(super) struct Shared {
-    state: Mutex<State>,
+    state: Mutex<ServerState>,
     changed: Condvar,
     answerer: Option<Answerer>,
     stopping: AtomicBool,
 }
 
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct ServerState {
     pub(super) queue: VecDeque<Answer>,
     pub(super) received: Vec<Received>,
     /// How many were received before those that are kept.
@@ -53,12 +53,12 @@ impl Shared {
         Self { state: Mutex::default(), changed: Condvar::new(), answerer, stopping: AtomicBool::new(false) }
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, ServerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until `find` finds something; panics if it does not in time.
-    pub(super) fn wait_until<T>(&self, what: &str, find: impl Fn(&State) -> Option<T>) -> T {
+    pub(super) fn wait_until<T>(&self, what: &str, find: impl Fn(&ServerState) -> Option<T>) -> T {
         let deadline = Instant::now() + PATIENCE;
         let mut state = self.lock();
         loop {
@@ -81,7 +81,7 @@ impl Shared {
         self.stopping.load(Ordering::SeqCst)
     }
 
-    fn change(&self, change: impl FnOnce(&mut State)) {
+    fn change(&self, change: impl FnOnce(&mut ServerState)) {
         change(&mut self.lock());
         self.changed.notify_all();
     }
@@ -165,7 +165,7 @@ fn serve(shared: &Shared, connection: &mut Connection) -> std::io::Result<()> {
                 Sent::Whole
             }
             How::Raw(events) => {
-                let steps = events.split_inclusive("\n\n").map(|event| Step::Event(event.to_owned())).collect();
+                let steps = events.split_inclusive("\n\n").map(|event| StreamStep::Event(event.to_owned())).collect();
                 let split = shared.lock().split;
                 connection.stream(&answer.headers, steps, answer.cut_after, split)?
             }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::{Change, Consent, Door, Ended, Goal, Message, Outcome, Refused};
+use super::{Change, ChangeOutcome, ChangeRefused, Consent, Goal, ShownMessage, TestClient, TurnEnded};
 use crate::ScriptedModel;
 
 /// A way that commands, answers and events of the contract take.
@@ -75,7 +75,7 @@ impl<C: Contract> ByContract<C> {
     }
 
     /// What a document tells, for a conversation that consists of `entries` up to where the document says that it ends.
-    fn outcome(entries: &[Value], document: &Value) -> Outcome {
+    fn outcome(entries: &[Value], document: &Value) -> ChangeOutcome {
         let end = match &document["conversation"] {
             Value::Null => entries.len(),
             planned => entries.iter().position(|entry| entry["id"] == planned["to"]).map_or(0, |at| at + 1),
@@ -83,7 +83,8 @@ impl<C: Contract> ByContract<C> {
         let last = entries[..end].iter().rfind(|entry| role(entry).is_some()).map(|entry| text_of(&entry["id"]));
         let draft = &document["conversation"]["draft"];
         let said = draft.as_array().filter(|parts| !parts.is_empty()).map(|parts| texts(parts));
-        let mut outcome = Outcome { last, said, operation: document["operation"].is_string(), ..Outcome::default() };
+        let mut outcome =
+            ChangeOutcome { last, said, operation: document["operation"].is_string(), ..ChangeOutcome::default() };
         for file in document["files"].as_array().into_iter().flatten() {
             let list = match (file["status"].as_str(), file["action"].as_str()) {
                 (Some("kept"), _) => &mut outcome.kept,
@@ -98,7 +99,7 @@ impl<C: Contract> ByContract<C> {
     }
 }
 
-impl<C: Contract> Door for ByContract<C> {
+impl<C: Contract> TestClient for ByContract<C> {
     fn model(&self) -> &ScriptedModel {
         self.way.model()
     }
@@ -138,7 +139,7 @@ impl<C: Contract> Door for ByContract<C> {
         self.way.ask(command).expect("it can be answered");
     }
 
-    fn until_ended(&mut self) -> Ended {
+    fn until_ended(&mut self) -> TurnEnded {
         loop {
             let event = self.way.event();
             if event["type"] == "permission_asked" {
@@ -151,7 +152,7 @@ impl<C: Contract> Door for ByContract<C> {
                     Some("interrupted") => true,
                     _ => panic!("{event:#}\n{:?}", self.model().complaints()),
                 };
-                return Ended { prompt: self.prompt.clone(), cancelled };
+                return TurnEnded { prompt: self.prompt.clone(), cancelled };
             }
         }
     }
@@ -160,12 +161,12 @@ impl<C: Contract> Door for ByContract<C> {
         self.way.ask(json!({ "type": "interrupt" })).expect("it can be stopped");
     }
 
-    fn history(&mut self) -> Vec<Message> {
+    fn history(&mut self) -> Vec<ShownMessage> {
         let message = |entry: &Value| {
             let role = role(entry)?;
             let parts = if role == "user" { &entry["parts"] } else { &entry["blocks"] };
             let text = texts(parts.as_array().expect("a list"));
-            (!text.is_empty()).then(|| Message { role, id: text_of(&entry["id"]), text })
+            (!text.is_empty()).then(|| ShownMessage { role, id: text_of(&entry["id"]), text })
         };
         self.entries().iter().filter_map(message).collect()
     }
@@ -175,7 +176,7 @@ impl<C: Contract> Door for ByContract<C> {
         targets["head"].as_str().map(str::to_owned)
     }
 
-    fn change(&mut self, change: &Change<'_>) -> Result<Outcome, Refused> {
+    fn change(&mut self, change: &Change<'_>) -> Result<ChangeOutcome, ChangeRefused> {
         let mut wanted = self.goal(change);
         wanted["on_conflict"] = change.on_conflict.into();
         let before = self.entries();
@@ -188,7 +189,7 @@ impl<C: Contract> Door for ByContract<C> {
                 "running": if change.interrupt { "interrupt" } else { "refuse" },
             }),
         };
-        let reply = self.way.ask(command).map_err(|refusal| Refused {
+        let reply = self.way.ask(command).map_err(|refusal| ChangeRefused {
             reason: text_of(&refusal["reason"]),
             conflicts: paths(&refusal["document"]["conflicts"]),
         })?;

@@ -6,11 +6,11 @@ use std::fs;
 
 use serde_json::json;
 
-use super::{Change, Consent, Door, Goal, Outcome, Refused};
+use super::{Change, ChangeOutcome, ChangeRefused, Consent, Goal, TestClient};
 use crate::model::Received;
 
 /// Says something and waits for the end of its turn, which nobody stops: the prompt.
-fn turn(door: &mut impl Door, text: &str) -> String {
+fn turn(door: &mut impl TestClient, text: &str) -> String {
     door.say(text);
     let ended = door.until_ended();
     assert!(!ended.cancelled, "{:?}", door.model().complaints());
@@ -18,19 +18,19 @@ fn turn(door: &mut impl Door, text: &str) -> String {
 }
 
 /// A turn that writes a file: `write a.txt`, answered by `wrote a.txt`.
-fn writes(door: &mut impl Door, path: &str, content: &str) -> String {
+fn writes(door: &mut impl TestClient, path: &str, content: &str) -> String {
     door.model().calls("write_file", json!({ "path": path, "content": content }));
     door.model().says(&format!("wrote {path}"));
     turn(door, &format!("write {path}"))
 }
 
 /// Two turns that wrote `a.txt` and `b.txt`: the prompts.
-fn two_turns(door: &mut impl Door) -> [String; 2] {
+fn two_turns(door: &mut impl TestClient) -> [String; 2] {
     [writes(door, "a.txt", "first\n"), writes(door, "b.txt", "second\n")]
 }
 
 /// All files of the workspace: `a.txt: first\n`.
-fn files(door: &impl Door) -> String {
+fn files(door: &impl TestClient) -> String {
     let entries = fs::read_dir(door.root()).expect("a workspace").map(|entry| entry.expect("an entry"));
     let line = |entry: fs::DirEntry| {
         let text = fs::read_to_string(entry.path()).expect("a text");
@@ -41,29 +41,29 @@ fn files(door: &impl Door) -> String {
     lines.concat()
 }
 
-fn write(door: &impl Door, path: &str, content: &str) {
+fn write(door: &impl TestClient, path: &str, content: &str) {
     fs::write(door.root().join(path), content).expect("a file");
 }
 
-fn texts(door: &mut impl Door) -> Vec<String> {
+fn texts(door: &mut impl TestClient) -> Vec<String> {
     door.history().into_iter().map(|message| message.text).collect()
 }
 
 /// The request with which the model was first sent `text` as the newest prompt.
-fn request_with(door: &impl Door, text: &str) -> Received {
+fn request_with(door: &impl TestClient, text: &str) -> Received {
     let is_it = |request: &Received| request.messages().last().is_some_and(|last| last.contains(text));
     door.model().requests().into_iter().find(is_it).unwrap_or_else(|| panic!("`{text}` was never asked"))
 }
 
 /// Says something new and gives what the model was sent with it.
-fn next_request(door: &mut impl Door) -> Received {
+fn next_request(door: &mut impl TestClient) -> Received {
     door.model().says("and so on");
     turn(door, "go on");
     request_with(door, "go on")
 }
 
 /// The messages before the newest prompt are byte for byte those that the model was sent with `prompt`, of which there is no word.
-fn is_as_before(door: &mut impl Door, prompt: &str) {
+fn is_as_before(door: &mut impl TestClient, prompt: &str) {
     let (then, now) = (request_with(door, prompt), next_request(door));
     let (mut then, mut now) = (then.messages(), now.messages());
     then.pop();
@@ -72,15 +72,15 @@ fn is_as_before(door: &mut impl Door, prompt: &str) {
     assert!(!last.contains(prompt), "{last}");
 }
 
-fn apply(door: &mut impl Door, goal: Goal<'_>) -> Outcome {
+fn apply(door: &mut impl TestClient, goal: Goal<'_>) -> ChangeOutcome {
     door.change(&Change::new(goal)).expect("it is made")
 }
 
-fn refused(door: &mut impl Door, change: &Change<'_>) -> Refused {
+fn refused(door: &mut impl TestClient, change: &Change<'_>) -> ChangeRefused {
     door.change(change).expect_err("it is refused")
 }
 
-pub fn an_answer_comes_and_is_still_there_when_the_session_is_loaded(door: &mut impl Door) {
+pub fn an_answer_comes_and_is_still_there_when_the_session_is_loaded(door: &mut impl TestClient) {
     door.model().thinks("hm").says("Hello ").says("there");
     let prompt = turn(door, "hi");
     let shown = door.history();
@@ -93,7 +93,7 @@ pub fn an_answer_comes_and_is_still_there_when_the_session_is_loaded(door: &mut 
     assert!(sent.ends_with("user: hi\nassistant: [thought hm] Hello there\nuser: go on"), "{sent}");
 }
 
-pub fn tools_change_files_and_the_model_is_told_what_came_of_them(door: &mut impl Door) {
+pub fn tools_change_files_and_the_model_is_told_what_came_of_them(door: &mut impl TestClient) {
     write(door, "a.txt", "one\ntwo\n");
     door.model().says("I will.").calls("edit_file", json!({ "path": "a.txt", "old": "two", "new": "2" }));
     door.model().calls("bash", json!({ "command": "echo quicksilver | tee b.txt" }));
@@ -106,7 +106,7 @@ pub fn tools_change_files_and_the_model_is_told_what_came_of_them(door: &mut imp
     assert!(of_command.is_some(), "the model is told what the command printed: {sent}");
 }
 
-pub fn what_is_allowed_runs_and_what_is_rejected_does_not(door: &mut impl Door) {
+pub fn what_is_allowed_runs_and_what_is_rejected_does_not(door: &mut impl TestClient) {
     for (answer, path) in [(Consent::Allow, "a.txt"), (Consent::Reject, "b.txt")] {
         door.model().calls("write_file", json!({ "path": path, "content": "x\n" }));
         door.model().says("I see");
@@ -124,7 +124,7 @@ pub fn what_is_allowed_runs_and_what_is_rejected_does_not(door: &mut impl Door) 
     assert_ne!(results[0].replace("a.txt", "b.txt"), results[1], "the model is told that it was rejected");
 }
 
-pub fn a_turn_that_is_stopped_keeps_what_was_said(door: &mut impl Door) {
+pub fn a_turn_that_is_stopped_keeps_what_was_said(door: &mut impl TestClient) {
     let gate = door.model().says_slowly(["Once upon", " a time"]);
     door.say("tell");
     door.until_words("Once upon");
@@ -136,7 +136,7 @@ pub fn a_turn_that_is_stopped_keeps_what_was_said(door: &mut impl Door) {
     assert!(sent.contains("user: tell\nassistant: Once upon") && !sent.contains("a time"), "{sent}");
 }
 
-pub fn a_turn_that_is_stopped_before_any_word_leaves_nothing(door: &mut impl Door) {
+pub fn a_turn_that_is_stopped_before_any_word_leaves_nothing(door: &mut impl TestClient) {
     let gate = door.model().says("never").pauses();
     door.say("tell");
     gate.wait_until_reached();
@@ -147,7 +147,7 @@ pub fn a_turn_that_is_stopped_before_any_word_leaves_nothing(door: &mut impl Doo
     assert!(!sent.contains("tell\n") && sent.ends_with("user: go on"), "{sent}");
 }
 
-pub fn a_turn_that_is_stopped_while_it_asks_runs_nothing(door: &mut impl Door) {
+pub fn a_turn_that_is_stopped_while_it_asks_runs_nothing(door: &mut impl TestClient) {
     door.model().says("I will.").calls("bash", json!({ "command": "echo hi > a.txt" }));
     door.say("run");
     door.until_asked();
@@ -159,7 +159,7 @@ pub fn a_turn_that_is_stopped_while_it_asks_runs_nothing(door: &mut impl Door) {
     assert!(sent.contains("\ntool: "), "the call has a result, else the model would refuse: {sent}");
 }
 
-pub fn a_fork_goes_its_own_way_and_the_session_stays_as_it_is(door: &mut impl Door) {
+pub fn a_fork_goes_its_own_way_and_the_session_stays_as_it_is(door: &mut impl TestClient) {
     writes(door, "a.txt", "first\n");
     let (parent, shown) = (door.session(), door.history());
     let fork = door.fork(None);
@@ -176,7 +176,7 @@ pub fn a_fork_goes_its_own_way_and_the_session_stays_as_it_is(door: &mut impl Do
     assert_eq!(files(door), "a.txt: first\n");
 }
 
-pub fn a_fork_from_the_past_begins_before_the_prompt(door: &mut impl Door) {
+pub fn a_fork_from_the_past_begins_before_the_prompt(door: &mut impl TestClient) {
     let [_, second] = two_turns(door);
     let parent = door.session();
     let fork = door.fork(Some(&second));
@@ -192,17 +192,17 @@ pub fn a_fork_from_the_past_begins_before_the_prompt(door: &mut impl Door) {
     assert_eq!(texts(door).len(), 4);
 }
 
-pub fn an_exclusive_rewind_takes_the_prompt_what_came_of_it_and_its_files(door: &mut impl Door) {
+pub fn an_exclusive_rewind_takes_the_prompt_what_came_of_it_and_its_files(door: &mut impl TestClient) {
     let [_, second] = two_turns(door);
     let outcome = apply(door, Goal::Before(&second));
     let shown = door.history();
     assert_eq!(texts(door), ["write a.txt", "wrote a.txt"]);
-    let wanted = Outcome {
+    let wanted = ChangeOutcome {
         last: shown.last().map(|message| message.id.clone()),
         said: Some("write b.txt".to_owned()),
         deleted: vec!["b.txt".to_owned()],
         operation: true,
-        ..Outcome::default()
+        ..ChangeOutcome::default()
     };
     assert_eq!(outcome, wanted);
     assert_eq!(files(door), "a.txt: first\n");
@@ -211,7 +211,7 @@ pub fn an_exclusive_rewind_takes_the_prompt_what_came_of_it_and_its_files(door: 
     assert_eq!(texts(door), ["write a.txt", "wrote a.txt", "go on", "and so on"], "what went does not come back");
 }
 
-pub fn an_inclusive_rewind_keeps_the_prompt_and_takes_what_came_of_it(door: &mut impl Door) {
+pub fn an_inclusive_rewind_keeps_the_prompt_and_takes_what_came_of_it(door: &mut impl TestClient) {
     let [_, second] = two_turns(door);
     let outcome = apply(door, Goal::To(&second));
     assert_eq!((outcome.last.as_deref(), outcome.said), (Some(second.as_str()), None));
@@ -223,7 +223,7 @@ pub fn an_inclusive_rewind_keeps_the_prompt_and_takes_what_came_of_it(door: &mut
     assert_eq!(texts(door), ["write a.txt", "wrote a.txt", "write b.txt", "go on", "and so on"]);
 }
 
-pub fn an_inclusive_rewind_to_an_answer_keeps_the_answer(door: &mut impl Door) {
+pub fn an_inclusive_rewind_to_an_answer_keeps_the_answer(door: &mut impl TestClient) {
     two_turns(door);
     let answer = door.history().remove(1).id;
     let outcome = apply(door, Goal::To(&answer));
@@ -233,7 +233,7 @@ pub fn an_inclusive_rewind_to_an_answer_keeps_the_answer(door: &mut impl Door) {
     is_as_before(door, "write b.txt");
 }
 
-pub fn a_rewind_to_before_the_first_message_leaves_nothing(door: &mut impl Door) {
+pub fn a_rewind_to_before_the_first_message_leaves_nothing(door: &mut impl TestClient) {
     let [first, _] = two_turns(door);
     let outcome = apply(door, Goal::Before(&first));
     assert_eq!(outcome.last, None);
@@ -244,7 +244,7 @@ pub fn a_rewind_to_before_the_first_message_leaves_nothing(door: &mut impl Door)
     is_as_before(door, "write a.txt");
 }
 
-pub fn one_half_goes_back_and_the_model_is_told_of_the_other(door: &mut impl Door) {
+pub fn one_half_goes_back_and_the_model_is_told_of_the_other(door: &mut impl TestClient) {
     let [_, second] = two_turns(door);
     let code = Change { scope: "code", ..Change::new(Goal::Before(&second)) };
     assert_eq!(door.change(&code).expect("it is made").deleted, ["b.txt"]);
@@ -261,7 +261,7 @@ pub fn one_half_goes_back_and_the_model_is_told_of_the_other(door: &mut impl Doo
     );
 }
 
-pub fn a_rewind_in_the_middle_of_a_turn_stops_it_or_is_refused(door: &mut impl Door) {
+pub fn a_rewind_in_the_middle_of_a_turn_stops_it_or_is_refused(door: &mut impl TestClient) {
     let first = writes(door, "a.txt", "first\n");
     let gate = door.model().says_slowly(["On my way", " there"]);
     door.say("and then");
@@ -275,7 +275,7 @@ pub fn a_rewind_in_the_middle_of_a_turn_stops_it_or_is_refused(door: &mut impl D
     is_as_before(door, "write a.txt");
 }
 
-pub fn a_prompt_is_edited_and_the_old_one_is_gone(door: &mut impl Door) {
+pub fn a_prompt_is_edited_and_the_old_one_is_gone(door: &mut impl TestClient) {
     let [_, second] = two_turns(door);
     door.model().says("instead");
     door.edit(&second, "write nothing");
@@ -293,7 +293,7 @@ pub fn a_prompt_is_edited_and_the_old_one_is_gone(door: &mut impl Door) {
     assert_eq!(then.messages().split_last().map(|(_, kept)| kept), now.messages().split_last().map(|(_, kept)| kept));
 }
 
-pub fn a_head_that_has_moved_on_is_refused(door: &mut impl Door) {
+pub fn a_head_that_has_moved_on_is_refused(door: &mut impl TestClient) {
     let first = writes(door, "a.txt", "first\n");
     let head = door.head();
     let change = Change { seen: head.as_deref(), ..Change::new(Goal::Before(&first)) };
@@ -307,7 +307,7 @@ pub fn a_head_that_has_moved_on_is_refused(door: &mut impl Door) {
     assert_eq!(files(door), "");
 }
 
-pub fn a_large_file_that_changed_is_named_when_it_does_not_go_back(door: &mut impl Door) {
+pub fn a_large_file_that_changed_is_named_when_it_does_not_go_back(door: &mut impl TestClient) {
     let big = door.root().join("big.dat");
     let resize = |len: u64| {
         let file = fs::File::options().write(true).create(true).truncate(false).open(&big);
@@ -323,7 +323,7 @@ pub fn a_large_file_that_changed_is_named_when_it_does_not_go_back(door: &mut im
     assert_eq!(apply(door, Goal::Undo).not_restored, [""; 0], "the rewind had not touched it");
 }
 
-pub fn conflicts_stop_everything_until_they_are_decided(door: &mut impl Door) {
+pub fn conflicts_stop_everything_until_they_are_decided(door: &mut impl TestClient) {
     write(door, "a.txt", "mine\n");
     door.model().calls("edit_file", json!({ "path": "a.txt", "old": "mine", "new": "its" }));
     door.model().says("edited");
@@ -346,19 +346,19 @@ pub fn conflicts_stop_everything_until_they_are_decided(door: &mut impl Door) {
     assert!(sent.contains("user: edit\n"), "{sent}");
 }
 
-pub fn a_dry_run_tells_all_and_changes_nothing(door: &mut impl Door) {
+pub fn a_dry_run_tells_all_and_changes_nothing(door: &mut impl TestClient) {
     let [_, second] = two_turns(door);
     let change = Change::new(Goal::Before(&second));
     let plan = door.change(&Change { dry_run: true, ..change }).expect("it is worked out");
     assert_eq!((files(door).as_str(), texts(door).len()), ("a.txt: first\nb.txt: second\n", 4));
     let made = door.change(&change).expect("it is made");
-    assert_eq!(plan, Outcome { operation: false, ..made }, "what was told is what is done");
+    assert_eq!(plan, ChangeOutcome { operation: false, ..made }, "what was told is what is done");
     apply(door, Goal::Undo);
     let sent = next_request(door).transcript();
     assert!(sent.contains("wrote b.txt"), "{sent}");
 }
 
-pub fn undo_and_redo_bring_both_halves_back_and_forth(door: &mut impl Door) {
+pub fn undo_and_redo_bring_both_halves_back_and_forth(door: &mut impl TestClient) {
     let [_, second] = two_turns(door);
     let shown = door.history();
     apply(door, Goal::Before(&second));
@@ -371,7 +371,7 @@ pub fn undo_and_redo_bring_both_halves_back_and_forth(door: &mut impl Door) {
     is_as_before(door, "write b.txt");
 }
 
-pub fn a_turn_is_undone_and_redone_across_a_restart(door: &mut impl Door) {
+pub fn a_turn_is_undone_and_redone_across_a_restart(door: &mut impl TestClient) {
     two_turns(door);
     let shown = door.history();
     let undone = apply(door, Goal::Undo);
@@ -383,7 +383,7 @@ pub fn a_turn_is_undone_and_redone_across_a_restart(door: &mut impl Door) {
     assert!(next_request(door).transcript().contains("wrote b.txt"));
 }
 
-pub fn a_point_that_there_is_not_is_refused(door: &mut impl Door) {
+pub fn a_point_that_there_is_not_is_refused(door: &mut impl TestClient) {
     writes(door, "a.txt", "first\n");
     for goal in [Goal::Before("00000000000000000000"), Goal::To("00000000000000000000")] {
         assert_eq!(refused(door, &Change::new(goal)).reason, "not_found");

@@ -10,7 +10,7 @@ use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_OMIT};
 use super::apply::{directory_mode, file_mode, fill, remove, set_mode};
 use super::kinds::Happened;
 use super::pools::When;
-use super::sandbox::{Attempt, Found, Impossible, Is, Sandbox, shown};
+use super::sandbox::{Attempt, ExistingPath, Impossible, Is, Sandbox, shown};
 use super::step::{Form, Pick, Place, Write};
 
 impl Sandbox<'_> {
@@ -125,7 +125,7 @@ impl Sandbox<'_> {
 
     #[cfg(not(target_vendor = "apple"))]
     pub(super) fn exchange(&mut self, one: Pick, other: Pick) -> Attempt {
-        let plain = |found: &Found| found.is != Is::Rules;
+        let plain = |found: &ExistingPath| found.is != Is::Rules;
         let (one, other) = (self.pick(one, plain)?.path, self.pick(other, plain)?.path);
         if one == other {
             return Err(Impossible);

@@ -26,13 +26,13 @@ pub struct Sandbox<'a> {
     pub(super) new_links: Vec<PathBuf>,
     /// What the root's repository was last told to track; it may have been removed since.
     pub(super) tracked: BTreeSet<Vec<u8>>,
-    found: Option<Vec<Found>>,
+    found: Option<Vec<ExistingPath>>,
     log: Vec<String>,
 }
 
 /// Something that exists below the root; version control and what it holds are left out.
 #[derive(Debug, Clone)]
-pub(super) struct Found {
+pub(super) struct ExistingPath {
     /// Relative to the root.
     pub(super) path: PathBuf,
     pub(super) is: Is,
@@ -129,8 +129,12 @@ impl<'a> Sandbox<'a> {
     }
 
     /// The picked one of those that `wanted` accepts.
-    pub(super) fn pick(&mut self, pick: Pick, wanted: impl Fn(&Found) -> bool) -> Result<Found, Impossible> {
-        let found: Vec<&Found> = self.found().iter().filter(|found| wanted(found)).collect();
+    pub(super) fn pick(
+        &mut self,
+        pick: Pick,
+        wanted: impl Fn(&ExistingPath) -> bool,
+    ) -> Result<ExistingPath, Impossible> {
+        let found: Vec<&ExistingPath> = self.found().iter().filter(|found| wanted(found)).collect();
         let at = usize::from(pick.0).checked_rem(found.len()).ok_or(Impossible)?;
         Ok(found[at].clone())
     }
@@ -177,7 +181,7 @@ impl<'a> Sandbox<'a> {
         self.found = None;
     }
 
-    fn found(&mut self) -> &[Found] {
+    fn found(&mut self) -> &[ExistingPath] {
         let root = &self.root;
         self.found.get_or_insert_with(|| {
             let mut found = Vec::new();
@@ -192,7 +196,7 @@ pub fn shown(path: &Path) -> String {
     format!("`{}`", path.as_os_str().as_bytes().escape_ascii())
 }
 
-fn walk(root: &Path, below: &Path, found: &mut Vec<Found>) {
+fn walk(root: &Path, below: &Path, found: &mut Vec<ExistingPath>) {
     let Ok(entries) = fs::read_dir(root.join(below)) else { return };
     let mut names: Vec<_> = entries.filter_map(|entry| entry.ok().map(|entry| entry.file_name())).collect();
     names.sort();
@@ -207,7 +211,7 @@ fn walk(root: &Path, below: &Path, found: &mut Vec<Found>) {
             _ if metadata.file_type().is_fifo() || metadata.file_type().is_socket() => Is::Special,
             _ => Is::File,
         };
-        found.push(Found { path: path.clone(), is, names: metadata.nlink() });
+        found.push(ExistingPath { path: path.clone(), is, names: metadata.nlink() });
         if is == Is::Directory {
             walk(root, &path, found);
         }

@@ -1,16 +1,16 @@
 //! What the session answered.
 
 use retake_agent::contract::{Query, Reason, Refusal, Reply, Summarised};
-use retake_agent::document::{ConflictFacts, File, NotRestoredFacts, RewindDocument};
+use retake_agent::rewind_document::{ConflictFacts, File, NotRestoredFacts, RewindDocument};
 use retake_engine::session::first_line;
 
 use super::complete::{self, Completion, Typing};
 use super::events::DRAFT_WAITS;
-use super::list::List;
+use super::list::ListPanel;
 use super::notice::Tone;
-use super::page::{Body, Page, Plan};
-use super::{App, Asked, Effect, Next, Place, deciding};
-use crate::picker::{Paths, Step};
+use super::page::{Page, PageBody, PlanPage};
+use super::{App, Asked, Effect, MainView, NextSession, conflict_choices};
+use crate::picker::{Paths, PickerStep};
 use crate::text::clean;
 use crate::text::diff::{DiffView, path_text};
 
@@ -20,7 +20,7 @@ const MAX_NAMED: usize = 4;
 impl App {
     pub(super) fn answered(&mut self, asked: Asked, answer: Result<Reply, Refusal>) -> Vec<Effect> {
         if let Asked::Picker(asked) = asked {
-            let Place::Picker(picker) = &mut self.place else { return Vec::new() };
+            let MainView::Picker(picker) = &mut self.place else { return Vec::new() };
             let steps = picker.answered(asked, answer);
             return self.picker_steps(steps);
         }
@@ -28,7 +28,7 @@ impl App {
             self.changing = self.changing.saturating_sub(1);
         }
         // What comes late does not take the place of what was opened meanwhile.
-        let is_late = !matches!((&self.place, &asked), (Place::Talk, _) | (Place::List(_), Asked::Preview(_)));
+        let is_late = !matches!((&self.place, &asked), (MainView::Talk, _) | (MainView::List(_), Asked::Preview(_)));
         if is_late && matches!(asked, Asked::Diff | Asked::Preview(_) | Asked::Sessions | Asked::Checkpoints) {
             return Vec::new();
         }
@@ -67,22 +67,22 @@ impl App {
             }
             (Asked::Diff, Ok(Reply::Diff { files, .. })) => {
                 let title = "What the last turn changed".to_owned();
-                self.place = Place::Page(Box::new(Page::new(title, Body::Diff(DiffView::new(files)))));
+                self.place = MainView::Page(Box::new(Page::new(title, PageBody::Diff(DiffView::new(files)))));
                 Vec::new()
             }
             (Asked::Preview(change), Ok(Reply::Diff { files, plan: Some(plan) })) => {
-                self.show_plan(Plan::new(change, plan, files));
+                self.show_plan(PlanPage::new(change, plan, files));
                 Vec::new()
             }
-            (Asked::Fork, Ok(Reply::Forked { session, .. })) => self.go(Next::Forked(session.into())),
+            (Asked::Fork, Ok(Reply::Forked { session, .. })) => self.go(NextSession::Forked(session.into())),
             (Asked::Summary, Ok(Reply::Summarised { summary })) => self.summarised(summary.as_deref()),
             (Asked::Label(label), Ok(_)) => self.say_good(format!("The point before the last prompt is `{label}` now")),
             (Asked::Sessions, Ok(Reply::Sessions { sessions })) => {
-                self.place = Place::List(Box::new(List::of_sessions(sessions, &self.view.session)));
+                self.place = MainView::List(Box::new(ListPanel::of_sessions(sessions, &self.view.session)));
                 Vec::new()
             }
             (Asked::Checkpoints, Ok(Reply::Checkpoints { checkpoints })) => {
-                self.place = Place::List(Box::new(List::of_checkpoints(checkpoints)));
+                self.place = MainView::List(Box::new(ListPanel::of_checkpoints(checkpoints)));
                 Vec::new()
             }
             _ => Vec::new(),
@@ -90,15 +90,15 @@ impl App {
     }
 
     /// Shows what going back to a checkpoint would change, what stays, and what the user has to decide first.
-    fn show_plan(&mut self, plan: Plan) {
+    fn show_plan(&mut self, plan: PlanPage) {
         let keys = match plan.document.conflicts.as_slice() {
             _ if !plan.has_work() => "No captured file has to change; Esc leaves".to_owned(),
             [] => "Enter applies this, and the conversation stays; Esc leaves".to_owned(),
-            conflicts => format!("{}, Esc leaves", deciding::keys(conflicts)),
+            conflicts => format!("{}, Esc leaves", conflict_choices::keys(conflicts)),
         };
         let means = plan.document.means.map(|means| format!(": {}", means.describe())).unwrap_or_default();
         let title = format!("Rewind to {}{means}\n{keys}", clean(&plan.document.what));
-        self.place = Place::Page(Box::new(Page::new(title, Body::Plan(Box::new(plan)))));
+        self.place = MainView::Page(Box::new(Page::new(title, PageBody::Plan(Box::new(plan)))));
     }
 
     /// Files were changed by somebody else since: nothing was done, and the user says what is to become of them.
@@ -107,8 +107,8 @@ impl App {
         let mut lines = vec![format!("{}: nothing was changed yet", refusal.message)];
         lines.extend(first(conflicts, undecided).into_iter().map(|name| format!("  {name}")));
         lines.push(match verb {
-            "rewind" => format!("/checkpoints once more: {}", deciding::keys(conflicts)),
-            _ => deciding::arguments(verb, conflicts),
+            "rewind" => format!("/checkpoints once more: {}", conflict_choices::keys(conflicts)),
+            _ => conflict_choices::arguments(verb, conflicts),
         });
         self.say(Tone::Warning, lines.join("\n"))
     }
@@ -146,7 +146,7 @@ impl App {
         if document.not_restored.len() > MAX_NAMED {
             let title = format!("These {} paths changed since and did not go back", document.not_restored.len());
             let paths = document.not_restored.iter().map(stays).collect();
-            self.place = Place::Page(Box::new(Page::new(title, Body::List(paths))));
+            self.place = MainView::Page(Box::new(Page::new(title, PageBody::List(paths))));
         }
     }
 
@@ -158,25 +158,25 @@ impl App {
     }
 
     /// Does what the picker wants.
-    pub(super) fn picker_steps(&mut self, steps: Vec<Step>) -> Vec<Effect> {
+    pub(super) fn picker_steps(&mut self, steps: Vec<PickerStep>) -> Vec<Effect> {
         let mut effects = Vec::new();
         for step in steps {
             match step {
-                Step::Ask(asked, command) => effects.push(Effect::Ask(Asked::Picker(asked), *command)),
-                Step::Close => self.close_place(),
-                Step::Rewound(document) => {
-                    self.place = Place::Talk;
+                PickerStep::Ask(asked, command) => effects.push(Effect::Ask(Asked::Picker(asked), *command)),
+                PickerStep::Close => self.close_place(),
+                PickerStep::Rewound(document) => {
+                    self.place = MainView::Talk;
                     self.refilled = Some(self.now);
                     self.transcript.to_bottom();
                     self.say_done("Went back to", &document, "/undo takes this back");
                     effects.push(Effect::Ask(Asked::Store, Query::Store.into()));
                 }
-                Step::Forked { session } => {
-                    self.place = Place::Talk;
-                    effects.extend(self.go(Next::Forked(session.into())));
+                PickerStep::Forked { session } => {
+                    self.place = MainView::Talk;
+                    effects.extend(self.go(NextSession::Forked(session.into())));
                 }
-                Step::Summarised(summary) => {
-                    self.place = Place::Talk;
+                PickerStep::Summarised(summary) => {
+                    self.place = MainView::Talk;
                     effects.extend(self.summarised(Some(&summary)));
                 }
             }

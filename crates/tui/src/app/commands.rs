@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use retake_agent::contract::{Action, Change, ChangeGoal, DiffOf, Extent, Query, Seen, State, WhileRunning};
+use retake_agent::contract::{Action, Change, ChangeGoal, DiffOf, Extent, Query, SeenHead, State, WhileRunning};
 use retake_engine::OnConflict;
 use retake_engine::session::entry::{Body, EntryId};
 
 use super::notice::{Lasts, Tone};
 use super::slash::Slash;
-use super::{App, Asked, Effect, Next, Place};
+use super::{App, Asked, Effect, MainView, NextSession};
 
 impl App {
     pub(super) fn command(&mut self, slash: Slash, argument: &str) -> Vec<Effect> {
@@ -30,7 +30,7 @@ impl App {
             Slash::Compact => self.summarise(Extent::All, argument),
             Slash::Summarize => self.summarise_part(argument),
             Slash::Clear => vec![Effect::Ask(Asked::Quietly, Action::Clear.into())],
-            Slash::New => self.leave_for(Next::New),
+            Slash::New => self.leave_for(NextSession::New),
             Slash::Model if argument.is_empty() => {
                 let window = self.view.window.map(|window| format!(", {window} tokens of context")).unwrap_or_default();
                 self.say_plain(format!("{}{window}. `/model PROVIDER/NAME` asks another", self.view.model))
@@ -50,7 +50,7 @@ impl App {
                 Vec::new()
             }
             Slash::Help => {
-                self.place = Place::Help(0);
+                self.place = MainView::Help(0);
                 Vec::new()
             }
             Slash::Quit if self.view.state == State::Running => {
@@ -66,7 +66,7 @@ impl App {
     }
 
     /// Leaves for another session, unless a turn would be stopped by that.
-    pub(super) fn leave_for(&mut self, next: Next) -> Vec<Effect> {
+    pub(super) fn leave_for(&mut self, next: NextSession) -> Vec<Effect> {
         if self.view.state == State::Running {
             return self.say_of_turn(Tone::Warning, "A turn is running: Esc stops it first");
         }
@@ -88,7 +88,7 @@ impl App {
         let command = Action::Apply {
             change: Change { on_conflict, ..Change::new(goal) },
             // What this very client is about to move is not somebody else's doing.
-            head_seen: (self.changing == 0).then(|| Seen { head: self.view.head() }),
+            head_seen: (self.changing == 0).then(|| SeenHead { head: self.view.head() }),
             plan_seen: None,
             running: WhileRunning::Refuse,
         };

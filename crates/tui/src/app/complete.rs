@@ -14,7 +14,7 @@ pub struct Completion {
     /// What is being typed.
     pub what: Typing,
     /// What it could become.
-    pub choices: Vec<Choice>,
+    pub choices: Vec<Candidate>,
     /// Which is chosen.
     pub at: usize,
 }
@@ -30,7 +30,7 @@ pub enum Typing {
 
 /// What it could become.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Choice {
+pub struct Candidate {
     /// What is put in place of it.
     pub text: String,
     /// What is said about it.
@@ -75,11 +75,11 @@ pub fn missing(parts: &[Part]) -> Vec<String> {
 impl Completion {
     /// Commands; `None` if there is none like it.
     pub fn of_commands(typed: &str) -> Option<Self> {
-        let choices: Vec<Choice> = slash::matching(typed)
+        let choices: Vec<Candidate> = slash::matching(typed)
             .into_iter()
             .map(|told| {
                 let takes = if told.takes.is_empty() { String::new() } else { format!(" {}", told.takes) };
-                Choice { text: format!("/{}", told.name), about: format!("{}{}", told.about, takes_hint(&takes)) }
+                Candidate { text: format!("/{}", told.name), about: format!("{}{}", told.about, takes_hint(&takes)) }
             })
             .collect();
         (!choices.is_empty()).then(|| Self { what: Typing::Command(typed.to_owned()), choices, at: 0 })
@@ -87,8 +87,8 @@ impl Completion {
 
     /// Files; `None` if there is none like it.
     pub fn of_files(typed: &str, paths: Vec<String>) -> Option<Self> {
-        let choices: Vec<Choice> =
-            paths.into_iter().map(|path| Choice { text: mention(&path), about: String::new() }).collect();
+        let choices: Vec<Candidate> =
+            paths.into_iter().map(|path| Candidate { text: mention(&path), about: String::new() }).collect();
         (!choices.is_empty()).then(|| Self { what: Typing::File(typed.to_owned()), choices, at: 0 })
     }
 
@@ -99,12 +99,12 @@ impl Completion {
     }
 
     /// The chosen one.
-    pub fn chosen(&self) -> &Choice {
+    pub fn chosen(&self) -> &Candidate {
         &self.choices[self.at]
     }
 
     /// The rows that are shown, and which of them is chosen.
-    pub fn window(&self) -> (&[Choice], usize) {
+    pub fn window(&self) -> (&[Candidate], usize) {
         let first = (self.at + 1).saturating_sub(MAX_ROWS);
         let last = (first + MAX_ROWS).min(self.choices.len());
         (&self.choices[first..last], self.at - first)

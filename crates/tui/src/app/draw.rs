@@ -5,9 +5,9 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use retake_engine::Timestamp;
 
-use super::list::{self, List};
-use super::page::Body;
-use super::{App, Place, help, welcome};
+use super::list::{self, ListPanel};
+use super::page::PageBody;
+use super::{App, MainView, help, welcome};
 use crate::composer::Rows;
 use crate::text;
 use crate::theme::Theme;
@@ -42,15 +42,15 @@ impl App {
     fn draw_place(&mut self, area: Rect, buf: &mut Buffer) {
         let (theme, now) = (self.theme, self.now);
         match &mut self.place {
-            Place::Talk => {
+            MainView::Talk => {
                 self.talk_area = area;
                 if self.view.entries.is_empty() {
                     return draw_lines(&welcome::lines(&self.view, area.width, theme), area, buf);
                 }
                 self.transcript.draw(&self.view, u64::try_from(now.0).unwrap_or(0), area, buf, &theme);
             }
-            Place::Picker(picker) => picker.draw(area, buf, &theme, now),
-            Place::Help(scroll) => {
+            MainView::Picker(picker) => picker.draw(area, buf, &theme, now),
+            MainView::Help(scroll) => {
                 let lines = help::lines(area.width, theme);
                 let last = lines.len().saturating_sub(usize::from(area.height));
                 *scroll = (*scroll).min(u16::try_from(last).unwrap_or(u16::MAX));
@@ -62,8 +62,8 @@ impl App {
                     draw_lines(&[more], row, buf);
                 }
             }
-            Place::List(list) => draw_list(list, area, buf, theme, now),
-            Place::Page(page) => page.draw(area, buf, theme),
+            MainView::List(list) => draw_list(list, area, buf, theme, now),
+            MainView::Page(page) => page.draw(area, buf, theme),
         }
     }
 
@@ -76,7 +76,7 @@ impl App {
         let input = Rect { y: area.y + 1, height: area.height - 2, ..area };
         buf.set_string(input.x, input.y, PROMPT, theme.accent());
         let typed = Rect { x: input.x + 2, width: input.width - 2, ..input };
-        let has_focus = matches!(self.place, Place::Talk) && (self.question().is_none() || self.asking.is_why);
+        let has_focus = matches!(self.place, MainView::Talk) && (self.question().is_none() || self.asking.is_why);
         if composer.lines.iter().all(|line| line.spans.is_empty()) {
             let hint = text::fit(&self.placeholder(), usize::from(typed.width));
             buf.set_string(typed.x, typed.y, hint, theme.dim());
@@ -93,19 +93,19 @@ impl App {
     /// What an empty composer says.
     fn placeholder(&self) -> String {
         let text = match &self.place {
-            Place::Picker(picker) => {
+            MainView::Picker(picker) => {
                 let hints = picker.hints();
                 return hints.iter().map(|(key, does)| format!("{key} {does}")).collect::<Vec<_>>().join(" · ");
             }
-            Place::Page(page) if matches!(page.body, Body::List(_)) => "↑↓ PageUp PageDown scroll · Esc back",
-            Place::Page(_) => "↑↓ PageUp PageDown scroll · n p next and previous file · Esc back",
-            Place::List(_) | Place::Help(_) => "Esc goes back to the conversation",
-            Place::Talk if self.asking.is_why => "Why not? The model is told. Enter says no, Esc goes back",
-            Place::Talk if self.question().is_some() => {
+            MainView::Page(page) if matches!(page.body, PageBody::List(_)) => "↑↓ PageUp PageDown scroll · Esc back",
+            MainView::Page(_) => "↑↓ PageUp PageDown scroll · n p next and previous file · Esc back",
+            MainView::List(_) | MainView::Help(_) => "Esc goes back to the conversation",
+            MainView::Talk if self.asking.is_why => "Why not? The model is told. Enter says no, Esc goes back",
+            MainView::Talk if self.question().is_some() => {
                 "Enter takes › · y yes · n no · Esc stops the turn · or say something else"
             }
-            Place::Talk if self.running_since.is_some() => "Say something: it is held until the turn has ended",
-            Place::Talk => "Ask for something · @ mentions a file · / commands · ? help",
+            MainView::Talk if self.running_since.is_some() => "Say something: it is held until the turn has ended",
+            MainView::Talk => "Ask for something · @ mentions a file · / commands · ? help",
         };
         text.to_owned()
     }
@@ -118,7 +118,7 @@ pub(super) fn draw_lines(lines: &[Line<'static>], area: Rect, buf: &mut Buffer) 
     }
 }
 
-fn draw_list(list: &List, area: Rect, buf: &mut Buffer, theme: Theme, now: Timestamp) {
+fn draw_list(list: &ListPanel, area: Rect, buf: &mut Buffer, theme: Theme, now: Timestamp) {
     let rows = list.shown();
     let filter = match list.filter.as_str() {
         "" => Span::styled(format!("type to filter · {} · Esc closes", list.enter), theme.dim()),

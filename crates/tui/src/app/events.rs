@@ -4,9 +4,9 @@ use retake_agent::contract::{Event, EventKind, Query, State, TurnEnd};
 use retake_agent::view::View;
 use retake_engine::session::entry::Body;
 
-use super::facts::Facts;
 use super::notice::Tone;
-use super::{App, Asked, Effect, Place};
+use super::totals::Totals;
+use super::{App, Asked, Effect, MainView};
 
 /// Where the prompt of the point is, if the composer holds another text.
 pub(super) const DRAFT_WAITS: &str = "Your text is kept; what was said then waits: /draft loads it";
@@ -30,7 +30,7 @@ impl App {
                 }
             }
             EventKind::HeadMoved { operation, .. } => {
-                self.facts = Facts::of(&self.view);
+                self.facts = Totals::of(&self.view);
                 if !is_own && operation.is_some() {
                     self.say(Tone::Plain, "Another client changed the conversation");
                 }
@@ -78,14 +78,14 @@ impl App {
     /// Everything is told anew.
     pub(super) fn missed(&mut self, view: View) -> Vec<Effect> {
         self.view = view;
-        self.facts = Facts::of(&self.view);
+        self.facts = Totals::of(&self.view);
         self.question_changed();
         self.watch_state();
         self.tell_picker()
     }
 
     fn tell_picker(&mut self) -> Vec<Effect> {
-        let Place::Picker(picker) = &mut self.place else { return Vec::new() };
+        let MainView::Picker(picker) = &mut self.place else { return Vec::new() };
         let steps = picker.view_changed(&self.view);
         self.picker_steps(steps)
     }

@@ -5,7 +5,7 @@
 
 use retake_agent::view::View;
 
-use super::{App, Place};
+use super::{App, MainView};
 use crate::text;
 
 /// Gives hints.
@@ -46,7 +46,8 @@ impl App {
         let is_new = hint.prompt != self.hint.prompt || hint.number != self.hint.number;
         // A rewind or an undo brings its own prompt, which may still be on its way.
         let is_free = self.composer.is_blank() && self.changing == 0 && self.view.draft.is_empty();
-        if let Some(prompt) = hint.prompt.as_ref().filter(|_| is_new && is_free && matches!(self.place, Place::Talk)) {
+        if let Some(prompt) = hint.prompt.as_ref().filter(|_| is_new && is_free && matches!(self.place, MainView::Talk))
+        {
             self.composer.insert(prompt);
             hint = self.ask_guide(&mut *guide);
         }
@@ -55,7 +56,7 @@ impl App {
 
     fn ask_guide(&self, guide: &mut dyn Guide) -> Hint {
         let typed = self.composer.parts().iter().map(text::in_words).collect::<Vec<_>>().join("\n");
-        let is_picker_open = matches!(self.place, Place::Picker(_));
+        let is_picker_open = matches!(self.place, MainView::Picker(_));
         guide.hint(&Moment { view: &self.view, is_picker_open, typed: &typed })
     }
 

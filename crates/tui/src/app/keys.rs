@@ -6,8 +6,8 @@ use retake_agent::contract::{Action, Change, State, WhileRunning};
 use retake_engine::OnConflict;
 
 use super::notice::{Lasts, Notice, Tone};
-use super::page::{Body, Page, Plan};
-use super::{App, Asked, Effect, Next, Place, deciding};
+use super::page::{Page, PageBody, PlanPage};
+use super::{App, Asked, Effect, MainView, NextSession, conflict_choices};
 use crate::picker::Picker;
 
 /// Within this many milliseconds a second key belongs to the first.
@@ -18,26 +18,26 @@ impl App {
         let key = self.plain(key);
         if key.modifiers.contains(KeyModifiers::CONTROL) {
             match key.code {
-                KeyCode::Char('l') if !matches!(self.place, Place::Picker(_)) => return vec![Effect::Redraw],
+                KeyCode::Char('l') if !matches!(self.place, MainView::Picker(_)) => return vec![Effect::Redraw],
                 KeyCode::Char('z') => return vec![Effect::Suspend],
                 KeyCode::Char('c') if !self.is_applying() => return self.ctrl_c(),
                 _ => {}
             }
         }
         match &mut self.place {
-            Place::Talk => self.talk_key(key),
-            Place::Picker(picker) => {
+            MainView::Talk => self.talk_key(key),
+            MainView::Picker(picker) => {
                 let steps = picker.key(key);
                 self.picker_steps(steps)
             }
-            Place::List(_) => self.list_key(key),
-            Place::Help(_) | Place::Page(_) => self.page_key(key),
+            MainView::List(_) => self.list_key(key),
+            MainView::Help(_) | MainView::Page(_) => self.page_key(key),
         }
     }
 
     /// Where nobody types, Alt and a key is Esc and a key that came at once, as over a slow line: Esc it is, and nothing is chosen.
     fn plain(&self, key: KeyEvent) -> KeyEvent {
-        let is_typing = matches!(self.place, Place::Talk) && self.question().is_none();
+        let is_typing = matches!(self.place, MainView::Talk) && self.question().is_none();
         match key.modifiers.contains(KeyModifiers::ALT) && !is_typing {
             true => KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE),
             false => key,
@@ -46,7 +46,7 @@ impl App {
 
     /// Whether a rewind is under way that must not be hidden.
     fn is_applying(&self) -> bool {
-        matches!(&self.place, Place::Picker(picker) if picker.is_busy())
+        matches!(&self.place, MainView::Picker(picker) if picker.is_busy())
     }
 
     fn talk_key(&mut self, key: KeyEvent) -> Vec<Effect> {
@@ -70,8 +70,8 @@ impl App {
             }
             KeyCode::Char('o') if control => self.transcript.toggle_all(),
             KeyCode::Char('t') if control => self.shows_todos = !self.shows_todos,
-            KeyCode::Char('?') if self.composer.is_blank() => self.place = Place::Help(0),
-            KeyCode::F(1) => self.place = Place::Help(0),
+            KeyCode::Char('?') if self.composer.is_blank() => self.place = MainView::Help(0),
+            KeyCode::F(1) => self.place = MainView::Help(0),
             KeyCode::PageUp => self.transcript.page(-1),
             KeyCode::PageDown => self.transcript.page(1),
             KeyCode::Up if key.modifiers.contains(KeyModifiers::SHIFT) => self.transcript.scroll(-1),
@@ -116,7 +116,7 @@ impl App {
 
     /// Ctrl+C: stops what runs, else takes away what is typed, else leaves the second time.
     fn ctrl_c(&mut self) -> Vec<Effect> {
-        if !matches!(self.place, Place::Talk) {
+        if !matches!(self.place, MainView::Talk) {
             self.close_place();
             return Vec::new();
         }
@@ -149,11 +149,11 @@ impl App {
     }
 
     pub(super) fn leave(&mut self) -> Vec<Effect> {
-        self.go(Next::Quit)
+        self.go(NextSession::Quit)
     }
 
     /// Leaves this session; what is being typed waits in it.
-    pub(super) fn go(&mut self, next: Next) -> Vec<Effect> {
+    pub(super) fn go(&mut self, next: NextSession) -> Vec<Effect> {
         let parts = self.composer.parts();
         let mut effects = Vec::new();
         // What a guide wrote is nobody's draft, and what somebody else has typed is not emptied by whoever never had it.
@@ -173,7 +173,7 @@ impl App {
         }
         let (mut picker, mut steps) = Picker::open();
         steps.extend(picker.view_changed(&self.view));
-        self.place = Place::Picker(Box::new(picker));
+        self.place = MainView::Picker(Box::new(picker));
         self.completion = None;
         self.notice = None;
         self.picker_steps(steps)
@@ -181,7 +181,7 @@ impl App {
 
     /// Back to the conversation.
     pub(super) fn close_place(&mut self) {
-        self.place = Place::Talk;
+        self.place = MainView::Talk;
     }
 
     /// Keys of pages that can only be read.
@@ -211,7 +211,7 @@ impl App {
 
     /// To the next file of a diff, or the one before.
     fn next_file(&mut self, forward: bool) -> Vec<Effect> {
-        if let Place::Page(shown) = &mut self.place {
+        if let MainView::Page(shown) = &mut self.place {
             let starts = shown.starts();
             let found = match forward {
                 true => starts.iter().find(|start| **start > shown.scroll),
@@ -223,11 +223,11 @@ impl App {
     }
 
     /// The plan that the page shows, if it shows one.
-    fn plan(&self) -> Option<&Plan> {
+    fn plan(&self) -> Option<&PlanPage> {
         match &self.place {
-            Place::Page(page) => match &page.body {
-                Body::Plan(plan) => Some(plan),
-                Body::Diff(_) | Body::List(_) => None,
+            MainView::Page(page) => match &page.body {
+                PageBody::Plan(plan) => Some(plan),
+                PageBody::Diff(_) | PageBody::List(_) => None,
             },
             _ => None,
         }
@@ -235,22 +235,23 @@ impl App {
 
     /// Whether the page shows a change that can be made.
     fn can_apply(&self) -> bool {
-        self.plan().is_some_and(Plan::has_work)
+        self.plan().is_some_and(PlanPage::has_work)
     }
 
     /// Makes the change that a page shows, if it shows one, and closes it. What the user has to decide first keeps it open.
     fn page_enter(&mut self, on_conflict: OnConflict) -> Vec<Effect> {
-        if let Some(plan) = self.plan().filter(|plan| !deciding::can_be(on_conflict, &plan.document.conflicts)) {
-            let keys = deciding::keys(&plan.document.conflicts);
+        if let Some(plan) = self.plan().filter(|plan| !conflict_choices::can_be(on_conflict, &plan.document.conflicts))
+        {
+            let keys = conflict_choices::keys(&plan.document.conflicts);
             return self.say(Tone::Warning, format!("Nothing was changed yet: {keys}"));
         }
-        let place = std::mem::replace(&mut self.place, Place::Talk);
-        let Place::Page(page) = place else { return Vec::new() };
-        let Page { body: Body::Plan(plan), .. } = *page else { return Vec::new() };
+        let place = std::mem::replace(&mut self.place, MainView::Talk);
+        let MainView::Page(page) = place else { return Vec::new() };
+        let Page { body: PageBody::Plan(plan), .. } = *page else { return Vec::new() };
         if !plan.has_work() {
             return Vec::new();
         }
-        let Plan { change, document, .. } = *plan;
+        let PlanPage { change, document, .. } = *plan;
         let change = Change { on_conflict, ..change };
         let plan_seen = document.fingerprint_before_choices();
         let command = Action::Apply { change, head_seen: None, plan_seen, running: WhileRunning::Refuse };
@@ -259,48 +260,48 @@ impl App {
 
     fn scroll_page(&mut self, step: i64) {
         match &mut self.place {
-            Place::Help(scroll) => {
+            MainView::Help(scroll) => {
                 let last = i64::try_from(super::help::height()).unwrap_or(0);
                 *scroll = u16::try_from((i64::from(*scroll) + step).clamp(0, last)).unwrap_or(0);
             }
-            Place::Page(page) => {
+            MainView::Page(page) => {
                 // Drawing keeps it within what there is.
                 let at = i64::try_from(page.scroll).unwrap_or(i64::MAX / 4).saturating_add(step);
                 page.scroll = usize::try_from(at.max(0)).unwrap_or(0);
             }
-            Place::Talk | Place::Picker(_) | Place::List(_) => {}
+            MainView::Talk | MainView::Picker(_) | MainView::List(_) => {}
         }
     }
 
     pub(super) fn paste(&mut self, text: &str) -> Vec<Effect> {
         match &mut self.place {
-            Place::Talk => {
+            MainView::Talk => {
                 // Whoever pastes says something, and answers nothing.
                 self.asking.is_aside = !self.asking.is_why;
                 self.composer.paste(text);
                 self.typed()
             }
-            Place::Picker(picker) => {
+            MainView::Picker(picker) => {
                 let steps = picker.paste(text);
                 self.picker_steps(steps)
             }
-            Place::Help(_) | Place::List(_) | Place::Page(_) => Vec::new(),
+            MainView::Help(_) | MainView::List(_) | MainView::Page(_) => Vec::new(),
         }
     }
 
     pub(super) fn wheel(&mut self, lines: i32) -> Vec<Effect> {
         match &mut self.place {
-            Place::Talk => self.transcript.scroll(lines),
-            Place::Picker(picker) => picker.wheel(lines),
-            Place::List(list) => list.step(lines.signum() as isize),
-            Place::Help(_) | Place::Page(_) => self.scroll_page(i64::from(lines)),
+            MainView::Talk => self.transcript.scroll(lines),
+            MainView::Picker(picker) => picker.wheel(lines),
+            MainView::List(list) => list.step(lines.signum() as isize),
+            MainView::Help(_) | MainView::Page(_) => self.scroll_page(i64::from(lines)),
         }
         Vec::new()
     }
 
     pub(super) fn click(&mut self, row: u16) -> Vec<Effect> {
         let area = self.talk_area;
-        if matches!(self.place, Place::Talk) && row >= area.y && row < area.bottom() {
+        if matches!(self.place, MainView::Talk) && row >= area.y && row < area.bottom() {
             self.transcript.click(row - area.y);
         }
         Vec::new()

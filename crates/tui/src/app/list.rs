@@ -6,18 +6,18 @@ use retake_agent::contract::{
 };
 use retake_engine::Timestamp;
 
-use super::{App, Asked, Effect, Next, Place};
+use super::{App, Asked, Effect, MainView, NextSession};
 use crate::text::age;
-use retake_agent::plain::count;
+use retake_agent::escape::count;
 
 /// A list.
-pub struct List {
+pub struct ListPanel {
     /// What it is of.
     pub title: &'static str,
     /// What Enter does.
     pub enter: &'static str,
     /// In order.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ListRow>,
     /// Which is chosen, among those that fit the filter.
     pub at: usize,
     /// What rows have to contain.
@@ -25,7 +25,7 @@ pub struct List {
 }
 
 /// A row of a list.
-pub struct Row {
+pub struct ListRow {
     /// When it was.
     pub when: Timestamp,
     /// What it is.
@@ -33,12 +33,12 @@ pub struct Row {
     /// More about it.
     pub more: String,
     /// What Enter does.
-    pub target: Target,
+    pub target: ListTarget,
 }
 
 /// What is chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum ListTarget {
     /// A session.
     Session(SessionRef),
     /// This very session.
@@ -47,7 +47,7 @@ pub enum Target {
     Checkpoint(CheckpointRef),
 }
 
-impl List {
+impl ListPanel {
     /// Sessions; `own` is the one that is open here.
     pub fn of_sessions(sessions: Vec<SessionFacts>, own: &str) -> Self {
         let row = |facts: SessionFacts| {
@@ -62,8 +62,8 @@ impl List {
                 (true, None) => "(nothing said yet)".to_owned(),
                 (false, _) => facts.title,
             };
-            let target = if is_own { Target::Here } else { Target::Session(facts.session) };
-            Row { when: facts.at, text, more: more.join(" · "), target }
+            let target = if is_own { ListTarget::Here } else { ListTarget::Session(facts.session) };
+            ListRow { when: facts.at, text, more: more.join(" · "), target }
         };
         let rows = sessions.into_iter().map(row).collect();
         Self { title: "Sessions of this directory", enter: "Enter opens", rows, at: 0, filter: String::new() }
@@ -89,7 +89,7 @@ impl List {
             if facts.gaps > 0 {
                 more.push_str(&format!(" · {} not captured", count(facts.gaps, "file", "files")));
             }
-            Row { when: facts.at, text, more, target: Target::Checkpoint(facts.checkpoint) }
+            ListRow { when: facts.at, text, more, target: ListTarget::Checkpoint(facts.checkpoint) }
         };
         let rows = checkpoints.into_iter().map(row).collect();
         Self {
@@ -102,7 +102,7 @@ impl List {
     }
 
     /// The rows that fit the filter.
-    pub fn shown(&self) -> Vec<&Row> {
+    pub fn shown(&self) -> Vec<&ListRow> {
         let filter = self.filter.to_lowercase();
         self.rows
             .iter()
@@ -119,7 +119,7 @@ impl List {
 
 impl App {
     pub(super) fn list_key(&mut self, key: KeyEvent) -> Vec<Effect> {
-        let Place::List(list) = &mut self.place else { return Vec::new() };
+        let MainView::List(list) = &mut self.place else { return Vec::new() };
         match key.code {
             KeyCode::Up => list.step(-1),
             KeyCode::Down => list.step(1),
@@ -141,15 +141,15 @@ impl App {
     }
 
     fn choose_row(&mut self) -> Vec<Effect> {
-        let Place::List(list) = &mut self.place else { return Vec::new() };
+        let MainView::List(list) = &mut self.place else { return Vec::new() };
         let Some(target) = list.shown().get(list.at).map(|row| row.target.clone()) else { return Vec::new() };
         match target {
-            Target::Here => {
+            ListTarget::Here => {
                 self.close_place();
                 Vec::new()
             }
-            Target::Session(session) => self.leave_for(Next::Open(session.into())),
-            Target::Checkpoint(checkpoint) => {
+            ListTarget::Session(session) => self.leave_for(NextSession::Open(session.into())),
+            ListTarget::Checkpoint(checkpoint) => {
                 let change = Change::new(ChangeGoal::Checkpoint { checkpoint: checkpoint.into(), files: None });
                 let command = Query::Diff { of: DiffOf::Change { change: change.clone() } };
                 vec![Effect::Ask(Asked::Preview(change), command.into())]
@@ -159,6 +159,6 @@ impl App {
 }
 
 /// The age of a row, for drawing.
-pub fn when(row: &Row, now: Timestamp) -> String {
+pub fn when(row: &ListRow, now: Timestamp) -> String {
     age(row.when, now)
 }

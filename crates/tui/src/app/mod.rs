@@ -6,12 +6,12 @@
 mod answers;
 mod commands;
 mod complete;
-mod deciding;
+mod conflict_choices;
 mod draw;
 mod events;
-mod facts;
 mod guide;
 mod help;
+mod input;
 mod keys;
 mod list;
 mod notice;
@@ -22,7 +22,7 @@ pub mod slash;
 mod status;
 #[cfg(test)]
 mod tests;
-mod typing;
+mod totals;
 mod welcome;
 
 use std::collections::VecDeque;
@@ -40,12 +40,12 @@ use crate::picker::{self, Picker};
 use crate::theme::Theme;
 use crate::transcript::Transcript;
 use complete::Completion;
-use facts::Facts;
 pub use guide::{Guide, Hint, Moment};
-use list::List;
+use list::ListPanel;
 use notice::{Notice, Tone};
 use page::Page;
-use question::Asking;
+use question::QuestionState;
+use totals::Totals;
 
 /// Requests of this client that are remembered, to tell its own events from those of others.
 const REMEMBERED: usize = 64;
@@ -99,12 +99,12 @@ pub enum Effect {
     /// Go to the background, as Ctrl+Z does.
     Suspend,
     /// Leave this session.
-    Leave(Next),
+    Leave(NextSession),
 }
 
 /// What follows a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum NextSession {
     /// Nothing.
     Quit,
     /// A new session.
@@ -121,7 +121,7 @@ pub enum Asked {
     /// A prompt.
     Said(Vec<Part>),
     /// The picker's business.
-    Picker(picker::Asked),
+    Picker(picker::PickerRequest),
     /// An undo, or a redo.
     Change {
         /// `undo`, `redo` or `rewind`.
@@ -152,7 +152,7 @@ pub enum Asked {
 }
 
 /// What takes the place of the conversation.
-pub enum Place {
+pub enum MainView {
     /// Nothing: it is there.
     Talk,
     /// The picker.
@@ -160,7 +160,7 @@ pub enum Place {
     /// Keys and commands; scrolled by this many lines.
     Help(u16),
     /// Sessions or checkpoints.
-    List(Box<List>),
+    List(Box<ListPanel>),
     /// A diff, a plan or a list.
     Page(Box<Page>),
 }
@@ -169,19 +169,19 @@ pub enum Place {
 pub struct App {
     /// The session.
     pub view: View,
-    facts: Facts,
+    facts: Totals,
     transcript: Transcript,
     composer: Composer,
     /// What was put into the composer from the draft: as long as it is unchanged, it is not the user's own.
     loaded: Vec<Part>,
     /// What made room for a command, and comes back after it.
     shelved: Vec<Part>,
-    place: Place,
+    place: MainView,
     notice: Option<Notice>,
     completion: Option<Completion>,
     /// A completion that the user closed: it comes back when something else is typed.
     dismissed: Option<complete::Typing>,
-    asking: Asking,
+    asking: QuestionState,
     /// The store's size, and what it should not exceed.
     store: Option<(u64, u64)>,
     /// When the turn began that runs.
@@ -211,16 +211,16 @@ impl App {
     /// Begins with everything that the session tells.
     pub fn new(view: View, theme: Theme, guide: Option<Box<dyn Guide>>, now: Timestamp) -> (Self, Vec<Effect>) {
         let mut app = Self {
-            facts: Facts::of(&view),
+            facts: Totals::of(&view),
             transcript: Transcript::new(),
             composer: Composer::default(),
             loaded: Vec::new(),
             shelved: Vec::new(),
-            place: Place::Talk,
+            place: MainView::Talk,
             notice: None,
             completion: None,
             dismissed: None,
-            asking: Asking::default(),
+            asking: QuestionState::default(),
             store: None,
             running_since: None,
             escaped: None,

@@ -7,7 +7,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use retake_agent::contract::Change;
 use retake_agent::diff::FileDiff;
-use retake_agent::document::RewindDocument;
+use retake_agent::rewind_document::RewindDocument;
 
 use super::draw::draw_lines;
 use crate::picker::{PlanLines, plan_lines};
@@ -20,7 +20,7 @@ pub struct Page {
     /// What it is of.
     pub title: String,
     /// What is on it.
-    pub body: Body,
+    pub body: PageBody,
     /// The first line that is shown.
     pub scroll: usize,
     /// The columns that it was last drawn in.
@@ -28,17 +28,17 @@ pub struct Page {
 }
 
 /// What is on a page.
-pub enum Body {
+pub enum PageBody {
     /// What changed, by path.
     Diff(DiffView),
     /// What a change would do.
-    Plan(Box<Plan>),
+    Plan(Box<PlanPage>),
     /// One item a line.
     List(Vec<String>),
 }
 
 /// A plan on a page.
-pub struct Plan {
+pub struct PlanPage {
     /// The change: it is made if the user wants it.
     pub change: Change,
     /// The plan of that.
@@ -48,7 +48,7 @@ pub struct Plan {
     drawn: Option<(u16, PlanLines)>,
 }
 
-impl Plan {
+impl PlanPage {
     /// The plan of `change`, with what changes in each file.
     pub fn new(change: Change, document: Box<RewindDocument>, files: Vec<FileDiff>) -> Self {
         Self { change, document, files, drawn: None }
@@ -67,7 +67,7 @@ impl Plan {
     }
 }
 
-impl Body {
+impl PageBody {
     fn height(&mut self, width: u16, theme: Theme) -> usize {
         match self {
             Self::Diff(diff) => diff.height(width),
@@ -87,16 +87,16 @@ impl Body {
 
 impl Page {
     /// From its first line on.
-    pub fn new(title: String, body: Body) -> Self {
+    pub fn new(title: String, body: PageBody) -> Self {
         Self { title, body, scroll: 0, width: 80 }
     }
 
     /// The line at which each file begins, as it was drawn last.
     pub fn starts(&mut self) -> Vec<usize> {
         match &mut self.body {
-            Body::Diff(diff) => diff.starts(self.width),
-            Body::Plan(plan) => plan.drawn.as_ref().map(|(_, drawn)| drawn.starts.clone()).unwrap_or_default(),
-            Body::List(_) => Vec::new(),
+            PageBody::Diff(diff) => diff.starts(self.width),
+            PageBody::Plan(plan) => plan.drawn.as_ref().map(|(_, drawn)| drawn.starts.clone()).unwrap_or_default(),
+            PageBody::List(_) => Vec::new(),
         }
     }
 

@@ -7,7 +7,7 @@ use retake_agent::permission;
 use retake_engine::session::entry::{Todo, TodoState};
 
 use super::App;
-use super::Place;
+use super::MainView;
 use super::guide::Hint;
 use super::notice::Tone;
 use super::question::offers;
@@ -26,7 +26,7 @@ impl App {
     /// All of them, from top to bottom, for a screen on which this area is left.
     pub(super) fn panels(&mut self, area: Rect) -> Vec<Line<'static>> {
         let width = area.width;
-        let is_talk = matches!(self.place, Place::Talk);
+        let is_talk = matches!(self.place, MainView::Talk);
         let mut lines = Vec::new();
         if is_talk {
             lines.extend(self.todo_lines(width));
@@ -120,7 +120,7 @@ impl App {
         let Some(completion) = &self.completion else { return Vec::new() };
         let (rows, chosen) = completion.window();
         let column = rows.iter().map(|row| text::width(&row.text)).max().unwrap_or(0) + 2;
-        let line = |(number, row): (usize, &super::complete::Choice)| {
+        let line = |(number, row): (usize, &super::complete::Candidate)| {
             let is_chosen = number == chosen;
             let style = if is_chosen { self.theme.chosen() } else { self.theme.accent() };
             let mark = if is_chosen { "› " } else { "  " };

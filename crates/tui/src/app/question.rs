@@ -1,7 +1,7 @@
 //! Whether a call may run: what is asked, and the keys that answer it.
 
 use crossterm::event::{KeyCode, KeyEvent};
-use retake_agent::contract::{Action, Answer, Question, Rule};
+use retake_agent::contract::{Action, PermissionAnswer, Question, Rule};
 use retake_engine::Timestamp;
 
 use super::{App, Asked, Effect};
@@ -11,7 +11,7 @@ const UNSEEN: i64 = 300;
 
 /// How far the user is with an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Asking {
+pub struct QuestionState {
     /// Which answer Enter gives: the first to begin with, and it is marked.
     pub chosen: usize,
     /// Lines of the preview that are above what is shown.
@@ -26,7 +26,7 @@ pub struct Asking {
 
 /// An answer that is offered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Offer {
+pub struct AnswerOption {
     /// The key.
     pub key: char,
     /// What it does.
@@ -42,16 +42,16 @@ pub fn in_words(rule: &Rule) -> String {
 }
 
 /// The answers to a question, the most careful yes first.
-pub fn offers(question: &Question) -> Vec<Offer> {
-    let mut offers = vec![Offer { key: 'y', text: "Yes, this once".into() }];
+pub fn offers(question: &Question) -> Vec<AnswerOption> {
+    let mut offers = vec![AnswerOption { key: 'y', text: "Yes, this once".into() }];
     if let Some(rule) = &question.rule {
-        offers.push(Offer {
+        offers.push(AnswerOption {
             key: 'a',
             text: format!("Yes, and always `{}` in this session (then Enter)", in_words(rule)),
         });
     }
-    offers.push(Offer { key: 'n', text: "No".into() });
-    offers.push(Offer { key: 'w', text: "No, and say why".into() });
+    offers.push(AnswerOption { key: 'n', text: "No".into() });
+    offers.push(AnswerOption { key: 'w', text: "No, and say why".into() });
     offers
 }
 
@@ -64,7 +64,7 @@ impl App {
     /// What was asked is settled, or something new is asked. Somebody who is typing goes on typing.
     pub(super) fn question_changed(&mut self) {
         let (is_aside, since) = (!self.composer.is_blank(), Some(self.now));
-        self.asking = Asking { is_aside, since, ..Asking::default() };
+        self.asking = QuestionState { is_aside, since, ..QuestionState::default() };
     }
 
     /// Keys go to the question again, because nothing is typed any more. Those of a line that was typed ahead still come.
@@ -86,7 +86,7 @@ impl App {
             return match key.code {
                 KeyCode::Enter => {
                     let why = self.composer.take().iter().map(crate::text::in_words).collect::<Vec<_>>().join("\n");
-                    Some(self.answer(&question, Answer::Deny { why: (!why.is_empty()).then_some(why) }))
+                    Some(self.answer(&question, PermissionAnswer::Deny { why: (!why.is_empty()).then_some(why) }))
                 }
                 KeyCode::Esc => {
                     self.asking.is_why = false;
@@ -124,17 +124,17 @@ impl App {
 
     fn choose(&mut self, question: &Question, key: char) -> Vec<Effect> {
         match (key, &question.rule) {
-            ('y', _) => self.answer(question, Answer::Allow),
-            ('a', Some(rule)) => self.answer(question, Answer::AllowAlways { rule: rule.clone() }),
+            ('y', _) => self.answer(question, PermissionAnswer::Allow),
+            ('a', Some(rule)) => self.answer(question, PermissionAnswer::AllowAlways { rule: rule.clone() }),
             ('w', _) => {
                 self.asking.is_why = true;
                 Vec::new()
             }
-            _ => self.answer(question, Answer::Deny { why: None }),
+            _ => self.answer(question, PermissionAnswer::Deny { why: None }),
         }
     }
 
-    fn answer(&mut self, question: &Question, answer: Answer) -> Vec<Effect> {
+    fn answer(&mut self, question: &Question, answer: PermissionAnswer) -> Vec<Effect> {
         // It is settled when the session says so; until then a second key must not answer the next question.
         self.view.questions.retain(|other| other.call != question.call);
         self.question_changed();

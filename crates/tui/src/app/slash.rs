@@ -44,7 +44,7 @@ pub enum Slash {
 }
 
 /// What is told of a command.
-pub struct Told {
+pub struct CommandInfo {
     /// As it is typed, without the slash.
     pub name: &'static str,
     /// Other names.
@@ -63,12 +63,12 @@ const fn told(
     aliases: &'static [&'static str],
     takes: &'static str,
     about: &'static str,
-) -> Told {
-    Told { name, aliases, takes, about, slash }
+) -> CommandInfo {
+    CommandInfo { name, aliases, takes, about, slash }
 }
 
 /// All of them, in the order of the help.
-pub const ALL: [Told; 19] = [
+pub const ALL: [CommandInfo; 19] = [
     told(Slash::Rewind, "rewind", &["rollback"], "", "go back to a prompt: files, conversation or both"),
     told(Slash::Undo, "undo", &[], "[keep|overwrite|merge]", "take back the last turn or rewind"),
     told(Slash::Redo, "redo", &[], "[keep|overwrite|merge]", "repeat what was undone"),
@@ -122,9 +122,9 @@ pub fn read(line: &str) -> Meaning {
 }
 
 /// The commands that what was typed could become.
-pub fn matching(typed: &str) -> Vec<&'static Told> {
+pub fn matching(typed: &str) -> Vec<&'static CommandInfo> {
     let begins =
-        |told: &&Told| told.name.starts_with(typed) || told.aliases.iter().any(|alias| alias.starts_with(typed));
+        |told: &&CommandInfo| told.name.starts_with(typed) || told.aliases.iter().any(|alias| alias.starts_with(typed));
     ALL.iter().filter(begins).collect()
 }
 

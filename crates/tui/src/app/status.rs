@@ -15,7 +15,7 @@ const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "�
 const TURN_MS: i64 = 120;
 
 /// A piece of the row.
-struct Piece {
+struct StatusItem {
     text: String,
     style: Style,
     /// The higher, the longer it stays.
@@ -26,7 +26,7 @@ impl App {
     /// The row in `width` columns.
     pub(super) fn status(&self, width: u16) -> Line<'static> {
         let mut pieces = self.pieces();
-        let length = |pieces: &[Piece]| pieces.iter().map(|piece| piece.text.width() + 2).sum::<usize>();
+        let length = |pieces: &[StatusItem]| pieces.iter().map(|piece| piece.text.width() + 2).sum::<usize>();
         while length(&pieces) > usize::from(width) && pieces.len() > 1 {
             let least = pieces.iter().enumerate().min_by_key(|(_, piece)| piece.weight).map(|(at, _)| at);
             pieces.remove(least.unwrap_or_default());
@@ -35,10 +35,10 @@ impl App {
         Line::from(spans.collect::<Vec<_>>())
     }
 
-    fn pieces(&self) -> Vec<Piece> {
+    fn pieces(&self) -> Vec<StatusItem> {
         let theme = self.theme;
         let mut pieces = vec![self.state_piece()];
-        let mut add = |weight: u8, text: String, style: Style| pieces.push(Piece { text, style, weight });
+        let mut add = |weight: u8, text: String, style: Style| pieces.push(StatusItem { text, style, weight });
         if self.view.held > 0 {
             add(8, format!("{} held", self.view.held), theme.warning());
         }
@@ -66,7 +66,7 @@ impl App {
         pieces
     }
 
-    fn state_piece(&self) -> Piece {
+    fn state_piece(&self) -> StatusItem {
         let theme = self.theme;
         let (text, style) = match (self.view.state, self.running_since) {
             (State::Paused, _) if !self.view.questions.is_empty() => ("? waits for you".to_owned(), theme.warning()),
@@ -76,7 +76,7 @@ impl App {
                 let turn = SPINNER[usize::try_from(elapsed / TURN_MS).unwrap_or(0) % SPINNER.len()];
                 if self.view.summarising {
                     let text = format!("{turn} {} · the model writes a summary · Esc stops", elapsed_in_words(elapsed));
-                    return Piece { text, style: theme.accent(), weight: u8::MAX };
+                    return StatusItem { text, style: theme.accent(), weight: u8::MAX };
                 }
                 let written =
                     self.facts.turn.output + (self.view.coming.text.len() + self.view.coming.thinking.len()) as u64 / 4;
@@ -86,7 +86,7 @@ impl App {
             (State::Paused, _) => ("■ stopped".to_owned(), theme.warning()),
             (State::Idle, _) => ("● ready".to_owned(), theme.added()),
         };
-        Piece { text, style, weight: u8::MAX }
+        StatusItem { text, style, weight: u8::MAX }
     }
 
     fn context_piece(&self) -> String {

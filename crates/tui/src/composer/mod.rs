@@ -7,7 +7,7 @@
 //! and lines wrap by the width of what people see as one character.
 
 mod draw;
-mod outside;
+mod external_editor;
 #[cfg(test)]
 mod tests;
 

@@ -13,15 +13,15 @@ use ratatui::text::{Line, Span};
 use retake_agent::contract::State;
 use retake_engine::Timestamp;
 
-use super::lines::{self, clean, cut, fit_end, spread, wrapped};
-use super::list::Mode;
-use super::listing::{self, ONE_LINE};
+use super::list::ListMode;
 use super::menu::{RUNNING, WAITING};
-use super::pane::{Sheet, Source};
-use super::{Picker, Stage, Work, opened};
+use super::preview_lines::{PreviewLines, PreviewSource};
+use super::row_lines::{self, ONE_LINE};
+use super::text_lines::{self, clean, cut, fit_end, spread, wrapped};
+use super::{PendingWork, Picker, PickerStage, row_panel};
 use crate::text::{fit, width as width_of};
 use crate::theme::Theme;
-use retake_agent::plain::count;
+use retake_agent::escape::count;
 
 /// From this width on the preview is beside the rows.
 const WIDE: u16 = 100;
@@ -43,7 +43,7 @@ impl Picker {
         let height = u16::try_from(top.len()).unwrap_or(u16::MAX).min(area.height);
         put(buf, Rect { height, ..area }, &top);
         let body = Rect { y: area.y + height, height: area.height - height, ..area };
-        if self.is_zoomed && self.stage == Stage::Browse {
+        if self.is_zoomed && self.stage == PickerStage::Browse {
             return self.draw_pane(body, buf, theme);
         }
         if WIDE <= area.width {
@@ -66,10 +66,10 @@ impl Picker {
             return body.height;
         }
         let needed = match &self.stage {
-            Stage::Browse | Stage::Label { .. } | Stage::Busy { .. } => body.height / 2,
-            Stage::Menu(_) => 11 - 2 * u16::from(ONE_LINE <= body.width.into()),
-            Stage::Deciding(deciding) => u16::try_from(3 * deciding.paths.len() + 2).unwrap_or(u16::MAX),
-            Stage::Crossing(_) => 8 - 2 * u16::from(ONE_LINE <= body.width.into()),
+            PickerStage::Browse | PickerStage::Label { .. } | PickerStage::Busy { .. } => body.height / 2,
+            PickerStage::Menu(_) => 11 - 2 * u16::from(ONE_LINE <= body.width.into()),
+            PickerStage::Deciding(deciding) => u16::try_from(3 * deciding.paths.len() + 2).unwrap_or(u16::MAX),
+            PickerStage::Crossing(_) => 8 - 2 * u16::from(ONE_LINE <= body.width.into()),
         };
         needed.min(body.height.saturating_sub(4).max(body.height * 2 / 3))
     }
@@ -77,8 +77,8 @@ impl Picker {
     fn header(&self, width: usize, theme: Theme) -> Vec<Line<'static>> {
         let (all, matching) = (self.list.rows().len(), self.list.matching().len());
         let mode = match self.list.mode {
-            Mode::List => "list",
-            Mode::Tree => "tree",
+            ListMode::List => "list",
+            ListMode::Tree => "tree",
         };
         let counted = match (self.list.is_known(), self.list.filter.text.is_empty()) {
             (false, _) => String::new(),
@@ -99,9 +99,11 @@ impl Picker {
     /// What the user should know now.
     fn notice_lines(&self, width: usize, theme: Theme) -> Vec<Line<'static>> {
         let (text, style) = match (&self.stage, &self.notice, self.state()) {
-            (Stage::Busy { work: Work::Rewind, .. }, ..) => ("Rewinding …", theme.bold()),
-            (Stage::Busy { work: Work::Fork, .. }, ..) => ("Forking …", theme.bold()),
-            (Stage::Busy { work: Work::Summary, .. }, ..) => ("The model writes the summary …", theme.bold()),
+            (PickerStage::Busy { work: PendingWork::Rewind, .. }, ..) => ("Rewinding …", theme.bold()),
+            (PickerStage::Busy { work: PendingWork::Fork, .. }, ..) => ("Forking …", theme.bold()),
+            (PickerStage::Busy { work: PendingWork::Summary, .. }, ..) => {
+                ("The model writes the summary …", theme.bold())
+            }
             (_, Some(notice), _) => (notice.as_str(), theme.warning()),
             (_, None, State::Running) => (RUNNING, theme.warning()),
             (_, None, State::Idle | State::Paused) => return Vec::new(),
@@ -112,22 +114,22 @@ impl Picker {
     /// The upper or left part: rows, or what was opened on one of them.
     fn draw_rows(&mut self, area: Rect, buf: &mut Buffer, theme: Theme, now: Timestamp) {
         let stage = match &self.stage {
-            Stage::Busy { from, .. } => (**from).clone(),
+            PickerStage::Busy { from, .. } => (**from).clone(),
             stage => stage.clone(),
         };
         let lines = match stage {
-            Stage::Browse | Stage::Label { .. } => return self.draw_list(area, buf, theme, now),
-            Stage::Menu(menu) => match self.facts() {
-                Some(facts) => opened::menu(&menu, &facts, area, theme),
+            PickerStage::Browse | PickerStage::Label { .. } => return self.draw_list(area, buf, theme, now),
+            PickerStage::Menu(menu) => match self.facts() {
+                Some(facts) => row_panel::menu(&menu, &facts, area, theme),
                 None => Vec::new(),
             },
-            Stage::Deciding(deciding) => opened::deciding(&deciding, area, theme),
-            Stage::Crossing(crossing) => {
+            PickerStage::Deciding(deciding) => row_panel::deciding(&deciding, area, theme),
+            PickerStage::Crossing(crossing) => {
                 let branch = self.preview.plan().and_then(|plan| plan.branch.as_ref());
-                opened::crossing(crossing.answer, branch, area.width.into(), theme)
+                row_panel::crossing(crossing.answer, branch, area.width.into(), theme)
             }
             // It is never busy twice.
-            Stage::Busy { .. } => Vec::new(),
+            PickerStage::Busy { .. } => Vec::new(),
         };
         put(buf, area, &lines);
     }
@@ -138,7 +140,7 @@ impl Picker {
         if height == 0 {
             return;
         }
-        let blocks = listing::blocks(&self.list, &self.stage, width, theme, now);
+        let blocks = row_lines::blocks(&self.list, &self.stage, width, theme, now);
         if blocks.is_empty() {
             let text = match (self.list.is_known(), self.list.filter.text.is_empty()) {
                 (false, _) => "Looking for what there is to go back to …",
@@ -184,7 +186,7 @@ impl Picker {
         let scroll = self.preview.scroll.min(total.saturating_sub(room));
         let lines = sheet.lines.iter().skip(scroll).take(room).cloned();
         let lines: Vec<Line> = match is_old {
-            true => lines.map(|line| lines::faded(line, theme.dim())).collect(),
+            true => lines.map(|line| text_lines::faded(line, theme.dim())).collect(),
             false => lines.collect(),
         };
         let seen = (scroll + room).min(total);
@@ -196,14 +198,14 @@ impl Picker {
     }
 
     /// The preview as lines: those of before if they still are what they were.
-    fn sheet(&mut self, width: usize, theme: Theme) -> Sheet {
+    fn sheet(&mut self, width: usize, theme: Theme) -> PreviewLines {
         let decision = match &self.stage {
-            Stage::Deciding(deciding) => deciding.current().cloned(),
+            PickerStage::Deciding(deciding) => deciding.current().cloned(),
             _ => None,
         };
         let jobs = self.watched.as_ref().map(|watched| watched.jobs.clone()).unwrap_or_default();
         let item = self.stage.item().and_then(|item| Some((item, self.facts()?.offer(item))));
-        let source = Source { revision: self.preview.revision(), decision, item, jobs, width };
+        let source = PreviewSource { revision: self.preview.revision(), decision, item, jobs, width };
         match self.sheet.take() {
             Some(sheet) if sheet.of == source => sheet,
             _ => source.draw(self.preview.shown(), theme),

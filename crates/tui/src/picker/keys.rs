@@ -5,9 +5,9 @@ use retake_agent::contract::{Action, Query};
 use retake_engine::OnConflict;
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::list::Mode;
+use super::list::ListMode;
 use super::menu::{Item, Menu};
-use super::{Asked, Crossing, CrossingAnswer, Picker, Stage, Step};
+use super::{Crossing, CrossingAnswer, Picker, PickerRequest, PickerStage, PickerStep};
 
 /// Lines that `Ctrl+D` and `Ctrl+U` scroll.
 const HALF_PAGE: isize = 8;
@@ -16,42 +16,44 @@ const MAX_INPUT: usize = 200;
 
 impl Picker {
     /// Takes a key. While something that was sent is under way all keys are ignored; `Ctrl+C` is the app's then.
-    pub fn key(&mut self, key: KeyEvent) -> Vec<Step> {
+    pub fn key(&mut self, key: KeyEvent) -> Vec<PickerStep> {
         // A key held down is no decision.
         let is_held = key.kind == KeyEventKind::Repeat && matches!(key.code, KeyCode::Enter | KeyCode::Esc);
         if key.kind == KeyEventKind::Release || is_held || self.is_busy() {
             return Vec::new();
         }
         if is_ctrl(key, 'c') {
-            return vec![Step::Close];
+            return vec![PickerStep::Close];
         }
         self.notice = None;
         if self.scroll_key(key) {
             return Vec::new();
         }
         match &self.stage {
-            Stage::Browse => self.browse_key(key),
-            Stage::Label { .. } => self.label_key(key),
-            Stage::Menu(menu) => self.menu_key(key, menu.clone()),
-            Stage::Deciding(_) => self.deciding_key(key),
-            Stage::Crossing(crossing) => self.crossing_key(key, crossing.clone()),
-            Stage::Busy { .. } => Vec::new(),
+            PickerStage::Browse => self.browse_key(key),
+            PickerStage::Label { .. } => self.label_key(key),
+            PickerStage::Menu(menu) => self.menu_key(key, menu.clone()),
+            PickerStage::Deciding(_) => self.deciding_key(key),
+            PickerStage::Crossing(crossing) => self.crossing_key(key, crossing.clone()),
+            PickerStage::Busy { .. } => Vec::new(),
         }
     }
 
     /// Takes pasted text: into the filter, or into the label.
-    pub fn paste(&mut self, text: &str) -> Vec<Step> {
+    pub fn paste(&mut self, text: &str) -> Vec<PickerStep> {
         let text: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
         match &mut self.stage {
-            Stage::Browse => {
+            PickerStage::Browse => {
                 let filter = format!("{}{text}", self.list.filter.text);
                 self.look_for(&filter)
             }
-            Stage::Label { text: label, .. } => {
+            PickerStage::Label { text: label, .. } => {
                 *label = bounded(&format!("{label}{text}"));
                 Vec::new()
             }
-            Stage::Menu(_) | Stage::Deciding(_) | Stage::Crossing(_) | Stage::Busy { .. } => Vec::new(),
+            PickerStage::Menu(_) | PickerStage::Deciding(_) | PickerStage::Crossing(_) | PickerStage::Busy { .. } => {
+                Vec::new()
+            }
         }
     }
 
@@ -63,10 +65,10 @@ impl Picker {
     /// The keys that do something now, the most useful first.
     pub fn hints(&self) -> Vec<(&'static str, &'static str)> {
         match &self.stage {
-            Stage::Browse => {
+            PickerStage::Browse => {
                 let other = match self.list.mode {
-                    Mode::List => "tree",
-                    Mode::Tree => "list",
+                    ListMode::List => "tree",
+                    ListMode::Tree => "list",
                 };
                 let esc = if self.list.filter.text.is_empty() { "close" } else { "clear filter" };
                 vec![
@@ -79,25 +81,25 @@ impl Picker {
                     ("Esc", esc),
                 ]
             }
-            Stage::Label { .. } => vec![("Enter", "set label"), ("Esc", "back")],
-            Stage::Menu(_) => vec![("1–7", "do"), ("↑↓ Enter", "choose"), ("^D ^U", "scroll"), ("Esc", "back")],
-            Stage::Deciding(deciding) => vec![
+            PickerStage::Label { .. } => vec![("Enter", "set label"), ("Esc", "back")],
+            PickerStage::Menu(_) => vec![("1–7", "do"), ("↑↓ Enter", "choose"), ("^D ^U", "scroll"), ("Esc", "back")],
+            PickerStage::Deciding(deciding) => vec![
                 if deciding.can_merge() { ("k o m", "keep, overwrite, merge") } else { ("k o", "keep, overwrite") },
                 ("K O M", "all"),
                 ("↑↓", "file"),
                 ("Enter", "rewind"),
                 ("Esc", "back"),
             ],
-            Stage::Crossing(_) => vec![("y", "go on"), ("n Esc", "back")],
-            Stage::Busy { .. } => Vec::new(),
+            PickerStage::Crossing(_) => vec![("y", "go on"), ("n Esc", "back")],
+            PickerStage::Busy { .. } => Vec::new(),
         }
     }
 
-    fn browse_key(&mut self, key: KeyEvent) -> Vec<Step> {
+    fn browse_key(&mut self, key: KeyEvent) -> Vec<PickerStep> {
         let page = isize::try_from(self.list.page.max(2) - 1).unwrap_or(isize::MAX);
         let filter = &self.list.filter.text;
         match key.code {
-            KeyCode::Esc if filter.is_empty() => return vec![Step::Close],
+            KeyCode::Esc if filter.is_empty() => return vec![PickerStep::Close],
             KeyCode::Esc => return self.look_for(""),
             KeyCode::Enter => return self.open_menu(),
             KeyCode::Tab => return self.switch(),
@@ -129,43 +131,43 @@ impl Picker {
         self.choose()
     }
 
-    fn look_for(&mut self, text: &str) -> Vec<Step> {
+    fn look_for(&mut self, text: &str) -> Vec<PickerStep> {
         self.list.look_for(bounded(text.trim_start()));
         let mut steps = self.ask_for_files();
         steps.extend(self.choose());
         steps
     }
 
-    fn switch(&mut self) -> Vec<Step> {
+    fn switch(&mut self) -> Vec<PickerStep> {
         let mode = match self.list.mode {
-            Mode::List => Mode::Tree,
-            Mode::Tree => Mode::List,
+            ListMode::List => ListMode::Tree,
+            ListMode::Tree => ListMode::List,
         };
         self.list.switch(mode);
         let mut steps = Vec::new();
-        if mode == Mode::Tree {
-            steps.push(Step::Ask(Asked::Tree { generation: self.lists }, Box::new(Query::Tree.into())));
+        if mode == ListMode::Tree {
+            steps.push(PickerStep::Ask(PickerRequest::Tree { generation: self.lists }, Box::new(Query::Tree.into())));
         }
         steps.extend(self.choose());
         steps
     }
 
-    fn begin_label(&mut self) -> Vec<Step> {
+    fn begin_label(&mut self) -> Vec<PickerStep> {
         if let Some(row) = self.list.chosen() {
-            self.stage = Stage::Label { entry: row.id, text: row.label.clone().unwrap_or_default() };
+            self.stage = PickerStage::Label { entry: row.id, text: row.label.clone().unwrap_or_default() };
         }
         Vec::new()
     }
 
-    fn label_key(&mut self, key: KeyEvent) -> Vec<Step> {
-        let Stage::Label { entry, text } = &mut self.stage else { return Vec::new() };
+    fn label_key(&mut self, key: KeyEvent) -> Vec<PickerStep> {
+        let PickerStage::Label { entry, text } = &mut self.stage else { return Vec::new() };
         match key.code {
-            KeyCode::Esc => self.stage = Stage::Browse,
+            KeyCode::Esc => self.stage = PickerStage::Browse,
             KeyCode::Enter => {
                 let label = Some(text.trim().to_owned()).filter(|label| !label.is_empty());
                 let command = Action::Label { prompt: *entry, label };
-                self.stage = Stage::Browse;
-                return vec![Step::Ask(Asked::Label, Box::new(command.into()))];
+                self.stage = PickerStage::Browse;
+                return vec![PickerStep::Ask(PickerRequest::Label, Box::new(command.into()))];
             }
             KeyCode::Backspace if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => {
                 *text = without_word(text);
@@ -182,33 +184,33 @@ impl Picker {
         Vec::new()
     }
 
-    fn menu_key(&mut self, key: KeyEvent, mut menu: Menu) -> Vec<Step> {
+    fn menu_key(&mut self, key: KeyEvent, mut menu: Menu) -> Vec<PickerStep> {
         let digit = |c: char| c.to_digit(10).and_then(|digit| Item::ALL.get((digit as usize).checked_sub(1)?).copied());
         match key.code {
-            KeyCode::Esc => self.stage = Stage::Browse,
+            KeyCode::Esc => self.stage = PickerStage::Browse,
             KeyCode::Enter => return self.act(menu.entry, menu.chosen),
             KeyCode::Char(c) if is_plain(key) => {
                 let Some(item) = digit(c) else { return Vec::new() };
                 menu.chosen = item;
                 let entry = menu.entry;
-                self.stage = Stage::Menu(menu);
+                self.stage = PickerStage::Menu(menu);
                 return self.act(entry, item);
             }
             _ => {
                 menu.step(vertical(key));
-                self.stage = Stage::Menu(menu);
+                self.stage = PickerStage::Menu(menu);
             }
         }
         Vec::new()
     }
 
-    fn deciding_key(&mut self, key: KeyEvent) -> Vec<Step> {
-        let Stage::Deciding(deciding) = &mut self.stage else { return Vec::new() };
+    fn deciding_key(&mut self, key: KeyEvent) -> Vec<PickerStep> {
+        let PickerStage::Deciding(deciding) = &mut self.stage else { return Vec::new() };
         let is_other = match key.code {
             KeyCode::Esc => {
                 let (entry, scope) = (deciding.entry, deciding.scope);
-                let chosen = super::work::item_of(scope);
-                self.stage = Stage::Menu(Menu { entry, chosen });
+                let chosen = super::apply::item_of(scope);
+                self.stage = PickerStage::Menu(Menu { entry, chosen });
                 true
             }
             KeyCode::Enter => {
@@ -237,17 +239,17 @@ impl Picker {
         if is_other { self.decided() } else { Vec::new() }
     }
 
-    fn crossing_key(&mut self, key: KeyEvent, mut crossing: Crossing) -> Vec<Step> {
+    fn crossing_key(&mut self, key: KeyEvent, mut crossing: Crossing) -> Vec<PickerStep> {
         match (key.code, crossing.answer) {
             (KeyCode::Char('y' | 'Y'), _) | (KeyCode::Enter, CrossingAnswer::GoOn) => {
                 crossing.answer = CrossingAnswer::GoOn;
-                self.stage = Stage::Crossing(crossing.clone());
+                self.stage = PickerStage::Crossing(crossing.clone());
                 return self.cross(&crossing);
             }
             (KeyCode::Char('n' | 'N') | KeyCode::Esc, _) | (KeyCode::Enter, CrossingAnswer::Back) => {
-                let (entry, chosen) = (crossing.entry, super::work::item_of(crossing.scope));
-                let menu = || Stage::Menu(Menu { entry, chosen });
-                self.stage = crossing.deciding.map_or_else(menu, Stage::Deciding);
+                let (entry, chosen) = (crossing.entry, super::apply::item_of(crossing.scope));
+                let menu = || PickerStage::Menu(Menu { entry, chosen });
+                self.stage = crossing.deciding.map_or_else(menu, PickerStage::Deciding);
             }
             _ => {
                 crossing.answer = match vertical(key) {
@@ -255,7 +257,7 @@ impl Picker {
                     1.. => CrossingAnswer::GoOn,
                     _ => CrossingAnswer::Back,
                 };
-                self.stage = Stage::Crossing(crossing);
+                self.stage = PickerStage::Crossing(crossing);
             }
         }
         Vec::new()
@@ -264,7 +266,7 @@ impl Picker {
     /// Scrolls the preview, if the key is for that.
     fn scroll_key(&mut self, key: KeyEvent) -> bool {
         let is_shifted = key.modifiers.contains(KeyModifiers::SHIFT);
-        let is_label = matches!(self.stage, Stage::Label { .. });
+        let is_label = matches!(self.stage, PickerStage::Label { .. });
         let by = match key.code {
             KeyCode::Up if is_shifted => -1,
             KeyCode::Down if is_shifted => 1,

@@ -8,12 +8,12 @@ use retake_agent::contract::TreePrompt;
 use retake_engine::session::Target;
 use retake_engine::session::entry::EntryId;
 
-use super::rows::{Filter, Row};
+use super::rows::{Filter, PromptRow};
 use super::tree::{self, Node};
 
 /// What the rows are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
+pub enum ListMode {
     /// What is retained, newest first.
     #[default]
     List,
@@ -23,13 +23,13 @@ pub enum Mode {
 
 /// The rows.
 #[derive(Debug, Default)]
-pub struct List {
+pub struct RowList {
     /// What is shown.
-    pub mode: Mode,
+    pub mode: ListMode,
     /// What is looked for.
     pub filter: Filter,
     /// What is retained, newest first; `None` until the session has answered.
-    targets: Option<Vec<Row>>,
+    targets: Option<Vec<PromptRow>>,
     /// Everything, oldest first; `None` until the session has answered.
     tree: Option<Vec<Node>>,
     chosen: Option<EntryId>,
@@ -39,14 +39,14 @@ pub struct List {
     pub page: usize,
 }
 
-impl List {
+impl RowList {
     /// Takes the list of what one can go back to.
     pub fn take_targets(&mut self, targets: &[Target]) {
-        self.targets = Some(targets.iter().map(Row::of_target).collect());
+        self.targets = Some(targets.iter().map(PromptRow::of_target).collect());
         self.settle();
     }
 
-    /// Takes the tree; call [`List::take_targets`] first, for which files are gone.
+    /// Takes the tree; call [`RowList::take_targets`] first, for which files are gone.
     pub fn take_tree(&mut self, head: Option<EntryId>, prompts: &[TreePrompt]) {
         let gone: HashSet<EntryId> =
             self.targets.iter().flatten().filter(|row| row.files_gone).map(|row| row.id).collect();
@@ -57,16 +57,16 @@ impl List {
     /// Whether the session has said what there is.
     pub fn is_known(&self) -> bool {
         match self.mode {
-            Mode::List => self.targets.is_some(),
-            Mode::Tree => self.tree.is_some(),
+            ListMode::List => self.targets.is_some(),
+            ListMode::Tree => self.tree.is_some(),
         }
     }
 
     /// All rows of the list, looked for or not.
-    pub fn rows(&self) -> Vec<&Row> {
+    pub fn rows(&self) -> Vec<&PromptRow> {
         match self.mode {
-            Mode::List => self.targets.iter().flatten().collect(),
-            Mode::Tree => self.nodes().iter().map(|node| &node.row).collect(),
+            ListMode::List => self.targets.iter().flatten().collect(),
+            ListMode::Tree => self.nodes().iter().map(|node| &node.row).collect(),
         }
     }
 
@@ -81,18 +81,18 @@ impl List {
     }
 
     /// The rows that are looked for.
-    pub fn matching(&self) -> Vec<&Row> {
+    pub fn matching(&self) -> Vec<&PromptRow> {
         self.rows().into_iter().filter(|row| row.matches(&self.filter)).collect()
     }
 
     /// The chosen row.
-    pub fn chosen(&self) -> Option<&Row> {
+    pub fn chosen(&self) -> Option<&PromptRow> {
         let chosen = self.chosen?;
         self.rows().into_iter().find(|row| row.id == chosen)
     }
 
     /// Shows list or tree; the chosen prompt stays if it is in both.
-    pub fn switch(&mut self, mode: Mode) {
+    pub fn switch(&mut self, mode: ListMode) {
         self.mode = mode;
         self.scroll = 0;
         self.settle();
@@ -128,13 +128,13 @@ impl List {
             return;
         }
         let head = match self.mode {
-            Mode::List => None,
-            Mode::Tree => self.nodes().iter().find(|node| node.is_head).map(|node| node.row.id),
+            ListMode::List => None,
+            ListMode::Tree => self.nodes().iter().find(|node| node.is_head).map(|node| node.row.id),
         };
         let head = head.filter(|head| matching.iter().any(|row| row.id == *head));
         let end = match self.mode {
-            Mode::List => matching.first(),
-            Mode::Tree => matching.last(),
+            ListMode::List => matching.first(),
+            ListMode::Tree => matching.last(),
         };
         self.chosen = head.or(end.map(|row| row.id));
     }

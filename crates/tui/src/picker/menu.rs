@@ -3,13 +3,13 @@
 //! The numbers are those of the plan. Nothing is done here.
 
 use retake_agent::contract::State;
-use retake_agent::document::RewindDocument;
+use retake_agent::rewind_document::RewindDocument;
 use retake_engine::session::entry::EntryId;
 
-use super::lines::{Paths, clean};
 use super::preview::Preview;
-use super::rows::Row;
-use retake_agent::plain::count;
+use super::rows::PromptRow;
+use super::text_lines::{Paths, clean};
+use retake_agent::escape::count;
 
 /// A thing that can be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,9 +78,9 @@ pub type Offer = Result<String, String>;
 
 /// What an offer depends on.
 #[derive(Clone, Copy, Debug)]
-pub struct Facts<'a> {
+pub struct MenuFacts<'a> {
     /// The chosen row.
-    pub row: &'a Row,
+    pub row: &'a PromptRow,
     /// How many prompts are retained.
     pub retained: usize,
     /// What the session does.
@@ -89,13 +89,13 @@ pub struct Facts<'a> {
     pub preview: &'a Preview,
 }
 
-impl Facts<'_> {
+impl MenuFacts<'_> {
     /// What `item` would do.
     pub fn offer(&self, item: Item) -> Offer {
         match item {
             Item::Both => self.files().map(|files| format!("{files}, {}", self.prompts(self.room()))),
             Item::Conversation => {
-                self.is_idle().map(|()| format!("{}; files and side effects stay", self.prompts(Room::Little)))
+                self.is_idle().map(|()| format!("{}; files and side effects stay", self.prompts(MenuSpace::Little)))
             }
             Item::Code => {
                 let files = self.files()?;
@@ -149,7 +149,7 @@ impl Facts<'_> {
     }
 
     /// What becomes of the prompts.
-    fn prompts(&self, room: Room) -> String {
+    fn prompts(&self, room: MenuSpace) -> String {
         let planned = self.preview.plan().and_then(|plan| plan.conversation.as_ref());
         let counted = self.row.number.map_or(0, |number| self.retained.saturating_sub(to_usize(number) - 1));
         let leaves = planned.map_or(counted, |planned| planned.leaves.len());
@@ -157,17 +157,17 @@ impl Facts<'_> {
         let leave = count(leaves, "prompt leaves", "prompts leave");
         match (leaves, returns, room) {
             (0, 0, _) => "no prompt leaves".to_owned(),
-            (_, 0, Room::Enough) => format!("{leave} the conversation"),
-            (_, 0, Room::Little) => leave,
+            (_, 0, MenuSpace::Enough) => format!("{leave} the conversation"),
+            (_, 0, MenuSpace::Little) => leave,
             (0, _, _) => count(returns, "prompt comes back", "prompts come back"),
             (_, _, _) => format!("{leave}, {}", count(returns, "comes back", "come back")),
         }
     }
 
     /// Beside what is to be said about conflicts there is no room for much.
-    fn room(&self) -> Room {
+    fn room(&self) -> MenuSpace {
         let has_conflicts = self.preview.plan().is_some_and(|plan| !plan.conflicts.is_empty());
-        if has_conflicts { Room::Little } else { Room::Enough }
+        if has_conflicts { MenuSpace::Little } else { MenuSpace::Enough }
     }
 
     /// The number of the prompt, if something can be summarised there.
@@ -178,7 +178,7 @@ impl Facts<'_> {
 }
 
 #[derive(Clone, Copy)]
-enum Room {
+enum MenuSpace {
     Enough,
     Little,
 }

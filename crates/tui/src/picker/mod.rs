@@ -1,58 +1,58 @@
 //! The picker: where to go back to, what that would change, and how.
 //!
-//! A pure state machine and its drawing. A key, an answer of the session or a new view of it changes the state and returns [`Step`]s; the
+//! A pure state machine and its drawing. A key, an answer of the session or a new view of it changes the state and returns [`PickerStep`]s; the
 //! app carries them out and hands every answer back, refusals too. Lists, plans, diffs and refusals all come from the session: nothing here
 //! knows how a rewind works, and nothing is changed but by a [`Command`] that the user chose.
 //!
 //! ```text
 //! rows      a prompt, the filter         list      the rows, and which one is chosen
 //! tree      the graph of all branches    preview   what going back would change, asked for
-//! menu      what can be done             deciding  what to do with conflicts
-//! keys      key → change of state        work      what is sent, and what came of it
-//! draw      the whole                    listing, opened, pane: rows, what is opened on one, the preview, as lines
+//! menu      what can be done             conflicts what to do with conflicts
+//! keys      key → change of state        apply     requests that change something, and their answers
+//! draw      the whole screen             row_lines, row_panel, preview_lines: its parts as lines
 //! ```
 
-mod deciding;
+mod apply;
+mod conflicts;
 mod draw;
 mod keys;
-mod lines;
 mod list;
-mod listing;
 mod menu;
-mod opened;
-mod pane;
 mod preview;
+mod preview_lines;
+mod row_lines;
+mod row_panel;
 mod rows;
+mod text_lines;
 mod tree;
-mod work;
 
 #[cfg(test)]
 mod tests;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use retake_agent::contract::{Command, Query, Reason, Refusal, Reply, Seen, SessionRef, State, Summarised};
-use retake_agent::document::RewindDocument;
+use retake_agent::contract::{Command, Query, Reason, Refusal, Reply, SeenHead, SessionRef, State, Summarised};
+use retake_agent::rewind_document::RewindDocument;
 use retake_agent::view::View;
 use retake_engine::Scope;
 use retake_engine::session::entry::{Body, EntryId};
 
-use deciding::Deciding;
-pub use lines::Paths;
-use list::{List, Mode};
-use menu::{Facts, Item, Menu};
-use pane::Sheet;
-pub use pane::{PlanLines, plan_lines};
+use conflicts::Deciding;
+use list::{ListMode, RowList};
+use menu::{Item, Menu, MenuFacts};
 use preview::{Preview, Want, Why};
+use preview_lines::PreviewLines;
+pub use preview_lines::{PlanLines, plan_lines};
+pub use text_lines::Paths;
 
 /// The picker.
 #[derive(Debug)]
 pub struct Picker {
-    list: List,
+    list: RowList,
     preview: Preview,
-    stage: Stage,
+    stage: PickerStage,
     /// The head that belongs to the list; `None` until it is there.
-    head: Option<Seen>,
+    head: Option<SeenHead>,
     /// Counts the lists that were asked for: only the newest counts.
     lists: u64,
     /// What was last seen of the session; `None` until [`Picker::view_changed`] has told.
@@ -62,12 +62,12 @@ pub struct Picker {
     /// Whether the preview has all the room.
     is_zoomed: bool,
     /// The preview as it was drawn last: thousands of lines are not made anew for every key.
-    sheet: Option<Sheet>,
+    sheet: Option<PreviewLines>,
 }
 
 /// What the picker asked for; comes back with the answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum PickerRequest {
     /// The list.
     Targets {
         /// Which one.
@@ -105,9 +105,9 @@ pub enum Asked {
 
 /// What the app has to do.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Step {
+pub enum PickerStep {
     /// Send this, and hand the answer to [`Picker::answered`], whatever it is: the picker waits for it.
-    Ask(Asked, Box<Command>),
+    Ask(PickerRequest, Box<Command>),
     /// Close the picker; nothing was changed.
     Close,
     /// It is done: close the picker, show what was done and how to undo it, load the draft.
@@ -123,7 +123,7 @@ pub enum Step {
 
 /// Where one is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Stage {
+enum PickerStage {
     /// Among the rows.
     Browse,
     /// Writing a label for a prompt.
@@ -135,7 +135,7 @@ enum Stage {
     /// Asked whether to go on although another branch is checked out.
     Crossing(Crossing),
     /// Waiting for something that was sent and cannot be sent again.
-    Busy { work: Work, from: Box<Self> },
+    Busy { work: PendingWork, from: Box<Self> },
 }
 
 /// Another branch is checked out.
@@ -156,7 +156,7 @@ enum CrossingAnswer {
 
 /// What was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Work {
+enum PendingWork {
     Rewind,
     Fork,
     Summary,
@@ -179,21 +179,26 @@ impl Watched {
             state: view.state,
             last_prompt: prompts.map(|entry| entry.id).next(),
             settled_head: view.head().filter(|_| view.state != State::Running),
-            jobs: view.jobs.iter().filter(|job| job.ended.is_none()).map(|job| lines::clean(&job.command)).collect(),
+            jobs: view
+                .jobs
+                .iter()
+                .filter(|job| job.ended.is_none())
+                .map(|job| text_lines::clean(&job.command))
+                .collect(),
         }
     }
 }
 
 impl Picker {
     /// Opens it, and asks what there is to go back to. Whether a turn runs it knows only from [`Picker::view_changed`]: tell it at once.
-    pub fn open() -> (Self, Vec<Step>) {
+    pub fn open() -> (Self, Vec<PickerStep>) {
         // An answer to a picker that was closed must not pass for one to the next.
         static OPENED: AtomicU64 = AtomicU64::new(1);
         let first = OPENED.fetch_add(1, Ordering::Relaxed) << 32;
         let mut picker = Self {
-            list: List::default(),
+            list: RowList::default(),
             preview: Preview::new(first),
-            stage: Stage::Browse,
+            stage: PickerStage::Browse,
             head: None,
             lists: first,
             watched: None,
@@ -207,17 +212,17 @@ impl Picker {
 
     /// Whether something was sent that must not be hidden before it is answered.
     pub fn is_busy(&self) -> bool {
-        matches!(self.stage, Stage::Busy { .. })
+        matches!(self.stage, PickerStage::Busy { .. })
     }
 
     /// Takes what the session answered.
-    pub fn answered(&mut self, asked: Asked, answer: Result<Reply, Refusal>) -> Vec<Step> {
+    pub fn answered(&mut self, asked: PickerRequest, answer: Result<Reply, Refusal>) -> Vec<PickerStep> {
         match asked {
-            Asked::Targets { generation } if generation == self.lists => self.take_targets(answer),
-            Asked::Tree { generation } if generation == self.lists => self.take_tree(answer),
+            PickerRequest::Targets { generation } if generation == self.lists => self.take_targets(answer),
+            PickerRequest::Tree { generation } if generation == self.lists => self.take_tree(answer),
             // A newer one is on its way.
-            Asked::Targets { .. } | Asked::Tree { .. } => Vec::new(),
-            Asked::Found { word } => {
+            PickerRequest::Targets { .. } | PickerRequest::Tree { .. } => Vec::new(),
+            PickerRequest::Found { word } => {
                 let targets = match answer {
                     Ok(Reply::Targets { targets, .. }) => targets,
                     // What is in the rows is found all the same.
@@ -227,14 +232,14 @@ impl Picker {
                 self.list.settle();
                 self.choose()
             }
-            Asked::Plan { generation } => {
+            PickerRequest::Plan { generation } => {
                 let mut steps = self.preview.take_plan(generation, answer);
                 steps.extend(self.refresh_decisions());
                 steps
             }
-            Asked::Diff { generation } => self.preview.take_diff(generation, answer),
-            Asked::Apply | Asked::Fork | Asked::Summarise => self.take_outcome(answer),
-            Asked::Label => match answer {
+            PickerRequest::Diff { generation } => self.preview.take_diff(generation, answer),
+            PickerRequest::Apply | PickerRequest::Fork | PickerRequest::Summarise => self.take_outcome(answer),
+            PickerRequest::Label => match answer {
                 Ok(_) => self.ask_for_lists(),
                 Err(refusal) => {
                     self.say(&refusal);
@@ -245,7 +250,7 @@ impl Picker {
     }
 
     /// Takes a new view of the session: whatever has happened in it, list and plan follow. Cheap if nothing that matters has.
-    pub fn view_changed(&mut self, view: &View) -> Vec<Step> {
+    pub fn view_changed(&mut self, view: &View) -> Vec<PickerStep> {
         let now = Watched::of(view);
         let Some(before) = self.watched.replace(now.clone()) else { return Vec::new() };
         let without_jobs = |watched: &Watched| (watched.state, watched.last_prompt, watched.settled_head);
@@ -269,47 +274,48 @@ impl Picker {
     }
 
     /// Asks for everything again; for the plan once the list has told what is chosen.
-    fn refresh(&mut self) -> Vec<Step> {
+    fn refresh(&mut self) -> Vec<PickerStep> {
         self.preview.outdate();
         self.ask_for_lists()
     }
 
-    fn ask_for_lists(&mut self) -> Vec<Step> {
+    fn ask_for_lists(&mut self) -> Vec<PickerStep> {
         self.lists += 1;
         self.list.filter.outdate();
         let generation = self.lists;
-        let targets = Step::Ask(Asked::Targets { generation }, Box::new(Query::Targets { query: None }.into()));
-        let tree = || Step::Ask(Asked::Tree { generation }, Box::new(Query::Tree.into()));
+        let targets =
+            PickerStep::Ask(PickerRequest::Targets { generation }, Box::new(Query::Targets { query: None }.into()));
+        let tree = || PickerStep::Ask(PickerRequest::Tree { generation }, Box::new(Query::Tree.into()));
         let mut steps = vec![targets];
-        steps.extend((self.list.mode == Mode::Tree).then(tree));
+        steps.extend((self.list.mode == ListMode::Tree).then(tree));
         steps.extend(self.ask_for_files());
         steps
     }
 
     /// Asks which prompts changed a file with a word of the filter in its path.
-    fn ask_for_files(&mut self) -> Vec<Step> {
+    fn ask_for_files(&mut self) -> Vec<PickerStep> {
         let ask = |word: String| {
             let command = Query::Targets { query: Some(word.clone()) };
-            Step::Ask(Asked::Found { word }, Box::new(command.into()))
+            PickerStep::Ask(PickerRequest::Found { word }, Box::new(command.into()))
         };
         self.list.filter.unasked().into_iter().map(ask).collect()
     }
 
-    fn take_targets(&mut self, answer: Result<Reply, Refusal>) -> Vec<Step> {
+    fn take_targets(&mut self, answer: Result<Reply, Refusal>) -> Vec<PickerStep> {
         let (head, targets) = match answer {
             Ok(Reply::Targets { head, targets }) => (head, targets),
             Ok(_) => return self.fail(&unexpected()),
             Err(refusal) => return self.fail(&refusal),
         };
         self.list.take_targets(&targets);
-        let before = self.head.replace(Seen { head });
+        let before = self.head.replace(SeenHead { head });
         if before.is_some_and(|before| before.head != head) {
             self.preview.outdate();
         }
         self.choose()
     }
 
-    fn take_tree(&mut self, answer: Result<Reply, Refusal>) -> Vec<Step> {
+    fn take_tree(&mut self, answer: Result<Reply, Refusal>) -> Vec<PickerStep> {
         match answer {
             Ok(Reply::Tree { head, prompts }) => {
                 self.list.take_tree(head, &prompts);
@@ -320,25 +326,25 @@ impl Picker {
         }
     }
 
-    fn leave_tree(&mut self, refusal: &Refusal) -> Vec<Step> {
+    fn leave_tree(&mut self, refusal: &Refusal) -> Vec<PickerStep> {
         self.say(refusal);
-        self.list.switch(Mode::List);
+        self.list.switch(ListMode::List);
         self.choose()
     }
 
     /// Without a new list the old one is all there is.
-    fn fail(&mut self, refusal: &Refusal) -> Vec<Step> {
+    fn fail(&mut self, refusal: &Refusal) -> Vec<PickerStep> {
         self.say(refusal);
         self.choose()
     }
 
     /// After the rows, or the chosen one, may be others: asks what that would change. What was open is about one prompt, and closes
     /// when that is not to be had any more.
-    fn choose(&mut self) -> Vec<Step> {
+    fn choose(&mut self) -> Vec<PickerStep> {
         let chosen = self.list.chosen().map(|row| row.id);
         let is_busy = self.is_busy();
         if let Some(entry) = self.stage.entry().filter(|entry| !is_busy && Some(*entry) != chosen) {
-            self.stage = Stage::Browse;
+            self.stage = PickerStage::Browse;
             self.notice = Some(format!("prompt {} is not in the list any more; nothing was changed", entry.short()));
         }
         self.preview.want(self.wanted(), Why::Chosen)
@@ -352,19 +358,19 @@ impl Picker {
         Some(Want { entry: row.id, scope, choices })
     }
 
-    fn facts(&self) -> Option<Facts<'_>> {
+    fn facts(&self) -> Option<MenuFacts<'_>> {
         let row = self.list.chosen()?;
-        Some(Facts { row, retained: self.list.retained(), state: self.state(), preview: &self.preview })
+        Some(MenuFacts { row, retained: self.list.retained(), state: self.state(), preview: &self.preview })
     }
 
     /// Tells why something was not done.
     fn say(&mut self, refusal: &Refusal) {
         let hint = refusal.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
-        self.notice = Some(lines::clean(&format!("{}{hint}", refusal.message)));
+        self.notice = Some(text_lines::clean(&format!("{}{hint}", refusal.message)));
     }
 }
 
-impl Stage {
+impl PickerStage {
     /// The prompt that it is about.
     fn entry(&self) -> Option<EntryId> {
         match self {
@@ -382,8 +388,8 @@ impl Stage {
         match self {
             Self::Browse | Self::Label { .. } => None,
             Self::Menu(menu) => Some(menu.chosen),
-            Self::Deciding(deciding) => Some(work::item_of(deciding.scope)),
-            Self::Crossing(crossing) => Some(work::item_of(crossing.scope)),
+            Self::Deciding(deciding) => Some(apply::item_of(deciding.scope)),
+            Self::Crossing(crossing) => Some(apply::item_of(crossing.scope)),
             Self::Busy { from, .. } => from.item(),
         }
     }

@@ -5,11 +5,11 @@
 
 use retake_agent::contract::{Change, ChangeGoal, DiffOf, Query, Refusal, Reply};
 use retake_agent::diff::FileDiff;
-use retake_agent::document::{Bytes, RewindDocument};
+use retake_agent::rewind_document::{Bytes, RewindDocument};
 use retake_engine::session::entry::EntryId;
 use retake_engine::{Discard, Files, OnConflict, Scope};
 
-use super::{Asked, Step, unexpected};
+use super::{PickerRequest, PickerStep, unexpected};
 
 /// What is wanted of the session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub struct Preview {
     is_asking: bool,
     /// Whether something has happened since it was asked.
     is_outdated: bool,
-    shown: Option<Shown>,
+    shown: Option<ShownPreview>,
     /// Counts what was shown.
     revision: u64,
     /// How far it is scrolled.
@@ -62,7 +62,7 @@ pub struct Preview {
 
 /// What was answered last.
 #[derive(Debug)]
-pub struct Shown {
+pub struct ShownPreview {
     generation: u64,
     epoch: u64,
     /// Where it would go.
@@ -88,7 +88,7 @@ impl Preview {
     }
 
     /// Wants something else, or the same again if something has happened since.
-    pub fn want(&mut self, want: Option<Want>, why: Why) -> Vec<Step> {
+    pub fn want(&mut self, want: Option<Want>, why: Why) -> Vec<PickerStep> {
         if self.want == want {
             return if self.is_outdated { self.ask() } else { Vec::new() };
         }
@@ -106,7 +106,7 @@ impl Preview {
     }
 
     /// Takes a plan. Returns what is to be asked next.
-    pub fn take_plan(&mut self, generation: u64, answer: Result<Reply, Refusal>) -> Vec<Step> {
+    pub fn take_plan(&mut self, generation: u64, answer: Result<Reply, Refusal>) -> Vec<PickerStep> {
         if generation < self.first {
             return Vec::new();
         }
@@ -126,17 +126,17 @@ impl Preview {
             (true, Some(old)) => (old.diffs, None),
             (true, None) => (None, None),
         };
-        self.shown = Some(Shown { generation, epoch: self.epoch, entry: want.entry, plan, diffs, diffs_of });
+        self.shown = Some(ShownPreview { generation, epoch: self.epoch, entry: want.entry, plan, diffs, diffs_of });
         if !has_lines {
             return Vec::new();
         }
         self.is_asking = true;
         let command = Query::Diff { of: DiffOf::Change { change: want.change() } };
-        vec![Step::Ask(Asked::Diff { generation }, Box::new(command.into()))]
+        vec![PickerStep::Ask(PickerRequest::Diff { generation }, Box::new(command.into()))]
     }
 
     /// Takes the lines. Returns what is to be asked next.
-    pub fn take_diff(&mut self, generation: u64, answer: Result<Reply, Refusal>) -> Vec<Step> {
+    pub fn take_diff(&mut self, generation: u64, answer: Result<Reply, Refusal>) -> Vec<PickerStep> {
         if generation < self.first {
             return Vec::new();
         }
@@ -168,12 +168,12 @@ impl Preview {
     }
 
     /// What was answered last, whatever has happened since.
-    pub fn shown(&self) -> Option<&Shown> {
+    pub fn shown(&self) -> Option<&ShownPreview> {
         self.shown.as_ref()
     }
 
     /// What was answered about the place that is wanted, if nothing has happened since.
-    pub fn fresh(&self) -> Option<&Shown> {
+    pub fn fresh(&self) -> Option<&ShownPreview> {
         self.shown.as_ref().filter(|shown| shown.epoch == self.epoch)
     }
 
@@ -194,7 +194,7 @@ impl Preview {
 
     /// Whether something is still being worked out.
     pub fn is_waiting(&self) -> bool {
-        let is_complete = |shown: &Shown| shown.diffs_of == Some(self.generation);
+        let is_complete = |shown: &ShownPreview| shown.diffs_of == Some(self.generation);
         self.want.is_some() && !self.shown.as_ref().is_some_and(is_complete)
     }
 
@@ -204,11 +204,11 @@ impl Preview {
         self.generation
     }
 
-    fn ask(&mut self) -> Vec<Step> {
+    fn ask(&mut self) -> Vec<PickerStep> {
         let Some(want) = self.want.as_ref().filter(|_| !self.is_asking) else { return Vec::new() };
         self.is_asking = true;
         self.is_outdated = false;
         let command = Query::Plan { change: want.change() };
-        vec![Step::Ask(Asked::Plan { generation: self.generation }, Box::new(command.into()))]
+        vec![PickerStep::Ask(PickerRequest::Plan { generation: self.generation }, Box::new(command.into()))]
     }
 }

@@ -10,11 +10,11 @@ use retake_engine::session::entry::EntryId;
 use retake_engine::session::{Target, TurnSummary};
 use retake_engine::{LedgerItem, Timestamp};
 
-use super::lines::clean;
+use super::text_lines::clean;
 
 /// A prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct PromptRow {
     /// The prompt.
     pub id: EntryId,
     /// Its number; `None` if it was left behind.
@@ -33,7 +33,7 @@ pub struct Row {
     pub forks: Vec<String>,
 }
 
-impl Row {
+impl PromptRow {
     /// Of the list.
     pub fn of_target(target: &Target) -> Self {
         Self {
@@ -131,17 +131,17 @@ pub struct Filter {
     /// As it was typed.
     pub text: String,
     /// Prompts that changed a file with the word in its path, as the session found them, by word.
-    by_file: HashMap<String, Found>,
+    by_file: HashMap<String, SearchResult>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Found {
+struct SearchResult {
     prompts: HashSet<EntryId>,
-    answer: Answer,
+    answer: SearchState,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Answer {
+enum SearchState {
     /// It is on its way; until then what was found before counts.
     #[default]
     Awaited,
@@ -162,27 +162,27 @@ impl Filter {
         if self.text.is_empty() {
             self.by_file.clear();
         }
-        let is_unasked = |word: &String| self.by_file.get(word).is_none_or(|found| found.answer == Answer::Old);
+        let is_unasked = |word: &String| self.by_file.get(word).is_none_or(|found| found.answer == SearchState::Old);
         let words: Vec<String> = self.words().filter(is_unasked).collect();
         for word in &words {
-            self.by_file.entry(word.clone()).or_default().answer = Answer::Awaited;
+            self.by_file.entry(word.clone()).or_default().answer = SearchState::Awaited;
         }
         words
     }
 
     /// Takes in what the session found.
     pub fn found(&mut self, word: String, prompts: HashSet<EntryId>) {
-        self.by_file.insert(word, Found { prompts, answer: Answer::Known });
+        self.by_file.insert(word, SearchResult { prompts, answer: SearchState::Known });
     }
 
     /// Something has happened: what the session found has to be asked for again.
     pub fn outdate(&mut self) {
-        self.by_file.values_mut().for_each(|found| found.answer = Answer::Old);
+        self.by_file.values_mut().for_each(|found| found.answer = SearchState::Old);
     }
 
     /// Whether the session still looks for a word.
     pub fn is_waiting(&self) -> bool {
-        self.words().any(|word| self.by_file.get(&word).is_some_and(|found| found.answer == Answer::Awaited))
+        self.words().any(|word| self.by_file.get(&word).is_some_and(|found| found.answer == SearchState::Awaited))
     }
 
     /// Whether it is exactly this number.
@@ -206,7 +206,7 @@ impl Filter {
     }
 
     /// The words that were found in the path of a file that a row changed, and nowhere else.
-    pub fn only_by_file(&self, row: &Row) -> Vec<String> {
+    pub fn only_by_file(&self, row: &PromptRow) -> Vec<String> {
         self.words().filter(|word| !row.contains(word) && self.by_file(word, row.id)).collect()
     }
 

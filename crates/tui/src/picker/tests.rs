@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod applying;
-mod deciding;
+mod conflicts;
 mod drawing;
 mod filter;
 mod plans;
@@ -14,17 +14,17 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use retake_agent::contract::{
-    Action, Change, ChangeGoal, Command, JobFacts, Reason, Refusal, Reply, Seen, State, WhileRunning,
+    Action, Change, ChangeGoal, Command, JobFacts, Reason, Refusal, Reply, SeenHead, State, WhileRunning,
 };
 use retake_agent::diff::{DiffLine, FileDiff, HunkLines, LineKind};
-use retake_agent::document::{Bytes, ConflictFacts, File, RewindDocument};
+use retake_agent::rewind_document::{Bytes, ConflictFacts, File, RewindDocument};
 use retake_agent::view::View;
 use retake_engine::session::entry::EntryId;
 use retake_engine::session::{PlannedConversation, PromptLine, Target, TurnSummary};
 use retake_engine::{Conflict, Discard, Files, LedgerItem, OnConflict, Scope, Timestamp};
 use serde_json::json;
 
-use super::{Asked, Picker, Step};
+use super::{Picker, PickerRequest, PickerStep};
 use crate::theme::{Colours, Theme};
 
 const NOW: Timestamp = Timestamp(1_800_000_000_000);
@@ -160,10 +160,10 @@ fn rewind(number: u8, scope: Scope) -> Change {
     Change::new(ChangeGoal::Rewind { entry: id(number), scope, files: Files::Selective, discard: Discard::No })
 }
 
-fn apply(change: Change) -> Vec<Step> {
-    let head_seen = Some(Seen { head: Some(id(40)) });
+fn apply(change: Change) -> Vec<PickerStep> {
+    let head_seen = Some(SeenHead { head: Some(id(40)) });
     let command = Action::Apply { change, head_seen, plan_seen: None, running: WhileRunning::Refuse };
-    vec![Step::Ask(Asked::Apply, Box::new(command.into()))]
+    vec![PickerStep::Ask(PickerRequest::Apply, Box::new(command.into()))]
 }
 
 fn refusal(reason: Reason, message: &str) -> Refusal {
@@ -178,7 +178,7 @@ fn view(state: State) -> View {
 struct Scene {
     picker: Picker,
     /// What was asked and not answered.
-    asked: Vec<(Asked, Command)>,
+    asked: Vec<(PickerRequest, Command)>,
 }
 
 impl Scene {
@@ -207,28 +207,28 @@ impl Scene {
     }
 
     /// Remembers what was asked. Returns everything else.
-    fn keep(&mut self, steps: Vec<Step>) -> Vec<Step> {
+    fn keep(&mut self, steps: Vec<PickerStep>) -> Vec<PickerStep> {
         let mut others = Vec::new();
         for step in steps {
             match step {
-                Step::Ask(asked, command) => self.asked.push((asked, *command)),
+                PickerStep::Ask(asked, command) => self.asked.push((asked, *command)),
                 other => others.push(other),
             }
         }
         others
     }
 
-    fn press(&mut self, code: KeyCode) -> Vec<Step> {
+    fn press(&mut self, code: KeyCode) -> Vec<PickerStep> {
         self.chord(code, KeyModifiers::NONE)
     }
 
-    fn chord(&mut self, code: KeyCode, modifiers: KeyModifiers) -> Vec<Step> {
+    fn chord(&mut self, code: KeyCode, modifiers: KeyModifiers) -> Vec<PickerStep> {
         let steps = self.picker.key(KeyEvent::new(code, modifiers));
         self.keep(steps.clone());
         steps
     }
 
-    fn ctrl(&mut self, letter: char) -> Vec<Step> {
+    fn ctrl(&mut self, letter: char) -> Vec<PickerStep> {
         self.chord(KeyCode::Char(letter), KeyModifiers::CONTROL)
     }
 
@@ -238,20 +238,20 @@ impl Scene {
         }
     }
 
-    fn view(&mut self, state: State) -> Vec<Step> {
+    fn view(&mut self, state: State) -> Vec<PickerStep> {
         let steps = self.picker.view_changed(&view(state));
         self.keep(steps.clone());
         steps
     }
 
     /// Answers the oldest question.
-    fn answer(&mut self, answer: Result<Reply, Refusal>) -> Vec<Step> {
+    fn answer(&mut self, answer: Result<Reply, Refusal>) -> Vec<PickerStep> {
         let (asked, _) = self.asked.remove(0);
         let steps = self.picker.answered(asked, answer);
         self.keep(steps)
     }
 
-    /// Answers everything: lists with the four prompts, plans with `document`.
+    /// Answers everything: lists with the four prompts, plans with `rewind_document`.
     #[expect(clippy::needless_pass_by_value, reason = "it is made on the spot")]
     fn answer_all(&mut self, document: RewindDocument) {
         self.answer_lists(&document, &targets());
@@ -260,12 +260,12 @@ impl Scene {
     fn answer_lists(&mut self, document: &RewindDocument, targets: &[Target]) {
         while let Some((asked, _)) = self.asked.first() {
             let reply = match asked {
-                Asked::Targets { .. } => Reply::Targets { head: Some(id(40)), targets: targets.to_vec() },
-                Asked::Found { .. } => Reply::Targets { head: Some(id(40)), targets: Vec::new() },
-                Asked::Tree { .. } => Reply::Tree { head: Some(id(4)), prompts: tree::prompts() },
-                Asked::Plan { .. } => Reply::Change { document: Box::new(document.clone()) },
-                Asked::Diff { .. } => Reply::Diff { files: diffs(), plan: None },
-                Asked::Apply | Asked::Fork | Asked::Summarise | Asked::Label => return,
+                PickerRequest::Targets { .. } => Reply::Targets { head: Some(id(40)), targets: targets.to_vec() },
+                PickerRequest::Found { .. } => Reply::Targets { head: Some(id(40)), targets: Vec::new() },
+                PickerRequest::Tree { .. } => Reply::Tree { head: Some(id(4)), prompts: tree::prompts() },
+                PickerRequest::Plan { .. } => Reply::Change { document: Box::new(document.clone()) },
+                PickerRequest::Diff { .. } => Reply::Diff { files: diffs(), plan: None },
+                PickerRequest::Apply | PickerRequest::Fork | PickerRequest::Summarise | PickerRequest::Label => return,
             };
             self.answer(Ok(reply));
         }

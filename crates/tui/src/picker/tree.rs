@@ -15,13 +15,13 @@ use std::collections::{HashMap, HashSet};
 use retake_agent::contract::TreePrompt;
 use retake_engine::session::entry::EntryId;
 
-use super::rows::Row;
+use super::rows::PromptRow;
 
 /// A prompt in the graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
     /// The prompt.
-    pub row: Row,
+    pub row: PromptRow,
     /// What is drawn before it.
     pub graph: String,
     /// What is drawn before more lines of it.
@@ -49,7 +49,7 @@ pub fn layout(head: Option<EntryId>, prompts: &[TreePrompt], gone: &HashSet<Entr
         let retained = prompt.number.is_some();
         let sign = if retained { '●' } else { '○' };
         nodes.push(Node {
-            row: Row::of_tree(prompt, gone),
+            row: PromptRow::of_tree(prompt, gone),
             graph: format!("{own}{sign}"),
             below: format!("{below}{}", if children.contains_key(&Some(prompt.id)) { '│' } else { ' ' }),
             retained,

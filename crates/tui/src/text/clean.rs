@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use retake_agent::plain::is_deceptive;
+use retake_agent::escape::is_deceptive;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 

@@ -4,7 +4,7 @@
 //! parsed is remembered per thread and continued when the text grows, because streaming code is drawn again with every piece that comes.
 //! Parsing is slow, some ten lines in a millisecond: whoever draws frames gives it a [`Budget`], and gets the rest with the next frame.
 
-mod kind;
+mod token;
 
 use std::cell::{Cell, RefCell};
 use std::sync::OnceLock;
@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use ratatui::text::{Line, Span};
 use syntect::parsing::{ParseState, ScopeStack, SyntaxReference, SyntaxSet};
 
-use self::kind::Kind;
+use self::token::TokenKind;
 use crate::theme::Theme;
 
 /// Longer code is plain: parsing it would be felt.
@@ -31,8 +31,8 @@ pub(crate) fn load() {
         return;
     }
     let grammars = SyntaxSet::load_defaults_newlines();
-    for (language, sample) in kind::SAMPLES {
-        if let Some(mut known) = Known::new(language, &grammars) {
+    for (language, sample) in token::SAMPLES {
+        if let Some(mut known) = ParsedCode::new(language, &grammars) {
             known.go_on(sample, &grammars);
         }
     }
@@ -98,11 +98,11 @@ fn styled(line: &str, tokens: &[Token], theme: &Theme) -> Line<'static> {
 #[derive(Clone, Copy, Debug)]
 struct Token {
     end: usize,
-    kind: Kind,
+    kind: TokenKind,
 }
 
 thread_local! {
-    static REMEMBER: RefCell<Vec<Known>> = const { RefCell::new(Vec::new()) };
+    static REMEMBER: RefCell<Vec<ParsedCode>> = const { RefCell::new(Vec::new()) };
     /// Lines that may still be parsed.
     static BUDGET: Cell<usize> = const { Cell::new(usize::MAX) };
     /// Whether lines stayed plain because there was no budget left, or no grammars yet.
@@ -133,7 +133,7 @@ impl Drop for Budget {
 }
 
 /// Code that was parsed as far as its last whole line.
-struct Known {
+struct ParsedCode {
     language: String,
     text: String,
     state: ParseState,
@@ -144,11 +144,11 @@ struct Known {
 /// The tokens of each line; continues what was parsed before.
 fn parsed(code: &str, language: &str, grammars: &SyntaxSet) -> Option<Vec<Vec<Token>>> {
     REMEMBER.with_borrow_mut(|remembered| {
-        let begins = |known: &Known| known.language == language && code.starts_with(&known.text);
+        let begins = |known: &ParsedCode| known.language == language && code.starts_with(&known.text);
         let longest = remembered.iter().enumerate().filter(|(_, known)| begins(known));
         let mut known = match longest.max_by_key(|(_, known)| known.text.len()).map(|(at, _)| at) {
             Some(at) => remembered.remove(at),
-            None => Known::new(language, grammars)?,
+            None => ParsedCode::new(language, grammars)?,
         };
         let whole = code.rfind('\n').map_or(0, |at| at + 1);
         known.go_on(affordable(&code[known.text.len()..whole]), grammars);
@@ -184,7 +184,7 @@ fn affordable(lines: &str) -> &str {
     }
 }
 
-impl Known {
+impl ParsedCode {
     fn new(language: &str, grammars: &SyntaxSet) -> Option<Self> {
         let state = ParseState::new(grammar(language, grammars)?);
         let scopes = ScopeStack::new();
@@ -205,7 +205,7 @@ fn grammar<'a>(language: &str, grammars: &'a SyntaxSet) -> Option<&'a SyntaxRefe
     if language.is_empty() {
         return None;
     }
-    grammars.find_syntax_by_token(kind::alias(&language))
+    grammars.find_syntax_by_token(token::alias(&language))
 }
 
 fn tokens(line: &str, state: &mut ParseState, scopes: &mut ScopeStack, grammars: &SyntaxSet) -> Vec<Token> {
@@ -216,12 +216,12 @@ fn tokens(line: &str, state: &mut ParseState, scopes: &mut ScopeStack, grammars:
     let Ok(changes) = state.parse_line(line, grammars) else { return Vec::new() };
     let mut tokens = Vec::new();
     for (at, change) in changes {
-        tokens.push(Token { end: at, kind: Kind::of(scopes) });
+        tokens.push(Token { end: at, kind: TokenKind::of(scopes) });
         if scopes.apply(&change).is_err() {
             return Vec::new();
         }
     }
-    tokens.push(Token { end: line.len(), kind: Kind::of(scopes) });
+    tokens.push(Token { end: line.len(), kind: TokenKind::of(scopes) });
     tokens
 }
 
@@ -232,11 +232,11 @@ mod tests {
     fn marked(code: &str, language: &str) -> String {
         let theme = Theme::default();
         let mark = |span: &Span| match span.style {
-            style if style == Kind::Keyword.style(theme) => format!("k({})", span.content),
-            style if style == Kind::String.style(theme) => format!("s({})", span.content),
-            style if style == Kind::Comment.style(theme) => format!("c({})", span.content),
-            style if style == Kind::Constant.style(theme) => format!("n({})", span.content),
-            style if style == Kind::Function.style(theme) => format!("f({})", span.content),
+            style if style == TokenKind::Keyword.style(theme) => format!("k({})", span.content),
+            style if style == TokenKind::String.style(theme) => format!("s({})", span.content),
+            style if style == TokenKind::Comment.style(theme) => format!("c({})", span.content),
+            style if style == TokenKind::Constant.style(theme) => format!("n({})", span.content),
+            style if style == TokenKind::Function.style(theme) => format!("f({})", span.content),
             _ => span.content.to_string(),
         };
         let line = |line: &Line| line.spans.iter().map(mark).collect::<String>();

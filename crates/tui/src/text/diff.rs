@@ -11,7 +11,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use retake_agent::diff::FileDiff;
 
-use self::row::{Gutter, Header, Row};
+use self::row::{DiffRow, Gutter, Header};
 use crate::theme::Theme;
 
 pub(crate) use self::row::{counts, path_text, with_suffix};
@@ -26,7 +26,7 @@ pub(crate) fn lines(files: &[FileDiff], width: u16, theme: &Theme) -> Vec<Line<'
 #[derive(Debug, Default)]
 pub(crate) struct DiffView {
     files: Vec<FileDiff>,
-    rows: Vec<Row>,
+    rows: Vec<DiffRow>,
     measured: Option<Measured>,
 }
 
@@ -61,7 +61,7 @@ impl DiffView {
         self.measure(width);
         let Some(measured) = &self.measured else { return Vec::new() };
         let start = |at: usize| if at == 0 { 0 } else { measured.ends[at - 1] };
-        let headers = self.rows.iter().enumerate().filter(|(_, row)| matches!(row, Row::Header { .. }));
+        let headers = self.rows.iter().enumerate().filter(|(_, row)| matches!(row, DiffRow::Header { .. }));
         headers.map(|(at, _)| start(at)).collect()
     }
 

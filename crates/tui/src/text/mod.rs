@@ -6,9 +6,9 @@
 mod clean;
 pub(crate) mod code;
 pub(crate) mod diff;
+mod format;
 pub(crate) mod markdown;
-mod words;
 pub(crate) mod wrap;
 
 pub(crate) use clean::{clean, fit, width};
-pub(crate) use words::{age, in_words, size};
+pub(crate) use format::{age, in_words, size};

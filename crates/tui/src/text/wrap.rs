@@ -43,7 +43,7 @@ impl Margin {
 /// room for text. An empty line stays one line.
 pub(crate) fn wrap(line: &Line<'_>, width: usize, margin: &Margin, breaks: Breaks) -> Vec<Line<'static>> {
     let width = width.max(4);
-    let text = Pieces::new(line);
+    let text = Fragments::new(line);
     let (first, next) = (cut(&margin.first, width / 2), cut(&margin.next, width / 2));
     let mut lines = Vec::new();
     let mut start = 0;
@@ -77,7 +77,7 @@ pub(crate) fn height(text: &str, room: usize) -> usize {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return text.len().div_ceil(room).max(1);
     }
-    let text = Pieces::new(&Line::from(text));
+    let text = Fragments::new(&Line::from(text));
     let (mut rows, mut start) = (0, 0);
     loop {
         rows += 1;
@@ -95,7 +95,7 @@ fn cut(spans: &[Span<'static>], width: usize) -> Vec<Span<'static>> {
         return spans.to_vec();
     }
     let line = Line::from(spans.to_vec());
-    let text = Pieces::new(&line);
+    let text = Fragments::new(&line);
     let (end, _) = text.row(0, width, Breaks::Anywhere);
     let mut kept = Vec::new();
     text.spans(0, end, &mut kept);
@@ -103,20 +103,20 @@ fn cut(spans: &[Span<'static>], width: usize) -> Vec<Span<'static>> {
 }
 
 /// A line taken apart into what the terminal draws in one go.
-struct Pieces {
+struct Fragments {
     text: String,
-    pieces: Vec<Piece>,
+    pieces: Vec<Fragment>,
 }
 
 #[derive(Clone, Copy)]
-struct Piece {
+struct Fragment {
     start: usize,
     end: usize,
     width: usize,
     style: Style,
 }
 
-impl Pieces {
+impl Fragments {
     fn new(line: &Line<'_>) -> Self {
         let mut all = Self { text: String::new(), pieces: Vec::new() };
         for span in &line.spans {
@@ -130,12 +130,12 @@ impl Pieces {
         self.text.push_str(text);
         if text.is_ascii() {
             let ends = base + 1..=base + text.len();
-            self.pieces.extend(ends.map(|end| Piece { start: end - 1, end, width: 1, style }));
+            self.pieces.extend(ends.map(|end| Fragment { start: end - 1, end, width: 1, style }));
             return;
         }
         let pieces = text.grapheme_indices(true).map(|(at, grapheme)| {
             let start = base + at;
-            Piece { start, end: start + grapheme.len(), width: columns(grapheme), style }
+            Fragment { start, end: start + grapheme.len(), width: columns(grapheme), style }
         });
         self.pieces.extend(pieces);
     }

@@ -3,8 +3,8 @@
 use ratatui::text::{Line, Span};
 use retake_engine::session::entry::{Block, Body, EndReason, Entry, EntryId, Outcome, SummaryBy};
 
-use super::ink::{Ink, Keep, more};
-use super::seen::{self, Seen};
+use super::cell_writer::{CellWriter, Keep, more};
+use super::model_visibility::{self, ModelVisibility};
 use super::{prompt, reply, result};
 use crate::text::width as columns;
 use crate::text::wrap::Margin;
@@ -27,7 +27,7 @@ enum Shape {
 
 /// Writes `entries[index]` and the summaries that stand below it, with an empty line above each where that helps reading. What is before
 /// an entry never changes, so neither does what is written of it.
-pub(super) fn write(entries: &[Entry], index: usize, seen: &Seen, ink: &mut Ink) {
+pub(super) fn write(entries: &[Entry], index: usize, seen: &ModelVisibility, ink: &mut CellWriter) {
     if !seen.is_moved(index) {
         write_entry(entries, index, seen.is_unseen(index), ink);
     }
@@ -37,7 +37,7 @@ pub(super) fn write(entries: &[Entry], index: usize, seen: &Seen, ink: &mut Ink)
     }
 }
 
-fn write_entry(entries: &[Entry], index: usize, is_unseen: bool, ink: &mut Ink) {
+fn write_entry(entries: &[Entry], index: usize, is_unseen: bool, ink: &mut CellWriter) {
     let shape = shape(entries, index);
     if shape == Shape::Nothing {
         return;
@@ -48,7 +48,7 @@ fn write_entry(entries: &[Entry], index: usize, is_unseen: bool, ink: &mut Ink) 
     write_body(entries, index, is_unseen, ink);
 }
 
-fn write_body(entries: &[Entry], index: usize, is_unseen: bool, ink: &mut Ink) {
+fn write_body(entries: &[Entry], index: usize, is_unseen: bool, ink: &mut CellWriter) {
     match &entries[index].body {
         Body::Prompt { parts } => prompt::write(parts, is_unseen, ink),
         Body::Reply { blocks, stop, .. } => reply::write(blocks, *stop, ink),
@@ -106,13 +106,13 @@ pub(super) fn counted(count: usize, unit: &str) -> String {
     format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
 }
 
-fn note(text: &str, ink: &mut Ink) {
+fn note(text: &str, ink: &mut CellWriter) {
     let (first, rest) = text.trim().split_once('\n').unwrap_or((text.trim(), ""));
     ink.words(Span::styled("· told to the model: ", ink.theme.dim()), first, ink.theme.dim());
     ink.prose(rest, ink.theme.dim(), Keep::First(NOTE_LINES));
 }
 
-fn instructions(source: &str, text: &str, ink: &mut Ink) {
+fn instructions(source: &str, text: &str, ink: &mut CellWriter) {
     let whose = if source == "retake" { "what the model is told to begin with" } else { source };
     let title = format!("{whose}, {}", counted(text.lines().count(), "line"));
     ink.title(Span::styled("· ", ink.theme.dim()), &title, ink.theme.dim(), Vec::new());
@@ -122,8 +122,8 @@ fn instructions(source: &str, text: &str, ink: &mut Ink) {
     }
 }
 
-fn summary(before: &[Entry], range: (EntryId, EntryId), text: &str, by: &SummaryBy, ink: &mut Ink) {
-    let what = match seen::range(before, range.0, range.1) {
+fn summary(before: &[Entry], range: (EntryId, EntryId), text: &str, by: &SummaryBy, ink: &mut CellWriter) {
+    let what = match model_visibility::range(before, range.0, range.1) {
         Some(range) if range.clone().count() == 1 => "summary of 1 entry".to_owned(),
         Some(range) => format!("summary of {} entries", range.count()),
         None => "summary".to_owned(),
@@ -156,14 +156,14 @@ fn summary(before: &[Entry], range: (EntryId, EntryId), text: &str, by: &Summary
     ink.title(Span::styled("└ ", dim), &last, dim, Vec::new());
 }
 
-fn cleared(ink: &mut Ink) {
+fn cleared(ink: &mut CellWriter) {
     let text = " the model sees nothing above ";
     let room = ink.columns().saturating_sub(columns(text));
     let rule = format!("{}{text}{}", "─".repeat(room / 2), "─".repeat(room - room / 2));
     ink.title(Span::raw(""), &rule, ink.theme.dim(), Vec::new());
 }
 
-fn approved(tool: &str, prefix: Option<&str>, ink: &mut Ink) {
+fn approved(tool: &str, prefix: Option<&str>, ink: &mut CellWriter) {
     let what = match prefix {
         Some(prefix) => format!("`{tool}: {prefix}`"),
         None => format!("`{tool}`"),
@@ -171,7 +171,7 @@ fn approved(tool: &str, prefix: Option<&str>, ink: &mut Ink) {
     ink.words(Span::styled("· ", ink.theme.dim()), &format!("allowed from now on: {what}"), ink.theme.dim());
 }
 
-fn ended(reason: &EndReason, ink: &mut Ink) {
+fn ended(reason: &EndReason, ink: &mut CellWriter) {
     match reason {
         EndReason::Done => {}
         EndReason::Interrupted => ink.words(Span::styled("· ", ink.theme.dim()), "interrupted", ink.theme.dim()),

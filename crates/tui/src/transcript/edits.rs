@@ -1,7 +1,7 @@
 //! What a call of an edit tool changed, from what the model wrote: the file itself may be another one by now.
 
 use retake_agent::diff::{DiffLine, FileDiff, HunkLines, LineKind};
-use retake_agent::document::Bytes;
+use retake_agent::rewind_document::Bytes;
 use retake_engine::session::entry::Details;
 use serde_json::Value;
 
@@ -9,14 +9,14 @@ use serde_json::Value;
 const MAX_COMPARED: usize = 250_000;
 
 /// What a call changed.
-pub(super) struct Change {
+pub(super) struct ChangedText {
     pub(super) diff: FileDiff,
     /// Whether the same was done in other places of the file, which the diff does not show.
     pub(super) is_everywhere: bool,
 }
 
 /// The change that a call of `tool` with these arguments made; `None` if it is no edit, or the arguments are not what they should be.
-pub(super) fn of_call(tool: &str, arguments: &str, details: Option<&Details>) -> Option<Change> {
+pub(super) fn of_call(tool: &str, arguments: &str, details: Option<&Details>) -> Option<ChangedText> {
     if !matches!(tool, "edit_file" | "multi_edit" | "write_file") {
         return None;
     }
@@ -38,7 +38,7 @@ pub(super) fn of_call(tool: &str, arguments: &str, details: Option<&Details>) ->
     let (added, removed) = (number(added), number(removed));
     let is_all = |edit: &Value| edit.get("replace_all").and_then(Value::as_bool) == Some(true);
     let is_everywhere = is_all(&arguments) || arguments["edits"].as_array().is_some_and(|all| all.iter().any(is_all));
-    Some(Change {
+    Some(ChangedText {
         diff: FileDiff { path, added, removed, instead: None, hunks, left_out: 0, about: None },
         is_everywhere,
     })

@@ -5,14 +5,14 @@
 //! it is, whatever comes below. Nothing here asks the session for anything or decides what a key does.
 
 mod cell;
+mod cell_writer;
 mod edits;
-mod ink;
-mod live;
+mod layout;
+mod model_visibility;
 mod prompt;
 mod reply;
 mod result;
-mod seen;
-mod sheet;
+mod streaming;
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -22,19 +22,19 @@ use ratatui::layout::Rect;
 use retake_agent::view::View;
 use retake_engine::session::entry::EntryId;
 
-use self::seen::Seen;
-use self::sheet::{Cache, Sheet, Spot};
+use self::layout::{Cache, CellLayout, Spot};
+use self::model_visibility::ModelVisibility;
 use crate::theme::Theme;
 
 /// What is shown of a conversation, and how.
 #[derive(Debug, Default)]
 pub(crate) struct Transcript {
-    place: Place,
+    place: ScrollPosition,
     /// Lines to go down, or up if negative, when the next frame tells where that is.
     pending: i64,
     folds: Folds,
     cache: Cache,
-    seen: Seen,
+    seen: ModelVisibility,
     /// Which rows of the last frame show which cell.
     shown: Vec<(Range<u16>, EntryId)>,
     height: u16,
@@ -43,7 +43,7 @@ pub(crate) struct Transcript {
 
 /// Where the first row of the area is.
 #[derive(Clone, Copy, Debug, Default)]
-enum Place {
+enum ScrollPosition {
     /// Wherever the last row shows the last line.
     #[default]
     End,
@@ -91,12 +91,12 @@ impl Transcript {
         }
         self.seen.update(&view.entries);
         self.cache.begin(area.width, *theme);
-        let mut sheet = Sheet::new(view, now_ms, &mut self.cache, &self.folds, &self.seen);
+        let mut sheet = CellLayout::new(view, now_ms, &mut self.cache, &self.folds, &self.seen);
         let end = sheet.up(sheet.end(), usize::from(area.height));
         let from = match self.place {
-            Place::End => end,
-            Place::Start => Spot::default(),
-            Place::At(anchor) => found(&mut sheet, &anchor, area.width).unwrap_or(end),
+            ScrollPosition::End => end,
+            ScrollPosition::Start => Spot::default(),
+            ScrollPosition::At(anchor) => found(&mut sheet, &anchor, area.width).unwrap_or(end),
         };
         let steps = usize::try_from(self.pending.unsigned_abs()).unwrap_or(usize::MAX);
         let wanted = if self.pending < 0 { sheet.up(from, steps) } else { sheet.down(from, steps) };
@@ -105,7 +105,7 @@ impl Transcript {
         let height = sheet.cell(top.index).lines.len();
         let entry = view.entries.get(top.index).map(|entry| entry.id);
         let anchor = Anchor { spot: top, entry, width: area.width, height };
-        self.place = if wanted < end { Place::At(anchor) } else { Place::End };
+        self.place = if wanted < end { ScrollPosition::At(anchor) } else { ScrollPosition::End };
         self.top = Some(anchor);
         fill(&mut sheet, top, area, buf, &mut self.shown);
     }
@@ -128,18 +128,18 @@ impl Transcript {
     /// Goes to the first line.
     #[expect(clippy::wrong_self_convention, reason = "goes there; nothing is converted")]
     pub(crate) fn to_top(&mut self) {
-        (self.place, self.pending) = (Place::Start, 0);
+        (self.place, self.pending) = (ScrollPosition::Start, 0);
     }
 
     /// Goes to the last line, and follows it.
     #[expect(clippy::wrong_self_convention, reason = "goes there; nothing is converted")]
     pub(crate) fn to_bottom(&mut self) {
-        (self.place, self.pending) = (Place::End, 0);
+        (self.place, self.pending) = (ScrollPosition::End, 0);
     }
 
     /// Whether the last line is shown and followed.
     pub(crate) fn is_at_bottom(&self) -> bool {
-        matches!(self.place, Place::End) && self.pending >= 0
+        matches!(self.place, ScrollPosition::End) && self.pending >= 0
     }
 
     /// Unfolds everything, or folds it.
@@ -158,7 +158,7 @@ impl Transcript {
             self.folds.others.insert(*entry);
         }
         if let Some(top) = self.top {
-            self.place = Place::At(top);
+            self.place = ScrollPosition::At(top);
         }
         true
     }
@@ -177,7 +177,7 @@ impl Transcript {
 }
 
 /// Where `anchor` is now; `None` if its entry has left the conversation.
-fn found(sheet: &mut Sheet<'_>, anchor: &Anchor, width: u16) -> Option<Spot> {
+fn found(sheet: &mut CellLayout<'_>, anchor: &Anchor, width: u16) -> Option<Spot> {
     let index = sheet.index_of(anchor.spot.index, anchor.entry)?;
     let height = sheet.cell(index).lines.len();
     let line = match anchor.width == width {
@@ -188,7 +188,7 @@ fn found(sheet: &mut Sheet<'_>, anchor: &Anchor, width: u16) -> Option<Spot> {
     Some(Spot { index, line: line.min(height.saturating_sub(1)) })
 }
 
-fn fill(sheet: &mut Sheet<'_>, top: Spot, area: Rect, buf: &mut Buffer, shown: &mut Vec<(Range<u16>, EntryId)>) {
+fn fill(sheet: &mut CellLayout<'_>, top: Spot, area: Rect, buf: &mut Buffer, shown: &mut Vec<(Range<u16>, EntryId)>) {
     let (mut y, mut skip) = (area.top(), top.line);
     for index in top.index..=sheet.live() {
         let cell = sheet.cell(index);

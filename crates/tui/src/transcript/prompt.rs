@@ -4,14 +4,14 @@ use ratatui::text::{Line, Span};
 use retake_engine::session::entry::Part;
 
 use super::cell::counted;
-use super::ink::{Ink, Keep};
+use super::cell_writer::{CellWriter, Keep};
 use crate::text::wrap::Margin;
 
 /// A longer prompt is folded to its beginning.
 const MAX_LINES: usize = 40;
 
 /// Writes a prompt; dim if the model does not see it any more.
-pub(super) fn write(parts: &[Part], is_unseen: bool, ink: &mut Ink) {
+pub(super) fn write(parts: &[Part], is_unseen: bool, ink: &mut CellWriter) {
     let style = if is_unseen { ink.theme.dim() } else { ink.theme.accent() };
     let mark = Span::styled("> ", style.patch(ink.theme.bold()));
     let all = lines(parts, style, style.patch(ink.theme.dim()));
@@ -69,7 +69,7 @@ pub(super) fn name(part: &Part) -> String {
     }
 }
 
-fn block(part: &Part, ink: &mut Ink) {
+fn block(part: &Part, ink: &mut CellWriter) {
     let (Part::Paste { text } | Part::File { text, .. }) = part else { return };
     ink.can_fold();
     if ink.is_open() {

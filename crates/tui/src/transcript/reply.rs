@@ -3,7 +3,7 @@
 use ratatui::text::Span;
 use retake_engine::session::entry::{Block, StopReason};
 
-use super::ink::Ink;
+use super::cell_writer::CellWriter;
 use crate::text::markdown;
 
 /// Lines of a thought that its one line is made of: the first may be no more than a title.
@@ -19,7 +19,7 @@ pub(super) fn shows_nothing(blocks: &[Block], stop: StopReason) -> bool {
 }
 
 /// Writes an answer.
-pub(super) fn write(blocks: &[Block], stop: StopReason, ink: &mut Ink) {
+pub(super) fn write(blocks: &[Block], stop: StopReason, ink: &mut CellWriter) {
     let mut is_first = true;
     for block in blocks {
         let (Block::Text { text } | Block::Reasoning { text, .. }) = block else { continue };
@@ -43,7 +43,7 @@ pub(super) fn write(blocks: &[Block], stop: StopReason, ink: &mut Ink) {
 }
 
 /// What the model thought, in one line while it is folded.
-pub(super) fn reasoning(text: &str, ink: &mut Ink) {
+pub(super) fn reasoning(text: &str, ink: &mut CellWriter) {
     let style = ink.theme.dim().patch(ink.theme.italic());
     ink.can_fold();
     let mark = Span::styled("· ", style);

@@ -6,7 +6,7 @@ use retake_engine::session::entry::{Body, Details, Entry, Outcome, Part, Todo, T
 use serde_json::Value;
 
 use super::cell::{call_of, counted};
-use super::ink::{Ink, Keep};
+use super::cell_writer::{CellWriter, Keep};
 use super::{edits, prompt};
 use crate::text::diff::{DiffView, counts};
 use crate::text::wrap::Margin;
@@ -21,7 +21,7 @@ const COMMAND_LINES: usize = 4;
 const MAX_REMARK: usize = 60;
 
 /// A result, and the call that it is of.
-struct Shown<'a> {
+struct ShownResult<'a> {
     title: &'a str,
     outcome: Outcome,
     text: String,
@@ -43,12 +43,19 @@ fn is_look(tool: &str) -> bool {
 }
 
 /// Writes the result `entries[index]`.
-pub(super) fn write(entries: &[Entry], index: usize, ink: &mut Ink) {
+pub(super) fn write(entries: &[Entry], index: usize, ink: &mut CellWriter) {
     let Body::ToolResult { title, outcome, parts, todos, details, .. } = &entries[index].body else { return };
     let (tool, arguments) = call_of(entries, index).unwrap_or_default();
     let text = parts.iter().map(told).collect::<Vec<_>>().join("\n");
-    let shown =
-        Shown { title, outcome: *outcome, text, tool, arguments, details: details.as_ref(), todos: todos.as_deref() };
+    let shown = ShownResult {
+        title,
+        outcome: *outcome,
+        text,
+        tool,
+        arguments,
+        details: details.as_ref(),
+        todos: todos.as_deref(),
+    };
     match outcome {
         Outcome::Done => done(&shown, ink),
         Outcome::Failed | Outcome::Denied | Outcome::Interrupted => not_done(&shown, ink),
@@ -72,12 +79,13 @@ fn remark(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-fn done(shown: &Shown<'_>, ink: &mut Ink) {
+fn done(shown: &ShownResult<'_>, ink: &mut CellWriter) {
     if let Some(todos) = shown.todos {
         ink.title(mark(Outcome::Done, ink), shown.title, ink.theme.plain(), Vec::new());
         return todos.iter().for_each(|todo| item(todo, ink));
     }
-    if let Some(edits::Change { diff, is_everywhere }) = edits::of_call(shown.tool, shown.arguments, shown.details) {
+    if let Some(edits::ChangedText { diff, is_everywhere }) = edits::of_call(shown.tool, shown.arguments, shown.details)
+    {
         let (mut suffix, limit) = match shown.tool {
             // How much was there before is not known.
             "write_file" => {
@@ -100,7 +108,7 @@ fn done(shown: &Shown<'_>, ink: &mut Ink) {
     }
 }
 
-fn look(shown: &Shown<'_>, ink: &mut Ink) {
+fn look(shown: &ShownResult<'_>, ink: &mut CellWriter) {
     let (output, remark) = remark(&shown.text);
     let summary = match remark {
         Some(remark) if columns(remark) <= MAX_REMARK => clean(remark).into_owned(),
@@ -114,7 +122,7 @@ fn look(shown: &Shown<'_>, ink: &mut Ink) {
 }
 
 /// A shell command: its end is what matters most.
-fn command(shown: &Shown<'_>, suffix: Vec<Span<'static>>, ink: &mut Ink) {
+fn command(shown: &ShownResult<'_>, suffix: Vec<Span<'static>>, ink: &mut CellWriter) {
     let taken: usize = suffix.iter().map(|span| columns(&span.content) + 2).sum();
     ink.title(mark(shown.outcome, ink), shown.title, ink.theme.plain(), suffix);
     let arguments: Option<Value> = serde_json::from_str(shown.arguments).ok();
@@ -130,7 +138,7 @@ fn command(shown: &Shown<'_>, suffix: Vec<Span<'static>>, ink: &mut Ink) {
 }
 
 /// Tools of others, and those that say all there is in their answer.
-fn other(shown: &Shown<'_>, ink: &mut Ink) {
+fn other(shown: &ShownResult<'_>, ink: &mut CellWriter) {
     ink.title(mark(Outcome::Done, ink), shown.title, ink.theme.plain(), Vec::new());
     match shown.details {
         Some(Details::Rewound { report, .. }) => {
@@ -142,7 +150,7 @@ fn other(shown: &Shown<'_>, ink: &mut Ink) {
     }
 }
 
-fn not_done(shown: &Shown<'_>, ink: &mut Ink) {
+fn not_done(shown: &ShownResult<'_>, ink: &mut CellWriter) {
     let (word, style) = match shown.outcome {
         Outcome::Denied => ("denied", ink.theme.warning()),
         Outcome::Interrupted => ("interrupted", ink.theme.dim()),
@@ -169,7 +177,7 @@ fn in_sentence(remark: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
 }
 
-fn mark(outcome: Outcome, ink: &Ink) -> Span<'static> {
+fn mark(outcome: Outcome, ink: &CellWriter) -> Span<'static> {
     match outcome {
         Outcome::Done => Span::styled("● ", ink.theme.added()),
         Outcome::Failed => Span::styled("✗ ", ink.theme.removed()),
@@ -178,7 +186,7 @@ fn mark(outcome: Outcome, ink: &Ink) -> Span<'static> {
     }
 }
 
-fn item(todo: &Todo, ink: &mut Ink) {
+fn item(todo: &Todo, ink: &mut CellWriter) {
     let (sign, sign_style, style) = match todo.state {
         TodoState::Done => ("  [x] ", ink.theme.added(), ink.theme.dim()),
         TodoState::Active => ("  [>] ", ink.theme.accent(), ink.theme.bold()),

@@ -4,13 +4,13 @@
 import { batch } from '@preact/signals';
 
 import { deleteSession, isOf, isOwn as isFromHere, newSession } from './api';
-import { isMarked } from './back';
+import { isMarked } from './backButton';
 import { dropBars, forgetOperations, refreshOperations, restoreBar, sayBar } from './changes';
 import type { EntryId, Event, Part } from './contract';
 import { DRAFT, draftChanged, giveBack, isLeft, isLoaded, lose, meetDraft, moveTo, regain, takeSource, wasSaid } from './drafts';
 import { drop, dropWhere, inSession, notices, say } from './notices';
 import { forgetPoints, refreshPoints, refreshStore } from './points';
-import { ask, quietly, refused, send } from './sending';
+import { ask, quietly, refused, send } from './commands';
 import { refreshSessions } from './sessionList';
 import {
   announced,
@@ -31,8 +31,8 @@ import {
   theView,
 } from './store';
 import { Stream } from './stream';
-import { sentence } from './text/words';
-import { beginSaying } from './typed';
+import { sentence } from './text/format';
+import { beginSaying } from './unsent';
 import { head } from './view';
 
 let stream: Stream | null = null;

@@ -4,8 +4,8 @@
 import { useEffect, useState } from 'preact/hooks';
 
 import type { EntryId, FileDiff } from './contract';
-import type { EntryOf } from './facts';
-import { send } from './sending';
+import type { EntryOf } from './totals';
+import { send } from './commands';
 import { link, theFacts, theView } from './store';
 import { type CallChange, fits } from './text/edits';
 

@@ -10,10 +10,10 @@ import { takeOffer } from './drafts';
 import { rememberFocus } from './focus';
 import { dropWhere, isBar, notices, say } from './notices';
 import { refreshPoints, refreshStore } from './points';
-import { question } from './question';
-import { quietly, refused, send } from './sending';
+import { liveQuery } from './liveQuery';
+import { quietly, refused, send } from './commands';
 import { applying, beginWork, composer, panel, session, theFacts, theView, transcript, type Verb, type Wanted } from './store';
-import { actionDone, changedFiles, inFiles, type Left, leftBehind, operationName, pathText } from './text/words';
+import { actionDone, changedFiles, inFiles, type Left, leftBehind, operationName, pathText } from './text/format';
 import { head } from './view';
 
 export const RUNNING = 'a turn is running: stop it first, or wait until it has ended';
@@ -23,7 +23,7 @@ export const planTitle = signal<string | null>(null);
 
 /** What undo and redo are about now. */
 export const operations = signal<{ undo: OperationFacts | null; redo: OperationFacts | null }>({ undo: null, redo: null });
-const standing = question({ type: 'operations' }, (reply) => {
+const standing = liveQuery({ type: 'operations' }, (reply) => {
   if (reply.type !== 'operations') return;
   const { undo, redo } = reply;
   operations.value = { undo, redo };

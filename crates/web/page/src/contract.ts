@@ -6,8 +6,8 @@ export type Action =
   | { type: "prompt", parts: Array<Part>, allow?: Allow | null, unprotected?: boolean, draft?: Array<Part> | null, mentions?: Mentions }
   | { type: "withdraw", request: string }
   | { type: "interrupt", turn?: EntryId | null }
-  | { type: "answer", call: CallId, answer: Answer }
-  | { type: "apply", change: Change, head_seen?: Seen | null, plan_seen?: string | null, running?: WhileRunning }
+  | { type: "answer", call: CallId, answer: PermissionAnswer }
+  | { type: "apply", change: Change, head_seen?: SeenHead | null, plan_seen?: string | null, running?: WhileRunning }
   | { type: "label", prompt: EntryId, label: string | null }
   | { type: "model", model: string }
   | { type: "draft", parts: Array<Part> }
@@ -18,8 +18,6 @@ export type Action =
   | { type: "close" };
 
 export type Allow = "all" | "edits" | "none" | "all_else_ask" | "edits_else_ask";
-
-export type Answer = { type: "allow" } | { type: "allow_always", rule: Rule } | { type: "deny", why?: string | null };
 
 export type Baseline = { files: number, bytes: number };
 
@@ -152,6 +150,11 @@ export type Part =
   | { type: "file", path: string, text: string }
   | { type: "image", media_type: string, data: string };
 
+export type PermissionAnswer =
+  | { type: "allow" }
+  | { type: "allow_always", rule: Rule }
+  | { type: "deny", why?: string | null };
+
 export type PlannedConversation = { from: EntryId | null, to: EntryId | null, leaves: Array<PromptLine>, returns: Array<PromptLine>, left_before?: Array<PromptLine>, draft: Array<Part> | null, went_on: boolean, removed: boolean, discards: boolean, kept_for?: Array<string>, fork_at?: EntryId | null };
 
 export type PlannedFile = { path: Bytes, action: string | null, status: string, certainty: string | null, yours: boolean, directory: boolean };
@@ -208,7 +211,7 @@ export type RunningCall = { call: CallId, title: string, output: string };
 
 export type Scope = "code" | "conversation" | "both";
 
-export type Seen = { head: EntryId | null };
+export type SeenHead = { head: EntryId | null };
 
 export type SessionFacts = { session: SessionRef, title: string, at: Timestamp, prompts: number, live: boolean, forked_from: SessionRef | null, draft: string | null };
 

@@ -4,11 +4,11 @@
 // when the session is left, and is emptied by nothing but a prompt that was accepted.
 
 import type { Part } from './contract';
-import { isSame, joined, type Known, toKeep } from './draft';
+import { isSame, joined, type Known, toKeep } from './composerText';
 import { drop, isBar, notices, say } from './notices';
-import { send } from './sending';
+import { send } from './commands';
 import { composer, session, theView } from './store';
-import { keepTyped, takeUnanswered, typedIn } from './typed';
+import { keepTyped, takeUnanswered, typedIn } from './unsent';
 
 /** What the composer was filled with: text that is still the same is nobody's own. */
 let loaded: Part[] = [];

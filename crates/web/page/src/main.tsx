@@ -3,7 +3,7 @@
 import { render } from 'preact';
 
 import { begin } from './actions';
-import { listenToBack } from './back';
+import { listenToBack } from './backButton';
 import { listenToLeaving } from './drafts';
 import { listenToKeys } from './keys';
 import './style/base.css';
@@ -12,11 +12,11 @@ import './style/sessions.css';
 import './style/conversation.css';
 import './style/markdown.css';
 import './style/diff.css';
-import './style/dock.css';
+import './style/composer.css';
 import './style/question.css';
 import './style/menu.css';
-import './style/side.css';
-import './style/room.css';
+import './style/panel.css';
+import './style/narrow.css';
 import { App } from './ui/App';
 
 // The token has done its work, and need not be in anybody's history.

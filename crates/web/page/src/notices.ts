@@ -2,7 +2,7 @@
 
 import { signal } from '@preact/signals';
 
-import type { Left } from './text/words';
+import type { Left } from './text/format';
 
 export type Tone = 'plain' | 'good' | 'warning' | 'bad';
 export interface Action {

@@ -4,16 +4,16 @@
 import { signal } from '@preact/signals';
 
 import type { EntryId, Target, TreePrompt, TurnSummary } from './contract';
-import { question } from './question';
+import { liveQuery } from './liveQuery';
 import { store } from './store';
-import { filesChanged } from './text/words';
+import { filesChanged } from './text/format';
 
 /** The prompts that one can go back to. */
 export const points = signal<Map<EntryId, Target>>(new Map());
 /** All prompts that were ever said, as of when the timeline was last read. */
 export const said = new Map<EntryId, TreePrompt>();
 
-const targets = question({ type: 'targets' }, (reply) => {
+const targets = liveQuery({ type: 'targets' }, (reply) => {
   if (reply.type === 'targets') points.value = new Map(reply.targets.map((one) => [one.id, one]));
 });
 let isDue = false;
@@ -39,6 +39,6 @@ export function counts(files: TurnSummary | null | undefined): string {
 }
 
 /** Asks again how large the store is. */
-export const { ask: refreshStore } = question({ type: 'store' }, (reply) => {
+export const { ask: refreshStore } = liveQuery({ type: 'store' }, (reply) => {
   if (reply.type === 'store') store.value = { bytes: reply.bytes, budget: reply.budget };
 });

@@ -3,7 +3,7 @@
 import { ApiError, listSessions } from './api';
 import { drop, say } from './notices';
 import { link, sessions, workspace } from './store';
-import { sentence } from './text/words';
+import { sentence } from './text/format';
 
 export async function refreshSessions(): Promise<void> {
   try {

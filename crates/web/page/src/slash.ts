@@ -6,7 +6,7 @@ import type { Change, EntryId, Extent, OnConflict } from './contract';
 import { takeDraft } from './drafts';
 import { openMenu, searchSessions } from './keys';
 import { say } from './notices';
-import { quietly, refused, send } from './sending';
+import { quietly, refused, send } from './commands';
 import { finding, panel, theFacts, theView } from './store';
 import { head } from './view';
 

@@ -3,7 +3,7 @@
 import { batch, computed, signal } from '@preact/signals';
 
 import type { Change, EntryId, Event, Extent, FileDiff, Part, SessionFacts, View } from './contract';
-import { type Facts, factsOf, takeEntry } from './facts';
+import { type Totals, totalsOf, takeEntry } from './totals';
 import { apply } from './view';
 
 /** How far the page is connected with the session. */
@@ -91,7 +91,7 @@ export const version = signal(0);
 export const entriesVersion = signal(0);
 
 let view: View | null = null;
-let facts: Facts | null = null;
+let facts: Totals | null = null;
 
 /** The view, for drawing. */
 export function useView(): View | null {
@@ -102,8 +102,8 @@ export function useView(): View | null {
 export function theView(): View | null {
   return view;
 }
-export function theFacts(): Facts {
-  return facts ?? factsOf({ entries: [] } as unknown as View);
+export function theFacts(): Totals {
+  return facts ?? totalsOf({ entries: [] } as unknown as View);
 }
 
 /** Whether there is something that can be stopped: a turn that runs, or waits for an answer. */
@@ -174,7 +174,7 @@ export async function untilShown(id: string, seq: number): Promise<void> {
 export function takeView(next: View): boolean {
   const isFirst = view === null;
   view = next;
-  facts = factsOf(next);
+  facts = totalsOf(next);
   entriesChanged = true;
   // One that began before this tab looked runs since its prompt was said.
   watchState(next.entries.findLast((entry) => entry.type === 'prompt')?.at);
@@ -191,7 +191,7 @@ export function takeEvent(event: Event, heard: (event: Event) => void): void {
     takeEntry(facts, event.entry, view.entries.length - 1);
     entriesChanged = true;
   } else if (event.type === 'head_moved') {
-    facts = factsOf(view);
+    facts = totalsOf(view);
     entriesChanged = true;
   } else if (event.type === 'state_changed') {
     watchState();

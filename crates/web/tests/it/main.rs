@@ -4,11 +4,11 @@
 
 mod attacks;
 mod browser;
-mod comings;
 mod crowd;
-mod doors;
-mod life;
 mod limits;
+mod reconnects;
+mod scenarios;
+mod session_life;
+mod shared_sessions;
 mod stage;
-mod together;
 mod watcher;

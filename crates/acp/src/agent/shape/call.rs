@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use retake_agent::contract::Question;
 use retake_agent::diff::{FileDiff, LineKind};
-use retake_agent::document::Bytes;
+use retake_agent::rewind_document::Bytes;
 use retake_engine::session::entry::{CallId, Details, EntryId, Outcome, Part};
 use serde_json::{Map, Value, json};
 
@@ -16,7 +16,7 @@ const MAX_TEXT: usize = 256 * 1024;
 
 /// A call as the model made it.
 #[derive(Clone, Debug)]
-pub(crate) struct Call {
+pub(crate) struct ModelCall {
     /// Its id on the wire: the model's own are unique within an answer only.
     pub(crate) id: String,
     name: String,
@@ -29,7 +29,7 @@ pub(crate) fn id(reply: EntryId, call: &CallId) -> String {
     format!("{reply}:{call}")
 }
 
-impl Call {
+impl ModelCall {
     /// The call `call` of the answer `reply`.
     pub(crate) fn new(root: &Path, reply: EntryId, call: &CallId, name: &str, arguments: &str) -> Self {
         // What is no JSON is shown as it is.

@@ -9,7 +9,7 @@ use retake_engine::session::entry::{Block, Body, CallId, Entry, EntryId, Part, T
 use retake_engine::session::first_line;
 use serde_json::{Map, Value, json};
 
-use super::call::{self, Call};
+use super::call::{self, ModelCall};
 use super::content;
 use crate::agent::Version;
 use crate::extension::is_message;
@@ -19,7 +19,7 @@ pub(crate) const THOUGHT: &str = "-thought";
 
 /// Who said a prompt that is told of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Said {
+pub(crate) enum PromptSource {
     /// This client, which shows it already.
     Here,
     /// Somebody else, or long ago.
@@ -35,7 +35,7 @@ pub(crate) struct Updates {
 
 impl Updates {
     /// What an event means for a client that has been told everything in `before`. What changes the history is not among it.
-    pub(crate) fn of_event(&self, before: &View, event: &Event, said: Said) -> Vec<Value> {
+    pub(crate) fn of_event(&self, before: &View, event: &Event, said: PromptSource) -> Vec<Value> {
         match &event.kind {
             EventKind::Appended { entry } => self.of_appended(before, entry, said),
             EventKind::Delta { entry, text, .. } => vec![self.agent_chunk(*entry, text)],
@@ -46,9 +46,9 @@ impl Updates {
         }
     }
 
-    fn of_appended(&self, before: &View, entry: &Entry, said: Said) -> Vec<Value> {
+    fn of_appended(&self, before: &View, entry: &Entry, said: PromptSource) -> Vec<Value> {
         let mut updates = match (&entry.body, said) {
-            (Body::Prompt { .. }, Said::Here) if self.version == Version::V1 => Vec::new(),
+            (Body::Prompt { .. }, PromptSource::Here) if self.version == Version::V1 => Vec::new(),
             (Body::Reply { blocks, .. }, _) => self.of_reply(before, entry.id, blocks),
             (Body::ToolResult { .. }, _) => self.of_result(&before.entries, entry).into_iter().collect(),
             _ => self.of_entry(entry),
@@ -157,15 +157,15 @@ impl Updates {
         updates
     }
 
-    fn calls<'a>(&'a self, reply: EntryId, blocks: &'a [Block]) -> impl Iterator<Item = Call> + 'a {
+    fn calls<'a>(&'a self, reply: EntryId, blocks: &'a [Block]) -> impl Iterator<Item = ModelCall> + 'a {
         blocks.iter().filter_map(move |block| match block {
-            Block::Call { id, name, arguments } => Some(Call::new(&self.root, reply, id, name, arguments)),
+            Block::Call { id, name, arguments } => Some(ModelCall::new(&self.root, reply, id, name, arguments)),
             Block::Text { .. } | Block::Reasoning { .. } => None,
         })
     }
 
     /// The call with this id of the newest answer that has one.
-    pub(crate) fn call(&self, entries: &[Entry], wanted: &CallId) -> Option<Call> {
+    pub(crate) fn call(&self, entries: &[Entry], wanted: &CallId) -> Option<ModelCall> {
         entries.iter().rev().find_map(|entry| match &entry.body {
             Body::Reply { blocks, .. } => {
                 let id = call::id(entry.id, wanted);
@@ -177,7 +177,7 @@ impl Updates {
 
     fn call_started(&self, before: &View, call: &CallId, title: &str) -> Vec<Value> {
         let call = self.call(&before.entries, call);
-        let update = |call: Call| {
+        let update = |call: ModelCall| {
             json!({
                 "sessionUpdate": "tool_call_update",
                 "toolCallId": call.id,

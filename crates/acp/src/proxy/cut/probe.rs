@@ -9,11 +9,11 @@ use std::sync::Arc;
 use retake_engine::session::entry::{Entry, EntryId};
 use serde_json::{Value, json};
 
-use super::miss::{Miss, is_silence, names};
-use super::ways::{ForkAt, Offer, holds, next_turn};
-use super::{Order, Purpose};
+use super::failure::{CutFailure, is_silence, names};
+use super::strategies::{ForkAt, Offer, holds, next_turn};
+use super::{NewInner, Purpose};
 use crate::proxy::Proxy;
-use crate::proxy::scribe::spoken;
+use crate::proxy::log_writer::spoken;
 use crate::proxy::session::Session;
 use crate::wire::RpcError;
 
@@ -61,7 +61,7 @@ impl Inside {
 impl Proxy {
     /// Finds out whether a session can be cut like this. Returns what was answered if that may mean anything: should the cut itself be
     /// answered the same, the agent does not know the method.
-    pub(super) async fn probe(&self, inside: Inside, inner: &str) -> Result<Option<RpcError>, Miss> {
+    pub(super) async fn probe(&self, inside: Inside, inner: &str) -> Result<Option<RpcError>, CutFailure> {
         let (method, params) = inside.request(inner, &inside.nowhere());
         let known = *inside.offered(&mut self.offers());
         let (offered, unclear) = match known {
@@ -77,7 +77,7 @@ impl Proxy {
         };
         *inside.offered(&mut self.offers()) = offered;
         match offered {
-            Some(false) => Err(Miss::not_offered("the agent does not cut a session like this")),
+            Some(false) => Err(CutFailure::not_offered("the agent does not cut a session like this")),
             Some(true) | None => Ok(unclear),
         }
     }
@@ -115,14 +115,16 @@ impl Proxy {
 
     /// Makes sure that the agent forks at a message. A refusal that names it may only have repeated what was asked: if it is for another
     /// reason, it is over, and the head is forked.
-    pub(super) async fn confirm_fork_at(self: &Arc<Self>, session: &Arc<Session>) -> Result<(), Miss> {
+    pub(super) async fn confirm_fork_at(self: &Arc<Self>, session: &Arc<Session>) -> Result<(), CutFailure> {
         if self.offer().fork_at == ForkAt::Likely {
             self.fork_current(session).await;
         }
         match self.offer().fork_at {
             ForkAt::Sure => Ok(()),
-            ForkAt::No => Err(Miss::not_offered("the agent does not fork at a message")),
-            ForkAt::Unknown | ForkAt::Likely => Err(Miss::ours("the agent does not fork its session now".to_owned())),
+            ForkAt::No => Err(CutFailure::not_offered("the agent does not fork at a message")),
+            ForkAt::Unknown | ForkAt::Likely => {
+                Err(CutFailure::ours("the agent does not fork its session now".to_owned()))
+            }
         }
     }
 
@@ -140,8 +142,8 @@ impl Proxy {
             return;
         }
         let known = session.known();
-        let unkept = session.desk.ask(move |scribe| {
-            let held = spoken(scribe.entries());
+        let unkept = session.log.ask(move |log| {
+            let held = spoken(log.entries());
             let is_kept = known.inners.iter().any(|(id, inner)| *id != known.current && holds(inner, held));
             held.last().map(|entry| entry.id).filter(|_| !is_kept)
         });
@@ -163,7 +165,7 @@ impl Proxy {
             fork_at(&mut params, NO_MESSAGE);
         }
         let order =
-            Order { method: "session/fork", params, from: Some(&from), holds: head, purpose: Purpose::KeepPoint };
+            NewInner { method: "session/fork", params, from: Some(&from), holds: head, purpose: Purpose::KeepPoint };
         let made = self.make(session, order).await;
         session.live().facts = facts;
         let mut offer = self.offers();

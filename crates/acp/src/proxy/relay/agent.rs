@@ -5,19 +5,19 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use super::{What, reason};
+use super::{PendingKind, reason};
 use crate::proxy::change::{PERMISSION, cancelled};
-use crate::proxy::edit::{Edits, put};
-use crate::proxy::naming::Named;
-use crate::proxy::scribe::Voice;
+use crate::proxy::json_edit::{JsonEdits, put};
+use crate::proxy::log_writer::Voice;
+use crate::proxy::message_ids::Named;
 use crate::proxy::session::Session;
+use crate::proxy::session_map::MapRecord;
 use crate::proxy::shape::{self, Version};
-use crate::proxy::ties::Tie;
 use crate::proxy::{Early, Proxy};
 use crate::wire::{Message, RpcError};
 
 /// What becomes of an update.
-enum Verdict {
+enum UpdateFate {
     Pass,
     /// With the message's id, which is new if there was none.
     Named(String),
@@ -66,18 +66,18 @@ impl Proxy {
                     // One that only keeps a point asks nothing of the client.
                     return self.refuse_question(&message).await;
                 }
-                let mut edits = Edits::new(&line);
+                let mut edits = JsonEdits::new(&line);
                 if session.outer != inner {
                     edits.replace(&["params", "sessionId"], &Value::from(session.outer.as_str()));
                 }
                 if method == "session/update" {
                     match self.note_update(&session, inner, &params["update"]) {
-                        Verdict::Drop => return,
-                        Verdict::Pass => {}
-                        Verdict::Ended(settled) => self.settle(settled).await,
-                        Verdict::Named(id) if params["update"]["messageId"] == id => {}
-                        Verdict::Named(id) => edits.set(&["params", "update"], "messageId", &Value::from(id)),
-                        Verdict::Commands => {
+                        UpdateFate::Drop => return,
+                        UpdateFate::Pass => {}
+                        UpdateFate::Ended(settled) => self.settle(settled).await,
+                        UpdateFate::Named(id) if params["update"]["messageId"] == id => {}
+                        UpdateFate::Named(id) => edits.set(&["params", "update"], "messageId", &Value::from(id)),
+                        UpdateFate::Commands => {
                             let ours = session.chat.commands(self.state().version);
                             let ours: Vec<String> = ours.iter().map(Value::to_string).collect();
                             edits.append(&["params", "update", "availableCommands"], &ours.join(","));
@@ -93,7 +93,7 @@ impl Proxy {
                     self.settle(captured).await;
                 }
                 self.to_client(edits.make()).await;
-                session.desk.keep_up().await;
+                session.log.keep_up().await;
             }
         }
     }
@@ -106,7 +106,7 @@ impl Proxy {
     }
 
     /// Notes what the inner agent says in a session.
-    fn note_update(&self, session: &Arc<Session>, inner: &str, update: &Value) -> Verdict {
+    fn note_update(&self, session: &Arc<Session>, inner: &str, update: &Value) -> UpdateFate {
         let kind = update["sessionUpdate"].as_str().unwrap_or_default();
         let voice = match kind {
             "user_message_chunk" | "user_message" => Some(Voice::User),
@@ -121,46 +121,48 @@ impl Proxy {
                 replay.take(voice, update);
             }
             if voice.is_some() || is_call || kind == "state_update" {
-                return Verdict::Drop;
+                return UpdateFate::Drop;
             }
         }
         if live.inner != inner || live.is_muted && (voice.is_some() || is_call) {
-            return Verdict::Drop;
+            return UpdateFate::Drop;
         }
         match (voice, kind) {
             (Some(voice), _) => {
                 let id = update["messageId"].as_str();
                 let is_echo = voice == Voice::User && !live.is_importing && *session.running.borrow();
                 let named = if is_echo { live.name_prompt(id) } else { Some(live.name(voice, id)) };
-                let Some(mut named) = named else { return Verdict::Pass };
+                let Some(mut named) = named else { return UpdateFate::Pass };
                 drop(live);
-                session.tie_soon(named.tie.take());
+                session.tie_soon(named.record.take());
                 if !is_echo {
                     note_said(session, inner, voice, &named, update);
                 }
-                Verdict::Named(named.outer)
+                UpdateFate::Named(named.outer)
             }
             (None, _) if is_call => {
                 live.names.interrupt();
                 drop(live);
                 let update = update.clone();
-                session.desk.run(move |scribe| scribe.call(&update));
-                Verdict::Pass
+                session.log.run(move |log| log.call(&update));
+                UpdateFate::Pass
             }
             (None, "available_commands_update") => {
                 drop(live);
                 session.note_commands(&update["availableCommands"]);
-                Verdict::Commands
+                UpdateFate::Commands
             }
             (None, "state_update") => {
                 let is_idle = update["state"] == "idle";
                 drop(live);
                 match is_idle {
-                    true => session.rests(reason(update["stopReason"].as_str())).map_or(Verdict::Pass, Verdict::Ended),
-                    false => Verdict::Pass,
+                    true => {
+                        session.rests(reason(update["stopReason"].as_str())).map_or(UpdateFate::Pass, UpdateFate::Ended)
+                    }
+                    false => UpdateFate::Pass,
                 }
             }
-            (None, _) => Verdict::Pass,
+            (None, _) => UpdateFate::Pass,
         }
     }
 
@@ -169,24 +171,24 @@ impl Proxy {
         let asked = self.state().requests.remove(&id.to_string());
         let Some(asked) = asked else { return self.to_client(line).await };
         match (asked.what, outcome) {
-            (What::Initialize { params }, Ok(result)) => match self.initialized(&params, result, &line) {
+            (PendingKind::Initialize { params }, Ok(result)) => match self.initialized(&params, result, &line) {
                 Ok(line) => self.to_client(line).await,
                 Err(error) => drop(self.client.answer(asked.id, Err(error)).await),
             },
-            (What::New { params }, Ok(result)) => self.begun(params, result.clone(), line).await,
-            (What::Fork { session, params }, Ok(result)) => {
+            (PendingKind::New { params }, Ok(result)) => self.begun(params, result.clone(), line).await,
+            (PendingKind::Fork { session, params }, Ok(result)) => {
                 self.forked(&session, params, result.clone(), line).await;
             }
-            (What::Import { session, over }, outcome) => {
+            (PendingKind::Import { session, over }, outcome) => {
                 self.imported(&session, outcome.as_ref().ok());
                 self.to_client(line).await;
                 drop(over);
             }
-            (What::Prompt { session }, outcome) => {
+            (PendingKind::Prompt { session }, outcome) => {
                 let line = self.prompt_answered(&session, outcome, line).await;
                 self.to_client(line).await;
             }
-            (What::List { params }, Ok(result)) => {
+            (PendingKind::List { params }, Ok(result)) => {
                 // Many files may have to be read for it.
                 let (proxy, result) = (Arc::clone(self), result.clone());
                 tokio::spawn(async move {
@@ -195,11 +197,11 @@ impl Proxy {
                     proxy.to_client(listed.unwrap_or_default()).await;
                 });
             }
-            (What::Close { over, .. } | What::Delete { over, .. }, Err(_)) => {
+            (PendingKind::Close { over, .. } | PendingKind::Delete { over, .. }, Err(_)) => {
                 self.to_client(line).await;
                 drop(over);
             }
-            (What::Close { session, over }, Ok(_)) => {
+            (PendingKind::Close { session, over }, Ok(_)) => {
                 self.forget(&session);
                 let (proxy, closed) = (Arc::clone(self), session.close());
                 tokio::spawn(async move {
@@ -209,7 +211,7 @@ impl Proxy {
                     drop(over);
                 });
             }
-            (What::Delete { session, over }, Ok(_)) => {
+            (PendingKind::Delete { session, over }, Ok(_)) => {
                 self.forget(&session);
                 self.delete_points(&session);
                 let (proxy, erased) = (Arc::clone(self), self.erase(&session));
@@ -302,13 +304,13 @@ fn note_said(session: &Arc<Session>, inner: &str, voice: Voice, named: &Named, u
     let is_whole = update["sessionUpdate"].as_str().is_some_and(|kind| !kind.ends_with("_chunk"));
     let (entry, outer, inner) = (named.entry, named.outer.clone(), inner.to_owned());
     let (kept, id) = (Arc::clone(session), update["messageId"].as_str().map(str::to_owned));
-    session.desk.run(move |scribe| {
+    session.log.run(move |log| {
         let piece = match is_whole {
-            true => scribe.say_whole(entry, voice, content),
-            false => scribe.say(entry, voice, content),
+            true => log.say_whole(entry, voice, content),
+            false => log.say(entry, voice, content),
         };
         if let Some((entry, how)) = piece {
-            kept.tie([Tie::Message { entry, outer, inner, id }, Tie::Piece { entry, how }]);
+            kept.record([MapRecord::Message { entry, outer, inner, id }, MapRecord::Piece { entry, how }]);
         }
     });
 }
@@ -323,6 +325,6 @@ fn note_request(session: &Arc<Session>, message: &Message) -> Option<oneshot::Re
         PERMISSION | "fs/write_text_file" => Some(oneshot::channel()).unzip(),
         _ => (None, None),
     };
-    session.desk.run(move |scribe| scribe.asked(&id, &method, &params, tell));
+    session.log.run(move |log| log.asked(&id, &method, &params, tell));
     told
 }

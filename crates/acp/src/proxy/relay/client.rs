@@ -5,11 +5,11 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::{Asked, What};
+use super::{PendingKind, PendingRequest};
 use crate::extension::methods::Method;
 use crate::proxy::Proxy;
 use crate::proxy::change::CLOSED;
-use crate::proxy::edit::Edits;
+use crate::proxy::json_edit::JsonEdits;
 use crate::proxy::session::Session;
 use crate::wire::Message;
 
@@ -24,8 +24,8 @@ impl Proxy {
                 let Some((session, method)) = self.take_asked(id) else { return self.to_agent(line).await };
                 let (id, answer) = (id.clone(), outcome.as_ref().ok().cloned());
                 let (tell, noted) = oneshot::channel();
-                session.desk.run(move |scribe| {
-                    scribe.answered(&id, answer.as_ref());
+                session.log.run(move |log| {
+                    log.answered(&id, answer.as_ref());
                     tell.send(()).ok();
                 });
                 let proxy = Arc::clone(self);
@@ -39,8 +39,8 @@ impl Proxy {
             }
             Message::Request { id, method, params } => match (method.as_str(), params["sessionId"].as_str()) {
                 ("initialize" | "proxy/initialize", _) => self.initialize(id, method, params, &line).await,
-                ("session/new", None) => self.ask(id, What::New { params: params.clone() }, line).await,
-                ("session/list", None) => self.ask(id, What::List { params: params.clone() }, line).await,
+                ("session/new", None) => self.ask(id, PendingKind::New { params: params.clone() }, line).await,
+                ("session/list", None) => self.ask(id, PendingKind::List { params: params.clone() }, line).await,
                 (_, Some(outer)) => {
                     let outer = outer.to_owned();
                     self.route(&outer, message, line).await;
@@ -49,7 +49,7 @@ impl Proxy {
                     let error = self.no_session("");
                     self.client.answer(id.clone(), Err(error)).await.ok();
                 }
-                (_, None) => self.ask(id, What::Other, line).await,
+                (_, None) => self.ask(id, PendingKind::Other, line).await,
             },
             Message::Notification { method, params } => match (method.as_str(), params["sessionId"].as_str()) {
                 ("$/cancel_request", _) if self.stops_asking(&params["requestId"]) => {}
@@ -96,7 +96,7 @@ impl Proxy {
                             Err(error) => return drop(self.client.answer(id, Err(error)).await),
                         }
                     }
-                    let what = What::Fork { session: Arc::clone(session), params };
+                    let what = PendingKind::Fork { session: Arc::clone(session), params };
                     self.pass_to_agent(session, &line, Some((id, what))).await;
                 }
                 "session/close" | "session/delete" => {
@@ -104,8 +104,8 @@ impl Proxy {
                     let (over, is_over) = oneshot::channel();
                     let of = Arc::clone(session);
                     let what = match method.as_str() {
-                        "session/close" => What::Close { session: of, over },
-                        _ => What::Delete { session: of, over },
+                        "session/close" => PendingKind::Close { session: of, over },
+                        _ => PendingKind::Delete { session: of, over },
                     };
                     self.pass_to_agent(session, &line, Some((id, what))).await;
                     // What is said behind it is said in a session that is not open, unless the agent does not close it.
@@ -118,7 +118,7 @@ impl Proxy {
                     if method.starts_with("session/set_") {
                         note_setting(session, method, &params);
                     }
-                    self.pass_to_agent(session, &line, Some((id, What::Other))).await;
+                    self.pass_to_agent(session, &line, Some((id, PendingKind::Other))).await;
                 }
             },
             Message::Notification { method, .. } => {
@@ -136,9 +136,9 @@ impl Proxy {
         &self,
         session: &Arc<Session>,
         line: &[u8],
-        asked: Option<(Value, What)>,
+        asked: Option<(Value, PendingKind)>,
     ) {
-        let mut edits = Edits::new(line);
+        let mut edits = JsonEdits::new(line);
         let inner = session.live().inner.clone();
         if inner != session.outer {
             edits.replace(&["params", "sessionId"], &Value::from(inner));
@@ -149,25 +149,25 @@ impl Proxy {
         self.to_agent(edits.make()).await;
     }
 
-    pub(in crate::proxy) async fn ask(&self, id: &Value, what: What, line: Vec<u8>) {
+    pub(in crate::proxy) async fn ask(&self, id: &Value, what: PendingKind, line: Vec<u8>) {
         self.note_request(id, what);
         self.to_agent(line).await;
     }
 
-    pub(in crate::proxy) fn note_request(&self, id: &Value, what: What) {
+    pub(in crate::proxy) fn note_request(&self, id: &Value, what: PendingKind) {
         let mut state = self.state();
         // Nobody would answer it, and the session would be held open by it.
         if !state.is_gone {
-            state.requests.insert(id.to_string(), Asked { id: id.clone(), what });
+            state.requests.insert(id.to_string(), PendingRequest { id: id.clone(), what });
         }
     }
 
     async fn initialize(&self, id: &Value, method: &str, params: &Value, line: &[u8]) {
-        let mut edits = Edits::new(line);
+        let mut edits = JsonEdits::new(line);
         if method != "initialize" {
             edits.replace(&["method"], &Value::from("initialize"));
         }
-        self.ask(id, What::Initialize { params: params.clone() }, edits.make()).await;
+        self.ask(id, PendingKind::Initialize { params: params.clone() }, edits.make()).await;
     }
 
     /// The session in which the inner agent has asked this, and what; it waits no more if its turn was stopped.

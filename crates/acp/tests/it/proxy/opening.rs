@@ -120,7 +120,7 @@ async fn a_session_whose_log_was_deleted_begins_a_new_one_when_it_is_loaded() {
     {
         let mut workspace = world.workspace();
         let kept = workspace.sessions().expect("they can be read").remove(0);
-        let (at, mut random) = (retake_agent::fresh::now(), retake_agent::fresh::random);
+        let (at, mut random) = (retake_agent::ids::now(), retake_agent::ids::random);
         let writer = workspace.open_session(kept.id, at, &mut random).expect("nobody has it open");
         workspace.delete_session(writer).expect("it can be deleted");
     }

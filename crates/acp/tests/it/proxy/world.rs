@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use retake_acp::proxy::{self, Ended, Patience, Setup};
+use retake_acp::proxy::{self, Patience, ProxyEnd, Setup};
 use retake_engine::{Breadth, Environment, Settings, Workspace};
 use retake_testkit::acp::Schemas;
-use retake_testkit::inner;
+use retake_testkit::fake_agent;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
 use tokio::sync::Notify;
@@ -29,7 +29,7 @@ pub struct World {
 pub struct Client {
     to: WriteHalf<DuplexStream>,
     from: BufReader<ReadHalf<DuplexStream>>,
-    running: JoinHandle<Result<Ended, proxy::StartError>>,
+    running: JoinHandle<Result<ProxyEnd, proxy::StartError>>,
     next: u64,
     version: u64,
     cwd: PathBuf,
@@ -106,7 +106,7 @@ impl World {
 
     /// What the inner agent's model was sent at the last prompt.
     pub fn model_saw(&self) -> Vec<String> {
-        inner::model_requests(&self.path("inner")).pop().expect("it was asked")
+        fake_agent::model_requests(&self.path("inner")).pop().expect("it was asked")
     }
 
     /// Waits until this text is somewhere in the store.
@@ -155,7 +155,7 @@ impl World {
         let example = std::env::current_exe().expect("it runs");
         let example = example.parent().and_then(Path::parent).expect("it is in `deps`").join("examples/inner_agent");
         let (inner, project) = (self.path("inner"), self.project());
-        let variable = format!("{}={},{}", inner::VARIABLE, inner.display(), self.habits);
+        let variable = format!("{}={},{}", fake_agent::VARIABLE, inner.display(), self.habits);
         let command = ["env", "-C"].into_iter().map(Into::into);
         let command = command.chain([project.into(), variable.into(), example.into_os_string()]);
         self.start_with(command.collect())
@@ -255,7 +255,7 @@ impl Client {
             return None;
         }
         self.lines.push(line.trim_end_matches('\n').to_owned());
-        let message = serde_json::from_str(&inner::readable(&line)).expect("it is JSON");
+        let message = serde_json::from_str(&fake_agent::readable(&line)).expect("it is JSON");
         self.check(&message);
         Some(message)
     }
@@ -363,19 +363,19 @@ impl Client {
     }
 
     /// Has the proxy stop as a signal does, and waits for it to end.
-    pub async fn stop(self) -> Ended {
+    pub async fn stop(self) -> ProxyEnd {
         self.stop.notify_one();
         self.end().await
     }
 
     /// Hangs up, and waits for the proxy to end.
-    pub async fn hang_up(mut self) -> Ended {
+    pub async fn hang_up(mut self) -> ProxyEnd {
         self.to.shutdown().await.expect("it can be");
         self.end().await
     }
 
     /// Waits for the proxy to end by itself.
-    pub async fn end(mut self) -> Ended {
+    pub async fn end(mut self) -> ProxyEnd {
         tokio::time::timeout(LIMIT, &mut self.running)
             .await
             .expect("it ends")

@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::model::client::Trouble;
-use crate::model::{Answer, Delta, ids};
+use crate::model::{Delta, ModelAnswer, call_ids};
 
 /// What was read so far.
 #[derive(Default)]
 pub(crate) struct Decoder {
     /// Those that have not ended, by the server's index.
-    open: Vec<(u64, Open)>,
+    open: Vec<(u64, OpenBlock)>,
     blocks: Vec<Block>,
     usage: WireUsage,
     stop: Option<String>,
@@ -21,7 +21,7 @@ pub(crate) struct Decoder {
 }
 
 /// A block that has not ended.
-enum Open {
+enum OpenBlock {
     Text(String),
     Thinking {
         text: String,
@@ -156,7 +156,7 @@ impl Decoder {
     }
 
     /// The answer.
-    pub(crate) fn finish(mut self) -> Answer {
+    pub(crate) fn finish(mut self) -> ModelAnswer {
         let left_open = std::mem::take(&mut self.open);
         self.blocks.extend(left_open.into_iter().filter_map(|(_, open)| open.cut()));
         let calls = self.blocks.iter().any(|block| matches!(block, Block::Call { .. }));
@@ -167,7 +167,7 @@ impl Decoder {
             _ if calls => StopReason::Calls,
             _ => StopReason::Done,
         };
-        Answer { blocks: self.blocks, usage: self.usage.total(), stop }
+        ModelAnswer { blocks: self.blocks, usage: self.usage.total(), stop }
     }
 
     fn start(&mut self, index: u64, block: &RawValue) -> Result<Vec<Delta>, Trouble> {
@@ -176,20 +176,20 @@ impl Decoder {
         let open = match &*started.r#type {
             "text" => {
                 deltas.extend((!started.text.is_empty()).then(|| Delta::Text(started.text.clone())));
-                Open::Text(started.text)
+                OpenBlock::Text(started.text)
             }
             "thinking" => {
                 deltas.extend((!started.thinking.is_empty()).then(|| Delta::Reasoning(started.thinking.clone())));
-                Open::Thinking { text: started.thinking, signature: started.signature }
+                OpenBlock::Thinking { text: started.thinking, signature: started.signature }
             }
-            "redacted_thinking" => Open::Redacted { opaque: block.get().to_owned() },
+            "redacted_thinking" => OpenBlock::Redacted { opaque: block.get().to_owned() },
             "tool_use" => {
                 deltas.push(Delta::CallBegan(started.name.clone()));
                 let given = started.input.map(|input| input.get().to_owned()).unwrap_or_default();
-                let id = if self.is_unusable(&started.id) { ids::mint() } else { started.id };
-                Open::Call { id, name: started.name, arguments: String::new(), given }
+                let id = if self.is_unusable(&started.id) { call_ids::mint() } else { started.id };
+                OpenBlock::Call { id, name: started.name, arguments: String::new(), given }
             }
-            _ => Open::Unknown,
+            _ => OpenBlock::Unknown,
         };
         self.open.push((index, open));
         Ok(deltas)
@@ -198,26 +198,26 @@ impl Decoder {
     /// Whether an id is missing, or another call has it.
     fn is_unusable(&self, given: &str) -> bool {
         let ended = self.blocks.iter().any(|block| matches!(block, Block::Call { id, .. } if id.0 == given));
-        let open = self.open.iter().any(|(_, open)| matches!(open, Open::Call { id, .. } if id == given));
+        let open = self.open.iter().any(|(_, open)| matches!(open, OpenBlock::Call { id, .. } if id == given));
         given.is_empty() || ended || open
     }
 
     fn extend(&mut self, index: u64, delta: WireDelta) -> Vec<Delta> {
         let Some((_, open)) = self.open.iter_mut().find(|(open, _)| *open == index) else { return Vec::new() };
         match (open, delta) {
-            (Open::Text(whole), WireDelta::TextDelta { text }) => {
+            (OpenBlock::Text(whole), WireDelta::TextDelta { text }) => {
                 whole.push_str(&text);
                 vec![Delta::Text(text)]
             }
-            (Open::Thinking { text, .. }, WireDelta::ThinkingDelta { thinking }) => {
+            (OpenBlock::Thinking { text, .. }, WireDelta::ThinkingDelta { thinking }) => {
                 text.push_str(&thinking);
                 vec![Delta::Reasoning(thinking)]
             }
-            (Open::Thinking { signature: whole, .. }, WireDelta::SignatureDelta { signature }) => {
+            (OpenBlock::Thinking { signature: whole, .. }, WireDelta::SignatureDelta { signature }) => {
                 whole.push_str(&signature);
                 Vec::new()
             }
-            (Open::Call { arguments, .. }, WireDelta::InputJsonDelta { partial_json }) => {
+            (OpenBlock::Call { arguments, .. }, WireDelta::InputJsonDelta { partial_json }) => {
                 arguments.push_str(&partial_json);
                 Vec::new()
             }
@@ -238,7 +238,7 @@ fn malformed(error: serde_json::Error) -> Trouble {
     Trouble::Malformed(format!("{error} in an event"))
 }
 
-impl Open {
+impl OpenBlock {
     /// The block, though its end never came. A signature that may be cut would be refused from then on, so it is not kept.
     fn cut(self) -> Option<Block> {
         match self {

@@ -9,9 +9,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::model::ToolSpec;
-use crate::model::ids::WireIds;
+use crate::model::call_ids::WireIds;
+use crate::model::part_text::{self, PartContent, SentArguments, has_words};
 use crate::model::settings::{Api, ModelSettings, Reasoning};
-use crate::model::words::{self, Arguments, Told, has_words};
 
 /// The API wants a number; every current model can write this much.
 const MAX_OUTPUT: u64 = 32_000;
@@ -78,12 +78,12 @@ struct Tool<'a> {
     description: &'a str,
     input_schema: &'a Value,
     #[serde(skip_serializing_if = "Option::is_none")]
-    cache_control: Option<Mark>,
+    cache_control: Option<CacheMark>,
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Mark {
+enum CacheMark {
     Ephemeral,
 }
 
@@ -102,19 +102,19 @@ enum Content<'a> {
         r#type: &'static str,
         text: Cow<'a, str>,
         #[serde(skip_serializing_if = "Option::is_none")]
-        cache_control: Option<Mark>,
+        cache_control: Option<CacheMark>,
     },
     Image {
         r#type: &'static str,
-        source: Source<'a>,
+        source: ImageSource<'a>,
         #[serde(skip_serializing_if = "Option::is_none")]
-        cache_control: Option<Mark>,
+        cache_control: Option<CacheMark>,
     },
     ToolUse {
         r#type: &'static str,
         id: String,
         name: Cow<'a, str>,
-        input: Arguments<'a>,
+        input: SentArguments<'a>,
     },
     ToolResult {
         r#type: &'static str,
@@ -123,12 +123,12 @@ enum Content<'a> {
         is_error: Option<bool>,
         content: Vec<Self>,
         #[serde(skip_serializing_if = "Option::is_none")]
-        cache_control: Option<Mark>,
+        cache_control: Option<CacheMark>,
     },
 }
 
 #[derive(Serialize)]
-struct Source<'a> {
+struct ImageSource<'a> {
     r#type: &'static str,
     media_type: &'a str,
     data: &'a str,
@@ -149,7 +149,7 @@ impl<'a> Content<'a> {
         match self {
             Self::Text { cache_control, .. }
             | Self::Image { cache_control, .. }
-            | Self::ToolResult { cache_control, .. } => *cache_control = Some(Mark::Ephemeral),
+            | Self::ToolResult { cache_control, .. } => *cache_control = Some(CacheMark::Ephemeral),
             Self::Raw(_) | Self::ToolUse { .. } => {}
         }
     }
@@ -178,7 +178,7 @@ fn tools_marked<'a>(tools: &'a [ToolSpec]) -> Vec<Tool<'a>> {
     };
     let mut wired: Vec<_> = tools.iter().map(wire).collect();
     if let Some(last) = wired.last_mut() {
-        last.cache_control = Some(Mark::Ephemeral);
+        last.cache_control = Some(CacheMark::Ephemeral);
     }
     wired
 }
@@ -202,7 +202,7 @@ fn messages<'a>(settings: &ModelSettings, context: &'a Context<'_>) -> Vec<WireM
     let mut messages = Vec::with_capacity(context.messages.len());
     for message in &context.messages {
         messages.push(match message {
-            Message::User { parts } => WireMessage { role: "user", content: told(parts, words::NOTHING_ASKED) },
+            Message::User { parts } => WireMessage { role: "user", content: told(parts, part_text::NOTHING_ASKED) },
             Message::Assistant { blocks, model } => {
                 ids.enter(blocks);
                 WireMessage { role: "assistant", content: answer(blocks, model, thoughts, &ids) }
@@ -225,15 +225,15 @@ fn mark(messages: &mut [WireMessage<'_>]) {
 }
 
 fn told<'a>(parts: &'a [Part], if_nothing: &'static str) -> Vec<Content<'a>> {
-    let content = |told: Told<'a>| match told {
-        Told::Text(text) => Content::text(text),
-        Told::Image { media_type, data } => Content::Image {
+    let content = |told: PartContent<'a>| match told {
+        PartContent::Text(text) => Content::text(text),
+        PartContent::Image { media_type, data } => Content::Image {
             r#type: "image",
-            source: Source { r#type: "base64", media_type, data },
+            source: ImageSource { r#type: "base64", media_type, data },
             cache_control: None,
         },
     };
-    let mut contents: Vec<_> = words::tell(parts).into_iter().map(content).collect();
+    let mut contents: Vec<_> = part_text::tell(parts).into_iter().map(content).collect();
     if contents.is_empty() {
         contents.push(Content::text(if_nothing));
     }
@@ -280,14 +280,14 @@ fn answer<'a>(blocks: &'a [Block], model: &str, thoughts: Thoughts, ids: &WireId
             Block::Call { id, name, arguments } => contents.push(Content::ToolUse {
                 r#type: "tool_use",
                 id: ids.of(id),
-                name: words::tool_name(name),
-                input: words::arguments(arguments),
+                name: part_text::tool_name(name),
+                input: part_text::arguments(arguments),
             }),
         }
     }
     // The API refuses an answer without content, and one that ends in a thought.
     if matches!(contents.last(), None | Some(Content::Raw(_))) {
-        contents.push(Content::text(words::NOTHING_SAID));
+        contents.push(Content::text(part_text::NOTHING_SAID));
     }
     contents
 }
@@ -297,7 +297,7 @@ fn tool_result<'a>(result: &'a CallResult<'_>, ids: &WireIds<'_>) -> Content<'a>
         r#type: "tool_result",
         tool_use_id: ids.of(&result.call),
         is_error: (result.outcome != Outcome::Done).then_some(true),
-        content: told(&result.parts, words::NO_OUTPUT),
+        content: told(&result.parts, part_text::NO_OUTPUT),
         cache_control: None,
     }
 }

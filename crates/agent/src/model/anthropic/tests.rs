@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use super::*;
 use crate::model::client::Trouble;
 use crate::model::settings::{Effort, ModelSettings, Reasoning};
-use crate::model::{Answer, Delta, ToolSpec};
+use crate::model::{Delta, ModelAnswer, ToolSpec};
 
-fn read(events: &[Value]) -> (Answer, Vec<Delta>) {
+fn read(events: &[Value]) -> (ModelAnswer, Vec<Delta>) {
     let mut decoder = Decoder::default();
     let mut deltas = Vec::new();
     for event in events {

@@ -7,14 +7,14 @@ use serde_json::value::RawValue;
 
 use super::thoughts::{Extras, Thoughts};
 use crate::model::client::Trouble;
-use crate::model::{Answer, Delta, ids};
+use crate::model::{Delta, ModelAnswer, call_ids};
 
 /// What was read so far.
 #[derive(Default)]
 pub(crate) struct Decoder {
     thoughts: Thoughts,
     text: String,
-    calls: Vec<Call>,
+    calls: Vec<StreamedCall>,
     usage: Option<WireUsage>,
     finish: Option<String>,
     refused: bool,
@@ -24,7 +24,7 @@ pub(crate) struct Decoder {
 }
 
 #[derive(Default)]
-struct Call {
+struct StreamedCall {
     index: Option<u64>,
     id: String,
     name: String,
@@ -136,7 +136,7 @@ impl Decoder {
     }
 
     /// The answer.
-    pub(crate) fn finish(self) -> Answer {
+    pub(crate) fn finish(self) -> ModelAnswer {
         let has_calls = !self.calls.is_empty();
         let stop = match self.finish.as_deref() {
             Some("length" | "max_tokens") => StopReason::Length,
@@ -151,7 +151,7 @@ impl Decoder {
         let mut blocks: Vec<_> = self.thoughts.block(calls.len(), extras).into_iter().collect();
         blocks.extend((!self.text.is_empty()).then_some(Block::Text { text: self.text }));
         blocks.extend(calls);
-        Answer { blocks, usage: self.usage.map(|usage| usage.total()).unwrap_or_default(), stop }
+        ModelAnswer { blocks, usage: self.usage.map(|usage| usage.total()).unwrap_or_default(), stop }
     }
 
     fn take_delta(&mut self, delta: WireDelta, deltas: &mut Vec<Delta>) {
@@ -182,7 +182,7 @@ impl Decoder {
     }
 
     /// The call that `piece` belongs to.
-    fn call_of(&mut self, piece: &WireCall) -> &mut Call {
+    fn call_of(&mut self, piece: &WireCall) -> &mut StreamedCall {
         let id = piece.id.as_deref().filter(|id| !id.is_empty());
         let begins = piece.function.name.as_deref().is_some_and(|name| !name.is_empty());
         let at = match piece.index {
@@ -190,21 +190,21 @@ impl Decoder {
             None => self.calls.iter().rposition(|call| id == Some(call.id.as_str())),
         };
         // Whole calls may all come with the same index or without one; what tells them apart is that each has a name and an id.
-        let is_another = |call: &Call| begins && id.is_some_and(|id| !call.id.is_empty() && call.id != id);
+        let is_another = |call: &StreamedCall| begins && id.is_some_and(|id| !call.id.is_empty() && call.id != id);
         let at = match (at, piece.index) {
             (Some(at), _) if !is_another(&self.calls[at]) => Some(at),
             (None, None) if !begins && !self.calls.is_empty() => Some(self.calls.len() - 1),
             _ => None,
         };
         let at = at.unwrap_or_else(|| {
-            self.calls.push(Call { index: piece.index, ..Call::default() });
+            self.calls.push(StreamedCall { index: piece.index, ..StreamedCall::default() });
             self.calls.len() - 1
         });
         &mut self.calls[at]
     }
 }
 
-impl Call {
+impl StreamedCall {
     fn extend(&mut self, piece: WireCall) {
         if let Some(id) = piece.id.filter(|_| self.id.is_empty()) {
             self.id = id;
@@ -223,7 +223,7 @@ impl Call {
     /// The block; an id that is missing or taken is replaced by a new one.
     fn end(self, taken: &mut Vec<String>, extras: &mut Extras) -> Block {
         let is_good = !self.id.is_empty() && !taken.contains(&self.id);
-        let id = if is_good { self.id } else { ids::mint() };
+        let id = if is_good { self.id } else { call_ids::mint() };
         taken.push(id.clone());
         extras.extend(self.extra.map(|extra| (id.clone(), extra)));
         let arguments = if self.arguments.trim().is_empty() { "{}".to_owned() } else { self.arguments };

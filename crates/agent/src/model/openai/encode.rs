@@ -10,9 +10,9 @@ use serde_json::value::RawValue;
 
 use super::thoughts::GivenBack;
 use crate::model::ToolSpec;
-use crate::model::ids::WireIds;
+use crate::model::call_ids::WireIds;
+use crate::model::part_text::{self, PartContent, has_words};
 use crate::model::settings::{ModelSettings, Reasoning};
-use crate::model::words::{self, Told, has_words};
 
 /// Stands in a result for the images that follow it.
 const SEE_IMAGES: &str = "(see the image below)";
@@ -174,7 +174,7 @@ fn messages<'a>(context: &'a Context<'_>, settings: &ModelSettings) -> Vec<WireM
                 let mut thoughts = if *model == full_name { thoughts(blocks) } else { GivenBack::default() };
                 if settings.is_at("deepseek.com") {
                     // It wants the field in every answer, in those of other models and in cut ones too: empty says that nothing came.
-                    thoughts.reasoning_content.get_or_insert_with(|| words::raw("\"\"".to_owned()));
+                    thoughts.reasoning_content.get_or_insert_with(|| part_text::raw("\"\"".to_owned()));
                 }
                 messages.push(answer(blocks, thoughts, &ids));
             }
@@ -185,33 +185,33 @@ fn messages<'a>(context: &'a Context<'_>, settings: &ModelSettings) -> Vec<WireM
 }
 
 fn content(parts: &[Part]) -> Content<'_> {
-    let told = words::tell(parts);
+    let told = part_text::tell(parts);
     if told.is_empty() {
-        return Content::Text(words::NOTHING_ASKED.into());
+        return Content::Text(part_text::NOTHING_ASKED.into());
     }
-    if told.iter().all(|part| matches!(part, Told::Text(_))) {
+    if told.iter().all(|part| matches!(part, PartContent::Text(_))) {
         return Content::Text(joined(texts_and_images(told).0));
     }
     Content::Parts(told.into_iter().map(WirePart::new).collect())
 }
 
 impl<'a> WirePart<'a> {
-    fn new(told: Told<'a>) -> Self {
+    fn new(told: PartContent<'a>) -> Self {
         match told {
-            Told::Text(text) => Self::Text { text },
-            Told::Image { media_type, data } => {
+            PartContent::Text(text) => Self::Text { text },
+            PartContent::Image { media_type, data } => {
                 Self::ImageUrl { image_url: ImageUrl { url: format!("data:{media_type};base64,{data}") } }
             }
         }
     }
 }
 
-fn texts_and_images(told: Vec<Told<'_>>) -> (Vec<Cow<'_, str>>, Vec<WirePart<'_>>) {
+fn texts_and_images(told: Vec<PartContent<'_>>) -> (Vec<Cow<'_, str>>, Vec<WirePart<'_>>) {
     let (mut texts, mut images) = (Vec::new(), Vec::new());
     for part in told {
         match part {
-            Told::Text(text) => texts.push(text),
-            Told::Image { .. } => images.push(WirePart::new(part)),
+            PartContent::Text(text) => texts.push(text),
+            PartContent::Image { .. } => images.push(WirePart::new(part)),
         }
     }
     (texts, images)
@@ -238,15 +238,15 @@ fn answer<'a>(blocks: &'a [Block], mut thoughts: GivenBack, ids: &WireIds<'_>) -
             Block::Text { text } if has_words(text) => texts.push(Cow::Borrowed(text.as_str())),
             Block::Text { .. } | Block::Reasoning { .. } => {}
             Block::Call { id, name, arguments } => {
-                let arguments = words::arguments(arguments).into_text();
-                let function = CalledFunction { name: words::tool_name(name), arguments };
+                let arguments = part_text::arguments(arguments).into_text();
+                let function = CalledFunction { name: part_text::tool_name(name), arguments };
                 let extra_content = thoughts.extra_content.remove(&id.0);
                 tool_calls.push(ToolCall { id: ids.of(id), r#type: "function", function, extra_content });
             }
         }
     }
     let content = match (texts.is_empty(), tool_calls.is_empty()) {
-        (true, true) => Some(words::NOTHING_SAID.into()),
+        (true, true) => Some(part_text::NOTHING_SAID.into()),
         (true, false) => None,
         (false, _) => Some(joined(texts)),
     };
@@ -258,10 +258,10 @@ fn answer<'a>(blocks: &'a [Block], mut thoughts: GivenBack, ids: &WireIds<'_>) -
 fn add_results<'a>(messages: &mut Vec<WireMessage<'a>>, results: &'a [CallResult<'_>], ids: &WireIds<'_>) {
     let mut images = Vec::new();
     for result in results {
-        let (texts, of_result) = texts_and_images(words::tell(&result.parts));
+        let (texts, of_result) = texts_and_images(part_text::tell(&result.parts));
         let content = match (texts.is_empty(), of_result.is_empty()) {
             (true, false) => SEE_IMAGES.into(),
-            (true, true) => words::NO_OUTPUT.into(),
+            (true, true) => part_text::NO_OUTPUT.into(),
             (false, _) => joined(texts),
         };
         images.extend(of_result);

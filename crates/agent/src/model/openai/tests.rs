@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use super::*;
 use crate::model::client::Trouble;
 use crate::model::settings::{Effort, ModelSettings, Reasoning};
-use crate::model::{Answer, Delta};
+use crate::model::{Delta, ModelAnswer};
 
-fn read(chunks: &[Value]) -> (Answer, Vec<Delta>) {
+fn read(chunks: &[Value]) -> (ModelAnswer, Vec<Delta>) {
     let mut decoder = Decoder::default();
     let mut deltas = Vec::new();
     for chunk in chunks {
@@ -29,7 +29,7 @@ fn end(reason: &str) -> Value {
     json!({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
 }
 
-fn calls(answer: &Answer) -> Vec<(&str, &str, &str)> {
+fn calls(answer: &ModelAnswer) -> Vec<(&str, &str, &str)> {
     fn call(block: &Block) -> Option<(&str, &str, &str)> {
         match block {
             Block::Call { id, name, arguments } => Some((id.0.as_str(), name.as_str(), arguments.as_str())),

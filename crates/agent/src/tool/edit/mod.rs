@@ -10,13 +10,13 @@ mod replace;
 use std::fs;
 use std::io;
 
-use self::replace::{Edit, Occurrences, Refused, apply};
-use super::arguments::{Argument, Arguments, Kind, optional, required};
+use self::replace::{Edit, EditRefused, Occurrences, apply};
+use super::arguments::{Argument, ArgumentKind, Arguments, optional, required};
 use super::file::put;
-use super::place::{Link, Target};
-use super::preview::{Content, Rewrite};
+use super::path::{Link, WriteTarget};
+use super::preview::{PathContent, Rewrite};
 use super::run::writing;
-use super::toolbox::{Bench, Tool};
+use super::toolbox::{Tool, ToolContext};
 use super::{Access, Output, Prepared, Preview};
 
 /// A larger file is not read into memory for an edit.
@@ -24,12 +24,15 @@ const MAX_FILE: u64 = 64 << 20;
 
 const OLD: Argument = required(
     "old",
-    Kind::Text,
+    ArgumentKind::Text,
     "The text to replace, exactly as it is in the file, indentation included, without the line numbers of `read_file`.",
 );
-const NEW: Argument = required("new", Kind::Text, "The text to put in its place; empty to delete it.");
-const ALL: Argument =
-    optional("replace_all", Kind::Flag, "Replace every occurrence. Default: false, then `old` must occur once.");
+const NEW: Argument = required("new", ArgumentKind::Text, "The text to put in its place; empty to delete it.");
+const ALL: Argument = optional(
+    "replace_all",
+    ArgumentKind::Flag,
+    "Replace every occurrence. Default: false, then `old` must occur once.",
+);
 
 pub(crate) const EDIT: Tool = Tool {
     name: "edit_file",
@@ -37,7 +40,7 @@ pub(crate) const EDIT: Tool = Tool {
 must occur exactly once; add surrounding lines until it does, or set `replace_all` (good for renaming). Everything else in the file stays \
 as it is, byte for byte; line endings are kept as the file has them.\n\nRead the file first. For several changes in one file use \
 `multi_edit`, for a new file or a complete rewrite `write_file`.",
-    arguments: &[required("path", Kind::Text, "Path of the file, relative to the workspace."), OLD, NEW, ALL],
+    arguments: &[required("path", ArgumentKind::Text, "Path of the file, relative to the workspace."), OLD, NEW, ALL],
     prepare: |bench, arguments| prepare(bench, arguments, vec![edit(arguments)]),
 };
 
@@ -47,8 +50,8 @@ pub(crate) const MULTI: Tool = Tool {
 left, and each must match as in `edit_file`: exactly, and once unless `replace_all` is set. If one does not match, the file stays as it was \
 and the failure says which. Prefer this to several calls of `edit_file` on the same file.",
     arguments: &[
-        required("path", Kind::Text, "Path of the file, relative to the workspace."),
-        required("edits", Kind::List(&[OLD, NEW, ALL]), "The replacements, in order; at least one."),
+        required("path", ArgumentKind::Text, "Path of the file, relative to the workspace."),
+        required("edits", ArgumentKind::List(&[OLD, NEW, ALL]), "The replacements, in order; at least one."),
     ],
     prepare: |bench, arguments| prepare(bench, arguments, arguments.list("edits").iter().map(edit).collect()),
 };
@@ -58,7 +61,7 @@ fn edit(arguments: &Arguments) -> Edit {
     Edit { old: arguments.text("old").to_owned(), new: arguments.text("new").to_owned(), occurrences }
 }
 
-fn prepare(bench: &Bench, arguments: &Arguments, edits: Vec<Edit>) -> Result<Prepared, Output> {
+fn prepare(bench: &ToolContext, arguments: &Arguments, edits: Vec<Edit>) -> Result<Prepared, Output> {
     if edits.is_empty() {
         return Err(Output::failed("`edits` is empty: give at least one edit."));
     }
@@ -85,15 +88,15 @@ fn prepare(bench: &Bench, arguments: &Arguments, edits: Vec<Edit>) -> Result<Pre
 }
 
 /// What the edits would make of the file as it is now.
-fn preview(target: &Target, edits: &[Edit]) -> Result<Vec<Rewrite>, Output> {
+fn preview(target: &WriteTarget, edits: &[Edit]) -> Result<Vec<Rewrite>, Output> {
     let before = content(target)?;
-    let Made { content, .. } = make(target, before.clone(), edits)?;
-    Ok(vec![Rewrite::new(target, Content::of(before), Content::of(content))])
+    let EditedContent { content, .. } = make(target, before.clone(), edits)?;
+    Ok(vec![Rewrite::new(target, PathContent::of(before), PathContent::of(content))])
 }
 
-fn change(bench: &Bench, target: &Target, edits: &[Edit]) -> Output {
+fn change(bench: &ToolContext, target: &WriteTarget, edits: &[Edit]) -> Output {
     let made = content(target).and_then(|before| make(target, before, edits));
-    let Made { content, changes } = match made {
+    let EditedContent { content, changes } = match made {
         Ok(made) => made,
         Err(output) => return output,
     };
@@ -106,13 +109,13 @@ fn change(bench: &Bench, target: &Target, edits: &[Edit]) -> Output {
 }
 
 /// A file's content after all edits, with the first line and the number of replacements of each.
-struct Made {
+struct EditedContent {
     content: Vec<u8>,
     changes: Vec<(usize, usize)>,
 }
 
 /// Makes the edits in memory; fails if one of them does not match.
-fn make(target: &Target, mut content: Vec<u8>, edits: &[Edit]) -> Result<Made, Output> {
+fn make(target: &WriteTarget, mut content: Vec<u8>, edits: &[Edit]) -> Result<EditedContent, Output> {
     let mut changes = Vec::new();
     for (at, edit) in edits.iter().enumerate() {
         let refused = |refused| Output::failed(refusal(&target.name(), &content, edit, at, edits.len(), &refused));
@@ -120,10 +123,10 @@ fn make(target: &Target, mut content: Vec<u8>, edits: &[Edit]) -> Result<Made, O
         changes.push((applied.first_line, applied.count));
         content = applied.content;
     }
-    Ok(Made { content, changes })
+    Ok(EditedContent { content, changes })
 }
 
-fn content(target: &Target) -> Result<Vec<u8>, Output> {
+fn content(target: &WriteTarget) -> Result<Vec<u8>, Output> {
     let name = target.name();
     let looked_at = fs::symlink_metadata(&target.real).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => Output::failed(format!("There is no file `{name}`. To create it use `write_file`.")),
@@ -149,16 +152,16 @@ fn told(name: &str, changes: &[(usize, usize)]) -> String {
     }
 }
 
-fn refusal(name: &str, content: &[u8], edit: &Edit, at: usize, of: usize, refused: &Refused) -> String {
+fn refusal(name: &str, content: &[u8], edit: &Edit, at: usize, of: usize, refused: &EditRefused) -> String {
     let which = if of > 1 { format!("Edit {} of {of}: ", at + 1) } else { String::new() };
     let kept = if at > 0 { " No edit was made, those before it included." } else { " Nothing was changed." };
     let why = match refused {
-        Refused::Empty => {
+        EditRefused::Empty => {
             "`old` is empty. Give the text to replace; to add text, give a line next to it and repeat it in `new`."
                 .to_owned()
         }
-        Refused::Same => "`old` and `new` are the same.".to_owned(),
-        Refused::Several { lines, count } => {
+        EditRefused::Same => "`old` and `new` are the same.".to_owned(),
+        EditRefused::Several { lines, count } => {
             let shown: Vec<String> = lines.iter().map(ToString::to_string).collect();
             let more = if lines.len() < *count { " …" } else { "" };
             format!(
@@ -166,7 +169,7 @@ fn refusal(name: &str, content: &[u8], edit: &Edit, at: usize, of: usize, refuse
                 shown.join(", ")
             )
         }
-        Refused::NotFound => format!("`old` was not found in `{name}`. {}", nearest::explain(content, &edit.old)),
+        EditRefused::NotFound => format!("`old` was not found in `{name}`. {}", nearest::explain(content, &edit.old)),
     };
     format!("{which}{why}{kept}")
 }

@@ -23,7 +23,7 @@ pub(crate) enum Occurrences {
 
 /// What a replacement made.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Applied {
+pub(crate) struct EditApplied {
     pub(crate) content: Vec<u8>,
     /// Of the first occurrence, counted from 1.
     pub(crate) first_line: usize,
@@ -32,7 +32,7 @@ pub(crate) struct Applied {
 
 /// Why a replacement was not made.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(crate) enum EditRefused {
     Empty,
     Same,
     NotFound,
@@ -46,17 +46,17 @@ pub(crate) enum Refused {
 const MAX_LINES_TOLD: usize = 20;
 
 /// Makes one replacement.
-pub(crate) fn apply(content: &[u8], edit: &Edit) -> Result<Applied, Refused> {
+pub(crate) fn apply(content: &[u8], edit: &Edit) -> Result<EditApplied, EditRefused> {
     if edit.old.is_empty() {
-        return Err(Refused::Empty);
+        return Err(EditRefused::Empty);
     }
     if edit.old == edit.new {
-        return Err(Refused::Same);
+        return Err(EditRefused::Same);
     }
-    let (old, new, found) = find(content, edit).ok_or(Refused::NotFound)?;
+    let (old, new, found) = find(content, edit).ok_or(EditRefused::NotFound)?;
     if found.len() > 1 && edit.occurrences == Occurrences::One {
         let lines = found.iter().take(MAX_LINES_TOLD).map(|at| line_of(content, *at)).collect();
-        return Err(Refused::Several { lines, count: found.len() });
+        return Err(EditRefused::Several { lines, count: found.len() });
     }
     let mut result = Vec::with_capacity(content.len() + new.len());
     let mut rest = 0;
@@ -66,7 +66,7 @@ pub(crate) fn apply(content: &[u8], edit: &Edit) -> Result<Applied, Refused> {
         rest = at + old.len();
     }
     result.extend_from_slice(&content[rest..]);
-    Ok(Applied { content: result, first_line: line_of(content, found[0]), count: found.len() })
+    Ok(EditApplied { content: result, first_line: line_of(content, found[0]), count: found.len() })
 }
 
 /// The texts with line endings as the content has them, and where the old one occurs.
@@ -150,10 +150,10 @@ mod tests {
 
     #[test]
     fn what_is_not_clear_is_refused() {
-        assert_eq!(apply(b"a\na\n", &one("a", "b")), Err(Refused::Several { lines: vec![1, 2], count: 2 }));
-        assert_eq!(apply(b"a", &one("", "b")), Err(Refused::Empty));
-        assert_eq!(apply(b"a", &one("a", "a")), Err(Refused::Same));
-        assert_eq!(apply(b"a", &one("b", "a")), Err(Refused::NotFound));
+        assert_eq!(apply(b"a\na\n", &one("a", "b")), Err(EditRefused::Several { lines: vec![1, 2], count: 2 }));
+        assert_eq!(apply(b"a", &one("", "b")), Err(EditRefused::Empty));
+        assert_eq!(apply(b"a", &one("a", "a")), Err(EditRefused::Same));
+        assert_eq!(apply(b"a", &one("b", "a")), Err(EditRefused::NotFound));
         let all = Edit { occurrences: Occurrences::All, ..one("a", "b") };
         assert_eq!(applied(b"a\na\n", &all), b"b\nb\n");
     }

@@ -11,9 +11,9 @@ use retake_engine::session::entry::{Outcome, Part};
 
 use super::kind::{self, FileKind, SNIFFED};
 use crate::image::is_sound;
-use crate::tool::arguments::{Arguments, Kind, optional, required};
+use crate::tool::arguments::{ArgumentKind, Arguments, optional, required};
 use crate::tool::run::{Stop, reading};
-use crate::tool::toolbox::{Bench, Tool};
+use crate::tool::toolbox::{Tool, ToolContext};
 use crate::tool::{Access, Output, Prepared};
 
 const MAX_LINES: u64 = 2000;
@@ -32,17 +32,17 @@ the file. PNG, JPEG, GIF and WebP images are shown to you as images. Other binar
 overwrite it. At most 2000 lines and 100 KB are returned, lines longer than 2000 bytes are cut; for the rest of a long file give `offset` \
 and `limit`. To find something in a large file use `grep` instead, for a directory `list_dir`.",
     arguments: &[
-        required("path", Kind::Text, "Path of the file, relative to the workspace."),
-        optional("offset", Kind::Integer(1), "First line to read, counted from 1. Default: 1."),
-        optional("limit", Kind::Integer(1), "How many lines to read. Default and maximum: 2000."),
+        required("path", ArgumentKind::Text, "Path of the file, relative to the workspace."),
+        optional("offset", ArgumentKind::Integer(1), "First line to read, counted from 1. Default: 1."),
+        optional("limit", ArgumentKind::Integer(1), "How many lines to read. Default and maximum: 2000."),
     ],
     prepare,
 };
 
-fn prepare(bench: &Bench, arguments: &Arguments) -> Result<Prepared, Output> {
+fn prepare(bench: &ToolContext, arguments: &Arguments) -> Result<Prepared, Output> {
     let given = arguments.text("path").to_owned();
     let real = bench.places.to_read(&given)?;
-    let window = Window {
+    let window = LineRange {
         first: arguments.integer("offset").unwrap_or(1),
         limit: arguments.integer("limit").unwrap_or(MAX_LINES).min(MAX_LINES),
     };
@@ -54,12 +54,12 @@ fn prepare(bench: &Bench, arguments: &Arguments) -> Result<Prepared, Output> {
 
 /// The lines that are wanted.
 #[derive(Clone, Copy)]
-struct Window {
+struct LineRange {
     first: u64,
     limit: u64,
 }
 
-fn read(bench: &Bench, given: &str, real: &Path, window: Window, stop: &Stop) -> Output {
+fn read(bench: &ToolContext, given: &str, real: &Path, window: LineRange, stop: &Stop) -> Output {
     // Asked first: opening a pipe would wait for whoever writes to it.
     let metadata = match fs::metadata(real) {
         Ok(metadata) if metadata.is_dir() => {
@@ -98,7 +98,7 @@ fn read(bench: &Bench, given: &str, real: &Path, window: Window, stop: &Stop) ->
 pub(super) fn whole(real: &Path) -> Option<String> {
     let file = File::open(real).ok()?;
     let metadata = file.metadata().ok().filter(fs::Metadata::is_file)?;
-    let shown = lines(file, metadata.len(), Window { first: 1, limit: MAX_LINES }, &Stop::default()).ok()?;
+    let shown = lines(file, metadata.len(), LineRange { first: 1, limit: MAX_LINES }, &Stop::default()).ok()?;
     let is_whole = shown.total == Some(shown.count) && shown.count > 0 && shown.cut == 0 && !shown.is_lossy;
     is_whole.then(|| shown.tell("").text())
 }
@@ -130,7 +130,7 @@ fn image(mut file: File, given: &str, size: u64, media_type: &str) -> io::Result
 
 /// Lines as the model gets them.
 #[derive(Default)]
-struct Shown {
+struct ShownLines {
     text: String,
     first: u64,
     /// How many lines are shown.
@@ -142,8 +142,8 @@ struct Shown {
     ends_without_newline: bool,
 }
 
-fn lines(file: File, size: u64, window: Window, stop: &Stop) -> io::Result<Shown> {
-    let mut shown = Shown { first: window.first, ..Shown::default() };
+fn lines(file: File, size: u64, window: LineRange, stop: &Stop) -> io::Result<ShownLines> {
+    let mut shown = ShownLines { first: window.first, ..ShownLines::default() };
     let mut reader = BufReader::with_capacity(1 << 16, file);
     let (mut number, mut line) = (0, Vec::new());
     loop {
@@ -187,7 +187,7 @@ fn skip_line(reader: &mut impl BufRead) -> io::Result<()> {
     }
 }
 
-impl Shown {
+impl ShownLines {
     fn push(&mut self, number: u64, line: &[u8], length: usize) {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -244,7 +244,7 @@ fn is_boundary(bytes: &[u8], at: usize) -> bool {
 }
 
 /// Says that there is no such file, and which names are near.
-fn missing(bench: &Bench, given: &str, real: &Path) -> Output {
+fn missing(bench: &ToolContext, given: &str, real: &Path) -> Output {
     let near = near_names(bench, real);
     let hint = match near.is_empty() {
         true => "Use `glob` or `list_dir` to see which files there are.".to_owned(),
@@ -256,7 +256,7 @@ fn missing(bench: &Bench, given: &str, real: &Path) -> Output {
 }
 
 /// Up to three names of the same directory that are spelled alike.
-fn near_names(bench: &Bench, real: &Path) -> Vec<String> {
+fn near_names(bench: &ToolContext, real: &Path) -> Vec<String> {
     let (Some(parent), Some(wanted)) = (real.parent(), real.file_name()) else { return Vec::new() };
     let wanted = wanted.to_string_lossy().to_lowercase();
     let entries = fs::read_dir(parent).into_iter().flatten().flatten().take(10_000);

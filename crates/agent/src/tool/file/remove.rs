@@ -10,12 +10,12 @@ use retake_engine::WorkspacePath;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
-use super::tree::{self, Below};
-use crate::tool::arguments::{Arguments, Kind, optional, required};
-use crate::tool::place::{Link, Target};
-use crate::tool::preview::{Content, Rewrite};
+use super::subtree::{self, Subtree};
+use crate::tool::arguments::{ArgumentKind, Arguments, optional, required};
+use crate::tool::path::{Link, WriteTarget};
+use crate::tool::preview::{PathContent, Rewrite};
 use crate::tool::run::writing;
-use crate::tool::toolbox::{Bench, Tool};
+use crate::tool::toolbox::{Tool, ToolContext};
 use crate::tool::{Access, Output, Prepared, Preview};
 
 pub(crate) const MOVE: Tool = Tool {
@@ -24,8 +24,8 @@ pub(crate) const MOVE: Tool = Tool {
 Nothing is ever overwritten: the new path must not exist. Use this rather than `mv` with `bash`, so that both paths are known to be yours \
 and can be rewound with certainty. References to the old path in other files are not changed.",
     arguments: &[
-        required("from", Kind::Text, "The path now, relative to the workspace."),
-        required("to", Kind::Text, "The whole new path, its file name included."),
+        required("from", ArgumentKind::Text, "The path now, relative to the workspace."),
+        required("to", ArgumentKind::Text, "The whole new path, its file name included."),
     ],
     prepare: prepare_move,
 };
@@ -36,13 +36,13 @@ pub(crate) const DELETE: Tool = Tool {
 included, but only if `recursive` is true. Use this rather than `rm` with `bash`, so that the path is known to be yours and can be rewound \
 with certainty.",
     arguments: &[
-        required("path", Kind::Text, "Path to delete, relative to the workspace."),
-        optional("recursive", Kind::Flag, "Delete a directory with everything in it. Default: false."),
+        required("path", ArgumentKind::Text, "Path to delete, relative to the workspace."),
+        optional("recursive", ArgumentKind::Flag, "Delete a directory with everything in it. Default: false."),
     ],
     prepare: prepare_delete,
 };
 
-fn prepare_move(bench: &Bench, arguments: &Arguments) -> Result<Prepared, Output> {
+fn prepare_move(bench: &ToolContext, arguments: &Arguments) -> Result<Prepared, Output> {
     let from = bench.places.to_write(arguments.text("from"), Link::Keep)?;
     let to = bench.places.to_write(arguments.text("to"), Link::Keep)?;
     check_move(&from, &to)?;
@@ -58,9 +58,9 @@ fn prepare_move(bench: &Bench, arguments: &Arguments) -> Result<Prepared, Output
         let (from, to) = (from.clone(), to.clone());
         Preview::new(move || {
             check_move(&from, &to)?;
-            let Some(content) = Content::on_disk(&from.real) else { return Ok(Vec::new()) };
-            let goes = Rewrite::new(&from, content.clone(), Content::Nothing);
-            Ok(vec![goes, Rewrite::new(&to, Content::Nothing, content)])
+            let Some(content) = PathContent::on_disk(&from.real) else { return Ok(Vec::new()) };
+            let goes = Rewrite::new(&from, content.clone(), PathContent::Nothing);
+            Ok(vec![goes, Rewrite::new(&to, PathContent::Nothing, content)])
         })
     };
     let (bench, given) = (bench.clone(), arguments.clone());
@@ -76,7 +76,7 @@ fn prepare_move(bench: &Bench, arguments: &Arguments) -> Result<Prepared, Output
     Ok(Prepared::new(title, access, run).with_preview(preview))
 }
 
-fn check_move(from: &Target, to: &Target) -> Result<(), Output> {
+fn check_move(from: &WriteTarget, to: &WriteTarget) -> Result<(), Output> {
     let (old, new) = (from.name(), to.name());
     if fs::symlink_metadata(&from.real).is_err() {
         return Err(Output::failed(format!("There is nothing at `{old}`; nothing was moved.")));
@@ -96,7 +96,7 @@ fn check_move(from: &Target, to: &Target) -> Result<(), Output> {
     }
 }
 
-fn rename(from: &Target, to: &Target) -> Output {
+fn rename(from: &WriteTarget, to: &WriteTarget) -> Output {
     let moved = to
         .real
         .parent()
@@ -121,7 +121,7 @@ fn rename_without_replacing(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-fn prepare_delete(bench: &Bench, arguments: &Arguments) -> Result<Prepared, Output> {
+fn prepare_delete(bench: &ToolContext, arguments: &Arguments) -> Result<Prepared, Output> {
     let target = bench.places.to_write(arguments.text("path"), Link::Keep)?;
     let name = target.name();
     let metadata = fs::symlink_metadata(&target.real)
@@ -138,8 +138,8 @@ fn prepare_delete(bench: &Bench, arguments: &Arguments) -> Result<Prepared, Outp
     let preview = {
         let target = target.clone();
         Preview::new(move || {
-            let before = Content::on_disk(&target.real);
-            Ok(before.map(|before| Rewrite::new(&target, before, Content::Nothing)).into_iter().collect())
+            let before = PathContent::on_disk(&target.real);
+            Ok(before.map(|before| Rewrite::new(&target, before, PathContent::Nothing)).into_iter().collect())
         })
     };
     let (bench, given) = (bench.clone(), arguments.clone());
@@ -154,7 +154,7 @@ fn prepare_delete(bench: &Bench, arguments: &Arguments) -> Result<Prepared, Outp
     Ok(Prepared::new(title, access, run).with_preview(preview))
 }
 
-fn delete(target: &Target, arguments: &Arguments) -> Output {
+fn delete(target: &WriteTarget, arguments: &Arguments) -> Output {
     let name = target.name();
     let is_directory = fs::symlink_metadata(&target.real).is_ok_and(|metadata| metadata.is_dir());
     let done = match is_directory && arguments.is_set("recursive") {
@@ -170,7 +170,7 @@ fn delete(target: &Target, arguments: &Arguments) -> Output {
 }
 
 /// The links may have changed while the call waited to be allowed.
-fn still(before: &Target, now: &Target) -> Result<(), Output> {
+fn still(before: &WriteTarget, now: &WriteTarget) -> Result<(), Output> {
     match before.real == now.real {
         true => Ok(()),
         false => Err(Output::failed(format!(
@@ -181,22 +181,22 @@ fn still(before: &Target, now: &Target) -> Result<(), Output> {
 }
 
 /// What is at and below the target, relative to it; `None` if that is too much.
-fn below(target: &Target) -> Result<Option<Vec<std::path::PathBuf>>, Output> {
-    match tree::below(&target.real) {
-        Ok(Below::All(paths)) => Ok(Some(paths)),
-        Ok(Below::TooMany) => Ok(None),
-        Ok(Below::VersionControl(found)) => Err(version_control(target, &found)),
+fn below(target: &WriteTarget) -> Result<Option<Vec<std::path::PathBuf>>, Output> {
+    match subtree::below(&target.real) {
+        Ok(Subtree::All(paths)) => Ok(Some(paths)),
+        Ok(Subtree::TooMany) => Ok(None),
+        Ok(Subtree::VersionControl(found)) => Err(version_control(target, &found)),
         Err(error) => {
             Err(Output::failed(format!("`{}` cannot be looked through: {error}; nothing was done.", target.name())))
         }
     }
 }
 
-fn refuse_version_control(target: &Target) -> Result<(), Output> {
+fn refuse_version_control(target: &WriteTarget) -> Result<(), Output> {
     if !fs::symlink_metadata(&target.real).is_ok_and(|metadata| metadata.is_dir()) {
         return Ok(());
     }
-    match tree::holds_version_control(&target.real) {
+    match subtree::holds_version_control(&target.real) {
         Ok(None) => Ok(()),
         Ok(Some(found)) => Err(version_control(target, found.strip_prefix(&target.real).unwrap_or(&found))),
         Err(error) => {
@@ -205,7 +205,7 @@ fn refuse_version_control(target: &Target) -> Result<(), Output> {
     }
 }
 
-fn version_control(target: &Target, found: &Path) -> Output {
+fn version_control(target: &WriteTarget, found: &Path) -> Output {
     Output::failed(format!(
         "`{}` holds `{}`, which belongs to version control and cannot be rewound; nothing was done. Ask the user, or use `bash`.",
         target.name(),
@@ -213,7 +213,7 @@ fn version_control(target: &Target, found: &Path) -> Output {
     ))
 }
 
-fn under(target: &Target, relative: &Path) -> Option<WorkspacePath> {
+fn under(target: &WriteTarget, relative: &Path) -> Option<WorkspacePath> {
     use std::os::unix::ffi::OsStrExt;
     let components = relative.components();
     components.into_iter().try_fold(target.path.clone(), |path, name| path.join(name.as_os_str().as_bytes()).ok())

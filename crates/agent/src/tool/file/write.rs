@@ -3,13 +3,13 @@
 use std::fs;
 use std::io;
 
-use super::put::put;
-use super::seen::Knows;
-use crate::tool::arguments::{Arguments, Kind, required};
-use crate::tool::place::{Link, Target};
-use crate::tool::preview::{Content, Rewrite};
+use super::seen_files::Knows;
+use super::write_in_place::put;
+use crate::tool::arguments::{ArgumentKind, Arguments, required};
+use crate::tool::path::{Link, WriteTarget};
+use crate::tool::preview::{PathContent, Rewrite};
 use crate::tool::run::writing;
-use crate::tool::toolbox::{Bench, Tool};
+use crate::tool::toolbox::{Tool, ToolContext};
 use crate::tool::{Access, Output, Prepared, Preview, counted};
 
 pub(crate) const WRITE: Tool = Tool {
@@ -19,13 +19,13 @@ end it with a newline if the file should end with one.\n\nUse it for new files a
 `edit_file` or `multi_edit`: they are quicker and touch nothing else. A file that exists must have been read with `read_file` first, and \
 not have changed since. Nothing outside the workspace and nothing in `.git` is written.",
     arguments: &[
-        required("path", Kind::Text, "Path of the file, relative to the workspace."),
-        required("content", Kind::Text, "The file's whole content."),
+        required("path", ArgumentKind::Text, "Path of the file, relative to the workspace."),
+        required("content", ArgumentKind::Text, "The file's whole content."),
     ],
     prepare,
 };
 
-fn prepare(bench: &Bench, arguments: &Arguments) -> Result<Prepared, Output> {
+fn prepare(bench: &ToolContext, arguments: &Arguments) -> Result<Prepared, Output> {
     let (given, content) = (arguments.text("path").to_owned(), arguments.text("content").to_owned());
     let target = bench.places.to_write(&given, Link::Follow)?;
     let paths = target.new_parents.iter().chain([&target.path]).cloned().collect();
@@ -34,8 +34,8 @@ fn prepare(bench: &Bench, arguments: &Arguments) -> Result<Prepared, Output> {
         let (bench, target, content) = (bench.clone(), target.clone(), content.clone());
         Preview::new(move || {
             known(&bench, &target)?;
-            let after = Content::of(content.clone().into_bytes());
-            let before = Content::on_disk(&target.real);
+            let after = PathContent::of(content.clone().into_bytes());
+            let before = PathContent::on_disk(&target.real);
             Ok(before.map(|before| Rewrite::new(&target, before, after)).into_iter().collect())
         })
     };
@@ -53,7 +53,7 @@ fn prepare(bench: &Bench, arguments: &Arguments) -> Result<Prepared, Output> {
     Ok(Prepared::new(title, Access::Writes { paths }, run).with_preview(preview))
 }
 
-fn write(bench: &Bench, target: &Target, content: &str) -> Output {
+fn write(bench: &ToolContext, target: &WriteTarget, content: &str) -> Output {
     let name = target.name();
     let before = match before(bench, target) {
         Ok(before) => before,
@@ -82,7 +82,7 @@ fn write(bench: &Bench, target: &Target, content: &str) -> Output {
 }
 
 /// The content before, if there is a file.
-fn before(bench: &Bench, target: &Target) -> Result<Option<Vec<u8>>, Output> {
+fn before(bench: &ToolContext, target: &WriteTarget) -> Result<Option<Vec<u8>>, Output> {
     let read = |error| Output::failed(format!("`{}` cannot be read: {error}.", target.name()));
     match known(bench, target)? {
         There::Nothing => Ok(None),
@@ -97,7 +97,7 @@ enum There {
 }
 
 /// Refuses to replace anything but a file that the model knows as it is now.
-fn known(bench: &Bench, target: &Target) -> Result<There, Output> {
+fn known(bench: &ToolContext, target: &WriteTarget) -> Result<There, Output> {
     let name = target.name();
     let metadata = match fs::symlink_metadata(&target.real) {
         Ok(metadata) if metadata.is_dir() => return Err(Output::failed(format!("`{name}` is a directory."))),

@@ -17,7 +17,7 @@ use retake_engine::Timestamp;
 use serde::Serialize;
 use tokio::sync::{mpsc, watch};
 
-use super::shell::{Exit, GRACE, Group, Live, Screen, Unread};
+use super::shell::{Exit, GRACE, OutputFilter, ProcessGroup, RunningShell, Unread};
 
 pub(crate) use tools::{END, OUTPUT};
 
@@ -95,26 +95,26 @@ pub struct Jobs(Arc<Registry>);
 
 #[derive(Debug)]
 struct Registry {
-    jobs: Mutex<BTreeMap<JobId, Arc<Held>>>,
+    jobs: Mutex<BTreeMap<JobId, Arc<JobRecord>>>,
     next: AtomicU64,
     ended: mpsc::Sender<JobEnded>,
 }
 
 /// A job as the registry holds it.
 #[derive(Debug)]
-struct Held {
+struct JobRecord {
     id: JobId,
     command: String,
     tag: String,
     started: Timestamp,
-    group: Group,
+    group: ProcessGroup,
     state: watch::Sender<JobState>,
     log: Mutex<Log>,
 }
 
 #[derive(Debug, Default)]
 struct Log {
-    screen: Screen,
+    screen: OutputFilter,
     unread: Unread,
 }
 
@@ -156,11 +156,11 @@ impl Jobs {
 
     /// Ends all running jobs that match: those of later prompts, those started since a moment. Returns them.
     pub async fn end_if(&self, matches: impl Fn(&Job) -> bool) -> Vec<Job> {
-        let running = |held: &Arc<Held>| {
+        let running = |held: &Arc<JobRecord>| {
             let job = held.job();
             job.state == JobState::Running && matches(&job)
         };
-        let ending: Vec<Arc<Held>> = self.0.jobs().values().filter(|held| running(held)).cloned().collect();
+        let ending: Vec<Arc<JobRecord>> = self.0.jobs().values().filter(|held| running(held)).cloned().collect();
         join_all(ending.iter().map(|held| held.end())).await;
         ending.iter().map(|held| held.job()).collect()
     }
@@ -171,9 +171,9 @@ impl Jobs {
     }
 
     /// Takes a shell as a job; `exit` if only what it left is still running.
-    pub(crate) fn follow(&self, live: Live, command: &str, tag: String, exit: Option<Exit>) -> JobId {
+    pub(crate) fn follow(&self, live: RunningShell, command: &str, tag: String, exit: Option<Exit>) -> JobId {
         let id = JobId(self.0.next.fetch_add(1, Ordering::Relaxed));
-        let held = Arc::new(Held {
+        let held = Arc::new(JobRecord {
             id,
             command: command.to_owned(),
             tag,
@@ -191,11 +191,11 @@ impl Jobs {
 
 impl Registry {
     // A panic cannot leave the map half changed.
-    fn jobs(&self) -> MutexGuard<'_, BTreeMap<JobId, Arc<Held>>> {
+    fn jobs(&self) -> MutexGuard<'_, BTreeMap<JobId, Arc<JobRecord>>> {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(&self, held: Arc<Held>) {
+    fn add(&self, held: Arc<JobRecord>) {
         let mut jobs = self.jobs();
         jobs.insert(held.id, held);
         let ended: Vec<JobId> = jobs.values().filter(|held| !held.is_running()).map(|held| held.id).collect();
@@ -213,7 +213,7 @@ impl Drop for Registry {
     }
 }
 
-impl Held {
+impl JobRecord {
     fn job(&self) -> Job {
         Job {
             id: self.id,
@@ -248,7 +248,7 @@ impl Held {
 }
 
 /// Follows a job to its end.
-async fn follow(held: Arc<Held>, mut live: Live, exit: Option<Exit>, ended: mpsc::Sender<JobEnded>) {
+async fn follow(held: Arc<JobRecord>, mut live: RunningShell, exit: Option<Exit>, ended: mpsc::Sender<JobEnded>) {
     let mut sink = |bytes: &[u8]| {
         let mut log = held.log();
         let lines = log.screen.feed(bytes);

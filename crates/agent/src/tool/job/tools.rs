@@ -1,8 +1,8 @@
 //! `job_output` and `job_end`: the model's hold on its jobs.
 
 use super::{Job, JobId, JobState, Jobs};
-use crate::tool::arguments::{Arguments, Kind, required};
-use crate::tool::toolbox::{Bench, Tool};
+use crate::tool::arguments::{ArgumentKind, Arguments, required};
+use crate::tool::toolbox::{Tool, ToolContext};
 use crate::tool::{Access, Output, Prepared};
 
 pub(crate) const OUTPUT: Tool = Tool {
@@ -10,7 +10,7 @@ pub(crate) const OUTPUT: Tool = Tool {
     description: "Returns what a job wrote since you last asked, and whether it is still running or with which code it ended. Jobs are \
 started by `bash` with `background`, or left running by a command. It does not wait: do something else before you ask again. Of long output \
 the first 10 KB and last 20 KB are returned.",
-    arguments: &[required("job", Kind::Integer(1), "The job's number.")],
+    arguments: &[required("job", ArgumentKind::Integer(1), "The job's number.")],
     prepare: |bench, arguments| {
         let (jobs, id) = (bench.jobs.clone(), id(arguments));
         known(bench, id)?;
@@ -27,7 +27,7 @@ pub(crate) const END: Tool = Tool {
     name: "job_end",
     description: "Ends a job with everything that it started, and returns the rest of its output. End jobs that are no longer needed, such as \
 a server that was started for a test.",
-    arguments: &[required("job", Kind::Integer(1), "The job's number.")],
+    arguments: &[required("job", ArgumentKind::Integer(1), "The job's number.")],
     prepare: |bench, arguments| {
         let (jobs, id) = (bench.jobs.clone(), id(arguments));
         known(bench, id)?;
@@ -49,7 +49,7 @@ fn id(arguments: &Arguments) -> JobId {
     JobId(arguments.integer("job").unwrap_or_default())
 }
 
-fn known(bench: &Bench, id: JobId) -> Result<(), Output> {
+fn known(bench: &ToolContext, id: JobId) -> Result<(), Output> {
     let jobs = bench.jobs.list();
     if jobs.iter().any(|job| job.id == id) {
         return Ok(());

@@ -5,9 +5,9 @@ use std::path::Path;
 use globset::{Glob, GlobBuilder, GlobMatcher};
 
 use super::walk::{Go, start, walk};
-use crate::tool::arguments::{Arguments, Kind, optional, required};
+use crate::tool::arguments::{ArgumentKind, Arguments, optional, required};
 use crate::tool::run::{Stop, reading};
-use crate::tool::toolbox::{Bench, Tool};
+use crate::tool::toolbox::{Tool, ToolContext};
 use crate::tool::{Access, Output, Prepared};
 
 const MAX_FOUND: usize = 500;
@@ -18,8 +18,12 @@ pub(crate) const GLOB: Tool = Tool {
 `**` matches any number of directories, `[ab]` and `{a,b}` alternatives. A pattern without `/` is matched against the file name at any \
 depth. Files that git ignores are left out. Paths come sorted, relative to the workspace, at most 500. To search in files use `grep`.",
     arguments: &[
-        required("pattern", Kind::Text, "The pattern, matched against paths below `path`."),
-        optional("path", Kind::Text, "Directory to search in, relative to the workspace. Default: the workspace."),
+        required("pattern", ArgumentKind::Text, "The pattern, matched against paths below `path`."),
+        optional(
+            "path",
+            ArgumentKind::Text,
+            "Directory to search in, relative to the workspace. Default: the workspace.",
+        ),
     ],
     prepare,
 };
@@ -51,7 +55,7 @@ impl Pattern {
     }
 }
 
-fn prepare(bench: &Bench, arguments: &Arguments) -> Result<Prepared, Output> {
+fn prepare(bench: &ToolContext, arguments: &Arguments) -> Result<Prepared, Output> {
     let given = arguments.text("pattern");
     let root = bench.places.root().to_path_buf();
     // Models give absolute patterns too; below the workspace it is clear what they mean.
@@ -64,7 +68,7 @@ fn prepare(bench: &Bench, arguments: &Arguments) -> Result<Prepared, Output> {
     Ok(Prepared::new(title, Access::Reads, run))
 }
 
-fn find(bench: &Bench, real: &Path, pattern: &Pattern, stop: &Stop) -> Output {
+fn find(bench: &ToolContext, real: &Path, pattern: &Pattern, stop: &Stop) -> Output {
     let mut found = Vec::new();
     walk(real, None, stop, |entry| {
         let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());

@@ -6,11 +6,11 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 
 use super::glob::Pattern;
-use super::matches::{Found, Mode, Sink};
+use super::matches::{MatchReport, Matches, Sink};
 use super::walk::{Go, start, walk};
-use crate::tool::arguments::{Arguments, Kind, optional, required};
+use crate::tool::arguments::{ArgumentKind, Arguments, optional, required};
 use crate::tool::run::{Stop, reading};
-use crate::tool::toolbox::{Bench, Tool};
+use crate::tool::toolbox::{Tool, ToolContext};
 use crate::tool::{Access, Output, Prepared};
 
 const MAX_CONTEXT: u64 = 20;
@@ -22,14 +22,26 @@ mean them literally). Searches line by line; binary files and files that git ign
 by path and are bounded, and it is said when there is more.\n\nPrefer this to `grep` or `rg` with `bash`. Use `mode` `files` first when many \
 files may match, then `content` on what is of interest. To find files by name use `glob`.",
     arguments: &[
-        required("pattern", Kind::Text, "The regular expression."),
-        optional("path", Kind::Text, "File or directory to search, relative to the workspace. Default: the workspace."),
-        optional("glob", Kind::Text, "Only files that match this pattern, for example `*.rs` or `src/**/*.ts`."),
-        optional("context", Kind::Integer(0), "Lines to show before and after each match, 0 to 20. Default: 0."),
-        optional("ignore_case", Kind::Flag, "Take upper and lower case as the same. Default: false."),
+        required("pattern", ArgumentKind::Text, "The regular expression."),
+        optional(
+            "path",
+            ArgumentKind::Text,
+            "File or directory to search, relative to the workspace. Default: the workspace.",
+        ),
+        optional(
+            "glob",
+            ArgumentKind::Text,
+            "Only files that match this pattern, for example `*.rs` or `src/**/*.ts`.",
+        ),
+        optional(
+            "context",
+            ArgumentKind::Integer(0),
+            "Lines to show before and after each match, 0 to 20. Default: 0.",
+        ),
+        optional("ignore_case", ArgumentKind::Flag, "Take upper and lower case as the same. Default: false."),
         optional(
             "mode",
-            Kind::Choice(&["content", "files", "count"]),
+            ArgumentKind::Choice(&["content", "files", "count"]),
             "`content` shows matching lines with their numbers (default), `files` only paths, `count` matching lines for each file.",
         ),
     ],
@@ -40,10 +52,10 @@ struct Search {
     matcher: RegexMatcher,
     searcher: Searcher,
     glob: Option<Pattern>,
-    mode: Mode,
+    mode: MatchReport,
 }
 
-fn prepare(bench: &Bench, arguments: &Arguments) -> Result<Prepared, Output> {
+fn prepare(bench: &ToolContext, arguments: &Arguments) -> Result<Prepared, Output> {
     let pattern = arguments.text("pattern");
     let matcher = RegexMatcherBuilder::new()
         .case_insensitive(arguments.is_set("ignore_case"))
@@ -62,9 +74,9 @@ fn prepare(bench: &Bench, arguments: &Arguments) -> Result<Prepared, Output> {
         .after_context(context)
         .build();
     let mode = match arguments.text("mode") {
-        "files" => Mode::Files,
-        "count" => Mode::Count,
-        _ => Mode::Content,
+        "files" => MatchReport::Files,
+        "count" => MatchReport::Count,
+        _ => MatchReport::Content,
     };
     let search =
         Search { matcher, searcher, glob: arguments.text_if_given("glob").map(Pattern::parse).transpose()?, mode };
@@ -75,8 +87,8 @@ fn prepare(bench: &Bench, arguments: &Arguments) -> Result<Prepared, Output> {
     Ok(Prepared::new(title, Access::Reads, run))
 }
 
-fn find(bench: &Bench, real: &Path, mut search: Search, stop: &Stop) -> Output {
-    let mut found = Found::new(search.mode);
+fn find(bench: &ToolContext, real: &Path, mut search: Search, stop: &Stop) -> Output {
+    let mut found = Matches::new(search.mode);
     walk(real, None, stop, |entry| {
         let is_file = entry.file_type().is_some_and(|kind| kind.is_file()) || (entry.depth() == 0 && real.is_file());
         let relative = entry.path().strip_prefix(real).ok().filter(|path| !path.as_os_str().is_empty());

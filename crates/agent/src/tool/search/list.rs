@@ -7,10 +7,10 @@ use std::path::Path;
 use ignore::DirEntry;
 
 use super::walk::{Go, start, walk};
-use crate::tool::arguments::{Arguments, Kind, optional, required};
-use crate::tool::place;
+use crate::tool::arguments::{ArgumentKind, Arguments, optional, required};
+use crate::tool::path;
 use crate::tool::run::{Stop, reading};
-use crate::tool::toolbox::{Bench, Tool};
+use crate::tool::toolbox::{Tool, ToolContext};
 use crate::tool::{Access, Output, Prepared};
 
 const MAX_ENTRIES: usize = 1000;
@@ -22,13 +22,13 @@ pub(crate) const LIST: Tool = Tool {
 where they lead. Files that git ignores and version-control directories are left out (their number is told for the directory itself). At \
 most 1000 entries. Use it to get to know a project; to find files by name use `glob`, by content `grep`.",
     arguments: &[
-        required("path", Kind::Text, "The directory, relative to the workspace; `.` for the workspace."),
-        optional("depth", Kind::Integer(1), "How many levels down, 1 to 8. Default: 1."),
+        required("path", ArgumentKind::Text, "The directory, relative to the workspace; `.` for the workspace."),
+        optional("depth", ArgumentKind::Integer(1), "How many levels down, 1 to 8. Default: 1."),
     ],
     prepare,
 };
 
-fn prepare(bench: &Bench, arguments: &Arguments) -> Result<Prepared, Output> {
+fn prepare(bench: &ToolContext, arguments: &Arguments) -> Result<Prepared, Output> {
     let real = start(bench, Some(arguments.text("path")))?;
     let name = bench.places.name(&real);
     if !real.is_dir() {
@@ -57,7 +57,7 @@ fn list(name: &str, real: &Path, depth: usize, stop: &Stop) -> Output {
         Go::On
     });
     let all = match fs::read_dir(real) {
-        Ok(entries) => entries.flatten().filter(|entry| !place::is_version_control(&entry.file_name())).count(),
+        Ok(entries) => entries.flatten().filter(|entry| !path::is_version_control(&entry.file_name())).count(),
         Err(error) => return Output::failed(format!("`{name}` cannot be listed: {error}.")),
     };
     if is_cut {

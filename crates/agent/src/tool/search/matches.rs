@@ -15,7 +15,7 @@ const MAX_LINE: usize = 400;
 
 /// What is told of matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(crate) enum MatchReport {
     Content,
     Files,
     Count,
@@ -23,16 +23,16 @@ pub(crate) enum Mode {
 
 /// Everything found so far.
 #[derive(Debug)]
-pub(crate) struct Found {
-    mode: Mode,
+pub(crate) struct Matches {
+    mode: MatchReport,
     text: String,
     matches: usize,
     files: usize,
     is_full: bool,
 }
 
-impl Found {
-    pub(crate) fn new(mode: Mode) -> Self {
+impl Matches {
+    pub(crate) fn new(mode: MatchReport) -> Self {
         Self { mode, text: String::new(), matches: 0, files: 0, is_full: false }
     }
 
@@ -46,18 +46,18 @@ impl Found {
             return Output::done("No match. Ignored and binary files were left out.");
         }
         let summary = match (self.mode, self.is_full) {
-            (Mode::Content, false) => {
+            (MatchReport::Content, false) => {
                 format!("[{} in {}.]", counted(self.matches, "matching line"), counted(self.files, "file"))
             }
-            (Mode::Files, false) => format!("[{}.]", counted(self.files, "file")),
-            (Mode::Count, false) => {
+            (MatchReport::Files, false) => format!("[{}.]", counted(self.files, "file")),
+            (MatchReport::Count, false) => {
                 format!("[{} in {}.]", counted(self.matches, "matching line"), counted(self.files, "file"))
             }
-            (Mode::Content, true) => format!(
+            (MatchReport::Content, true) => format!(
                 "[Only the first {} matching lines are shown; there may be more. Narrow the search with `path`, `glob` or the pattern, or use mode `files`.]",
                 self.matches
             ),
-            (Mode::Files | Mode::Count, true) => {
+            (MatchReport::Files | MatchReport::Count, true) => {
                 format!(
                     "[Only the first {} files are shown; there may be more. Narrow the search with `path` or `glob`.]",
                     self.files
@@ -79,14 +79,14 @@ impl Found {
 /// Takes the matches of one file.
 pub(crate) struct Sink<'a> {
     name: String,
-    found: &'a mut Found,
+    found: &'a mut Matches,
     stop: &'a Stop,
     here: usize,
     is_named: bool,
 }
 
 impl<'a> Sink<'a> {
-    pub(crate) fn new(name: String, found: &'a mut Found, stop: &'a Stop) -> Self {
+    pub(crate) fn new(name: String, found: &'a mut Matches, stop: &'a Stop) -> Self {
         Self { name, found, stop, here: 0, is_named: false }
     }
 
@@ -105,11 +105,11 @@ impl<'a> Sink<'a> {
         }
         found.files += 1;
         match found.mode {
-            Mode::Content => found.text.push('\n'),
-            Mode::Files => found.text.extend([name.as_str(), "\n"]),
-            Mode::Count => writeln!(found.text, "{name}: {here}").expect("a String takes everything"),
+            MatchReport::Content => found.text.push('\n'),
+            MatchReport::Files => found.text.extend([name.as_str(), "\n"]),
+            MatchReport::Count => writeln!(found.text, "{name}: {here}").expect("a String takes everything"),
         }
-        found.is_full |= found.mode != Mode::Content && found.files >= MAX_FILES;
+        found.is_full |= found.mode != MatchReport::Content && found.files >= MAX_FILES;
     }
 }
 
@@ -120,9 +120,9 @@ impl grep_searcher::Sink for Sink<'_> {
         self.here += 1;
         self.found.matches += 1;
         match self.found.mode {
-            Mode::Files => return Ok(false),
-            Mode::Count => return Ok(!self.stop.is_set()),
-            Mode::Content => {}
+            MatchReport::Files => return Ok(false),
+            MatchReport::Count => return Ok(!self.stop.is_set()),
+            MatchReport::Content => {}
         }
         self.name_once();
         self.found.line(matched.line_number(), ':', matched.bytes());
@@ -131,7 +131,7 @@ impl grep_searcher::Sink for Sink<'_> {
     }
 
     fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> Result<bool, Self::Error> {
-        if self.found.mode == Mode::Content {
+        if self.found.mode == MatchReport::Content {
             self.name_once();
             self.found.line(context.line_number(), '-', context.bytes());
         }
@@ -139,7 +139,7 @@ impl grep_searcher::Sink for Sink<'_> {
     }
 
     fn context_break(&mut self, _: &Searcher) -> Result<bool, Self::Error> {
-        if self.found.mode == Mode::Content {
+        if self.found.mode == MatchReport::Content {
             self.found.text.push_str("    --\n");
         }
         Ok(true)

@@ -5,9 +5,9 @@ use std::path::Path;
 use ignore::{DirEntry, WalkBuilder};
 
 use crate::tool::Output;
-use crate::tool::place;
+use crate::tool::path;
 use crate::tool::run::Stop;
-use crate::tool::toolbox::Bench;
+use crate::tool::toolbox::ToolContext;
 
 /// What stops a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(crate) fn walk(start: &Path, depth: Option<usize>, stop: &Stop, mut visit: i
         .follow_links(false)
         .max_depth(depth)
         .sort_by_file_name(Ord::cmp)
-        .filter_entry(|entry| entry.depth() == 0 || !place::is_version_control(entry.file_name()))
+        .filter_entry(|entry| entry.depth() == 0 || !path::is_version_control(entry.file_name()))
         .build();
     for entry in entries.flatten() {
         if stop.is_set() || visit(&entry) == Go::Stop {
@@ -38,7 +38,7 @@ pub(crate) fn walk(start: &Path, depth: Option<usize>, stop: &Stop, mut visit: i
 }
 
 /// The place where a search begins, which has to exist; the root if none is given.
-pub(crate) fn start(bench: &Bench, given: Option<&str>) -> Result<std::path::PathBuf, Output> {
+pub(crate) fn start(bench: &ToolContext, given: Option<&str>) -> Result<std::path::PathBuf, Output> {
     let given = given.filter(|given| !given.is_empty()).unwrap_or(".");
     let real = bench.places.to_read(given)?;
     match real.exists() {

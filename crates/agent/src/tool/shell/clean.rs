@@ -4,10 +4,10 @@
 
 /// Takes escape sequences and control characters out, but for newlines, tabs and carriage returns.
 #[derive(Debug, Default)]
-pub(crate) struct Escapes(State);
+pub(crate) struct Escapes(EscapeState);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
+enum EscapeState {
     #[default]
     Text,
     /// After ESC.
@@ -26,7 +26,7 @@ impl Escapes {
         let mut clean = Vec::with_capacity(bytes.len());
         let mut rest = bytes;
         while !rest.is_empty() {
-            if self.0 == State::Text {
+            if self.0 == EscapeState::Text {
                 let end = rest.iter().position(|byte| is_control(*byte)).unwrap_or(rest.len());
                 clean.extend_from_slice(&rest[..end]);
                 rest = &rest[end..];
@@ -40,7 +40,7 @@ impl Escapes {
     }
 }
 
-impl State {
+impl EscapeState {
     fn after(self, byte: u8) -> Self {
         match (self, byte) {
             (Self::EndOfMessage, b'\\') | (Self::Message, 0x07) => Self::Text,

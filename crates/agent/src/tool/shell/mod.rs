@@ -4,29 +4,29 @@
 //! is over or when it is interrupted; in the last two cases with everything that the command started. What a command leaves running on
 //! purpose becomes a job, so that nothing runs unseen.
 
+mod bounded_output;
 mod clean;
-mod keeper;
-mod kept;
-mod live;
 mod process;
+mod running;
+mod watchdog;
 
 use std::time::Duration;
 
 use retake_engine::session::entry::Outcome;
 use tokio::sync::mpsc;
 
+use self::bounded_output::BoundedOutput;
 use self::clean::{Escapes, Lines, Utf8};
-use self::kept::Kept;
-use super::arguments::{Arguments, Kind, optional, required};
+use super::arguments::{ArgumentKind, Arguments, optional, required};
 use super::run::interruption;
-use super::toolbox::{Bench, Tool};
-use super::{Access, JobId, Output, Prepared, Surroundings};
+use super::toolbox::{Tool, ToolContext};
+use super::{Access, CallContext, JobId, Output, Prepared};
 
-pub(crate) use self::kept::Unread;
-pub use self::live::Exit;
-pub(crate) use self::live::Live;
+pub(crate) use self::bounded_output::Unread;
 pub use self::process::{CALL_MARK, TURN_MARK};
-pub(crate) use self::process::{Group, new_mark, prepare as prepare_process};
+pub(crate) use self::process::{ProcessGroup, new_mark, prepare as prepare_process};
+pub use self::running::Exit;
+pub(crate) use self::running::RunningShell;
 
 const DEFAULT_TIMEOUT: u64 = 120;
 const MAX_TIMEOUT: u64 = 600;
@@ -48,11 +48,15 @@ returned, so filter with `grep` or `tail` where you can. After `timeout_seconds`
 started. For a server, a watcher or anything that goes on, set `background`: the call returns at once with a job, to be read with \
 `job_output` and ended with `job_end`; do not use `&` or `nohup`.\n\nTo read, find, edit, move or delete files use the other tools.",
     arguments: &[
-        required("command", Kind::Text, "The command line."),
-        optional("timeout_seconds", Kind::Integer(1), "End the command after this time. Default: 120, maximum: 600."),
+        required("command", ArgumentKind::Text, "The command line."),
+        optional(
+            "timeout_seconds",
+            ArgumentKind::Integer(1),
+            "End the command after this time. Default: 120, maximum: 600.",
+        ),
         optional(
             "background",
-            Kind::Flag,
+            ArgumentKind::Flag,
             "Run it as a job and return at once; there is no timeout then. Default: false.",
         ),
     ],
@@ -88,7 +92,7 @@ impl Shell {
     }
 }
 
-fn prepare(bench: &Bench, arguments: &Arguments) -> Result<Prepared, Output> {
+fn prepare(bench: &ToolContext, arguments: &Arguments) -> Result<Prepared, Output> {
     let command = arguments.text("command").to_owned();
     if command.trim().is_empty() || command.contains('\0') {
         return Err(Output::failed("`command` is empty or contains a NUL character; nothing was run."));
@@ -124,11 +128,11 @@ pub(crate) fn in_one_line(command: &str) -> String {
     }
 }
 
-fn start_job(bench: &Bench, command: &str, surroundings: Surroundings) -> Output {
+fn start_job(bench: &ToolContext, command: &str, surroundings: CallContext) -> Output {
     if bench.jobs.is_full() {
         return Output::failed("Too many jobs are running; nothing was started. End some with `job_end` first.");
     }
-    let started = Live::start(&bench.shell, &surroundings, command);
+    let started = RunningShell::start(&bench.shell, &surroundings, command);
     match started.map(|live| bench.jobs.follow(live, command, surroundings.tag, None)) {
         Ok(id) => Output {
             job: Some(id),
@@ -139,14 +143,14 @@ fn start_job(bench: &Bench, command: &str, surroundings: Surroundings) -> Output
 }
 
 /// How the wait for a command ended.
-enum Ended {
+enum CommandEnd {
     Shell(Exit),
     TimedOut,
     Interrupted,
 }
 
-async fn run(bench: &Bench, command: &str, limit: Duration, surroundings: Surroundings) -> Output {
-    let mut live = match Live::start(&bench.shell, &surroundings, command) {
+async fn run(bench: &ToolContext, command: &str, limit: Duration, surroundings: CallContext) -> Output {
+    let mut live = match RunningShell::start(&bench.shell, &surroundings, command) {
         Ok(live) => live,
         Err(error) => return Output::failed(format!("The shell cannot be started: {error}.")),
     };
@@ -155,12 +159,12 @@ async fn run(bench: &Bench, command: &str, limit: Duration, surroundings: Surrou
     let mut sink = |bytes: &[u8]| record.push(bytes);
     let ended = tokio::select! {
         biased;
-        () = interruption(surroundings.interrupted.clone()) => Ended::Interrupted,
-        () = tokio::time::sleep(limit) => Ended::TimedOut,
-        exit = live.until_shell_ends(&mut sink) => Ended::Shell(exit),
+        () = interruption(surroundings.interrupted.clone()) => CommandEnd::Interrupted,
+        () = tokio::time::sleep(limit) => CommandEnd::TimedOut,
+        exit = live.until_shell_ends(&mut sink) => CommandEnd::Shell(exit),
     };
     match ended {
-        Ended::Shell(exit) => {
+        CommandEnd::Shell(exit) => {
             let left = left_running(&mut live, &mut record).await;
             guard.disarm();
             if left.is_empty() {
@@ -171,7 +175,7 @@ async fn run(bench: &Bench, command: &str, limit: Duration, surroundings: Surrou
             let output = finished(record, exit);
             with_job(output, job, &left)
         }
-        Ended::TimedOut => {
+        CommandEnd::TimedOut => {
             let ending = end(live.group.clone(), GRACE);
             tokio::select! {
                 () = ending => {}
@@ -184,7 +188,7 @@ async fn run(bench: &Bench, command: &str, limit: Duration, surroundings: Surrou
             );
             Output::failed(record.tell(&told))
         }
-        Ended::Interrupted => {
+        CommandEnd::Interrupted => {
             end_at_once(&live.group).await;
             settle(live, &mut record, guard).await;
             Output::interrupted(record.tell("Interrupted by the user; the command and all it started were ended."))
@@ -193,13 +197,13 @@ async fn run(bench: &Bench, command: &str, limit: Duration, surroundings: Surrou
 }
 
 /// Waits until all that a command started is ended.
-async fn end(group: Group, grace: Duration) {
+async fn end(group: ProcessGroup, grace: Duration) {
     // Fails only if that panicked, and then nothing is to be waited for.
     drop(tokio::task::spawn_blocking(move || group.end(grace)).await);
 }
 
 /// The same, in the time that an interrupted call has. The killing goes on if it takes longer.
-async fn end_at_once(group: &Group) {
+async fn end_at_once(group: &ProcessGroup) {
     let ended = tokio::time::timeout(INTERRUPTED_WITHIN, end(group.clone(), SHORT_GRACE)).await;
     if ended.is_err() {
         // On a busy machine the thread may not have come to it; most of what there is can be killed from here.
@@ -208,15 +212,16 @@ async fn end_at_once(group: &Group) {
 }
 
 /// Takes the last output of a command that was ended.
-async fn settle(mut live: Live, record: &mut Record, guard: EndOnDrop) {
+async fn settle(mut live: RunningShell, record: &mut Record, guard: EndOnDrop) {
     live.reap().await;
     live.drain(&mut |bytes: &[u8]| record.push(bytes));
     guard.disarm();
 }
 
 /// What is still running after the shell has ended.
-async fn left_running(live: &mut Live, record: &mut Record) -> Vec<process::Member> {
-    let look = |group: Group| async { tokio::task::spawn_blocking(move || group.members()).await.unwrap_or_default() };
+async fn left_running(live: &mut RunningShell, record: &mut Record) -> Vec<process::Member> {
+    let look =
+        |group: ProcessGroup| async { tokio::task::spawn_blocking(move || group.members()).await.unwrap_or_default() };
     if look(live.group.clone()).await.is_empty() {
         return Vec::new();
     }
@@ -243,15 +248,15 @@ fn with_job(mut output: Output, job: JobId, left: &[process::Member]) -> Output 
 
 /// Output on its way to people and to the model.
 struct Record {
-    screen: Screen,
+    screen: OutputFilter,
     utf8: Utf8,
-    kept: Kept,
+    kept: BoundedOutput,
     people: mpsc::Sender<String>,
 }
 
 impl Record {
     fn new(people: mpsc::Sender<String>) -> Self {
-        Self { screen: Screen::default(), utf8: Utf8::default(), kept: Kept::default(), people }
+        Self { screen: OutputFilter::default(), utf8: Utf8::default(), kept: BoundedOutput::default(), people }
     }
 
     fn push(&mut self, bytes: &[u8]) {
@@ -276,12 +281,12 @@ impl Record {
 
 /// Output as a terminal would show it, without a terminal.
 #[derive(Debug, Default)]
-pub(crate) struct Screen {
+pub(crate) struct OutputFilter {
     escapes: Escapes,
     lines: Lines,
 }
 
-impl Screen {
+impl OutputFilter {
     /// The lines that the next piece completes.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Vec<u8> {
         let stripped = self.escapes.strip(bytes);
@@ -295,10 +300,10 @@ impl Screen {
 }
 
 /// Ends everything that a call started if the call's future is dropped.
-struct EndOnDrop(Option<Group>);
+struct EndOnDrop(Option<ProcessGroup>);
 
 impl EndOnDrop {
-    fn new(group: Group) -> Self {
+    fn new(group: ProcessGroup) -> Self {
         Self(Some(group))
     }
 

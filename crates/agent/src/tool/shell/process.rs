@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 
-use super::keeper;
-use crate::fresh;
+use super::watchdog;
+use crate::ids;
 
 /// The variable that marks the processes of a call.
 pub const CALL_MARK: &str = "RETAKE_CALL";
@@ -29,7 +29,7 @@ const GIVE_UP: Duration = Duration::from_secs(2);
 
 /// Everything that a call started.
 #[derive(Clone, Debug)]
-pub(crate) struct Group {
+pub(crate) struct ProcessGroup {
     id: Pid,
     mark: String,
     pipe: Option<String>,
@@ -46,11 +46,11 @@ pub(crate) struct Member {
     pub(crate) name: String,
 }
 
-impl Group {
+impl ProcessGroup {
     /// The group that a command will have when it is started with [`prepare`].
     pub(crate) fn of(leader: u32, mark: String, pipe: Option<u64>) -> Option<Self> {
         let id = Pid::from_raw(i32::try_from(leader).ok()?)?;
-        keeper::watch(id.as_raw_nonzero().get(), instance());
+        watchdog::watch(id.as_raw_nonzero().get(), instance());
         let pipe = pipe.map(|inode| format!("pipe:[{inode}]"));
         Some(Self { id, mark, pipe, is_free: Arc::default(), is_leader_gone: Arc::default() })
     }
@@ -74,7 +74,7 @@ impl Group {
             let id = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok());
             let Some(id) = id.filter(|id| u32::try_from(*id) != Ok(own)) else { continue };
             if let Some(tie) = self.tie(&entry.path()) {
-                in_group |= tie == Tie::Group;
+                in_group |= tie == GroupLink::Group;
                 members.push(Member { id, name: command_line(&entry.path()) });
             }
         }
@@ -93,7 +93,7 @@ impl Group {
     }
 
     /// How the process in `directory` of `/proc` belongs to the call, if it does and is alive.
-    fn tie(&self, directory: &Path) -> Option<Tie> {
+    fn tie(&self, directory: &Path) -> Option<GroupLink> {
         let stat = fs::read_to_string(directory.join("stat")).ok()?;
         // `id (name) state parent group …`, where the name may contain anything.
         let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
@@ -103,16 +103,16 @@ impl Group {
         }
         let group: i32 = fields.nth(1)?.parse().ok()?;
         if self.id.as_raw_nonzero().get() == group && !self.is_free() {
-            return Some(Tie::Group);
+            return Some(GroupLink::Group);
         }
         let environment = fs::read(directory.join("environ")).unwrap_or_default();
         let mark = format!("{CALL_MARK}={}", self.mark);
         if environment.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes()) {
-            return Some(Tie::Mark);
+            return Some(GroupLink::Mark);
         }
         let pipe = self.pipe.as_ref()?;
         let holds = |fd: &str| fs::read_link(directory.join(fd)).is_ok_and(|link| link == Path::new(pipe));
-        (holds("fd/1") || holds("fd/2")).then_some(Tie::Pipe)
+        (holds("fd/1") || holds("fd/2")).then_some(GroupLink::Pipe)
     }
 
     fn signal(&self, members: &[Member], signal: Signal) {
@@ -158,15 +158,15 @@ impl Group {
         self.release();
     }
 
-    /// Tells the keeper that nothing is left.
+    /// Tells the watchdog that nothing is left.
     pub(crate) fn release(&self) {
-        keeper::release(self.id.as_raw_nonzero().get(), instance());
+        watchdog::release(self.id.as_raw_nonzero().get(), instance());
     }
 }
 
 /// How a process belongs to a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Tie {
+enum GroupLink {
     Group,
     Mark,
     Pipe,
@@ -184,14 +184,14 @@ pub(crate) fn instance() -> &'static str {
     static INSTANCE: OnceLock<String> = OnceLock::new();
     INSTANCE.get_or_init(|| {
         let mut random = [0; 8];
-        fresh::fill(&mut random);
+        ids::fill(&mut random);
         random.iter().map(|byte| format!("{byte:02x}")).collect()
     })
 }
 
-/// A mark that no other call has. From now on the keeper ends what has it, should Retake be killed.
+/// A mark that no other call has. From now on the watchdog ends what has it, should Retake be killed.
 pub(crate) fn new_mark() -> String {
-    keeper::begin(instance());
+    watchdog::begin(instance());
     static NEXT: AtomicU64 = AtomicU64::new(1);
     format!("{}-{}", instance(), NEXT.fetch_add(1, Ordering::Relaxed))
 }

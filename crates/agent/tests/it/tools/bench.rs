@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use retake_agent::tool::{Access, JobEnded, Jobs, Output, Prepared, Shell, Surroundings, Toolbox};
+use retake_agent::tool::{Access, CallContext, JobEnded, Jobs, Output, Prepared, Shell, Toolbox};
 use retake_engine::session::entry::Outcome;
 use retake_testkit::Scratch;
 use serde_json::Value;
@@ -49,10 +49,10 @@ impl Bench {
         std::fs::read(self.root().join(name)).unwrap()
     }
 
-    pub(crate) fn surroundings(&self) -> (Surroundings, mpsc::Receiver<String>) {
+    pub(crate) fn surroundings(&self) -> (CallContext, mpsc::Receiver<String>) {
         let (output, receiver) = mpsc::channel(10_000);
         let interrupted = self.interrupt.subscribe();
-        (Surroundings { root: self.root(), output, interrupted, tag: "prompt".to_owned() }, receiver)
+        (CallContext { root: self.root(), output, interrupted, tag: "prompt".to_owned() }, receiver)
     }
 
     pub(crate) fn prepare(&self, tool: &str, arguments: &Value) -> Result<Prepared, Output> {

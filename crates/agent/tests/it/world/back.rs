@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use retake_agent::contract::{Change, ChangeGoal, Reason, Refusal, WhileRunning};
-use retake_agent::document::{Bytes, RewindDocument};
+use retake_agent::rewind_document::{Bytes, RewindDocument};
 use retake_engine::session::entry::{Body, Entry, EntryId};
 use retake_engine::{OnConflict, Scope};
 

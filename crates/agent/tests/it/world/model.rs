@@ -127,7 +127,7 @@ pub(super) fn differing(one: &Files, two: &Files) -> BTreeSet<String> {
     all.filter(|path| one.get(*path) != two.get(*path)).cloned().collect()
 }
 
-/// `files` with `states` in place of what is there.
+/// `path_search` with `states` in place of what is there.
 pub(super) fn with(files: &Files, states: &BTreeMap<String, Option<Node>>) -> Files {
     let mut files = files.clone();
     for (path, state) in states {

@@ -14,7 +14,7 @@ use super::Met;
 use super::model::{By, Files, Kind, Operation, Timeline, Undone, read};
 use super::story::{PATHS, Place, SHARED, Step, Story, Stretch};
 use crate::scene::{Scene, rewind_goal};
-use crate::words::{words_seen, words_sent};
+use crate::word_trace::{words_seen, words_sent};
 
 /// Tokens that the model can read.
 pub(super) const WINDOW: u64 = 100_000;
@@ -28,7 +28,7 @@ pub(super) struct Script {
 }
 
 impl Script {
-    /// What it answers when `files` are there. Summaries are asked for whenever it suits the agent.
+    /// What it answers when `path_search` are there. Summaries are asked for whenever it suits the agent.
     fn answer(&mut self, request: &Received, files: Files) -> Answer {
         if request.text.contains("Write a summary that will take the place") {
             self.summaries += 1;

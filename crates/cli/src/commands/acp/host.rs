@@ -5,21 +5,21 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use retake_acp::agent::{Host, HostError, Listed, McpServer, Open, Parting, Wanted, Wish};
+use retake_acp::agent::{Host, HostError, ListedSession, McpServer, OpenSession, Parting, WantedSession, Wish};
 use retake_agent::controller::{OpenError as OpenSessionError, Which};
-use retake_agent::live::{FindError, Found, JoinError, Live, NotOpened};
+use retake_agent::live::{FindError, FoundSession, JoinError, LiveSession, NotOpened};
 use retake_agent::mcp::ServerSettings;
-use retake_agent::{fresh, listing};
+use retake_agent::{ids, listing};
 use retake_engine::{OpenError, ResolveError, SessionError, SessionId, Workspace};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::agent::model::{self, ModelArgs, Need};
-use crate::agent::{self, AgentError, Manner};
+use crate::agent::model::{self, ModelArgs, ModelUse};
+use crate::agent::{self, AgentError, SessionOptions};
 use crate::args::GlobalArgs;
 use crate::failure;
-use crate::surroundings::Surroundings;
+use crate::workspace::context::CommandContext;
 
 /// How often it is looked whether others still have a session open.
 const LOOK: Duration = Duration::from_millis(500);
@@ -31,16 +31,16 @@ pub struct EditorHost {
     runtime: Handle,
     global: GlobalArgs,
     model: ModelArgs,
-    left: Arc<Left>,
+    left: Arc<ClosedSessions>,
 }
 
 /// Sessions that the editor has closed and others still have open: they stay until those have left, or this process ends.
-struct Left {
+struct ClosedSessions {
     staying: Mutex<JoinSet<()>>,
     is_over: watch::Sender<bool>,
 }
 
-impl Left {
+impl ClosedSessions {
     /// Keeps a session open for as long as others have it open.
     fn keep(&self, serving: agent::Serving, runtime: Handle) {
         let mut is_over = self.is_over.subscribe();
@@ -69,32 +69,32 @@ async fn finish(serving: agent::Serving, runtime: Handle) {
 
 impl EditorHost {
     pub fn new(runtime: Handle, global: GlobalArgs, model: ModelArgs) -> Self {
-        let left = Left { staying: Mutex::default(), is_over: watch::Sender::new(false) };
+        let left = ClosedSessions { staying: Mutex::default(), is_over: watch::Sender::new(false) };
         Self { runtime, global, model, left: Arc::new(left) }
     }
 
     /// What there is about a directory.
-    fn surroundings(&self, cwd: &Path) -> Result<Surroundings, HostError> {
+    fn surroundings(&self, cwd: &Path) -> Result<CommandContext, HostError> {
         let global = GlobalArgs { workspace: Some(cwd.to_owned()), ..self.global.clone() };
-        Surroundings::find(&global).map_err(|error| HostError::Invalid { message: words(&error.into()) })
+        CommandContext::find(&global).map_err(|error| HostError::Invalid { message: words(&error.into()) })
     }
 
     /// Opens a session in this process.
-    async fn serve(&self, here: Surroundings, which: Which) -> Result<Open, Refused> {
+    async fn serve(&self, here: CommandContext, which: Which) -> Result<OpenSession, OpenRefused> {
         let (tools, warnings) = agent::tools_quietly(&here).await;
         warnings.iter().for_each(|warning| self.warn(warning));
         let (runtime, args) = (self.runtime.clone(), self.model.clone());
         let opened = blocking(move || {
-            let model = model::find(&runtime, &args, &here.agent, Need::Ask, None)?;
-            agent::open_quietly(&runtime, &here, tools, model, which, Manner::interactive())
+            let model = model::find(&runtime, &args, &here.agent, ModelUse::Ask, None)?;
+            agent::open_quietly(&runtime, &here, tools, model, which, SessionOptions::interactive())
         });
-        let (serving, warning) = opened.await?.map_err(Refused::from)?;
+        let (serving, warning) = opened.await?.map_err(OpenRefused::from)?;
         if let Some(warning) = warning {
             self.warn(&warning);
         }
-        let (view, live) = match Live::here(serving.opened.handle.clone()).await {
+        let (view, live) = match LiveSession::here(serving.opened.handle.clone()).await {
             Ok(attached) => attached,
-            Err(error) => return Err(Refused::from(AgentError::from(error))),
+            Err(error) => return Err(OpenRefused::from(AgentError::from(error))),
         };
         let (runtime, left) = (self.runtime.clone(), Arc::clone(&self.left));
         let close = move |parting| -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
@@ -105,27 +105,29 @@ impl EditorHost {
                 }
             })
         };
-        Ok(Open { view, live, close: Box::new(close) })
+        Ok(OpenSession { view, live, close: Box::new(close) })
     }
 
     /// Joins a session that another process has open, or opens it here.
-    async fn resume(&self, cwd: &Path, servers: &[McpServer], session: SessionId) -> Result<Open, HostError> {
+    async fn resume(&self, cwd: &Path, servers: &[McpServer], session: SessionId) -> Result<OpenSession, HostError> {
         let here = self.with_servers(cwd, servers)?;
         let open = || async {
             self.serve(here.clone(), Which::Existing(session)).await.map_err(|refused| match refused {
-                Refused::Live => NotOpened::Taken(failed(&AgentError::unreachable(session))),
-                Refused::Other(error) => NotOpened::Failed(error),
+                OpenRefused::Live => NotOpened::Taken(failed(&AgentError::unreachable(session))),
+                OpenRefused::Other(error) => NotOpened::Failed(error),
             })
         };
         match here.reach().find(session, open).await {
-            Ok(Found::Opened(open)) => Ok(open),
-            Ok(Found::Joined(view, live)) => Ok(Open { view, live, close: Box::new(|_| Box::pin(async {})) }),
+            Ok(FoundSession::Opened(open)) => Ok(open),
+            Ok(FoundSession::Joined(view, live)) => {
+                Ok(OpenSession { view, live, close: Box::new(|_| Box::pin(async {})) })
+            }
             Err(FindError::Open(error)) => Err(error),
             Err(FindError::Join(error)) => Err(not_joined(error)),
         }
     }
 
-    fn with_servers(&self, cwd: &Path, servers: &[McpServer]) -> Result<Surroundings, HostError> {
+    fn with_servers(&self, cwd: &Path, servers: &[McpServer]) -> Result<CommandContext, HostError> {
         let mut here = self.surroundings(cwd)?;
         for server in servers {
             let env = server.env.iter().cloned().collect();
@@ -138,15 +140,17 @@ impl EditorHost {
 }
 
 impl Host for EditorHost {
-    async fn open(&self, wish: Wish) -> Result<Open, HostError> {
+    async fn open(&self, wish: Wish) -> Result<OpenSession, HostError> {
         let Wish { cwd, which, servers } = wish;
         match which {
-            Wanted::New => match self.serve(self.with_servers(&cwd, &servers)?, Which::New).await {
+            WantedSession::New => match self.serve(self.with_servers(&cwd, &servers)?, Which::New).await {
                 Ok(open) => Ok(open),
-                Err(Refused::Other(error)) => Err(error),
-                Err(Refused::Live) => Err(HostError::Failed { message: "the new session is open already".to_owned() }),
+                Err(OpenRefused::Other(error)) => Err(error),
+                Err(OpenRefused::Live) => {
+                    Err(HostError::Failed { message: "the new session is open already".to_owned() })
+                }
             },
-            Wanted::Existing(text) => {
+            WantedSession::Existing(text) => {
                 let here = self.surroundings(&cwd)?;
                 let found = blocking(move || find(here, &text)).await??;
                 self.resume(&cwd, &servers, found).await
@@ -154,19 +158,19 @@ impl Host for EditorHost {
         }
     }
 
-    async fn list(&self, cwd: Option<PathBuf>) -> Result<Vec<Listed>, HostError> {
+    async fn list(&self, cwd: Option<PathBuf>) -> Result<Vec<ListedSession>, HostError> {
         let roots = match cwd {
             Some(cwd) => vec![cwd],
             None => {
-                let here = Surroundings::find(&self.global);
+                let here = CommandContext::find(&self.global);
                 let here = here.map_err(|error| HostError::Failed { message: words(&error.into()) })?;
                 Workspace::roots(&here.environment.data_dir)
             }
         };
         // One that is not there any more, or cannot be read, has no sessions that could be opened.
-        let all: Vec<Surroundings> = roots.iter().filter_map(|root| self.surroundings(root).ok()).collect();
+        let all: Vec<CommandContext> = roots.iter().filter_map(|root| self.surroundings(root).ok()).collect();
         blocking(move || {
-            let mut listed: Vec<Listed> = all.into_iter().flat_map(sessions).collect();
+            let mut listed: Vec<ListedSession> = all.into_iter().flat_map(sessions).collect();
             listed.sort_by_key(|one| std::cmp::Reverse(one.at));
             listed
         })
@@ -193,13 +197,13 @@ impl Host for EditorHost {
 }
 
 /// Why a session could not be opened here.
-enum Refused {
+enum OpenRefused {
     /// Another process has it.
     Live,
     Other(HostError),
 }
 
-impl From<AgentError> for Refused {
+impl From<AgentError> for OpenRefused {
     fn from(error: AgentError) -> Self {
         match error {
             AgentError::Open(OpenSessionError::Session(SessionError::Live { .. })) => Self::Live,
@@ -208,7 +212,7 @@ impl From<AgentError> for Refused {
     }
 }
 
-impl From<HostError> for Refused {
+impl From<HostError> for OpenRefused {
     fn from(error: HostError) -> Self {
         Self::Other(error)
     }
@@ -221,7 +225,7 @@ fn not_joined(error: JoinError) -> HostError {
     }
 }
 
-fn find(here: Surroundings, text: &str) -> Result<SessionId, HostError> {
+fn find(here: CommandContext, text: &str) -> Result<SessionId, HostError> {
     let unknown = || HostError::Unknown { session: text.to_owned() };
     let workspace = match Workspace::open(here.environment) {
         Ok(workspace) => workspace,
@@ -235,19 +239,21 @@ fn find(here: Surroundings, text: &str) -> Result<SessionId, HostError> {
     }
 }
 
-fn delete(here: Surroundings, session: &str) -> anyhow::Result<()> {
+fn delete(here: CommandContext, session: &str) -> anyhow::Result<()> {
     let mut workspace = Workspace::open(here.environment)?;
     let found = workspace.resolve_session(session)?;
-    let writer = workspace.open_session(found.id, fresh::now(), &mut fresh::random)?;
+    let writer = workspace.open_session(found.id, ids::now(), &mut ids::random)?;
     workspace.delete_session(writer)?;
     Ok(())
 }
 
-fn sessions(here: Surroundings) -> Vec<Listed> {
+fn sessions(here: CommandContext) -> Vec<ListedSession> {
     let root = here.environment.root.clone();
     let Ok(workspace) = Workspace::open(here.environment) else { return Vec::new() };
     let facts = listing::sessions(&workspace).unwrap_or_default().into_iter();
-    facts.map(|one| Listed { session: one.session.into(), cwd: root.clone(), title: one.title, at: one.at }).collect()
+    facts
+        .map(|one| ListedSession { session: one.session.into(), cwd: root.clone(), title: one.title, at: one.at })
+        .collect()
 }
 
 /// Does something that waits.

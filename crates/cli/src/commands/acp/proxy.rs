@@ -7,22 +7,22 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::ExitCode;
 
-use retake_acp::proxy::{self, Ended, Patience, Setup};
+use retake_acp::proxy::{self, Patience, ProxyEnd, Setup};
 use retake_engine::Environment;
 
 use super::PARTING;
 use crate::agent;
 use crate::args::GlobalArgs;
-use crate::commands::run::Stops;
-use crate::surroundings::Surroundings;
+use crate::commands::run::StopSignals;
+use crate::workspace::context::CommandContext;
 
 /// Runs `command` as the inner agent until it or the editor hangs up. Its exit code is ours.
 pub fn run(global: &GlobalArgs, command: &[OsString]) -> anyhow::Result<ExitCode> {
-    let here = Surroundings::find(global)?;
+    let here = CommandContext::find(global)?;
     let global = global.clone();
     let environments = move |cwd: &Path| -> Result<Environment, String> {
         let named = GlobalArgs { workspace: global.workspace.clone().or(Some(cwd.to_owned())), ..global.clone() };
-        Surroundings::find(&named).map(|here| here.environment).map_err(|error| error.to_string())
+        CommandContext::find(&named).map(|here| here.environment).map_err(|error| error.to_string())
     };
     let setup = Setup {
         command: command.to_vec(),
@@ -33,14 +33,14 @@ pub fn run(global: &GlobalArgs, command: &[OsString]) -> anyhow::Result<ExitCode
     let runtime = agent::runtime()?;
     let stdout = tokio::fs::File::from_std(File::from(io::stdout().as_fd().try_clone_to_owned()?));
     let ended = runtime.block_on(async {
-        let mut stops = Stops::listen()?;
+        let mut stops = StopSignals::listen()?;
         let stop = async move { stops.next().await };
         anyhow::Ok(proxy::run(setup, tokio::io::stdin(), stdout, stop).await?)
     });
     runtime.shutdown_timeout(PARTING);
     Ok(match ended? {
-        Ended::ByClient => ExitCode::SUCCESS,
-        Ended::ByAgent(Some(code)) => u8::try_from(code).map_or(ExitCode::FAILURE, ExitCode::from),
-        Ended::ByAgent(None) => ExitCode::FAILURE,
+        ProxyEnd::ByClient => ExitCode::SUCCESS,
+        ProxyEnd::ByAgent(Some(code)) => u8::try_from(code).map_or(ExitCode::FAILURE, ExitCode::from),
+        ProxyEnd::ByAgent(None) => ExitCode::FAILURE,
     })
 }

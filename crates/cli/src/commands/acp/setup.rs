@@ -5,12 +5,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use retake_acp::setup;
-use retake_agent::document::VERSION;
+use retake_acp::editor_setup;
+use retake_agent::rewind_document::VERSION;
 use serde::Serialize;
 
-use crate::surroundings::variable;
-use crate::ui::{Format, Ui};
+use crate::output::ui::{Format, Ui};
+use crate::workspace::context::variable;
 
 /// Print what to put into an editor's settings
 ///
@@ -22,12 +22,12 @@ use crate::ui::{Format, Ui};
 pub struct SetupArgs {
     /// The editor; all of them without one
     #[arg(value_name = "EDITOR")]
-    editor: Option<Editor>,
+    editor: Option<EditorName>,
 }
 
 /// An editor, as typed.
 #[derive(clap::ValueEnum, Clone, Copy, Debug)]
-pub enum Editor {
+pub enum EditorName {
     Zed,
     Jetbrains,
     Neovim,
@@ -56,14 +56,15 @@ struct EditorFacts {
 }
 
 pub fn run(ui: &mut Ui, args: &SetupArgs) -> anyhow::Result<()> {
-    let wanted: Vec<Editor> = args.editor.map_or_else(|| Editor::value_variants().to_vec(), |editor| vec![editor]);
+    let wanted: Vec<EditorName> =
+        args.editor.map_or_else(|| EditorName::value_variants().to_vec(), |editor| vec![editor]);
     // Editors may have another search path than this shell.
     let retake = std::env::current_exe().ok().and_then(|path| path.to_str().map(str::to_owned));
     let retake = retake.unwrap_or_else(|| "retake".to_owned());
-    let servers = setup::servers(installed);
+    let servers = editor_setup::servers(installed);
     let editors: Vec<EditorFacts> = wanted.into_iter().map(|editor| facts(editor, &retake, &servers)).collect();
     if ui.format == Format::Json {
-        let agent = |server: &setup::Server| AgentFacts {
+        let agent = |server: &editor_setup::AgentServer| AgentFacts {
             name: server.name.clone(),
             command: std::iter::once(&retake).chain(&server.arguments).cloned().collect(),
             needs: server.needs.to_owned(),
@@ -79,14 +80,14 @@ pub fn run(ui: &mut Ui, args: &SetupArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn facts(editor: Editor, retake: &str, servers: &[setup::Server]) -> EditorFacts {
+fn facts(editor: EditorName, retake: &str, servers: &[editor_setup::AgentServer]) -> EditorFacts {
     let named = match editor {
-        Editor::Zed => setup::Editor::Zed,
-        Editor::Jetbrains => setup::Editor::JetBrains,
-        Editor::Neovim => setup::Editor::Neovim,
-        Editor::Emacs => setup::Editor::Emacs,
+        EditorName::Zed => editor_setup::Editor::Zed,
+        EditorName::Jetbrains => editor_setup::Editor::JetBrains,
+        EditorName::Neovim => editor_setup::Editor::Neovim,
+        EditorName::Emacs => editor_setup::Editor::Emacs,
     };
-    let setup::Instructions { what_to_do, text } = named.instructions(retake, servers);
+    let editor_setup::Instructions { what_to_do, text } = named.instructions(retake, servers);
     let name = editor.to_possible_value().map(|value| value.get_name().to_owned());
     EditorFacts { editor: name.unwrap_or_default(), what_to_do, text }
 }

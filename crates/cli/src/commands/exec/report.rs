@@ -5,7 +5,7 @@ mod undo;
 use std::collections::BTreeSet;
 use std::io::Write;
 
-use retake_agent::coverage;
+use retake_agent::ignore_warnings;
 use retake_engine::{
     Beside, Change, Changed, Checkpoint, CheckpointError, Difference, LedgerItem, LeftOut, Operation, OperationId,
     OperationKind, Owner, SessionId, Side, StoreError, UncapturedChange, Workspace, WorkspacePath,
@@ -13,15 +13,15 @@ use retake_engine::{
 use serde::Serialize;
 
 use crate::commands;
-use crate::json;
-use crate::quote;
-use crate::survivors;
-use crate::ui::{Format, Ui};
-use crate::words;
+use crate::output::json;
+use crate::output::messages;
+use crate::output::quote;
+use crate::output::ui::{Format, Ui};
+use crate::process::leftovers;
 use undo::{Back, Undo};
 
 /// A command that has ended.
-pub struct Ran {
+pub struct RanCommand {
     pub operation: OperationId,
     pub session: SessionId,
     pub before: Checkpoint,
@@ -84,7 +84,7 @@ impl UncapturedFacts {
 }
 
 /// Says what `ran` changed and how to take that back.
-pub fn tell(ui: &mut Ui, workspace: &Workspace, ran: &Ran) -> anyhow::Result<()> {
+pub fn tell(ui: &mut Ui, workspace: &Workspace, ran: &RanCommand) -> anyhow::Result<()> {
     let uncaptured = workspace.uncaptured_changes(&ran.before, &ran.after)?;
     let ledger = ran.before.git_moves(&ran.after);
     let changes = workspace.diff(&Side::Stored(ran.before.snapshot), &Side::Stored(ran.after.snapshot))?;
@@ -105,7 +105,7 @@ pub fn tell(ui: &mut Ui, workspace: &Workspace, ran: &Ran) -> anyhow::Result<()>
         false => Undo::plan(workspace, ran),
     };
     let id = ran.operation.to_string();
-    let running = survivors::all().into_iter().filter(|survivor| survivor.operation == id);
+    let running = leftovers::all().into_iter().filter(|survivor| survivor.operation == id);
     let running: Vec<String> = running.map(|survivor| survivor.name).collect();
     if ui.format == Format::Json {
         return Ok(ui.json(&ExecDocument {
@@ -134,7 +134,7 @@ pub fn tell(ui: &mut Ui, workspace: &Workspace, ran: &Ran) -> anyhow::Result<()>
     let back = |some: &[&UncapturedChange]| Back::of(workspace, ran, undo.as_ref(), some);
     match changes.as_slice() {
         [] if !restorable.is_empty() => {
-            let files = words::count(restorable.len() as u64, "captured file", "captured files");
+            let files = messages::count(restorable.len() as u64, "captured file", "captured files");
             match back(&restorable)? {
                 Back::No => writeln!(
                     ui.talk()?,
@@ -162,7 +162,7 @@ pub fn tell(ui: &mut Ui, workspace: &Workspace, ran: &Ran) -> anyhow::Result<()>
     tell_uncaptured(ui, &restorable, &lost_paths, undo.as_ref())?;
     tell_hidden(ui, &hidden, undo.as_ref())?;
     if first > 0 {
-        let files = words::count(first, "file is", "files are");
+        let files = messages::count(first, "file is", "files are");
         let them = if first == 1 { "it" } else { "them" };
         ui.warn(&format!("{files} captured now and not before the command: nothing tells whether it changed {them}"))?;
     }
@@ -173,7 +173,7 @@ pub fn tell(ui: &mut Ui, workspace: &Workspace, ran: &Ran) -> anyhow::Result<()>
         let remedy = item.remedy.as_ref().map(|remedy| format!("  `{}` does", quote::one_line(remedy)));
         writeln!(ui.talk()?, "  {}{}", quote::one_line(&item.what), remedy.unwrap_or_default())?;
     }
-    for warning in coverage::warnings(&coverage) {
+    for warning in ignore_warnings::warnings(&coverage) {
         ui.warn(&warning)?;
     }
     if !running.is_empty() {
@@ -250,7 +250,7 @@ fn tell_changes(ui: &mut Ui, changes: &[Change], contested: u64, back: &str) -> 
         return Ok(());
     }
     writeln!(ui.talk()?, "{counts}; {back}, once you decide on what is contested")?;
-    let paths = words::count(contested, "path is", "paths are");
+    let paths = messages::count(contested, "path is", "paths are");
     ui.warn(&format!(
         "{paths} contested: another session, or somebody after the command had ended, could have made the change"
     ))?;
@@ -320,7 +320,7 @@ fn lost(uncaptured: &[UncapturedChange]) -> impl Iterator<Item = &WorkspacePath>
 }
 
 /// Counts those of `changes` that more than one session may have made.
-fn contested(workspace: &Workspace, ran: &Ran, changes: &[Change]) -> Result<u64, StoreError> {
+fn contested(workspace: &Workspace, ran: &RanCommand, changes: &[Change]) -> Result<u64, StoreError> {
     let changed: BTreeSet<&WorkspacePath> = changes.iter().map(|change| &change.path).collect();
     let steps = workspace.changes(&ran.before, Some(&ran.after))?;
     let contested = steps.iter().filter(|step| step.owner == Owner::Contested).map(|step| &step.path);
@@ -332,7 +332,7 @@ fn contested(workspace: &Workspace, ran: &Ran, changes: &[Change]) -> Result<u64
 const KEEPING: &str = " --on-conflict keep";
 
 /// The commands that take back what `ran` changed, with `option`: a plain `undo` takes the newest operation, which need not be this one.
-fn way_back(workspace: &Workspace, ran: &Ran, option: &str) -> Result<String, StoreError> {
+fn way_back(workspace: &Workspace, ran: &RanCommand, option: &str) -> Result<String, StoreError> {
     let point = ran.before.id.short();
     let operations = workspace.operations()?;
     if operations.iter().any(|operation| operation.id == ran.operation && operation.kind == OperationKind::Turn) {

@@ -3,25 +3,25 @@
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
 
-use retake_agent::fresh;
+use retake_agent::ids;
 use retake_engine::session::entry::EntryId;
 use retake_engine::session::{ForkPlace, PromptTree, SaidPrompt, TreeFork};
 use retake_engine::{Session, Timestamp, Workspace};
 use serde::Serialize;
 
 use super::{Numbers, counts};
-use crate::clock;
-use crate::forks::{self, FromFacts};
-use crate::json;
-use crate::quote;
-use crate::ui::{BOLD, DIM, Format, Paint, RED, Ui, YELLOW};
+use crate::output::fork_links::{self, FromFacts};
+use crate::output::json;
+use crate::output::quote;
+use crate::output::time;
+use crate::output::ui::{BOLD, DIM, Format, Paint, RED, Ui, YELLOW};
 
 /// Tool calls named beside a prompt.
 const MAX_TOOLS: usize = 3;
 
 /// How much is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shown {
+pub enum PromptScope {
     /// What is retained.
     Retained,
     /// What was left behind too.
@@ -32,8 +32,8 @@ pub enum Shown {
 
 /// What is to be listed.
 #[derive(Clone, Copy, Debug)]
-pub struct What<'a> {
-    pub shown: Shown,
+pub struct PromptFilter<'a> {
+    pub shown: PromptScope,
     pub max_count: usize,
     pub search: Option<&'a str>,
 }
@@ -90,8 +90,8 @@ impl Prompt {
 }
 
 /// Prints the prompts of `session`.
-pub fn print(ui: &mut Ui, workspace: &Workspace, session: &Session, what: &What<'_>) -> anyhow::Result<()> {
-    let What { shown, max_count, search } = *what;
+pub fn print(ui: &mut Ui, workspace: &Workspace, session: &Session, what: &PromptFilter<'_>) -> anyhow::Result<()> {
+    let PromptFilter { shown, max_count, search } = *what;
     let conversation = workspace.conversation(session.id)?;
     let PromptTree { prompts, forks } = workspace.prompt_tree(session.id)?;
     let unseen = conversation.unseen();
@@ -105,10 +105,10 @@ pub fn print(ui: &mut Ui, workspace: &Workspace, session: &Session, what: &What<
         let lower = query.to_lowercase();
         prompts.retain(|Prompt { said, .. }| found.contains(&said.id) || said.text.to_lowercase().contains(&lower));
     }
-    if shown == Shown::Retained {
+    if shown == PromptScope::Retained {
         prompts.retain(Prompt::is_retained);
     }
-    if shown != Shown::Graph {
+    if shown != PromptScope::Graph {
         prompts.truncate(max_count);
     }
     if ui.format == Format::Json {
@@ -130,21 +130,21 @@ pub fn print(ui: &mut Ui, workspace: &Workspace, session: &Session, what: &What<
         return Ok(());
     }
     ui.start_pager()?;
-    let now = fresh::now();
+    let now = ids::now();
     let numbers = Numbers::of(prompts.iter().filter_map(|prompt| prompt.said.number));
     match shown {
-        Shown::Retained | Shown::All => {
+        PromptScope::Retained | PromptScope::All => {
             for prompt in &prompts {
                 writeln!(ui.out, "{}", line(ui.paint, numbers, prompt, now))?;
             }
         }
-        Shown::Graph => {
+        PromptScope::Graph => {
             for row in graph(ui.paint, numbers, &prompts, &forks, now).into_iter().take(max_count) {
                 writeln!(ui.out, "{row}")?;
             }
             if let Some(from) = &session.forked_from {
                 let dim = ui.paint.with(DIM);
-                writeln!(ui.out, "{dim}{}{dim:#}", forks::origin(from))?;
+                writeln!(ui.out, "{dim}{}{dim:#}", fork_links::origin(from))?;
             }
         }
     }
@@ -162,7 +162,7 @@ fn facts(prompt: &Prompt) -> PromptFacts {
     PromptFacts {
         id: said.id.to_string(),
         number: said.number,
-        at: clock::rfc3339(said.at),
+        at: time::rfc3339(said.at),
         text: said.text.clone(),
         retained,
         seen: *seen,
@@ -176,7 +176,7 @@ fn facts(prompt: &Prompt) -> PromptFacts {
 fn line(paint: Paint, numbers: Numbers, prompt: &Prompt, now: Timestamp) -> String {
     let Prompt { said, seen } = prompt;
     let (yellow, dim, bold, red) = (paint.with(YELLOW), paint.with(DIM), paint.with(BOLD), paint.with(RED));
-    let (id, age, text) = (said.id.short(), clock::age(said.at, now), quote::one_line(&said.text));
+    let (id, age, text) = (said.id.short(), time::age(said.at, now), quote::one_line(&said.text));
     let number = numbers.cell(said.number);
     if !prompt.is_retained() {
         return format!("{yellow}{id}{yellow:#}{number}  {dim}{age:<14}  {:<14}  {text}  left behind{dim:#}", "");
@@ -237,7 +237,7 @@ fn graph(paint: Paint, numbers: Numbers, newest_first: &[Prompt], forks: &[TreeF
 /// A session that was forked from this one.
 fn fork_line(paint: Paint, fork: &Session, now: Timestamp) -> String {
     let (yellow, dim) = (paint.with(YELLOW), paint.with(DIM));
-    let (id, age, title) = (fork.id.short(), clock::age(fork.at, now), quote::one_line(&fork.title));
+    let (id, age, title) = (fork.id.short(), time::age(fork.at, now), quote::one_line(&fork.title));
     format!("| +  {yellow}{id}{yellow:#}  {dim}{age:<14}  {:<14}  session forked here{dim:#}  {title}", "")
         .trim_end()
         .to_owned()

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use retake_testkit::inner;
+use retake_testkit::fake_agent;
 use serde_json::{Value, json};
 
 use super::{Editor, refuses_a_stale_plan};
 use crate::agent::Agent;
 use crate::sandbox::Run;
-use crate::seen::saving;
+use crate::stale_plan::saving;
 
 /// An editor, the program between, and the fake agent, which has these habits.
 pub(super) struct Stage {
@@ -32,7 +32,7 @@ impl Stage {
     fn editor_with(&self, mut command: Command) -> Editor {
         let directory = self.agent.sandbox.path("inner");
         command.current_dir(self.agent.sandbox.path("ws"));
-        command.env(inner::VARIABLE, format!("{},{}", directory.display(), self.habits));
+        command.env(fake_agent::VARIABLE, format!("{},{}", directory.display(), self.habits));
         command.args(["acp", "--"]).arg(fake_agent());
         let mut editor = Editor::run(command);
         editor.greet();
@@ -45,7 +45,7 @@ impl Stage {
 
     /// What the inner agent's model was sent at the last prompt.
     fn model_saw(&self) -> String {
-        inner::model_requests(&self.agent.sandbox.path("inner")).pop().expect("it was asked").join("\n")
+        fake_agent::model_requests(&self.agent.sandbox.path("inner")).pop().expect("it was asked").join("\n")
     }
 
     /// The session in Retake's own log, and its prompts, newest first.

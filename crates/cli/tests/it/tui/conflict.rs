@@ -4,7 +4,7 @@ use retake_testkit::Terminal;
 use serde_json::json;
 
 use super::{LARGE, READY, Scene, User, ready};
-use crate::seen::saving;
+use crate::stale_plan::saving;
 
 const FILES: [&str; 3] = ["keep.txt", "merge.txt", "overwrite.txt"];
 

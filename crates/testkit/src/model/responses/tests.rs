@@ -7,9 +7,9 @@ use super::super::serve::Issued;
 use super::*;
 
 fn events(answer: &Answer) -> Vec<Value> {
-    let data = |step: Step| match step {
-        Step::Event(event) => serde_json::from_str(event.split_once("data: ").expect("an event has data").1).ok(),
-        Step::Wait(_) => None,
+    let data = |step: StreamStep| match step {
+        StreamStep::Event(event) => serde_json::from_str(event.split_once("data: ").expect("an event has data").1).ok(),
+        StreamStep::Wait(_) => None,
     };
     steps(answer, "m").into_iter().filter_map(data).collect()
 }

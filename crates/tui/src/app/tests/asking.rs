@@ -1,10 +1,10 @@
 //! Questions and their answers.
 
-use retake_agent::contract::{Action, Answer, Command};
+use retake_agent::contract::{Action, Command, PermissionAnswer};
 
 use super::*;
 
-fn answer(effects: &[Effect]) -> Option<(&CallId, &Answer)> {
+fn answer(effects: &[Effect]) -> Option<(&CallId, &PermissionAnswer)> {
     match effects {
         [Effect::Ask(Asked::Quietly, Command::Action(Action::Answer { call, answer }))] => Some((call, answer)),
         _ => None,
@@ -13,7 +13,8 @@ fn answer(effects: &[Effect]) -> Option<(&CallId, &Answer)> {
 
 #[test]
 fn each_key_gives_its_answer() {
-    let cases = [(KeyCode::Char('y'), Answer::Allow), (KeyCode::Char('n'), Answer::Deny { why: None })];
+    let cases =
+        [(KeyCode::Char('y'), PermissionAnswer::Allow), (KeyCode::Char('n'), PermissionAnswer::Deny { why: None })];
     for (key, wanted) in cases {
         let mut scene = Scene::new();
         scene.ask("c1", npm_test());
@@ -28,17 +29,17 @@ fn enter_gives_the_marked_answer_and_always_takes_two_keys() {
     let mut scene = Scene::new();
     scene.ask("c1", npm_test());
     assert!(scene.screen(80, 16).contains("› y Yes, this once"), "{}", scene.screen(80, 16));
-    assert_eq!(answer(&scene.key(KeyCode::Enter)), Some((&CallId("c1".into()), &Answer::Allow)));
+    assert_eq!(answer(&scene.key(KeyCode::Enter)), Some((&CallId("c1".into()), &PermissionAnswer::Allow)));
     let mut scene = Scene::new();
     scene.ask("c1", npm_test());
     scene.key(KeyCode::Down);
     scene.key(KeyCode::Down);
     assert!(scene.screen(80, 16).contains("› n No"));
-    assert_eq!(answer(&scene.key(KeyCode::Enter)), Some((&CallId("c1".into()), &Answer::Deny { why: None })));
+    assert_eq!(answer(&scene.key(KeyCode::Enter)), Some((&CallId("c1".into()), &PermissionAnswer::Deny { why: None })));
     let mut scene = Scene::new();
     scene.ask("c1", npm_test());
     assert_eq!(scene.key(KeyCode::Char('a')), []);
-    let always = Answer::AllowAlways { rule: npm_test().expect("there is one") };
+    let always = PermissionAnswer::AllowAlways { rule: npm_test().expect("there is one") };
     assert_eq!(answer(&scene.key(KeyCode::Enter)), Some((&CallId("c1".into()), &always)));
 }
 
@@ -87,7 +88,7 @@ fn a_no_can_say_why() {
     scene.ask("c1", npm_test());
     scene.key(KeyCode::Char('w'));
     let effects = scene.enters("use yarn");
-    let why = Answer::Deny { why: Some("use yarn".into()) };
+    let why = PermissionAnswer::Deny { why: Some("use yarn".into()) };
     assert_eq!(answer(&effects), Some((&CallId("c1".into()), &why)));
     assert!(scene.app.composer.is_blank());
 }

@@ -2,7 +2,7 @@
 
 use retake_agent::contract::{JobFacts, SessionFacts};
 use retake_agent::diff::{DiffLine, FileDiff, HunkLines, LineKind};
-use retake_agent::document::Bytes;
+use retake_agent::rewind_document::Bytes;
 
 use super::*;
 use crate::app::{Guide, Hint, Moment};

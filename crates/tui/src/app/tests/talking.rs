@@ -1,11 +1,13 @@
 //! Saying things, commands, the draft, leaving.
 
-use retake_agent::contract::{Action, Change, ChangeGoal, Command, DiffOf, Extent, Query, Reason, Seen, WhileRunning};
-use retake_agent::document::{Bytes, ConflictFacts, File, NotRestoredFacts, RewindDocument};
+use retake_agent::contract::{
+    Action, Change, ChangeGoal, Command, DiffOf, Extent, Query, Reason, SeenHead, WhileRunning,
+};
+use retake_agent::rewind_document::{Bytes, ConflictFacts, File, NotRestoredFacts, RewindDocument};
 use retake_engine::{Conflict, LedgerItem, Means, OnConflict};
 
 use super::*;
-use crate::app::{Next, Place};
+use crate::app::{MainView, NextSession};
 
 fn ask(asked: Asked, command: impl Into<Command>) -> Vec<Effect> {
     vec![Effect::Ask(asked, command.into())]
@@ -61,10 +63,10 @@ fn every_way_opens_the_same_picker() {
         let mut scene = Scene::new();
         scene.turn("mend it", "done");
         let effects = way(&mut scene);
-        assert!(matches!(scene.app.place, Place::Picker(_)));
+        assert!(matches!(scene.app.place, MainView::Picker(_)));
         assert!(effects.iter().all(|effect| matches!(effect, Effect::Ask(Asked::Picker(_), _))), "{effects:?}");
         scene.key(KeyCode::Esc);
-        assert!(matches!(scene.app.place, Place::Talk), "Esc closes it");
+        assert!(matches!(scene.app.place, MainView::Talk), "Esc closes it");
     }
     let mut scene = Scene::new();
     assert!(!enter(&mut scene, "/rewind").is_empty(), "before anything was said, too");
@@ -76,13 +78,13 @@ fn escape_twice_is_no_way_in_while_something_is_typed_or_long_after() {
     scene.types("half a prompt");
     scene.key(KeyCode::Esc);
     scene.key(KeyCode::Esc);
-    assert!(matches!(scene.app.place, Place::Talk));
+    assert!(matches!(scene.app.place, MainView::Talk));
     assert_eq!(scene.app.composer.parts(), [Part::text("half a prompt")]);
     let mut scene = Scene::new();
     scene.key(KeyCode::Esc);
     scene.now += 5_000;
     scene.key(KeyCode::Esc);
-    assert!(matches!(scene.app.place, Place::Talk));
+    assert!(matches!(scene.app.place, MainView::Talk));
 }
 
 #[test]
@@ -90,7 +92,7 @@ fn the_picker_is_refused_with_a_reason_while_a_turn_runs() {
     let mut scene = Scene::new();
     scene.state(State::Running);
     assert_eq!(scene.control('r'), []);
-    assert!(matches!(scene.app.place, Place::Talk));
+    assert!(matches!(scene.app.place, MainView::Talk));
     assert!(scene.screen(80, 8).contains("! A turn is running"), "{}", scene.screen(80, 8));
 }
 
@@ -112,7 +114,7 @@ fn commands_ask_the_session() {
     let head = scene.app.view.head();
     let apply = |goal| Action::Apply {
         change: Change::new(goal),
-        head_seen: Some(Seen { head }),
+        head_seen: Some(SeenHead { head }),
         plan_seen: None,
         running: WhileRunning::Refuse,
     };
@@ -137,7 +139,7 @@ fn commands_ask_the_session() {
     assert_eq!(scene.enters("/clear"), ask(Asked::Quietly, Action::Clear));
     assert_eq!(scene.enters("/sessions"), ask(Asked::Sessions, Query::Sessions));
     assert_eq!(scene.enters("/checkpoints"), ask(Asked::Checkpoints, Query::Checkpoints));
-    assert_eq!(scene.enters("/new"), [Effect::Leave(Next::New)]);
+    assert_eq!(scene.enters("/new"), [Effect::Leave(NextSession::New)]);
 }
 
 #[test]
@@ -283,7 +285,7 @@ fn what_another_client_does_is_told_and_touches_nothing() {
 fn leaving_keeps_what_is_typed_as_the_draft() {
     let mut scene = Scene::new();
     assert_eq!(scene.control('c'), [], "the first one only says so");
-    assert_eq!(scene.control('c'), [Effect::Leave(Next::Quit)]);
+    assert_eq!(scene.control('c'), [Effect::Leave(NextSession::Quit)]);
     let mut scene = Scene::new();
     scene.types("half");
     scene.state(State::Running);
@@ -291,7 +293,7 @@ fn leaving_keeps_what_is_typed_as_the_draft() {
         scene.app.leave(),
         [
             Effect::Ask(Asked::Quietly, Action::Draft { parts: vec![Part::text("half")] }.into()),
-            Effect::Leave(Next::Quit),
+            Effect::Leave(NextSession::Quit),
         ]
     );
 }

@@ -21,13 +21,13 @@ fn enter_twice_goes_back_with_files_and_conversation() {
 fn each_digit_is_one_thing() {
     let summarise = |extent| {
         let command = Action::Summarise { extent, instructions: None };
-        vec![Step::Ask(Asked::Summarise, Box::new(command.into()))]
+        vec![PickerStep::Ask(PickerRequest::Summarise, Box::new(command.into()))]
     };
     let expected = [
         ('1', apply(rewind(4, Scope::Both))),
         ('2', apply(rewind(4, Scope::Conversation))),
         ('3', apply(rewind(4, Scope::Code))),
-        ('4', vec![Step::Ask(Asked::Fork, Box::new(Action::Fork { entry: id(4) }.into()))]),
+        ('4', vec![PickerStep::Ask(PickerRequest::Fork, Box::new(Action::Fork { entry: id(4) }.into()))]),
         ('5', summarise(Extent::From { entry: id(4) })),
         ('6', summarise(Extent::UpTo { entry: id(4) })),
         ('7', Vec::new()),
@@ -51,7 +51,7 @@ fn a_second_enter_sends_nothing_and_escape_hides_nothing() {
     assert_eq!(scene.view(State::Running), []);
     let done = RewindDocument { applied: true, ..plan(4) };
     let reply = Reply::Change { document: Box::new(done.clone()) };
-    assert_eq!(scene.answer(Ok(reply)), [Step::Rewound(Box::new(done))]);
+    assert_eq!(scene.answer(Ok(reply)), [PickerStep::Rewound(Box::new(done))]);
 }
 
 #[test]
@@ -81,17 +81,17 @@ fn escape_goes_back_step_by_step_with_nothing_changed() {
     let mut seen = vec![stages(&mut scene)];
     for _ in 0..3 {
         let steps = scene.press(KeyCode::Esc);
-        assert!(!steps.iter().any(|step| matches!(step, Step::Close | Step::Ask(Asked::Apply, _))));
+        assert!(!steps.iter().any(|step| matches!(step, PickerStep::Close | PickerStep::Ask(PickerRequest::Apply, _))));
         seen.push(stages(&mut scene));
     }
     assert_eq!(seen, ["Yes, go on", "need a decision", "Summarise up to here", "rows"]);
-    assert_eq!(scene.press(KeyCode::Esc), [Step::Close]);
+    assert_eq!(scene.press(KeyCode::Esc), [PickerStep::Close]);
 }
 
 #[test]
 fn control_c_closes_from_anywhere_while_nothing_is_under_way() {
-    assert_eq!(Scene::opened().ctrl('c'), [Step::Close]);
-    assert_eq!(menu(plan(4)).ctrl('c'), [Step::Close]);
+    assert_eq!(Scene::opened().ctrl('c'), [PickerStep::Close]);
+    assert_eq!(menu(plan(4)).ctrl('c'), [PickerStep::Close]);
 }
 
 #[test]
@@ -106,10 +106,10 @@ fn a_stale_head_is_told_and_everything_is_asked_again() {
     assert_eq!(scene.chosen(), Some(id(4)));
     scene.answer(Ok(Reply::Change { document: Box::new(plan(4)) }));
     scene.press(KeyCode::Enter);
-    let head_seen = Some(Seen { head: Some(id(41)) });
+    let head_seen = Some(SeenHead { head: Some(id(41)) });
     let change = rewind(4, Scope::Both);
     let command = Action::Apply { change, head_seen, plan_seen: None, running: WhileRunning::Refuse };
-    assert_eq!(scene.press(KeyCode::Enter), [Step::Ask(Asked::Apply, Box::new(command.into()))]);
+    assert_eq!(scene.press(KeyCode::Enter), [PickerStep::Ask(PickerRequest::Apply, Box::new(command.into()))]);
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn a_fork_tells_its_session() {
     assert!(scene.drawn(80, 20).contains("Forking …"));
     let (session, operation) = (SessionRef::from("abc"), OperationRef::from("def"));
     let reply = Reply::Forked { session: session.clone(), operation, draft: Vec::new(), differing: Vec::new() };
-    assert_eq!(scene.answer(Ok(reply)), [Step::Forked { session }]);
+    assert_eq!(scene.answer(Ok(reply)), [PickerStep::Forked { session }]);
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn a_summary_is_waited_for() {
         bytes: (1000, 10),
     });
     let reply = Reply::Summarised { summary: Some(summary.clone()) };
-    assert_eq!(scene.answer(Ok(reply)), [Step::Summarised(summary)]);
+    assert_eq!(scene.answer(Ok(reply)), [PickerStep::Summarised(summary)]);
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn a_label_is_written_in_place_and_an_empty_one_takes_it_away() {
     scene.press(KeyCode::Char('x'));
     let label = |label: Option<&str>| {
         let command = Action::Label { prompt: id(3), label: label.map(str::to_owned) };
-        vec![Step::Ask(Asked::Label, Box::new(command.into()))]
+        vec![PickerStep::Ask(PickerRequest::Label, Box::new(command.into()))]
     };
     assert_eq!(scene.press(KeyCode::Enter), label(Some("before x")));
     scene.answer(Ok(Reply::Done));
@@ -238,7 +238,7 @@ fn a_label_is_written_in_place_and_an_empty_one_takes_it_away() {
     assert!(scene.drawn(80, 20).contains("a label may not be that"));
     scene.ctrl('l');
     assert_eq!(scene.press(KeyCode::Esc), []);
-    assert_eq!(scene.press(KeyCode::Esc), [Step::Close]);
+    assert_eq!(scene.press(KeyCode::Esc), [PickerStep::Close]);
 }
 
 #[test]
@@ -251,5 +251,5 @@ fn with_nothing_to_go_back_to_there_is_nothing_to_do() {
         assert_eq!(scene.press(code), []);
     }
     assert_eq!(scene.ctrl('l'), []);
-    assert_eq!(scene.press(KeyCode::Esc), [Step::Close]);
+    assert_eq!(scene.press(KeyCode::Esc), [PickerStep::Close]);
 }

@@ -97,9 +97,9 @@ fn an_answer_about_a_word_that_is_not_looked_for_any_more_changes_nothing() {
 fn escape_clears_the_filter_and_then_closes() {
     let mut scene = Scene::ready();
     scene.type_text("make");
-    assert!(!scene.press(KeyCode::Esc).contains(&Step::Close));
+    assert!(!scene.press(KeyCode::Esc).contains(&PickerStep::Close));
     assert_eq!(scene.numbers(), [4, 3, 2, 1]);
-    assert_eq!(scene.press(KeyCode::Esc), [Step::Close]);
+    assert_eq!(scene.press(KeyCode::Esc), [PickerStep::Close]);
 }
 
 #[test]

@@ -130,17 +130,18 @@ fn a_head_that_moved_is_the_one_that_is_sent() {
     let mut scene = Scene::ready();
     scene.view(State::Running);
     scene.view(State::Idle);
-    scene.asked.retain(|(asked, _)| matches!(asked, Asked::Targets { .. } | Asked::Plan { .. }));
+    scene.asked.retain(|(asked, _)| matches!(asked, PickerRequest::Targets { .. } | PickerRequest::Plan { .. }));
     // The first list is late: a newer one was asked for.
     let reply = |head| Reply::Targets { head: Some(id(head)), targets: targets() };
-    let lists = |scene: &Scene| scene.asked.iter().position(|(asked, _)| matches!(asked, Asked::Targets { .. }));
+    let lists =
+        |scene: &Scene| scene.asked.iter().position(|(asked, _)| matches!(asked, PickerRequest::Targets { .. }));
     for head in [41, 42] {
         let at = lists(&scene).unwrap();
         let (asked, _) = scene.asked.remove(at);
         let steps = scene.picker.answered(asked, Ok(reply(head)));
         scene.keep(steps);
     }
-    assert_eq!(scene.picker.head, Some(Seen { head: Some(id(42)) }));
+    assert_eq!(scene.picker.head, Some(SeenHead { head: Some(id(42)) }));
 }
 
 #[test]
@@ -155,12 +156,12 @@ fn a_menu_about_a_prompt_that_left_the_conversation_closes() {
     assert_eq!(
         scene.press(KeyCode::Char('1')),
         [
-            Step::Ask(
-                Asked::Found { word: "1".to_owned() },
+            PickerStep::Ask(
+                PickerRequest::Found { word: "1".to_owned() },
                 Box::new(Query::Targets { query: Some("1".to_owned()) }.into())
             ),
-            Step::Ask(
-                Asked::Plan { generation: scene.picker.preview.generation() },
+            PickerStep::Ask(
+                PickerRequest::Plan { generation: scene.picker.preview.generation() },
                 Box::new(Query::Plan { change: rewind(1, Scope::Conversation) }.into())
             )
         ],

@@ -35,7 +35,7 @@ fn hostile() -> Scene {
     scene.picker.paste(evil);
     scene.picker.list.filter.text.clear();
     scene.picker.list.settle();
-    scene.picker.notice = Some(super::super::lines::clean(evil));
+    scene.picker.notice = Some(super::super::text_lines::clean(evil));
     scene
 }
 
@@ -94,7 +94,7 @@ fn the_chosen_row_stays_on_the_screen() {
 #[test]
 fn keys_that_do_something_are_offered() {
     for scene in scenes() {
-        let is_busy = matches!(scene.picker.stage, super::super::Stage::Busy { .. });
+        let is_busy = matches!(scene.picker.stage, super::super::PickerStage::Busy { .. });
         assert_eq!(scene.picker.hints().is_empty(), is_busy);
     }
 }

@@ -134,7 +134,7 @@ fn a_place_that_cannot_be_gone_back_to_says_why_and_can_still_be_forked() {
     let drawn = scene.drawn(80, 24);
     assert!(drawn.contains("Code and conversation: the files as they were then are not kept"), "{drawn}");
     let fork = Action::Fork { entry: id(11) };
-    assert_eq!(scene.press(KeyCode::Char('4')), [Step::Ask(Asked::Fork, Box::new(fork.into()))]);
+    assert_eq!(scene.press(KeyCode::Char('4')), [PickerStep::Ask(PickerRequest::Fork, Box::new(fork.into()))]);
 }
 
 #[test]

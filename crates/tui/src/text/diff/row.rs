@@ -3,7 +3,7 @@
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use retake_agent::diff::{FileDiff, Instead, LineKind};
-use retake_agent::document::Bytes;
+use retake_agent::rewind_document::Bytes;
 
 use crate::text::wrap::{Breaks, Margin, height, wrap};
 use crate::text::{clean, fit, width as columns};
@@ -21,7 +21,7 @@ pub(crate) enum Header {
 
 /// A piece of a diff; one or, where it is wrapped, several lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Row {
+pub(super) enum DiffRow {
     /// Between two files.
     Blank,
     Header {
@@ -42,23 +42,23 @@ pub(super) enum Row {
 }
 
 /// The pieces of `files`, in order.
-pub(super) fn rows(files: &[FileDiff], header: Header) -> Vec<Row> {
+pub(super) fn rows(files: &[FileDiff], header: Header) -> Vec<DiffRow> {
     let mut rows = Vec::new();
     for (file, diff) in files.iter().enumerate() {
         if header == Header::Shown {
-            rows.extend((file > 0).then_some(Row::Blank));
-            rows.push(Row::Header { file });
+            rows.extend((file > 0).then_some(DiffRow::Blank));
+            rows.push(DiffRow::Header { file });
         }
         for (hunk, lines) in diff.hunks.iter().enumerate() {
-            rows.extend((hunk > 0).then_some(Row::Skipped));
+            rows.extend((hunk > 0).then_some(DiffRow::Skipped));
             let (mut old, mut new) = lines.start;
             for (line, one) in lines.lines.iter().enumerate() {
-                rows.push(Row::Line { file, hunk, line, old, new });
+                rows.push(DiffRow::Line { file, hunk, line, old, new });
                 old += u32::from(one.kind != LineKind::Added);
                 new += u32::from(one.kind != LineKind::Removed);
             }
         }
-        rows.extend((diff.left_out > 0).then_some(Row::LeftOut { file }));
+        rows.extend((diff.left_out > 0).then_some(DiffRow::LeftOut { file }));
     }
     rows
 }
@@ -120,7 +120,7 @@ impl Gutter {
     }
 }
 
-impl Row {
+impl DiffRow {
     pub(super) fn height(self, files: &[FileDiff], gutter: &Gutter) -> usize {
         match self {
             Self::Line { file, hunk, line, .. } => height(&files[file].hunks[hunk].lines[line].text, gutter.room()),

@@ -1,7 +1,7 @@
 //! What diffs look like, and that a window of one is the same as its part of the whole.
 
 use retake_agent::diff::{DiffLine, HunkLines, Instead, LineKind};
-use retake_agent::document::Bytes;
+use retake_agent::rewind_document::Bytes;
 
 use super::*;
 use crate::text::width as columns;

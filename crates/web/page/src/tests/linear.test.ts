@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { Blocks, typing } from '../draft';
+import { Blocks, typing } from '../composerText';
 import { highlight } from '../text/highlight';
 import { type Node, parse, Pieces } from '../text/markdown';
-import { firstWords, plainOutput } from '../text/words';
+import { firstWords, plainOutput } from '../text/format';
 
 /**
  * Work that grows like the text takes milliseconds for the longest of these, work that grows like its square minutes: the bound is far from

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 
 import type { ConflictFacts, Part, TreePrompt } from '../contract';
-import { Blocks, isBlock, joined, toKeep, typing } from '../draft';
+import { Blocks, isBlock, joined, toKeep, typing } from '../composerText';
 import { Parser } from '../stream';
 import { Heights } from '../ui/heights';
 import { decide } from '../ui/PlanPanel';

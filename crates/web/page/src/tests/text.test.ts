@@ -7,7 +7,7 @@ import { compare, ofCall } from '../text/edits';
 import { Colours, highlight, languageOf } from '../text/highlight';
 import { parseInline, safe } from '../text/inline';
 import { MAX_BLOCK, parse, Pieces } from '../text/markdown';
-import { clean, cleanLines, elapsed, inFiles, operationName, pathText, plainOutput, size, tokens } from '../text/words';
+import { clean, cleanLines, elapsed, inFiles, operationName, pathText, plainOutput, size, tokens } from '../text/format';
 
 const drawn = (old: string, now: string) =>
   compare(old, now)

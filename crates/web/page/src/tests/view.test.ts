@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import test from 'node:test';
 
 import type { Entry, Event, View } from '../contract';
-import { factsOf, takeEntry } from '../facts';
+import { totalsOf, takeEntry } from '../totals';
 import { apply } from '../view';
 
 interface Recorded {
@@ -31,14 +31,14 @@ test('an event that was seen changes nothing, and a stream that begins again is 
 
 test('facts kept entry by entry are those of the whole view', () => {
   const { before, events } = recorded();
-  let facts = factsOf(before);
+  let facts = totalsOf(before);
   for (const event of events) {
     apply(before, event);
     if (event.type === 'appended') takeEntry(facts, event.entry, before.entries.length - 1);
-    if (event.type === 'head_moved') facts = factsOf(before);
+    if (event.type === 'head_moved') facts = totalsOf(before);
   }
-  assert.deepEqual(facts, factsOf(before));
-  assert.equal(facts.todos.length, factsOf(before).todos.length);
+  assert.deepEqual(facts, totalsOf(before));
+  assert.equal(facts.todos.length, totalsOf(before).todos.length);
 });
 
 const view = (): View => ({
@@ -81,6 +81,6 @@ test('the end of an output is cut between characters', () => {
 test('a turn that has ended has written nothing of the next one', () => {
   const reply = { id: 'b', type: 'reply', blocks: [], model: 'm', usage: { input: 1, output: 40 }, stop: 'done' };
   const entries = [{ id: 'a', type: 'prompt', parts: [] }, reply, { id: 'c', type: 'ended', reason: { why: 'done' } }] as unknown as Entry[];
-  const turn = (count: number) => factsOf({ entries: entries.slice(0, count) } as View).turn;
+  const turn = (count: number) => totalsOf({ entries: entries.slice(0, count) } as View).turn;
   assert.deepEqual([turn(1), turn(2), turn(3)], [0, 40, 0]);
 });

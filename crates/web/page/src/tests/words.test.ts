@@ -5,9 +5,9 @@ import { outcome } from '../changes';
 import type { DiffLine, FileDiff, RewindDocument } from '../contract';
 import type { Wanted } from '../store';
 import { fits, ofCall } from '../text/edits';
-import { noteLine, refusalOf } from '../text/notes';
-import { changedParts, marked } from '../text/within';
-import { filesChanged, leftBehind, meaning, willDo } from '../text/words';
+import { noteLine, refusalOf } from '../text/modelNotes';
+import { changedParts, marked } from '../text/inlineDiff';
+import { filesChanged, leftBehind, meaning, willDo } from '../text/format';
 
 const file = (path: string, action: string, status = 'done') => ({ path, action, status, certainty: null });
 const document = (files: ReturnType<typeof file>[], more: Partial<RewindDocument> = {}) =>

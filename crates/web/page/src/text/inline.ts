@@ -1,6 +1,6 @@
 // Inline markdown: emphasis, code, links. Text in, a tree out; nothing is ever HTML.
 
-import { withoutEnd } from './words';
+import { withoutEnd } from './format';
 
 export type Inline =
   | string

@@ -6,7 +6,7 @@ import { useLayoutEffect, useRef } from 'preact/hooks';
 import { create, reconnect } from '../actions';
 import { planTitle } from '../changes';
 import { announced, composer, finding, link, panel, type Panel, session, sidebarOpen, theFacts, useView } from '../store';
-import { sentence } from '../text/words';
+import { sentence } from '../text/format';
 import { Checkpoints } from './Checkpoints';
 import { Composer } from './Composer';
 import { DiffList } from './DiffPanel';

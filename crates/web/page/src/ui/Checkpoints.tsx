@@ -4,8 +4,8 @@ import { useEffect, useState } from 'preact/hooks';
 
 import { openPlan } from '../changes';
 import type { CheckpointFacts } from '../contract';
-import { refused, send } from '../sending';
-import { age, count, filesChanged } from '../text/words';
+import { refused, send } from '../commands';
+import { age, count, filesChanged } from '../text/format';
 
 export function Checkpoints() {
   const [list, setList] = useState<CheckpointFacts[] | null>(null);

@@ -4,13 +4,13 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 import { interrupt, prompt, withdraw } from '../actions';
 import type { Part } from '../contract';
-import { Blocks, isBlock, typing } from '../draft';
+import { Blocks, isBlock, typing } from '../composerText';
 import { typedSoon } from '../drafts';
 import { say } from '../notices';
-import { send } from '../sending';
+import { send } from '../commands';
 import { matching, read } from '../slash';
 import { held, isUnderWay, panel, setComposer, transcript, useView } from '../store';
-import { partName, pathText, size } from '../text/words';
+import { partName, pathText, size } from '../text/format';
 
 interface Choice {
   text: string;

@@ -5,8 +5,8 @@ import { useState } from 'preact/hooks';
 
 import type { DiffLine, FileDiff, HunkLines, Instead } from '../contract';
 import { highlight, languageOf } from '../text/highlight';
-import { changedParts, marked, type Range } from '../text/within';
-import { cleanLines, pathText } from '../text/words';
+import { changedParts, marked, type Range } from '../text/inlineDiff';
+import { cleanLines, pathText } from '../text/format';
 import { token } from './Code';
 import { memo } from './memo';
 

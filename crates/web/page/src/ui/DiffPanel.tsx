@@ -4,9 +4,9 @@ import { useEffect, useState } from 'preact/hooks';
 
 import { openPlan } from '../changes';
 import type { Bytes, Change, EntryId, FileDiff } from '../contract';
-import { send } from '../sending';
+import { send } from '../commands';
 import { useView } from '../store';
-import { count, pathKey, pathText } from '../text/words';
+import { count, pathKey, pathText } from '../text/format';
 import { FileBox } from './Diff';
 import { placeName } from './PromptMenu';
 

@@ -5,10 +5,10 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 
 import { useCallDiff } from '../callDiffs';
 import type { Entry, HunkLines, Part, Todo } from '../contract';
-import type { EntryOf } from '../facts';
+import type { EntryOf } from '../totals';
 import { type CallChange, ofCall, object } from '../text/edits';
-import { noteLine, refusalOf } from '../text/notes';
-import { clean, count, firstWords, lineCount, partName, plainOutput } from '../text/words';
+import { noteLine, refusalOf } from '../text/modelNotes';
+import { clean, count, firstWords, lineCount, partName, plainOutput } from '../text/format';
 import { Boundary } from './Boundary';
 import { Counts, DiffLines } from './Diff';
 import { Markdown } from './Markdown';

@@ -6,7 +6,7 @@ import { go } from '../actions';
 import { operations, RUNNING, takeBack } from '../changes';
 import type { OperationFacts } from '../contract';
 import { applying, finding, panel, session, sessions, sidebarOpen, theFacts, useView } from '../store';
-import { operationName } from '../text/words';
+import { operationName } from '../text/format';
 import { nextTheme, theme } from '../theme';
 
 export function Header() {

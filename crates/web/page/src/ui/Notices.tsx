@@ -2,8 +2,8 @@
 
 import { dismiss, isBar, type Notice, notices, turnOver } from '../notices';
 import { applying } from '../store';
-import { LeftList } from './LeftList';
-import { Ticked } from './Ticked';
+import { NotRestored } from './NotRestored';
+import { Backticks } from './Backticks';
 
 export function Notices() {
   const others = notices.value.filter((one) => !isBar(one));
@@ -20,8 +20,8 @@ function Told({ notice, older }: { notice: Notice; older: number }) {
   return (
     <div class={`notice n-${notice.tone}`} role={notice.tone === 'bad' ? 'alert' : undefined}>
       <div class="words" tabIndex={notice.left.length > 0 ? 0 : undefined}>
-        <Ticked text={notice.text} />
-        <LeftList left={notice.left} stay="did not go back" />
+        <Backticks text={notice.text} />
+        <NotRestored left={notice.left} stay="did not go back" />
       </div>
       {notice.actions.map((action, at) => (
         <button

@@ -6,13 +6,13 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/ho
 import type { Refusal } from '../api';
 import { applyChange, planTitle, RUNNING } from '../changes';
 import type { Bytes, Change, ConflictFacts, EntryId, FileDiff, OnConflict, RewindDocument, Scope } from '../contract';
-import { refused, send } from '../sending';
+import { refused, send } from '../commands';
 import { applying, panel, theFacts, underWay, useView, type Wanted } from '../store';
-import { type Action, changedFiles, count, meaning, pathKey, pathText, sentence, willDo } from '../text/words';
+import { type Action, changedFiles, count, meaning, pathKey, pathText, sentence, willDo } from '../text/format';
 import { head } from '../view';
 import { type Choices, Conflicts, Files, Leaves, Stays, Warnings } from './PlanParts';
 import { promptsGo, SCOPES } from './PromptMenu';
-import { Ticked } from './Ticked';
+import { Backticks } from './Backticks';
 
 interface Shown {
   /** Where the head was when it was worked out. */
@@ -184,12 +184,12 @@ export function PlanPanel({ wanted: goal }: { wanted: Wanted }) {
       {why ? <p class="warning">{why}</p> : null}
       {problem ? (
         <p class="bad" role="alert">
-          <Ticked text={sentence(problem.message) + (problem.hint ? ` · ${problem.hint}` : '')} />
+          <Backticks text={sentence(problem.message) + (problem.hint ? ` · ${problem.hint}` : '')} />
         </p>
       ) : null}
       {refusal ? (
         <p class="warning" role="alert">
-          <Ticked text={`Not possible: ${refusal.message}${refusal.hint ? ` · ${refusal.hint}` : ''}`} />{' '}
+          <Backticks text={`Not possible: ${refusal.message}${refusal.hint ? ` · ${refusal.hint}` : ''}`} />{' '}
           <button type="button" onClick={() => setAsked((times) => times + 1)}>
             Try again
           </button>

@@ -4,10 +4,10 @@ import { useMemo, useState } from 'preact/hooks';
 
 import type { Bytes, FileDiff, OnConflict, PlannedFile, RewindDocument } from '../contract';
 import { applying, theView } from '../store';
-import { actionDone, clean, count, counted, leftBehind, pathKey, pathText } from '../text/words';
+import { actionDone, clean, count, counted, leftBehind, pathKey, pathText } from '../text/format';
 import { DiffLines, FileBox } from './Diff';
-import { LeftList } from './LeftList';
-import { Ticked } from './Ticked';
+import { NotRestored } from './NotRestored';
+import { Backticks } from './Backticks';
 
 export type Choices = Map<string, [Bytes, OnConflict]>;
 
@@ -106,12 +106,12 @@ function Listed({ title, items, total }: { title: string; items: (string | Named
         {items.slice(0, shown).map((item, at) => (
           <li key={at}>
             {typeof item === 'string' ? (
-              <Ticked text={clean(item)} />
+              <Backticks text={clean(item)} />
             ) : (
               <>
                 {pathText(item.path)}
                 {'  '}
-                <Ticked text={clean(item.text)} />
+                <Backticks text={clean(item.text)} />
               </>
             )}
           </li>
@@ -151,7 +151,7 @@ export function Stays({ plan, isPart }: { plan: RewindDocument; isPart: boolean 
           <Listed title="Not undone:" items={rest} />
         </>
       )}
-      <LeftList left={leftBehind(plan)} stay="do not go back" />
+      <NotRestored left={leftBehind(plan)} stay="do not go back" />
       <Listed
         title={`Not captured at that point (${plan.gaps_total}):`}
         items={plan.gaps}

@@ -8,9 +8,9 @@ import { openPlan, promptName, setLabel, showTurnDiff, stopThenPlan } from '../c
 import type { EntryId, RewindDocument, Scope } from '../contract';
 import { focusOnce } from '../focus';
 import { points, said } from '../points';
-import { send } from '../sending';
+import { send } from '../commands';
 import { isMenuFresh, menuOf, menuOpener, panel, theFacts, theView, useView } from '../store';
-import { count, sentence, willDo } from '../text/words';
+import { count, sentence, willDo } from '../text/format';
 
 const WAITING = 'planning …';
 /** Why most cannot be done while a turn runs is told once, above all of it. */

@@ -6,11 +6,11 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
-import type { Answer, FileDiff, Question as Asked } from '../contract';
+import type { PermissionAnswer, FileDiff, Question as ToolQuestion } from '../contract';
 import { focusOnce, isText } from '../focus';
-import { quietly } from '../sending';
+import { quietly } from '../commands';
 import { announced, applying, composer, panel, sidebarOpen, useView } from '../store';
-import { clean, cleanLines, count, pathText, ruleText } from '../text/words';
+import { clean, cleanLines, count, pathText, ruleText } from '../text/format';
 import { Boundary } from './Boundary';
 import { FileBox } from './Diff';
 
@@ -27,7 +27,7 @@ export function Questions() {
   const [answered, setAnswered] = useState<string | null>(null);
   const question = view?.questions[0];
   if (!question) return null;
-  const answer = async (one: Answer) => {
+  const answer = async (one: PermissionAnswer) => {
     setAnswered(question.call);
     const isTaken = await quietly({ type: 'answer', call: question.call, answer: one });
     if (!isTaken) setAnswered(null);
@@ -36,7 +36,7 @@ export function Questions() {
   return <Card key={question.call} question={question} isAnswered={answered === question.call} more={more} answer={answer} />;
 }
 
-function Card(props: { question: Asked; isAnswered: boolean; more: number; answer: (one: Answer) => void }) {
+function Card(props: { question: ToolQuestion; isAnswered: boolean; more: number; answer: (one: PermissionAnswer) => void }) {
   const { question } = props;
   const box = useRef<HTMLElement>(null);
   const [isWhy, setWhy] = useState(false);
@@ -48,7 +48,7 @@ function Card(props: { question: Asked; isAnswered: boolean; more: number; answe
   const where = useFocus(box);
   const { rule } = question;
   const isOpen = isSeen && !props.isAnswered;
-  const answer = (one: Answer) => {
+  const answer = (one: PermissionAnswer) => {
     if (!isOpen) return;
     chosen.current = '';
     // A button that can no longer be pressed loses the focus to nobody.
@@ -250,7 +250,7 @@ export function Waiting() {
 }
 
 /** What would run or be written, with how much of it is out of sight. */
-function Shown({ question }: { question: Asked }) {
+function Shown({ question }: { question: ToolQuestion }) {
   const box = useRef<HTMLDivElement>(null);
   const [below, setBelow] = useState(0);
   const measure = () => {

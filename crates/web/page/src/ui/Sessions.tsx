@@ -7,7 +7,7 @@ import { listSessions } from '../api';
 import type { SessionFacts } from '../contract';
 import { focusOnce } from '../focus';
 import { composer, session, sessions, sidebarOpen, workspace } from '../store';
-import { age, count, pathText } from '../text/words';
+import { age, count, pathText } from '../text/format';
 
 export function Sessions() {
   const [filter, setFilter] = useState('');

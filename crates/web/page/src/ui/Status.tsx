@@ -3,7 +3,7 @@
 import { useEffect, useState } from 'preact/hooks';
 
 import { link, runningSince, store, theFacts, useView } from '../store';
-import { count, elapsed, size, tokens } from '../text/words';
+import { count, elapsed, size, tokens } from '../text/format';
 
 export function Status() {
   const view = useView();

@@ -6,9 +6,9 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/ho
 import { go } from '../actions';
 import type { EntryId, FileDiff, Target, TreePrompt } from '../contract';
 import { counts, said } from '../points';
-import { refused, send } from '../sending';
+import { refused, send } from '../commands';
 import { current, entriesVersion, menuOf, panel, sessions, theFacts, toggleMenu, transcript, useView } from '../store';
-import { age, counted } from '../text/words';
+import { age, counted } from '../text/format';
 import { DiffList } from './DiffPanel';
 import { titleOf } from './Sessions';
 

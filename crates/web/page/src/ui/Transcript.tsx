@@ -6,10 +6,10 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 
 import type { Entry, Target, View } from '../contract';
-import { isUnseen } from '../facts';
+import { isUnseen } from '../totals';
 import { counts, points } from '../points';
 import { current, entriesVersion, menuOf, panel, setTranscript, theFacts, transcript, type TranscriptPort, useView } from '../store';
-import { age } from '../text/words';
+import { age } from '../text/format';
 import { guess, isHidden } from './Entry';
 import { Heights } from './heights';
 import { callOf, Live, LIVE, Row } from './Row';

@@ -9,7 +9,7 @@ use retake_engine::{
     WorkspacePath,
 };
 
-use super::{KEEPING, Ran, way_back};
+use super::{KEEPING, RanCommand, way_back};
 
 /// What the undo of a command would do.
 pub struct Undo(Plan);
@@ -24,7 +24,7 @@ pub enum Back {
 
 impl Undo {
     /// The plan of the undo of `ran`; `None` if it cannot be undone by itself.
-    pub fn plan(workspace: &Workspace, ran: &Ran) -> Option<Self> {
+    pub fn plan(workspace: &Workspace, ran: &RanCommand) -> Option<Self> {
         let goal = Goal::Undo { operation: Some(ran.operation), session: None };
         workspace.plan(&RewindRequest::new(goal), &NoProgress).ok().map(Self)
     }
@@ -51,7 +51,7 @@ impl Back {
     /// What takes back the changes of `ran`, of which `restorable` are not captured as they are now.
     pub fn of(
         workspace: &Workspace,
-        ran: &Ran,
+        ran: &RanCommand,
         undo: Option<&Undo>,
         restorable: &[&UncapturedChange],
     ) -> Result<Self, StoreError> {

@@ -1,8 +1,0 @@
-// Words in which names are between backticks, as everything that Retake says: the names are set apart, without the ticks.
-
-export function Ticked({ text }: { text: string }) {
-  const pieces = text.split('`');
-  // One without its other half is only a character.
-  if (pieces.length % 2 === 0) return <>{text}</>;
-  return <>{pieces.map((piece, at) => (at % 2 === 0 ? piece : <code key={at}>{piece}</code>))}</>;
-}
