@@ -36,55 +36,53 @@
 //! Reading order: [`Workspace`] is the door; `scan` finds out what is on disk; `snapshot` is what it looks like as trees;
 //! `store` keeps it.
 
-mod care;
-mod checkpoint;
-mod fault;
+mod base;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzz;
 pub mod git;
-mod guard;
-mod id;
-pub mod limits;
-mod operation;
-mod owner;
-mod path;
-mod place;
-pub mod regular;
+mod history;
+mod maintenance;
 mod rewind;
 mod scan;
 pub mod session;
-mod settings;
 mod snapshot;
 mod store;
-mod take;
-mod view;
 mod workspace;
 
-pub use care::{Collectable, Collected, Footprint, PurgeError, Purged, SelfTestError, UnderWay};
-pub use checkpoint::{Checkpoint, CheckpointError, InvalidLabel, NewCheckpoint, Origin, ResolveError, check_label};
-pub use git::{GitAction, GitState, GlobalExcludes};
-pub use id::{CheckpointId, InvalidObjectId, ObjectId, OperationId, SessionId, SnapshotId};
-pub use operation::{MadeBy, Operation, OperationError, OperationKind, OperationState};
-pub use owner::{
-    Began, Certainty, Claim, Counts, Coverage, FileTime, NewSession, NewWindow, Owner, PartOf, PathChange, Reach, Runs,
-    Session, SessionKind, Span, Spans, Window, WindowId,
+pub use base::id::{CheckpointId, EntryId, InvalidObjectId, ObjectId, OperationId, SessionId, SnapshotId};
+pub use base::path::{InvalidPath, WorkspacePath};
+pub use base::progress::{NoProgress, Phase, Progress, Step};
+pub use base::settings::{Breadth, Environment, GlobalExcludes, Settings, Timestamp};
+pub use base::{limits, plain_file as regular};
+pub use git::{GitAction, GitState};
+pub use history::checkpoint::{
+    Checkpoint, CheckpointError, InvalidLabel, NewCheckpoint, Origin, ResolveError, check_label,
 };
-pub use path::{InvalidPath, WorkspacePath};
-pub use place::OpenError;
+pub use history::compare::Beside;
+pub use history::ledger::LedgerItem;
+pub use history::operation::{MadeBy, Operation, OperationError, OperationKind, OperationState};
+pub use history::owner::{
+    Began, Certainty, Claim, Counts, Coverage, FileTime, NewWindow, Owner, PartOf, PathChange, Reach, Runs, Span,
+    Spans, Window, WindowId,
+};
+pub use history::sessions::{ForkElsewhere, ForkedFrom, NewSession, Session, SessionKind};
+pub use history::verify::Verified;
+pub use maintenance::{
+    Collectable, Collected, Footprint, Integrity, PurgeError, Purged, SelfTestError, UnderWay, Usage,
+};
 pub use rewind::{
-    Action, Applied, BranchMoved, Conflict, Discard, Files, ForkFate, ForkUse, Goal, HeadSeen, Kept, KeptBecause,
-    LedgerItem, Means, Merged, NewRewind, NotRestored, OPEN, OnConflict, PathStatus, Plan, PlannedFork, PlannedPath,
-    Recovered, RecoveryChoice, RewindError, RewindRequest, with_any_head,
+    Action, Applied, BranchMoved, Conflict, Files, ForkFate, ForkUse, Goal, HeadSeen, Kept, KeptBecause, Means, Merged,
+    NewRewind, NotRestored, OPEN, OnConflict, PathStatus, Plan, PlannedFork, PlannedPath, Recovered, RecoveryChoice,
+    RewindError, RewindRequest, with_any_head,
 };
-pub use scan::{NoProgress, Phase, Progress, ScanError, Step, WatchState};
-pub use session::entry::EntryId;
-pub use session::{ForkElsewhere, ForkError, Forked, ForkedFrom, NewFork, Point, Scope, SessionError, SessionWriter};
-pub use settings::{Breadth, Environment, Settings, Timestamp};
-pub use snapshot::aside::Gap;
-pub use snapshot::beside::{Difference, LeftOut, UncapturedChange};
+pub use scan::{ScanError, WatchState};
+pub use session::{Discard, ForkError, Forked, NewFork, Point, Scope, SessionError, SessionWriter};
 pub use snapshot::diff::{Change, Changed};
-pub use snapshot::tree::{GapKind, Kind, Node};
+pub use snapshot::gaps::Gap;
+pub use snapshot::uncaptured::{Difference, LeftOut, UncapturedChange};
+pub use store::tree::{GapKind, Kind, Node};
 pub use store::{Damage, Durability, StoreError};
-pub use view::{Beside, ContentError, Current, Side};
-pub use workspace::{Integrity, Usage, Verified, Workspace};
+pub use workspace::Workspace;
+pub use workspace::location::OpenError;
+pub use workspace::view::{ContentError, Current, Side};

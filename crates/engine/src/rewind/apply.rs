@@ -14,22 +14,25 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::converse;
 use super::displaced::{self, Patience};
 use super::files::{Failed, Files};
 use super::finish::{Finish, Meanwhile, mark};
 use super::goal::{self, Resolved};
-use super::intent::{self, Intent, Item, Stage};
 use super::prepare::{Preparation, Prepared, insert_operation};
 use super::swap::Done;
-use super::{Applied, Discard, HeadSeen, NewRewind, OnConflict, PathStatus, Plan, RewindError, RewindRequest, same};
-use crate::operation::{self, OperationKind, OperationState};
-use crate::owner::window;
-use crate::session::aim::Aim;
-use crate::session::{Scope, SessionWriter, rows};
-use crate::snapshot::tree::Kind;
+use super::{Applied, HeadSeen, NewRewind, OnConflict, PathStatus, Plan, RewindError, RewindRequest, converse};
+use crate::base::fault;
+use crate::base::id::{CheckpointId, OperationId, SessionId};
+use crate::base::path::WorkspacePath;
+use crate::base::progress::Progress;
+use crate::history::intent::{self, Intent, Item, Stage};
+use crate::history::operation::{self, OperationKind, OperationState};
+use crate::history::owner::window;
+use crate::session::head_target::Aim;
+use crate::session::{Discard, Scope, SessionWriter, rows};
+use crate::store::tree::{Kind, Node, same};
 use crate::store::{Durability, Store};
-use crate::{CheckpointId, Node, OperationId, Progress, SessionId, Workspace, WorkspacePath, fault};
+use crate::workspace::Workspace;
 
 /// What swapping left alone.
 #[derive(Default)]

@@ -6,10 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Outer, outer, same};
-use crate::Node;
-use crate::owner::rows::ChangeRow;
-use crate::owner::{ChangeKind, Verdict};
+use crate::history::owner::rows::ChangeRow;
+use crate::history::owner::{ChangeKind, Verdict};
+use crate::store::tree::{Node, Outer, outer, same};
 
 /// A change that is in force since the target.
 #[derive(Clone, Debug)]
@@ -212,9 +211,10 @@ fn is_retakes(change: &ChangeRow) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::owner::By;
-    use crate::snapshot::tree::Kind;
-    use crate::{ObjectId, WorkspacePath};
+    use crate::base::id::ObjectId;
+    use crate::base::path::WorkspacePath;
+    use crate::history::owner::By;
+    use crate::store::tree::Kind;
 
     fn file(content: &str) -> Option<Node> {
         let size = content.len() as u64;

@@ -10,16 +10,16 @@ use rusqlite::{Transaction, params};
 use rustix::fs::FileType;
 
 use super::files::Files;
-use super::intent::Item;
-use super::same;
 use super::swap::Done;
-use crate::owner::rows::encode_node;
+use crate::base::id::ObjectId;
+use crate::base::limits;
+use crate::base::path::WorkspacePath;
+use crate::history::intent::Item;
 use crate::scan::lease::{self, Writers};
 use crate::scan::stat::{Facts, seen};
-use crate::snapshot::tree::Kind;
 use crate::store::db::in_transaction;
+use crate::store::tree::{Kind, Node, encode_node, same};
 use crate::store::{Batch, Kind as ObjectKind, PutError, StoreError};
-use crate::{Node, ObjectId, WorkspacePath, limits};
 
 /// How long writers may take to finish with files that were displaced under them.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -13,15 +13,17 @@ use super::hidden::{self, HiddenReach, Saves, Scope};
 use super::judge::{is_unbroken, tells_author};
 use super::plan::{Now, content_of, in_force_since, last_tool, merged, planned, unseen};
 use super::structure::Draft;
-use super::{Conflict, Kept, KeptBecause, RewindError, RewindRequest, replaced, same};
-use crate::operation;
-use crate::owner::rows::{self, ChangeRow};
-use crate::owner::{ChangeKind, OpenWindow, Verdict};
-use crate::scan::rules_then::RulesThen;
-use crate::snapshot::diff;
-use crate::snapshot::known::{Knower, Known};
-use crate::snapshot::tree::Kind;
-use crate::{Change, Node, StoreError, WorkspacePath, fault};
+use super::{Conflict, Kept, KeptBecause, RewindError, RewindRequest, replaced};
+use crate::base::fault;
+use crate::base::path::WorkspacePath;
+use crate::history::operation;
+use crate::history::owner::rows::{self, ChangeRow};
+use crate::history::owner::{ChangeKind, OpenWindow, Verdict};
+use crate::history::past_rules::RulesThen;
+use crate::snapshot::diff::{self, Change};
+use crate::snapshot::presence::{Knower, Known};
+use crate::store::StoreError;
+use crate::store::tree::{Kind, Node, same};
 
 /// Who changed paths.
 struct Past {

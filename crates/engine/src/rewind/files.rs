@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use super::intent::Item;
+use crate::base::fault;
+use crate::base::path::WorkspacePath;
+use crate::history::intent::Item;
 use crate::scan::open;
 use crate::scan::stat::{Seen, look};
-use crate::snapshot::tree::Kind;
-use crate::store::{CopyError, Store};
-use crate::{Node, StoreError, WorkspacePath, fault};
+use crate::store::tree::{Kind, Node};
+use crate::store::{CopyError, Store, StoreError};
 
 /// A step that failed.
 #[derive(Debug)]

@@ -4,9 +4,9 @@
 //! where they lead. The choices are [`OPEN`] as long as something is undecided, so that a user may see a plan, decide, and send the decisions with the
 //! fingerprint of that plan. The ledger is in no part.
 
-use super::{Conflict, Plan, PlannedPath, outer, same};
-use crate::snapshot::tree::Kind;
-use crate::{Node, WorkspacePath};
+use super::{Conflict, Plan, PlannedPath};
+use crate::base::path::WorkspacePath;
+use crate::store::tree::{Kind, Node, outer, same};
 
 /// In the place of the head: a turn was stopped for the rewind, and its end has moved the head.
 const ANY: &str = "any";

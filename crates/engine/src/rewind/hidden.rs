@@ -14,14 +14,15 @@ use std::path::Path;
 use super::plan::{Now, planned};
 use super::structure::Draft;
 use super::{Kept, KeptBecause, RewindError, RewindRequest};
-use crate::owner::rows::{self, ChangeRow, HiddenRow};
-use crate::owner::{By, Verdict};
+use crate::base::path::WorkspacePath;
+use crate::history::checkpoint::Checkpoint;
+use crate::history::owner::rows::{self, ChangeRow, HiddenRow};
+use crate::history::owner::{By, Certainty, FileTime, Verdict};
+use crate::history::past_rules::RulesThen;
 use crate::scan::rules::is_version_control;
-use crate::scan::rules_then::RulesThen;
-use crate::snapshot::aside;
-use crate::snapshot::known::{Knower, Known};
-use crate::snapshot::tree::Kind;
-use crate::{Certainty, Checkpoint, FileTime, WorkspacePath};
+use crate::snapshot::gaps;
+use crate::snapshot::presence::{Knower, Known};
+use crate::store::tree::Kind;
 
 /// Which hidden files a rewind is about.
 pub(super) struct Scope<'a> {
@@ -60,7 +61,7 @@ pub(super) fn draft(
 ) -> Result<Saves, RewindError> {
     let mut candidates: BTreeMap<WorkspacePath, Option<HiddenRow>> = BTreeMap::new();
     if scope.reach == HiddenReach::All {
-        let names = aside::newly_left_out(scope.target.aside, now.aside, |id| now.knower.read_object(id))?;
+        let names = gaps::newly_left_out(scope.target.aside, now.aside, |id| now.knower.read_object(id))?;
         candidates.extend(names.into_iter().map(|path| (path, None)));
     }
     let rows = rows::hidden_since(now.store, scope.target_seq)?;

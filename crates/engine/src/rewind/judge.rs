@@ -1,11 +1,12 @@
 //! The judgement on one path of a selective rewind: may it go back, or did somebody else have a hand in it?
 
+use super::Conflict;
 use super::chain::{self, InForce};
-use super::{Conflict, same};
-use crate::owner::rows::ChangeRow;
-use crate::owner::{By, ChangeKind, Verdict};
-use crate::snapshot::known::Known;
-use crate::{Certainty, Node, fault};
+use crate::base::fault;
+use crate::history::owner::rows::ChangeRow;
+use crate::history::owner::{By, Certainty, ChangeKind, Verdict};
+use crate::snapshot::presence::Known;
+use crate::store::tree::{Node, same};
 
 /// Whether `chain`, the changes in force since the target, can simply be taken back. `ours` says whose changes are to be taken back,
 /// which are those of `session` or of what it was forked from.
@@ -105,8 +106,9 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::snapshot::tree::Kind;
-    use crate::{ObjectId, WorkspacePath};
+    use crate::base::id::ObjectId;
+    use crate::base::path::WorkspacePath;
+    use crate::store::tree::Kind;
 
     fn file(content: &str) -> Option<Node> {
         let size = content.len() as u64;

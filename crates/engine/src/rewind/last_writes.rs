@@ -5,10 +5,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Plan, PlannedPath, outer, same};
-use crate::owner::rows::{self, ChangeRow};
-use crate::owner::{ChangeKind, Verdict, WindowId};
-use crate::{StoreError, Workspace, WorkspacePath};
+use super::{Plan, PlannedPath};
+use crate::base::path::WorkspacePath;
+use crate::history::owner::rows::{self, ChangeRow};
+use crate::history::owner::{ChangeKind, Verdict, WindowId};
+use crate::store::StoreError;
+use crate::store::tree::{outer, same};
+use crate::workspace::Workspace;
 
 impl Workspace {
     /// Whether `plan` differs from `seen`, an earlier plan of the same request, only in what the tool calls `ended` have written since.

@@ -11,9 +11,9 @@
 
 pub(crate) mod apply;
 mod chain;
+mod contested;
 pub(crate) mod converse;
 mod displaced;
-mod doubt;
 mod error;
 mod exact;
 pub(crate) mod files;
@@ -22,15 +22,13 @@ mod finish;
 pub(crate) mod fork;
 mod goal;
 mod hidden;
-pub(crate) mod intent;
 pub(crate) mod judge;
 mod last_writes;
-pub(crate) mod ledger;
 pub(crate) mod merge;
+mod not_restored;
 pub(crate) mod plan;
 mod prepare;
 pub(crate) mod recover;
-mod remains;
 mod replaced;
 mod stage;
 pub(crate) mod structure;
@@ -38,19 +36,24 @@ mod swap;
 
 use std::collections::BTreeMap;
 
-use crate::operation::MadeBy;
+use crate::base::id::{CheckpointId, EntryId, OperationId, SessionId};
+use crate::base::path::WorkspacePath;
+use crate::base::settings::Timestamp;
+use crate::history::ledger::LedgerItem;
+use crate::history::operation::MadeBy;
+use crate::history::owner::Certainty;
+use crate::session::heads::Discard;
 use crate::session::{PlannedConversation, Scope};
-use crate::snapshot::beside::UncapturedChange;
-use crate::snapshot::tree::Kind;
-use crate::{Certainty, CheckpointId, EntryId, Gap, Node, OperationId, SessionId, Timestamp, WorkspacePath};
+use crate::snapshot::gaps::Gap;
+use crate::snapshot::uncaptured::UncapturedChange;
+use crate::store::tree::{Kind, Node, same};
 
 pub use error::RewindError;
 pub use fingerprint::{OPEN, with_any_head};
 pub use fork::{ForkFate, ForkUse, PlannedFork};
-pub use ledger::LedgerItem;
 pub use merge::Merged;
+pub use not_restored::NotRestored;
 pub use recover::{Recovered, RecoveryChoice};
-pub use remains::NotRestored;
 
 /// Where to go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,18 +120,6 @@ pub enum Files {
     Selective,
     /// All.
     Exact,
-}
-
-/// Whether what leaves a conversation is removed at once, so that it cannot come back.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(rename_all = "lowercase")]
-pub enum Discard {
-    /// It stays until retention takes it.
-    #[default]
-    No,
-    /// It goes.
-    Now,
 }
 
 /// What to do with a path that somebody else changed too.
@@ -596,16 +587,4 @@ pub struct Applied {
     /// Temporary names under which something stays that somebody put in a path's place meanwhile and that no store can
     /// hold.
     pub left_over: Vec<WorkspacePath>,
-}
-
-/// Whether two states of a path are the same. A directory's content is told by what is in it.
-pub(crate) fn same(a: Option<&Node>, b: Option<&Node>) -> bool {
-    outer(a) == outer(b)
-}
-
-/// What a state of a path is compared by; `None` if nothing is there.
-pub(crate) type Outer = Option<(Kind, u16, Option<crate::ObjectId>)>;
-
-pub(crate) fn outer(node: Option<&Node>) -> Outer {
-    node.map(|node| (node.kind, node.mode, (node.kind != Kind::Directory).then_some(node.content)))
 }

@@ -9,28 +9,33 @@ use std::sync::Arc;
 use rusqlite::OptionalExtension;
 
 use super::chain::{self, InForce};
-use super::doubt::Doubtful;
+use super::contested::Doubtful;
 use super::fingerprint::ChangingDirectory;
 use super::goal::Resolved;
 use super::hidden::{self, HiddenReach, Saves, Scope};
 use super::structure::{self, Draft};
 use super::{
-    Action, BranchMoved, Conflict, Kept, KeptBecause, LedgerItem, Means, Merged, OnConflict, Plan, PlannedPath,
-    RewindError, RewindRequest, exact, judge, ledger, merge, same,
+    Action, BranchMoved, Conflict, Kept, KeptBecause, Means, Merged, OnConflict, Plan, PlannedPath, RewindError,
+    RewindRequest, exact, judge, merge,
 };
-use crate::operation::{self, MadeBy, Operation, OperationKind};
-use crate::owner::rows::{self, ChangeRow};
-use crate::owner::{ChangeKind, OpenWindow, attribute, window};
+use crate::base::fault;
+use crate::base::id::{ObjectId, SnapshotId};
+use crate::base::path::WorkspacePath;
+use crate::git::GitState;
+use crate::history::capture::knower;
+use crate::history::checkpoint;
+use crate::history::ledger::{self, LedgerItem};
+use crate::history::lineage::Lineage;
+use crate::history::operation::{self, MadeBy, Operation, OperationKind};
+use crate::history::owner::rows::{self, ChangeRow};
+use crate::history::owner::{ChangeKind, OpenWindow, attribute, window};
 use crate::scan::rules::Outer;
-use crate::session::aim::add_left_before;
-use crate::session::lineage::Lineage;
-use crate::snapshot::aside;
-use crate::snapshot::beside::{self, Difference, UncapturedChange};
-use crate::snapshot::known::{Knower, Known};
-use crate::snapshot::tree::Kind;
-use crate::store::{CopyError, Store};
-use crate::take::knower;
-use crate::{Gap, GapKind, GitState, Node, ObjectId, SnapshotId, StoreError, WorkspacePath, checkpoint, fault};
+use crate::session::head_target::add_left_before;
+use crate::snapshot::gaps::{self, Gap};
+use crate::snapshot::presence::{Knower, Known};
+use crate::snapshot::uncaptured::{self, Difference, UncapturedChange};
+use crate::store::tree::{GapKind, Kind, Node, same};
+use crate::store::{CopyError, Store, StoreError};
 
 /// What is on disk, as far as a plan needs it.
 pub(crate) struct Now<'a> {
@@ -343,11 +348,11 @@ fn changed_beside(
     now: &Now<'_>,
     then: &Knower<'_>,
 ) -> Result<Vec<UncapturedChange>, RewindError> {
-    let mut changes = beside::changes(then, &now.knower)?;
+    let mut changes = uncaptured::changes(then, &now.knower)?;
     changes.retain(|change| request.covers(&change.path));
     let after = resolved.reverses.as_ref().and_then(|operation| operation.after).filter(|_| !changes.is_empty());
     if let Some(after) = after.map(|id| checkpoint::by_id(now.store, id)).transpose()?.flatten() {
-        let of_operation = beside::changes(then, &knower(now.store, &after)?)?;
+        let of_operation = uncaptured::changes(then, &knower(now.store, &after)?)?;
         let is_its = |path: &WorkspacePath| of_operation.binary_search_by(|change| change.path.cmp(path)).is_ok();
         changes.retain(|change| is_its(&change.path));
     }
@@ -448,7 +453,7 @@ fn finish(
     let running = window::at_work(now.store)?.into_iter();
     ledger.extend(running.map(|at_work| LedgerItem { kind: "running".to_owned(), what: at_work.tool, remedy: None }));
     ledger.extend(ledger::git_moves(&target.git, &now.git));
-    let mut gaps = aside::gaps(target.aside, |id| now.store.read(id).map(|(_, bytes)| bytes))?;
+    let mut gaps = gaps::gaps(target.aside, |id| now.store.read(id).map(|(_, bytes)| bytes))?;
     gaps.retain(|gap| request.covers(&gap.path));
     add_separated(now, &paths, &mut gaps)?;
     let foreign = match (resolved.exact, resolved.session) {

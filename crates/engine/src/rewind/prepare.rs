@@ -3,29 +3,28 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::os::fd::BorrowedFd;
 
-use super::converse;
 use super::displaced::Captured;
 use super::goal::{self, Resolved};
 use super::hidden::Saves;
-use super::intent::{self, Intent, Item, Stage};
 use super::plan::{self, Made, Now};
 use super::stage::mark_damaged;
-use super::{NewRewind, OnConflict, Plan, PlannedPath, RewindError, RewindRequest, same};
-use crate::checkpoint::{Origin, Purpose, RuleChanges};
-use crate::operation::{self, MadeBy, NewOperation};
+use super::{NewRewind, OnConflict, Plan, PlannedPath, RewindError, RewindRequest, converse};
+use crate::base::path::WorkspacePath;
+use crate::base::progress::Progress;
+use crate::base::settings::Environment;
+use crate::git::{self, GitState};
+use crate::history::capture::{self, Failure, Scene};
+use crate::history::checkpoint::{Checkpoint, NewCheckpoint, Origin, Purpose, RuleChanges};
+use crate::history::intent::{self, Intent, Item, Stage};
+use crate::history::operation::{self, MadeBy, NewOperation};
 use crate::scan::rules::Rules;
-use crate::scan::stat;
-use crate::scan::{Scanner, open};
+use crate::scan::{Scanner, open, stat};
 use crate::session::heads::{self, Moved};
-use crate::snapshot::known::Knower;
-use crate::snapshot::tree::Kind;
-use crate::store::{Durability, Effort, Kind as ObjectKind, Store};
-use crate::take::{self, Failure, Scene};
-use crate::view::Hashing;
-use crate::workspace::counters;
-use crate::{
-    Checkpoint, Environment, GitState, NewCheckpoint, Node, Progress, StoreError, Workspace, WorkspacePath, git,
-};
+use crate::snapshot::presence::Knower;
+use crate::store::tree::{Kind, Node, same};
+use crate::store::{Durability, Effort, Kind as ObjectKind, Store, StoreError};
+use crate::workspace::view::Hashing;
+use crate::workspace::{Workspace, counters};
 
 /// A plan that is about to be carried out: its safety snapshot is taken and its intent is durable.
 pub(super) struct Prepared {
@@ -74,7 +73,7 @@ impl Workspace {
                 store,
                 root: scanner.root_fd(),
                 snapshot: scanned.snapshot,
-                knower: knower.having_sought(take::sought(&rules)),
+                knower: knower.having_sought(capture::sought(&rules)),
                 git: git.clone(),
                 read: &read,
                 root_path: &self.env.root,
@@ -108,7 +107,7 @@ impl Workspace {
         let git = git::state(&self.env.root);
         let mut rules = self.rules()?;
         loop {
-            let scene = take::scan(&self.store, &mut self.scanner, &rules, effort, progress)?;
+            let scene = capture::scan(&self.store, &mut self.scanner, &rules, effort, progress)?;
             let made = make(request, resolved, self.scanner.root_fd(), &scene, &git, &rules, &self.env);
             let outcome = match made {
                 Err(err) => Err(Preparation::Refused(err)),
@@ -245,7 +244,8 @@ pub(super) fn insert_operation(
         OnConflict::Merge => !same(path.result().as_ref(), path.target.as_ref()),
         OnConflict::Overwrite | OnConflict::Stop => false,
     });
-    let mut moved = resolved.aim.as_ref().map(|aim| aim.moved(new, kept.map(|path| heads::name(&path.path))));
+    let mut moved =
+        resolved.aim.as_ref().map(|aim| aim.moved(new.note, new.at, kept.map(|path| heads::name(&path.path))));
     // The model knows what it asked for.
     moved.iter_mut().filter(|_| made_by == MadeBy::Model).for_each(|moved| moved.note = None);
     moved.as_ref().map_or(Ok(()), |moved| moved.store(tx, seq))?;
@@ -325,5 +325,5 @@ fn read_current(root: BorrowedFd<'_>, path: &WorkspacePath, node: &Node) -> Resu
     let read = open::file(root, path.as_bytes())
         .map_err(std::io::Error::from)
         .and_then(|file| file.take(node.size + 1).read_to_end(&mut content));
-    Ok((read.is_ok() && crate::ObjectId::of(&content) == node.content).then_some(content))
+    Ok((read.is_ok() && crate::base::id::ObjectId::of(&content) == node.content).then_some(content))
 }

@@ -9,15 +9,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::displaced::Patience;
+use super::displaced::{self, Patience};
 use super::files::{Failed, StageError};
 use super::finish::Finish;
-use super::intent::{self, Intent, Item, Stage};
-use super::{Discard, RewindError, apply, displaced, same};
-use crate::operation::{self, Operation, OperationState};
+use super::{RewindError, apply};
+use crate::base::id::{CheckpointId, ObjectId, OperationId};
+use crate::base::path::WorkspacePath;
+use crate::base::settings::Timestamp;
+use crate::history::intent::{self, Intent, Item, Stage};
+use crate::history::operation::{self, Operation, OperationState};
+use crate::session::Discard;
 use crate::session::heads::Moved;
-use crate::snapshot::tree::Kind;
-use crate::{CheckpointId, Node, ObjectId, OperationId, Timestamp, Workspace, WorkspacePath};
+use crate::store::tree::{Kind, Node, same};
+use crate::workspace::Workspace;
 
 /// What to do if files were changed after the crash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,17 +64,17 @@ fn nothing_captured() -> Node {
 
 impl Workspace {
     /// The operation that was interrupted, if one was. Reads only.
-    pub fn interrupted(&self) -> Result<Option<Operation>, crate::StoreError> {
+    pub fn interrupted(&self) -> Result<Option<Operation>, crate::store::StoreError> {
         operation::pending(&self.store)
     }
 
     /// Paths that somebody saved while `operation` was replacing them: taking the operation back brings that back.
-    pub fn displaced(&self, operation: OperationId) -> Result<Vec<WorkspacePath>, crate::StoreError> {
+    pub fn displaced(&self, operation: OperationId) -> Result<Vec<WorkspacePath>, crate::store::StoreError> {
         operation::displaced(&self.store, operation)
     }
 
     /// Temporary names of operations that are done, under which something had to stay. Reads only.
-    pub fn left_over(&self) -> Result<Vec<WorkspacePath>, crate::StoreError> {
+    pub fn left_over(&self) -> Result<Vec<WorkspacePath>, crate::store::StoreError> {
         let intents = intent::all(&self.store)?.into_iter().filter(|intent| intent.stage == Stage::Done);
         let held = intents.flat_map(|intent| displaced::possibly_held(&intent.items));
         let files = self.files();

@@ -5,9 +5,9 @@
 use std::collections::BTreeSet;
 
 use super::merge::{is_binary, is_mergeable};
-use crate::owner::rows::ChangeRow;
-use crate::snapshot::tree::Kind;
-use crate::{Node, StoreError};
+use crate::history::owner::rows::ChangeRow;
+use crate::store::StoreError;
+use crate::store::tree::{Kind, Node};
 
 /// Whether nothing that `change` led to is left in `later`. `read` gives contents.
 pub(super) fn is_replaced(

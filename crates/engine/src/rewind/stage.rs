@@ -6,11 +6,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::apply::rolled_back;
 use super::displaced::Captured;
 use super::files::{MANY, StageError};
-use super::intent::{self, Intent, Item};
 use super::{Conflict, Plan, RewindError, RewindRequest};
+use crate::base::path::WorkspacePath;
+use crate::base::{fault, limits};
+use crate::history::intent::{self, Intent, Item};
 use crate::scan::stat::Facts;
-use crate::snapshot::tree::Kind;
-use crate::{Node, StoreError, Workspace, WorkspacePath, fault, limits};
+use crate::store::StoreError;
+use crate::store::tree::{Kind, Node};
+use crate::workspace::Workspace;
 
 impl Workspace {
     /// Writes every new file beside its target and makes it durable; then makes sure that nobody has changed anything

@@ -6,12 +6,14 @@ use rustix::fs::Dir;
 use rustix::io::Errno;
 
 use super::plan::{Now, planned};
-use super::{Conflict, Kept, KeptBecause, PlannedPath, RewindError, RewindRequest, same};
+use super::{Conflict, Kept, KeptBecause, PlannedPath, RewindError, RewindRequest};
+use crate::base::id::ObjectId;
+use crate::base::path::WorkspacePath;
 use crate::scan::open;
-use crate::snapshot::beside::UncapturedChange;
-use crate::snapshot::known::{Knower, Known};
-use crate::snapshot::tree::Kind;
-use crate::{Node, ObjectId, StoreError, WorkspacePath};
+use crate::snapshot::presence::{Knower, Known};
+use crate::snapshot::uncaptured::UncapturedChange;
+use crate::store::StoreError;
+use crate::store::tree::{Kind, Node, same};
 
 /// A plan in the making.
 #[derive(Debug, Default)]

@@ -10,10 +10,11 @@ use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use super::files::{Failed, Files, is_mode_only};
-use super::intent::Item;
+use crate::base::fault;
+use crate::base::path::WorkspacePath;
+use crate::history::intent::Item;
 use crate::scan::stat::look;
-use crate::snapshot::tree::Kind;
-use crate::{Node, WorkspacePath, fault};
+use crate::store::tree::{Kind, Node};
 
 /// Something that was done, and how to take it back.
 #[derive(Debug)]

@@ -11,8 +11,8 @@ use super::list::Rematch;
 use super::rules::{Rules, is_rule_file};
 use super::stat::{Facts, Seen, look, seen};
 use super::{ScanError, Scanner, open};
-use crate::limits;
-use crate::path::join;
+use crate::base::limits;
+use crate::base::path::join;
 
 /// What has to be looked into.
 #[derive(Debug, Default)]

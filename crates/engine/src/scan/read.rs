@@ -16,11 +16,13 @@ use super::index::{DirectoryId, EntryKind};
 use super::lease::{self, Writers};
 use super::rules::Rules;
 use super::stat::{Facts, file_clock, seen};
-use super::{Phase, Progress, ScanError, Scanner, Sink, Step, open};
-use crate::path::join;
-use crate::snapshot::tree::GapKind;
+use super::{ScanError, Scanner, Sink, open};
+use crate::base::id::ObjectId;
+use crate::base::limits;
+use crate::base::path::join;
+use crate::base::progress::{Phase, Progress, Step};
+use crate::store::tree::GapKind;
 use crate::store::{Kind, PutError, StoreError, lock};
-use crate::{ObjectId, limits};
 
 /// Files between two pauses.
 const SLICE: usize = 8_192;

@@ -5,9 +5,9 @@ use std::cmp::Reverse;
 use super::index::{DirectoryId, Entry, EntryKind, Flags, ROOT, Summary};
 use super::stat::Facts;
 use super::{ScanError, Scanner, Sink};
-use crate::ObjectId;
-use crate::snapshot::tree::{self, AsideEntry, GapKind, Looks, Node, Reasons, TreeEncoder};
+use crate::base::id::ObjectId;
 use crate::store::Kind;
+use crate::store::tree::{self, AsideEntry, GapKind, Looks, Node, Reasons, TreeEncoder};
 
 impl Scanner {
     /// Makes all stale trees, deepest first; a parent only if what it says of a child has changed.

@@ -6,8 +6,9 @@
 use std::collections::HashSet;
 
 use super::context::{self, Context, Shown};
-use super::entry::{Block, Body, Entry, EntryId, Part, Todo, Usage};
+use super::entry::{Block, Body, Entry, Part, Todo, Usage};
 use super::range::{self, Span};
+use crate::base::id::EntryId;
 
 /// Longest first line of a prompt that is shown, and stored as a title, in characters.
 const MAX_FIRST_LINE: usize = 200;

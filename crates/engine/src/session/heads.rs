@@ -6,13 +6,27 @@
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use serde::{Deserialize, Serialize};
 
-use super::entry::{Block, Body, Entry, EntryId, Part};
+use super::entry::{Block, Body, Entry, Part};
 use super::remove;
 use super::rows::{self, EntryRow};
-use crate::rewind::Discard;
+use crate::base::id::{EntryId, OperationId};
+use crate::base::limits;
+use crate::base::path::WorkspacePath;
+use crate::base::settings::Timestamp;
 use crate::store::StoreError;
 use crate::store::db::in_transaction;
-use crate::{OperationId, Timestamp, WorkspacePath, limits};
+
+/// Whether what leaves a conversation is removed at once, so that it cannot come back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "lowercase")]
+pub enum Discard {
+    /// It stays until retention takes it.
+    #[default]
+    No,
+    /// It goes.
+    Now,
+}
 
 /// What an operation did, or is to do, to a conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

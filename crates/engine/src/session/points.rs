@@ -1,26 +1,25 @@
 //! Points of a conversation: pairing checkpoints with entries, listing what one can go back to, finding it again.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
-use rusqlite::{Connection, Transaction, params};
+use rusqlite::{Connection, params};
 use serde::{Deserialize, Serialize};
 
-use super::aim;
-use super::entry::{Body, Entry, EntryId};
-use super::lineage::{self, Lineage};
-use super::outside;
+use super::entry::{Body, Entry};
+use super::head_target;
 use super::rows::{self, EntryRow};
 use super::writer::SessionError;
-use crate::checkpoint::{self, Origin, Purpose, RuleChanges};
-use crate::owner::ChangeKind;
-use crate::owner::rows::decode_node;
-use crate::snapshot::tree::Kind;
-use crate::store::StoreError;
-use crate::store::db::in_transaction;
-use crate::{
-    Changed, Checkpoint, CheckpointError, CheckpointId, Durability, Environment, LedgerItem, NewCheckpoint, Node,
-    Progress, ResolveError, SessionId, Timestamp, Workspace, limits,
+use crate::base::id::{CheckpointId, EntryId, SessionId};
+use crate::base::limits;
+use crate::base::progress::Progress;
+use crate::base::settings::Timestamp;
+use crate::history::checkpoint::{
+    self, Checkpoint, CheckpointError, NewCheckpoint, Origin, Purpose, ResolveError, RuleChanges,
 };
+use crate::history::lineage::{self, Lineage};
+use crate::history::turn_summary::{TurnSummary, begins_turn, summarise, summarise_turns};
+use crate::store::{Durability, StoreError};
+use crate::workspace::Workspace;
 
 /// What a checkpoint is taken for.
 #[derive(Clone, Copy, Debug)]
@@ -31,24 +30,6 @@ pub struct Moment {
     pub entry: Option<EntryId>,
     /// What it is taken for.
     pub origin: Origin,
-}
-
-/// What a turn did to the files, in short.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-pub struct TurnSummary {
-    /// Files added.
-    pub added: u64,
-    /// Files modified.
-    pub modified: u64,
-    /// Files deleted.
-    pub deleted: u64,
-    /// The tool calls that changed something, or could have, oldest first.
-    pub tools: Vec<String>,
-    /// Whether commands ran, which may have had effects that nothing knows of.
-    pub ran_commands: bool,
-    /// Effects that are known to be outside the files: git moved, a process left running, a gap, a path that a command line names.
-    pub outside: Vec<LedgerItem>,
 }
 
 /// A prompt that one can go back to.
@@ -309,8 +290,8 @@ impl Workspace {
         let found = self.store.db().read(|connection| {
             let Some((EntryRow { entry, .. }, _)) = rows::by_seq(connection, seq)? else { return Ok(None) };
             let point = match (&entry.body, rows::standing(connection, session)?) {
-                (Body::Prompt { .. }, _) => aim::point_before(connection, seq)?,
-                (_, Some(standing)) => aim::last_point(connection, standing.seq, Some(seq))?,
+                (Body::Prompt { .. }, _) => head_target::point_before(connection, seq)?,
+                (_, Some(standing)) => head_target::last_point(connection, standing.seq, Some(seq))?,
                 (_, None) => None,
             };
             Ok(Some((entry, point)))
@@ -333,13 +314,6 @@ fn seen_from(
     Ok(lineage::inherits(connection, standing.seq, entry)?.then_some(wanted))
 }
 
-/// The checkpoint with row number `checkpoint` is the one before the turn that `entry` began.
-fn begins_turn(tx: &Transaction<'_>, entry: i64, checkpoint: i64) -> Result<(), StoreError> {
-    tx.execute("UPDATE operations SET before = ? WHERE entry = ?", [checkpoint, entry])
-        .map(drop)
-        .map_err(in_transaction(tx))
-}
-
 /// The conversations, each with the row number of its head, oldest first.
 fn heads(connection: &Connection) -> rusqlite::Result<Vec<(SessionId, Option<i64>)>> {
     let mut statement = connection.prepare_cached("SELECT id, head FROM sessions WHERE kind = 1 ORDER BY seq")?;
@@ -353,97 +327,6 @@ fn numbers(connection: &Connection) -> rusqlite::Result<HashMap<i64, u64>> {
         numbers.extend(rows::prompts(connection, head)?.into_iter().zip(1..));
     }
     Ok(numbers)
-}
-
-/// Writes down what turns that have ended did to the files, and the checkpoint after them.
-fn summarise_turns(tx: &Transaction<'_>, session: i64, checkpoint: i64) -> Result<(), StoreError> {
-    let wrap = in_transaction(tx);
-    let open: Vec<i64> = tx
-        .prepare_cached("SELECT seq FROM operations WHERE session = ? AND kind = 4 AND state = 1 AND summary IS NULL")
-        .and_then(|mut statement| statement.query_map([session], |row| row.get(0))?.collect())
-        .map_err(&wrap)?;
-    for operation in open {
-        tx.execute("UPDATE operations SET after = ? WHERE seq = ?", params![checkpoint, operation]).map_err(&wrap)?;
-        let summary = summarise(tx, operation).map_err(&wrap)?;
-        let text = serde_json::to_string(&summary).expect("counts and names serialise");
-        tx.execute("UPDATE operations SET summary = ? WHERE seq = ?", params![text, operation]).map_err(&wrap)?;
-    }
-    Ok(())
-}
-
-/// Counts again what a turn did to the files, after a background job of it has ended.
-pub(crate) fn summarise_again(tx: &Transaction<'_>, operation: i64) -> Result<(), StoreError> {
-    let wrap = in_transaction(tx);
-    let summary = summarise(tx, operation).map_err(&wrap)?;
-    let text = serde_json::to_string(&summary).expect("counts and names serialise");
-    tx.execute("UPDATE operations SET summary = ? WHERE seq = ? AND summary IS NOT NULL", params![text, operation])
-        .map(drop)
-        .map_err(&wrap)
-}
-
-/// What the turn with row number `operation` did to the files.
-fn summarise(connection: &Connection, operation: i64) -> rusqlite::Result<TurnSummary> {
-    let mut summary = TurnSummary::default();
-    let mut tools =
-        connection.prepare_cached("SELECT tool, everything IN (1, 3) FROM windows WHERE operation = ? ORDER BY seq")?;
-    let mut rows = tools.query([operation])?;
-    while let Some(row) = rows.next()? {
-        summary.tools.push(row.get(0)?);
-        summary.ran_commands |= row.get::<_, bool>(1)?;
-    }
-    let mut changes = connection
-        .prepare_cached("SELECT path, before, after FROM changes WHERE operation = ? AND kind = 0 ORDER BY seq")?;
-    let mut rows = changes.query([operation])?;
-    let mut ends: BTreeMap<Vec<u8>, (Option<Node>, Option<Node>)> = BTreeMap::new();
-    while let Some(row) = rows.next()? {
-        let node = |column| {
-            let bytes: Option<Vec<u8>> = row.get(column)?;
-            Ok::<_, rusqlite::Error>(bytes.as_deref().and_then(decode_node))
-        };
-        let (before, after) = (node(1)?, node(2)?);
-        ends.entry(row.get(0)?).or_insert((before, None)).1 = after;
-    }
-    let hidden = hidden(connection, operation, |path| is_known(&ends, path))?;
-    let mut changed = Changed::default();
-    for (before, after) in ends.into_values() {
-        if before.or(after).is_none_or(|node| node.kind == Kind::Directory) {
-            continue;
-        }
-        match (before, after) {
-            (None, Some(_)) => changed.added += 1,
-            (Some(_), None) => changed.deleted += 1,
-            (before, after) if before != after => changed.modified += 1,
-            _ => {}
-        }
-    }
-    changed.added += hidden;
-    summary.outside = outside::left(connection, operation, &summary.tools)?;
-    Ok(TurnSummary { added: changed.added, modified: changed.modified, deleted: changed.deleted, ..summary })
-}
-
-/// How many paths the turn with row number `operation` created hidden, but for those that `is_counted`; a directory is one of them.
-fn hidden(connection: &Connection, operation: i64, is_counted: impl Fn(&[u8]) -> bool) -> rusqlite::Result<u64> {
-    let mut statement =
-        connection.prepare_cached("SELECT DISTINCT path FROM changes WHERE operation = ? AND kind = ?")?;
-    let paths = statement.query_map(params![operation, ChangeKind::Hidden as u8], |row| row.get::<_, Vec<u8>>(0))?;
-    let paths: Vec<Vec<u8>> = paths.collect::<rusqlite::Result<_>>()?;
-    Ok(paths.iter().filter(|path| !is_counted(path)).count() as u64)
-}
-
-/// Whether `ends` tells of `path`, or of something below it.
-fn is_known<T>(ends: &BTreeMap<Vec<u8>, T>, path: &[u8]) -> bool {
-    let below = [path, b"/"].concat();
-    ends.contains_key(path) || ends.range(below.clone()..).next().is_some_and(|(next, _)| next.starts_with(&below))
-}
-
-impl TurnSummary {
-    /// With the paths outside the workspace that its command lines name.
-    pub(super) fn with_names(mut self, environment: &Environment) -> Self {
-        if self.ran_commands {
-            self.outside.extend(outside::named(environment, &self.tools));
-        }
-        self
-    }
 }
 
 pub(super) type Known = (TurnSummary, Option<String>, bool);

@@ -7,13 +7,16 @@ use std::collections::HashMap;
 
 use rusqlite::Connection;
 
-use super::entry::{Entry, EntryId};
-use super::lineage::{self, Lineage};
+use super::entry::Entry;
 use super::points::{Known, known_of};
 use super::rows;
 use super::writer::SessionError;
-use super::{ForkedFrom, TurnSummary};
-use crate::{Session, SessionId, Timestamp, Workspace};
+use crate::base::id::{EntryId, SessionId};
+use crate::base::settings::Timestamp;
+use crate::history::lineage::{self, Lineage};
+use crate::history::sessions::{ForkedFrom, Session};
+use crate::history::turn_summary::TurnSummary;
+use crate::workspace::Workspace;
 
 /// How far a conversation has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

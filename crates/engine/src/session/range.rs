@@ -1,8 +1,9 @@
 //! Which part of a conversation a summary is to stand for. Pure.
 
 use super::context::{self, Shown};
-use super::entry::{Body, Entry, EntryId, SummaryBy};
+use super::entry::{Body, Entry, SummaryBy};
 use super::writer::unanswered;
+use crate::base::id::EntryId;
 
 /// A part of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,12 +7,16 @@ use std::path::Path;
 
 use rusqlite::{OptionalExtension, Transaction, params};
 
-use super::fork::Shown;
 use super::writer::{self, SessionError, SessionWriter};
-use super::{heir, lineage, points, rows};
+use super::{fork_handover, rows};
+use crate::base::id::SessionId;
+use crate::base::plain_file;
+use crate::base::settings::Timestamp;
+use crate::history::sessions::Shown;
+use crate::history::{lineage, operation, turn_summary};
 use crate::store::db::in_transaction;
 use crate::store::{Durability, StoreError};
-use crate::{SessionId, Timestamp, Workspace, operation, regular};
+use crate::workspace::Workspace;
 
 /// Where adapters keep what belongs to a session: a file each, with the session's id as `session` in its first line.
 const TIES: &str = "acp";
@@ -71,7 +75,7 @@ fn forget_ties(store: &Path, gone: &[String]) {
     for file in files.flatten().map(|file| file.path()) {
         let mut first = String::new();
         // One that cannot be read is nobody's that is known.
-        let read = regular::open(&file).and_then(|file| BufReader::new(file).read_line(&mut first));
+        let read = plain_file::open(&file).and_then(|file| BufReader::new(file).read_line(&mut first));
         let named = serde_json::from_str::<serde_json::Value>(&first).ok().filter(|_| read.is_ok());
         let is_gone = named.is_some_and(|named| gone.iter().any(|id| named["session"] == id.as_str()));
         if is_gone {
@@ -91,7 +95,7 @@ fn delete(tx: &Transaction<'_>, session: i64) -> Result<Deleted, StoreError> {
         deleted.entries += with_it.entries;
         deleted.checkpoints += with_it.checkpoints;
     }
-    heir::hand_over(tx, session)?;
+    fork_handover::hand_over(tx, session)?;
     run(
         "DELETE FROM operations WHERE reverses IN (SELECT seq FROM operations WHERE json_extract(fork, '$.session') = ?)",
     )?;
@@ -172,7 +176,7 @@ fn forget_commands(tx: &Transaction<'_>, seq: i64) -> Result<(), StoreError> {
         .prepare_cached("SELECT seq FROM operations WHERE entry = ?")
         .and_then(|mut turn| turn.query_row([seq], |row| row.get(0)).optional())
         .map_err(&wrap)?;
-    turn.map_or(Ok(()), |turn| points::summarise_again(tx, turn))
+    turn.map_or(Ok(()), |turn| turn_summary::summarise_again(tx, turn))
 }
 
 fn remove(tx: &Transaction<'_>, entries: impl Iterator<Item = i64>) -> Result<(), StoreError> {

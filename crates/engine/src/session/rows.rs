@@ -7,13 +7,14 @@ use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
-use super::entry::{Body, Entry, EntryId, Part};
-use super::lineage;
+use super::entry::{Body, Entry, Part};
 use super::load::invalid;
 use super::parse;
+use crate::base::id::{EntryId, SessionId};
+use crate::base::settings::Timestamp;
+use crate::history::lineage;
 use crate::store::StoreError;
 use crate::store::db::in_transaction;
-use crate::{SessionId, Timestamp};
 
 /// What kind of entry a row is, as far as a query has to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -233,19 +234,6 @@ pub(crate) fn all(connection: &Connection, session: i64) -> rusqlite::Result<Vec
         all.push(row);
     }
     Ok(all)
-}
-
-/// Pairs the checkpoint with row number `checkpoint` with an entry.
-pub(crate) fn pair(tx: &Transaction<'_>, entry: i64, checkpoint: i64) -> Result<(), StoreError> {
-    tx.execute("INSERT OR IGNORE INTO points VALUES (?, ?)", [entry, checkpoint]).map(drop).map_err(in_transaction(tx))
-}
-
-/// Pairs the checkpoint with row number `checkpoint` with the head of a session. If that is an entry of the session which this one was
-/// forked from, it has checkpoints of its own.
-pub(crate) fn pair_head(tx: &Transaction<'_>, session: i64, checkpoint: i64) -> Result<(), StoreError> {
-    let sql = "INSERT OR IGNORE INTO points SELECT head, ?2 FROM sessions
-         JOIN entries ON entries.seq = head AND entries.session = sessions.seq WHERE sessions.seq = ?1";
-    tx.execute(sql, [session, checkpoint]).map(drop).map_err(in_transaction(tx))
 }
 
 /// Pairs a checkpoint with the head of a session, unless that is at `known`.

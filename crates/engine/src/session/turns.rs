@@ -2,9 +2,10 @@
 
 use rusqlite::OptionalExtension;
 
-use super::entry::EntryId;
+use crate::base::id::EntryId;
+use crate::history::checkpoint::{self, Checkpoint};
 use crate::store::StoreError;
-use crate::{Checkpoint, Workspace, checkpoint};
+use crate::workspace::Workspace;
 
 /// The checkpoints around a turn.
 #[derive(Clone, Debug)]

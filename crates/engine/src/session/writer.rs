@@ -5,23 +5,24 @@
 //! died has left: what was coming is written, calls without results get one that says so, and the turn ends.
 
 use std::collections::HashSet;
-use std::fs::{File, OpenOptions, TryLockError};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{OptionalExtension, Transaction, params};
 use thiserror::Error;
 
-use super::aim;
 use super::conversation::{Conversation, first_line, joined};
-use super::entry::{Block, Body, CallId, EndReason, Entry, EntryId, Outcome, Part};
+use super::entry::{Block, Body, CallId, EndReason, Entry, Outcome, Part};
 use super::heads::{self, Moved};
-use super::{coming, load, rows};
-use crate::operation::{self, MadeBy, NewOperation, Operation, OperationKind, OperationState};
-use crate::rewind::Discard;
+use super::{Discard, head_target, load, rows, unfinished};
+use crate::base::id::{EntryId, OperationId, SessionId};
+use crate::base::settings::Timestamp;
+use crate::history::checkpoint;
+use crate::history::operation::{self, MadeBy, NewOperation, Operation, OperationKind, OperationState};
+use crate::history::session_lock::{is_live, lock_path, lock_patiently};
 use crate::store::db::{Db, in_transaction};
-use crate::store::{Durability, StoreError, create_private_dirs};
-use crate::{OperationId, SessionId, Timestamp, Workspace, limits, regular};
+use crate::store::{Durability, StoreError};
+use crate::workspace::Workspace;
 
 /// Something could not be done in a session; nothing was written.
 #[derive(Debug, Error)]
@@ -233,7 +234,7 @@ impl SessionWriter {
             tx.execute("UPDATE operations SET entry = ? WHERE seq = ?", [head, seq]).map_err(in_transaction(tx))?;
             // Until a checkpoint of its own is taken, the prompt has the one before it.
             if before > 0 {
-                rows::pair(tx, head, before)?;
+                checkpoint::pair(tx, head, before)?;
             }
             if is_first {
                 rows::set_title(tx, session, &what)?;
@@ -287,12 +288,12 @@ impl SessionWriter {
     /// Notes what will be written when it is complete: should this process die first, it is written as it is now, at the end of the turn
     /// that runs. What was noted before is forgotten.
     pub fn note_coming(&self, entries: &[NewEntry]) -> Result<(), StoreError> {
-        coming::note(&self.coming, self.conversation.entries(), entries)
+        unfinished::note(&self.coming, self.conversation.entries(), entries)
     }
 
     /// Ends a turn with a last entry.
     pub fn end_turn(&mut self, operation: OperationId, end: NewEntry) -> Result<&[Entry], SessionError> {
-        coming::forget(&self.coming);
+        unfinished::forget(&self.coming);
         self.write(vec![end], Durability::Synced, |tx, head| end_turn(tx, operation, head))
     }
 
@@ -305,7 +306,7 @@ impl SessionWriter {
             if !rows::move_head(tx, session, head, moved.from)? {
                 return Ok(None);
             }
-            let said = aim::prompt_of(tx, seq).map_err(in_transaction(tx))?.unwrap_or_default();
+            let said = head_target::prompt_of(tx, seq).map_err(in_transaction(tx))?.unwrap_or_default();
             rows::set_draft(tx, session, &joined([said.clone(), draft]))?;
             heads::retitle(tx, session, moved.from)?;
             operation::finish(tx, operation, OperationState::Failed, None)?;
@@ -371,11 +372,11 @@ impl SessionWriter {
         })?;
         let Some((id, prompt)) = unfinished else { return Ok(()) };
         let operation = OperationId::from_bytes(id);
-        let coming = coming::read(&self.coming, self.conversation.entries());
+        let coming = unfinished::read(&self.coming, self.conversation.entries());
         if !coming.is_empty() {
             self.write(coming, Durability::Synced, |_, _| Ok(()))?;
         }
-        coming::forget(&self.coming);
+        unfinished::forget(&self.coming);
         if prompt.is_some() && prompt == self.head {
             return self.take_back_turn(operation).map(drop);
         }
@@ -453,47 +454,13 @@ fn end_turn(tx: &Transaction<'_>, operation: OperationId, head: i64) -> Result<(
     Ok(())
 }
 
-fn lock_path(store_dir: &Path, session: SessionId) -> PathBuf {
-    store_dir.join("sessions").join(format!("{session}.lock"))
-}
-
 fn coming_path(store_dir: &Path, session: SessionId) -> PathBuf {
     store_dir.join("sessions").join(format!("{session}.coming"))
 }
 
-/// Whether a process has the session open for writing.
-pub(crate) fn is_live(store_dir: &Path, session: SessionId) -> bool {
-    lock_path(store_dir, session).exists() && matches!(lock(store_dir, session), Ok(None))
-}
-
 /// Removes what tells that somebody has a session open, which is gone, and what was coming in it.
 pub(crate) fn forget_lock(store_dir: &Path, session: SessionId) {
-    coming::forget(&coming_path(store_dir, session));
+    unfinished::forget(&coming_path(store_dir, session));
     // If it stays, it is a file that nobody has locked.
     std::fs::remove_file(lock_path(store_dir, session)).ok();
-}
-
-/// Takes the lock of a session; `None` if somebody keeps it. Whoever only asks whether it is taken has it for a moment.
-fn lock_patiently(store_dir: &Path, session: SessionId) -> Result<Option<File>, StoreError> {
-    for _ in 0..limits::LOCK_ATTEMPTS {
-        if let Some(file) = lock(store_dir, session)? {
-            return Ok(Some(file));
-        }
-        std::thread::sleep(std::time::Duration::from_millis(limits::LOCK_PAUSE_MS));
-    }
-    lock(store_dir, session)
-}
-
-/// Takes the lock of a session; `None` if somebody has it.
-pub(crate) fn lock(store_dir: &Path, session: SessionId) -> Result<Option<File>, StoreError> {
-    let path = lock_path(store_dir, session);
-    create_private_dirs(&store_dir.join("sessions"))?;
-    let mut options = OpenOptions::new();
-    let file = regular::open_with(options.write(true).create(true).truncate(false).mode(0o600), &path);
-    let file = file.map_err(StoreError::io("create", &path))?;
-    match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
-        Err(TryLockError::WouldBlock) => Ok(None),
-        Err(TryLockError::Error(err)) => Err(StoreError::io("lock", &path)(err)),
-    }
 }

@@ -1,9 +1,9 @@
 //! What differs between two snapshots, in time proportional to the difference: equal trees are never read.
 
-use crate::path::join;
-use crate::snapshot::tree::{Kind, Node, Tree};
+use crate::base::id::ObjectId;
+use crate::base::path::{WorkspacePath, join};
 use crate::store::StoreError;
-use crate::{ObjectId, WorkspacePath};
+use crate::store::tree::{Kind, Node, Tree};
 
 /// A path that differs.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,6 @@
-//! Snapshots as Merkle trees, and comparing them.
+//! Snapshots as Merkle trees: comparing them, and what they prove about a path.
 
-pub(crate) mod aside;
-pub(crate) mod beside;
 pub(crate) mod diff;
-pub(crate) mod known;
-pub(crate) mod lay_out;
-pub(crate) mod tree;
+pub(crate) mod gaps;
+pub(crate) mod presence;
+pub(crate) mod uncaptured;

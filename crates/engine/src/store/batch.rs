@@ -13,7 +13,8 @@ use super::db::{self, Location};
 use super::loss::Lost;
 use super::pack::{Segment, SegmentId};
 use super::{Durability, Effort, Kind, Store, StoreError, gc, lock, record};
-use crate::{ObjectId, limits};
+use crate::base::id::ObjectId;
+use crate::base::limits;
 
 /// Objects that are being collected, and in the end committed together.
 #[derive(Debug)]

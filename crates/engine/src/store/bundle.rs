@@ -10,7 +10,7 @@
 use std::ops::Range;
 
 use super::record::{self, HEADER_LEN, Kind, Torn};
-use crate::ObjectId;
+use crate::base::id::ObjectId;
 
 /// Plain bytes from which on a bundle is full: all of it is decompressed to read one object.
 pub(super) const FULL: usize = 256 << 10;

@@ -7,10 +7,12 @@ use std::ffi::OsStr;
 
 use super::bundle::{self, Bundle};
 use super::pack::{self, SegmentId};
-use super::record::Torn;
-use super::{Kind, Location, Store, StoreError, content, record};
-use crate::snapshot::tree::{self, Node, decode_aside, decode_tree};
-use crate::{ObjectId, Phase, Progress, Step, limits, regular};
+use super::record::{self, Torn};
+use super::tree::{self, Node, decode_aside, decode_tree};
+use super::{Kind, Location, Store, StoreError, content};
+use crate::base::id::ObjectId;
+use crate::base::progress::{Phase, Progress, Step};
+use crate::base::{limits, plain_file};
 
 /// Something in the store that is not as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,7 +90,7 @@ impl Store {
                 let may_be_directory = folder == self.dir && !path.file_name().is_some_and(is_file_name);
                 // One that is gone since it was listed is none.
                 let Ok(meta) = path.metadata() else { continue };
-                if let Err(err) = regular::check(&meta)
+                if let Err(err) = plain_file::check(&meta)
                     && !(meta.is_dir() && may_be_directory)
                 {
                     let what = format!("`{}`: {err}; nothing else is affected, remove it", path.display());
@@ -108,7 +110,7 @@ impl Store {
     ) {
         let damage = &mut checked.damage;
         let path = pack::segment_path(&self.packs, segment);
-        let file = match regular::open(&path) {
+        let file = match plain_file::open(&path) {
             Ok(file) => file,
             Err(err) => {
                 let what = format!("`{}` with {} objects cannot be opened: {err}", path.display(), rows.len());

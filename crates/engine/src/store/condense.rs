@@ -5,10 +5,10 @@ use std::thread;
 
 use super::bundle::{self, Bundle, Part};
 use super::compact::{Source, Stopped, Stored, Target};
-use super::{Effort, Kind, Store, StoreError, record};
-use crate::ObjectId;
-use crate::path::join;
-use crate::snapshot::tree::{self, decode_aside, decode_tree};
+use super::tree::{self, decode_aside, decode_tree};
+use super::{Effort, Kind, Store, StoreError, gc, record};
+use crate::base::id::ObjectId;
+use crate::base::path::join;
 
 /// Plain bytes that are compressed at a time, on all threads.
 const PORTION: usize = 16 << 20;
@@ -171,8 +171,12 @@ impl Store {
     pub(super) fn find_order(&self) -> Result<Order, StoreError> {
         let mut order = Order::new();
         let mut queue = Vec::new();
-        for point in self.points()? {
-            queue.extend(point.roots.iter().map(|&(id, kind)| (id, kind, Vec::new())));
+        let checkpoints: Vec<Vec<(ObjectId, Kind)>> = self.db().read(|connection| {
+            let sql = format!("SELECT {} FROM checkpoints ORDER BY seq DESC", gc::ROOTS);
+            connection.prepare(&sql)?.query_map([], gc::roots)?.collect()
+        })?;
+        for roots in checkpoints {
+            queue.extend(roots.into_iter().map(|(id, kind)| (id, kind, Vec::new())));
             while let Some((id, kind, path)) = queue.pop() {
                 let age = order.len();
                 if order.contains_key(&id) {

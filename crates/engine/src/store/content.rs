@@ -10,7 +10,8 @@ use fastcdc::v2020::StreamCDC;
 
 use super::error::StoreError;
 use super::{Batch, Kind, Store};
-use crate::{ObjectId, limits};
+use crate::base::id::ObjectId;
+use crate::base::limits;
 
 /// Bytes of an entry in a chunk list: the chunk's id and its length.
 const CHUNK_ENTRY: usize = 36;

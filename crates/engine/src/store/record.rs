@@ -7,7 +7,8 @@
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use crate::{ObjectId, limits};
+use crate::base::id::ObjectId;
+use crate::base::limits;
 
 /// What an object's bytes mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

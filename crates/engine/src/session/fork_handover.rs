@@ -1,0 +1,114 @@
+//! What a session leaves behind when it is deleted: everything that its forks need becomes theirs.
+
+use rusqlite::{Transaction, params};
+
+use super::rows;
+use crate::history::{lineage, operation};
+use crate::store::StoreError;
+use crate::store::db::in_transaction;
+
+/// A fork that takes over.
+#[derive(Clone, Copy, Debug)]
+struct Heir {
+    session: i64,
+    /// The newest checkpoint when it was forked.
+    forked_after: i64,
+}
+
+/// Hands over what forks of `session` need of it, to each what no older one has taken: entries with their points and the turns that they
+/// are of, and what was changed until it was forked. Then each is a fork of the next older one from when that was forked itself, so that
+/// all of them own what they did before, and none what another fork did.
+pub(super) fn hand_over(tx: &Transaction<'_>, session: i64) -> Result<(), StoreError> {
+    let wrap = in_transaction(tx);
+    let heirs: Vec<Heir> = tx
+        .prepare_cached(
+            "SELECT seq, ifnull(forked_after, 0) AS after FROM sessions WHERE parent = ? AND kind = 1 ORDER BY after, seq",
+        )
+        .and_then(|mut statement| {
+            let heir = |row: &rusqlite::Row<'_>| Ok(Heir { session: row.get(0)?, forked_after: row.get(1)? });
+            statement.query_map([session], heir)?.collect()
+        })
+        .map_err(&wrap)?;
+    for heir in &heirs {
+        hand_over_entries(tx, session, *heir)?;
+    }
+    for heir in &heirs {
+        hand_over_changes(tx, session, *heir)?;
+    }
+    take_its_place(tx, session, &heirs)
+}
+
+fn hand_over_entries(tx: &Transaction<'_>, session: i64, heir: Heir) -> Result<(), StoreError> {
+    let wrap = in_transaction(tx);
+    let Heir { session: heir, forked_after } = heir;
+    for entry in lineage::needed_by(tx, session, heir).map_err(&wrap)? {
+        let run = |sql: &str, by: i64| tx.prepare_cached(sql).and_then(|mut s| s.execute([by, entry])).map_err(&wrap);
+        run("UPDATE entries SET session = ?1 WHERE seq = ?2", heir)?;
+        // It is nothing that the heir did itself, so it does not undo it either.
+        let inherited = operation::INHERITED;
+        let turn = format!("UPDATE operations SET session = ?1, live = {inherited} WHERE entry = ?2 AND kind = 4");
+        run(&turn, heir)?;
+        // When the session that goes came back to it later, that was none of the heir's.
+        run("DELETE FROM points WHERE checkpoint > ?1 AND entry = ?2", forked_after)?;
+    }
+    tx.execute(
+        "UPDATE checkpoints SET session = ?2 WHERE session = ?1 AND (
+             seq IN (SELECT checkpoint FROM points JOIN entries ON entries.seq = points.entry WHERE entries.session = ?2)
+             OR seq IN (SELECT before FROM operations WHERE session = ?2)
+             OR seq IN (SELECT after FROM operations WHERE session = ?2))",
+        [session, heir],
+    )
+    .map(drop)
+    .map_err(&wrap)
+}
+
+/// What was changed until a fork was made is its past, as it was before.
+fn hand_over_changes(tx: &Transaction<'_>, session: i64, heir: Heir) -> Result<(), StoreError> {
+    let wrap = in_transaction(tx);
+    let Heir { session: heir, forked_after } = heir;
+    let run = |sql: &str| tx.execute(sql, params![session, heir, forked_after]).map_err(&wrap);
+    run("UPDATE windows SET session = ?2,
+             operation = (SELECT seq FROM operations WHERE seq = windows.operation AND session <> ?1)
+         WHERE session = ?1 AND opened <= ?3")?;
+    run("UPDATE changes SET session = ?2,
+             operation = (SELECT seq FROM operations WHERE seq = changes.operation AND session <> ?1)
+         WHERE session = ?1 AND checkpoint <= ?3")
+    .map(drop)
+}
+
+/// The oldest heir has the origin of the session that goes; each of the others is forked from the next older one.
+fn take_its_place(tx: &Transaction<'_>, session: i64, heirs: &[Heir]) -> Result<(), StoreError> {
+    let wrap = in_transaction(tx);
+    for pair in heirs.windows(2) {
+        follow(tx, pair[0], pair[1])?;
+    }
+    let Some(oldest) = heirs.first() else { return Ok(()) };
+    tx.execute(
+        "UPDATE sessions SET (parent, forked_at, forked_after, origin) =
+             (SELECT parent, forked_at, forked_after, origin FROM sessions WHERE seq = ?1) WHERE seq = ?2",
+        [session, oldest.session],
+    )
+    .map(drop)
+    .map_err(&wrap)
+}
+
+/// The younger of two heirs is forked from the elder: from when that was forked itself, where what was said in them parts.
+fn follow(tx: &Transaction<'_>, elder: Heir, younger: Heir) -> Result<(), StoreError> {
+    let wrap = in_transaction(tx);
+    let forked_at: Option<i64> = tx
+        .query_row("SELECT forked_at FROM sessions WHERE seq = ?", [younger.session], |row| row.get(0))
+        .map_err(&wrap)?;
+    let mut parted = None;
+    for entry in rows::chain_seqs(tx, forked_at).map_err(&wrap)?.into_iter().rev() {
+        if lineage::holds(tx, elder.session, entry).map_err(&wrap)? {
+            parted = Some(entry);
+            break;
+        }
+    }
+    tx.execute(
+        "UPDATE sessions SET parent = ?2, forked_at = ?3, forked_after = ?4 WHERE seq = ?1",
+        params![younger.session, elder.session, parted, elder.forked_after],
+    )
+    .map(drop)
+    .map_err(&wrap)
+}
